@@ -1,0 +1,46 @@
+import type { Command, Group } from "./command.ts";
+import type { Failure } from "./failure.ts";
+import { unknown, usage } from "./parse.ts";
+
+export type Found =
+  | {
+      readonly kind: "found";
+      readonly command: Command;
+      /** How it was called: `palimpsest sessions list`. */
+      readonly called: string;
+      /** Options written before or between the names of commands. */
+      readonly flags: readonly string[];
+      readonly rest: readonly string[];
+    }
+  | Failure;
+
+/** Follows the words of a command line down the table, as far as they are names of commands. */
+export function find(program: Group, argv: readonly string[]): Found {
+  let command: Command = program;
+  let called = program.name;
+  let at = 0;
+  const flags: string[] = [];
+  for (; at < argv.length && command.kind === "group"; at++) {
+    const word = argv[at] ?? "";
+    if (word.startsWith("-")) {
+      const problem = flagProblem(word, command === program ? rootFlags : groupFlags);
+      if (problem !== undefined) return usage(problem, called);
+      flags.push(word);
+      continue;
+    }
+    const { commands }: Group = command;
+    const next: Command | undefined = commands.find(({ name }) => name === word);
+    if (next === undefined) {
+      return usage(unknown({ what: "command", word, names: commands.map(({ name }) => name) }), called);
+    }
+    command = next;
+    called = `${called} ${word}`;
+  }
+  return { kind: "found", command, called, flags, rest: argv.slice(at) };
+}
+
+const groupFlags = ["--help", "-h", "--debug", "--json"];
+const rootFlags = [...groupFlags, "--version", "-v"];
+
+const flagProblem = (word: string, flags: readonly string[]): string | undefined =>
+  flags.includes(word) ? undefined : unknown({ what: "option", word, names: flags });

@@ -1,0 +1,80 @@
+import type { Readable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
+import type { Command, CommandContext, Group, Outcome } from "./command.ts";
+import { versionCommand } from "./command/version.ts";
+import { type ExitCode, exitCode } from "./exit-code.ts";
+import { type Failure, failureOf, isFailure, renderFailure } from "./failure.ts";
+import { find } from "./find.ts";
+import { helpText } from "./help.ts";
+import { type OutputStream, createOutput } from "./output.ts";
+import { usage } from "./parse.ts";
+import { program as wholeProgram } from "./program.ts";
+
+/** The parts of the process, passed in, so that a test can run the command line without one. */
+export interface Invocation {
+  /** Without the names of node and script. */
+  readonly argv: readonly string[];
+  readonly stdin: Readable;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
+  readonly cwd: string;
+  readonly program?: Group;
+}
+
+/** Must not reject: whatever happens ends in a message on stderr and an exit code. */
+export async function main(invocation: Invocation): Promise<ExitCode> {
+  const { argv, stdin, env, cwd, program = wholeProgram } = invocation;
+  const out = createOutput(invocation.stdout, env);
+  const err = createOutput(invocation.stderr, env);
+  const context = { stdin, out, err, env, cwd, program };
+
+  const outcome = await dispatch(context, argv).catch(failureOf);
+  const state = out.state();
+  const final = state.kind === "broken" && !isFailure(outcome) ? failureOf(state.error) : outcome;
+  if (!isFailure(final)) return final;
+  await err.write(renderFailure(final, err.style));
+  if (beforeDashes(argv).includes("--debug")) await err.write(stackOf(final));
+  return final.code;
+}
+
+async function dispatch(context: Omit<CommandContext, "called">, argv: readonly string[]): Promise<Outcome> {
+  const found = find(context.program, argv);
+  if (found.kind === "failure") return found;
+  const { command, called, flags, rest } = found;
+  const isBare = command === context.program && flags.every((flag) => flag === "--debug");
+
+  if (isBare || asksForHelp(flags) || asksForHelp(beforeDashes(rest))) {
+    await context.out.write(helpText({ command, called, style: context.out.style }));
+    return exitCode.fine;
+  }
+  if (flags.includes("--version") || flags.includes("-v")) {
+    return versionCommand.run({ ...context, called }, flags.includes("--json") ? ["--json"] : []);
+  }
+  return run({ command, context: { ...context, called }, argv: [...flags, ...rest] });
+}
+
+interface Run {
+  readonly command: Command;
+  readonly context: CommandContext;
+  readonly argv: readonly string[];
+}
+
+async function run({ command, context, argv }: Run): Promise<Outcome> {
+  if (command.kind === "action") return command.run(context, argv);
+  const names = command.commands.map(({ name }) => name).join(", ");
+  return usage(`${command.name} needs a command: ${names}`, context.called);
+}
+
+const asksForHelp = (words: readonly string[]): boolean => words.includes("--help") || words.includes("-h");
+
+/** Behind `--` stand operands, whatever they look like. */
+function beforeDashes(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf("--");
+  return end === -1 ? argv : argv.slice(0, end);
+}
+
+function stackOf({ cause }: Failure): string {
+  if (!(cause instanceof Error)) return "";
+  return `${stripVTControlCharacters(cause.stack ?? cause.message)}\n`;
+}

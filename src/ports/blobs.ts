@@ -1,0 +1,32 @@
+import type { BlobId, SessionId, ToolUseId } from "../schema/brand.ts";
+
+/** Big contents, addressed by what they hold: the same bytes are stored once. */
+export interface Blobs {
+  put(bytes: Uint8Array): Promise<BlobPut>;
+  get(id: BlobId): Promise<Uint8Array | undefined>;
+  has(id: BlobId): Promise<boolean>;
+  list(): Promise<readonly BlobId[]>;
+  remove(id: BlobId): Promise<void>;
+  /** Makes a stored blob reachable under the tool call's id, for people and for tools that read files. Returns the path, where the store has paths. */
+  link(options: BlobLink): Promise<string | undefined>;
+}
+
+export interface BlobLink {
+  readonly blob: BlobId;
+  readonly session: SessionId;
+  readonly toolUse: ToolUseId;
+  readonly media: "text" | "json";
+}
+
+export type BlobPut = { readonly kind: "stored"; readonly id: BlobId } | WriteFailure;
+
+/** A write that the machine refused. `message` is one line for a person and says what to do. */
+export interface WriteFailure {
+  readonly kind: "failed";
+  readonly why: "disk-full" | "read-only" | "lock-lost" | "io";
+  readonly message: string;
+}
+
+export interface BlobsDep {
+  readonly blobs: Blobs;
+}

@@ -1,0 +1,89 @@
+import type { Bytes, SessionId } from "../schema/brand.ts";
+import type { WriteFailure } from "./blobs.ts";
+
+/**
+ * Transcripts of one project. Bytes, not entries: what a line means is `transcript/`'s business, so every store keeps
+ * every byte, also of lines that nobody understands.
+ */
+export interface Transcripts {
+  /** Never opens what exists: a session id that is taken is refused with `exists`. */
+  create(id: SessionId): Promise<OpenForWriting>;
+  openForWriting(id: SessionId): Promise<OpenForWriting>;
+  openForReading(id: SessionId): Promise<ByteSource | undefined>;
+  /** A new session that starts with `originLine` and then holds a byte-for-byte copy of the first `length` bytes of `source`. */
+  adopt(copy: AdoptedCopy): Promise<OpenForWriting>;
+  /** Newest first. Reads a bounded part of each transcript, whatever its length. */
+  list(): Promise<readonly SessionSummary[]>;
+  /** Where the transcript lies, for people; undefined in stores without paths. */
+  whereIs(id: SessionId): string | undefined;
+}
+
+export type OpenForWriting =
+  | { readonly kind: "open"; readonly writer: TranscriptWriter; readonly setAside: SetAside | undefined }
+  | { readonly kind: "busy"; readonly holder: string }
+  | { readonly kind: "missing" }
+  | { readonly kind: "exists" }
+  | WriteFailure;
+
+/** One at a time per session; holds the session's lock until `close`. */
+export interface TranscriptWriter {
+  readonly id: SessionId;
+  /** One write a line, in order; each line is one JSON object without a newline. After `appended` the lines are as durable as the mode promises. */
+  append(lines: readonly string[]): Promise<AppendOutcome>;
+  /** The end of a turn: what `turn` durability waits for. */
+  endTurn(): Promise<AppendOutcome>;
+  close(): Promise<void>;
+}
+
+/** `at` is the byte offset at which each line begins. */
+export type AppendOutcome = { readonly kind: "appended"; readonly at: readonly Bytes[] } | WriteFailure;
+
+/** `always`: synced at every append; `turn`: at the end of each turn; `never`: left to the operating system. */
+export type Durability = "always" | "turn" | "never";
+
+/** A torn last line that was found on opening: its bytes are kept at `kept`, and the file goes on behind them on a new line. */
+export interface SetAside {
+  readonly start: Bytes;
+  readonly end: Bytes;
+  readonly kept: string;
+}
+
+/** Random access to the bytes of a log. `size` is the length at the time of opening; bytes before it never change. */
+export interface ByteSource {
+  readonly size: Bytes;
+  read(range: ByteRange): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface AdoptedCopy {
+  readonly id: SessionId;
+  readonly originLine: string;
+  readonly source: ByteSource;
+  readonly length: Bytes;
+}
+
+/** One row of the sessions index; the names are those of the ecosystem's index file. */
+export interface SessionSummary {
+  readonly sessionId: SessionId;
+  readonly fullPath: string;
+  readonly fileMtime: number;
+  readonly firstPrompt: string;
+  readonly summary: string | undefined;
+  /** Unknown until the whole transcript has been read once. */
+  readonly messageCount: number | undefined;
+  readonly created: string | undefined;
+  readonly modified: string;
+  readonly gitBranch: string | undefined;
+  readonly projectPath: string | undefined;
+  readonly isSidechain: boolean;
+  readonly sizeBytes: Bytes;
+}
+
+export interface TranscriptsDep {
+  readonly transcripts: Transcripts;
+}
+

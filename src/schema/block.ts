@@ -1,0 +1,103 @@
+import type { ToolUseId } from "./brand.ts";
+import { field, isArray, isObject, type Json, type JsonObject } from "./json.ts";
+
+/**
+ * Content blocks of the Messages API. Each type lists the fields that our code reads; whatever else a block holds
+ * stays on the same object and is sent back as it came.
+ */
+export interface TextBlock {
+  readonly type: "text";
+  readonly text: string;
+}
+export interface ThinkingBlock {
+  readonly type: "thinking";
+  readonly thinking: string;
+  readonly signature: string;
+}
+export interface RedactedThinkingBlock {
+  readonly type: "redacted_thinking";
+  readonly data: string;
+}
+export interface ToolUseBlock {
+  readonly type: "tool_use";
+  readonly id: ToolUseId;
+  readonly name: string;
+  readonly input: JsonObject;
+}
+export type ResultContent = string | readonly JsonObject[];
+export interface ToolResultBlock {
+  readonly type: "tool_result";
+  readonly tool_use_id: ToolUseId;
+  readonly content?: ResultContent;
+  readonly is_error?: boolean;
+}
+/** Image, document, server tools and the like: passed through, never looked into. */
+export interface PassedBlock {
+  readonly type: keyof typeof passedRoles;
+}
+/** Of no type we know, or without the fields its type needs. Kept in the log, never sent. */
+export interface UnknownBlock {
+  readonly type: "unknown";
+  readonly was: Json;
+}
+
+export type Block =
+  | TextBlock
+  | ThinkingBlock
+  | RedactedThinkingBlock
+  | ToolUseBlock
+  | ToolResultBlock
+  | PassedBlock
+  | UnknownBlock;
+
+export interface Message {
+  readonly role: "user" | "assistant";
+  readonly content: readonly Block[];
+}
+
+/** Types the API takes back in a request besides those above, and in whose turn. */
+export const passedRoles = {
+  image: "user",
+  document: "user",
+  search_result: "user",
+  container_upload: "user",
+  compaction: "assistant",
+  server_tool_use: "assistant",
+  web_search_tool_result: "assistant",
+  web_fetch_tool_result: "assistant",
+  code_execution_tool_result: "assistant",
+  bash_code_execution_tool_result: "assistant",
+  text_editor_code_execution_tool_result: "assistant",
+  tool_search_tool_result: "assistant",
+  mcp_tool_use: "assistant",
+  mcp_tool_result: "assistant",
+} as const;
+
+/**
+ * Checks one block where it enters. Returns the very object it was given when that holds what its type promises, so
+ * that unknown fields survive and nothing is copied: this runs for every block of every log that is opened.
+ */
+export function parseBlock(value: Json): Block {
+  if (isObject(value) && isKnownBlock(value)) return value;
+  return { type: "unknown", was: value };
+}
+
+function isKnownBlock(block: JsonObject & { type?: Json }): block is JsonObject & Exclude<Block, UnknownBlock> {
+  switch (block.type) {
+    case "text":
+      return typeof field(block, "text") === "string";
+    case "thinking":
+      return typeof field(block, "thinking") === "string" && typeof field(block, "signature") === "string";
+    case "redacted_thinking":
+      return typeof field(block, "data") === "string";
+    case "tool_use":
+      return typeof field(block, "id") === "string" && typeof field(block, "name") === "string" && isObject(field(block, "input"));
+    case "tool_result":
+      return typeof field(block, "tool_use_id") === "string" && isResultContent(field(block, "content"));
+    default:
+      return typeof block.type === "string" && Object.hasOwn(passedRoles, block.type);
+  }
+}
+
+const isResultContent = (content: Json | undefined): boolean =>
+  content === undefined || typeof content === "string" || (isArray(content) && content.every((part) => isObject(part)));

@@ -1,0 +1,33 @@
+/** Nominal types: an id or a quantity can't be passed where another kind is meant. Brands exist only for the compiler. */
+declare const brand: unique symbol;
+type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
+
+/** `uuid` of a transcript entry. */
+export type EntryId = Brand<string, "EntryId">;
+/** Id the provider gave a reply; entries that share it are one reply. */
+export type MessageId = Brand<string, "MessageId">;
+/** Id of a tool call; its result names the same id. */
+export type ToolUseId = Brand<string, "ToolUseId">;
+/** Lower-case hex SHA-256 of a blob's bytes. */
+export type BlobId = Brand<string, "BlobId">;
+export type SessionId = Brand<string, "SessionId">;
+
+export type Tokens = Brand<number, "Tokens">;
+export type Bytes = Brand<number, "Bytes">;
+export type Millis = Brand<number, "Millis">;
+
+export const entryId = (text: string): EntryId => text as EntryId;
+export const messageId = (text: string): MessageId => text as MessageId;
+export const toolUseId = (text: string): ToolUseId => text as ToolUseId;
+export const sessionId = (text: string): SessionId => text as SessionId;
+export const tokens = (count: number): Tokens => count as Tokens;
+export const bytes = (count: number): Bytes => count as Bytes;
+export const millis = (count: number): Millis => count as Millis;
+
+const blobIdShape = /^[0-9a-f]{64}$/;
+export const isBlobId = (text: string): text is BlobId => blobIdShape.test(text);
+
+export function blobId(text: string): BlobId {
+  if (!isBlobId(text)) throw new TypeError(`not a blob id: ${text.slice(0, 80)}`);
+  return text;
+}

@@ -1,0 +1,121 @@
+import { z } from "zod";
+import { type BlobId, type EntryId, type ToolUseId, blobId, isBlobId, tokens } from "./brand.ts";
+
+/**
+ * Edits: appended to the transcript after their effect, never applied by mutation. An edit holds the exact bytes the
+ * model sees from then on, so nothing is decided twice. On disk `type` names the edit, except for the boundary, which
+ * keeps the ecosystem's form (`system` / `compact_boundary`).
+ */
+const entryIdOf = z.string().transform((text) => text as EntryId);
+const toolUseIdOf = z.string().transform((text) => text as ToolUseId);
+const blobIdOf = z.string().refine(isBlobId, "64 hex digits").transform((text): BlobId => blobId(text));
+const tokensOf = z.number().nonnegative().transform(tokens);
+
+/** How a blob's bytes turn back into a result's content: `text` is the string itself, `json` an array of blocks. */
+const media = z.enum(["text", "json"]);
+
+/** `blob` is absent where the transcript's own entry holds the whole text. */
+const replacement = z.looseObject({
+  toolUse: toolUseIdOf,
+  blob: blobIdOf.optional(),
+  media: media.optional(),
+  bytes: z.number().nonnegative().optional(),
+  shown: z.string(),
+});
+
+const span = z.looseObject({ from: entryIdOf, to: entryIdOf });
+
+const shapes = {
+  offload: z.looseObject({ type: z.literal("offload"), results: z.array(replacement) }),
+  clear: z.looseObject({
+    type: z.literal("clear"),
+    results: z.array(replacement),
+    attachments: z.array(entryIdOf).default([]),
+    cause: z.enum(["size", "idle", "price", "asked"]),
+    tokensBefore: tokensOf.optional(),
+    tokensSaved: tokensOf.optional(),
+  }),
+  "server-edits": z.looseObject({ type: z.literal("server-edits"), deleted: z.array(toolUseIdOf) }),
+  snip: z.looseObject({ type: z.literal("snip"), entries: z.array(entryIdOf) }),
+  collapse: z.looseObject({ type: z.literal("collapse"), span, shown: z.string() }),
+  pin: z.looseObject({ type: z.literal("pin"), entry: entryIdOf }),
+  unpin: z.looseObject({ type: z.literal("unpin"), entry: entryIdOf }),
+  undo: z.looseObject({ type: z.literal("undo"), edit: entryIdOf, dropsThinking: z.boolean().optional() }),
+  setting: z.looseObject({ type: z.literal("setting"), name: z.string(), value: z.json() }),
+  repair: z.looseObject({ type: z.literal("repair"), results: z.array(replacement) }),
+  branch: z.looseObject({ type: z.literal("branch"), before: entryIdOf.optional() }),
+  origin: z.looseObject({
+    type: z.literal("origin"),
+    format: z.string(),
+    path: z.string(),
+    length: z.number().int().nonnegative(),
+    sha256: blobIdOf,
+  }),
+} as const;
+
+const segment = z.looseObject({ headUuid: entryIdOf, anchorUuid: entryIdOf.optional(), tailUuid: entryIdOf });
+const boundaryMetadata = z.looseObject({
+  trigger: z.string().optional(),
+  preTokens: z.number().optional(),
+  preservedSegment: segment.optional(),
+  preservedMessages: z.looseObject({ uuids: z.array(entryIdOf) }).optional(),
+  /** `from`: what stands before `pivot` stays in front, byte for byte. Otherwise only the preserved segment stays. */
+  direction: z.enum(["all", "from", "up_to"]).optional(),
+  pivot: entryIdOf.optional(),
+  checkpoint: blobIdOf.optional(),
+});
+const boundaryShape = z.looseObject({ compactMetadata: boundaryMetadata.optional() });
+const clearedElsewhereShape = z.looseObject({
+  microcompactMetadata: z.looseObject({
+    compactedToolIds: z.array(toolUseIdOf),
+    clearedAttachmentUUIDs: z.array(entryIdOf).default([]),
+  }),
+});
+
+export type Replacement = z.infer<typeof replacement>;
+export type Clear = z.infer<typeof shapes.clear>;
+export type Undo = z.infer<typeof shapes.undo>;
+export type Collapse = z.infer<typeof shapes.collapse>;
+export type Origin = z.infer<typeof shapes.origin>;
+export type BoundaryMetadata = z.infer<typeof boundaryMetadata>;
+export interface Boundary {
+  readonly type: "boundary";
+  readonly metadata: BoundaryMetadata;
+}
+type Shapes = typeof shapes;
+export type Edit = { [Kind in keyof Shapes]: z.infer<Shapes[Kind]> }[keyof Shapes] | Boundary;
+export type EditKind = Edit["type"];
+
+/** What a result shows when another tool cleared it and recorded no text of its own. */
+export const plainClearMarker = "[Old tool result content cleared]";
+
+const isOurKind = (type: string): type is keyof Shapes => Object.hasOwn(shapes, type);
+
+/**
+ * The edit that a raw entry records, or nothing where it is none. A known kind whose fields do not fit is not an edit:
+ * it stays in the log as an entry of unknown kind, and `malformed` says why.
+ */
+export type EditReading = { kind: "edit"; edit: Edit } | { kind: "none" } | { kind: "malformed"; why: string };
+
+export function readEdit(raw: { type?: unknown; subtype?: unknown }): EditReading {
+  if (raw.type === "system") return readSystemEdit(raw);
+  if (typeof raw.type !== "string" || !isOurKind(raw.type)) return { kind: "none" };
+  const read = shapes[raw.type].safeParse(raw);
+  return read.success ? { kind: "edit", edit: read.data } : { kind: "malformed", why: z.prettifyError(read.error) };
+}
+
+function readSystemEdit(raw: { subtype?: unknown }): EditReading {
+  if (raw.subtype === "compact_boundary") {
+    const read = boundaryShape.safeParse(raw);
+    if (!read.success) return { kind: "malformed", why: z.prettifyError(read.error) };
+    return { kind: "edit", edit: { type: "boundary", metadata: read.data.compactMetadata ?? {} } };
+  }
+  if (raw.subtype === "microcompact_boundary") {
+    const read = clearedElsewhereShape.safeParse(raw);
+    if (!read.success) return { kind: "malformed", why: z.prettifyError(read.error) };
+    const { compactedToolIds, clearedAttachmentUUIDs } = read.data.microcompactMetadata;
+    const results = compactedToolIds.map((toolUse) => ({ toolUse, shown: plainClearMarker }));
+    return { kind: "edit", edit: { type: "clear", results, attachments: clearedAttachmentUUIDs, cause: "size" } };
+  }
+  return { kind: "none" };
+}

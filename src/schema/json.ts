@@ -1,0 +1,20 @@
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+/** Indexing an object from outside may find nothing, whatever the type says. */
+export const field = (object: JsonObject, key: string): Json | undefined => object[key];
+
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+export const isArray = (value: Json | undefined): value is readonly Json[] => Array.isArray(value);
+
+export const text = (object: JsonObject, key: string): string | undefined => {
+  const value = object[key];
+  return typeof value === "string" ? value : undefined;
+};
+
+/** The one place where text becomes JSON: the result is data of no known shape. */
+export const parseJson = (source: string): Json => JSON.parse(source) as Json;

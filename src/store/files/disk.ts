@@ -1,0 +1,119 @@
+import { randomUUID } from "node:crypto";
+import { type FileHandle, chmod, link, lstat, mkdir, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { codeOf, isAbsent, isTaken } from "./failure.ts";
+
+export const fileMode = 0o600;
+const folderMode = 0o700;
+
+/** Makes the folder and what is missing above it. Level by level, because a strict umask would lock us out of our own parents. */
+export async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: folderMode });
+    await chmod(path, folderMode);
+  } catch (error) {
+    if (isTaken(error)) return;
+    if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;
+    await makeFolder(dirname(path));
+    await makeFolder(path);
+  }
+}
+
+/** A file that did not exist before, open for appending and reading. The mode is set explicitly: the umask may be anything. */
+export async function createFile(path: string): Promise<FileHandle> {
+  const file = await open(path, "ax+", fileMode);
+  try {
+    await file.chmod(fileMode);
+    return file;
+  } catch (error) {
+    await file.close();
+    await rm(path, { force: true });
+    throw error;
+  }
+}
+
+/** Makes new names in a folder outlast a power cut. File systems that can't sync a folder promise that by themselves. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } catch (error) {
+    if (!["EINVAL", "EISDIR", "ENOTSUP", "EPERM", "EBADF"].includes(codeOf(error) ?? "")) throw error;
+  } finally {
+    await folder.close();
+  }
+}
+
+export type Written = { readonly kind: "all" } | { readonly kind: "part"; readonly written: number; readonly error: unknown };
+
+/** One write call, unless the system takes less than all; then the rest follows. */
+export async function writeAll(file: FileHandle, data: Uint8Array): Promise<Written> {
+  let written = 0;
+  while (written < data.byteLength) {
+    try {
+      const { bytesWritten } = await file.write(data, written, data.byteLength - written, null);
+      if (bytesWritten === 0) return { kind: "part", written, error: Object.assign(new Error("nothing was written"), { code: "EIO" }) };
+      written += bytesWritten;
+    } catch (error) {
+      return { kind: "part", written, error };
+    }
+  }
+  return { kind: "all" };
+}
+
+/** Not from the session's ids: how many temporary names are needed must not shift the ids of a replay. */
+export const temporaryBeside = (path: string): string => `${path}.${randomUUID()}.tmp`;
+
+/** Gives a finished file its name in one step, and only if that name is free. */
+export async function publish(temporary: string, path: string): Promise<"published" | "taken"> {
+  try {
+    await link(temporary, path);
+  } catch (error) {
+    if (isTaken(error)) return "taken";
+    if (!lacksHardLinks(error)) throw error;
+    if (await exists(path)) return "taken";
+    await rename(temporary, path);
+    return "published";
+  }
+  await rm(temporary, { force: true });
+  return "published";
+}
+
+export const lacksHardLinks = (error: unknown): boolean =>
+  ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EXDEV"].includes(codeOf(error) ?? "");
+
+export async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    throw error;
+  }
+}
+
+export type Sync = "synced" | "unsynced";
+
+/** Replaces a file of ours in one step; a reader sees the old bytes or the new ones. */
+export async function replaceFile(options: { readonly path: string; readonly data: Uint8Array; readonly sync: Sync }): Promise<void> {
+  const temporary = temporaryBeside(options.path);
+  try {
+    await writeNewFile({ path: temporary, data: options.data, sync: options.sync });
+    await rename(temporary, options.path);
+    if (options.sync === "synced") await syncFolder(dirname(options.path));
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+export async function writeNewFile(options: { readonly path: string; readonly data: Uint8Array; readonly sync: Sync }): Promise<void> {
+  const file = await createFile(options.path);
+  try {
+    const written = await writeAll(file, options.data);
+    if (written.kind === "part") throw written.error;
+    if (options.sync === "synced") await file.datasync();
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,299 @@
+import { type Block, type Message, passedRoles, type ToolResultBlock, type ToolUseBlock } from "../schema/block.ts";
+import type { EntryId, ToolUseId } from "../schema/brand.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { Item } from "./item.ts";
+import type { Decision } from "./project.ts";
+import { type Repair, type RepairKind, lateResultHeader, syntheticResult } from "./repair.ts";
+import { resultBlock, sendable } from "./result.ts";
+
+/**
+ * Items → request messages, one item at a time: an item costs work in proportion to itself, wherever it lands.
+ *
+ * The messages alternate between user and assistant by construction. An assistant message holds one reply (all entries
+ * with its id), or several that no user content separates. The user message behind it holds the results of its calls
+ * first, in the order of the calls, then everything else in order of arrival. So a result finds its place however late
+ * it comes, and at a sendable point, when every call is answered, nothing before the end can change any more.
+ *
+ * Thinking waits (`held`) until something visible follows it in its reply: a reply of nothing but thinking never
+ * becomes a message, and none ends in thinking.
+ */
+export interface FlattenOptions {
+  readonly decisions: ReadonlyMap<ToolUseId, readonly Decision[]>;
+  /** Brings a call's input into the form its tool's schema asks for, where the tool is known. */
+  readonly normaliseInput?: ((name: string, input: JsonObject) => JsonObject) | undefined;
+}
+
+interface Group {
+  readonly role: "user" | "assistant";
+  readonly content: Block[];
+  /** The entry each block comes from. */
+  readonly sources: EntryId[];
+  /** Replies in an assistant group; calls answered so far in a user group, in the order of their calls. */
+  readonly replies: Set<string>;
+  readonly answered: ToolUseId[];
+}
+
+interface Call {
+  readonly group: number;
+  readonly order: number;
+  readonly name: string;
+  readonly entry: EntryId;
+}
+
+interface Answer {
+  readonly block: ToolResultBlock;
+  readonly entry: EntryId;
+  readonly at: number;
+}
+
+export class Flattened {
+  readonly #options: FlattenOptions;
+  readonly #groups: Group[] = [];
+  readonly #calls = new Map<ToolUseId, Call>();
+  readonly #answers = new Map<ToolUseId, Answer>();
+  /** Calls that nothing answers yet. */
+  readonly #open = new Set<ToolUseId>();
+  /** Results whose call has not come. */
+  readonly #orphans = new Map<ToolUseId, Answer>();
+  readonly #held = new Map<string, { readonly block: Block; readonly entry: EntryId }[]>();
+  readonly #groupByReply = new Map<string, number>();
+  readonly #repairs: Repair[] = [];
+  thinkingLeftOut = 0;
+
+  constructor(options: FlattenOptions) {
+    this.#options = options;
+  }
+
+  get groups(): readonly Message[] {
+    return this.#groups;
+  }
+
+  get open(): ReadonlySet<ToolUseId> {
+    return this.#open;
+  }
+
+  /** Blocks as shown, with the entry each comes from. */
+  *shown(): Generator<{ readonly block: Block; readonly entry: EntryId }> {
+    for (const group of this.#groups) {
+      for (const [at, block] of group.content.entries()) {
+        const entry = group.sources[at];
+        if (entry !== undefined) yield { block, entry };
+      }
+    }
+  }
+
+  /** What flattening had to leave out or move so far; a result counts as orphaned until its call comes. */
+  get repairs(): Repair[] {
+    const orphans = [...this.#orphans].map(([toolUse, { entry }]): Repair => ({ kind: "orphan-result", entry, toolUse, detail: "its call is not in the view" }));
+    return [...this.#repairs, ...orphans];
+  }
+
+  nameOf(toolUse: ToolUseId): string | undefined {
+    return this.#calls.get(toolUse)?.name;
+  }
+
+  push(item: Item): void {
+    if (item.role === "assistant") for (const block of item.blocks) this.#pushAssistant(item, block);
+    else for (const block of item.blocks) this.#pushUser(item, block);
+  }
+
+  /** An edit decided how these results look. */
+  decide(results: readonly ToolUseId[]): void {
+    for (const toolUse of results) {
+      const answer = this.#answers.get(toolUse);
+      if (answer === undefined) this.#answerByRepair(toolUse);
+      else this.#showAnswer(toolUse, answer);
+    }
+  }
+
+  /** Repairs that stand on the path for calls that nothing else answered. */
+  settle(): void {
+    for (const toolUse of [...this.#open]) this.#answerByRepair(toolUse);
+  }
+
+  /** The messages with a synthetic answer to every open call; the groups themselves where there is none. */
+  answered(): readonly Message[] {
+    if (this.#open.size === 0) return this.#groups;
+    const messages: Message[] = [...this.#groups];
+    const openByGroup = Map.groupBy(this.#open, (toolUse) => this.#calls.get(toolUse)?.group ?? -1);
+    for (const [group, calls] of openByGroup) {
+      const answers = calls.map((toolUse): Block => syntheticResult(toolUse));
+      const next = this.#groups[group + 1];
+      const results = next?.answered.length ?? 0;
+      const content = next?.content ?? [];
+      messages[group + 1] = { role: "user", content: [...content.slice(0, results), ...answers, ...content.slice(results)] };
+    }
+    return messages;
+  }
+
+  #pushUser(item: Item, block: Block): void {
+    if (block.type === "tool_result") {
+      this.#answer({ block, entry: item.entry, at: item.at });
+    } else if (!isSent(block, "user")) {
+      this.#note("block-left-out", item.entry, leftOutDetail(block));
+    } else if (!isEmptyText(block)) {
+      this.#say(block, item.entry);
+    }
+  }
+
+  #say(block: Block, entry: EntryId): void {
+    const group = this.#lastOrNew("user");
+    group.content.push(sendable(block));
+    group.sources.push(entry);
+  }
+
+  #answer(answer: Answer): void {
+    const toolUse = answer.block.tool_use_id;
+    const call = this.#calls.get(toolUse);
+    const decisions = this.#options.decisions.get(toolUse);
+    if (call === undefined) {
+      this.#orphans.set(toolUse, answer);
+    } else if (decisions?.some(({ kind, at }) => kind === "repair" && at < answer.at) === true) {
+      this.#sayLate(answer, call);
+    } else if (this.#answers.has(toolUse)) {
+      this.#note("duplicate-result", answer.entry, "the call is answered already", toolUse);
+    } else {
+      this.#place(toolUse, call, answer);
+    }
+  }
+
+  #place(toolUse: ToolUseId, call: Call, answer: Answer): void {
+    this.#open.delete(toolUse);
+    this.#answers.set(toolUse, answer);
+    const group = this.#groups[call.group + 1] ?? this.#newGroup("user");
+    const later = group.answered.findIndex((other) => (this.#calls.get(other)?.order ?? 0) > call.order);
+    const at = later === -1 ? group.answered.length : later;
+    group.answered.splice(at, 0, toolUse);
+    group.content.splice(at, 0, this.#render(toolUse, answer));
+    group.sources.splice(at, 0, answer.entry);
+  }
+
+  #showAnswer(toolUse: ToolUseId, answer: Answer): void {
+    const call = this.#calls.get(toolUse);
+    const group = call === undefined ? undefined : this.#groups[call.group + 1];
+    const at = group?.answered.indexOf(toolUse) ?? -1;
+    if (group !== undefined && at !== -1) group.content[at] = this.#render(toolUse, answer);
+  }
+
+  #answerByRepair(toolUse: ToolUseId): void {
+    const call = this.#calls.get(toolUse);
+    const repair = this.#options.decisions.get(toolUse)?.find((decision) => decision.kind === "repair");
+    if (call === undefined || repair === undefined || this.#answers.has(toolUse)) return;
+    this.#place(toolUse, call, { block: syntheticResult(toolUse, repair.shown), entry: repair.by, at: repair.at });
+  }
+
+  #render(toolUse: ToolUseId, answer: Answer): Block {
+    const decision = this.#options.decisions.get(toolUse)?.findLast(({ kind }) => kind !== "repair");
+    return resultBlock(answer.block, { toolName: this.nameOf(toolUse) ?? "tool", shown: decision?.shown });
+  }
+
+  /** A sent request already holds a synthetic answer: the real one is said as new content, so that history stays. */
+  #sayLate(answer: Answer, call: Call): void {
+    const block = this.#render(answer.block.tool_use_id, answer);
+    const content = block.type === "tool_result" ? (block.content ?? "") : "";
+    this.#say({ type: "text", text: lateResultHeader(call.name, answer.block.tool_use_id) }, answer.entry);
+    const text = typeof content === "string" ? content : JSON.stringify(content);
+    this.#say({ type: "text", text }, answer.entry);
+    this.#note("late-result", answer.entry, "said as a new message; an earlier request holds a synthetic result", answer.block.tool_use_id);
+  }
+
+  #pushAssistant(item: Item, block: Block): void {
+    const reply = item.messageId ?? item.entry;
+    if (block.type === "thinking" || block.type === "redacted_thinking") {
+      this.#hold(item, reply, block);
+    } else if (!isSent(block, "assistant")) {
+      this.#note("block-left-out", item.entry, leftOutDetail(block));
+    } else if (block.type === "tool_use") {
+      this.#call(item.entry, reply, block);
+    } else if (!isEmptyText(block)) {
+      this.#reply(item.entry, reply, sendable(block));
+    }
+  }
+
+  #hold(item: Item, reply: string, block: Block): void {
+    const unsigned = block.type === "thinking" && block.signature === "";
+    if (item.thinking === "left-out" || unsigned) {
+      this.thinkingLeftOut += 1;
+      return;
+    }
+    const held = this.#held.get(reply);
+    if (held === undefined) this.#held.set(reply, [{ block: sendable(block), entry: item.entry }]);
+    else held.push({ block: sendable(block), entry: item.entry });
+  }
+
+  #call(entry: EntryId, reply: string, block: ToolUseBlock): void {
+    if (this.#calls.has(block.id)) {
+      this.#note("duplicate-call", entry, "a call with this id is in the view already", block.id);
+      return;
+    }
+    const input = this.#options.normaliseInput?.(block.name, block.input) ?? block.input;
+    const group = this.#reply(entry, reply, sendable(input === block.input ? block : { ...block, input }));
+    this.#calls.set(block.id, { group, order: this.#calls.size, name: block.name, entry });
+    this.#open.add(block.id);
+    const early = this.#orphans.get(block.id);
+    if (early === undefined) return;
+    this.#orphans.delete(block.id);
+    this.#answer(early);
+  }
+
+  /** Appends a visible block to its reply's message, after the thinking that led to it. Returns the message's index. */
+  #reply(entry: EntryId, reply: string, block: Block): number {
+    const known = this.#groupByReply.get(reply);
+    const group = (known === undefined ? undefined : this.#groups[known]) ?? this.#lastOrNew("assistant");
+    const at = known ?? this.#groups.length - 1;
+    const behindAnother = group.content.length > 0 && !group.replies.has(reply);
+    for (const held of this.#held.get(reply) ?? []) {
+      if (behindAnother) {
+        this.#note("thinking-left-out", held.entry, "thinking must stand first in its turn");
+        this.thinkingLeftOut += 1;
+        continue;
+      }
+      group.content.push(held.block);
+      group.sources.push(held.entry);
+    }
+    this.#held.delete(reply);
+    group.content.push(block);
+    group.sources.push(entry);
+    group.replies.add(reply);
+    this.#groupByReply.set(reply, at);
+    return at;
+  }
+
+  #lastOrNew(role: Group["role"]): Group {
+    const last = this.#groups.at(-1);
+    return last?.role === role ? last : this.#newGroup(role);
+  }
+
+  #newGroup(role: Group["role"]): Group {
+    const group: Group = { role, content: [], sources: [], replies: new Set(), answered: [] };
+    this.#groups.push(group);
+    return group;
+  }
+
+  #note(kind: RepairKind, entry: EntryId, detail: string, toolUse?: ToolUseId): void {
+    this.#repairs.push({ kind, entry, detail, ...(toolUse === undefined ? {} : { toolUse }) });
+  }
+}
+
+function isSent(block: Block, role: "user" | "assistant"): boolean {
+  switch (block.type) {
+    case "text":
+      return true;
+    case "tool_use":
+    case "thinking":
+    case "redacted_thinking":
+      return role === "assistant";
+    case "tool_result":
+      return role === "user";
+    case "unknown":
+      return false;
+    default:
+      return passedRoles[block.type] === role;
+  }
+}
+
+/** The API refuses text without a visible character; leaving it out loses nothing. */
+const isEmptyText = (block: Block): boolean => block.type === "text" && block.text.trim() === "";
+
+const leftOutDetail = (block: Block): string =>
+  block.type === "unknown" ? "a block the API does not take back" : `a ${block.type} block does not belong in this turn`;

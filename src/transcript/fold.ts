@@ -1,0 +1,221 @@
+import type { Block, Message } from "../schema/block.ts";
+import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
+import type { Entry } from "../schema/entry.ts";
+import type { JsonObject } from "../schema/json.ts";
+import { Flattened } from "./flatten.ts";
+import type { Logged } from "./lines.ts";
+import { Path, type PathProblem, type PathStep } from "./path.ts";
+import { type Originals, Projection, type ProjectionSeed } from "./project.ts";
+import { firstUserLine, type Repair, withFirstUser } from "./repair.ts";
+import { undoneEdits } from "./undone.ts";
+
+/**
+ * The live fold: log → path → items → messages. Appending costs work in proportion to what is appended; an edit that
+ * moves items, an undo and a change of branch fold the path again.
+ */
+export interface FoldOptions {
+  readonly line?: "main" | "side";
+  /** Who wrote the log. Thinking in another tool's entries was signed for that tool: it is left out and counted. */
+  readonly origin?: "ours" | "foreign";
+  /** The state before the first entry, where the log was read from its end. */
+  readonly seed?: ProjectionSeed;
+  readonly originals?: Originals;
+  readonly normaliseInput?: (name: string, input: JsonObject) => JsonObject;
+}
+
+export const emptySeed: ProjectionSeed = { items: [], decisions: new Map(), pins: [], settings: new Map() };
+
+export interface View {
+  /** A valid request at a sendable point; elsewhere still well-formed, with a synthetic result for every open call. */
+  readonly messages: readonly Message[];
+  readonly sendable: boolean;
+  /** Why nothing can be sent now. */
+  readonly why?: NotSendable;
+  readonly repairs: readonly Repair[];
+  readonly path: PathFigures;
+}
+
+export interface NotSendable {
+  readonly code: "no-user-message" | "assistant-spoke-last" | "open-calls" | "reply-goes-on";
+  readonly text: string;
+}
+
+export interface PathFigures {
+  readonly entries: number;
+  readonly onPath: number;
+  /** Messages and edits of other branches. */
+  readonly aside: number;
+  readonly sidechain: number;
+  readonly leaf: EntryId | undefined;
+  readonly boundaries: readonly EntryId[];
+  readonly thinkingLeftOut: number;
+  readonly problems: readonly PathProblem[];
+}
+
+export interface ViewOptions {
+  /** Does the log hold more of this reply behind what was folded? Then its results so far are not the whole answer. */
+  readonly continues?: (reply: MessageId) => boolean;
+}
+
+export class Fold {
+  readonly #options: FoldOptions;
+  readonly #path: Path;
+  #projection: Projection;
+  #flattened: Flattened;
+  #foreign = new WeakSet<Entry>();
+  #foreignUntil = 0;
+  #entries = 0;
+  #sidechain = 0;
+
+  constructor(options: FoldOptions = {}) {
+    this.#options = options;
+    this.#path = new Path({ ...(options.line === undefined ? {} : { line: options.line }), tail: options.seed !== undefined });
+    [this.#projection, this.#flattened] = this.#fresh(new Set());
+  }
+
+  get path(): Path {
+    return this.#path;
+  }
+
+  get projection(): Projection {
+    return this.#projection;
+  }
+
+  /** Live messages without any synthetic answer: valid until the next append. */
+  get messages(): readonly Message[] {
+    return this.#flattened.groups;
+  }
+
+  get openCalls(): ReadonlySet<ToolUseId> {
+    return this.#flattened.open;
+  }
+
+  /** Each block of the view with the entry it comes from. */
+  shown(): Iterable<{ readonly block: Block; readonly entry: EntryId }> {
+    return this.#flattened.shown();
+  }
+
+  append(logged: Logged): PathStep {
+    const step = this.#take(logged);
+    if (step === "switched") this.refold();
+    else if (step === "extended") this.#apply(logged.entry);
+    return step;
+  }
+
+  /** Many at once: the path is found first and folded once. */
+  appendAll(logged: Iterable<Logged>): void {
+    for (const one of logged) this.#take(one);
+    this.refold();
+  }
+
+  /** Folds the path again, as it would be with other undos in force. */
+  refold(undone: ReadonlySet<EntryId> = undoneEdits(this.#path.entries)): void {
+    [this.#projection, this.#flattened] = this.#fresh(undone);
+    for (const entry of this.#path.entries) this.#projection.apply(entry);
+    this.#flatten();
+  }
+
+  view(options: ViewOptions = {}): View {
+    const why = this.#notSendable(options);
+    return {
+      messages: why?.code === "no-user-message" ? [] : withFirstUser(this.#flattened.answered()),
+      sendable: why === undefined,
+      ...(why === undefined ? {} : { why }),
+      repairs: this.#repairs(),
+      path: this.#figures(),
+    };
+  }
+
+  #take(logged: Logged): PathStep {
+    const { entry } = logged;
+    this.#entries += 1;
+    if (entry.sidechain) this.#sidechain += 1;
+    if (entry.kind === "edit" && entry.edit.type === "origin") this.#foreignUntil = logged.end + 1 + entry.edit.length;
+    if (this.#options.origin === "foreign" || logged.start < this.#foreignUntil) this.#foreign.add(entry);
+    return this.#path.append(entry);
+  }
+
+  #apply(entry: Entry): void {
+    if (entry.kind === "edit" && entry.edit.type === "undo") {
+      this.refold();
+      return;
+    }
+    const effect = this.#projection.apply(entry);
+    switch (effect.kind) {
+      case "said":
+        this.#flattened.push(effect.item);
+        return;
+      case "decided":
+        this.#flattened.decide(effect.results);
+        return;
+      case "rebuilt":
+        this.#flatten();
+        return;
+      case "none":
+    }
+  }
+
+  #fresh(undone: ReadonlySet<EntryId>): [Projection, Flattened] {
+    const projection = new Projection({
+      undone,
+      foreign: (entry) => this.#foreign.has(entry),
+      originals: this.#options.originals ?? new Map(),
+      seed: this.#options.seed ?? emptySeed,
+    });
+    return [projection, this.#flattenedFor(projection)];
+  }
+
+  #flattenedFor(projection: Projection): Flattened {
+    return new Flattened({ decisions: projection.decisions, normaliseInput: this.#options.normaliseInput });
+  }
+
+  #flatten(): void {
+    this.#flattened = this.#flattenedFor(this.#projection);
+    for (const item of this.#projection.items) this.#flattened.push(item);
+    this.#flattened.settle();
+  }
+
+  #notSendable(options: ViewOptions): NotSendable | undefined {
+    const messages = this.#flattened.groups;
+    if (!messages.some((message) => message.role === "user")) {
+      return { code: "no-user-message", text: "there is no user message yet" };
+    }
+    if (this.#flattened.open.size > 0) return { code: "open-calls", text: this.#openCallsText() };
+    if (messages.at(-1)?.role === "assistant") return { code: "assistant-spoke-last", text: "the assistant spoke last: a user turn comes next" };
+    const goesOn = options.continues === undefined ? undefined : this.#lastReply();
+    if (goesOn !== undefined && options.continues?.(goesOn) === true) {
+      return { code: "reply-goes-on", text: `the log holds more of reply ${goesOn} behind this point` };
+    }
+    return undefined;
+  }
+
+  #openCallsText(): string {
+    const open = [...this.#flattened.open].map((id) => `${this.#flattened.nameOf(id) ?? "tool"} ${id}`);
+    const listed = open.slice(0, 3).join(", ");
+    return `${open.length === 1 ? "a call has" : `${open.length} calls have`} no result: ${listed}${open.length > 3 ? ", …" : ""}`;
+  }
+
+  #lastReply(): MessageId | undefined {
+    return this.#projection.items.findLast((item) => item.role === "assistant")?.messageId;
+  }
+
+  #repairs(): Repair[] {
+    const repairs = this.#flattened.repairs;
+    for (const toolUse of this.#flattened.open) repairs.push({ kind: "synthetic-result", toolUse, detail: "the call has no result" });
+    if (this.#flattened.groups[0]?.role === "assistant") repairs.push({ kind: "first-user-line", detail: firstUserLine });
+    return repairs;
+  }
+
+  #figures(): PathFigures {
+    return {
+      entries: this.#entries,
+      onPath: this.#path.entries.length,
+      aside: this.#path.asideCount,
+      sidechain: this.#sidechain,
+      leaf: this.#path.leaf?.id,
+      boundaries: this.#projection.boundaries.map((boundary) => boundary.id),
+      thinkingLeftOut: this.#flattened.thinkingLeftOut,
+      problems: this.#path.problems,
+    };
+  }
+}

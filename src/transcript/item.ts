@@ -1,0 +1,70 @@
+import type { Block } from "../schema/block.ts";
+import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
+import type { Entry } from "../schema/entry.ts";
+import { attachmentText } from "./attachment.ts";
+
+/** What one entry says to the model. The view is a list of items, flattened; edits work on that list. */
+export interface Item {
+  readonly entry: EntryId;
+  readonly role: "user" | "assistant";
+  readonly messageId: MessageId | undefined;
+  readonly blocks: readonly Block[];
+  /** `left-out`: the item's thinking can't be sent, because it was signed for another or an edit changed its prefix. */
+  readonly thinking: "kept" | "left-out";
+  /** Position on the path: later edits and undos refer to what came before them. */
+  readonly at: number;
+}
+
+export interface ItemOptions {
+  readonly at: number;
+  readonly foreign: boolean;
+}
+
+/** The item of an entry, or nothing where the entry says nothing to the model. */
+export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
+  if (entry.id === undefined) return undefined;
+  const thinking = options.foreign ? "left-out" : "kept";
+  const base = { entry: entry.id, thinking, at: options.at } as const;
+  switch (entry.kind) {
+    case "user":
+      return { ...base, role: "user", messageId: undefined, blocks: entry.blocks };
+    case "assistant":
+      return entry.synthetic ? undefined : { ...base, role: "assistant", messageId: entry.messageId, blocks: entry.blocks };
+    case "attachment": {
+      const text = attachmentText(entry.attachment);
+      return text === undefined ? undefined : { ...base, role: "user", messageId: undefined, blocks: [{ type: "text", text }] };
+    }
+    case "edit":
+    case "other":
+      return undefined;
+  }
+}
+
+const callsOf = (item: Item): ToolUseId[] => item.blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : []));
+const answersOf = (item: Item): ToolUseId[] =>
+  item.blocks.flatMap((block) => (block.type === "tool_result" ? [block.tool_use_id] : []));
+
+/**
+ * Widens a choice of items so that it splits nothing: replies come whole, and results come with their calls.
+ * `both`: a chosen result brings its call too, for edits that remove items; `calls`: only calls bring their results,
+ * for edits that keep them.
+ */
+export function withPairs(items: readonly Item[], chosen: ReadonlySet<EntryId>, direction: "calls" | "both"): Set<EntryId> {
+  const widened = new Set(chosen);
+  const replies = new Set<MessageId>();
+  const answered = new Set<ToolUseId>();
+  for (const item of items) if (direction === "both" && widened.has(item.entry)) for (const id of answersOf(item)) answered.add(id);
+  for (const item of items) {
+    if (item.messageId === undefined) continue;
+    if (widened.has(item.entry) || callsOf(item).some((id) => answered.has(id))) replies.add(item.messageId);
+  }
+  const calls = new Set<ToolUseId>();
+  for (const item of items) {
+    if (item.role !== "assistant") continue;
+    if (item.messageId !== undefined && replies.has(item.messageId)) widened.add(item.entry);
+    if (callsOf(item).some((id) => answered.has(id))) widened.add(item.entry);
+    if (widened.has(item.entry)) for (const id of callsOf(item)) calls.add(id);
+  }
+  for (const item of items) if (answersOf(item).some((id) => calls.has(id))) widened.add(item.entry);
+  return widened;
+}

@@ -1,0 +1,218 @@
+import { type Entry, readEntry } from "../schema/entry.ts";
+import { parseJson } from "../schema/json.ts";
+import { lineBytesMax, salvageBytesMax, salvageTriesMax } from "./limits.ts";
+
+/** An entry and the bytes of the log it was read from. */
+export interface Logged {
+  readonly entry: Entry;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * `torn`: the last line, cut before its end. `nul`: a run of NUL bytes. `utf8`: bytes that are no UTF-8; the record
+ * around them is read with U+FFFD in their place. `json`: no record can be read from the range. `glued`: two whole
+ * records without a newline between them; both are read. `too-long`: over `lineBytesMax`. `not-an-entry`: JSON, but not
+ * an object with a `type`.
+ */
+export type DamageKind = "torn" | "nul" | "utf8" | "json" | "glued" | "too-long" | "not-an-entry";
+export interface Damage {
+  readonly kind: DamageKind;
+  readonly start: number;
+  readonly end: number;
+  readonly detail: string;
+}
+
+export interface LinesRead {
+  readonly logged: Logged[];
+  readonly damage: Damage[];
+}
+
+export interface LineBytes {
+  /** Without the newline. */
+  readonly bytes: Uint8Array;
+  /** Offset of the first byte in the log. */
+  readonly start: number;
+  /** The log ends here without a newline, so the line may be torn. */
+  readonly last?: boolean;
+}
+
+const newline = 0x0a;
+const carriageReturn = 0x0d;
+const space = 0x20;
+const nul = 0x00;
+const openBrace = 0x7b;
+const quote = 0x22;
+
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** Reads every line of a chunk that begins at a line's beginning. `last`: the chunk ends where the log ends. */
+export function readLines(chunk: LineBytes, into: LinesRead = { logged: [], damage: [] }): LinesRead {
+  const { bytes } = chunk;
+  let from = 0;
+  while (from < bytes.length) {
+    const found = bytes.indexOf(newline, from);
+    const to = found === -1 ? bytes.length : found;
+    const line = bytes.subarray(from, to);
+    readLine({ bytes: line, start: chunk.start + from, last: found === -1 && chunk.last === true }, into);
+    from = to + 1;
+  }
+  return into;
+}
+
+/** Reads one line. Must not throw, whatever the bytes are: what can't be read is reported by its range. */
+export function readLine(line: LineBytes, into: LinesRead): void {
+  if (line.bytes.length === 0) return;
+  if (line.bytes.length > lineBytesMax) {
+    into.damage.push(damageOf("too-long", line, `a line of ${line.bytes.length} bytes; the limit is ${lineBytesMax}`));
+    return;
+  }
+  const read = tryRead(line.bytes);
+  if (read.kind === "read") into.logged.push({ entry: read.entry, start: line.start, end: line.start + line.bytes.length });
+  else if (!isBlank(line.bytes)) salvage(line, into);
+}
+
+type Tried = { kind: "read"; entry: Entry } | { kind: "unread"; why: "json" | "not-an-entry"; detail: string };
+
+function tryRead(bytes: Uint8Array, decoder: typeof strict = strict): Tried {
+  try {
+    const reading = readEntry(parseJson(decoder.decode(bytes)));
+    if (reading.kind === "entry") return { kind: "read", entry: reading.entry };
+    return { kind: "unread", why: "not-an-entry", detail: reading.why };
+  } catch (error) {
+    // Both the decoder and JSON.parse say "no" by throwing: here that is the answer, not a fault.
+    return { kind: "unread", why: "json", detail: error instanceof Error ? error.message.slice(0, 120) : "unreadable" };
+  }
+}
+
+/** The slow way, for lines that are not one clean record: cut at NUL runs, then read each piece as well as it can be read. */
+function salvage(line: LineBytes, into: LinesRead): void {
+  let from = 0;
+  while (from < line.bytes.length) {
+    if (line.bytes[from] === nul) {
+      const to = endOfRun(line.bytes, from);
+      into.damage.push({ kind: "nul", start: line.start + from, end: line.start + to, detail: `${to - from} NUL bytes` });
+      from = to;
+      continue;
+    }
+    const found = line.bytes.indexOf(nul, from);
+    const to = found === -1 ? line.bytes.length : found;
+    const last = line.last === true && to === line.bytes.length;
+    salvagePiece({ bytes: line.bytes.subarray(from, to), start: line.start + from, last }, into);
+    from = to;
+  }
+}
+
+function salvagePiece(piece: LineBytes, into: LinesRead): void {
+  const body = trimmed(piece);
+  if (body.bytes.length === 0) return;
+  const end = body.start + body.bytes.length;
+  const whole = tryRead(body.bytes);
+  if (whole.kind === "read") {
+    into.logged.push({ entry: whole.entry, start: body.start, end });
+    return;
+  }
+  const replaced = tryRead(body.bytes, lenient);
+  if (replaced.kind === "read") {
+    into.logged.push({ entry: replaced.entry, start: body.start, end });
+    into.damage.push(...invalidUtf8(body));
+    return;
+  }
+  if (body.bytes.length <= salvageBytesMax && splitGlued(body, into)) return;
+  if (replaced.why === "not-an-entry") into.damage.push(damageOf("not-an-entry", body, replaced.detail));
+  else into.damage.push(damageOf(piece.last === true ? "torn" : "json", body, replaced.detail));
+}
+
+/**
+ * A record that was written behind a torn one, or behind one whose newline was lost, still ends where the line ends:
+ * the first `{"` from which everything up to there is one entry is its beginning. An object nested in another never
+ * passes, since what closes the outer one follows it.
+ */
+function splitGlued(line: LineBytes, into: LinesRead): boolean {
+  let tries = 0;
+  for (let at = nextObject(line.bytes, 1); at !== -1 && tries < salvageTriesMax; at = nextObject(line.bytes, at + 1)) {
+    tries += 1;
+    const tail = tryRead(line.bytes.subarray(at), lenient);
+    if (tail.kind !== "read") continue;
+    const head = { bytes: line.bytes.subarray(0, at), start: line.start };
+    const readBefore = into.logged.length;
+    salvagePiece(head, into);
+    const splitAt = line.start + at;
+    if (into.logged.length > readBefore) into.damage.push({ kind: "glued", start: splitAt, end: splitAt, detail: "no newline between two records" });
+    into.logged.push({ entry: tail.entry, start: splitAt, end: line.start + line.bytes.length });
+    return true;
+  }
+  return false;
+}
+
+function nextObject(bytes: Uint8Array, from: number): number {
+  for (let at = bytes.indexOf(openBrace, from); at !== -1; at = bytes.indexOf(openBrace, at + 1)) {
+    if (bytes[at + 1] === quote) return at;
+  }
+  return -1;
+}
+
+/** Ranges that no decoder accepts, found by decoding what lies between them: rare, so plain bisection over the line. */
+function invalidUtf8(line: LineBytes): Damage[] {
+  const ranges: Damage[] = [];
+  let from = 0;
+  while (from < line.bytes.length) {
+    const good = validPrefix(line.bytes.subarray(from));
+    from += good;
+    if (from >= line.bytes.length) break;
+    let to = from + 1;
+    while (to < line.bytes.length && validPrefix(line.bytes.subarray(to, to + 4)) === 0) to += 1;
+    ranges.push({ kind: "utf8", start: line.start + from, end: line.start + to, detail: `${to - from} bytes are not UTF-8` });
+    from = to;
+  }
+  return ranges;
+}
+
+/** Length of the longest prefix that is whole UTF-8. */
+function validPrefix(bytes: Uint8Array): number {
+  let at = 0;
+  while (at < bytes.length) {
+    const length = sequenceLength(bytes, at);
+    if (length === 0) return at;
+    at += length;
+  }
+  return at;
+}
+
+/** Bytes of the character at `at`, 0 where there is none. */
+function sequenceLength(bytes: Uint8Array, at: number): number {
+  const lead = bytes[at] ?? 0;
+  if (lead < 0x80) return 1;
+  const length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  try {
+    strict.decode(bytes.subarray(at, at + length));
+    return at + length <= bytes.length ? length : 0;
+  } catch {
+    return 0;
+  }
+}
+
+function endOfRun(bytes: Uint8Array, from: number): number {
+  let to = from;
+  while (to < bytes.length && bytes[to] === nul) to += 1;
+  return to;
+}
+
+const isSpace = (byte: number | undefined): boolean => byte === space || byte === carriageReturn || byte === 0x09;
+const isBlank = (bytes: Uint8Array): boolean => bytes.every(isSpace);
+
+function trimmed(line: LineBytes): LineBytes {
+  let from = line.bytes[0] === 0xef && line.bytes[1] === 0xbb && line.bytes[2] === 0xbf ? 3 : 0;
+  let to = line.bytes.length;
+  while (from < to && isSpace(line.bytes[from])) from += 1;
+  while (to > from && isSpace(line.bytes[to - 1])) to -= 1;
+  return { bytes: line.bytes.subarray(from, to), start: line.start + from };
+}
+
+const damageOf = (kind: DamageKind, line: LineBytes, detail: string): Damage => ({
+  kind,
+  start: line.start,
+  end: line.start + line.bytes.length,
+  detail,
+});

@@ -1,0 +1,266 @@
+import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
+import type { AssistantEntry, Entry } from "../schema/entry.ts";
+import { branchLookBackMax } from "./limits.ts";
+
+/**
+ * The path: the line of entries that the conversation followed. The log is a tree; the leaf is its last main-line
+ * message, and the path is the leaf's chain of parents plus every entry that shares a reply's id with it plus every
+ * result of its calls, in the order of the log.
+ *
+ * Appending is incremental:
+ *   extended   the entry continues the path (its parent is the leaf, or what branched off in between stays on the path)
+ *   switched   the entry continues from elsewhere: the path was resolved anew
+ *   aside      the entry has no place on the path (progress, sidechains, entries without identity)
+ * A results-only message whose calls are on the path joins it without moving the leaf: a late result must not push the
+ * turns that came meanwhile off the path.
+ */
+export type PathStep = "extended" | "switched" | "aside";
+
+export interface PathProblem {
+  readonly kind: "missing-parent" | "parent-cycle" | "duplicate-uuid";
+  readonly entry: EntryId;
+  readonly parent?: EntryId;
+}
+
+export interface PathOptions {
+  /** `side`: the log of a sub-agent, where every entry is a sidechain's. */
+  readonly line?: "main" | "side";
+  /** The log was read from its end: parents before its first entry exist and are not missing. */
+  readonly tail?: boolean;
+}
+
+export class Path {
+  readonly #problems = new Map<string, PathProblem>();
+  #entries: Entry[] = [];
+  #side: boolean;
+  #tail: boolean;
+  #nodes: Entry[] = [];
+  #seqById = new Map<EntryId, number>();
+  #tips: number[] = [];
+  #path: number[] = [];
+  #onPath = new Set<number>();
+  #firstByReply = new Map<MessageId, number>();
+  #callAt = new Map<ToolUseId, number>();
+  /** Tips beside the path, by what would bring them onto it. */
+  #asideReplies = new Set<MessageId>();
+  #asideResults = new Set<ToolUseId>();
+
+  constructor(options: PathOptions = {}) {
+    this.#side = options.line === "side";
+    this.#tail = options.tail === true;
+  }
+
+  get problems(): readonly PathProblem[] {
+    return [...this.#problems.values()];
+  }
+
+  /** In the order of the log. Live: valid until the next append. */
+  get entries(): readonly Entry[] {
+    return this.#entries;
+  }
+
+  get leaf(): Entry | undefined {
+    const seq = this.#tips.at(-1);
+    return seq === undefined ? undefined : this.#nodes[seq];
+  }
+
+  has(id: EntryId): boolean {
+    const seq = this.#seqById.get(id);
+    return seq !== undefined && this.#onPath.has(seq);
+  }
+
+  find(id: EntryId): Entry | undefined {
+    const seq = this.#seqById.get(id);
+    return seq === undefined ? undefined : this.#nodes[seq];
+  }
+
+  /** Tips of the log that the path does not hold: other branches. */
+  get asideCount(): number {
+    return this.#tips.length - this.#path.length;
+  }
+
+  append(entry: Entry): PathStep {
+    if (entry.id === undefined) return "aside";
+    if (this.#seqById.has(entry.id)) {
+      this.#problems.set(`duplicate-uuid ${entry.id}`, { kind: "duplicate-uuid", entry: entry.id });
+      return "aside";
+    }
+    const seq = this.#nodes.length;
+    this.#nodes.push(entry);
+    this.#seqById.set(entry.id, seq);
+    if (!this.#isTip(entry)) return "aside";
+    return this.#continues(entry, seq) ? this.#extend(entry, seq) : this.#switchTo(seq);
+  }
+
+  #isTip(entry: Entry): boolean {
+    if (entry.sidechain !== this.#side || entry.kind === "other") return false;
+    return entry.kind !== "edit" || entry.edit.type !== "origin";
+  }
+
+  /** Does the path with this entry behind it equal the path that resolving would give? */
+  #continues(entry: Entry, seq: number): boolean {
+    if (this.#path.length === 0) {
+      if (this.#parentTip(entry) === "missing") this.#note(entry);
+      return true;
+    }
+    if (this.#answersOnly(entry)) return true;
+    if (entry.kind === "assistant" && this.#bringsIn(entry)) return false;
+    const parent = this.#parentTip(entry);
+    if (parent === "root") return false;
+    if (parent === "missing") {
+      this.#note(entry);
+      return this.#path.at(-1) === this.#tips.at(-1);
+    }
+    return this.#onPath.has(parent) && this.#staysBehind(parent, seq);
+  }
+
+  #answersOnly(entry: Entry): boolean {
+    if (entry.kind !== "user" || entry.blocks.length === 0) return false;
+    return entry.blocks.every((block) => block.type === "tool_result" && this.#callAt.has(block.tool_use_id));
+  }
+
+  #bringsIn(entry: AssistantEntry): boolean {
+    if (entry.messageId !== undefined && this.#asideReplies.has(entry.messageId)) return true;
+    return entry.blocks.some((block) => block.type === "tool_use" && this.#asideResults.has(block.id));
+  }
+
+  /** Every entry behind `parent` shares a reply with the path up to it, or answers such a reply. */
+  #staysBehind(parent: number, added: number): boolean {
+    const staying = new Set<number>([added]);
+    const behind: number[] = [];
+    for (let at = this.#path.length - 1; at >= 0; at -= 1) {
+      const seq = this.#path[at];
+      if (seq === undefined || seq <= parent) break;
+      if (behind.push(seq) > branchLookBackMax) return false;
+    }
+    const stays = (seq: number | undefined): boolean => seq !== undefined && (seq <= parent || staying.has(seq));
+    for (const seq of behind.toReversed()) {
+      const entry = this.#nodes[seq];
+      if (entry === undefined || !this.#isTiedTo(entry, stays)) return false;
+      staying.add(seq);
+    }
+    return true;
+  }
+
+  #isTiedTo(entry: Entry, stays: (seq: number | undefined) => boolean): boolean {
+    if (entry.kind === "assistant") return entry.messageId !== undefined && stays(this.#firstByReply.get(entry.messageId));
+    if (entry.kind !== "user") return false;
+    return entry.blocks.some((block) => block.type === "tool_result" && stays(this.#callAt.get(block.tool_use_id)));
+  }
+
+  #extend(entry: Entry, seq: number): PathStep {
+    this.#tips.push(seq);
+    this.#take(entry, seq);
+    return "extended";
+  }
+
+  #take(entry: Entry, seq: number): void {
+    this.#path.push(seq);
+    this.#entries.push(entry);
+    this.#onPath.add(seq);
+    if (entry.kind !== "assistant") return;
+    if (entry.messageId !== undefined && !this.#firstByReply.has(entry.messageId)) this.#firstByReply.set(entry.messageId, seq);
+    for (const block of entry.blocks) if (block.type === "tool_use") this.#callAt.set(block.id, seq);
+  }
+
+  #switchTo(leaf: number): PathStep {
+    this.#tips.push(leaf);
+    const chosen = this.#withTied(this.#chain(leaf));
+    this.#path = [];
+    this.#entries = [];
+    this.#onPath = new Set();
+    this.#firstByReply = new Map();
+    this.#callAt = new Map();
+    this.#asideReplies = new Set();
+    this.#asideResults = new Set();
+    for (const seq of this.#tips) {
+      const entry = this.#nodes[seq];
+      if (entry === undefined) continue;
+      if (chosen.has(seq)) this.#take(entry, seq);
+      else this.#leaveAside(entry);
+    }
+    return "switched";
+  }
+
+  #leaveAside(entry: Entry): void {
+    if (entry.kind === "assistant" && entry.messageId !== undefined) this.#asideReplies.add(entry.messageId);
+    if (entry.kind !== "user") return;
+    for (const block of entry.blocks) if (block.type === "tool_result") this.#asideResults.add(block.tool_use_id);
+  }
+
+  #chain(leaf: number): Set<number> {
+    const chain = new Set<number>();
+    let at: number | undefined = leaf;
+    while (at !== undefined) {
+      chain.add(at);
+      const entry: Entry | undefined = this.#nodes[at];
+      if (entry === undefined) break;
+      const parent: number | "root" | "missing" = this.#parentTip(entry);
+      if (parent === "root") break;
+      const known: boolean = parent !== "missing" && !chain.has(parent);
+      if (!known) this.#note(entry);
+      at = known && parent !== "missing" ? parent : this.#tipBefore(at, chain);
+    }
+    return chain;
+  }
+
+  /** Adds what shares a reply with the chain and what answers its calls. */
+  #withTied(chain: Set<number>): Set<number> {
+    const replies = new Set<MessageId>();
+    for (const seq of chain) {
+      const entry = this.#nodes[seq];
+      if (entry?.kind === "assistant" && entry.messageId !== undefined) replies.add(entry.messageId);
+    }
+    const calls = new Set<ToolUseId>();
+    for (const seq of this.#tips) {
+      const entry = this.#nodes[seq];
+      if (entry?.kind !== "assistant") continue;
+      if (entry.messageId !== undefined && replies.has(entry.messageId)) chain.add(seq);
+      if (chain.has(seq)) for (const block of entry.blocks) if (block.type === "tool_use") calls.add(block.id);
+    }
+    for (const seq of this.#tips) {
+      const entry = this.#nodes[seq];
+      if (entry?.kind === "user" && entry.blocks.some((block) => block.type === "tool_result" && calls.has(block.tool_use_id))) chain.add(seq);
+    }
+    return chain;
+  }
+
+  /** The nearest entry up the chain of parents that can stand on the path. */
+  #parentTip(entry: Entry): number | "root" | "missing" {
+    const seen = new Set<Entry>();
+    let at: Entry = entry;
+    while (!seen.has(at)) {
+      seen.add(at);
+      const parent = at.parent ?? at.logicalParent;
+      if (parent === undefined) return "root";
+      const seq = this.#seqById.get(parent);
+      const next = seq === undefined ? undefined : this.#nodes[seq];
+      if (seq === undefined || next === undefined) return "missing";
+      if (this.#isTip(next)) return seq;
+      at = next;
+    }
+    return "missing";
+  }
+
+  #tipBefore(seq: number, taken: ReadonlySet<number>): number | undefined {
+    let low = 0;
+    let high = this.#tips.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#tips[middle] ?? 0) < seq) low = middle + 1;
+      else high = middle;
+    }
+    for (let at = low - 1; at >= 0; at -= 1) {
+      const tip = this.#tips[at];
+      if (tip !== undefined && !taken.has(tip)) return tip;
+    }
+    return undefined;
+  }
+
+  #note(entry: Entry): void {
+    if (this.#tail || entry.id === undefined) return;
+    const parent = entry.parent ?? entry.logicalParent;
+    const kind = parent !== undefined && this.#seqById.has(parent) ? "parent-cycle" : "missing-parent";
+    this.#problems.set(`${kind} ${entry.id}`, { kind, entry: entry.id, ...(parent === undefined ? {} : { parent }) });
+  }
+}

@@ -1,0 +1,220 @@
+import type { ResultContent } from "../schema/block.ts";
+import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
+import type { Boundary, Clear, Collapse, Replacement } from "../schema/edit.ts";
+import type { EditEntry, Entry } from "../schema/entry.ts";
+import type { Json } from "../schema/json.ts";
+import { asReminder } from "./attachment.ts";
+import { type Item, itemOf, withPairs } from "./item.ts";
+
+/**
+ * Entries of the path → items and decisions. One pass in order, each edit applied where it stands:
+ *   offload, clear, repair   decide how a result looks (`decisions`); the items stay
+ *   snip, collapse           take items away, pairs together; a collapse leaves its stand-in
+ *   boundary                 waits for its summary; then the items become [front] summary [pinned] [kept]
+ *   pin, unpin, setting      state that later edits and plans read
+ *   undo                     known before the pass: an undone edit is passed over
+ */
+export interface Decision {
+  readonly by: EntryId;
+  readonly kind: "offload" | "clear" | "repair";
+  readonly shown: string;
+  /** Where the decision stands on the path: a result behind a repair came too late and is said as a new message. */
+  readonly at: number;
+}
+
+export type Effect =
+  | { readonly kind: "said"; readonly item: Item }
+  | { readonly kind: "decided"; readonly results: readonly ToolUseId[] }
+  | { readonly kind: "rebuilt" }
+  | { readonly kind: "none" };
+
+/** Contents of offloaded results whose offload was undone: the log holds only their preview. */
+export type Originals = ReadonlyMap<BlobId, ResultContent>;
+
+export interface ProjectOptions {
+  readonly undone: ReadonlySet<EntryId>;
+  readonly foreign: (entry: Entry) => boolean;
+  readonly originals: Originals;
+  /** What stood before the first entry, where the log was not read from its beginning. */
+  readonly seed: ProjectionSeed;
+}
+
+export interface ProjectionSeed {
+  readonly items: readonly Item[];
+  readonly decisions: ReadonlyMap<ToolUseId, readonly Decision[]>;
+  readonly pins: readonly EntryId[];
+  readonly settings: ReadonlyMap<string, Json>;
+}
+
+export class Projection {
+  items: Item[];
+  readonly decisions: Map<ToolUseId, Decision[]>;
+  readonly pins: Set<EntryId>;
+  readonly settings: Map<string, Json>;
+  /** Boundaries in force, oldest first. */
+  readonly boundaries: EditEntry[] = [];
+  readonly #options: ProjectOptions;
+  readonly #editAt = new Map<EntryId, number>();
+  #waiting: { readonly entry: EditEntry; readonly edit: Boundary } | undefined;
+  #at = 0;
+
+  constructor(options: ProjectOptions) {
+    const { seed } = options;
+    this.#options = options;
+    this.items = [...seed.items];
+    this.decisions = new Map([...seed.decisions].map(([toolUse, decisions]) => [toolUse, [...decisions]]));
+    this.pins = new Set(seed.pins);
+    this.settings = new Map(seed.settings);
+  }
+
+  /** A boundary whose summary has not come: it has no effect, so a crash between the two loses nothing. */
+  get waitingBoundary(): EntryId | undefined {
+    return this.#waiting?.entry.id;
+  }
+
+  apply(entry: Entry): Effect {
+    const at = this.#at;
+    this.#at += 1;
+    if (entry.kind === "edit") return this.#applyEdit(entry, at);
+    const item = itemOf(entry, { at, foreign: this.#options.foreign(entry) });
+    if (item === undefined) return { kind: "none" };
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (waiting !== undefined && entry.kind === "user" && entry.summary) {
+      this.#compact(waiting, item);
+      return { kind: "rebuilt" };
+    }
+    this.items.push(item);
+    return { kind: "said", item };
+  }
+
+  #applyEdit(entry: EditEntry, at: number): Effect {
+    const { edit } = entry;
+    this.#editAt.set(entry.id, at);
+    if (this.#options.undone.has(entry.id)) {
+      if (edit.type === "offload") this.#restore(edit.results);
+      return { kind: "none" };
+    }
+    switch (edit.type) {
+      case "offload":
+      case "repair":
+        return this.#decide({ by: entry.id, kind: edit.type, at }, edit.results);
+      case "clear":
+        return this.#clear(entry.id, edit, at);
+      case "snip":
+        return this.#remove(withPairs(this.items, new Set(edit.entries), "both"));
+      case "collapse":
+        return this.#collapse(entry.id, edit, at);
+      case "boundary":
+        this.#waiting = { entry, edit };
+        return { kind: "none" };
+      case "pin":
+        this.pins.add(edit.entry);
+        return { kind: "none" };
+      case "unpin":
+        this.pins.delete(edit.entry);
+        return { kind: "none" };
+      case "undo":
+        return edit.dropsThinking === true ? this.#dropThinkingBehind(edit.edit) : { kind: "none" };
+      case "setting":
+        this.settings.set(edit.name, edit.value);
+        return { kind: "none" };
+      case "server-edits":
+      case "branch":
+      case "origin":
+        return { kind: "none" };
+    }
+  }
+
+  #decide(decision: Omit<Decision, "shown">, results: readonly Replacement[]): Effect {
+    for (const { toolUse, shown } of results) {
+      const known = this.decisions.get(toolUse);
+      if (known === undefined) this.decisions.set(toolUse, [{ ...decision, shown }]);
+      else known.push({ ...decision, shown });
+    }
+    return { kind: "decided", results: results.map((result) => result.toolUse) };
+  }
+
+  #clear(by: EntryId, edit: Clear, at: number): Effect {
+    const decided = this.#decide({ by, kind: "clear", at }, edit.results);
+    return edit.attachments.length === 0 ? decided : this.#remove(new Set(edit.attachments));
+  }
+
+  #remove(gone: ReadonlySet<EntryId>): Effect {
+    this.items = this.items.filter((item) => !gone.has(item.entry));
+    return { kind: "rebuilt" };
+  }
+
+  #collapse(by: EntryId, edit: Collapse, at: number): Effect {
+    const inside = this.#span(edit.span.from, edit.span.to);
+    if (inside.size === 0) return { kind: "none" };
+    const gone = withPairs(this.items, inside, "both");
+    const place = this.items.findIndex((item) => gone.has(item.entry));
+    const standIn: Item = {
+      entry: by,
+      role: "user",
+      messageId: undefined,
+      blocks: [{ type: "text", text: asReminder(edit.shown) }],
+      thinking: "left-out",
+      at,
+    };
+    const left = this.items.filter((item) => !gone.has(item.entry));
+    this.items = [...left.slice(0, place), standIn, ...left.slice(place)];
+    return { kind: "rebuilt" };
+  }
+
+  #compact(waiting: { readonly entry: EditEntry; readonly edit: Boundary }, summary: Item): void {
+    const { metadata } = waiting.edit;
+    const pivot = metadata.direction === "from" ? this.items.findIndex((item) => item.entry === metadata.pivot) : 0;
+    const front = this.items.slice(0, Math.max(0, pivot));
+    const covered = this.items.slice(front.length);
+    const kept = withPairs(covered, this.#kept(metadata), "calls");
+    const pinned = withPairs(covered, new Set(covered.map((item) => item.entry).filter((id) => this.pins.has(id) && !kept.has(id))), "calls");
+    this.items = [
+      ...front,
+      summary,
+      ...covered.filter((item) => pinned.has(item.entry) && !kept.has(item.entry)),
+      ...covered.filter((item) => kept.has(item.entry)),
+    ];
+    this.boundaries.push(waiting.entry);
+  }
+
+  #kept(metadata: Boundary["metadata"]): Set<EntryId> {
+    if (metadata.preservedMessages !== undefined) return new Set(metadata.preservedMessages.uuids);
+    const segment = metadata.preservedSegment;
+    return segment === undefined ? new Set() : this.#span(segment.headUuid, segment.tailUuid);
+  }
+
+  /** Items from one entry to another, both included; none if either is not in the view. */
+  #span(from: EntryId, to: EntryId): Set<EntryId> {
+    const first = this.items.findIndex((item) => item.entry === from);
+    const last = this.items.findLastIndex((item) => item.entry === to);
+    return new Set(first === -1 || last === -1 ? [] : this.items.slice(first, last + 1).map((item) => item.entry));
+  }
+
+  /** An undone offload: where the log holds only the preview, the original takes its place. */
+  #restore(results: readonly Replacement[]): void {
+    const contents = new Map<ToolUseId, ResultContent>();
+    for (const { toolUse, blob } of results) {
+      const content = blob === undefined ? undefined : this.#options.originals.get(blob);
+      if (content !== undefined) contents.set(toolUse, content);
+    }
+    if (contents.size > 0) this.items = this.items.map((item) => withContents(item, contents));
+  }
+
+  #dropThinkingBehind(edit: EntryId): Effect {
+    const from = this.#editAt.get(edit) ?? 0;
+    this.items = this.items.map((item) => (item.at >= from ? { ...item, thinking: "left-out" } : item));
+    return { kind: "rebuilt" };
+  }
+}
+
+function withContents(item: Item, contents: ReadonlyMap<ToolUseId, ResultContent>): Item {
+  const holds = item.blocks.some((block) => block.type === "tool_result" && contents.has(block.tool_use_id));
+  if (!holds) return item;
+  const blocks = item.blocks.map((block) => {
+    const content = block.type === "tool_result" ? contents.get(block.tool_use_id) : undefined;
+    return content === undefined ? block : { ...block, content };
+  });
+  return { ...item, blocks };
+}

@@ -1,0 +1,41 @@
+import type { Message, ToolResultBlock } from "../schema/block.ts";
+import type { EntryId, ToolUseId } from "../schema/brand.ts";
+
+/** What stands between the path and a valid request, each case with the entry or call it concerns. */
+export type RepairKind =
+  | "synthetic-result"
+  | "orphan-result"
+  | "duplicate-result"
+  | "duplicate-call"
+  | "late-result"
+  | "block-left-out"
+  | "thinking-left-out"
+  | "first-user-line";
+
+export interface Repair {
+  readonly kind: RepairKind;
+  readonly entry?: EntryId;
+  readonly toolUse?: ToolUseId;
+  readonly detail: string;
+}
+
+/** Sent in place of a result that never came. A repair entry freezes these words before the first request that holds them. */
+export const interruptedText = "[The call was interrupted: no result was recorded.]";
+
+export const syntheticResult = (toolUse: ToolUseId, shown: string = interruptedText): ToolResultBlock => ({
+  type: "tool_result",
+  tool_use_id: toolUse,
+  content: shown,
+  is_error: true,
+});
+
+export const lateResultHeader = (toolName: string, toolUse: ToolUseId): string =>
+  `[The result of the earlier ${toolName} call ${toolUse}, which had been reported as interrupted, arrived:]`;
+
+/** A request must open with the user. Prepending a line keeps what was said before the first message we have. */
+export const firstUserLine = "[The beginning of this conversation is not in the log.]";
+
+export function withFirstUser(messages: readonly Message[]): readonly Message[] {
+  if (messages[0]?.role !== "assistant") return messages;
+  return [{ role: "user", content: [{ type: "text", text: firstUserLine }] }, ...messages];
+}

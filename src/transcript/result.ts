@@ -1,0 +1,38 @@
+import type { Block, ResultContent, ToolResultBlock } from "../schema/block.ts";
+import { type JsonObject, text } from "../schema/json.ts";
+
+/** A result's own blocks: what the API takes inside `tool_result`. */
+const innerTypes: ReadonlySet<string> = new Set(["text", "image", "document", "search_result", "tool_reference"]);
+
+export interface ResultLook {
+  readonly toolName: string;
+  /** The text that an edit froze for this result. */
+  readonly shown: string | undefined;
+}
+
+/** A result as it is sent: the frozen text where an edit decided, else its content in a form the API takes, never empty. */
+export function resultBlock(block: ToolResultBlock, look: ResultLook): Block {
+  const content = look.shown ?? filled(block.content, look.toolName);
+  return sendable(content === block.content ? block : { ...block, content });
+}
+
+const noOutput = (toolName: string): string => `(${toolName} completed with no output)`;
+
+function filled(content: ResultContent | undefined, toolName: string): ResultContent {
+  if (content === undefined) return noOutput(toolName);
+  if (typeof content === "string") return content.trim() === "" ? noOutput(toolName) : content;
+  if (content.every((part) => isInner(part))) return content.length === 0 ? noOutput(toolName) : content;
+  const kept = content.filter((part) => !isBlankText(part)).map((part) => (isInner(part) ? part : asText(part)));
+  return kept.length === 0 ? noOutput(toolName) : kept;
+}
+
+const isBlankText = (part: JsonObject): boolean => part["type"] === "text" && (text(part, "text") ?? "").trim() === "";
+const isInner = (part: JsonObject): boolean => innerTypes.has(text(part, "type") ?? "") && !isBlankText(part);
+const asText = (part: JsonObject): JsonObject => ({ type: "text", text: JSON.stringify(part) });
+
+/** Without the markers a recorded request carried: breakpoints are set anew for each request. */
+export function sendable(block: Block): Block {
+  if (!("cache_control" in block)) return block;
+  const { cache_control: _, ...rest } = block;
+  return rest;
+}

@@ -1,0 +1,18 @@
+import { configDefaults, defineConfig } from "vitest/config";
+
+export default defineConfig(({ mode }) => {
+  const long = mode === "long" || process.env["PALIMPSEST_LONG"] === "1";
+  return {
+    test: {
+      include: ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"],
+      exclude: [...configDefaults.exclude, ...(long ? [] : ["test/long/**"])],
+      env: long ? { PALIMPSEST_LONG: "1" } : {},
+      // Processes, not threads: in a thread os.homedir() would still give the real home.
+      pool: "forks",
+      globalSetup: ["test/setup/run-folder.ts"],
+      setupFiles: ["test/setup/home.ts"],
+      testTimeout: long ? 30 * 60_000 : 15_000,
+      hookTimeout: long ? 5 * 60_000 : 15_000,
+    },
+  };
+});
