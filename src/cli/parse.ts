@@ -52,7 +52,7 @@ type OptionValue<O extends Option> = O extends { type: "boolean" }
     : string | undefined;
 
 /** Known to every command. */
-export const commonOptions = {
+const commonOptions = {
   help: { type: "boolean", short: "h", summary: "show this help" },
   debug: { type: "boolean", summary: "show the stack trace of a failure" },
 } as const satisfies Options;
@@ -95,14 +95,14 @@ export function parse<Of extends Operands, Op extends Options>(input: ParseInput
   const problem = operandProblem(syntax.operands, positionals);
   if (problem !== undefined) return usage(problem, called);
 
-  // The mapped types say the same as the two functions below, in a way the compiler cannot follow.
-  const args = {
+  const given = {
     operands: operandValues(syntax.operands, positionals),
     options: optionValues(syntax.options, values),
     format: values.has("json") && syntax.json !== undefined ? "json" : "text",
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  } as Arguments<Of, Op>;
-  return { kind: "parsed", args };
+  };
+  // The mapped types say the same as the functions that made the values, in a way the compiler cannot follow.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return { kind: "parsed", args: given as Arguments<Of, Op> };
 }
 
 export const usage = (message: string, called: string): Failure =>
@@ -148,17 +148,19 @@ function operandProblem(operands: Operands, given: readonly string[]): string | 
   return `unexpected argument ${given[list.length]}`;
 }
 
-const operandValues = (operands: Operands, given: readonly string[]): Record<string, unknown> =>
+type Value = boolean | string | readonly string[] | undefined;
+
+const operandValues = (operands: Operands, given: readonly string[]): Record<string, Value> =>
   Object.fromEntries(
-    Object.entries(operands).map(([name, { takes }], index) => [
+    Object.entries(operands).map(([name, { takes }], index): [string, Value] => [
       name,
       takes === "many" ? given.slice(index) : given[index],
     ]),
   );
 
-const optionValues = (options: Options, values: ReadonlyMap<string, string[]>): Record<string, unknown> =>
+const optionValues = (options: Options, values: ReadonlyMap<string, string[]>): Record<string, Value> =>
   Object.fromEntries(
-    Object.entries(options).map(([name, option]) => {
+    Object.entries(options).map(([name, option]): [string, Value] => {
       if (option.type === "boolean") return [name, values.has(name)];
       const given = values.get(name) ?? [];
       return [name, option.takes === "many" ? given : given.at(-1)];

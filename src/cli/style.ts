@@ -4,9 +4,9 @@ type Format = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
 export type Style = (format: Format, text: string) => string;
 
-export const plain: Style = (_, text) => text;
+const plain: Style = (_, text) => text;
 
-export const coloured: Style = (format, text) => styleText(format, text, { validateStream: false });
+const coloured: Style = (format, text) => styleText(format, text, { validateStream: false });
 
 /** Colour for people's eyes only: never into a pipe or file, and never against NO_COLOR (https://no-color.org). */
 export function styleFor(stream: { readonly isTTY?: boolean }, env: Readonly<NodeJS.ProcessEnv>): Style {

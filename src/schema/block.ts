@@ -55,6 +55,9 @@ export interface Message {
   readonly content: readonly Block[];
 }
 
+/** The only ids the API takes for a call. */
+export const callIdForm = /^[a-zA-Z0-9_-]+$/;
+
 /** Types the API takes back in a request besides those above, and in whose turn. */
 export const passedRoles = {
   image: "user",

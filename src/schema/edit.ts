@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type BlobId, type EntryId, type ToolUseId, blobId, isBlobId, tokens } from "./brand.ts";
+import { anyJson } from "./json.ts";
 
 /**
  * Edits: appended to the transcript after their effect, never applied by mutation. An edit holds the exact bytes the
@@ -41,7 +42,7 @@ const shapes = {
   pin: z.looseObject({ type: z.literal("pin"), entry: entryIdOf }),
   unpin: z.looseObject({ type: z.literal("unpin"), entry: entryIdOf }),
   undo: z.looseObject({ type: z.literal("undo"), edit: entryIdOf, dropsThinking: z.boolean().optional() }),
-  setting: z.looseObject({ type: z.literal("setting"), name: z.string(), value: z.json() }),
+  setting: z.looseObject({ type: z.literal("setting"), name: z.string(), value: anyJson }),
   repair: z.looseObject({ type: z.literal("repair"), results: z.array(replacement) }),
   branch: z.looseObject({ type: z.literal("branch"), before: entryIdOf.optional() }),
   origin: z.looseObject({

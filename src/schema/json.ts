@@ -1,3 +1,5 @@
+import { z } from "zod";
+
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 export interface JsonObject {
   readonly [key: string]: Json;
@@ -18,3 +20,6 @@ export const text = (object: JsonObject, key: string): string | undefined => {
 
 /** The one place where text becomes JSON: the result is data of no known shape. */
 export const parseJson = (source: string): Json => JSON.parse(source) as Json;
+
+/** JSON of any form inside a schema; what comes out of `parseJson` needs no look at every leaf. */
+export const anyJson = z.custom<Json>((value) => value !== undefined);

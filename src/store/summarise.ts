@@ -17,17 +17,15 @@ export interface Summarised {
 export async function summarise(session: Summarised): Promise<SessionSummary> {
   const { head, tail, messageCount } = await ends(session);
   const all = [...head, ...tail];
-  const typed = head.find((entry) => promptOf(entry) !== undefined) ?? tail.find((entry) => promptOf(entry) !== undefined);
-  const stamp = (entry: JsonObject) => timestampOf(entry);
   return {
     sessionId: session.sessionId,
     fullPath: session.fullPath,
     fileMtime: session.mtimeMs,
-    firstPrompt: typed === undefined ? "" : clipped(promptOf(typed) ?? ""),
+    firstPrompt: clipped(firstOf(all, promptOf) ?? ""),
     summary: titleOf(all),
     messageCount,
-    created: firstOf(head, stamp) ?? isoOf(session.birthtimeMs),
-    modified: lastOf(all, stamp) ?? isoOf(session.mtimeMs),
+    created: firstOf(head, timestampOf) ?? isoOf(session.birthtimeMs),
+    modified: lastOf(all, timestampOf) ?? isoOf(session.mtimeMs),
     gitBranch: lastOf(all, (entry) => nonEmpty(entry, "gitBranch")),
     projectPath: firstOf(all, (entry) => nonEmpty(entry, "cwd")),
     isSidechain: all.find(isMessage)?.["isSidechain"] === true,
@@ -68,7 +66,10 @@ const newline = 0x0a;
 /** Lines that do not parse are skipped: damage is reported by whoever opens the transcript, a list must come out all the same. */
 function entriesIn(chunk: Uint8Array, begins: "first-line-whole" | "first-line-cut"): readonly JsonObject[] {
   const lines = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("utf8").split("\n");
-  return lines.slice(begins === "first-line-cut" ? 1 : 0).flatMap((line) => objectIn(line) ?? []);
+  return lines
+    .slice(begins === "first-line-cut" ? 1 : 0)
+    .map(objectIn)
+    .filter((entry) => entry !== undefined);
 }
 
 function objectIn(line: string): JsonObject | undefined {
@@ -88,7 +89,13 @@ const countMessages = (entries: readonly JsonObject[]): number =>
 
 /** What a person typed; undefined for everything that an engine, a tool or a slash command wrote. */
 function promptOf(entry: JsonObject): string | undefined {
-  if (entry["type"] !== "user" || entry["isMeta"] === true || entry["isSidechain"] === true || entry["isCompactSummary"] === true) return undefined;
+  if (
+    entry["type"] !== "user" ||
+    entry["isMeta"] === true ||
+    entry["isSidechain"] === true ||
+    entry["isCompactSummary"] === true
+  )
+    return undefined;
   const message = field(entry, "message");
   const prompt = isObject(message) ? textOf(message).trim() : "";
   const written = prompt === "" || prompt.startsWith("<command-") || prompt.startsWith("<local-command");
@@ -106,7 +113,9 @@ function textOf(message: JsonObject): string {
 
 /** Counted in code points, so that no pair of surrogates is split. The slice bounds the work for a huge prompt. */
 const clipped = (prompt: string): string =>
-  Array.from(prompt.slice(0, 2 * firstPromptCharsMax)).slice(0, firstPromptCharsMax).join("");
+  Array.from(prompt.slice(0, 2 * firstPromptCharsMax))
+    .slice(0, firstPromptCharsMax)
+    .join("");
 
 /** What a person chose before what a model chose, the newest of each. */
 function titleOf(entries: readonly JsonObject[]): string | undefined {
@@ -143,4 +152,3 @@ function lastOf(entries: readonly JsonObject[], read: (entry: JsonObject) => str
 /** Newest first; equal times by id, so that two lists of the same sessions are the same list. */
 export const byNewest = (a: SessionSummary, b: SessionSummary): number =>
   Date.parse(b.modified) - Date.parse(a.modified) || (a.sessionId < b.sessionId ? -1 : 1);
-

@@ -10,7 +10,8 @@ export async function tailOf(source: ByteSource): Promise<Tail> {
   const start = await lastLineStart(source);
   const end = source.size;
   if (start === end) return { kind: "ended" };
-  if (end - start <= tornLineParsedBytesMax && isWholeObject(await source.read({ start, end }))) return { kind: "whole" };
+  if (end - start <= tornLineParsedBytesMax && isWholeObject(await source.read({ start, end })))
+    return { kind: "whole" };
   return { kind: "torn", start, end };
 }
 

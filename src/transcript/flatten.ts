@@ -1,5 +1,5 @@
-import { type Block, type Message, passedRoles, type ToolResultBlock, type ToolUseBlock } from "../schema/block.ts";
-import type { EntryId, ToolUseId } from "../schema/brand.ts";
+import { type Block, callIdForm, type Message, passedRoles, type ToolResultBlock, type ToolUseBlock } from "../schema/block.ts";
+import { type EntryId, type ToolUseId, toolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Item } from "./item.ts";
 import type { Decision } from "./project.ts";
@@ -56,6 +56,8 @@ export class Flattened {
   /** Results whose call has not come. */
   readonly #orphans = new Map<ToolUseId, Answer>();
   readonly #held = new Map<string, { readonly block: Block; readonly entry: EntryId }[]>();
+  /** Only calls whose recorded id the API would refuse. */
+  readonly #wireIds = new Map<ToolUseId, ToolUseId>();
   readonly #groupByReply = new Map<string, number>();
   readonly #repairs: Repair[] = [];
   thinkingLeftOut = 0;
@@ -117,7 +119,7 @@ export class Flattened {
     const messages: Message[] = [...this.#groups];
     const openByGroup = Map.groupBy(this.#open, (toolUse) => this.#calls.get(toolUse)?.group ?? -1);
     for (const [group, calls] of openByGroup) {
-      const answers = calls.map((toolUse): Block => syntheticResult(toolUse));
+      const answers = calls.map((toolUse): Block => syntheticResult(this.#wireIds.get(toolUse) ?? toolUse));
       const next = this.#groups[group + 1];
       const results = next?.answered.length ?? 0;
       const content = next?.content ?? [];
@@ -184,7 +186,9 @@ export class Flattened {
 
   #render(toolUse: ToolUseId, answer: Answer): Block {
     const decision = this.#options.decisions.get(toolUse)?.findLast(({ kind }) => kind !== "repair");
-    return resultBlock(answer.block, { toolName: this.nameOf(toolUse) ?? "tool", shown: decision?.shown });
+    const id = this.#wireIds.get(toolUse);
+    const block = id === undefined ? answer.block : { ...answer.block, tool_use_id: id };
+    return resultBlock(block, { toolName: this.nameOf(toolUse) ?? "tool", shown: decision?.shown });
   }
 
   /** A sent request already holds a synthetic answer: the real one is said as new content, so that history stays. */
@@ -199,7 +203,7 @@ export class Flattened {
 
   #pushAssistant(item: Item, block: Block): void {
     const reply = item.messageId ?? item.entry;
-    if (block.type === "thinking" || block.type === "redacted_thinking") {
+    if (isThinking(block)) {
       this.#hold(item, reply, block);
     } else if (!isSent(block, "assistant")) {
       this.#note("block-left-out", item.entry, leftOutDetail(block));
@@ -227,7 +231,9 @@ export class Flattened {
       return;
     }
     const input = this.#options.normaliseInput?.(block.name, block.input) ?? block.input;
-    const group = this.#reply(entry, reply, sendable(input === block.input ? block : { ...block, input }));
+    const id = this.#wireId(block.id);
+    const same = input === block.input && id === block.id;
+    const group = this.#reply(entry, reply, sendable(same ? block : { ...block, id, input }));
     this.#calls.set(block.id, { group, order: this.#calls.size, name: block.name, entry });
     this.#open.add(block.id);
     const early = this.#orphans.get(block.id);
@@ -236,14 +242,23 @@ export class Flattened {
     this.#answer(early);
   }
 
+  #wireId(id: ToolUseId): ToolUseId {
+    if (callIdForm.test(id)) return id;
+    const known = this.#wireIds.get(id);
+    if (known !== undefined) return known;
+    const wired = toolUseId(`call_${this.#calls.size}_${id.replaceAll(/[^a-zA-Z0-9_-]/g, "_")}`);
+    this.#wireIds.set(id, wired);
+    return wired;
+  }
+
   /** Appends a visible block to its reply's message, after the thinking that led to it. Returns the message's index. */
   #reply(entry: EntryId, reply: string, block: Block): number {
     const known = this.#groupByReply.get(reply);
     const group = (known === undefined ? undefined : this.#groups[known]) ?? this.#lastOrNew("assistant");
     const at = known ?? this.#groups.length - 1;
-    const behindAnother = group.content.length > 0 && !group.replies.has(reply);
+    const tooLate = group.content.length > 0 && !(group.replies.has(reply) && isThinking(group.content[0]));
     for (const held of this.#held.get(reply) ?? []) {
-      if (behindAnother) {
+      if (tooLate) {
         this.#note("thinking-left-out", held.entry, "thinking must stand first in its turn");
         this.thinkingLeftOut += 1;
         continue;
@@ -291,6 +306,8 @@ function isSent(block: Block, role: "user" | "assistant"): boolean {
       return passedRoles[block.type] === role;
   }
 }
+
+const isThinking = (block: Block | undefined): boolean => block?.type === "thinking" || block?.type === "redacted_thinking";
 
 /** The API refuses text without a visible character; leaving it out loses nothing. */
 const isEmptyText = (block: Block): boolean => block.type === "text" && block.text.trim() === "";

@@ -1,12 +1,14 @@
-import type { Block, Message } from "../schema/block.ts";
+import type { Message } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { Flattened } from "./flatten.ts";
+import type { Item } from "./item.ts";
 import type { Logged } from "./lines.ts";
 import { Path, type PathProblem, type PathStep } from "./path.ts";
 import { type Originals, Projection, type ProjectionSeed } from "./project.ts";
 import { firstUserLine, type Repair, withFirstUser } from "./repair.ts";
+import { type Shown, shownByEntry } from "./receipt.ts";
 import { undoneEdits } from "./undone.ts";
 
 /**
@@ -17,10 +19,21 @@ export interface FoldOptions {
   readonly line?: "main" | "side";
   /** Who wrote the log. Thinking in another tool's entries was signed for that tool: it is left out and counted. */
   readonly origin?: "ours" | "foreign";
-  /** The state before the first entry, where the log was read from its end. */
+  /** `tail`: the log was read from its end, as far back as the view reaches. */
+  readonly read?: "whole" | "tail";
+  /** The state before the first entry of a tail. */
   readonly seed?: ProjectionSeed;
+  /** Places of the entries that the seed's items come from. */
+  readonly places?: ReadonlyMap<EntryId, Place>;
+  /** Bytes of the log up to here are a copy of another tool's; an origin entry among those folded says it too. */
+  readonly foreignUntil?: number;
   readonly originals?: Originals;
   readonly normaliseInput?: (name: string, input: JsonObject) => JsonObject;
+}
+
+export interface Place {
+  readonly start: number;
+  readonly end: number;
 }
 
 export const emptySeed: ProjectionSeed = { items: [], decisions: new Map(), pins: [], settings: new Map() };
@@ -62,14 +75,16 @@ export class Fold {
   readonly #path: Path;
   #projection: Projection;
   #flattened: Flattened;
+  readonly #places = new Map<EntryId, Place>();
   #foreign = new WeakSet<Entry>();
-  #foreignUntil = 0;
+  #foreignUntil: number;
   #entries = 0;
   #sidechain = 0;
 
   constructor(options: FoldOptions = {}) {
     this.#options = options;
-    this.#path = new Path({ ...(options.line === undefined ? {} : { line: options.line }), tail: options.seed !== undefined });
+    this.#foreignUntil = options.foreignUntil ?? 0;
+    this.#path = new Path({ line: options.line ?? "main", read: options.read ?? "whole" });
     [this.#projection, this.#flattened] = this.#fresh(new Set());
   }
 
@@ -90,9 +105,25 @@ export class Fold {
     return this.#flattened.open;
   }
 
-  /** Each block of the view with the entry it comes from. */
-  shown(): Iterable<{ readonly block: Block; readonly entry: EntryId }> {
-    return this.#flattened.shown();
+  /** What the view shows now, entry by entry. */
+  shown(): Shown {
+    return shownByEntry(this.#flattened.shown());
+  }
+
+  get foreignUntil(): number {
+    return this.#foreignUntil;
+  }
+
+  /** Does the log hold what this item says, so that it can be read again? */
+  isAsLogged(item: Item): boolean {
+    const entry = this.#path.find(item.entry);
+    if (entry === undefined) return this.#options.places?.has(item.entry) === true;
+    return "blocks" in entry ? entry.blocks === item.blocks : entry.kind === "attachment";
+  }
+
+  /** Where an entry's line lies in the log. */
+  placeOf(entry: EntryId): Place | undefined {
+    return this.#places.get(entry) ?? this.#options.places?.get(entry);
   }
 
   append(logged: Logged): PathStep {
@@ -115,6 +146,15 @@ export class Fold {
     this.#flatten();
   }
 
+  /** What the view would show with these entries behind the path. Changes nothing. */
+  preview(entries: readonly Entry[]): Shown {
+    const path = [...this.#path.entries, ...entries];
+    const [projection, flattened] = this.#fresh(undoneEdits(path));
+    for (const entry of path) projection.apply(entry);
+    flattenInto(flattened, projection);
+    return shownByEntry(flattened.shown());
+  }
+
   view(options: ViewOptions = {}): View {
     const why = this.#notSendable(options);
     return {
@@ -132,6 +172,7 @@ export class Fold {
     if (entry.sidechain) this.#sidechain += 1;
     if (entry.kind === "edit" && entry.edit.type === "origin") this.#foreignUntil = logged.end + 1 + entry.edit.length;
     if (this.#options.origin === "foreign" || logged.start < this.#foreignUntil) this.#foreign.add(entry);
+    if (entry.id !== undefined && !this.#places.has(entry.id)) this.#places.set(entry.id, { start: logged.start, end: logged.end });
     return this.#path.append(entry);
   }
 
@@ -171,8 +212,7 @@ export class Fold {
 
   #flatten(): void {
     this.#flattened = this.#flattenedFor(this.#projection);
-    for (const item of this.#projection.items) this.#flattened.push(item);
-    this.#flattened.settle();
+    flattenInto(this.#flattened, this.#projection);
   }
 
   #notSendable(options: ViewOptions): NotSendable | undefined {
@@ -218,4 +258,9 @@ export class Fold {
       problems: this.#path.problems,
     };
   }
+}
+
+function flattenInto(flattened: Flattened, projection: Projection): void {
+  for (const item of projection.items) flattened.push(item);
+  flattened.settle();
 }

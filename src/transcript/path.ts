@@ -25,8 +25,8 @@ export interface PathProblem {
 export interface PathOptions {
   /** `side`: the log of a sub-agent, where every entry is a sidechain's. */
   readonly line?: "main" | "side";
-  /** The log was read from its end: parents before its first entry exist and are not missing. */
-  readonly tail?: boolean;
+  /** `tail`: the log was read from its end. A parent that is not there has not been read: the chain stops at it. */
+  readonly read?: "whole" | "tail";
 }
 
 export class Path {
@@ -47,7 +47,7 @@ export class Path {
 
   constructor(options: PathOptions = {}) {
     this.#side = options.line === "side";
-    this.#tail = options.tail === true;
+    this.#tail = options.read === "tail";
   }
 
   get problems(): readonly PathProblem[] {
@@ -109,6 +109,7 @@ export class Path {
     if (parent === "root") return false;
     if (parent === "missing") {
       this.#note(entry);
+      if (this.#tail) return false;
       return this.#path.at(-1) === this.#tips.at(-1);
     }
     return this.#onPath.has(parent) && this.#staysBehind(parent, seq);
@@ -199,7 +200,8 @@ export class Path {
       if (parent === "root") break;
       const known: boolean = parent !== "missing" && !chain.has(parent);
       if (!known) this.#note(entry);
-      at = known && parent !== "missing" ? parent : this.#tipBefore(at, chain);
+      if (known && parent !== "missing") at = parent;
+      else at = this.#tail ? undefined : this.#tipBefore(at, chain);
     }
     return chain;
   }

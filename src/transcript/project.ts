@@ -1,6 +1,6 @@
 import type { ResultContent } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
-import type { Boundary, Clear, Collapse, Replacement } from "../schema/edit.ts";
+import type { Boundary, BoundaryMetadata, Clear, Collapse, Replacement } from "../schema/edit.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import type { Json } from "../schema/json.ts";
 import { asReminder } from "./attachment.ts";
@@ -146,7 +146,7 @@ export class Projection {
   }
 
   #collapse(by: EntryId, edit: Collapse, at: number): Effect {
-    const inside = this.#span(edit.span.from, edit.span.to);
+    const inside = span(this.items, edit.span.from, edit.span.to);
     if (inside.size === 0) return { kind: "none" };
     const gone = withPairs(this.items, inside, "both");
     const place = this.items.findIndex((item) => gone.has(item.entry));
@@ -164,32 +164,9 @@ export class Projection {
   }
 
   #compact(waiting: { readonly entry: EditEntry; readonly edit: Boundary }, summary: Item): void {
-    const { metadata } = waiting.edit;
-    const pivot = metadata.direction === "from" ? this.items.findIndex((item) => item.entry === metadata.pivot) : 0;
-    const front = this.items.slice(0, Math.max(0, pivot));
-    const covered = this.items.slice(front.length);
-    const kept = withPairs(covered, this.#kept(metadata), "calls");
-    const pinned = withPairs(covered, new Set(covered.map((item) => item.entry).filter((id) => this.pins.has(id) && !kept.has(id))), "calls");
-    this.items = [
-      ...front,
-      summary,
-      ...covered.filter((item) => pinned.has(item.entry) && !kept.has(item.entry)),
-      ...covered.filter((item) => kept.has(item.entry)),
-    ];
+    const { front, pinned, kept } = survivors(this.items, this.pins, waiting.edit.metadata);
+    this.items = [...front, summary, ...pinned, ...kept];
     this.boundaries.push(waiting.entry);
-  }
-
-  #kept(metadata: Boundary["metadata"]): Set<EntryId> {
-    if (metadata.preservedMessages !== undefined) return new Set(metadata.preservedMessages.uuids);
-    const segment = metadata.preservedSegment;
-    return segment === undefined ? new Set() : this.#span(segment.headUuid, segment.tailUuid);
-  }
-
-  /** Items from one entry to another, both included; none if either is not in the view. */
-  #span(from: EntryId, to: EntryId): Set<EntryId> {
-    const first = this.items.findIndex((item) => item.entry === from);
-    const last = this.items.findLastIndex((item) => item.entry === to);
-    return new Set(first === -1 || last === -1 ? [] : this.items.slice(first, last + 1).map((item) => item.entry));
   }
 
   /** An undone offload: where the log holds only the preview, the original takes its place. */
@@ -207,6 +184,41 @@ export class Projection {
     this.items = this.items.map((item) => (item.at >= from ? { ...item, thinking: "left-out" } : item));
     return { kind: "rebuilt" };
   }
+}
+
+export interface Survivors {
+  /** Before the summary, byte for byte as it was. */
+  readonly front: readonly Item[];
+  readonly pinned: readonly Item[];
+  readonly kept: readonly Item[];
+}
+
+/** What a boundary leaves of the items before it. Pairs and replies stay whole. */
+export function survivors(items: readonly Item[], pins: ReadonlySet<EntryId>, metadata: BoundaryMetadata): Survivors {
+  const pivot = metadata.direction === "from" ? items.findIndex((item) => item.entry === metadata.pivot) : 0;
+  const front = items.slice(0, Math.max(0, pivot));
+  const covered = items.slice(front.length);
+  const kept = withPairs(covered, keptEntries(covered, metadata), "calls");
+  const pinnedThere = covered.flatMap((item) => (pins.has(item.entry) && !kept.has(item.entry) ? [item.entry] : []));
+  const pinned = withPairs(covered, new Set(pinnedThere), "calls");
+  return {
+    front,
+    pinned: covered.filter((item) => pinned.has(item.entry) && !kept.has(item.entry)),
+    kept: covered.filter((item) => kept.has(item.entry)),
+  };
+}
+
+function keptEntries(items: readonly Item[], metadata: BoundaryMetadata): Set<EntryId> {
+  if (metadata.preservedMessages !== undefined) return new Set(metadata.preservedMessages.uuids);
+  const segment = metadata.preservedSegment;
+  return segment === undefined ? new Set() : span(items, segment.headUuid, segment.tailUuid);
+}
+
+/** Entries from one to another, both included; none if either is not among the items. */
+function span(items: readonly Item[], from: EntryId, to: EntryId): Set<EntryId> {
+  const first = items.findIndex((item) => item.entry === from);
+  const last = items.findLastIndex((item) => item.entry === to);
+  return new Set(first === -1 || last === -1 ? [] : items.slice(first, last + 1).map((item) => item.entry));
 }
 
 function withContents(item: Item, contents: ReadonlyMap<ToolUseId, ResultContent>): Item {

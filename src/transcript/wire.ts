@@ -1,4 +1,4 @@
-import { type Block, type Message, passedRoles, type ToolUseBlock } from "../schema/block.ts";
+import { type Block, callIdForm, type Message, passedRoles, type ToolUseBlock } from "../schema/block.ts";
 import type { ToolUseId } from "../schema/brand.ts";
 import { type JsonObject, text } from "../schema/json.ts";
 
@@ -82,8 +82,6 @@ function blockProblem(block: Block, role: Message["role"]): Omit<Violation, "pat
       return passedRoles[block.type] === role ? undefined : misplaced;
   }
 }
-
-const callIdForm = /^[a-zA-Z0-9_-]+$/;
 
 const isEmptyResult = (content: string | readonly JsonObject[] | undefined): boolean =>
   typeof content === "string"

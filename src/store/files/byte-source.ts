@@ -17,7 +17,8 @@ export interface FileSource extends ByteSource {
 /** Any file, also another tool's: opened for reading only. Looks before it opens, since opening a pipe would wait for a writer. */
 export async function byteSourceOfFile(path: string): Promise<OpenedFile> {
   try {
-    if (!(await stat(path)).isFile()) return { kind: "unreadable", message: `${path} is not a file: give the path of a transcript.` };
+    if (!(await stat(path)).isFile())
+      return { kind: "unreadable", message: `${path} is not a file: give the path of a transcript.` };
     return { kind: "open", source: await sourceOf(await open(path, "r")) };
   } catch (error) {
     if (isAbsent(error)) return { kind: "missing" };

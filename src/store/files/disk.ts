@@ -44,7 +44,9 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-export type Written = { readonly kind: "all" } | { readonly kind: "part"; readonly written: number; readonly error: unknown };
+export type Written =
+  | { readonly kind: "all" }
+  | { readonly kind: "part"; readonly written: number; readonly error: unknown };
 
 /** One write call, unless the system takes less than all; then the rest follows. */
 export async function writeAll(file: FileHandle, data: Uint8Array): Promise<Written> {
@@ -52,7 +54,8 @@ export async function writeAll(file: FileHandle, data: Uint8Array): Promise<Writ
   while (written < data.byteLength) {
     try {
       const { bytesWritten } = await file.write(data, written, data.byteLength - written, null);
-      if (bytesWritten === 0) return { kind: "part", written, error: Object.assign(new Error("nothing was written"), { code: "EIO" }) };
+      if (bytesWritten === 0)
+        return { kind: "part", written, error: Object.assign(new Error("nothing was written"), { code: "EIO" }) };
       written += bytesWritten;
     } catch (error) {
       return { kind: "part", written, error };
@@ -95,7 +98,11 @@ export async function exists(path: string): Promise<boolean> {
 export type Sync = "synced" | "unsynced";
 
 /** Replaces a file of ours in one step; a reader sees the old bytes or the new ones. */
-export async function replaceFile(options: { readonly path: string; readonly data: Uint8Array; readonly sync: Sync }): Promise<void> {
+export async function replaceFile(options: {
+  readonly path: string;
+  readonly data: Uint8Array;
+  readonly sync: Sync;
+}): Promise<void> {
   const temporary = temporaryBeside(options.path);
   try {
     await writeNewFile({ path: temporary, data: options.data, sync: options.sync });
@@ -107,7 +114,11 @@ export async function replaceFile(options: { readonly path: string; readonly dat
   }
 }
 
-export async function writeNewFile(options: { readonly path: string; readonly data: Uint8Array; readonly sync: Sync }): Promise<void> {
+export async function writeNewFile(options: {
+  readonly path: string;
+  readonly data: Uint8Array;
+  readonly sync: Sync;
+}): Promise<void> {
   const file = await createFile(options.path);
   try {
     const written = await writeAll(file, options.data);

@@ -7,16 +7,36 @@ export function writeFailure(error: unknown, path: string): WriteFailure {
   switch (code) {
     case "ENOSPC":
     case "EDQUOT":
-      return { kind: "failed", why: "disk-full", message: `No space left to write ${path}: free some space, then try again.` };
+      return {
+        kind: "failed",
+        why: "disk-full",
+        message: `No space left to write ${path}: free some space, then try again.`,
+      };
     case "EFBIG":
-      return { kind: "failed", why: "disk-full", message: `${path} has reached the file size limit: raise it (ulimit -f), then try again.` };
+      return {
+        kind: "failed",
+        why: "disk-full",
+        message: `${path} has reached the file size limit: raise it (ulimit -f), then try again.`,
+      };
     case "EROFS":
-      return { kind: "failed", why: "read-only", message: `${path} is on a read-only file system: make it writable or set PALIMPSEST_HOME to another folder.` };
+      return {
+        kind: "failed",
+        why: "read-only",
+        message: `${path} is on a read-only file system: make it writable or set PALIMPSEST_HOME to another folder.`,
+      };
     case "EACCES":
     case "EPERM":
-      return { kind: "failed", why: "read-only", message: `Not allowed to write ${path}: check its owner and permissions or set PALIMPSEST_HOME to another folder.` };
+      return {
+        kind: "failed",
+        why: "read-only",
+        message: `Not allowed to write ${path}: check its owner and permissions or set PALIMPSEST_HOME to another folder.`,
+      };
     default:
-      return { kind: "failed", why: "io", message: `Writing ${path} failed (${code}): check the disk, then try again.` };
+      return {
+        kind: "failed",
+        why: "io",
+        message: `Writing ${path} failed (${code}): check the disk, then try again.`,
+      };
   }
 }
 

@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import { z } from "zod";
+import { parseJson } from "../../schema/json.ts";
 import type { ClockDep } from "../../ports/clock.ts";
 import { recordBytesMax, unreadableLockStaleMs } from "../limits.ts";
 import { readRange } from "./byte-source.ts";
@@ -62,7 +63,7 @@ export async function readLock(path: string): Promise<SeenLock | undefined> {
 
 function recordIn(raw: string): LockRecord | undefined {
   try {
-    return lockShape.safeParse(JSON.parse(raw)).data;
+    return lockShape.safeParse(parseJson(raw)).data;
   } catch {
     return undefined;
   }
@@ -75,7 +76,9 @@ export async function judge(deps: LockDeps & ClockDep, seen: SeenLock): Promise<
   const { record } = seen;
   if (record === undefined) {
     const age = deps.now() - seen.mtimeMs;
-    return age > unreadableLockStaleMs ? { kind: "stale" } : { kind: "held", holder: "a process that is just opening it" };
+    return age > unreadableLockStaleMs
+      ? { kind: "stale" }
+      : { kind: "held", holder: "a process that is just opening it" };
   }
   if (record.host !== deps.host) {
     const holder = `process ${record.pid} on ${record.host} since ${record.since} (if that process is gone, delete ${seen.path})`;
@@ -84,6 +87,7 @@ export async function judge(deps: LockDeps & ClockDep, seen: SeenLock): Promise<
   const seenProcess = await deps.lookAtProcess(record.pid);
   if (seenProcess.kind === "dead") return { kind: "stale" };
   const { started } = seenProcess;
-  if (started !== undefined && record.processStarted !== null && started !== record.processStarted) return { kind: "stale" };
+  if (started !== undefined && record.processStarted !== null && started !== record.processStarted)
+    return { kind: "stale" };
   return { kind: "held", holder: `process ${record.pid} on this machine since ${record.since}` };
 }

@@ -4,7 +4,7 @@ import type { WriteFailure } from "../../ports/blobs.ts";
 import type { ClockDep } from "../../ports/clock.ts";
 import type { IdsDep } from "../../ports/ids.ts";
 import { lockAttemptsMax, lockAwayChecksMax, lockAwayWaitMs } from "../limits.ts";
-import { createFile, lacksHardLinks, writeAll } from "./disk.ts";
+import { createFile, lacksHardLinks, temporaryBeside, writeAll } from "./disk.ts";
 import { isAbsent, isTaken, writeFailure } from "./failure.ts";
 import { type LockDeps, type SeenLock, judge, lockContent, readLock, sameLock } from "./lock-content.ts";
 
@@ -34,7 +34,7 @@ export async function acquireLock(deps: LockDeps & ClockDep & IdsDep, path: stri
   const token = deps.uuid();
   try {
     for (let attempt = 0; attempt < lockAttemptsMax; attempt += 1) {
-      const placed = await place({ path, token, content: await lockContent(deps, token) });
+      const placed = await place({ path, content: await lockContent(deps, token) });
       if (placed !== undefined) return { kind: "locked", lock: placed };
       const seen = await readLock(path);
       if (seen === undefined) continue;
@@ -50,12 +50,11 @@ export async function acquireLock(deps: LockDeps & ClockDep & IdsDep, path: stri
 
 interface Placing {
   readonly path: string;
-  readonly token: string;
   readonly content: Buffer;
 }
 
 async function place(placing: Placing): Promise<Lock | undefined> {
-  const temporary = `${placing.path}.${process.pid}.${placing.token}.tmp`;
+  const temporary = temporaryBeside(placing.path);
   const file = await createWith(temporary, placing.content);
   try {
     await link(temporary, placing.path);

@@ -47,7 +47,10 @@ async function startFromPs(pid: number): Promise<string | undefined> {
   if (process.platform === "win32") return undefined;
   try {
     const env = { ...process.env, LC_ALL: "C", TZ: "UTC" };
-    const { stdout } = await promisify(execFile)("ps", ["-o", "lstart=", "-p", String(pid)], { env, timeout: processListMs });
+    const { stdout } = await promisify(execFile)("ps", ["-o", "lstart=", "-p", String(pid)], {
+      env,
+      timeout: processListMs,
+    });
     return stdout.trim() || undefined;
   } catch {
     return undefined;

@@ -1,0 +1,42 @@
+import type { ByteSource, OpenForWriting } from "../ports/transcripts.ts";
+import { type BlobId, sessionId } from "../schema/brand.ts";
+import { scanChunkBytes } from "./limits.ts";
+import type { SessionDeps } from "./session.ts";
+
+export interface ForeignLog {
+  readonly path: string;
+  readonly format: string;
+  readonly source: ByteSource;
+}
+
+/**
+ * The first write to another tool's session: a session of our own that begins with a copy of its bytes. The origin
+ * line in front says where they came from, how many they are and what they hash to, so that later growth of the source
+ * can be told from a change.
+ */
+export async function adopt(deps: SessionDeps & { readonly sha256: HashDep }, foreign: ForeignLog): Promise<OpenForWriting> {
+  const { source } = foreign;
+  const origin = {
+    type: "origin",
+    uuid: deps.uuid(),
+    parentUuid: null,
+    timestamp: new Date(deps.now()).toISOString(),
+    format: foreign.format,
+    path: foreign.path,
+    length: source.size,
+    sha256: await hashOf(deps.sha256, source),
+  };
+  return deps.transcripts.adopt({ id: sessionId(deps.uuid()), originLine: JSON.stringify(origin), source, length: source.size });
+}
+
+/** Hashing is the machine's: `loop/` stays free of it. */
+export type HashDep = () => { update(chunk: Uint8Array): void; digest(): BlobId };
+
+async function hashOf(sha256: HashDep, source: ByteSource): Promise<BlobId> {
+  const hash = sha256();
+  for (let at = 0; at < source.size; at += scanChunkBytes) {
+    hash.update(await source.read({ start: at, end: Math.min(at + scanChunkBytes, source.size) }));
+  }
+  return hash.digest();
+}
+

@@ -1,0 +1,122 @@
+import type { BlobsDep } from "../ports/blobs.ts";
+import type { ByteSource } from "../ports/transcripts.ts";
+import { parseBlock } from "../schema/block.ts";
+import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
+import { type Checkpoint, checkpointShape } from "../schema/checkpoint.ts";
+import { isArray, type Json, parseJson } from "../schema/json.ts";
+import type { Fold, Place } from "../transcript/fold.ts";
+import { type Item, itemOf } from "../transcript/item.ts";
+import { typedText } from "../transcript/person.ts";
+import type { Decision, ProjectionSeed } from "../transcript/project.ts";
+import { readPlace } from "./scan.ts";
+
+export interface RestoredSeed {
+  readonly seed: ProjectionSeed;
+  readonly places: ReadonlyMap<EntryId, Place>;
+  readonly userMessages: Checkpoint["userMessages"];
+  readonly breakerFailures: number;
+  readonly foreignUntil: number;
+  readonly bytesRead: number;
+}
+
+export interface CheckpointOptions {
+  readonly fold: Fold;
+  /** Items that the boundary keeps or carries: only these can show behind it. */
+  readonly carried: (item: Item) => boolean;
+  readonly earlier: RestoredSeed | undefined;
+  readonly breakerFailures: number;
+}
+
+/** The state of the fold, to be stored before the boundary that names it is appended. */
+export function makeCheckpoint({ fold, carried, earlier, breakerFailures }: CheckpointOptions): Checkpoint {
+  const { projection } = fold;
+  const now = fold.path.entries.length;
+  const items = projection.items.filter(carried);
+  const results = new Set(items.flatMap((item) => item.blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : []))));
+  return {
+    version: 1,
+    items: items.map((item) => storedItem(fold, item, now)),
+    decisions: [...projection.decisions].flatMap(([toolUse, decisions]) =>
+      results.has(toolUse) ? decisions.map((decision) => ({ ...decision, toolUse, at: decision.at - now })) : [],
+    ),
+    pins: [...projection.pins],
+    settings: Object.fromEntries(projection.settings),
+    userMessages: [...(earlier?.userMessages ?? []), ...typedSince(fold)],
+    breaker: { failures: breakerFailures },
+    foreignUntil: fold.foreignUntil,
+  };
+}
+
+function typedSince(fold: Fold): Checkpoint["userMessages"] {
+  return fold.path.entries.flatMap((entry) => {
+    const place = entry.id === undefined || typedText(entry) === undefined ? undefined : fold.placeOf(entry.id);
+    return entry.id === undefined || place === undefined ? [] : [{ entry: entry.id, ...place }];
+  });
+}
+
+/** Positions are stored relative to the boundary, so that what follows it counts from zero. */
+function storedItem(fold: Fold, item: Item, now: number): Checkpoint["items"][number] {
+  const at = item.at - now;
+  const place = fold.placeOf(item.entry);
+  if (place !== undefined && fold.isAsLogged(item)) {
+    return { entry: item.entry, ...place, thinking: item.thinking, foreign: place.start < fold.foreignUntil, at };
+  }
+  const { entry, role, messageId, thinking } = item;
+  const asJson = parseJson(JSON.stringify(item.blocks.map((block) => (block.type === "unknown" ? block.was : block))));
+  const blocks = isArray(asJson) ? [...asJson] : [];
+  return { entry, role, ...(messageId === undefined ? {} : { messageId }), blocks, thinking, at };
+}
+
+export interface ReadCheckpointOptions {
+  readonly source: ByteSource;
+  readonly checkpoint: BlobId;
+}
+
+/** Undefined where the blob is gone or does not fit the log: then the log itself is read further back. */
+export async function readCheckpoint(deps: BlobsDep, { source, checkpoint }: ReadCheckpointOptions): Promise<RestoredSeed | undefined> {
+  const blob = await deps.blobs.get(checkpoint);
+  const read = blob === undefined ? undefined : checkpointShape.safeParse(parsed(blob));
+  if (blob === undefined || read?.success !== true) return undefined;
+  const items: Item[] = [];
+  const places = new Map<EntryId, Place>();
+  let bytesRead = blob.length;
+  for (const stored of read.data.items) {
+    if ("start" in stored) {
+      bytesRead += stored.end - stored.start;
+      places.set(stored.entry, { start: stored.start, end: stored.end });
+    }
+    const item = await restoredItem(source, stored);
+    if (item === undefined) return undefined;
+    items.push(item);
+  }
+  const { pins, settings, userMessages, breaker, foreignUntil } = read.data;
+  const seed = { items, decisions: decisionsOf(read.data), pins, settings: new Map(Object.entries(settings)) };
+  return { seed, places, userMessages, breakerFailures: breaker.failures, foreignUntil, bytesRead };
+}
+
+function parsed(blob: Uint8Array): Json | undefined {
+  try {
+    return parseJson(new TextDecoder().decode(blob));
+  } catch {
+    // Damaged on disk: the caller falls back to the log.
+    return undefined;
+  }
+}
+
+async function restoredItem(source: ByteSource, stored: Checkpoint["items"][number]): Promise<Item | undefined> {
+  if (!("start" in stored)) return { ...stored, messageId: stored.messageId, blocks: stored.blocks.map((block) => parseBlock(block)) };
+  const logged = await readPlace(source, stored);
+  if (logged?.entry.id !== stored.entry) return undefined;
+  const item = itemOf(logged.entry, { at: stored.at, foreign: stored.foreign });
+  return item === undefined ? undefined : { ...item, thinking: stored.thinking };
+}
+
+function decisionsOf(checkpoint: Checkpoint): Map<ToolUseId, Decision[]> {
+  const decisions = new Map<ToolUseId, Decision[]>();
+  for (const { toolUse, ...decision } of checkpoint.decisions) {
+    const known = decisions.get(toolUse);
+    if (known === undefined) decisions.set(toolUse, [decision]);
+    else known.push(decision);
+  }
+  return decisions;
+}

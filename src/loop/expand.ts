@@ -1,0 +1,84 @@
+import type { BlobsDep } from "../ports/blobs.ts";
+import type { ByteSource } from "../ports/transcripts.ts";
+import { isBlobId, type BlobId, toolUseId } from "../schema/brand.ts";
+import { type Logged, readLines } from "../transcript/lines.ts";
+import { scanChunkBytes } from "./limits.ts";
+
+/** The original behind an id, byte for byte. */
+export type Expanded =
+  | { readonly kind: "entry"; readonly bytes: Uint8Array }
+  | { readonly kind: "result"; readonly bytes: Uint8Array }
+  | { readonly kind: "blob"; readonly bytes: Uint8Array }
+  | { readonly kind: "not-found" }
+  /** The log names the blob that holds it, and the blob is gone. */
+  | { readonly kind: "blob-missing"; readonly blob: BlobId };
+
+/**
+ * An entry's uuid gives its line as it stands in the log; a call's id its result as the tool returned it (text as text,
+ * blocks as JSON); a blob's id the blob. Only lines that hold the id are parsed, in bounded memory.
+ */
+export async function expand(deps: BlobsDep, source: ByteSource, id: string): Promise<Expanded> {
+  if (isBlobId(id)) {
+    const blob = await deps.blobs.get(id);
+    if (blob !== undefined) return { kind: "blob", bytes: blob };
+  }
+  const found = await search(source, id);
+  if (found.line !== undefined) return { kind: "entry", bytes: await source.read(found.line) };
+  if (found.blob !== undefined) {
+    const bytes = await deps.blobs.get(found.blob);
+    return bytes === undefined ? { kind: "blob-missing", blob: found.blob } : { kind: "result", bytes };
+  }
+  return found.result === undefined ? { kind: "not-found" } : { kind: "result", bytes: found.result };
+}
+
+interface Found {
+  line?: Logged;
+  result?: Uint8Array;
+  blob?: BlobId | undefined;
+}
+
+async function search(source: ByteSource, id: string): Promise<Found> {
+  const found: Found = {};
+  for await (const logged of linesHolding(source, id)) {
+    const { entry } = logged;
+    if (entry.id === id) found.line ??= logged;
+    if (entry.kind === "user") {
+      for (const block of entry.blocks) {
+        if (block.type !== "tool_result" || block.tool_use_id !== toolUseId(id)) continue;
+        found.result ??= new TextEncoder().encode(typeof block.content === "string" ? block.content : JSON.stringify(block.content ?? []));
+      }
+    }
+    if (entry.kind === "edit" && entry.edit.type === "offload") {
+      found.blob ??= entry.edit.results.find((result) => result.toolUse === id)?.blob;
+    }
+  }
+  return found;
+}
+
+const newline = 0x0a;
+
+async function* linesHolding(source: ByteSource, id: string): AsyncGenerator<Logged> {
+  const needle = Buffer.from(JSON.stringify(id).slice(1, -1));
+  let carried = Buffer.alloc(0);
+  let start = 0;
+  for (let at = 0; at < source.size; ) {
+    const chunk = await source.read({ start: at, end: Math.min(at + scanChunkBytes, source.size) });
+    if (chunk.length === 0) return;
+    at += chunk.length;
+    const bytes = Buffer.concat([carried, chunk]);
+    const complete = at >= source.size ? bytes.length : bytes.lastIndexOf(newline) + 1;
+    yield* holding({ bytes: bytes.subarray(0, complete), start, needle });
+    carried = bytes.subarray(complete);
+    start += complete;
+  }
+}
+
+function* holding({ bytes, start, needle }: { bytes: Buffer; start: number; needle: Buffer }): Generator<Logged> {
+  for (let hit = bytes.indexOf(needle); hit !== -1; ) {
+    const from = bytes.lastIndexOf(newline, hit) + 1;
+    const found = bytes.indexOf(newline, hit);
+    const to = found === -1 ? bytes.length : found;
+    yield* readLines({ bytes: bytes.subarray(from, to), start: start + from }).logged;
+    hit = bytes.indexOf(needle, to);
+  }
+}

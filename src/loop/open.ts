@@ -1,0 +1,211 @@
+import type { BlobsDep } from "../ports/blobs.ts";
+import type { ByteSource } from "../ports/transcripts.ts";
+import type { ResultContent } from "../schema/block.ts";
+import type { BlobId, EntryId, MessageId } from "../schema/brand.ts";
+import type { Entry } from "../schema/entry.ts";
+import { isArray, isObject, parseJson } from "../schema/json.ts";
+import { Fold, type FoldOptions, type ViewOptions } from "../transcript/fold.ts";
+import type { Damage, Logged } from "../transcript/lines.ts";
+import type { Originals } from "../transcript/project.ts";
+import { judgeTail, type TailVerdict } from "../transcript/tail.ts";
+import { undoneEdits } from "../transcript/undone.ts";
+import { readCheckpoint, type RestoredSeed } from "./checkpoint.ts";
+import { scanForward, TailScan } from "./scan.ts";
+
+/** A log, folded. The view is the same whether the log was read whole or from its end. */
+export interface OpenedLog {
+  readonly fold: Fold;
+  readonly damage: readonly Damage[];
+  readonly read: { readonly bytes: number; readonly of: number; readonly from: "beginning" | "boundary" };
+  /** The state that the newest checkpoint held, where the log was opened at it. */
+  readonly restored?: RestoredSeed;
+  readonly viewOptions: ViewOptions;
+}
+
+export interface OpenOptions {
+  readonly source: ByteSource;
+  readonly origin: "ours" | "foreign";
+  /** Edits to treat as undone, for planning an undo. */
+  readonly undone?: ReadonlySet<EntryId>;
+  readonly normaliseInput?: FoldOptions["normaliseInput"];
+}
+
+/** Reads back from the end until the view is known: costs what lies behind the newest boundary, not what lies before. */
+export async function openLog(deps: BlobsDep, options: OpenOptions): Promise<OpenedLog> {
+  const main = await openLine(deps, options, "main");
+  if (main.fold.path.leaf !== undefined) return main;
+  const side = await openLine(deps, options, "side");
+  return side.fold.path.leaf === undefined ? main : side;
+}
+
+type Line = "main" | "side";
+
+async function openLine(deps: BlobsDep, options: OpenOptions, line: Line): Promise<OpenedLog> {
+  const scan = new TailScan(options.source);
+  const unreadable = new Set<BlobId>();
+  let tail: Logged[] = [];
+  while (!scan.done) {
+    tail = [...(await scan.older()), ...tail];
+    if (scan.done) break;
+    const opened = await openTail(deps, { ...options, line, tail, scan, unreadable });
+    if (opened !== undefined) return opened;
+  }
+  return folded(deps, { ...options, line, logged: tail, scan });
+}
+
+interface TailState extends OpenOptions {
+  readonly line: Line;
+  readonly tail: readonly Logged[];
+  readonly scan: TailScan;
+  readonly unreadable: Set<BlobId>;
+}
+
+async function openTail(deps: BlobsDep, state: TailState): Promise<OpenedLog | undefined> {
+  let verdict: TailVerdict = judge(state);
+  while (verdict.kind === "enough") {
+    const { from, checkpoint } = verdict;
+    const logged = state.tail.slice(from);
+    if (checkpoint === undefined) return folded(deps, { ...state, logged, tailOnly: true });
+    const restored = await readCheckpoint(deps, { source: state.source, checkpoint });
+    if (restored !== undefined) return folded(deps, { ...state, logged, tailOnly: true, restored });
+    state.unreadable.add(checkpoint);
+    verdict = judge(state);
+  }
+  return undefined;
+}
+
+const judge = (state: TailState): TailVerdict =>
+  judgeTail(state.tail, { line: state.line, undone: state.undone ?? new Set(), unreadable: state.unreadable });
+
+interface Folding extends OpenOptions {
+  readonly line: Line;
+  readonly logged: readonly Logged[];
+  readonly scan: TailScan;
+  readonly tailOnly?: boolean;
+  readonly restored?: RestoredSeed;
+}
+
+async function folded(deps: BlobsDep, { restored, ...state }: Folding): Promise<OpenedLog> {
+  const foldOptions: FoldOptions = {
+    line: state.line,
+    origin: state.origin,
+    read: state.tailOnly === true ? "tail" : "whole",
+    ...(restored === undefined ? {} : { seed: restored.seed, places: restored.places, foreignUntil: restored.foreignUntil }),
+    ...(state.normaliseInput === undefined ? {} : { normaliseInput: state.normaliseInput }),
+  };
+  const fold = await foldWithOriginals(deps, foldOptions, state.logged, state.undone);
+  const bytes = state.scan.bytesRead + (restored?.bytesRead ?? 0);
+  return {
+    fold,
+    damage: state.scan.damage,
+    read: { bytes, of: state.source.size, from: state.tailOnly === true ? "boundary" : "beginning" },
+    ...(restored === undefined ? {} : { restored }),
+    viewOptions: {},
+  };
+}
+
+/** Undone offloads need what the log no longer holds: the blobs are fetched once the path shows which. */
+async function foldWithOriginals(
+  deps: BlobsDep,
+  options: FoldOptions,
+  logged: readonly Logged[],
+  undone: ReadonlySet<EntryId> = new Set(),
+): Promise<Fold> {
+  const originals = new Map<BlobId, ResultContent>();
+  const fold = new Fold({ ...options, originals });
+  fold.appendAll(logged);
+  const allUndone = undoneEdits(fold.path.entries).union(undone);
+  const fetched = await fetchOriginals(deps, fold.path.entries, allUndone);
+  for (const [blob, content] of fetched) originals.set(blob, content);
+  if (fetched.size > 0 || undone.size > 0) fold.refold(allUndone);
+  return fold;
+}
+
+export async function fetchOriginals(deps: BlobsDep, path: readonly Entry[], undone: ReadonlySet<EntryId>): Promise<Originals> {
+  const contents = new Map<BlobId, ResultContent>();
+  for (const entry of path) {
+    if (entry.kind !== "edit" || entry.edit.type !== "offload" || !undone.has(entry.id)) continue;
+    for (const { blob, media } of entry.edit.results) {
+      const bytes = blob === undefined ? undefined : await deps.blobs.get(blob);
+      const content = bytes === undefined ? undefined : resultContent(bytes, media ?? "text");
+      if (blob !== undefined && content !== undefined) contents.set(blob, content);
+    }
+  }
+  return contents;
+}
+
+function resultContent(bytes: Uint8Array, media: "text" | "json"): ResultContent | undefined {
+  const text = new TextDecoder().decode(bytes);
+  if (media === "text") return text;
+  const blocks = parseJson(text);
+  return isArray(blocks) ? blocks.filter((block) => isObject(block)) : undefined;
+}
+
+export interface AtOptions extends OpenOptions {
+  /** An entry's uuid, or a line number counted from 1. */
+  readonly at: string;
+}
+
+/** The view as it was when the log ended at a given entry or line. Reads the whole log. */
+export async function openLogAt(deps: BlobsDep, options: AtOptions): Promise<OpenedLog | undefined> {
+  const read = await readUntil(options);
+  if (read === undefined) return undefined;
+  const line: Line = read.logged.some(({ entry }) => !entry.sidechain && entry.kind !== "other") ? "main" : "side";
+  const foldOptions: FoldOptions = {
+    line,
+    origin: options.origin,
+    ...(options.normaliseInput === undefined ? {} : { normaliseInput: options.normaliseInput }),
+  };
+  const fold = await foldWithOriginals(deps, foldOptions, read.logged);
+  const { size } = options.source;
+  return {
+    fold,
+    damage: read.damage,
+    read: { bytes: size, of: size, from: "beginning" },
+    viewOptions: { continues: (reply) => read.later.has(reply) },
+  };
+}
+
+interface ReadUntil {
+  readonly logged: Logged[];
+  readonly damage: Damage[];
+  /** Replies that go on behind the point. */
+  readonly later: ReadonlySet<MessageId>;
+}
+
+async function readUntil(options: AtOptions): Promise<ReadUntil | undefined> {
+  const { at, source } = options;
+  const endOffset = /^\d+$/.test(at) ? await endOfLine(source, Number(at)) : undefined;
+  const logged: Logged[] = [];
+  const damage: Damage[] = [];
+  const later = new Set<MessageId>();
+  let found = false;
+  for await (const read of scanForward(source)) {
+    for (const one of read.logged) {
+      if (found || (endOffset !== undefined && one.start >= endOffset)) {
+        if (one.entry.kind === "assistant" && one.entry.messageId !== undefined) later.add(one.entry.messageId);
+        continue;
+      }
+      logged.push(one);
+      found = endOffset === undefined && one.entry.id === at;
+    }
+    for (const one of read.damage) damage.push(one);
+  }
+  return found || endOffset !== undefined ? { logged, damage, later } : undefined;
+}
+
+/** Offset behind a line, counted from 1; undefined where the log has fewer. */
+async function endOfLine(source: ByteSource, line: number): Promise<number | undefined> {
+  const newline = 0x0a;
+  let seen = 0;
+  for (let at = 0; at < source.size; ) {
+    const chunk = await source.read({ start: at, end: Math.min(at + 4 * 1024 * 1024, source.size) });
+    for (let found = chunk.indexOf(newline); found !== -1; found = chunk.indexOf(newline, found + 1)) {
+      seen += 1;
+      if (seen === line) return at + found + 1;
+    }
+    at += chunk.length;
+    if (chunk.length === 0) break;
+  }
+  return seen === line - 1 && line > 0 ? source.size : undefined;
+}

@@ -1,0 +1,179 @@
+import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
+import type { ClockDep } from "../ports/clock.ts";
+import type { IdsDep } from "../ports/ids.ts";
+import type { SetAside, TranscriptsDep, TranscriptWriter } from "../ports/transcripts.ts";
+import { type EntryId, entryId, type SessionId } from "../schema/brand.ts";
+import { type Entry, readEntry } from "../schema/entry.ts";
+import { parseJson } from "../schema/json.ts";
+import type { Receipt } from "../schema/receipt.ts";
+import { estimateBlock, utf8Length } from "../tokens/estimate.ts";
+import { type Circumstances, type Draft, placed, type PlacedEntry } from "../transcript/draft.ts";
+import type { Fold, View } from "../transcript/fold.ts";
+import { fiveMinuteRates, makeReceipt, type ReceiptInput } from "../transcript/receipt.ts";
+import { interruptedText } from "../transcript/repair.ts";
+import type { RestoredSeed } from "./checkpoint.ts";
+import { type OpenedLog, openLog } from "./open.ts";
+
+export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep {}
+
+export type SessionOpened =
+  | { readonly kind: "open"; readonly session: Session; readonly setAside: SetAside | undefined }
+  | { readonly kind: "busy"; readonly holder: string }
+  | { readonly kind: "missing" }
+  | { readonly kind: "exists" }
+  | WriteFailure;
+
+export interface OpenSession {
+  readonly id: SessionId;
+  readonly circumstances: Omit<Circumstances, "sessionId">;
+  readonly mode: "create" | "resume";
+}
+
+export async function openSession(deps: SessionDeps, options: OpenSession): Promise<SessionOpened> {
+  const { id, mode } = options;
+  const opened = await (mode === "create" ? deps.transcripts.create(id) : deps.transcripts.openForWriting(id));
+  if (opened.kind !== "open") return opened;
+  const log = await readLog(deps, id);
+  if (log === undefined) {
+    await opened.writer.close();
+    return { kind: "missing" };
+  }
+  const circumstances = { sessionId: id, ...options.circumstances };
+  return { kind: "open", session: new Session(deps, { writer: opened.writer, log, circumstances }), setAside: opened.setAside };
+}
+
+export async function readLog(deps: TranscriptsDep & BlobsDep, id: SessionId, undone?: ReadonlySet<EntryId>): Promise<OpenedLog | undefined> {
+  const source = await deps.transcripts.openForReading(id);
+  if (source === undefined) return undefined;
+  try {
+    return await openLog(deps, { source, origin: "ours", ...(undone === undefined ? {} : { undone }) });
+  } finally {
+    await source.close();
+  }
+}
+
+export type Appended = { readonly kind: "appended"; readonly entries: readonly EntryId[] } | WriteFailure;
+export type Edited = { readonly kind: "edited"; readonly entries: readonly EntryId[]; readonly receipt: Receipt } | WriteFailure;
+
+/** A session open for writing: every entry goes to disk first, then into the fold, so the view never shows what the log does not hold. */
+export class Session {
+  readonly id: SessionId;
+  readonly #deps: SessionDeps;
+  readonly #writer: TranscriptWriter;
+  readonly #circumstances: Circumstances;
+  #log: OpenedLog;
+
+  constructor(deps: SessionDeps, parts: { writer: TranscriptWriter; log: OpenedLog; circumstances: Circumstances }) {
+    this.id = parts.writer.id;
+    this.#deps = deps;
+    this.#writer = parts.writer;
+    this.#log = parts.log;
+    this.#circumstances = parts.circumstances;
+  }
+
+  get fold(): Fold {
+    return this.#log.fold;
+  }
+
+  get restored(): RestoredSeed | undefined {
+    return this.#log.restored;
+  }
+
+  /** How much of the log the fold was made from. */
+  get read(): OpenedLog["read"] {
+    return this.#log.read;
+  }
+
+  view(): View {
+    return this.fold.view();
+  }
+
+  append(...drafts: readonly Draft[]): Promise<Appended> {
+    return this.#write(this.#place(drafts));
+  }
+
+  /** Appends an edit and says what it changed. The receipt's totals are in the log with the edit. */
+  async edit(input: EditInput): Promise<Edited> {
+    const raws = this.#place(input.drafts);
+    const receipt = makeReceipt({
+      edits: raws.map(({ uuid }) => entryId(uuid)),
+      cause: input.cause,
+      nature: input.nature,
+      before: this.fold.shown(),
+      after: this.fold.preview(raws.map((raw) => entryOf(JSON.stringify(raw)))),
+      count: estimateBlock,
+      rates: fiveMinuteRates,
+    });
+    const appended = await this.#write(raws.map((raw, at) => (at === 0 ? { ...raw, receipt: totals(receipt) } : raw)));
+    return appended.kind === "failed" ? appended : { kind: "edited", entries: appended.entries, receipt };
+  }
+
+  /** Freezes a synthetic answer for every open call, so that the next request can be sent and stays what it was. */
+  async settle(): Promise<Appended> {
+    const open = [...this.fold.openCalls];
+    if (open.length === 0) return { kind: "appended", entries: [] };
+    return this.append({ type: "repair", results: open.map((toolUse) => ({ toolUse, shown: interruptedText })) });
+  }
+
+  /** The log as it would open with these edits undone. */
+  async readUndone(undone: ReadonlySet<EntryId>): Promise<OpenedLog | undefined> {
+    return readLog(this.#deps, this.id, undone);
+  }
+
+  /** Goes on with a log that was read further back. */
+  adoptLog(log: OpenedLog): void {
+    this.#log = log;
+  }
+
+  async endTurn(): Promise<Appended> {
+    const outcome = await this.#writer.endTurn();
+    return outcome.kind === "failed" ? outcome : { kind: "appended", entries: [] };
+  }
+
+  close(): Promise<void> {
+    return this.#writer.close();
+  }
+
+  #place(drafts: readonly Draft[]): PlacedEntry[] {
+    let leaf = this.fold.path.leaf?.id;
+    return drafts.map((draft) => {
+      const timestamp = new Date(this.#deps.now()).toISOString();
+      const raw = placed(draft, { uuid: this.#deps.uuid(), leaf, timestamp, circumstances: this.#circumstances });
+      leaf = entryId(raw.uuid);
+      return raw;
+    });
+  }
+
+  /** In order, and no further than the first write the machine refuses: what was written before it stays. */
+  async #write(raws: readonly PlacedEntry[]): Promise<Appended> {
+    const entries: EntryId[] = [];
+    for (const raw of raws) {
+      const line = JSON.stringify(raw);
+      const outcome = await this.#writer.append([line]);
+      if (outcome.kind === "failed") return outcome;
+      const start = outcome.at[0] ?? 0;
+      this.fold.append({ entry: entryOf(line), start, end: start + utf8Length(line) });
+      entries.push(entryId(raw.uuid));
+    }
+    return { kind: "appended", entries };
+  }
+}
+
+export interface EditInput {
+  readonly drafts: readonly Draft[];
+  readonly cause: string;
+  readonly nature: ReceiptInput["nature"];
+}
+
+/** What we have just written must read back as an entry; anything else is a bug. */
+function entryOf(line: string): Entry {
+  const reading = readEntry(parseJson(line));
+  if (reading.kind !== "entry") throw new Error(`a draft without a type: ${reading.why}`);
+  return reading.entry;
+}
+
+/** Per-entry lines can be had again from the log; storing them would make the log grow with what it covers. */
+function totals({ lines, edits: _, ...receipt }: Receipt): object {
+  const entries = Object.fromEntries([...Map.groupBy(lines, (line) => line.class)].map(([name, of]) => [name, of.length]));
+  return { ...receipt, entries };
+}

@@ -1,0 +1,44 @@
+import { z } from "zod";
+import type { EntryId, MessageId, ToolUseId } from "./brand.ts";
+import { anyJson } from "./json.ts";
+
+/**
+ * State of the fold just before a boundary's summary takes its place: everything that a reader who starts at the
+ * boundary needs to know of what lies before it. Stored as a JSON blob that the boundary names.
+ */
+const entryIdOf = z.string().transform((text) => text as EntryId);
+const place = { start: z.number().int().nonnegative(), end: z.number().int().nonnegative() };
+
+/** Read again from the log by its place. */
+const referred = z.object({ entry: entryIdOf, ...place, thinking: z.enum(["kept", "left-out"]), foreign: z.boolean(), at: z.number().int() });
+/** No line of the log holds it as it is shown: a collapse's stand-in, a result whose offload was undone. */
+const inline = z.object({
+  entry: entryIdOf,
+  role: z.enum(["user", "assistant"]),
+  messageId: z.string().transform((text) => text as MessageId).optional(),
+  blocks: z.array(anyJson),
+  thinking: z.enum(["kept", "left-out"]),
+  at: z.number().int(),
+});
+
+export const checkpointShape = z.object({
+  version: z.literal(1),
+  items: z.array(z.union([referred, inline])),
+  decisions: z.array(
+    z.object({
+      toolUse: z.string().transform((text) => text as ToolUseId),
+      by: entryIdOf,
+      kind: z.enum(["offload", "clear", "repair"]),
+      shown: z.string(),
+      at: z.number().int(),
+    }),
+  ),
+  pins: z.array(entryIdOf),
+  settings: z.record(z.string(), anyJson),
+  /** Every message a person typed since the session began, by place: the ledger that no compaction forgets. */
+  userMessages: z.array(z.object({ entry: entryIdOf, ...place })),
+  breaker: z.object({ failures: z.number().int().nonnegative() }),
+  foreignUntil: z.number().int().nonnegative(),
+});
+
+export type Checkpoint = z.infer<typeof checkpointShape>;

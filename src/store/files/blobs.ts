@@ -1,0 +1,132 @@
+import { createHash } from "node:crypto";
+import { chmod, constants, copyFile, link, open, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { type BlobId, blobId, isBlobId } from "../../schema/brand.ts";
+import type { BlobLink, BlobPut, Blobs } from "../../ports/blobs.ts";
+import type { Durability } from "../../ports/transcripts.ts";
+import { copyChunkBytes } from "../limits.ts";
+import { isSessionName } from "../session-name.ts";
+import { readRange } from "./byte-source.ts";
+import { exists, fileMode, makeFolder, publish, syncFolder, temporaryBeside, writeNewFile } from "./disk.ts";
+import { codeOf, isAbsent, isTaken, writeFailure } from "./failure.ts";
+import { safeFileName } from "./safe-file-name.ts";
+
+export interface FileBlobsOptions {
+  /** `<home>/projects/<slug>`. */
+  readonly folder: string;
+  /** `turn` and `always` sync each blob: an edit that names it may be on disk a moment later. */
+  readonly durability: Durability;
+}
+
+export function fileBlobs(options: FileBlobsOptions): Blobs {
+  const pathOf = (id: BlobId): string => join(options.folder, "blobs", id);
+  return {
+    put: (data) => {
+      const id = sha256(data);
+      return put(options, { id, data, path: pathOf(id) });
+    },
+    get: (id) => get(pathOf(id), id),
+    has: (id) => exists(pathOf(id)),
+    list: () => list(join(options.folder, "blobs")),
+    remove: (id) => rm(pathOf(id), { force: true }),
+    link: (wanted) => linkBlob(options.folder, wanted),
+  };
+}
+
+const sha256 = (data: Uint8Array): BlobId => blobId(createHash("sha256").update(data).digest("hex"));
+
+async function put(options: FileBlobsOptions, blob: { id: BlobId; data: Uint8Array; path: string }): Promise<BlobPut> {
+  const { id, data, path } = blob;
+  const sync = options.durability === "never" ? "unsynced" : "synced";
+  const temporary = temporaryBeside(path);
+  try {
+    const held = await heldContent(path, data);
+    if (held === "same") return { kind: "stored", id };
+    await makeFolder(dirname(path));
+    await writeNewFile({ path: temporary, data, sync });
+    // A damaged blob is worth nothing to anyone: it is replaced, or its content could never be stored again.
+    if (held === "damaged") await rename(temporary, path);
+    else await publish(temporary, path);
+    if (sync === "synced") await syncFolder(dirname(path));
+    return { kind: "stored", id };
+  } catch (error) {
+    return writeFailure(error, path);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** Compares, since a name alone does not prove that a power cut left the content whole. Memory: one chunk. */
+async function heldContent(path: string, data: Uint8Array): Promise<"absent" | "same" | "damaged"> {
+  const file = await open(path, "r").catch((error: unknown) => {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  });
+  if (file === undefined) return "absent";
+  try {
+    if ((await file.stat()).size !== data.byteLength) return "damaged";
+    for (let start = 0; start < data.byteLength; start += copyChunkBytes) {
+      const end = Math.min(data.byteLength, start + copyChunkBytes);
+      if (Buffer.compare(await readRange(file, { start, end }), data.subarray(start, end)) !== 0) return "damaged";
+    }
+    return "same";
+  } finally {
+    await file.close();
+  }
+}
+
+/** Bytes that are not those of the id are no blob: better absent, and said so, than wrong. */
+async function get(path: string, id: BlobId): Promise<Uint8Array | undefined> {
+  try {
+    const data = await readFile(path);
+    return sha256(data) === id ? data : undefined;
+  } catch (error) {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  }
+}
+
+async function list(folder: string): Promise<readonly BlobId[]> {
+  try {
+    return (await readdir(folder)).filter(isBlobId).toSorted();
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+}
+
+/** A convenience for people: where it can't be made there is no path, and the blob is there all the same. */
+async function linkBlob(folder: string, wanted: BlobLink): Promise<string | undefined> {
+  if (!isSessionName(wanted.session)) return undefined;
+  const target = join(folder, "blobs", wanted.blob);
+  const results = join(folder, wanted.session, "tool-results");
+  const path = join(results, `${safeFileName(wanted.toolUse)}.${wanted.media === "json" ? "json" : "txt"}`);
+  try {
+    if (await exists(path)) return path;
+    if (!(await exists(target))) return undefined;
+    await makeFolder(results);
+    await linkOrCopy(target, path);
+    return path;
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return isTaken(error) ? path : undefined;
+  }
+}
+
+async function linkOrCopy(target: string, path: string): Promise<void> {
+  const ways = [
+    () => link(target, path),
+    () => symlink(relative(dirname(path), target), path),
+    () => copyFile(target, path, constants.COPYFILE_EXCL).then(() => chmod(path, fileMode)),
+  ];
+  let refusal: unknown;
+  for (const way of ways) {
+    try {
+      return await way();
+    } catch (error) {
+      if (isTaken(error)) throw error;
+      refusal = error;
+    }
+  }
+  throw refusal;
+}

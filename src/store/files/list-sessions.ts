@@ -1,0 +1,70 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { sessionId } from "../../schema/brand.ts";
+import type { SessionSummary } from "../../ports/transcripts.ts";
+import { listedTogetherMax } from "../limits.ts";
+import { isSessionName } from "../session-name.ts";
+import { byNewest, summarise } from "../summarise.ts";
+import { byteSourceOfFile } from "./byte-source.ts";
+import { isAbsent } from "./failure.ts";
+import { readIndex, writeIndex } from "./sessions-index.ts";
+
+const extension = ".jsonl";
+
+/** Rows of transcripts that have not changed come from the index; the index is rebuilt from the rest. */
+export async function listSessions(folder: string): Promise<readonly SessionSummary[]> {
+  const ids = await sessionIds(folder);
+  const index = await readIndex(folder);
+  const rows = await inBatches(ids, (id) =>
+    rowOf({ folder, id, earlier: index.rowByPath.get(join(folder, id + extension)) }),
+  );
+  const found = rows.filter((row) => row !== undefined).toSorted(byNewest);
+  const changed =
+    found.length !== index.rowByPath.size || found.some((row) => index.rowByPath.get(row.fullPath) !== row);
+  if (changed) await writeIndex({ folder, rows: found, originalPath: index.originalPath });
+  return found;
+}
+
+export async function sessionIds(folder: string): Promise<readonly string[]> {
+  try {
+    const names = await readdir(folder);
+    const ids = names.filter((name) => name.endsWith(extension)).map((name) => name.slice(0, -extension.length));
+    return ids.filter((id) => isSessionName(sessionId(id)));
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+}
+
+interface Row {
+  readonly folder: string;
+  readonly id: string;
+  readonly earlier: SessionSummary | undefined;
+}
+
+/** A transcript that can't be read is left out: one bad file must not hide the others. */
+async function rowOf({ folder, id, earlier }: Row): Promise<SessionSummary | undefined> {
+  const fullPath = join(folder, id + extension);
+  const opened = await byteSourceOfFile(fullPath);
+  if (opened.kind !== "open") return undefined;
+  const { source } = opened;
+  try {
+    if (earlier !== undefined && earlier.fileMtime === source.mtimeMs && earlier.sizeBytes === source.size)
+      return earlier;
+    const { mtimeMs, birthtimeMs } = source;
+    return await summarise({ source, sessionId: sessionId(id), fullPath, mtimeMs, birthtimeMs, earlier });
+  } finally {
+    await source.close();
+  }
+}
+
+async function inBatches<Item, Result>(
+  items: readonly Item[],
+  act: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let start = 0; start < items.length; start += listedTogetherMax) {
+    results.push(...(await Promise.all(items.slice(start, start + listedTogetherMax).map(act))));
+  }
+  return results;
+}

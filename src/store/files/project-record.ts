@@ -1,0 +1,93 @@
+import { readFile, readdir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { parseJson } from "../../schema/json.ts";
+import { recordBytesMax } from "../limits.ts";
+import { exists, makeFolder, publish, replaceFile, temporaryBeside, writeNewFile } from "./disk.ts";
+import { isAbsent } from "./failure.ts";
+
+/** What a folder is, whatever it is called. Numbers as text: inodes can be larger than a double holds exactly. */
+const inodeShape = z.object({ dev: z.string(), ino: z.string(), birthtimeMs: z.number() });
+export type InodeKey = z.infer<typeof inodeShape>;
+
+const recordVersion = 1;
+const recordShape = z.object({
+  version: z.literal(recordVersion),
+  id: z.string().min(1),
+  path: z.string().min(1),
+  formerPaths: z.array(z.string()),
+  inode: inodeShape.optional(),
+  rootCommits: z.array(z.string()),
+});
+export type ProjectRecord = z.infer<typeof recordShape>;
+export type NewRecord = Omit<ProjectRecord, "version">;
+
+/** A project folder and what its record says; undefined where there is no readable one. */
+export interface RecordedProject {
+  readonly folder: string;
+  readonly slug: string;
+  readonly record: ProjectRecord | undefined;
+}
+
+export const projectsFolder = (home: string): string => join(home, "projects");
+const recordPath = (folder: string): string => join(folder, "project.json");
+
+export async function readProject(home: string, slug: string): Promise<RecordedProject> {
+  const folder = join(projectsFolder(home), slug);
+  return { folder, slug, record: await readRecord(folder) };
+}
+
+export async function readProjects(home: string): Promise<readonly RecordedProject[]> {
+  try {
+    const found = await readdir(projectsFolder(home), { withFileTypes: true });
+    const slugs = found.filter((item) => item.isDirectory()).map((item) => item.name);
+    return await Promise.all(slugs.toSorted().map((slug) => readProject(home, slug)));
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+}
+
+async function readRecord(folder: string): Promise<ProjectRecord | undefined> {
+  try {
+    if ((await stat(recordPath(folder))).size > recordBytesMax) return undefined;
+    return recordShape.safeParse(parseJson(await readFile(recordPath(folder), "utf8"))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Takes the folder for the project, unless another record was there first: two processes that start at once end in one folder. */
+export async function claimFolder(folder: string, record: NewRecord): Promise<"claimed" | "taken"> {
+  await makeFolder(folder);
+  const path = recordPath(folder);
+  if ((await readRecord(folder)) === undefined && (await exists(path)))
+    await rename(path, `${path}.damaged-${record.id}`);
+  const temporary = temporaryBeside(path);
+  try {
+    await writeNewFile({ path: temporary, data: encoded(record), sync: "synced" });
+    return (await publish(temporary, path)) === "published" ? "claimed" : "taken";
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+export const updateRecord = (folder: string, record: NewRecord): Promise<void> =>
+  replaceFile({ path: recordPath(folder), data: encoded(record), sync: "synced" });
+
+const encoded = (record: NewRecord): Buffer =>
+  Buffer.from(`${JSON.stringify({ ...record, version: recordVersion }, undefined, 2)}\n`);
+
+/** Undefined where the folder is gone or its file system keeps no time of birth: an inode number alone is given out again. */
+export async function inodeKey(path: string): Promise<InodeKey | undefined> {
+  try {
+    const { dev, ino, birthtimeMs } = await stat(path, { bigint: true });
+    const born = Number(birthtimeMs);
+    return born > 0 ? { dev: String(dev), ino: String(ino), birthtimeMs: born } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export const sameInode = (a: InodeKey | undefined, b: InodeKey | undefined): boolean =>
+  a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino && a.birthtimeMs === b.birthtimeMs;

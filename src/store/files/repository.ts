@@ -1,0 +1,99 @@
+import { execFile } from "node:child_process";
+import { readFile, realpath, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { rootCommitsMax, rootCommitsMs } from "../limits.ts";
+import { exists } from "./disk.ts";
+
+/** Where a folder belongs, told without writing anything into it. */
+export interface Place {
+  /** The project's root: of a repository the main worktree's, whichever worktree one stands in. */
+  readonly root: string;
+  /** The folder whose identity is the project's: it is renamed and moved with the project. */
+  readonly anchor: string;
+  /** `lost-worktree`: a worktree whose repository is no longer where it says; `root` is where it was. `absent`: no such folder. */
+  readonly kind: "repository" | "folder" | "lost-worktree" | "absent";
+}
+
+export async function placeOf(cwd: string): Promise<Place> {
+  const real = await realpath(cwd).catch(() => undefined);
+  const here = real ?? resolve(cwd);
+  if (real === undefined) return { root: here, anchor: here, kind: "absent" };
+  for (let folder = here; ; folder = dirname(folder)) {
+    const place = await repositoryAt(folder);
+    if (place !== undefined) return place;
+    if (dirname(folder) === folder) return { root: here, anchor: here, kind: "folder" };
+  }
+}
+
+async function repositoryAt(folder: string): Promise<Place | undefined> {
+  const dotGit = join(folder, ".git");
+  const kind = await stat(dotGit).catch(() => undefined);
+  if (kind === undefined) return undefined;
+  if (kind.isFile()) return await placeOfGitFile(folder, await firstLine(dotGit));
+  const common = await realpath(dotGit);
+  return (await exists(join(common, "HEAD"))) ? repositoryPlace(common) : undefined;
+}
+
+/** The common folder of all worktrees lies in the main worktree as `.git`, or by itself (bare, submodule, separate). */
+const repositoryPlace = (common: string): Place => ({
+  root: basename(common) === ".git" ? dirname(common) : common,
+  anchor: common,
+  kind: "repository",
+});
+
+async function placeOfGitFile(folder: string, line: string | undefined): Promise<Place | undefined> {
+  const target = line?.startsWith("gitdir:") === true ? line.slice("gitdir:".length).trim() : undefined;
+  if (target === undefined || target === "") return undefined;
+  const gitFolder = resolve(folder, target);
+  if (!(await exists(gitFolder))) return await lostWorktree(gitFolder);
+  const real = await realpath(gitFolder);
+  const commonTarget = await firstLine(join(real, "commondir"));
+  const common = commonTarget === undefined ? real : resolve(real, commonTarget);
+  return repositoryPlace(await realpath(common).catch(() => common));
+}
+
+/** The link leads nowhere. Its text still says where the repository lay, and the project's record knows where it went. */
+async function lostWorktree(gitFolder: string): Promise<Place | undefined> {
+  const worktrees = dirname(gitFolder);
+  if (basename(worktrees) !== "worktrees") return undefined;
+  const common = dirname(worktrees);
+  if (await exists(join(common, "HEAD"))) return repositoryPlace(await realpath(common));
+  return { ...repositoryPlace(common), kind: "lost-worktree" };
+}
+
+async function firstLine(path: string): Promise<string | undefined> {
+  const content = await readFile(path, "utf8").catch(() => undefined);
+  return content?.split("\n")[0]?.trim();
+}
+
+/** Undefined where it can't be told: no git, no commit yet, or a shallow clone, whose oldest commits are not its roots. */
+export type RootCommits = (place: Place) => Promise<readonly string[] | undefined>;
+
+export const rootCommits: RootCommits = async ({ anchor, kind }) => {
+  if (kind !== "repository" || !isAbsolute(anchor) || (await exists(join(anchor, "shallow")))) return undefined;
+  const args = [`--git-dir=${anchor}`, "rev-list", "--max-parents=0", `--max-count=${rootCommitsMax}`, "HEAD"];
+  try {
+    const { stdout } = await promisify(execFile)("git", args, {
+      env: gitEnvironment(),
+      timeout: rootCommitsMs,
+      cwd: anchor,
+    });
+    const commits = stdout.split("\n").filter((commit) => /^[0-9a-f]{40,64}$/.test(commit));
+    return commits.length > 0 ? commits.toSorted() : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** A repository that the caller's own git works on must not be taken for this one; nothing is fetched and nothing is locked. */
+function gitEnvironment(): NodeJS.ProcessEnv {
+  const outer = Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_"));
+  return {
+    ...Object.fromEntries(outer),
+    LC_ALL: "C",
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_NO_LAZY_FETCH: "1",
+    GIT_TERMINAL_PROMPT: "0",
+  };
+}

@@ -1,0 +1,83 @@
+import { readFile, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { z } from "zod";
+import { type SessionId, bytes, sessionId } from "../../schema/brand.ts";
+import { parseJson } from "../../schema/json.ts";
+import type { SessionSummary } from "../../ports/transcripts.ts";
+import { indexBytesMax } from "../limits.ts";
+import { replaceFile } from "./disk.ts";
+import { codeOf } from "./failure.ts";
+
+const indexVersion = 1;
+
+const rowShape = z.object({
+  sessionId: z.string().transform((text): SessionId => sessionId(text)),
+  fullPath: z.string(),
+  fileMtime: z.number(),
+  firstPrompt: z.string(),
+  summary: z.string().optional(),
+  messageCount: z.int().nonnegative().optional(),
+  created: z.string().optional(),
+  modified: z.string().refine((text) => !Number.isNaN(Date.parse(text))),
+  gitBranch: z.string().optional(),
+  projectPath: z.string().optional(),
+  isSidechain: z.boolean(),
+  sizeBytes: z.int().nonnegative().transform(bytes),
+});
+/** Rows are checked one by one: a row of another tool's making costs that row, not the cache. */
+const indexShape = z.object({
+  version: z.literal(indexVersion),
+  entries: z.array(z.unknown()),
+  originalPath: z.string().optional(),
+});
+
+export interface SessionsIndex {
+  readonly rowByPath: ReadonlyMap<string, SessionSummary>;
+  readonly originalPath: string | undefined;
+}
+
+const indexPath = (folder: string): string => join(folder, "sessions-index.json");
+
+/** Never fails: the index is a cache, and without it the transcripts are read. */
+export async function readIndex(folder: string): Promise<SessionsIndex> {
+  const read = indexShape.safeParse(await jsonOf(indexPath(folder)));
+  if (!read.success) return { rowByPath: new Map(), originalPath: undefined };
+  const rows = read.data.entries.flatMap((row) => rowIn(row) ?? []);
+  return { rowByPath: new Map(rows.map((row) => [row.fullPath, row])), originalPath: read.data.originalPath };
+}
+
+function rowIn(value: unknown): SessionSummary | undefined {
+  const row = rowShape.safeParse(value).data;
+  if (row === undefined || basename(row.fullPath) !== `${row.sessionId}.jsonl`) return undefined;
+  const { summary, messageCount, created, gitBranch, projectPath } = row;
+  return { ...row, summary, messageCount, created, gitBranch, projectPath };
+}
+
+async function jsonOf(path: string): Promise<unknown> {
+  try {
+    if ((await stat(path)).size > indexBytesMax) return undefined;
+    return parseJson(await readFile(path, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+export interface WrittenIndex {
+  readonly folder: string;
+  readonly rows: readonly SessionSummary[];
+  readonly originalPath: string | undefined;
+}
+
+/** A cache that can't be written is no error: the next list reads the transcripts again. */
+export async function writeIndex({ folder, rows, originalPath }: WrittenIndex): Promise<void> {
+  const index = {
+    version: indexVersion,
+    entries: rows,
+    originalPath: originalPath ?? rows.find((row) => row.projectPath !== undefined)?.projectPath,
+  };
+  try {
+    await replaceFile({ path: indexPath(folder), data: Buffer.from(JSON.stringify(index)), sync: "unsynced" });
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+  }
+}

@@ -1,0 +1,182 @@
+import { type FileHandle, constants, open, rm } from "node:fs/promises";
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
+import { type SessionId, bytes } from "../../schema/brand.ts";
+import type { WriteFailure } from "../../ports/blobs.ts";
+import type { ClockDep } from "../../ports/clock.ts";
+import type { IdsDep } from "../../ports/ids.ts";
+import type { AdoptedCopy, ByteSource, Durability, OpenForWriting, Transcripts } from "../../ports/transcripts.ts";
+import { isSessionName } from "../session-name.ts";
+import { adoptCopy } from "./adopt-copy.ts";
+import { byteSourceOfFile } from "./byte-source.ts";
+import { createFile, exists, makeFolder, publish, syncFolder, temporaryBeside } from "./disk.ts";
+import { isAbsent, isTaken, writeFailure } from "./failure.ts";
+import { healTail } from "./heal-tail.ts";
+import { type Lock, acquireLock } from "./lock.ts";
+import type { LockDeps } from "./lock-content.ts";
+import { listSessions } from "./list-sessions.ts";
+import { lookAtProcess } from "./look-at-process.ts";
+import { transcriptWriter } from "./writer.ts";
+
+export interface FileTranscriptsOptions {
+  readonly deps: ClockDep & IdsDep;
+  /** `<home>/projects/<slug>`; made when the first session is. */
+  readonly folder: string;
+  readonly durability: Durability;
+  /** How locks tell machines and processes apart; this machine's own by default. */
+  readonly lockDeps?: LockDeps;
+}
+
+interface Store extends FileTranscriptsOptions {
+  readonly lockDeps: LockDeps;
+}
+
+export function fileTranscripts(options: FileTranscriptsOptions): Transcripts {
+  const store: Store = { ...options, lockDeps: options.lockDeps ?? { host: hostname(), lookAtProcess } };
+  return {
+    create: (id) => create(store, id),
+    openForWriting: (id) => openForWriting(store, id),
+    openForReading: (id) => openForReading(store, id),
+    adopt: (copy) => adopt(store, copy),
+    list: () => listSessions(store.folder),
+    whereIs: (id) => (isSessionName(id) ? transcriptPath(store, id) : undefined),
+  };
+}
+
+const transcriptPath = (store: Store, id: SessionId): string => join(store.folder, `${id}.jsonl`);
+
+async function openForReading(store: Store, id: SessionId): Promise<ByteSource | undefined> {
+  if (!isSessionName(id)) return undefined;
+  const opened = await byteSourceOfFile(transcriptPath(store, id));
+  if (opened.kind === "unreadable") throw new Error(opened.message);
+  return opened.kind === "open" ? opened.source : undefined;
+}
+
+async function openForWriting(store: Store, id: SessionId): Promise<OpenForWriting> {
+  if (!isSessionName(id)) return { kind: "missing" };
+  const path = transcriptPath(store, id);
+  return await locked({ store, id, expects: "present" }, async (lock) => {
+    const file = await open(path, constants.O_RDWR | constants.O_APPEND);
+    return await orClose(file, async () => {
+      const { size, setAside } = await healTail(file, join(store.folder, id, "set-aside"));
+      const writer = transcriptWriter({ id, path, file, size, lock, durability: store.durability });
+      return { kind: "open", writer, setAside };
+    });
+  });
+}
+
+async function create(store: Store, id: SessionId): Promise<OpenForWriting> {
+  if (!isSessionName(id)) return badName(id);
+  const path = transcriptPath(store, id);
+  return await locked({ store, id, expects: "absent" }, async (lock) => {
+    const file = await createFile(path);
+    return await orRemove({ file, path }, async () => {
+      await syncNewFile(store, file);
+      const writer = transcriptWriter({ id, path, file, size: bytes(0), lock, durability: store.durability });
+      return { kind: "open", writer, setAside: undefined };
+    });
+  });
+}
+
+/** The copy gets the session's name only when it is whole: a crash on the way leaves no half session. */
+async function adopt(store: Store, copy: AdoptedCopy): Promise<OpenForWriting> {
+  const { id } = copy;
+  if (!isSessionName(id)) return badName(id);
+  const path = transcriptPath(store, id);
+  return await locked({ store, id, expects: "absent" }, async (lock) => {
+    const temporary = temporaryBeside(path);
+    const file = await createFile(temporary);
+    return await orRemove({ file, path: temporary }, async () => {
+      const failure = await adoptCopy({ file, path, copy });
+      if (failure !== undefined) return failure;
+      if (store.durability !== "never") await file.datasync();
+      if ((await publish(temporary, path)) === "taken") return { kind: "exists" };
+      await syncPublished(store, path);
+      const { size } = await file.stat();
+      const writer = transcriptWriter({ id, path, file, size: bytes(size), lock, durability: store.durability });
+      return { kind: "open", writer, setAside: undefined };
+    });
+  });
+}
+
+async function syncPublished(store: Store, path: string): Promise<void> {
+  if (store.durability === "never") return;
+  try {
+    await syncFolder(store.folder);
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  }
+}
+
+interface Locked {
+  readonly store: Store;
+  readonly id: SessionId;
+  readonly expects: "present" | "absent";
+}
+
+/** Looks before it locks: a session that is not there, or must not be, leaves no trace of the attempt. */
+async function locked(options: Locked, act: (lock: Lock) => Promise<OpenForWriting>): Promise<OpenForWriting> {
+  const { store, id, expects } = options;
+  const path = transcriptPath(store, id);
+  try {
+    const present = await exists(path);
+    if (expects === "present" && !present) return { kind: "missing" };
+    if (expects === "absent" && present) return { kind: "exists" };
+    if (expects === "absent") await makeFolder(store.folder);
+  } catch (error) {
+    return writeFailure(error, path);
+  }
+  const outcome = await acquireLock({ ...store.lockDeps, ...store.deps }, join(store.folder, `${id}.lock`));
+  if (outcome.kind !== "locked") return outcome;
+  const result = await act(outcome.lock).catch((error: unknown) => refusalOf(error, options));
+  if (result.kind !== "open") await outcome.lock.release();
+  return result;
+}
+
+function refusalOf(error: unknown, { store, id, expects }: Locked): OpenForWriting {
+  if (expects === "absent" && isTaken(error)) return { kind: "exists" };
+  if (expects === "present" && isAbsent(error)) return { kind: "missing" };
+  return writeFailure(error, transcriptPath(store, id));
+}
+
+async function syncNewFile(store: Store, file: FileHandle): Promise<void> {
+  if (store.durability === "never") return;
+  await file.sync();
+  await syncFolder(store.folder);
+  await syncFolder(dirname(store.folder));
+}
+
+async function orClose(file: FileHandle, act: () => Promise<OpenForWriting>): Promise<OpenForWriting> {
+  try {
+    return await act();
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** Takes back its own unfinished file, whether the work was refused or threw. */
+async function orRemove(
+  made: { file: FileHandle; path: string },
+  act: () => Promise<OpenForWriting>,
+): Promise<OpenForWriting> {
+  const undo = async () => {
+    await made.file.close();
+    await rm(made.path, { force: true });
+  };
+  try {
+    const result = await act();
+    if (result.kind !== "open") await undo();
+    return result;
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+}
+
+const badName = (id: SessionId): WriteFailure => ({
+  kind: "failed",
+  why: "io",
+  message: `${JSON.stringify(id)} can't be a session's name: use letters, digits, - and _.`,
+});

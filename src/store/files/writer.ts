@@ -1,0 +1,130 @@
+import type { FileHandle } from "node:fs/promises";
+import { type Bytes, type SessionId, bytes } from "../../schema/brand.ts";
+import type { WriteFailure } from "../../ports/blobs.ts";
+import type { AppendOutcome, Durability, TranscriptWriter } from "../../ports/transcripts.ts";
+import { lineBuffer } from "../line-buffer.ts";
+import { writeAll } from "./disk.ts";
+import { writeFailure } from "./failure.ts";
+import type { Lock } from "./lock.ts";
+
+export interface WriterParts {
+  readonly id: SessionId;
+  readonly path: string;
+  /** Opened for appending: the system puts every write at the end. */
+  readonly file: FileHandle;
+  readonly size: Bytes;
+  readonly lock: Lock;
+  readonly durability: Durability;
+}
+
+/** Appends one after another, also when called at once. Nothing here can shorten the file. */
+export function transcriptWriter(parts: WriterParts): TranscriptWriter {
+  const appender = new Appender(parts);
+  let last: Promise<unknown> = Promise.resolve();
+  let closing: Promise<void> | undefined;
+  const inTurn = <Result>(act: () => Promise<Result>): Promise<Result> => {
+    const result = last.then(act, act);
+    last = result;
+    return result;
+  };
+  const whileOpen = (act: () => Promise<AppendOutcome>): Promise<AppendOutcome> => {
+    if (closing !== undefined) throw new TypeError(`the writer of ${parts.id} is closed`);
+    return inTurn(act);
+  };
+  return {
+    id: parts.id,
+    append: async (lines) => whileOpen(() => appender.append(lines)),
+    endTurn: async () => whileOpen(() => appender.endTurn()),
+    close: () => (closing ??= inTurn(() => appender.close())),
+  };
+}
+
+class Appender {
+  readonly #parts: WriterParts;
+  #end: number;
+  #before: "line-end" | "torn-line" = "line-end";
+  #unsynced: "nothing" | "something" = "nothing";
+  /** After a failed sync the system may have dropped the bytes and call the next sync a success: only opening again tells. */
+  #syncFailure: WriteFailure | undefined;
+
+  constructor(parts: WriterParts) {
+    this.#parts = parts;
+    this.#end = parts.size;
+  }
+
+  async append(lines: readonly string[]): Promise<AppendOutcome> {
+    const refusal = await this.#refusal();
+    if (refusal !== undefined) return refusal;
+    const at: Bytes[] = [];
+    for (const line of lines) {
+      const written = await this.#write(line);
+      if (typeof written === "object") return written;
+      at.push(written);
+    }
+    const failure = this.#parts.durability === "always" ? await this.#sync() : undefined;
+    return failure ?? { kind: "appended", at };
+  }
+
+  async endTurn(): Promise<AppendOutcome> {
+    const failure = this.#syncFailure ?? (this.#parts.durability === "turn" ? await this.#sync() : undefined);
+    return failure ?? { kind: "appended", at: [] };
+  }
+
+  /** A last sync that fails is not told to anybody: who needs to know ends the turn first. */
+  async close(): Promise<void> {
+    try {
+      if (this.#parts.durability === "turn") await this.#sync();
+    } finally {
+      await this.#parts.file.close();
+      await this.#parts.lock.release();
+    }
+  }
+
+  async #refusal(): Promise<WriteFailure | undefined> {
+    if (this.#syncFailure !== undefined) return this.#syncFailure;
+    const { lock, path } = this.#parts;
+    try {
+      if ((await lock.state()) === "held") return undefined;
+    } catch (error) {
+      return writeFailure(error, path);
+    }
+    return {
+      kind: "failed",
+      why: "lock-lost",
+      message: `Another process took over ${path}: open the session again or fork it.`,
+    };
+  }
+
+  async #write(line: string): Promise<Bytes | WriteFailure> {
+    const data = lineBuffer(line, this.#before);
+    const start = this.#end + (this.#before === "torn-line" ? 1 : 0);
+    const result = await writeAll(this.#parts.file, data);
+    if (result.kind === "part") return this.#tornBy(result);
+    this.#end += data.byteLength;
+    this.#before = "line-end";
+    this.#unsynced = "something";
+    return bytes(start);
+  }
+
+  #tornBy({ written, error }: { written: number; error: unknown }): WriteFailure {
+    this.#end += written;
+    // A first byte that is the newline behind an older torn part closes that part and leaves nothing of this line.
+    if (written > 0) this.#before = this.#before === "torn-line" && written === 1 ? "line-end" : "torn-line";
+    return writeFailure(error, this.#parts.path);
+  }
+
+  async #sync(): Promise<WriteFailure | undefined> {
+    if (this.#syncFailure !== undefined || this.#unsynced === "nothing") return this.#syncFailure;
+    try {
+      await this.#parts.file.datasync();
+      this.#unsynced = "nothing";
+    } catch (error) {
+      const failure = writeFailure(error, this.#parts.path);
+      this.#syncFailure = {
+        ...failure,
+        message: `${failure.message} Open the session again before going on: its last entries may not be on disk.`,
+      };
+    }
+    return this.#syncFailure;
+  }
+}

@@ -1,0 +1,30 @@
+import { createHash } from "node:crypto";
+import { type BlobId, blobId } from "../../schema/brand.ts";
+import type { Blobs } from "../../ports/blobs.ts";
+import { type FaultAt, failureOf } from "./faults.ts";
+
+export interface MemoryBlobsOptions {
+  readonly faultAt?: FaultAt;
+}
+
+export function memoryBlobs(options: MemoryBlobsOptions = {}): Blobs {
+  const dataById = new Map<BlobId, Uint8Array>();
+  let writes = 0;
+  return {
+    put: async (data) => {
+      const id = blobId(createHash("sha256").update(data).digest("hex"));
+      if (dataById.has(id)) return { kind: "stored", id };
+      const fault = options.faultAt?.(writes++);
+      if (fault !== undefined) return failureOf(fault);
+      dataById.set(id, Uint8Array.from(data));
+      return { kind: "stored", id };
+    },
+    get: async (id) => dataById.get(id)?.slice(),
+    has: async (id) => dataById.has(id),
+    list: async () => [...dataById.keys()].toSorted(),
+    remove: async (id) => {
+      dataById.delete(id);
+    },
+    link: async () => undefined,
+  };
+}

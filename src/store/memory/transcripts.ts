@@ -1,0 +1,161 @@
+import { type SessionId, bytes } from "../../schema/brand.ts";
+import type { ClockDep } from "../../ports/clock.ts";
+import type {
+  AdoptedCopy,
+  ByteSource,
+  OpenForWriting,
+  SessionSummary,
+  SetAside,
+  Transcripts,
+} from "../../ports/transcripts.ts";
+import { lineBuffer } from "../line-buffer.ts";
+import { copyChunkBytes } from "../limits.ts";
+import { isSessionName } from "../session-name.ts";
+import { byNewest, summarise } from "../summarise.ts";
+import { tailOf } from "../torn-tail.ts";
+import { type FaultAt, failureOf } from "./faults.ts";
+import { GrowingBytes } from "./growing-bytes.ts";
+import { memoryWriter } from "./writer.ts";
+
+export interface MemoryTranscriptsOptions {
+  readonly deps: ClockDep;
+  /** Transcripts that are there from the start, also damaged ones. */
+  readonly seed?: ReadonlyMap<SessionId, Uint8Array>;
+  /** Asked once for each line that is appended. */
+  readonly faultAt?: FaultAt;
+}
+
+interface Session {
+  readonly id: SessionId;
+  readonly log: GrowingBytes;
+  readonly createdMs: number;
+  modifiedMs: number;
+  heldSince: string | undefined;
+}
+
+/** The same rules as the file store, for tests and for sessions that nobody wants kept. */
+export function memoryTranscripts(options: MemoryTranscriptsOptions): Transcripts {
+  const store = new MemoryStore(options);
+  return {
+    create: async (id) => store.create(id),
+    openForWriting: (id) => store.openForWriting(id),
+    openForReading: async (id) => store.openForReading(id),
+    adopt: (copy) => store.adopt(copy),
+    list: () => store.list(),
+    whereIs: () => undefined,
+  };
+}
+
+class MemoryStore {
+  readonly #options: MemoryTranscriptsOptions;
+  readonly #sessionById = new Map<SessionId, Session>();
+  #writes = 0;
+
+  constructor(options: MemoryTranscriptsOptions) {
+    this.#options = options;
+    for (const [id, data] of options.seed ?? []) this.#add(id).log.append(data);
+  }
+
+  create(id: SessionId): OpenForWriting {
+    const refusal = this.#refusalToCreate(id);
+    return refusal ?? this.#opened(this.#add(id));
+  }
+
+  async openForWriting(id: SessionId): Promise<OpenForWriting> {
+    const session = this.#sessionById.get(id);
+    if (session === undefined) return { kind: "missing" };
+    if (session.heldSince !== undefined) return busy(session.heldSince);
+    const opened = this.#opened(session);
+    const setAside = await healTail(session);
+    return { ...opened, setAside };
+  }
+
+  openForReading(id: SessionId): ByteSource | undefined {
+    const session = this.#sessionById.get(id);
+    return session === undefined ? undefined : sourceOf(session.log);
+  }
+
+  async adopt(copy: AdoptedCopy): Promise<OpenForWriting> {
+    const refusal = this.#refusalToCreate(copy.id);
+    if (refusal !== undefined) return refusal;
+    const log = new GrowingBytes();
+    log.append(lineBuffer(copy.originLine, "line-end"));
+    for (let start = 0; start < copy.length; start += copyChunkBytes) {
+      const end = Math.min(copy.length, start + copyChunkBytes);
+      const chunk = await copy.source.read({ start, end });
+      if (chunk.byteLength < end - start) return failureOf({ why: "io" });
+      log.append(chunk);
+    }
+    if (log.slice({ start: log.size - 1, end: log.size })[0] !== newline) log.append(Uint8Array.of(newline));
+    return this.#refusalToCreate(copy.id) ?? this.#opened(this.#add(copy.id, log));
+  }
+
+  async list(): Promise<readonly SessionSummary[]> {
+    const rows = [...this.#sessionById.values()].map((session) =>
+      summarise({
+        source: sourceOf(session.log),
+        sessionId: session.id,
+        fullPath: "",
+        mtimeMs: session.modifiedMs,
+        birthtimeMs: session.createdMs,
+        earlier: undefined,
+      }),
+    );
+    return (await Promise.all(rows)).toSorted(byNewest);
+  }
+
+  #refusalToCreate(id: SessionId): OpenForWriting | undefined {
+    if (!isSessionName(id)) return failureOf({ why: "io" });
+    return this.#sessionById.has(id) ? { kind: "exists" } : undefined;
+  }
+
+  #add(id: SessionId, log: GrowingBytes = new GrowingBytes()): Session {
+    const now = this.#options.deps.now();
+    const session: Session = { id, log, createdMs: now, modifiedMs: now, heldSince: undefined };
+    this.#sessionById.set(id, session);
+    return session;
+  }
+
+  #opened(session: Session): OpenForWriting & { kind: "open" } {
+    const since = new Date(this.#options.deps.now()).toISOString();
+    session.heldSince = since;
+    const writer = memoryWriter({
+      id: session.id,
+      log: session.log,
+      nextFault: () => this.#options.faultAt?.(this.#writes++),
+      written: () => {
+        session.modifiedMs = this.#options.deps.now();
+      },
+      release: () => {
+        session.heldSince = undefined;
+      },
+    });
+    return { kind: "open", writer, setAside: undefined };
+  }
+}
+
+const newline = 0x0a;
+
+const busy = (since: string): OpenForWriting => ({
+  kind: "busy",
+  holder: `process ${process.pid} on this machine since ${since}`,
+});
+
+const sourceOf = (log: GrowingBytes): ByteSource => {
+  const size = bytes(log.size);
+  return {
+    size,
+    read: async ({ start, end }) => log.slice({ start, end: Math.min(size, end) }),
+    close: async () => undefined,
+  };
+};
+
+/** Torn bytes stay where they are; there is no second place to keep them at. */
+async function healTail(session: Session): Promise<SetAside | undefined> {
+  const tail = await tailOf(sourceOf(session.log));
+  if (tail.kind === "ended") return undefined;
+  session.log.append(Uint8Array.of(newline));
+  if (tail.kind === "whole") return undefined;
+  const { start, end } = tail;
+  return { start: bytes(start), end: bytes(end), kept: `memory:${session.id}/set-aside/${start}-${end}.bin` };
+}

@@ -1,0 +1,60 @@
+import { type Bytes, type SessionId, bytes } from "../../schema/brand.ts";
+import type { AppendOutcome, TranscriptWriter } from "../../ports/transcripts.ts";
+import { lineBuffer } from "../line-buffer.ts";
+import { type Fault, failureOf } from "./faults.ts";
+import type { GrowingBytes } from "./growing-bytes.ts";
+
+export interface MemoryWriterParts {
+  readonly id: SessionId;
+  readonly log: GrowingBytes;
+  readonly nextFault: () => Fault | undefined;
+  readonly written: () => void;
+  readonly release: () => void;
+}
+
+export function memoryWriter(parts: MemoryWriterParts): TranscriptWriter {
+  const { id, log } = parts;
+  let before: "line-end" | "torn-line" = "line-end";
+  let state: "open" | "closed" = "open";
+
+  const write = (line: string): Bytes | Fault => {
+    const data = lineBuffer(line, before);
+    const start = log.size + (before === "torn-line" ? 1 : 0);
+    const fault = parts.nextFault();
+    if (fault === undefined) {
+      log.append(data);
+      before = "line-end";
+      return bytes(start);
+    }
+    const kept = Math.min(fault.keptBytes ?? 0, data.byteLength - 1);
+    log.append(data.subarray(0, kept));
+    if (kept > 0) before = before === "torn-line" && kept === 1 ? "line-end" : "torn-line";
+    return fault;
+  };
+
+  const append = (lines: readonly string[]): AppendOutcome => {
+    const at: Bytes[] = [];
+    for (const line of lines) {
+      const result = write(line);
+      if (typeof result === "object") return failureOf(result);
+      at.push(result);
+    }
+    parts.written();
+    return { kind: "appended", at };
+  };
+
+  const whileOpen = (act: () => AppendOutcome): AppendOutcome => {
+    if (state === "closed") throw new TypeError(`the writer of ${id} is closed`);
+    return act();
+  };
+
+  return {
+    id,
+    append: async (lines) => whileOpen(() => append(lines)),
+    endTurn: async () => whileOpen(() => ({ kind: "appended", at: [] })),
+    close: async () => {
+      if (state === "open") parts.release();
+      state = "closed";
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import type { Message } from "../schema/block.ts";
+import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
+import type { JsonObject } from "../schema/json.ts";
+
+/** An entry before it has its place: the session adds identity, parent and circumstances when it appends it. */
+export interface Draft {
+  readonly type: string;
+  readonly [field: string]: unknown;
+  /** Set only where the entry does not continue at the leaf. */
+  readonly parentUuid?: EntryId | null;
+}
+
+export interface Circumstances {
+  readonly sessionId: string;
+  readonly cwd: string;
+  readonly version: string;
+  readonly gitBranch?: string;
+}
+
+export interface Placing {
+  readonly uuid: string;
+  readonly leaf: EntryId | undefined;
+  readonly timestamp: string;
+  readonly circumstances: Circumstances;
+}
+
+/** A raw entry, ready to be written. */
+export interface PlacedEntry {
+  readonly uuid: string;
+  readonly [field: string]: unknown;
+}
+
+/** The raw entry of a draft, fields in the ecosystem's order. */
+export function placed(draft: Draft, { uuid, leaf, timestamp, circumstances }: Placing): PlacedEntry {
+  const { parentUuid = leaf ?? null, ...fields } = draft;
+  return { parentUuid, isSidechain: false, userType: "external", ...circumstances, ...fields, uuid, timestamp };
+}
+
+export const userDraft = (text: string): Draft => ({ type: "user", message: { role: "user", content: text } });
+
+export interface ReplyDraft {
+  readonly id: MessageId;
+  readonly model: string;
+  readonly content: Message["content"];
+  readonly usage?: JsonObject;
+  readonly stop_reason?: string;
+}
+export const replyDraft = (reply: ReplyDraft): Draft => ({ type: "assistant", message: { type: "message", role: "assistant", ...reply } });
+
+export interface ResultDraft {
+  readonly toolUse: ToolUseId;
+  readonly content: string | readonly JsonObject[];
+  readonly isError?: boolean;
+}
+export const resultDraft = ({ toolUse, content, isError }: ResultDraft): Draft => ({
+  type: "user",
+  message: { role: "user", content: [{ type: "tool_result", tool_use_id: toolUse, content, ...(isError === true ? { is_error: true } : {}) }] },
+});
+
+/** The words every reader of such logs looks for. */
+export const boundaryText = "Conversation compacted";

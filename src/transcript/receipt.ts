@@ -1,0 +1,87 @@
+import type { Block } from "../schema/block.ts";
+import { type EntryId, type Tokens, tokens } from "../schema/brand.ts";
+import type { Receipt, ReceiptClass, ReceiptLine, ReceiptPrice } from "../schema/receipt.ts";
+
+/** What a view shows, entry by entry in order. Blocks are frozen values, so a snapshot outlives later appends. */
+export type Shown = ReadonlyMap<EntryId, readonly Block[]>;
+
+export function shownByEntry(blocks: Iterable<{ readonly block: Block; readonly entry: EntryId }>): Shown {
+  const shown = new Map<EntryId, Block[]>();
+  for (const { block, entry } of blocks) {
+    const known = shown.get(entry);
+    if (known === undefined) shown.set(entry, [block]);
+    else known.push(block);
+  }
+  return shown;
+}
+
+export interface ReceiptInput {
+  readonly edits: readonly EntryId[];
+  readonly cause: string;
+  /** `summarised`: what disappears is spoken for by a summary or stand-in. `undone`: what changes comes back. */
+  readonly nature: "reduced" | "summarised" | "undone";
+  readonly before: Shown;
+  readonly after: Shown;
+  readonly count: (block: Block) => Tokens;
+  readonly rates: { readonly write: number; readonly read: number };
+}
+
+/** What the cache of a provider with five-minute lifetimes asks, relative to the input price. */
+export const fiveMinuteRates = { write: 1.25, read: 0.1 } as const;
+
+export function makeReceipt(input: ReceiptInput): Receipt {
+  const lines = [...new Set([...input.before.keys(), ...input.after.keys()])].map((entry) => lineOf(entry, input));
+  const tokensBefore = total(lines, "tokensBefore");
+  const tokensAfter = total(lines, "tokensAfter");
+  const tokensBehind = behindFirstChange(input);
+  const price = priceOf({ removed: tokensBefore - tokensAfter, behind: tokensBehind, rates: input.rates });
+  return { edits: input.edits, cause: input.cause, lines, tokensBefore, tokensAfter, tokensBehind, price };
+}
+
+function lineOf(entry: EntryId, input: ReceiptInput): ReceiptLine {
+  const before = input.before.get(entry);
+  const after = input.after.get(entry);
+  return {
+    entry,
+    class: classOf(before, after, input.nature),
+    tokensBefore: countAll(before ?? [], input.count),
+    tokensAfter: countAll(after ?? [], input.count),
+  };
+}
+
+function classOf(before: readonly Block[] | undefined, after: readonly Block[] | undefined, nature: ReceiptInput["nature"]): ReceiptClass {
+  if (before === undefined) return nature === "undone" ? "restored" : "added";
+  if (after === undefined) return nature === "summarised" ? "summarised" : "dropped";
+  if (sameBlocks(before, after)) return "kept";
+  return nature === "undone" ? "restored" : "stubbed";
+}
+
+const sameBlocks = (one: readonly Block[], other: readonly Block[]): boolean =>
+  one.length === other.length && one.every((block, at) => block === other[at] || JSON.stringify(block) === JSON.stringify(other[at]));
+
+/** Tokens of the new view from the first place on where it differs from the old one. */
+function behindFirstChange({ before, after, count }: ReceiptInput): Tokens {
+  const old = [...before];
+  let same = true;
+  let behind = 0;
+  for (const [at, [entry, blocks]] of [...after].entries()) {
+    const was = old[at];
+    same &&= was !== undefined && was[0] === entry && sameBlocks(was[1], blocks);
+    if (!same) behind += countAll(blocks, count);
+  }
+  return tokens(behind);
+}
+
+function priceOf({ removed, behind, rates }: { removed: number; behind: Tokens; rates: ReceiptInput["rates"] }): ReceiptPrice {
+  const { write, read } = rates;
+  const now = (write - read) * behind - read * removed;
+  const perRound = read * removed;
+  const base = { writeRate: write, readRate: read, now, perRound };
+  return perRound <= 0 ? base : { ...base, breakEvenRounds: Math.max(0, Math.ceil(((write - read) * behind) / perRound)) };
+}
+
+const countAll = (blocks: readonly Block[], count: (block: Block) => Tokens): Tokens =>
+  tokens(blocks.reduce((sum, block) => sum + count(block), 0));
+
+const total = (lines: readonly ReceiptLine[], key: "tokensBefore" | "tokensAfter"): Tokens =>
+  tokens(lines.reduce((sum, line) => sum + line[key], 0));

@@ -1,0 +1,54 @@
+import type { EntryId } from "../schema/brand.ts";
+import type { EditKind } from "../schema/edit.ts";
+import type { EditEntry, Entry } from "../schema/entry.ts";
+import { undoneEdits } from "./undone.ts";
+
+/** What to append so that an edit stops counting: undos in order, newest edit first, and what a person should be told. */
+export type UndoPlan =
+  | { readonly kind: "plan"; readonly edits: readonly EditEntry[]; readonly said: readonly string[] }
+  | { readonly kind: "refused"; readonly why: "nothing-to-undo" | "not-on-path" | "not-an-edit" | "already-undone" | "was-sent"; readonly text: string };
+
+/** Edits that changed what the model sees, or will: the ones a bare `undo` takes back. */
+const undoable: ReadonlySet<EditKind> = new Set(["offload", "clear", "snip", "collapse", "boundary", "pin", "unpin", "setting", "undo", "server-edits"]);
+
+export function planUndo(path: readonly Entry[], target?: EntryId): UndoPlan {
+  const undone = undoneEdits(path);
+  const edit = target === undefined ? newest(path, undone) : path.find((entry) => entry.id === target);
+  if (edit === undefined) {
+    return target === undefined
+      ? { kind: "refused", why: "nothing-to-undo", text: "no edit is in force" }
+      : { kind: "refused", why: "not-on-path", text: `${target} is not on this session's path` };
+  }
+  if (edit.kind !== "edit" || edit.edit.type === "origin" || edit.edit.type === "branch") {
+    return { kind: "refused", why: "not-an-edit", text: `${edit.id ?? "the entry"} is not an edit` };
+  }
+  if (edit.edit.type === "repair") {
+    return { kind: "refused", why: "was-sent", text: "a repair stands in a request that was sent; the real result, if it comes, is said as a new message" };
+  }
+  if (undone.has(edit.id)) return { kind: "refused", why: "already-undone", text: alreadyUndone(path, edit.id) };
+  return { kind: "plan", ...withCovering(path, edit, undone) };
+}
+
+function newest(path: readonly Entry[], undone: ReadonlySet<EntryId>): EditEntry | undefined {
+  return path.findLast(
+    (entry): entry is EditEntry =>
+      entry.kind === "edit" && entry.edit.type !== "undo" && undoable.has(entry.edit.type) && !undone.has(entry.id),
+  );
+}
+
+/** A boundary that a newer one covers comes back only when the newer ones are undone too, newest first. */
+function withCovering(path: readonly Entry[], edit: EditEntry, undone: ReadonlySet<EntryId>): { edits: EditEntry[]; said: string[] } {
+  const behind = path.slice(path.indexOf(edit) + 1);
+  const covering = behind.filter((entry): entry is EditEntry => entry.kind === "edit" && entry.edit.type === "boundary" && !undone.has(entry.id));
+  if (covering.length === 0) return { edits: [edit], said: [] };
+  if (edit.edit.type !== "boundary") {
+    return { edits: [edit], said: ["a later boundary covers this edit: the change shows once that boundary is undone"] };
+  }
+  const first = covering.toReversed();
+  return { edits: [...first, edit], said: first.map((boundary) => `boundary ${boundary.id} covers it and is undone first`) };
+}
+
+function alreadyUndone(path: readonly Entry[], edit: EntryId): string {
+  const by = path.findLast((entry) => entry.kind === "edit" && entry.edit.type === "undo" && entry.edit.edit === edit);
+  return `${edit} is undone already; to bring it back, undo ${by?.id ?? "its undo"}`;
+}

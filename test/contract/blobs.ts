@@ -1,0 +1,68 @@
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import type { Blobs } from "../../src/ports/blobs.ts";
+import { type BlobId, blobId, sessionId, toolUseId } from "../../src/schema/brand.ts";
+
+export interface BlobsUnderTest {
+  readonly name: string;
+  readonly make: () => Promise<Blobs>;
+}
+
+const hello = Buffer.from("hello");
+const idOf = (data: Uint8Array): BlobId => blobId(createHash("sha256").update(data).digest("hex"));
+
+/** The rules of the port, for every store alike. */
+export function blobsContract({ name, make }: BlobsUnderTest): void {
+  describe(`blobs in ${name}`, () => {
+    it("are named by the SHA-256 of their bytes", async () => {
+      const blobs = await make();
+      expect(await blobs.put(hello)).toEqual({ kind: "stored", id: idOf(hello) });
+    });
+
+    it.each([
+      ["nothing", Buffer.of()],
+      ["text", hello],
+      ["any byte", Buffer.from(Array.from({ length: 256 }, (_, n) => n))],
+      ["megabytes", Buffer.alloc(3_000_000, "abc")],
+    ])("come back byte for byte: %s", async (_, data) => {
+      const blobs = await make();
+      await blobs.put(data);
+      expect(Buffer.compare((await blobs.get(idOf(data))) ?? Buffer.from("absent"), data)).toBe(0);
+    });
+
+    it("are stored once, however often they are put", async () => {
+      const blobs = await make();
+      await Promise.all(Array.from({ length: 10 }, () => blobs.put(hello)));
+      expect(await blobs.list()).toEqual([idOf(hello)]);
+    });
+
+    it("do not change with the caller's buffer", async () => {
+      const blobs = await make();
+      const data = Buffer.from("mine");
+      await blobs.put(data);
+      data.fill(0);
+      expect(Buffer.from((await blobs.get(idOf(Buffer.from("mine")))) ?? []).toString()).toBe("mine");
+    });
+
+    it("are absent until they are put and after they are removed", async () => {
+      const blobs = await make();
+      const id = idOf(hello);
+      expect([await blobs.has(id), await blobs.get(id), await blobs.list()]).toEqual([false, undefined, []]);
+      await blobs.put(hello);
+      expect(await blobs.has(id)).toBe(true);
+      await blobs.remove(id);
+      expect([await blobs.has(id), await blobs.get(id), await blobs.list()]).toEqual([false, undefined, []]);
+    });
+
+    it("can be removed when they are not there", async () => {
+      const blobs = await make();
+      await expect(blobs.remove(idOf(hello))).resolves.toBeUndefined();
+    });
+
+    it("have no link while they are not stored", async () => {
+      const blobs = await make();
+      const link = { blob: idOf(hello), session: sessionId("s"), toolUse: toolUseId("t"), media: "text" } as const;
+      expect(await blobs.link(link)).toBeUndefined();
+    });
+  });
+}

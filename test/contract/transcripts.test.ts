@@ -1,0 +1,21 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileTranscripts } from "../../src/store/files/transcripts.ts";
+import { memoryTranscripts } from "../../src/store/memory/transcripts.ts";
+import { storeDeps } from "./store-deps.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+import { transcriptsContract } from "./transcripts.ts";
+
+for (const durability of ["always", "turn", "never"] as const) {
+  transcriptsContract({
+    name: `files (${durability})`,
+    make: async (seed) => {
+      const folder = join(await temporaryFolder(), "projects", "p");
+      await mkdir(folder, { recursive: true });
+      for (const [id, data] of seed) await writeFile(join(folder, `${id}.jsonl`), data);
+      return fileTranscripts({ deps: storeDeps, folder, durability });
+    },
+  });
+}
+
+transcriptsContract({ name: "memory", make: async (seed) => memoryTranscripts({ deps: storeDeps, seed }) });

@@ -1,0 +1,9 @@
+import { onTestFinished } from "vitest";
+import type { OpenForWriting, TranscriptWriter } from "../../src/ports/transcripts.ts";
+
+/** The writer of an opening that must succeed; closed at the end of the running test. */
+export function writerOf(outcome: OpenForWriting): TranscriptWriter {
+  if (outcome.kind !== "open") throw new Error(`not open: ${JSON.stringify(outcome)}`);
+  onTestFinished(() => outcome.writer.close());
+  return outcome.writer;
+}
