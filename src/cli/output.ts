@@ -7,6 +7,8 @@ export interface Output {
   readonly columns: number | undefined;
   /** Must not reject: once the reader is gone (`| head`), what is written is dropped and the command goes on to its end. */
   write(text: string): Promise<void>;
+  /** As they are, without a newline behind them. */
+  bytes(data: Uint8Array): Promise<void>;
   /** One JSON value on a line of its own. */
   json(value: unknown): Promise<void>;
   /** Whether anybody still reads: a command with much to say may stop early. */
@@ -28,10 +30,10 @@ export function createOutput(stream: OutputStream, env: Readonly<NodeJS.ProcessE
   // Without a listener the failed write would end the process, perhaps in the middle of writing a session.
   stream.on("error", notice);
 
-  const write = (text: string): Promise<void> =>
+  const write = (data: string | Uint8Array): Promise<void> =>
     new Promise((resolve) => {
-      if (state.kind !== "open" || text === "") return resolve();
-      stream.write(text, (error) => {
+      if (state.kind !== "open" || data.length === 0) return resolve();
+      stream.write(data, (error) => {
         notice(error);
         resolve();
       });
@@ -40,6 +42,7 @@ export function createOutput(stream: OutputStream, env: Readonly<NodeJS.ProcessE
     style: styleFor(stream, env),
     columns: stream.columns,
     write,
+    bytes: write,
     json: (value) => write(`${JSON.stringify(value)}\n`),
     state: () => state,
   };

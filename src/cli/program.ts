@@ -1,10 +1,15 @@
 import { group } from "./command.ts";
+import { demoCommand } from "./command/demo.ts";
+import { expandCommand } from "./command/expand.ts";
 import { helpCommand } from "./command/help.ts";
+import { sessionsCommand } from "./command/sessions.ts";
+import { undoCommand } from "./command/undo.ts";
 import { versionCommand } from "./command/version.ts";
+import { viewCommand } from "./command/view.ts";
 
 /** The command table, in the order in which help lists it. A new command is a file in command/ and a line here. */
 export const program = group({
   name: "palimpsest",
   summary: "a context and memory engine for LLM agents",
-  commands: [helpCommand, versionCommand],
+  commands: [demoCommand, viewCommand, sessionsCommand, expandCommand, undoCommand, helpCommand, versionCommand],
 });

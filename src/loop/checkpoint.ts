@@ -30,7 +30,7 @@ export interface CheckpointOptions {
 /** The state of the fold, to be stored before the boundary that names it is appended. */
 export function makeCheckpoint({ fold, carried, earlier, breakerFailures }: CheckpointOptions): Checkpoint {
   const { projection } = fold;
-  const now = fold.path.entries.length;
+  const now = fold.path.length;
   const items = projection.items.filter(carried);
   const results = new Set(items.flatMap((item) => item.blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : []))));
   return {
@@ -50,7 +50,7 @@ export function makeCheckpoint({ fold, carried, earlier, breakerFailures }: Chec
 function typedSince(fold: Fold): Checkpoint["userMessages"] {
   return fold.path.entries.flatMap((entry) => {
     const place = entry.id === undefined || typedText(entry) === undefined ? undefined : fold.placeOf(entry.id);
-    return entry.id === undefined || place === undefined ? [] : [{ entry: entry.id, ...place }];
+    return entry.id === undefined || place === undefined ? [] : [{ entry: entry.id, start: place.start, end: place.end }];
   });
 }
 
@@ -59,7 +59,7 @@ function storedItem(fold: Fold, item: Item, now: number): Checkpoint["items"][nu
   const at = item.at - now;
   const place = fold.placeOf(item.entry);
   if (place !== undefined && fold.isAsLogged(item)) {
-    return { entry: item.entry, ...place, thinking: item.thinking, foreign: place.start < fold.foreignUntil, at };
+    return { entry: item.entry, start: place.start, end: place.end, thinking: item.thinking, foreign: place.start < fold.foreignUntil, at };
   }
   const { entry, role, messageId, thinking } = item;
   const asJson = parseJson(JSON.stringify(item.blocks.map((block) => (block.type === "unknown" ? block.was : block))));
@@ -107,7 +107,7 @@ async function restoredItem(source: ByteSource, stored: Checkpoint["items"][numb
   if (!("start" in stored)) return { ...stored, messageId: stored.messageId, blocks: stored.blocks.map((block) => parseBlock(block)) };
   const logged = await readPlace(source, stored);
   if (logged?.entry.id !== stored.entry) return undefined;
-  const item = itemOf(logged.entry, { at: stored.at, foreign: stored.foreign });
+  const item = itemOf(logged.entry, { at: stored.at, origin: stored.foreign ? "foreign" : "ours" });
   return item === undefined ? undefined : { ...item, thinking: stored.thinking };
 }
 

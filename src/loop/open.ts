@@ -28,6 +28,8 @@ export interface OpenOptions {
   /** Edits to treat as undone, for planning an undo. */
   readonly undone?: ReadonlySet<EntryId>;
   readonly normaliseInput?: FoldOptions["normaliseInput"];
+  /** First read from the end of the log. */
+  readonly tailBytes?: number;
 }
 
 /** Reads back from the end until the view is known: costs what lies behind the newest boundary, not what lies before. */
@@ -41,7 +43,7 @@ export async function openLog(deps: BlobsDep, options: OpenOptions): Promise<Ope
 type Line = "main" | "side";
 
 async function openLine(deps: BlobsDep, options: OpenOptions, line: Line): Promise<OpenedLog> {
-  const scan = new TailScan(options.source);
+  const scan = new TailScan(options.source, options.tailBytes);
   const unreadable = new Set<BlobId>();
   let tail: Logged[] = [];
   while (!scan.done) {

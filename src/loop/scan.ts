@@ -47,15 +47,17 @@ export class TailScan {
   bytesRead = 0;
   readonly #source: ByteSource;
   #start: number;
-  #chunk: number = tailChunkBytes;
+  #chunk: number;
   /** Bytes from `#start` to the next newline: a line whose beginning has not been read. */
   #partial: Uint8Array = new Uint8Array();
   /** End of a line that is being passed over because it is too long. */
   #overlongTo: number | undefined;
 
-  constructor(source: ByteSource) {
+  /** `firstBytes`: the first piece; each later one is twice as large. */
+  constructor(source: ByteSource, firstBytes: number = tailChunkBytes) {
     this.#source = source;
     this.#start = source.size;
+    this.#chunk = firstBytes;
   }
 
   get done(): boolean {

@@ -14,7 +14,12 @@ import { interruptedText } from "../transcript/repair.ts";
 import type { RestoredSeed } from "./checkpoint.ts";
 import { type OpenedLog, openLog } from "./open.ts";
 
-export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep {}
+export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, TailDep {}
+
+interface TailDep {
+  /** First read from the end of a log; the limit in `limits.ts` where it is absent. */
+  readonly tailBytes?: number;
+}
 
 export type SessionOpened =
   | { readonly kind: "open"; readonly session: Session; readonly setAside: SetAside | undefined }
@@ -42,11 +47,21 @@ export async function openSession(deps: SessionDeps, options: OpenSession): Prom
   return { kind: "open", session: new Session(deps, { writer: opened.writer, log, circumstances }), setAside: opened.setAside };
 }
 
-export async function readLog(deps: TranscriptsDep & BlobsDep, id: SessionId, undone?: ReadonlySet<EntryId>): Promise<OpenedLog | undefined> {
+export async function readLog(
+  deps: TranscriptsDep & BlobsDep & TailDep,
+  id: SessionId,
+  undone?: ReadonlySet<EntryId>,
+): Promise<OpenedLog | undefined> {
   const source = await deps.transcripts.openForReading(id);
   if (source === undefined) return undefined;
   try {
-    return await openLog(deps, { source, origin: "ours", ...(undone === undefined ? {} : { undone }) });
+    const { tailBytes } = deps;
+    return await openLog(deps, {
+      source,
+      origin: "ours",
+      ...(undone === undefined ? {} : { undone }),
+      ...(tailBytes === undefined ? {} : { tailBytes }),
+    });
   } finally {
     await source.close();
   }

@@ -1,18 +1,18 @@
 import { type Block, parseBlock } from "./block.ts";
-import { type EntryId, type MessageId, entryId, messageId } from "./brand.ts";
+import type { EntryId, MessageId } from "./brand.ts";
 import { type Edit, readEdit } from "./edit.ts";
 import { field, isArray, isObject, type Json, type JsonObject, text } from "./json.ts";
 
 /**
- * One line of a transcript. `raw` is the parsed line itself: fields and kinds that we do not know stay on it. The
- * other properties are what our code reads, checked once, here.
+ * What our code reads of one line of a transcript, checked once, here. Fields and kinds that we do not know are not
+ * held in memory: the line itself keeps them, byte for byte, since nothing ever writes a line again.
  */
 interface Envelope {
   readonly id: EntryId | undefined;
   readonly parent: EntryId | null;
   readonly logicalParent: EntryId | undefined;
   readonly sidechain: boolean;
-  readonly raw: JsonObject;
+  readonly timestamp: string | undefined;
 }
 
 export type Entry = UserEntry | AssistantEntry | AttachmentEntry | EditEntry | OtherEntry;
@@ -61,45 +61,32 @@ export function readEntry(raw: Json): EntryReading {
 }
 
 function entryOf(raw: JsonObject, type: string): Entry {
-  const envelope = envelopeOf(raw);
+  const id = text(raw, "uuid") as EntryId | undefined;
+  const parent = (text(raw, "parentUuid") ?? null) as EntryId | null;
+  const logicalParent = text(raw, "logicalParentUuid") as EntryId | undefined;
+  const sidechain = raw["isSidechain"] === true;
+  const timestamp = text(raw, "timestamp");
+  const envelope: Envelope = { id, parent, logicalParent, sidechain, timestamp };
   const message = field(raw, "message");
   if (type === "user" && isObject(message)) {
-    const blocks = blocksOf(message);
-    return { kind: "user", ...envelope, blocks, meta: raw["isMeta"] === true, summary: raw["isCompactSummary"] === true };
+    const meta = raw["isMeta"] === true;
+    const summary = raw["isCompactSummary"] === true;
+    return { kind: "user", id, parent, logicalParent, sidechain, timestamp, blocks: blocksOf(message), meta, summary };
   }
-  if (type === "assistant" && isObject(message)) return assistantOf(envelope, message);
-  if (type === "attachment") {
-    const attachment = field(raw, "attachment");
-    if (isObject(attachment)) return { kind: "attachment", ...envelope, attachment };
+  if (type === "assistant" && isObject(message)) {
+    const reply = text(message, "id") as MessageId | undefined;
+    const synthetic = raw["isApiErrorMessage"] === true || message["model"] === "<synthetic>";
+    return { kind: "assistant", id, parent, logicalParent, sidechain, timestamp, blocks: blocksOf(message), messageId: reply, synthetic };
   }
+  const attachment = type === "attachment" ? field(raw, "attachment") : undefined;
+  return isObject(attachment) ? { kind: "attachment", ...envelope, attachment } : editOf(raw, envelope);
+}
+
+function editOf(raw: JsonObject, envelope: Envelope): Entry {
   const reading = readEdit(raw);
-  if (reading.kind === "edit" && envelope.id !== undefined) return { kind: "edit", ...envelope, id: envelope.id, edit: reading.edit };
   if (reading.kind === "malformed") return { kind: "other", ...envelope, malformed: reading.why };
-  return { kind: "other", ...envelope };
-}
-
-function assistantOf(envelope: Envelope, message: JsonObject): AssistantEntry {
-  const id = text(message, "id");
-  return {
-    kind: "assistant",
-    ...envelope,
-    blocks: blocksOf(message),
-    messageId: id === undefined ? undefined : messageId(id),
-    synthetic: envelope.raw["isApiErrorMessage"] === true || message["model"] === "<synthetic>",
-  };
-}
-
-function envelopeOf(raw: JsonObject): Envelope {
-  const id = text(raw, "uuid");
-  const parent = text(raw, "parentUuid");
-  const logicalParent = text(raw, "logicalParentUuid");
-  return {
-    id: id === undefined ? undefined : entryId(id),
-    parent: parent === undefined ? null : entryId(parent),
-    logicalParent: logicalParent === undefined ? undefined : entryId(logicalParent),
-    sidechain: raw["isSidechain"] === true,
-    raw,
-  };
+  const { id } = envelope;
+  return reading.kind === "edit" && id !== undefined ? { kind: "edit", ...envelope, id, edit: reading.edit } : { kind: "other", ...envelope };
 }
 
 function blocksOf(message: JsonObject): readonly Block[] {

@@ -25,7 +25,7 @@ export const firstPromptCharsMax = 200;
 export const indexBytesMax = bytes(64 * mib);
 
 /** Transcripts looked at together while listing: hides the latency of the disk and holds at most this many pairs of ends. */
-export const listedTogetherMax = 16;
+export const listedTogetherMax = 8;
 
 /** A lock or project record is a few hundred bytes; more is not one. */
 export const recordBytesMax = bytes(64 * kib);

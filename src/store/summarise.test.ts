@@ -18,7 +18,14 @@ async function rowOf(content: string, earlier?: Earlier): Promise<SessionSummary
     return data.subarray(start, end);
   };
   const source: ByteSource = { size: bytes(data.byteLength), read, close: async () => undefined };
-  const row = await summarise({ source, sessionId: sessionId("s"), fullPath: "/s.jsonl", mtimeMs: 2000, birthtimeMs: 1000, earlier });
+  const row = await summarise({
+    source,
+    sessionId: sessionId("s"),
+    fullPath: "/s.jsonl",
+    mtimeMs: 2000,
+    birthtimeMs: 1000,
+    earlier,
+  });
   return { ...row, bytesRead };
 }
 
@@ -27,7 +34,13 @@ describe("the first prompt", () => {
     ["the engine's own messages", said("meta", { isMeta: true })],
     ["a summary after compaction", said("summary", { isCompactSummary: true })],
     ["sub-agents", said("side", { isSidechain: true })],
-    ["tool results", said([{ type: "tool_result", tool_use_id: "t", content: "result" }, { type: "text", text: "beside it" }])],
+    [
+      "tool results",
+      said([
+        { type: "tool_result", tool_use_id: "t", content: "result" },
+        { type: "text", text: "beside it" },
+      ]),
+    ],
     ["slash commands", said("<command-name>/clear</command-name>")],
     ["output of local commands", said([{ type: "text", text: "<local-command-stdout>x" }])],
     ["blank messages", said("  \n")],

@@ -1,6 +1,7 @@
 import type { SessionId } from "../schema/brand.ts";
-import { field, isArray, isObject, type JsonObject, parseJson, text } from "../schema/json.ts";
+import { field, isArray, isObject, type JsonObject, text } from "../schema/json.ts";
 import type { ByteSource, SessionSummary } from "../ports/transcripts.ts";
+import { LazyEntries, linesIn } from "./lazy-entries.ts";
 import { countedGrowthBytesMax, firstPromptCharsMax, summaryEndBytes } from "./limits.ts";
 
 export interface Summarised {
@@ -15,39 +16,40 @@ export interface Summarised {
 
 /** One row of the list, from both ends of the transcript: the bytes read do not depend on its length. */
 export async function summarise(session: Summarised): Promise<SessionSummary> {
-  const { head, tail, messageCount } = await ends(session);
-  const all = [...head, ...tail];
+  const { entries, messageCount } = await ends(session);
   return {
     sessionId: session.sessionId,
     fullPath: session.fullPath,
     fileMtime: session.mtimeMs,
-    firstPrompt: clipped(firstOf(all, promptOf) ?? ""),
-    summary: titleOf(all),
+    firstPrompt: clipped(entries.first("message", promptOf) ?? ""),
+    summary: titleOf(entries),
     messageCount,
-    created: firstOf(head, timestampOf) ?? isoOf(session.birthtimeMs),
-    modified: lastOf(all, timestampOf) ?? isoOf(session.mtimeMs),
-    gitBranch: lastOf(all, (entry) => nonEmpty(entry, "gitBranch")),
-    projectPath: firstOf(all, (entry) => nonEmpty(entry, "cwd")),
-    isSidechain: all.find(isMessage)?.["isSidechain"] === true,
+    created: entries.first("timestamp", timestampOf) ?? isoOf(session.birthtimeMs),
+    modified: entries.last("timestamp", timestampOf) ?? isoOf(session.mtimeMs),
+    gitBranch: entries.last("gitBranch", (entry) => nonEmpty(entry, "gitBranch")),
+    projectPath: entries.first("cwd", (entry) => nonEmpty(entry, "cwd")),
+    isSidechain: entries.first("message", (entry) => (isMessage(entry) ? isSide(entry) : undefined)) ?? false,
     sizeBytes: session.source.size,
   };
 }
 
 interface Ends {
-  readonly head: readonly JsonObject[];
-  readonly tail: readonly JsonObject[];
+  /** Of the head, then of the tail: what lies between was not read. */
+  readonly entries: LazyEntries;
   readonly messageCount: number | undefined;
 }
 
 async function ends({ source, earlier }: Summarised): Promise<Ends> {
   const size = source.size;
   if (size <= 2 * summaryEndBytes) {
-    const head = entriesIn(await source.read({ start: 0, end: size }), "first-line-whole");
-    return { head, tail: [], messageCount: countMessages(head) };
+    const entries = new LazyEntries(linesIn(await source.read({ start: 0, end: size })));
+    return { entries, messageCount: countMessages(entries) };
   }
-  const head = entriesIn(await source.read({ start: 0, end: summaryEndBytes }), "first-line-whole");
-  const tail = entriesIn(await source.read({ start: size - summaryEndBytes, end: size }), "first-line-cut");
-  return { head, tail, messageCount: await countFrom(source, earlier) };
+  const head = linesIn(await source.read({ start: 0, end: summaryEndBytes }));
+  const tail = linesIn(await source.read({ start: size - summaryEndBytes, end: size }));
+  // The last line of the head and the first of the tail are cut.
+  const entries = new LazyEntries([...head.slice(0, -1), ...tail.slice(1)]);
+  return { entries, messageCount: await countFrom(source, earlier) };
 }
 
 async function countFrom(source: ByteSource, earlier: Summarised["earlier"]): Promise<number | undefined> {
@@ -58,48 +60,34 @@ async function countFrom(source: ByteSource, earlier: Summarised["earlier"]): Pr
   // From one byte earlier: a count that ended in the middle of a line can't be carried on.
   const grown = await source.read({ start: sizeBytes - 1, end: source.size });
   if (grown[0] !== newline) return undefined;
-  return messageCount + countMessages(entriesIn(grown.subarray(1), "first-line-whole"));
+  return messageCount + countMessages(new LazyEntries(linesIn(grown.subarray(1))));
 }
 
 const newline = 0x0a;
 
-/** Lines that do not parse are skipped: damage is reported by whoever opens the transcript, a list must come out all the same. */
-function entriesIn(chunk: Uint8Array, begins: "first-line-whole" | "first-line-cut"): readonly JsonObject[] {
-  const lines = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("utf8").split("\n");
-  return lines
-    .slice(begins === "first-line-cut" ? 1 : 0)
-    .map(objectIn)
-    .filter((entry) => entry !== undefined);
-}
-
-function objectIn(line: string): JsonObject | undefined {
-  if (!line.startsWith("{")) return undefined;
-  try {
-    const value = parseJson(line);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 const isMessage = (entry: JsonObject): boolean => entry["type"] === "user" || entry["type"] === "assistant";
+const isSide = (entry: JsonObject): boolean => entry["isSidechain"] === true;
 
-const countMessages = (entries: readonly JsonObject[]): number =>
-  entries.filter((entry) => isMessage(entry) && entry["isSidechain"] !== true).length;
+const countMessages = (entries: LazyEntries): number =>
+  entries.count("message", (entry) => isMessage(entry) && !isSide(entry));
+
+/** Text in a user message that nobody typed as a prompt. */
+const unprompted = [
+  "<command-",
+  "<local-command",
+  "<bash-",
+  "<task-notification",
+  "<system-reminder",
+  "[Request interrupted by user",
+];
 
 /** What a person typed; undefined for everything that an engine, a tool or a slash command wrote. */
 function promptOf(entry: JsonObject): string | undefined {
-  if (
-    entry["type"] !== "user" ||
-    entry["isMeta"] === true ||
-    entry["isSidechain"] === true ||
-    entry["isCompactSummary"] === true
-  )
-    return undefined;
+  if (entry["type"] !== "user" || isSide(entry)) return undefined;
+  if (entry["isMeta"] === true || entry["isCompactSummary"] === true) return undefined;
   const message = field(entry, "message");
   const prompt = isObject(message) ? textOf(message).trim() : "";
-  const written = prompt === "" || prompt.startsWith("<command-") || prompt.startsWith("<local-command");
-  return written ? undefined : prompt;
+  return prompt === "" || unprompted.some((start) => prompt.startsWith(start)) ? undefined : prompt;
 }
 
 function textOf(message: JsonObject): string {
@@ -118,9 +106,9 @@ const clipped = (prompt: string): string =>
     .join("");
 
 /** What a person chose before what a model chose, the newest of each. */
-function titleOf(entries: readonly JsonObject[]): string | undefined {
+function titleOf(entries: LazyEntries): string | undefined {
   const newest = (type: string, key: string) =>
-    lastOf(entries, (entry) => (entry["type"] === type ? nonEmpty(entry, key) : undefined));
+    entries.last(type, (entry) => (entry["type"] === type ? nonEmpty(entry, key) : undefined));
   return newest("custom-title", "customTitle") ?? newest("ai-title", "aiTitle") ?? newest("summary", "summary");
 }
 
@@ -132,22 +120,6 @@ function timestampOf(entry: JsonObject): string | undefined {
 const nonEmpty = (entry: JsonObject, key: string): string | undefined => text(entry, key) || undefined;
 
 const isoOf = (ms: number): string => new Date(ms).toISOString();
-
-function firstOf(entries: readonly JsonObject[], read: (entry: JsonObject) => string | undefined): string | undefined {
-  for (const entry of entries) {
-    const found = read(entry);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function lastOf(entries: readonly JsonObject[], read: (entry: JsonObject) => string | undefined): string | undefined {
-  for (let index = entries.length - 1; index >= 0; index -= 1) {
-    const found = read(entries[index] ?? {});
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
 
 /** Newest first; equal times by id, so that two lists of the same sessions are the same list. */
 export const byNewest = (a: SessionSummary, b: SessionSummary): number =>

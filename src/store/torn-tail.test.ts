@@ -30,11 +30,14 @@ it.each([-1, 0, 1])("finds a last line of %i bytes more than one step of the sea
 
 it("does not parse a last line that is too long for that", async () => {
   const lengths: number[] = [];
-  const size = 200 * 1024 * 1024;
+  const size = 48 * 1024 * 1024;
   const read: ByteSource["read"] = async ({ start, end }) => {
     lengths.push(end - start);
     return Buffer.alloc(end - start, "x");
   };
-  expect(await tailOf({ size: bytes(size), read, close: async () => undefined })).toMatchObject({ kind: "torn", start: 0 });
+  expect(await tailOf({ size: bytes(size), read, close: async () => undefined })).toMatchObject({
+    kind: "torn",
+    start: 0,
+  });
   expect(Math.max(...lengths)).toBeLessThanOrEqual(tailChunkBytes);
 });

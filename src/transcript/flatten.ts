@@ -49,6 +49,8 @@ interface Answer {
 export class Flattened {
   readonly #options: FlattenOptions;
   readonly #groups: Group[] = [];
+  /** The groups as they are sent: what only flattening needs to know stays out of a request. */
+  readonly #messages: Message[] = [];
   readonly #calls = new Map<ToolUseId, Call>();
   readonly #answers = new Map<ToolUseId, Answer>();
   /** Calls that nothing answers yet. */
@@ -67,7 +69,7 @@ export class Flattened {
   }
 
   get groups(): readonly Message[] {
-    return this.#groups;
+    return this.#messages;
   }
 
   get open(): ReadonlySet<ToolUseId> {
@@ -115,8 +117,8 @@ export class Flattened {
 
   /** The messages with a synthetic answer to every open call; the groups themselves where there is none. */
   answered(): readonly Message[] {
-    if (this.#open.size === 0) return this.#groups;
-    const messages: Message[] = [...this.#groups];
+    if (this.#open.size === 0) return this.#messages;
+    const messages: Message[] = [...this.#messages];
     const openByGroup = Map.groupBy(this.#open, (toolUse) => this.#calls.get(toolUse)?.group ?? -1);
     for (const [group, calls] of openByGroup) {
       const answers = calls.map((toolUse): Block => syntheticResult(this.#wireIds.get(toolUse) ?? toolUse));
@@ -282,6 +284,7 @@ export class Flattened {
   #newGroup(role: Group["role"]): Group {
     const group: Group = { role, content: [], sources: [], replies: new Set(), answered: [] };
     this.#groups.push(group);
+    this.#messages.push({ role, content: group.content });
     return group;
   }
 

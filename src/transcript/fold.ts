@@ -3,7 +3,7 @@ import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { Flattened } from "./flatten.ts";
-import type { Item } from "./item.ts";
+import type { Item, Origin } from "./item.ts";
 import type { Logged } from "./lines.ts";
 import { Path, type PathProblem, type PathStep } from "./path.ts";
 import { type Originals, Projection, type ProjectionSeed } from "./project.ts";
@@ -18,7 +18,7 @@ import { undoneEdits } from "./undone.ts";
 export interface FoldOptions {
   readonly line?: "main" | "side";
   /** Who wrote the log. Thinking in another tool's entries was signed for that tool: it is left out and counted. */
-  readonly origin?: "ours" | "foreign";
+  readonly origin?: Origin;
   /** `tail`: the log was read from its end, as far back as the view reaches. */
   readonly read?: "whole" | "tail";
   /** The state before the first entry of a tail. */
@@ -75,8 +75,6 @@ export class Fold {
   readonly #path: Path;
   #projection: Projection;
   #flattened: Flattened;
-  readonly #places = new Map<EntryId, Place>();
-  #foreign = new WeakSet<Entry>();
   #foreignUntil: number;
   #entries = 0;
   #sidechain = 0;
@@ -116,20 +114,20 @@ export class Fold {
 
   /** Does the log hold what this item says, so that it can be read again? */
   isAsLogged(item: Item): boolean {
-    const entry = this.#path.find(item.entry);
+    const entry = this.#path.find(item.entry)?.entry;
     if (entry === undefined) return this.#options.places?.has(item.entry) === true;
     return "blocks" in entry ? entry.blocks === item.blocks : entry.kind === "attachment";
   }
 
   /** Where an entry's line lies in the log. */
   placeOf(entry: EntryId): Place | undefined {
-    return this.#places.get(entry) ?? this.#options.places?.get(entry);
+    return this.#path.find(entry) ?? this.#options.places?.get(entry);
   }
 
   append(logged: Logged): PathStep {
     const step = this.#take(logged);
     if (step === "switched") this.refold();
-    else if (step === "extended") this.#apply(logged.entry);
+    else if (step === "extended") this.#apply(logged);
     return step;
   }
 
@@ -142,15 +140,15 @@ export class Fold {
   /** Folds the path again, as it would be with other undos in force. */
   refold(undone: ReadonlySet<EntryId> = undoneEdits(this.#path.entries)): void {
     [this.#projection, this.#flattened] = this.#fresh(undone);
-    for (const entry of this.#path.entries) this.#projection.apply(entry);
+    for (const logged of this.#path.logged) this.#projection.apply(logged.entry, this.#originOf(logged));
     this.#flatten();
   }
 
   /** What the view would show with these entries behind the path. Changes nothing. */
   preview(entries: readonly Entry[]): Shown {
-    const path = [...this.#path.entries, ...entries];
-    const [projection, flattened] = this.#fresh(undoneEdits(path));
-    for (const entry of path) projection.apply(entry);
+    const [projection, flattened] = this.#fresh(undoneEdits([...this.#path.entries, ...entries]));
+    for (const logged of this.#path.logged) projection.apply(logged.entry, this.#originOf(logged));
+    for (const entry of entries) projection.apply(entry, "ours");
     flattenInto(flattened, projection);
     return shownByEntry(flattened.shown());
   }
@@ -171,17 +169,20 @@ export class Fold {
     this.#entries += 1;
     if (entry.sidechain) this.#sidechain += 1;
     if (entry.kind === "edit" && entry.edit.type === "origin") this.#foreignUntil = logged.end + 1 + entry.edit.length;
-    if (this.#options.origin === "foreign" || logged.start < this.#foreignUntil) this.#foreign.add(entry);
-    if (entry.id !== undefined && !this.#places.has(entry.id)) this.#places.set(entry.id, { start: logged.start, end: logged.end });
-    return this.#path.append(entry);
+    return this.#path.append(logged);
   }
 
-  #apply(entry: Entry): void {
+  #originOf({ start }: Logged): Origin {
+    return this.#options.origin === "foreign" || start < this.#foreignUntil ? "foreign" : "ours";
+  }
+
+  #apply(logged: Logged): void {
+    const { entry } = logged;
     if (entry.kind === "edit" && entry.edit.type === "undo") {
       this.refold();
       return;
     }
-    const effect = this.#projection.apply(entry);
+    const effect = this.#projection.apply(entry, this.#originOf(logged));
     switch (effect.kind) {
       case "said":
         this.#flattened.push(effect.item);
@@ -199,7 +200,6 @@ export class Fold {
   #fresh(undone: ReadonlySet<EntryId>): [Projection, Flattened] {
     const projection = new Projection({
       undone,
-      foreign: (entry) => this.#foreign.has(entry),
       originals: this.#options.originals ?? new Map(),
       seed: this.#options.seed ?? emptySeed,
     });
@@ -249,7 +249,7 @@ export class Fold {
   #figures(): PathFigures {
     return {
       entries: this.#entries,
-      onPath: this.#path.entries.length,
+      onPath: this.#path.length,
       aside: this.#path.asideCount,
       sidechain: this.#sidechain,
       leaf: this.#path.leaf?.id,

@@ -15,15 +15,18 @@ export interface Item {
   readonly at: number;
 }
 
+/** Who wrote an entry. What another tool recorded was signed for that tool. */
+export type Origin = "ours" | "foreign";
+
 export interface ItemOptions {
   readonly at: number;
-  readonly foreign: boolean;
+  readonly origin: Origin;
 }
 
 /** The item of an entry, or nothing where the entry says nothing to the model. */
 export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
   if (entry.id === undefined) return undefined;
-  const thinking = options.foreign ? "left-out" : "kept";
+  const thinking = options.origin === "foreign" ? "left-out" : "kept";
   const base = { entry: entry.id, thinking, at: options.at } as const;
   switch (entry.kind) {
     case "user":

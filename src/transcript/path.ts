@@ -1,6 +1,7 @@
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
 import type { AssistantEntry, Entry } from "../schema/entry.ts";
 import { branchLookBackMax } from "./limits.ts";
+import type { Logged } from "./lines.ts";
 
 /**
  * The path: the line of entries that the conversation followed. The log is a tree; the leaf is its last main-line
@@ -31,14 +32,14 @@ export interface PathOptions {
 
 export class Path {
   readonly #problems = new Map<string, PathProblem>();
-  #entries: Entry[] = [];
   #side: boolean;
   #tail: boolean;
-  #nodes: Entry[] = [];
+  #nodes: Logged[] = [];
   #seqById = new Map<EntryId, number>();
   #tips: number[] = [];
   #path: number[] = [];
-  #onPath = new Set<number>();
+  /** Tips beside the path. Mostly few, so they are the ones remembered. */
+  #aside = new Set<number>();
   #firstByReply = new Map<MessageId, number>();
   #callAt = new Map<ToolUseId, number>();
   /** Tips beside the path, by what would bring them onto it. */
@@ -54,42 +55,61 @@ export class Path {
     return [...this.#problems.values()];
   }
 
-  /** In the order of the log. Live: valid until the next append. */
-  get entries(): readonly Entry[] {
-    return this.#entries;
+  get length(): number {
+    return this.#path.length;
+  }
+
+  /** The path's entries in the order of the log. */
+  get entries(): Entry[] {
+    return this.logged.map(({ entry }) => entry);
+  }
+
+  get logged(): Logged[] {
+    return this.#path.flatMap((seq) => this.#nodes[seq] ?? []);
   }
 
   get leaf(): Entry | undefined {
     const seq = this.#tips.at(-1);
-    return seq === undefined ? undefined : this.#nodes[seq];
+    return seq === undefined ? undefined : this.#nodes[seq]?.entry;
   }
 
   has(id: EntryId): boolean {
     const seq = this.#seqById.get(id);
-    return seq !== undefined && this.#onPath.has(seq);
+    return seq !== undefined && this.#holds(seq);
   }
 
-  find(id: EntryId): Entry | undefined {
+  /** Any entry of the log that has this id, on the path or not. */
+  find(id: EntryId): Logged | undefined {
     const seq = this.#seqById.get(id);
     return seq === undefined ? undefined : this.#nodes[seq];
   }
 
   /** Tips of the log that the path does not hold: other branches. */
   get asideCount(): number {
-    return this.#tips.length - this.#path.length;
+    return this.#aside.size;
   }
 
-  append(entry: Entry): PathStep {
+  append(logged: Logged): PathStep {
+    const { entry } = logged;
     if (entry.id === undefined) return "aside";
     if (this.#seqById.has(entry.id)) {
       this.#problems.set(`duplicate-uuid ${entry.id}`, { kind: "duplicate-uuid", entry: entry.id });
       return "aside";
     }
     const seq = this.#nodes.length;
-    this.#nodes.push(entry);
+    this.#nodes.push(logged);
     this.#seqById.set(entry.id, seq);
     if (!this.#isTip(entry)) return "aside";
     return this.#continues(entry, seq) ? this.#extend(entry, seq) : this.#switchTo(seq);
+  }
+
+  #entryAt(seq: number | undefined): Entry | undefined {
+    return seq === undefined ? undefined : this.#nodes[seq]?.entry;
+  }
+
+  #holds(seq: number): boolean {
+    const entry = this.#entryAt(seq);
+    return entry !== undefined && this.#isTip(entry) && !this.#aside.has(seq);
   }
 
   #isTip(entry: Entry): boolean {
@@ -112,7 +132,7 @@ export class Path {
       if (this.#tail) return false;
       return this.#path.at(-1) === this.#tips.at(-1);
     }
-    return this.#onPath.has(parent) && this.#staysBehind(parent, seq);
+    return this.#holds(parent) && this.#staysBehind(parent, seq);
   }
 
   #answersOnly(entry: Entry): boolean {
@@ -136,7 +156,7 @@ export class Path {
     }
     const stays = (seq: number | undefined): boolean => seq !== undefined && (seq <= parent || staying.has(seq));
     for (const seq of behind.toReversed()) {
-      const entry = this.#nodes[seq];
+      const entry = this.#entryAt(seq);
       if (entry === undefined || !this.#isTiedTo(entry, stays)) return false;
       staying.add(seq);
     }
@@ -157,8 +177,6 @@ export class Path {
 
   #take(entry: Entry, seq: number): void {
     this.#path.push(seq);
-    this.#entries.push(entry);
-    this.#onPath.add(seq);
     if (entry.kind !== "assistant") return;
     if (entry.messageId !== undefined && !this.#firstByReply.has(entry.messageId)) this.#firstByReply.set(entry.messageId, seq);
     for (const block of entry.blocks) if (block.type === "tool_use") this.#callAt.set(block.id, seq);
@@ -168,22 +186,22 @@ export class Path {
     this.#tips.push(leaf);
     const chosen = this.#withTied(this.#chain(leaf));
     this.#path = [];
-    this.#entries = [];
-    this.#onPath = new Set();
+    this.#aside = new Set();
     this.#firstByReply = new Map();
     this.#callAt = new Map();
     this.#asideReplies = new Set();
     this.#asideResults = new Set();
     for (const seq of this.#tips) {
-      const entry = this.#nodes[seq];
+      const entry = this.#entryAt(seq);
       if (entry === undefined) continue;
       if (chosen.has(seq)) this.#take(entry, seq);
-      else this.#leaveAside(entry);
+      else this.#leaveAside(entry, seq);
     }
     return "switched";
   }
 
-  #leaveAside(entry: Entry): void {
+  #leaveAside(entry: Entry, seq: number): void {
+    this.#aside.add(seq);
     if (entry.kind === "assistant" && entry.messageId !== undefined) this.#asideReplies.add(entry.messageId);
     if (entry.kind !== "user") return;
     for (const block of entry.blocks) if (block.type === "tool_result") this.#asideResults.add(block.tool_use_id);
@@ -194,7 +212,7 @@ export class Path {
     let at: number | undefined = leaf;
     while (at !== undefined) {
       chain.add(at);
-      const entry: Entry | undefined = this.#nodes[at];
+      const entry: Entry | undefined = this.#entryAt(at);
       if (entry === undefined) break;
       const parent: number | "root" | "missing" = this.#parentTip(entry);
       if (parent === "root") break;
@@ -210,18 +228,18 @@ export class Path {
   #withTied(chain: Set<number>): Set<number> {
     const replies = new Set<MessageId>();
     for (const seq of chain) {
-      const entry = this.#nodes[seq];
+      const entry = this.#entryAt(seq);
       if (entry?.kind === "assistant" && entry.messageId !== undefined) replies.add(entry.messageId);
     }
     const calls = new Set<ToolUseId>();
     for (const seq of this.#tips) {
-      const entry = this.#nodes[seq];
+      const entry = this.#entryAt(seq);
       if (entry?.kind !== "assistant") continue;
       if (entry.messageId !== undefined && replies.has(entry.messageId)) chain.add(seq);
       if (chain.has(seq)) for (const block of entry.blocks) if (block.type === "tool_use") calls.add(block.id);
     }
     for (const seq of this.#tips) {
-      const entry = this.#nodes[seq];
+      const entry = this.#entryAt(seq);
       if (entry?.kind === "user" && entry.blocks.some((block) => block.type === "tool_result" && calls.has(block.tool_use_id))) chain.add(seq);
     }
     return chain;
@@ -236,7 +254,7 @@ export class Path {
       const parent = at.parent ?? at.logicalParent;
       if (parent === undefined) return "root";
       const seq = this.#seqById.get(parent);
-      const next = seq === undefined ? undefined : this.#nodes[seq];
+      const next = this.#entryAt(seq);
       if (seq === undefined || next === undefined) return "missing";
       if (this.#isTip(next)) return seq;
       at = next;

@@ -4,7 +4,7 @@ import type { Boundary, BoundaryMetadata, Clear, Collapse, Replacement } from ".
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import type { Json } from "../schema/json.ts";
 import { asReminder } from "./attachment.ts";
-import { type Item, itemOf, withPairs } from "./item.ts";
+import { type Item, itemOf, type Origin, withPairs } from "./item.ts";
 
 /**
  * Entries of the path → items and decisions. One pass in order, each edit applied where it stands:
@@ -33,7 +33,6 @@ export type Originals = ReadonlyMap<BlobId, ResultContent>;
 
 export interface ProjectOptions {
   readonly undone: ReadonlySet<EntryId>;
-  readonly foreign: (entry: Entry) => boolean;
   readonly originals: Originals;
   /** What stood before the first entry, where the log was not read from its beginning. */
   readonly seed: ProjectionSeed;
@@ -56,6 +55,8 @@ export class Projection {
   readonly #options: ProjectOptions;
   readonly #editAt = new Map<EntryId, number>();
   #waiting: { readonly entry: EditEntry; readonly edit: Boundary } | undefined;
+  /** Behind an undone boundary its summary, and then the attachments made for it, belong to the edit and go with it. */
+  #passing: "nothing" | "summary" | "attachments" = "nothing";
   #at = 0;
 
   constructor(options: ProjectOptions) {
@@ -72,12 +73,12 @@ export class Projection {
     return this.#waiting?.entry.id;
   }
 
-  apply(entry: Entry): Effect {
+  apply(entry: Entry, origin: Origin): Effect {
     const at = this.#at;
     this.#at += 1;
     if (entry.kind === "edit") return this.#applyEdit(entry, at);
-    const item = itemOf(entry, { at, foreign: this.#options.foreign(entry) });
-    if (item === undefined) return { kind: "none" };
+    const item = itemOf(entry, { at, origin });
+    if (item === undefined || this.#belongsToUndone(entry)) return { kind: "none" };
     const waiting = this.#waiting;
     this.#waiting = undefined;
     if (waiting !== undefined && entry.kind === "user" && entry.summary) {
@@ -88,11 +89,20 @@ export class Projection {
     return { kind: "said", item };
   }
 
+  #belongsToUndone(entry: Entry): boolean {
+    const passing = this.#passing;
+    this.#passing = "nothing";
+    const passed = passing === "summary" ? entry.kind === "user" && entry.summary : passing === "attachments" && entry.kind === "attachment";
+    if (passed) this.#passing = "attachments";
+    return passed;
+  }
+
   #applyEdit(entry: EditEntry, at: number): Effect {
     const { edit } = entry;
     this.#editAt.set(entry.id, at);
     if (this.#options.undone.has(entry.id)) {
       if (edit.type === "offload") this.#restore(edit.results);
+      if (edit.type === "boundary") this.#passing = "summary";
       return { kind: "none" };
     }
     switch (edit.type) {

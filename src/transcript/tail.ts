@@ -25,8 +25,9 @@ export interface TailOptions {
 const more: TailVerdict = { kind: "more" };
 
 export function judgeTail(tail: readonly Logged[], options: TailOptions): TailVerdict {
+  if (!tail.some(({ entry }) => entry.kind === "edit" && entry.edit.type === "boundary")) return more;
   const path = new Path({ line: options.line, read: "tail" });
-  for (const { entry } of tail) path.append(entry);
+  for (const logged of tail) path.append(logged);
   const undone = undoneEdits(path.entries).union(options.undone);
   if ([...undone].some((edit) => !path.has(edit) && !options.undone.has(edit))) return more;
   const boundary = lastBoundary(path.entries, undone);
@@ -50,7 +51,7 @@ function lastBoundary(path: readonly Entry[], undone: ReadonlySet<EntryId>): Fou
     if (entry.kind === "edit" && entry.edit.type === "boundary" && !undone.has(entry.id) && next?.kind === "user" && next.summary) {
       return { entry, edit: entry.edit };
     }
-    if (itemOf(entry, { at: 0, foreign: false }) !== undefined) next = entry;
+    if (itemOf(entry, { at: 0, origin: "ours" }) !== undefined) next = entry;
   }
   return undefined;
 }

@@ -6,7 +6,7 @@ import { storeDeps } from "./store-deps.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { transcriptsContract } from "./transcripts.ts";
 
-for (const durability of ["always", "turn", "never"] as const) {
+for (const durability of ["always", "never"] as const) {
   transcriptsContract({
     name: `files (${durability})`,
     make: async (seed) => {

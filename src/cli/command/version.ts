@@ -1,7 +1,6 @@
-import { readFileSync } from "node:fs";
-import { isObject, parseJson, text } from "../../schema/json.ts";
 import { command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
+import { ownVersion } from "../version.ts";
 
 export const versionCommand = command({
   name: "version",
@@ -16,11 +15,3 @@ export const versionCommand = command({
     return exitCode.fine;
   },
 });
-
-/** package.json is as far up from the sources as from what is built from them. */
-function ownVersion(): string {
-  const manifest = parseJson(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"));
-  const version = isObject(manifest) ? text(manifest, "version") : undefined;
-  if (version === undefined) throw new Error("package.json has no version");
-  return version;
-}

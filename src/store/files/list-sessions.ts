@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { sessionId } from "../../schema/brand.ts";
 import type { SessionSummary } from "../../ports/transcripts.ts";
@@ -45,17 +45,21 @@ interface Row {
 /** A transcript that can't be read is left out: one bad file must not hide the others. */
 async function rowOf({ folder, id, earlier }: Row): Promise<SessionSummary | undefined> {
   const fullPath = join(folder, id + extension);
+  if (earlier !== undefined && (await isFresh(earlier))) return earlier;
   const opened = await byteSourceOfFile(fullPath);
   if (opened.kind !== "open") return undefined;
   const { source } = opened;
   try {
-    if (earlier !== undefined && earlier.fileMtime === source.mtimeMs && earlier.sizeBytes === source.size)
-      return earlier;
     const { mtimeMs, birthtimeMs } = source;
     return await summarise({ source, sessionId: sessionId(id), fullPath, mtimeMs, birthtimeMs, earlier });
   } finally {
     await source.close();
   }
+}
+
+async function isFresh({ fullPath, fileMtime, sizeBytes }: SessionSummary): Promise<boolean> {
+  const seen = await stat(fullPath).catch(() => undefined);
+  return seen !== undefined && seen.isFile() && seen.mtimeMs === fileMtime && seen.size === sizeBytes;
 }
 
 async function inBatches<Item, Result>(

@@ -1,4 +1,5 @@
-import { type FileHandle, link, rename, rm, stat } from "node:fs/promises";
+import { statSync } from "node:fs";
+import { type FileHandle, link, rename, rm } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { ClockDep } from "../../ports/clock.ts";
@@ -20,7 +21,7 @@ import { type LockDeps, type SeenLock, judge, lockContent, readLock, sameLock } 
  * compares it with the one under the name before each append.
  */
 export interface Lock {
-  /** Cheap: one stat. `lost` when another file, or for longer than a moment none, stands under the name. */
+  /** Cheap enough for every append: one stat, not handed to another thread. `lost` when another file, or for longer than a moment none, stands under the name. */
   state(): Promise<"held" | "lost">;
   release(): Promise<void>;
 }
@@ -92,7 +93,7 @@ async function heldLock(path: string, file: FileHandle): Promise<Lock> {
   const own = await file.stat({ bigint: true });
   const state = async (): Promise<"held" | "lost"> => {
     for (let check = 0; check < lockAwayChecksMax; check += 1) {
-      const current = await stat(path, { bigint: true }).catch(undefinedIfAbsent);
+      const current = statSync(path, { bigint: true, throwIfNoEntry: false });
       if (current !== undefined) return current.ino === own.ino && current.dev === own.dev ? "held" : "lost";
       await wait(lockAwayWaitMs);
     }
@@ -121,7 +122,3 @@ async function removeStale(options: { path: string; token: string; seen: SeenLoc
   if (renamed !== undefined && !sameLock(renamed, options.seen)) await link(aside, options.path).catch(() => undefined);
   await rm(aside, { force: true });
 }
-
-const undefinedIfAbsent = (error: unknown): undefined => {
-  if (!isAbsent(error)) throw error;
-};

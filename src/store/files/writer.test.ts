@@ -20,7 +20,12 @@ interface Made {
   readonly content: () => Promise<string>;
 }
 
-async function make(options: { takes?: Takes[]; syncs?: (Error | "ok")[]; durability?: Durability; lock?: Lock }): Promise<Made> {
+async function make(options: {
+  takes?: Takes[];
+  syncs?: (Error | "ok")[];
+  durability?: Durability;
+  lock?: Lock;
+}): Promise<Made> {
   const path = join(await temporaryFolder(), "s.jsonl");
   const file = await createFile(path);
   const calls: string[] = [];
@@ -67,7 +72,11 @@ describe("writing", () => {
   ])("reports %s as %s, in one line that says what to do", async (code, why) => {
     const { writer } = await make({ takes: [refused(code)] });
     const outcome = await writer.append(["{}"]);
-    expect(outcome).toMatchObject({ kind: "failed", why, message: expect.stringMatching(/^[^\n]+: [^\n]+\.$/) });
+    expect(outcome).toMatchObject({
+      kind: "failed",
+      why,
+      message: expect.stringMatching(/^[^\n]+: [^\n]+\.$/) as unknown,
+    });
   });
 
   it("leaves the half line of a failed write behind, and starts the next line on its own", async () => {

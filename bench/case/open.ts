@@ -1,0 +1,62 @@
+import { execFileSync } from "node:child_process";
+import { createWriteStream } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { once } from "node:events";
+import { z } from "zod";
+import { GeneratedLog } from "../generated-log.ts";
+import { type BenchCase, type Figure, median } from "../measure.ts";
+
+const gigabyte = 2 ** 30;
+const tailBytes = 3_500_000;
+const repeats = 9;
+
+/** A gigabyte with a boundary 3.5 MB before its end, each opening in a process of its own. */
+export const openCase: BenchCase = {
+  name: "open",
+  run: async () => {
+    const folder = await mkdtemp(join(tmpdir(), "palimpsest-bench-"));
+    try {
+      const file = join(folder, "large.jsonl");
+      await writeLarge(file);
+      return figures(file);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+const measured = z.object({ openMs: z.number(), parseMs: z.number(), bytesRead: z.number(), rssBytes: z.number(), messages: z.number() });
+
+function figures(file: string): Figure[] {
+  const runs = Array.from({ length: repeats }, () => measured.parse(JSON.parse(runOnce(file))));
+  const openMs = median(runs.map((run) => run.openMs));
+  const parseMs = median(runs.map((run) => run.parseMs));
+  const rss = Math.max(...runs.map((run) => run.rssBytes)) / 2 ** 20;
+  const bytesRead = Math.max(...runs.map((run) => run.bytesRead));
+  return [
+    { name: "open 1 GB over parsing its last 4 MB", value: median(runs.map((run) => run.openMs / run.parseMs)), unit: "×", limit: 3, detail: `open ${openMs.toFixed(1)} ms, parse ${parseMs.toFixed(1)} ms, ${repeats} processes` },
+    { name: "memory of the process that opened it", value: rss, unit: "MB", limit: 256, detail: "peak resident size, Node itself included" },
+    { name: "bytes read of 1 GB", value: bytesRead / 2 ** 20, unit: "MB", limit: 8, detail: `boundary ${(tailBytes / 2 ** 20).toFixed(1)} MB before the end, no checkpoint` },
+  ];
+}
+
+const runOnce = (file: string): string => execFileSync(process.execPath, [join(import.meta.dirname, "open-once.ts"), file], { encoding: "utf8" });
+
+async function writeLarge(path: string): Promise<void> {
+  const out = createWriteStream(path, { highWaterMark: 4 * 2 ** 20 });
+  const log = new GeneratedLog();
+  let written = 0;
+  const write = async (lines: Iterable<string>): Promise<void> => {
+    let chunk = "";
+    for (const line of lines) chunk += `${line}\n`;
+    written += chunk.length;
+    if (!out.write(chunk)) await once(out, "drain");
+  };
+  while (written < gigabyte - tailBytes) await write(log.round(20_000));
+  await write(log.boundary());
+  while (written < gigabyte) await write(log.round(4_000));
+  out.end();
+  await once(out, "finish");
+}

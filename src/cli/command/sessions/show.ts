@@ -1,0 +1,88 @@
+import { openLog, type OpenedLog } from "../../../loop/open.ts";
+import type { EntryId, Tokens } from "../../../schema/brand.ts";
+import type { EditEntry } from "../../../schema/entry.ts";
+import { estimateShown } from "../../../tokens/estimate.ts";
+import { undoneEdits } from "../../../transcript/undone.ts";
+import { command } from "../../command.ts";
+import { exitCode } from "../../exit-code.ts";
+import { humanBytes, humanCount } from "../../human.ts";
+import { type NamedLog, openNamedLog } from "../../named-log.ts";
+import { table } from "../../table.ts";
+
+export const showCommand = command({
+  name: "show",
+  summary: "show a session's figures and its edits",
+  operands: { session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" } },
+  json: "path, origin, sizeBytes, view figures, and edits with their state",
+  run: async (context, { operands, format }) => {
+    const log = await openNamedLog(context, operands.session);
+    if (log.kind === "failure") return log;
+    try {
+      const session = described(log, await openLog(log, log));
+      if (format === "json") await context.out.json(session);
+      else await context.out.write(asText(session));
+      return exitCode.fine;
+    } finally {
+      await log.source.close();
+    }
+  },
+});
+
+interface Described {
+  readonly path: string;
+  readonly origin: "ours" | "foreign";
+  readonly sizeBytes: number;
+  readonly bytesRead: number;
+  readonly messages: number;
+  readonly tokensEstimated: Tokens;
+  readonly sendable: boolean;
+  readonly why: string | null;
+  readonly entriesOnPath: number;
+  readonly edits: readonly DescribedEdit[];
+  readonly damagedRanges: number;
+}
+
+interface DescribedEdit {
+  readonly id: EntryId;
+  readonly kind: string;
+  readonly at: string;
+  readonly state: "in force" | "undone";
+}
+
+function described(log: NamedLog, { fold, read, damage }: OpenedLog): Described {
+  const view = fold.view();
+  const undone = undoneEdits(fold.path.entries);
+  const edits = fold.path.entries.filter((entry): entry is EditEntry => entry.kind === "edit");
+  return {
+    path: log.path,
+    origin: log.origin,
+    sizeBytes: read.of,
+    bytesRead: read.bytes,
+    messages: view.messages.length,
+    tokensEstimated: estimateShown(fold.shown().values()),
+    sendable: view.sendable,
+    why: view.why?.text ?? null,
+    entriesOnPath: view.path.onPath,
+    edits: edits.map(({ id, edit, timestamp }) => ({
+      id,
+      kind: edit.type,
+      at: timestamp ?? "",
+      state: undone.has(id) ? "undone" : "in force",
+    })),
+    damagedRanges: damage.length,
+  };
+}
+
+function asText(session: Described): string {
+  const origin = session.origin === "ours" ? "" : "  (another tool's: read where it lies)";
+  const lines = [
+    `${session.path}${origin}`,
+    `size      ${humanBytes(session.sizeBytes)}, ${humanBytes(session.bytesRead)} of it read`,
+    `view      ${session.messages} messages, about ${humanCount(session.tokensEstimated)} tokens (estimated)`,
+    `state     ${session.sendable ? "sendable" : `not sendable: ${session.why ?? ""}`}`,
+    `damage    ${session.damagedRanges === 0 ? "none seen" : `${session.damagedRanges} ranges: see sessions fsck`}`,
+  ];
+  const edits = session.edits.map(({ id, kind, at, state }) => [id, kind, at.slice(0, 19).replace("T", " "), state]);
+  const shown = edits.length === 0 ? "edits     none\n" : `\n${table([{ title: "edit" }, { title: "kind" }, { title: "when" }, { title: "state" }], edits)}`;
+  return `${lines.join("\n")}\n${shown}`;
+}

@@ -1,0 +1,105 @@
+import type { EngineDeps } from "../../engine.ts";
+import { createEngine } from "../../engine.ts";
+import { adopt } from "../../loop/adopt.ts";
+import { openSession, readLog, Session } from "../../loop/session.ts";
+import { type Undone, undo } from "../../loop/undo.ts";
+import { entryId } from "../../schema/brand.ts";
+import { blockingTokensDefault } from "../../tokens/limits.ts";
+import { command, type CommandContext, type Outcome } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import { failure, type Failure } from "../failure.ts";
+import { type NamedLog, openNamedLog } from "../named-log.ts";
+import { receiptText } from "../receipt-text.ts";
+import { ownVersion } from "../version.ts";
+import { writingFailure } from "../writing-failure.ts";
+
+export const undoCommand = command({
+  name: "undo",
+  summary: "take an edit back; undoing an undo brings it again",
+  operands: {
+    session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" },
+    edit: { shown: "edit", summary: "the edit's uuid; the newest one in force if left out", takes: "optional" },
+  },
+  options: {
+    branch: { type: "boolean", summary: "go on from before the edit instead; later turns stay on the old branch" },
+    "bound-thinking": { type: "boolean", summary: "the model binds thinking to its prefix: leave out what stands behind the edit" },
+  },
+  json: "session, undone edits, what was said, receipts",
+  details: ["Another tool's transcript is never written: a session of our own that holds a copy of it is made first, and its id is printed."],
+  run: async (context, { operands, options, format }) => {
+    const log = await openNamedLog(context, operands.session);
+    if (log.kind === "failure") return log;
+    const session = await openForWriting(context, log);
+    if (session.kind === "failure") return session;
+    try {
+      const outcome = await undo(session.session, {
+        ...(operands.edit === undefined ? {} : { target: entryId(operands.edit) }),
+        mode: options.branch === true ? "branch" : "path",
+        blockingTokens: blockingTokensDefault,
+        thinking: options["bound-thinking"] === true ? "bound" : "free",
+      });
+      return await report(context, { outcome, session: session.session, format });
+    } finally {
+      await session.session.close();
+    }
+  },
+});
+
+async function openForWriting(context: CommandContext, log: NamedLog): Promise<{ kind: "session"; session: Session } | Failure> {
+  const circumstances = { cwd: context.cwd, version: ownVersion() };
+  if (log.session !== undefined) {
+    await log.source.close();
+    const opened = await openSession(log.session.deps, { id: log.session.id, circumstances, mode: "resume" });
+    return opened.kind === "open" ? { kind: "session", session: opened.session } : writingFailure(opened, log.session.id);
+  }
+  const project = await createEngine(context).project();
+  if (project.kind === "failed") return writingFailure(project, "of this project");
+  return adopted(context, log, { ...project, circumstances });
+}
+
+interface AdoptInto {
+  readonly deps: EngineDeps;
+  readonly circumstances: { readonly cwd: string; readonly version: string };
+}
+
+async function adopted(context: CommandContext, log: NamedLog, { deps, circumstances }: AdoptInto): Promise<{ kind: "session"; session: Session } | Failure> {
+  const made = await adopt(deps, { path: log.path, format: "claude-code", source: log.source });
+  await log.source.close();
+  if (made.kind !== "open") return writingFailure(made, log.path);
+  const { id } = made.writer;
+  const opened = await readLog(deps, id);
+  if (opened === undefined) throw new Error(`the session ${id} that was just made can't be read`);
+  await context.err.write(`${log.path} belongs to another tool; working on a copy: session ${id}\n`);
+  return { kind: "session", session: new Session(deps, { writer: made.writer, log: opened, circumstances: { sessionId: id, ...circumstances } }) };
+}
+
+interface Reported {
+  readonly outcome: Undone;
+  readonly session: Session;
+  readonly format: "text" | "json";
+}
+
+async function report({ out }: CommandContext, { outcome, session, format }: Reported): Promise<Outcome> {
+  switch (outcome.kind) {
+    case "failed":
+      return writingFailure(outcome, session.id);
+    case "refused":
+      return failure({ code: exitCode.refused, message: outcome.text, hint: "`palimpsest sessions show` lists the edits and their state." });
+    case "branched":
+      if (format === "json") await out.json({ session: session.id, branchedAt: outcome.at, before: outcome.before.id });
+      else await out.write(`Session ${session.id} goes on from before ${outcome.before.edit.type} ${outcome.before.id}; nothing was lost: the old branch stays in the log.\n`);
+      return exitCode.fine;
+    case "undone":
+      if (format === "json") {
+        const { edits, said, receipts } = outcome;
+        await out.json({ session: session.id, undone: edits.map((edit) => edit.id), said, receipts });
+        return exitCode.fine;
+      }
+      for (const line of outcome.said) await out.write(`${line}\n`);
+      for (const [at, edit] of outcome.edits.entries()) {
+        const receipt = outcome.receipts[at];
+        await out.write(`undone: ${edit.edit.type} ${edit.id}\n${receipt === undefined ? "" : receiptText(receipt, out.style)}`);
+      }
+      return exitCode.fine;
+  }
+}

@@ -1,0 +1,22 @@
+const units = ["B", "KB", "MB", "GB"] as const;
+
+/** A size for people: `1.4 MB`. */
+export function humanBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit] ?? "GB"}`;
+}
+
+/** A count for people: `12,345`. */
+export const humanCount = (count: number): string => Math.round(count).toLocaleString("en-US");
+
+/** One line of somebody's text, cut to a width, without what could move the cursor. */
+export function oneLine(value: string, width: number): string {
+  const flat = value.replaceAll(/\s+/g, " ").replaceAll(/\p{Cc}/gu, "").trim();
+  const characters = [...flat.slice(0, 2 * width)];
+  return characters.length > width ? `${characters.slice(0, width - 1).join("")}…` : flat;
+}

@@ -1,0 +1,47 @@
+import { createEngine, type EngineDeps, type ResolvedLog } from "../engine.ts";
+import type { Blobs } from "../ports/blobs.ts";
+import type { ByteSource } from "../ports/transcripts.ts";
+import type { SessionId } from "../schema/brand.ts";
+import type { CommandContext } from "./command.ts";
+import { exitCode } from "./exit-code.ts";
+import { failure, type Failure } from "./failure.ts";
+
+/** A log open for reading, however the person named it. */
+export interface NamedLog {
+  readonly kind: "log";
+  readonly path: string;
+  readonly source: ByteSource;
+  readonly blobs: Blobs;
+  readonly origin: "ours" | "foreign";
+  /** Present where it is a session of our own, which may be written. */
+  readonly session?: { readonly id: SessionId; readonly deps: EngineDeps };
+}
+
+export async function openNamedLog(context: Pick<CommandContext, "env" | "cwd">, name: string): Promise<NamedLog | Failure> {
+  const resolved = await createEngine(context).resolveLog(name);
+  if (resolved.kind !== "ours" && resolved.kind !== "foreign") return notOpened(resolved, name);
+  if (resolved.kind === "foreign") return { ...resolved, kind: "log", origin: "foreign" };
+  const { id, deps, path } = resolved;
+  const source = await deps.transcripts.openForReading(id);
+  if (source === undefined) return notOpened({ kind: "missing" }, name);
+  return { kind: "log", path, source, blobs: deps.blobs, origin: "ours", session: { id, deps } };
+}
+
+export function notOpened(resolved: Exclude<ResolvedLog, { kind: "ours" | "foreign" }>, name: string): Failure {
+  switch (resolved.kind) {
+    case "missing":
+      return failure({
+        code: exitCode.notFound,
+        message: `no session or file is called ${name}`,
+        hint: "`palimpsest sessions list --all` shows the sessions there are; a path to a .jsonl file works too.",
+      });
+    case "unreadable":
+      return failure({ code: exitCode.machine, message: resolved.message, hint: "Give the path of a transcript that you may read." });
+    case "ambiguous":
+      return failure({
+        code: exitCode.usage,
+        message: `${name} is the beginning of ${resolved.candidates.length} sessions`,
+        hint: `Write more of the id: ${resolved.candidates.slice(0, 4).join(", ")}${resolved.candidates.length > 4 ? ", …" : ""}`,
+      });
+  }
+}

@@ -1,0 +1,23 @@
+import type { WriteFailure } from "../ports/blobs.ts";
+import type { OpenForWriting } from "../ports/transcripts.ts";
+import { exitCode } from "./exit-code.ts";
+import { failure, type Failure } from "./failure.ts";
+
+type NotOpen = Exclude<OpenForWriting, { kind: "open" }> | WriteFailure;
+
+export function writingFailure(outcome: NotOpen, session: string): Failure {
+  switch (outcome.kind) {
+    case "busy":
+      return failure({
+        code: exitCode.busy,
+        message: `session ${session} is in use by ${outcome.holder}`,
+        hint: "End that process, or wait until it has finished.",
+      });
+    case "missing":
+      return failure({ code: exitCode.notFound, message: `there is no session ${session}`, hint: "`palimpsest sessions list --all` shows the sessions there are." });
+    case "exists":
+      return failure({ code: exitCode.refused, message: `there is a session ${session} already`, hint: "Nothing was written." });
+    case "failed":
+      return failure({ code: outcome.why === "lock-lost" ? exitCode.busy : exitCode.machine, message: outcome.message, hint: "What was written before stays; run it again when the cause is gone." });
+  }
+}

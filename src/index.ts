@@ -1,0 +1,23 @@
+/** The public names, one by one. Everything else may change without notice. */
+export { createEngine, type Engine, type EngineDeps, type EngineOptions, type ResolvedLog } from "./engine.ts";
+export { adopt, type ForeignLog } from "./loop/adopt.ts";
+export { appendBoundary, type BoundaryInput } from "./loop/boundary.ts";
+export { expand, type Expanded } from "./loop/expand.ts";
+export { checkLog, type Finding, type LogCheck } from "./loop/fsck.ts";
+export { type AtOptions, type OpenedLog, openLog, openLogAt, type OpenOptions } from "./loop/open.ts";
+export { type Appended, type Edited, type EditInput, type OpenSession, openSession, type Session, type SessionDeps, type SessionOpened } from "./loop/session.ts";
+export { type Undone, undo, type UndoOptions } from "./loop/undo.ts";
+export type { Blobs, WriteFailure } from "./ports/blobs.ts";
+export type { ByteSource, Durability, SessionSummary, Transcripts, TranscriptWriter } from "./ports/transcripts.ts";
+export type { Block, Message } from "./schema/block.ts";
+export type { BlobId, EntryId, MessageId, SessionId, Tokens, ToolUseId } from "./schema/brand.ts";
+export { entryId, messageId, sessionId, tokens, toolUseId } from "./schema/brand.ts";
+export type { Edit } from "./schema/edit.ts";
+export type { Entry } from "./schema/entry.ts";
+export type { Receipt, ReceiptClass, ReceiptLine } from "./schema/receipt.ts";
+export { cutPoints } from "./transcript/cut.ts";
+export { type Draft, replyDraft, resultDraft, userDraft } from "./transcript/draft.ts";
+export { Fold, type FoldOptions, type View } from "./transcript/fold.ts";
+export { mend } from "./transcript/mend.ts";
+export type { Repair } from "./transcript/repair.ts";
+export { type Violation, violations } from "./transcript/wire.ts";

@@ -1,0 +1,132 @@
+import type { ByteRange, ByteSource } from "../ports/transcripts.ts";
+import type { EntryId, ToolUseId } from "../schema/brand.ts";
+import type { Entry } from "../schema/entry.ts";
+import type { Damage, DamageKind, Logged } from "../transcript/lines.ts";
+import { scanForward } from "./scan.ts";
+
+/** What is wrong with the entries that could be read: the bytes are whole, their relations are not. */
+type StructureKind = "duplicate-uuid" | "missing-parent" | "parent-cycle" | "unanswered-call" | "orphan-result" | "malformed-edit";
+
+export interface Finding {
+  readonly kind: DamageKind | StructureKind;
+  readonly start: number;
+  readonly end: number;
+  readonly detail: string;
+  readonly uuid?: EntryId;
+}
+
+export interface LogCheck {
+  readonly bytes: number;
+  readonly entries: number;
+  /** Bytes that could not be read, or only with help, and entries that contradict each other. */
+  readonly damage: readonly Finding[];
+  /** What is unusual and harmless: calls without results, parents that lie in another file. */
+  readonly notes: readonly Finding[];
+}
+
+/** Reads the whole log once. Memory grows with the number of entries, not with their size. */
+export async function checkLog(source: ByteSource, progress: (bytesDone: number) => void = () => {}): Promise<LogCheck> {
+  const relations = new Relations();
+  const damage: Finding[] = [];
+  let entries = 0;
+  for await (const read of scanForward(source)) {
+    damage.push(...read.damage);
+    for (const logged of read.logged) {
+      entries += 1;
+      relations.take(logged);
+    }
+    progress(read.logged.at(-1)?.end ?? 0);
+  }
+  const found = relations.findings();
+  damage.push(...found.damage);
+  const byPlace = (one: Finding, other: Finding): number => one.start - other.start;
+  return { bytes: source.size, entries, damage: damage.toSorted(byPlace), notes: found.notes.toSorted(byPlace) };
+}
+
+/** Damage that blanking mends: what can't be read. A record that is whole is never blanked. */
+const blankable: ReadonlySet<Finding["kind"]> = new Set(["torn", "nul", "utf8", "json", "not-an-entry"] satisfies DamageKind[]);
+
+export function repairRanges(damage: readonly Finding[]): ByteRange[] {
+  return damage.filter(({ kind, start, end }) => blankable.has(kind) && end > start).map(({ start, end }) => ({ start, end }));
+}
+
+export const isUnreadable = (damage: Damage): boolean => damage.kind !== "glued" && damage.kind !== "utf8";
+
+interface Node {
+  readonly parent: EntryId | undefined;
+  readonly start: number;
+  readonly end: number;
+}
+
+class Relations {
+  readonly #nodes = new Map<EntryId, Node>();
+  readonly #calls = new Map<ToolUseId, Finding>();
+  readonly #answered = new Set<ToolUseId>();
+  readonly #results: Finding[] = [];
+  readonly #resultCalls: ToolUseId[] = [];
+  readonly #damage: Finding[] = [];
+
+  take({ entry, start, end }: Logged): void {
+    const place = { start, end };
+    if (entry.kind === "other" && entry.malformed !== undefined) {
+      this.#damage.push({ kind: "malformed-edit", ...place, detail: entry.malformed, ...idOf(entry) });
+    }
+    this.#takeBlocks(entry, place);
+    if (entry.id === undefined) return;
+    if (this.#nodes.has(entry.id)) {
+      this.#damage.push({ kind: "duplicate-uuid", ...place, detail: "an earlier entry has this uuid; that one counts", uuid: entry.id });
+      return;
+    }
+    this.#nodes.set(entry.id, { parent: entry.parent ?? entry.logicalParent, ...place });
+  }
+
+  #takeBlocks(entry: Entry, place: ByteRange): void {
+    if (entry.kind !== "user" && entry.kind !== "assistant") return;
+    for (const block of entry.blocks) {
+      if (block.type === "tool_use") {
+        this.#calls.set(block.id, { kind: "unanswered-call", ...place, detail: `${block.name} ${block.id} has no result`, ...idOf(entry) });
+      } else if (block.type === "tool_result") {
+        this.#answered.add(block.tool_use_id);
+        this.#resultCalls.push(block.tool_use_id);
+        this.#results.push({ kind: "orphan-result", ...place, detail: `the call ${block.tool_use_id} is not in the log`, ...idOf(entry) });
+      }
+    }
+  }
+
+  findings(): { damage: Finding[]; notes: Finding[] } {
+    const notes = [...this.#calls].flatMap(([call, finding]) => (this.#answered.has(call) ? [] : [finding]));
+    for (const [at, finding] of this.#results.entries()) {
+      const call = this.#resultCalls[at];
+      if (call !== undefined && !this.#calls.has(call)) notes.push(finding);
+    }
+    const cycles = this.#cycles();
+    for (const [uuid, { parent, start, end }] of this.#nodes) {
+      if (parent !== undefined && !this.#nodes.has(parent)) {
+        notes.push({ kind: "missing-parent", start, end, detail: `the parent ${parent} is not in the log`, uuid });
+      }
+    }
+    return { damage: [...this.#damage, ...cycles], notes };
+  }
+
+  /** One finding per cycle: the entry that closes it. Every node is walked once. */
+  #cycles(): Finding[] {
+    const found: Finding[] = [];
+    const settled = new Set<EntryId>();
+    for (const first of this.#nodes.keys()) {
+      const walked = new Set<EntryId>();
+      let at: EntryId | undefined = first;
+      while (at !== undefined && !settled.has(at) && !walked.has(at)) {
+        walked.add(at);
+        at = this.#nodes.get(at)?.parent;
+      }
+      const closing = at !== undefined && walked.has(at) ? this.#nodes.get(at) : undefined;
+      if (at !== undefined && closing !== undefined) {
+        found.push({ kind: "parent-cycle", start: closing.start, end: closing.end, detail: "its chain of parents leads back to it", uuid: at });
+      }
+      for (const id of walked) settled.add(id);
+    }
+    return found;
+  }
+}
+
+const idOf = (entry: Entry): { uuid?: EntryId } => (entry.id === undefined ? {} : { uuid: entry.id });

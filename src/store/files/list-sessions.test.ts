@@ -1,0 +1,119 @@
+import { link, mkdir, readFile, stat, truncate, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
+import { listSessions } from "./list-sessions.ts";
+
+const prompt = (text: string) =>
+  `${JSON.stringify({ type: "user", cwd: "/work/p", message: { role: "user", content: text } })}\n`;
+
+interface IndexFile {
+  version: number;
+  originalPath: string;
+  entries: { sessionId: string; firstPrompt: string; fileMtime: number }[];
+}
+const indexOf = async (folder: string): Promise<IndexFile> =>
+  JSON.parse(await readFile(join(folder, "sessions-index.json"), "utf8")) as IndexFile;
+
+async function withSessions(promptById: Record<string, string>): Promise<string> {
+  const folder = await temporaryFolder();
+  for (const [id, text] of Object.entries(promptById)) await writeFile(join(folder, `${id}.jsonl`), prompt(text));
+  return folder;
+}
+
+describe("the index", () => {
+  it("has the form of the ecosystem", async () => {
+    const folder = await withSessions({ a: "first" });
+    await listSessions(folder);
+    const path = join(folder, "a.jsonl");
+    const { mtimeMs } = await stat(path);
+    expect(await indexOf(folder)).toEqual({
+      version: 1,
+      originalPath: "/work/p",
+      entries: [
+        {
+          sessionId: "a",
+          fullPath: path,
+          fileMtime: mtimeMs,
+          firstPrompt: "first",
+          messageCount: 1,
+          created: expect.any(String) as unknown,
+          modified: expect.any(String) as unknown,
+          projectPath: "/work/p",
+          isSidechain: false,
+          sizeBytes: prompt("first").length,
+        },
+      ],
+    });
+  });
+
+  it("spares reading what has not changed, and only that", async () => {
+    const folder = await withSessions({ a: "first", b: "second" });
+    await listSessions(folder);
+    const index = await indexOf(folder);
+    for (const row of index.entries) row.firstPrompt = "from the index";
+    await writeFile(join(folder, "sessions-index.json"), JSON.stringify(index));
+    await utimes(join(folder, "b.jsonl"), 1, 1);
+    const rows = await listSessions(folder);
+    expect(Object.fromEntries(rows.map((row) => [row.sessionId, row.firstPrompt]))).toEqual({
+      a: "from the index",
+      b: "second",
+    });
+  });
+
+  it.each(["", "{", "[]", '{"version":99,"entries":[]}', '{"version":1,"entries":[null,{"sessionId":1}]}'])(
+    "is rebuilt when it holds %j",
+    async (content) => {
+      const folder = await withSessions({ a: "first" });
+      await writeFile(join(folder, "sessions-index.json"), content);
+      expect(await listSessions(folder)).toMatchObject([{ sessionId: "a", firstPrompt: "first" }]);
+      expect((await indexOf(folder)).entries).toHaveLength(1);
+    },
+  );
+
+  it("may be impossible to write", async () => {
+    const folder = await withSessions({ a: "first" });
+    await mkdir(join(folder, "sessions-index.json"));
+    expect(await listSessions(folder)).toHaveLength(1);
+  });
+
+  it("forgets sessions that are gone", async () => {
+    const folder = await withSessions({ a: "first" });
+    await writeFile(join(folder, "sessions-index.json"), "");
+    await listSessions(folder);
+    const index = await indexOf(folder);
+    const gone = { ...index.entries[0], sessionId: "gone", fullPath: join(folder, "gone.jsonl") };
+    await writeFile(
+      join(folder, "sessions-index.json"),
+      JSON.stringify({ ...index, entries: [...index.entries, gone] }),
+    );
+    expect(await listSessions(folder)).toHaveLength(1);
+    expect((await indexOf(folder)).entries).toHaveLength(1);
+  });
+});
+
+it("lists nothing in a folder that is not there", async () => {
+  expect(await listSessions(join(await temporaryFolder(), "none"))).toEqual([]);
+});
+
+it("leaves out folders and files that are no transcripts", async () => {
+  const folder = await withSessions({ a: "first" });
+  await mkdir(join(folder, "b.jsonl"));
+  await writeFile(join(folder, "notes.txt"), "");
+  await writeFile(join(folder, ".hidden.jsonl"), "");
+  expect(await listSessions(folder)).toHaveLength(1);
+});
+
+it("lists 2,000 sessions, some of a gigabyte, in bounded memory", async () => {
+  const folder = await withSessions({ s0: "small", big: "big" });
+  const names = Array.from({ length: 2000 }, (_, n) => join(folder, `s${n}.jsonl`));
+  await truncate(join(folder, "big.jsonl"), 2 ** 30);
+  for (const [n, name] of names.entries()) if (n > 0) await link(join(folder, n < 6 ? "big.jsonl" : "s0.jsonl"), name);
+  const before = process.memoryUsage().rss;
+  const rows = await listSessions(folder);
+  expect(process.memoryUsage().rss - before).toBeLessThan(128 * 1024 * 1024);
+  expect(rows).toHaveLength(2001);
+  const big = { firstPrompt: "big", messageCount: undefined, sizeBytes: 2 ** 30 };
+  expect(rows.find((row) => row.sessionId === "s5")).toMatchObject(big);
+  expect(rows.find((row) => row.sessionId === "s1999")).toMatchObject({ firstPrompt: "small", messageCount: 1 });
+});
