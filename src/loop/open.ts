@@ -77,7 +77,7 @@ async function openTail(deps: BlobsDep, state: TailState): Promise<OpenedLog | u
 }
 
 const judge = (state: TailState): TailVerdict =>
-  judgeTail(state.tail, { line: state.line, undone: state.undone ?? new Set(), unreadable: state.unreadable });
+  judgeTail(state.tail, { line: state.line, origin: state.origin, undone: state.undone ?? new Set(), unreadable: state.unreadable });
 
 interface Folding extends OpenOptions {
   readonly line: Line;
@@ -116,7 +116,7 @@ async function foldWithOriginals(
   const originals = new Map<BlobId, ResultContent>();
   const fold = new Fold({ ...options, originals });
   fold.appendAll(logged);
-  const allUndone = undoneEdits(fold.path.entries).union(undone);
+  const allUndone = undoneEdits(fold.path.entries, undone);
   const fetched = await fetchOriginals(deps, fold.path.entries, allUndone);
   for (const [blob, content] of fetched) originals.set(blob, content);
   if (fetched.size > 0 || undone.size > 0) fold.refold(allUndone);

@@ -32,8 +32,12 @@ export interface TranscriptWriter {
   append(lines: readonly string[]): Promise<AppendOutcome>;
   /** The end of a turn: what `turn` durability waits for. */
   endTurn(): Promise<AppendOutcome>;
+  /** Copies the ranges aside and then overwrites them with spaces, in place: the file keeps its length, every other entry its place. */
+  blank(ranges: readonly ByteRange[]): Promise<BlankOutcome>;
   close(): Promise<void>;
 }
+
+export type BlankOutcome = { readonly kind: "blanked"; readonly setAside: readonly SetAside[] } | WriteFailure;
 
 /** `at` is the byte offset at which each line begins. */
 export type AppendOutcome = { readonly kind: "appended"; readonly at: readonly Bytes[] } | WriteFailure;
@@ -41,14 +45,14 @@ export type AppendOutcome = { readonly kind: "appended"; readonly at: readonly B
 /** `always`: synced at every append; `turn`: at the end of each turn; `never`: left to the operating system. */
 export type Durability = "always" | "turn" | "never";
 
-/** A torn last line that was found on opening: its bytes are kept at `kept`, and the file goes on behind them on a new line. */
+/** Damaged bytes of a log, copied to `kept`: a torn last line found on opening, or what `blank` wrote over. */
 export interface SetAside {
   readonly start: Bytes;
   readonly end: Bytes;
   readonly kept: string;
 }
 
-/** Random access to the bytes of a log. `size` is the length at the time of opening; bytes before it never change. */
+/** Random access to the bytes of a log. `size` is the length at the time of opening; bytes before it change only by `blank`. */
 export interface ByteSource {
   readonly size: Bytes;
   read(range: ByteRange): Promise<Uint8Array>;

@@ -60,7 +60,6 @@ export class Flattened {
   readonly #held = new Map<string, { readonly block: Block; readonly entry: EntryId }[]>();
   /** Only calls whose recorded id the API would refuse. */
   readonly #wireIds = new Map<ToolUseId, ToolUseId>();
-  readonly #groupByReply = new Map<string, number>();
   readonly #repairs: Repair[] = [];
   thinkingLeftOut = 0;
 
@@ -90,6 +89,11 @@ export class Flattened {
   get repairs(): Repair[] {
     const orphans = [...this.#orphans].map(([toolUse, { entry }]): Repair => ({ kind: "orphan-result", entry, toolUse, detail: "its call is not in the view" }));
     return [...this.#repairs, ...orphans];
+  }
+
+  /** Replies whose message is the last of the assistant's: more of them would still go into it. */
+  get lastReplies(): ReadonlySet<string> {
+    return this.#groups.findLast((group) => group.role === "assistant")?.replies ?? new Set();
   }
 
   nameOf(toolUse: ToolUseId): string | undefined {
@@ -255,9 +259,8 @@ export class Flattened {
 
   /** Appends a visible block to its reply's message, after the thinking that led to it. Returns the message's index. */
   #reply(entry: EntryId, reply: string, block: Block): number {
-    const known = this.#groupByReply.get(reply);
-    const group = (known === undefined ? undefined : this.#groups[known]) ?? this.#lastOrNew("assistant");
-    const at = known ?? this.#groups.length - 1;
+    const at = this.#groupOf(reply);
+    const group = this.#groups[at] ?? this.#newGroup("assistant");
     const tooLate = group.content.length > 0 && !(group.replies.has(reply) && isThinking(group.content[0]));
     for (const held of this.#held.get(reply) ?? []) {
       if (tooLate) {
@@ -272,8 +275,17 @@ export class Flattened {
     group.content.push(block);
     group.sources.push(entry);
     group.replies.add(reply);
-    this.#groupByReply.set(reply, at);
     return at;
+  }
+
+  /**
+   * Where more of a reply goes: into its message, with its results in between, as long as no other reply has begun
+   * since. Behind another reply it is said as something new: what was sent before stays as it was.
+   */
+  #groupOf(reply: string): number {
+    const last = this.#groups.length - 1;
+    if (this.#groups[last]?.role === "assistant") return last;
+    return this.#groups[last - 1]?.replies.has(reply) === true ? last - 1 : last + 1;
   }
 
   #lastOrNew(role: Group["role"]): Group {

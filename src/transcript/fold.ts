@@ -1,5 +1,5 @@
 import type { Message } from "../schema/block.ts";
-import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
+import { type EntryId, type MessageId, messageId, type ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { Flattened } from "./flatten.ts";
@@ -222,10 +222,9 @@ export class Fold {
     }
     if (this.#flattened.open.size > 0) return { code: "open-calls", text: this.#openCallsText() };
     if (messages.at(-1)?.role === "assistant") return { code: "assistant-spoke-last", text: "the assistant spoke last: a user turn comes next" };
-    const goesOn = options.continues === undefined ? undefined : this.#lastReply();
-    if (goesOn !== undefined && options.continues?.(goesOn) === true) {
-      return { code: "reply-goes-on", text: `the log holds more of reply ${goesOn} behind this point` };
-    }
+    const { continues } = options;
+    const goesOn = continues && this.#flattened.lastReplies.values().find((reply) => continues(messageId(reply)));
+    if (goesOn !== undefined) return { code: "reply-goes-on", text: `the log holds more of reply ${goesOn} behind this point` };
     return undefined;
   }
 
@@ -233,10 +232,6 @@ export class Fold {
     const open = [...this.#flattened.open].map((id) => `${this.#flattened.nameOf(id) ?? "tool"} ${id}`);
     const listed = open.slice(0, 3).join(", ");
     return `${open.length === 1 ? "a call has" : `${open.length} calls have`} no result: ${listed}${open.length > 3 ? ", …" : ""}`;
-  }
-
-  #lastReply(): MessageId | undefined {
-    return this.#projection.items.findLast((item) => item.role === "assistant")?.messageId;
   }
 
   #repairs(): Repair[] {

@@ -1,14 +1,15 @@
 import type { BlobId, EntryId } from "../schema/brand.ts";
 import type { Boundary } from "../schema/edit.ts";
-import type { Entry } from "../schema/entry.ts";
-import { itemOf } from "./item.ts";
+import type { EditEntry, Entry } from "../schema/entry.ts";
+import { itemOf, type Origin } from "./item.ts";
 import type { Logged } from "./lines.ts";
 import { Path } from "./path.ts";
 import { undoneEdits } from "./undone.ts";
 
 /**
- * Is a log's tail enough to know the view? Yes, if the leaf's chain reaches a boundary that counts, and what that
- * boundary keeps is in the tail too or in its checkpoint. `from` is the first line of the tail that matters.
+ * Is a log's tail enough to know the view? Yes, if the leaf's chain reaches a boundary in force behind which nothing
+ * reaches further back: no undo of an earlier edit, no entry that only what lies before it ties to the path. The
+ * boundary's checkpoint says what stood before it. `from` is the first line of the tail that matters.
  */
 export type TailVerdict =
   | { readonly kind: "enough"; readonly from: number; readonly checkpoint?: BlobId }
@@ -16,55 +17,123 @@ export type TailVerdict =
 
 export interface TailOptions {
   readonly line: "main" | "side";
+  readonly origin: Origin;
   /** Edits to treat as undone besides those the log says: for planning an undo. */
   readonly undone: ReadonlySet<EntryId>;
   /** Checkpoints that could not be read. */
   readonly unreadable: ReadonlySet<BlobId>;
 }
 
+interface Judged {
+  readonly tail: readonly Logged[];
+  readonly path: readonly Logged[];
+  readonly undone: ReadonlySet<EntryId>;
+  readonly options: TailOptions;
+}
+
+interface FoundBoundary {
+  readonly at: number;
+  readonly edit: Boundary;
+}
+
 const more: TailVerdict = { kind: "more" };
 
 export function judgeTail(tail: readonly Logged[], options: TailOptions): TailVerdict {
   if (!tail.some(({ entry }) => entry.kind === "edit" && entry.edit.type === "boundary")) return more;
-  const path = new Path({ line: options.line, read: "tail" });
+  const path = pathOf(tail, options.line).logged;
+  const undone = undoneEdits(path.map(({ entry }) => entry), options.undone);
+  const judged = { tail, path, undone, options };
+  const inForce = boundariesInForce(path, undone);
+  for (const boundary of inForce) {
+    if (reachesBehind(judged, boundary.at)) continue;
+    const verdict = verdictAt(judged, boundary, inForce);
+    if (verdict.kind === "enough" && isWholeFrom(judged, verdict.from)) return verdict;
+  }
+  return more;
+}
+
+function pathOf(tail: readonly Logged[], line: TailOptions["line"]): Path {
+  const path = new Path({ line, read: "tail" });
   for (const logged of tail) path.append(logged);
-  const undone = undoneEdits(path.entries).union(options.undone);
-  if ([...undone].some((edit) => !path.has(edit) && !options.undone.has(edit))) return more;
-  const boundary = lastBoundary(path.entries, undone);
-  if (boundary === undefined) return more;
-  const { checkpoint } = boundary.edit.metadata;
-  if (checkpoint !== undefined && !options.unreadable.has(checkpoint)) {
-    return { kind: "enough", from: indexOf(tail, boundary.entry), checkpoint };
-  }
-  return withoutCheckpoint(tail, path, boundary);
+  return path;
 }
 
-interface FoundBoundary {
-  readonly entry: Entry;
-  readonly edit: Boundary;
-}
-
-/** The newest boundary in force: not undone, and followed by its summary. */
-function lastBoundary(path: readonly Entry[], undone: ReadonlySet<EntryId>): FoundBoundary | undefined {
+/** Newest first: not undone, and followed by its summary. */
+function boundariesInForce(path: readonly Logged[], undone: ReadonlySet<EntryId>): FoundBoundary[] {
+  const found: FoundBoundary[] = [];
   let next: Entry | undefined;
-  for (const entry of path.toReversed()) {
-    if (entry.kind === "edit" && entry.edit.type === "boundary" && !undone.has(entry.id) && next?.kind === "user" && next.summary) {
-      return { entry, edit: entry.edit };
+  for (let at = path.length - 1; at >= 0; at -= 1) {
+    const entry = path[at]?.entry;
+    if (entry === undefined) continue;
+    if (entry.kind === "edit" && entry.edit.type === "boundary") {
+      if (!undone.has(entry.id) && next?.kind === "user" && next.summary) found.push({ at, edit: entry.edit });
+      // The summary is this boundary's, in force or not: an earlier one that never got its own can't have it.
+      next = entry;
+    } else if (itemOf(entry, { at: 0, origin: "ours" }) !== undefined) {
+      next = entry;
     }
-    if (itemOf(entry, { at: 0, origin: "ours" }) !== undefined) next = entry;
   }
-  return undefined;
+  return found;
 }
 
-/** Without a checkpoint, nothing earlier may matter: no front that stays, and the kept segment lies in the tail. */
-function withoutCheckpoint(tail: readonly Logged[], path: Path, boundary: FoundBoundary): TailVerdict {
-  const { metadata } = boundary.edit;
-  if (metadata.direction === "from") return more;
-  const segment = metadata.preservedSegment;
-  const kept = metadata.preservedMessages?.uuids ?? (segment === undefined ? [] : [segment.headUuid, segment.tailUuid]);
-  const places = kept.map((id) => (path.has(id) ? tail.findIndex(({ entry }) => entry.id === id) : -1));
-  if (places.includes(-1)) return more;
-  return { kind: "enough", from: Math.min(indexOf(tail, boundary.entry), ...places) };
+/** Does an undo behind this place bring back or take away what an edit before it did? */
+function reachesBehind({ path, undone, options }: Judged, from: number): boolean {
+  const placeById = new Map(path.map(({ entry }, at) => [entry.id, at]));
+  const isBefore = (edit: EntryId): boolean => (placeById.get(edit) ?? -1) < from;
+  if ([...options.undone].some(isBefore)) return true;
+  return path.slice(from).some(({ entry }) => isUndo(entry) && !undone.has(entry.id) && isBefore(entry.edit.edit));
 }
 
-const indexOf = (tail: readonly Logged[], entry: Entry): number => tail.findIndex((logged) => logged.entry === entry);
+const isUndo = (entry: Entry): entry is EditEntry & { edit: { type: "undo" } } => entry.kind === "edit" && entry.edit.type === "undo";
+
+function verdictAt(judged: Judged, boundary: FoundBoundary, inForce: readonly FoundBoundary[]): TailVerdict {
+  const { checkpoint } = boundary.edit.metadata;
+  if (checkpoint === undefined) return judged.options.origin === "foreign" ? withoutCheckpoint(judged, boundary, inForce) : more;
+  if (judged.options.unreadable.has(checkpoint)) return more;
+  return { kind: "enough", from: lineOf(judged, boundary.at), checkpoint };
+}
+
+/**
+ * Other tools write no checkpoints, and no edits but boundaries and clears. Then what a boundary keeps must lie in the
+ * tail, from the beginning of its round on, and so must what the boundaries in between keep.
+ */
+function withoutCheckpoint(judged: Judged, boundary: FoundBoundary, inForce: readonly FoundBoundary[]): TailVerdict {
+  let from = boundary.at;
+  for (const { at, edit } of inForce) {
+    if (at > boundary.at || at < from) continue;
+    const head = keptFrom(judged.path, { at, edit });
+    if (head === undefined) return more;
+    from = Math.min(from, head);
+  }
+  const inside = judged.path.slice(from).every(({ entry }) => entry.kind !== "edit" || othersEdits.has(entry.edit.type));
+  return inside ? { kind: "enough", from: lineOf(judged, from) } : more;
+}
+
+const othersEdits: ReadonlySet<string> = new Set(["boundary", "clear"]);
+
+/** Place of the first entry that a boundary needs; undefined where that lies before the tail. */
+function keptFrom(path: readonly Logged[], { at, edit }: FoundBoundary): number | undefined {
+  const { direction, preservedMessages, preservedSegment } = edit.metadata;
+  if (direction === "from") return undefined;
+  const kept = preservedMessages?.uuids ?? (preservedSegment === undefined ? [] : [preservedSegment.headUuid, preservedSegment.tailUuid]);
+  const places = kept.map((id) => path.findIndex(({ entry }) => entry.id === id));
+  if (places.includes(-1)) return undefined;
+  const head = Math.min(at, ...places);
+  if (head === at) return at;
+  const round = path.slice(0, head + 1).findLastIndex(({ entry }) => opensRound(entry));
+  return round === -1 ? undefined : round;
+}
+
+/** Replies and pairs do not reach across what a person said. */
+const opensRound = (entry: Entry): boolean =>
+  entry.kind === "user" && entry.blocks.length > 0 && entry.blocks.every((block) => block.type !== "tool_result");
+
+/** Read from this line on, does the path stay the same? A late result may hang on a call that lies before. */
+function isWholeFrom({ tail, path, options }: Judged, from: number): boolean {
+  const start = tail[from]?.start ?? 0;
+  const expected = path.filter((logged) => logged.start >= start);
+  const found = pathOf(tail.slice(from), options.line).logged;
+  return found.length === expected.length && found.every((logged, at) => logged === expected[at]);
+}
+
+const lineOf = ({ tail, path }: Judged, at: number): number => tail.findIndex((logged) => logged === path[at]);

@@ -9,6 +9,7 @@ import type { AdoptedCopy, ByteSource, Durability, OpenForWriting, Transcripts }
 import { isSessionName } from "../session-name.ts";
 import { adoptCopy } from "./adopt-copy.ts";
 import { byteSourceOfFile } from "./byte-source.ts";
+import { asideFolder } from "./copy-aside.ts";
 import { createFile, exists, makeFolder, publish, syncFolder, temporaryBeside } from "./disk.ts";
 import { isAbsent, isTaken, writeFailure } from "./failure.ts";
 import { healTail } from "./heal-tail.ts";
@@ -58,7 +59,7 @@ async function openForWriting(store: Store, id: SessionId): Promise<OpenForWriti
   return await locked({ store, id, expects: "present" }, async (lock) => {
     const file = await open(path, constants.O_RDWR | constants.O_APPEND);
     return await orClose(file, async () => {
-      const { size, setAside } = await healTail(file, join(store.folder, id, "set-aside"));
+      const { size, setAside } = await healTail(file, asideFolder(path, id));
       const writer = transcriptWriter({ id, path, file, size, lock, durability: store.durability });
       return { kind: "open", writer, setAside };
     });

@@ -1,8 +1,10 @@
 import type { FileHandle } from "node:fs/promises";
 import { type Bytes, type SessionId, bytes } from "../../schema/brand.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
-import type { AppendOutcome, Durability, TranscriptWriter } from "../../ports/transcripts.ts";
+import type { AppendOutcome, BlankOutcome, ByteRange, Durability, TranscriptWriter } from "../../ports/transcripts.ts";
 import { lineBuffer } from "../line-buffer.ts";
+import { blankRanges } from "./blank-ranges.ts";
+import { asideFolder } from "./copy-aside.ts";
 import { writeAll } from "./disk.ts";
 import { writeFailure } from "./failure.ts";
 import type { Lock } from "./lock.ts";
@@ -27,7 +29,7 @@ export function transcriptWriter(parts: WriterParts): TranscriptWriter {
     last = result;
     return result;
   };
-  const whileOpen = (act: () => Promise<AppendOutcome>): Promise<AppendOutcome> => {
+  const whileOpen = <Result>(act: () => Promise<Result>): Promise<Result> => {
     if (closing !== undefined) throw new TypeError(`the writer of ${parts.id} is closed`);
     return inTurn(act);
   };
@@ -35,6 +37,7 @@ export function transcriptWriter(parts: WriterParts): TranscriptWriter {
     id: parts.id,
     append: async (lines) => whileOpen(() => appender.append(lines)),
     endTurn: async () => whileOpen(() => appender.endTurn()),
+    blank: async (ranges) => whileOpen(() => appender.blank(ranges)),
     close: () => (closing ??= inTurn(() => appender.close())),
   };
 }
@@ -68,6 +71,11 @@ class Appender {
   async endTurn(): Promise<AppendOutcome> {
     const failure = this.#syncFailure ?? (this.#parts.durability === "turn" ? await this.#sync() : undefined);
     return failure ?? { kind: "appended", at: [] };
+  }
+
+  async blank(ranges: readonly ByteRange[]): Promise<BlankOutcome> {
+    const { id, path } = this.#parts;
+    return (await this.#refusal()) ?? (await blankRanges({ path, asideFolder: asideFolder(path, id) }, ranges));
   }
 
   /** A last sync that fails is not told to anybody: who needs to know ends the turn first. */

@@ -18,6 +18,11 @@ export class GrowingBytes {
     this.#size = needed;
   }
 
+  /** Past slices are copies and keep what they were. */
+  fill(value: number, range: { readonly start: number; readonly end: number }): void {
+    this.#buffer.fill(value, range.start, Math.min(this.#size, range.end));
+  }
+
   slice(range: { readonly start: number; readonly end: number }): Uint8Array {
     return this.#buffer.slice(Math.max(0, range.start), Math.max(0, Math.min(this.#size, range.end)));
   }

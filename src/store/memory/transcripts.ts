@@ -1,6 +1,7 @@
 import { type SessionId, bytes } from "../../schema/brand.ts";
 import type { ClockDep } from "../../ports/clock.ts";
 import type {
+  ByteRange,
   AdoptedCopy,
   ByteSource,
   OpenForWriting,
@@ -31,6 +32,7 @@ interface Session {
   readonly createdMs: number;
   modifiedMs: number;
   heldSince: string | undefined;
+  readonly setAside: Map<string, Uint8Array>;
 }
 
 /** The same rules as the file store, for tests and for sessions that nobody wants kept. */
@@ -111,7 +113,7 @@ class MemoryStore {
 
   #add(id: SessionId, log: GrowingBytes = new GrowingBytes()): Session {
     const now = this.#options.deps.now();
-    const session: Session = { id, log, createdMs: now, modifiedMs: now, heldSince: undefined };
+    const session: Session = { id, log, createdMs: now, modifiedMs: now, heldSince: undefined, setAside: new Map() };
     this.#sessionById.set(id, session);
     return session;
   }
@@ -125,6 +127,11 @@ class MemoryStore {
       nextFault: () => this.#options.faultAt?.(this.#writes++),
       written: () => {
         session.modifiedMs = this.#options.deps.now();
+      },
+      keep: (range, data) => {
+        const name = asideName(session.id, range);
+        session.setAside.set(name, data);
+        return name;
       },
       release: () => {
         session.heldSince = undefined;
@@ -150,6 +157,8 @@ const sourceOf = (log: GrowingBytes): ByteSource => {
   };
 };
 
+const asideName = (id: SessionId, { start, end }: ByteRange): string => `memory:${id}/set-aside/${start}-${end}.bin`;
+
 /** Torn bytes stay where they are; there is no second place to keep them at. */
 async function healTail(session: Session): Promise<SetAside | undefined> {
   const tail = await tailOf(sourceOf(session.log));
@@ -157,5 +166,5 @@ async function healTail(session: Session): Promise<SetAside | undefined> {
   session.log.append(Uint8Array.of(newline));
   if (tail.kind === "whole") return undefined;
   const { start, end } = tail;
-  return { start: bytes(start), end: bytes(end), kept: `memory:${session.id}/set-aside/${start}-${end}.bin` };
+  return { start: bytes(start), end: bytes(end), kept: asideName(session.id, tail) };
 }

@@ -1,5 +1,5 @@
 import { type Bytes, type SessionId, bytes } from "../../schema/brand.ts";
-import type { AppendOutcome, TranscriptWriter } from "../../ports/transcripts.ts";
+import type { AppendOutcome, BlankOutcome, ByteRange, TranscriptWriter } from "../../ports/transcripts.ts";
 import { lineBuffer } from "../line-buffer.ts";
 import { type Fault, failureOf } from "./faults.ts";
 import type { GrowingBytes } from "./growing-bytes.ts";
@@ -9,6 +9,8 @@ export interface MemoryWriterParts {
   readonly log: GrowingBytes;
   readonly nextFault: () => Fault | undefined;
   readonly written: () => void;
+  /** Keeps bytes that are about to be written over; returns the name they are kept under. */
+  readonly keep: (range: ByteRange, data: Uint8Array) => string;
   readonly release: () => void;
 }
 
@@ -43,7 +45,15 @@ export function memoryWriter(parts: MemoryWriterParts): TranscriptWriter {
     return { kind: "appended", at };
   };
 
-  const whileOpen = (act: () => AppendOutcome): AppendOutcome => {
+  const blank = (ranges: readonly ByteRange[]): BlankOutcome => {
+    const fault = parts.nextFault();
+    if (fault !== undefined) return failureOf(fault);
+    const setAside = ranges.map(({ start, end }) => ({ start: bytes(start), end: bytes(end), kept: parts.keep({ start, end }, log.slice({ start, end })) }));
+    for (const range of ranges) log.fill(0x20, range);
+    return { kind: "blanked", setAside };
+  };
+
+  const whileOpen = <Result>(act: () => Result): Result => {
     if (state === "closed") throw new TypeError(`the writer of ${id} is closed`);
     return act();
   };
@@ -52,6 +62,7 @@ export function memoryWriter(parts: MemoryWriterParts): TranscriptWriter {
     id,
     append: async (lines) => whileOpen(() => append(lines)),
     endTurn: async () => whileOpen(() => ({ kind: "appended", at: [] })),
+    blank: async (ranges) => whileOpen(() => blank(ranges)),
     close: async () => {
       if (state === "open") parts.release();
       state = "closed";

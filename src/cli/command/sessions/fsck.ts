@@ -65,7 +65,7 @@ async function repair(log: NamedLog, found: LogCheck): Promise<readonly Repaired
   if (opened.kind !== "open") return writingFailure(opened, log.session.id);
   try {
     const blanked = await opened.writer.blank(ranges);
-    return blanked.kind === "failed" ? writingFailure(blanked, log.session.id) : blanked.kept;
+    return blanked.kind === "failed" ? writingFailure(blanked, log.session.id) : blanked.setAside;
   } finally {
     await opened.writer.close();
   }
