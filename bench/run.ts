@@ -16,13 +16,19 @@ for (const one of cases) {
   if (asked.length > 0 && !asked.includes(one.name)) continue;
   const found = await one.run();
   if (found.length === 0) console.log(`\n${one.name}: left out, the corpus is not here (PALIMPSEST_CORPUS)`);
-  for (const figure of found) console.log(`\n${mark(figure)} ${figure.name}: ${figure.value.toFixed(2)} ${figure.unit}${figure.limit === undefined ? "" : ` (limit ${figure.limit})`}\n  ${figure.detail}`);
+  for (const figure of found)
+    console.log(
+      `\n${mark(figure)} ${figure.name}: ${figure.value.toFixed(2)} ${figure.unit}${figure.limit === undefined ? "" : ` (limit ${figure.limit})`}\n  ${figure.detail}`,
+    );
   figures.push(...found);
 }
 
 const folder = join(import.meta.dirname, "../.bench");
 mkdirSync(folder, { recursive: true });
-writeFileSync(join(folder, `${conditionsNow["commit"]?.split(" ")[0] ?? "unknown"}.json`), `${JSON.stringify({ conditions: conditionsNow, figures }, undefined, 2)}\n`);
+writeFileSync(
+  join(folder, `${conditionsNow["commit"]?.split(" ")[0] ?? "unknown"}.json`),
+  `${JSON.stringify({ conditions: conditionsNow, figures }, undefined, 2)}\n`,
+);
 process.exitCode = figures.some(missed) ? 1 : 0;
 
 function missed({ value, limit }: Figure): boolean {

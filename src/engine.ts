@@ -8,11 +8,12 @@ import type { ByteSource, Durability, SessionSummary } from "./ports/transcripts
 import { blobId, millis, type SessionId, sessionId } from "./schema/brand.ts";
 import { fileBlobs } from "./store/files/blobs.ts";
 import { byteSourceOfFile } from "./store/files/byte-source.ts";
-import { allProjects, findSession } from "./store/files/find-session.ts";
+import { allProjects, findSession, type FoundSession } from "./store/files/find-session.ts";
 import { homeFolder } from "./store/files/home-folder.ts";
 import { findProject, locateProject } from "./store/files/project.ts";
 import { fileTranscripts } from "./store/files/transcripts.ts";
 import { memoryBlobs } from "./store/memory/blobs.ts";
+import { isSessionName } from "./store/session-name.ts";
 
 /** The only place that picks implementations: real files, the machine's clock, random ids. */
 export interface EngineOptions {
@@ -47,13 +48,17 @@ export function createEngine(options: EngineOptions): Engine {
     home,
     project: async () => {
       const located = await locateProject({ uuid: randomUUID }, { home, cwd: options.cwd });
-      return located.kind === "failed" ? located : { kind: "located", deps: depsFor(located.folder), root: located.root };
+      return located.kind === "failed"
+        ? located
+        : { kind: "located", deps: depsFor(located.folder), root: located.root };
     },
     resolveLog: (name) => resolveLog({ home, cwd: options.cwd, depsFor }, name),
     list: async (scope) => {
       const here = scope === "project" ? await findProject({ home, cwd: options.cwd }) : undefined;
       const projects = scope === "all" ? await allProjects(home) : here === undefined ? [] : [here];
-      const lists = await Promise.all(projects.map(({ folder }) => depsFor(folder).transcripts.list()));
+      const lists: (readonly SessionSummary[])[] = [];
+      // One after the other: each list opens several transcripts at once, and a machine allows only so many.
+      for (const { folder } of projects) lists.push(await depsFor(folder).transcripts.list());
       return lists.flat().toSorted((one, other) => other.modified.localeCompare(one.modified));
     },
   };
@@ -86,12 +91,20 @@ async function resolveLog(where: Resolving, name: string): Promise<ResolvedLog> 
   const found = await findSession(where.home, name);
   switch (found.kind) {
     case "found":
-      return { kind: "ours", id: found.id, path: join(found.project.folder, `${found.id}.jsonl`), deps: where.depsFor(found.project.folder) };
+      return ours(where, found);
     case "ambiguous":
       return { kind: "ambiguous", candidates: found.candidates.map(({ id }) => id) };
     case "missing":
       return { kind: "missing" };
   }
+}
+
+async function ours(where: Resolving, { id, project }: FoundSession): Promise<ResolvedLog> {
+  const path = join(project.folder, `${id}.jsonl`);
+  const opened = await byteSourceOfFile(path);
+  if (opened.kind !== "open") return opened;
+  await opened.source.close();
+  return { kind: "ours", id, path, deps: where.depsFor(project.folder) };
 }
 
 /** A transcript under our home is ours whatever path leads to it; any other file is somebody else's and never written. */
@@ -100,11 +113,12 @@ async function resolveFile(where: Resolving, path: string): Promise<ResolvedLog>
   if (opened.kind !== "open") return opened;
   const real = await realpath(path);
   const projects = await realpath(join(where.home, "projects")).catch(() => undefined);
-  const inside = projects !== undefined && real.startsWith(projects + sep) ? real.slice(projects.length + 1).split(sep) : [];
+  const inside =
+    projects !== undefined && real.startsWith(projects + sep) ? real.slice(projects.length + 1).split(sep) : [];
   const [slug, fileName] = inside;
-  if (projects !== undefined && slug !== undefined && fileName?.endsWith(".jsonl") === true && inside.length === 2) {
+  const id = sessionId(fileName?.endsWith(".jsonl") === true ? fileName.slice(0, -".jsonl".length) : "");
+  if (projects !== undefined && slug !== undefined && inside.length === 2 && isSessionName(id)) {
     await opened.source.close();
-    const id = sessionId(fileName.slice(0, -".jsonl".length));
     return { kind: "ours", id, path: real, deps: where.depsFor(join(projects, slug)) };
   }
   return { kind: "foreign", path: real, source: opened.source, blobs: memoryBlobs() };

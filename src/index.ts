@@ -5,7 +5,16 @@ export { appendBoundary, type BoundaryInput } from "./loop/boundary.ts";
 export { expand, type Expanded } from "./loop/expand.ts";
 export { checkLog, type Finding, type LogCheck } from "./loop/fsck.ts";
 export { type AtOptions, type OpenedLog, openLog, openLogAt, type OpenOptions } from "./loop/open.ts";
-export { type Appended, type Edited, type EditInput, type OpenSession, openSession, type Session, type SessionDeps, type SessionOpened } from "./loop/session.ts";
+export {
+  type Appended,
+  type Edited,
+  type EditInput,
+  type OpenSession,
+  openSession,
+  type Session,
+  type SessionDeps,
+  type SessionOpened,
+} from "./loop/session.ts";
 export { type Undone, undo, type UndoOptions } from "./loop/undo.ts";
 export type { Blobs, WriteFailure } from "./ports/blobs.ts";
 export type { ByteSource, Durability, SessionSummary, Transcripts, TranscriptWriter } from "./ports/transcripts.ts";

@@ -14,7 +14,15 @@ const log = await openLog({ blobs: memoryBlobs() }, { source: opened.source, ori
 const { messages } = log.fold.view();
 const openMs = performance.now() - start;
 await opened.source.close();
-console.log(JSON.stringify({ openMs, parseMs, bytesRead: log.read.bytes, rssBytes: process.resourceUsage().maxRSS * 1024, messages: messages.length }));
+console.log(
+  JSON.stringify({
+    openMs,
+    parseMs,
+    bytesRead: log.read.bytes,
+    rssBytes: process.resourceUsage().maxRSS * 1024,
+    messages: messages.length,
+  }),
+);
 
 function timed(act: () => void): number {
   const from = performance.now();

@@ -27,7 +27,13 @@ export const openCase: BenchCase = {
   },
 };
 
-const measured = z.object({ openMs: z.number(), parseMs: z.number(), bytesRead: z.number(), rssBytes: z.number(), messages: z.number() });
+const measured = z.object({
+  openMs: z.number(),
+  parseMs: z.number(),
+  bytesRead: z.number(),
+  rssBytes: z.number(),
+  messages: z.number(),
+});
 
 function figures(file: string): Figure[] {
   const runs = Array.from({ length: repeats }, () => measured.parse(JSON.parse(runOnce(file))));
@@ -36,13 +42,32 @@ function figures(file: string): Figure[] {
   const rss = Math.max(...runs.map((run) => run.rssBytes)) / 2 ** 20;
   const bytesRead = Math.max(...runs.map((run) => run.bytesRead));
   return [
-    { name: "open 1 GB over parsing its last 4 MB", value: median(runs.map((run) => run.openMs / run.parseMs)), unit: "×", limit: 3, detail: `open ${openMs.toFixed(1)} ms, parse ${parseMs.toFixed(1)} ms, ${repeats} processes` },
-    { name: "memory of the process that opened it", value: rss, unit: "MB", limit: 256, detail: "peak resident size, Node itself included" },
-    { name: "bytes read of 1 GB", value: bytesRead / 2 ** 20, unit: "MB", limit: 8, detail: `boundary ${(tailBytes / 2 ** 20).toFixed(1)} MB before the end, no checkpoint` },
+    {
+      name: "open 1 GB over parsing its last 4 MB",
+      value: median(runs.map((run) => run.openMs / run.parseMs)),
+      unit: "×",
+      limit: 3,
+      detail: `open ${openMs.toFixed(1)} ms, parse ${parseMs.toFixed(1)} ms, ${repeats} processes`,
+    },
+    {
+      name: "memory of the process that opened it",
+      value: rss,
+      unit: "MB",
+      limit: 256,
+      detail: "peak resident size, Node itself included",
+    },
+    {
+      name: "bytes read of 1 GB",
+      value: bytesRead / 2 ** 20,
+      unit: "MB",
+      limit: 8,
+      detail: `boundary ${(tailBytes / 2 ** 20).toFixed(1)} MB before the end, no checkpoint`,
+    },
   ];
 }
 
-const runOnce = (file: string): string => execFileSync(process.execPath, [join(import.meta.dirname, "open-once.ts"), file], { encoding: "utf8" });
+const runOnce = (file: string): string =>
+  execFileSync(process.execPath, [join(import.meta.dirname, "open-once.ts"), file], { encoding: "utf8" });
 
 async function writeLarge(path: string): Promise<void> {
   const out = createWriteStream(path, { highWaterMark: 4 * 2 ** 20 });

@@ -1,38 +1,90 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { type BenchCase, median } from "../measure.ts";
+import { openLog } from "../../src/loop/open.ts";
+import { byteSourceOfFile } from "../../src/store/files/byte-source.ts";
+import { memoryBlobs } from "../../src/store/memory/blobs.ts";
+import { type BenchCase, type Figure, median } from "../measure.ts";
 
 const repeats = 15;
-const corpus = resolve(process.env["PALIMPSEST_CORPUS"] ?? join(import.meta.dirname, "../../../shared/corpus"), "claude-code");
+const corpus = resolve(
+  process.env["PALIMPSEST_CORPUS"] ?? join(import.meta.dirname, "../../../shared/corpus"),
+  "claude-code",
+);
 
-/** The largest recorded session: bytes to view, against bytes to JSON.parse of each line; every run in a new process. */
+/** The largest recorded session from its bytes, against JSON.parse of each of its lines, in turn. */
 export const viewCase: BenchCase = {
   name: "view",
   run: async () => {
-    const file = largest();
+    const [file, ...others] = bySize();
     if (file === undefined) return [];
-    const peer: number[] = [];
-    const ours: number[] = [];
-    for (let repeat = 0; repeat < repeats; repeat += 1) {
-      peer.push(once("parse", file));
-      ours.push(once("view", file));
+    for (const other of others) {
+      await view(other);
+      parse(other);
     }
-    const value = median(ours) / median(peer);
-    const detail = `view ${median(ours).toFixed(1)} ms, parse ${median(peer).toFixed(1)} ms, ${(statSync(file).size / 2 ** 20).toFixed(1)} MB, ${repeats} processes each`;
-    return [{ name: "view of the largest corpus file over JSON.parse of its lines", value, unit: "×", limit: 1.5, detail }];
+    const size = `${(statSync(file).size / 2 ** 20).toFixed(1)} MB`;
+    return [await inOneProcess(file, size), inNewProcesses(file, size)];
   },
 };
 
-function largest(): string | undefined {
+async function inOneProcess(file: string, size: string): Promise<Figure> {
+  const ours: number[] = [];
+  const peer: number[] = [];
+  for (let repeat = 0; repeat < repeats; repeat += 1) {
+    peer.push(await timed(async () => parse(file)));
+    ours.push(await timed(() => view(file)));
+  }
+  const detail = `view ${median(ours).toFixed(1)} ms, parse ${median(peer).toFixed(1)} ms, ${size}, nothing of the file in memory, code warm from the other files`;
+  return {
+    name: "view of the largest corpus file over JSON.parse of its lines",
+    value: median(ours) / median(peer),
+    unit: "×",
+    limit: 1.5,
+    detail,
+  };
+}
+
+/** The engine's own code has to be compiled too: what a first command in a new shell pays. */
+function inNewProcesses(file: string, size: string): Figure {
+  const ours: number[] = [];
+  const peer: number[] = [];
+  for (let repeat = 0; repeat < repeats; repeat += 1) {
+    peer.push(inNewProcess("parse", file));
+    ours.push(inNewProcess("view", file));
+  }
+  const detail = `view ${median(ours).toFixed(1)} ms, parse ${median(peer).toFixed(1)} ms, ${size}, ${repeats} processes each, modules loaded`;
+  return { name: "the same, each in a new process", value: median(ours) / median(peer), unit: "×", detail };
+}
+
+function bySize(): string[] {
   try {
     const files = readdirSync(corpus).map((name) => join(corpus, name));
-    return files.toSorted((one, other) => statSync(other).size - statSync(one).size)[0];
+    return files.toSorted((one, other) => statSync(other).size - statSync(one).size);
   } catch {
     // No corpus here: the case has nothing to say.
-    return undefined;
+    return [];
   }
 }
 
-const once = (mode: "parse" | "view", file: string): number =>
+export const parse = (file: string): unknown[] =>
+  readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line): unknown => JSON.parse(line));
+
+export async function view(file: string): Promise<void> {
+  const opened = await byteSourceOfFile(file);
+  if (opened.kind !== "open") throw new Error(opened.kind);
+  const log = await openLog({ blobs: memoryBlobs() }, { source: opened.source, origin: "foreign" });
+  log.fold.view();
+  await opened.source.close();
+}
+
+async function timed(act: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await act();
+  return performance.now() - start;
+}
+
+const inNewProcess = (mode: "parse" | "view", file: string): number =>
   Number(execFileSync(process.execPath, [join(import.meta.dirname, "view-once.ts"), mode, file], { encoding: "utf8" }));

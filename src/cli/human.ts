@@ -16,7 +16,10 @@ export const humanCount = (count: number): string => Math.round(count).toLocaleS
 
 /** One line of somebody's text, cut to a width, without what could move the cursor. */
 export function oneLine(value: string, width: number): string {
-  const flat = value.replaceAll(/\s+/g, " ").replaceAll(/\p{Cc}/gu, "").trim();
-  const characters = [...flat.slice(0, 2 * width)];
+  const flat = value
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/\p{Cc}/gu, "")
+    .trim();
+  const characters = Array.from(flat.slice(0, 2 * width));
   return characters.length > width ? `${characters.slice(0, width - 1).join("")}…` : flat;
 }

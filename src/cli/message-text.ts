@@ -37,14 +37,18 @@ function renderBlock(block: Block, { style, length }: MessageLook): string {
 const resultText = (content: string | readonly JsonObject[] | undefined): string =>
   typeof content === "string" ? content : (content ?? []).map((part) => partText(part)).join("\n");
 
-const partText = (part: JsonObject): string => (isObject(part) ? (text(part, "text") ?? `[${text(part, "type") ?? "block"}]`) : "");
+const partText = (part: JsonObject): string =>
+  isObject(part) ? (text(part, "text") ?? `[${text(part, "type") ?? "block"}]`) : "";
 
 /** Cut at a character, never inside one. */
 function shortened(value: string): string {
   const characters = value.slice(0, 2 * shortCharsMax);
-  const shown = [...characters].slice(0, shortCharsMax).join("");
-  return shown.length === value.length ? value : `${shown}… (${value.length - shown.length} more characters; --full shows them)`;
+  const shown = Array.from(characters).slice(0, shortCharsMax).join("");
+  return shown.length === value.length
+    ? value
+    : `${shown}… (${value.length - shown.length} more characters; --full shows them)`;
 }
 
 /** What a model or tool wrote must not drive the terminal. */
-const printable = (value: string): string => value.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "�");
+const printable = (value: string): string =>
+  value.replaceAll(/\p{Cc}/gu, (character) => (character === "\n" || character === "\t" ? character : "�"));

@@ -17,7 +17,10 @@ export interface NamedLog {
   readonly session?: { readonly id: SessionId; readonly deps: EngineDeps };
 }
 
-export async function openNamedLog(context: Pick<CommandContext, "env" | "cwd">, name: string): Promise<NamedLog | Failure> {
+export async function openNamedLog(
+  context: Pick<CommandContext, "env" | "cwd">,
+  name: string,
+): Promise<NamedLog | Failure> {
   const resolved = await createEngine(context).resolveLog(name);
   if (resolved.kind !== "ours" && resolved.kind !== "foreign") return notOpened(resolved, name);
   if (resolved.kind === "foreign") return { ...resolved, kind: "log", origin: "foreign" };
@@ -27,7 +30,7 @@ export async function openNamedLog(context: Pick<CommandContext, "env" | "cwd">,
   return { kind: "log", path, source, blobs: deps.blobs, origin: "ours", session: { id, deps } };
 }
 
-export function notOpened(resolved: Exclude<ResolvedLog, { kind: "ours" | "foreign" }>, name: string): Failure {
+function notOpened(resolved: Exclude<ResolvedLog, { kind: "ours" | "foreign" }>, name: string): Failure {
   switch (resolved.kind) {
     case "missing":
       return failure({
@@ -36,7 +39,11 @@ export function notOpened(resolved: Exclude<ResolvedLog, { kind: "ours" | "forei
         hint: "`palimpsest sessions list --all` shows the sessions there are; a path to a .jsonl file works too.",
       });
     case "unreadable":
-      return failure({ code: exitCode.machine, message: resolved.message, hint: "Give the path of a transcript that you may read." });
+      return failure({
+        code: exitCode.machine,
+        message: resolved.message,
+        hint: "Give the path of a transcript that you may read.",
+      });
     case "ambiguous":
       return failure({
         code: exitCode.usage,

@@ -21,5 +21,7 @@ export function receiptText(receipt: Receipt, style: Style): string {
 
 const paysText = (rounds: number | undefined): string => {
   if (rounds === undefined) return "nothing is saved by it";
-  return rounds === 0 ? "pays at once" : `pays after ${humanCount(rounds)} more ${rounds === 1 ? "round" : "rounds"} on a warm cache`;
+  return rounds === 0
+    ? "pays at once"
+    : `pays after ${humanCount(rounds)} more ${rounds === 1 ? "round" : "rounds"} on a warm cache`;
 };

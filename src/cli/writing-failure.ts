@@ -14,10 +14,22 @@ export function writingFailure(outcome: NotOpen, session: string): Failure {
         hint: "End that process, or wait until it has finished.",
       });
     case "missing":
-      return failure({ code: exitCode.notFound, message: `there is no session ${session}`, hint: "`palimpsest sessions list --all` shows the sessions there are." });
+      return failure({
+        code: exitCode.notFound,
+        message: `there is no session ${session}`,
+        hint: "`palimpsest sessions list --all` shows the sessions there are.",
+      });
     case "exists":
-      return failure({ code: exitCode.refused, message: `there is a session ${session} already`, hint: "Nothing was written." });
+      return failure({
+        code: exitCode.refused,
+        message: `there is a session ${session} already`,
+        hint: "Nothing was written.",
+      });
     case "failed":
-      return failure({ code: outcome.why === "lock-lost" ? exitCode.busy : exitCode.machine, message: outcome.message, hint: "What was written before stays; run it again when the cause is gone." });
+      return failure({
+        code: outcome.why === "lock-lost" ? exitCode.busy : exitCode.machine,
+        message: outcome.message,
+        hint: "What was written before stays; run it again when the cause is gone.",
+      });
   }
 }

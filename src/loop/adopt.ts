@@ -14,7 +14,10 @@ export interface ForeignLog {
  * line in front says where they came from, how many they are and what they hash to, so that later growth of the source
  * can be told from a change.
  */
-export async function adopt(deps: SessionDeps & { readonly sha256: HashDep }, foreign: ForeignLog): Promise<OpenForWriting> {
+export async function adopt(
+  deps: SessionDeps & { readonly sha256: HashDep },
+  foreign: ForeignLog,
+): Promise<OpenForWriting> {
   const { source } = foreign;
   const origin = {
     type: "origin",
@@ -26,7 +29,12 @@ export async function adopt(deps: SessionDeps & { readonly sha256: HashDep }, fo
     length: source.size,
     sha256: await hashOf(deps.sha256, source),
   };
-  return deps.transcripts.adopt({ id: sessionId(deps.uuid()), originLine: JSON.stringify(origin), source, length: source.size });
+  return deps.transcripts.adopt({
+    id: sessionId(deps.uuid()),
+    originLine: JSON.stringify(origin),
+    source,
+    length: source.size,
+  });
 }
 
 /** Hashing is the machine's: `loop/` stays free of it. */
@@ -39,4 +47,3 @@ async function hashOf(sha256: HashDep, source: ByteSource): Promise<BlobId> {
   }
   return hash.digest();
 }
-

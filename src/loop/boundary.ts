@@ -17,7 +17,11 @@ export interface BoundaryInput {
 }
 
 /** Checkpoint, boundary, summary, in this order: until the summary is on disk, none of it has any effect on the view. */
-export async function appendBoundary(deps: Pick<SessionDeps, "blobs">, session: Session, input: BoundaryInput): Promise<Edited> {
+export async function appendBoundary(
+  deps: Pick<SessionDeps, "blobs">,
+  session: Session,
+  input: BoundaryInput,
+): Promise<Edited> {
   const metadata = metadataOf(input);
   const checkpoint = await storeCheckpoint(deps, session, metadata);
   if (checkpoint.kind === "failed") return checkpoint;
@@ -57,7 +61,9 @@ async function storeCheckpoint(
 ): Promise<{ kind: "stored"; id: string } | WriteFailure> {
   const { items, pins } = session.fold.projection;
   const { front, pinned, kept } = survivors(items, pins, metadata);
-  const carried = new Set([...front, ...pinned, ...kept]);
+  // The pivot itself is covered, but without it a reader would not know where the front ends.
+  const pivot = items.filter((item) => item.entry === metadata.pivot);
+  const carried = new Set([...front, ...pinned, ...kept, ...pivot]);
   const checkpoint = makeCheckpoint({
     fold: session.fold,
     carried: (item) => carried.has(item),

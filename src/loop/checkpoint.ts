@@ -32,7 +32,9 @@ export function makeCheckpoint({ fold, carried, earlier, breakerFailures }: Chec
   const { projection } = fold;
   const now = fold.path.length;
   const items = projection.items.filter(carried);
-  const results = new Set(items.flatMap((item) => item.blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : []))));
+  const results = new Set(
+    items.flatMap((item) => item.blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : []))),
+  );
   return {
     version: 1,
     items: items.map((item) => storedItem(fold, item, now)),
@@ -50,7 +52,9 @@ export function makeCheckpoint({ fold, carried, earlier, breakerFailures }: Chec
 function typedSince(fold: Fold): Checkpoint["userMessages"] {
   return fold.path.entries.flatMap((entry) => {
     const place = entry.id === undefined || typedText(entry) === undefined ? undefined : fold.placeOf(entry.id);
-    return entry.id === undefined || place === undefined ? [] : [{ entry: entry.id, start: place.start, end: place.end }];
+    return entry.id === undefined || place === undefined
+      ? []
+      : [{ entry: entry.id, start: place.start, end: place.end }];
   });
 }
 
@@ -59,7 +63,14 @@ function storedItem(fold: Fold, item: Item, now: number): Checkpoint["items"][nu
   const at = item.at - now;
   const place = fold.placeOf(item.entry);
   if (place !== undefined && fold.isAsLogged(item)) {
-    return { entry: item.entry, start: place.start, end: place.end, thinking: item.thinking, foreign: place.start < fold.foreignUntil, at };
+    return {
+      entry: item.entry,
+      start: place.start,
+      end: place.end,
+      thinking: item.thinking,
+      foreign: place.start < fold.foreignUntil,
+      at,
+    };
   }
   const { entry, role, messageId, thinking } = item;
   const asJson = parseJson(JSON.stringify(item.blocks.map((block) => (block.type === "unknown" ? block.was : block))));
@@ -73,7 +84,10 @@ export interface ReadCheckpointOptions {
 }
 
 /** Undefined where the blob is gone or does not fit the log: then the log itself is read further back. */
-export async function readCheckpoint(deps: BlobsDep, { source, checkpoint }: ReadCheckpointOptions): Promise<RestoredSeed | undefined> {
+export async function readCheckpoint(
+  deps: BlobsDep,
+  { source, checkpoint }: ReadCheckpointOptions,
+): Promise<RestoredSeed | undefined> {
   const blob = await deps.blobs.get(checkpoint);
   const read = blob === undefined ? undefined : checkpointShape.safeParse(parsed(blob));
   if (blob === undefined || read?.success !== true) return undefined;
@@ -104,7 +118,8 @@ function parsed(blob: Uint8Array): Json | undefined {
 }
 
 async function restoredItem(source: ByteSource, stored: Checkpoint["items"][number]): Promise<Item | undefined> {
-  if (!("start" in stored)) return { ...stored, messageId: stored.messageId, blocks: stored.blocks.map((block) => parseBlock(block)) };
+  if (!("start" in stored))
+    return { ...stored, messageId: stored.messageId, blocks: stored.blocks.map((block) => parseBlock(block)) };
   const logged = await readPlace(source, stored);
   if (logged?.entry.id !== stored.entry) return undefined;
   const item = itemOf(logged.entry, { at: stored.at, origin: stored.foreign ? "foreign" : "ours" });

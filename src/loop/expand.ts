@@ -1,8 +1,8 @@
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
 import { isBlobId, type BlobId, toolUseId } from "../schema/brand.ts";
-import { type Logged, readLines } from "../transcript/lines.ts";
-import { scanChunkBytes } from "./limits.ts";
+import { type LineBytes, type Logged, readLines } from "../transcript/lines.ts";
+import { scanLines } from "./scan.ts";
 
 /** The original behind an id, byte for byte. */
 export type Expanded =
@@ -45,7 +45,9 @@ async function search(source: ByteSource, id: string): Promise<Found> {
     if (entry.kind === "user") {
       for (const block of entry.blocks) {
         if (block.type !== "tool_result" || block.tool_use_id !== toolUseId(id)) continue;
-        found.result ??= new TextEncoder().encode(typeof block.content === "string" ? block.content : JSON.stringify(block.content ?? []));
+        found.result ??= new TextEncoder().encode(
+          typeof block.content === "string" ? block.content : JSON.stringify(block.content ?? []),
+        );
       }
     }
     if (entry.kind === "edit" && entry.edit.type === "offload") {
@@ -58,23 +60,16 @@ async function search(source: ByteSource, id: string): Promise<Found> {
 const newline = 0x0a;
 
 async function* linesHolding(source: ByteSource, id: string): AsyncGenerator<Logged> {
+  // An empty needle is found everywhere and nowhere.
+  if (id === "") return;
   const needle = Buffer.from(JSON.stringify(id).slice(1, -1));
-  let carried = Buffer.alloc(0);
-  let start = 0;
-  for (let at = 0; at < source.size; ) {
-    const chunk = await source.read({ start: at, end: Math.min(at + scanChunkBytes, source.size) });
-    if (chunk.length === 0) return;
-    at += chunk.length;
-    const bytes = Buffer.concat([carried, chunk]);
-    const complete = at >= source.size ? bytes.length : bytes.lastIndexOf(newline) + 1;
-    yield* holding({ bytes: bytes.subarray(0, complete), start, needle });
-    carried = bytes.subarray(complete);
-    start += complete;
-  }
+  for await (const lines of scanLines(source)) if (lines.kind === "lines") yield* holding(lines, needle);
 }
 
-function* holding({ bytes, start, needle }: { bytes: Buffer; start: number; needle: Buffer }): Generator<Logged> {
-  for (let hit = bytes.indexOf(needle); hit !== -1; ) {
+function* holding(lines: LineBytes, needle: Buffer): Generator<Logged> {
+  const { start } = lines;
+  const bytes = Buffer.from(lines.bytes.buffer, lines.bytes.byteOffset, lines.bytes.byteLength);
+  for (let hit = bytes.indexOf(needle); hit !== -1;) {
     const from = bytes.lastIndexOf(newline, hit) + 1;
     const found = bytes.indexOf(newline, hit);
     const to = found === -1 ? bytes.length : found;

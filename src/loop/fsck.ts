@@ -1,11 +1,17 @@
 import type { ByteRange, ByteSource } from "../ports/transcripts.ts";
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
-import type { Damage, DamageKind, Logged } from "../transcript/lines.ts";
+import type { DamageKind, Logged } from "../transcript/lines.ts";
 import { scanForward } from "./scan.ts";
 
 /** What is wrong with the entries that could be read: the bytes are whole, their relations are not. */
-type StructureKind = "duplicate-uuid" | "missing-parent" | "parent-cycle" | "unanswered-call" | "orphan-result" | "malformed-edit";
+type StructureKind =
+  | "duplicate-uuid"
+  | "missing-parent"
+  | "parent-cycle"
+  | "unanswered-call"
+  | "orphan-result"
+  | "malformed-edit";
 
 export interface Finding {
   readonly kind: DamageKind | StructureKind;
@@ -25,7 +31,10 @@ export interface LogCheck {
 }
 
 /** Reads the whole log once. Memory grows with the number of entries, not with their size. */
-export async function checkLog(source: ByteSource, progress: (bytesDone: number) => void = () => {}): Promise<LogCheck> {
+export async function checkLog(
+  source: ByteSource,
+  progress: (bytesDone: number) => void = () => {},
+): Promise<LogCheck> {
   const relations = new Relations();
   const damage: Finding[] = [];
   let entries = 0;
@@ -44,13 +53,19 @@ export async function checkLog(source: ByteSource, progress: (bytesDone: number)
 }
 
 /** Damage that blanking mends: what can't be read. A record that is whole is never blanked. */
-const blankable: ReadonlySet<Finding["kind"]> = new Set(["torn", "nul", "utf8", "json", "not-an-entry"] satisfies DamageKind[]);
+const blankable: ReadonlySet<Finding["kind"]> = new Set([
+  "torn",
+  "nul",
+  "utf8",
+  "json",
+  "not-an-entry",
+] satisfies DamageKind[]);
 
 export function repairRanges(damage: readonly Finding[]): ByteRange[] {
-  return damage.filter(({ kind, start, end }) => blankable.has(kind) && end > start).map(({ start, end }) => ({ start, end }));
+  return damage
+    .filter(({ kind, start, end }) => blankable.has(kind) && end > start)
+    .map(({ start, end }) => ({ start, end }));
 }
-
-export const isUnreadable = (damage: Damage): boolean => damage.kind !== "glued" && damage.kind !== "utf8";
 
 interface Node {
   readonly parent: EntryId | undefined;
@@ -74,7 +89,12 @@ class Relations {
     this.#takeBlocks(entry, place);
     if (entry.id === undefined) return;
     if (this.#nodes.has(entry.id)) {
-      this.#damage.push({ kind: "duplicate-uuid", ...place, detail: "an earlier entry has this uuid; that one counts", uuid: entry.id });
+      this.#damage.push({
+        kind: "duplicate-uuid",
+        ...place,
+        detail: "an earlier entry has this uuid; that one counts",
+        uuid: entry.id,
+      });
       return;
     }
     this.#nodes.set(entry.id, { parent: entry.parent ?? entry.logicalParent, ...place });
@@ -84,11 +104,21 @@ class Relations {
     if (entry.kind !== "user" && entry.kind !== "assistant") return;
     for (const block of entry.blocks) {
       if (block.type === "tool_use") {
-        this.#calls.set(block.id, { kind: "unanswered-call", ...place, detail: `${block.name} ${block.id} has no result`, ...idOf(entry) });
+        this.#calls.set(block.id, {
+          kind: "unanswered-call",
+          ...place,
+          detail: `${block.name} ${block.id} has no result`,
+          ...idOf(entry),
+        });
       } else if (block.type === "tool_result") {
         this.#answered.add(block.tool_use_id);
         this.#resultCalls.push(block.tool_use_id);
-        this.#results.push({ kind: "orphan-result", ...place, detail: `the call ${block.tool_use_id} is not in the log`, ...idOf(entry) });
+        this.#results.push({
+          kind: "orphan-result",
+          ...place,
+          detail: `the call ${block.tool_use_id} is not in the log`,
+          ...idOf(entry),
+        });
       }
     }
   }
@@ -121,7 +151,13 @@ class Relations {
       }
       const closing = at !== undefined && walked.has(at) ? this.#nodes.get(at) : undefined;
       if (at !== undefined && closing !== undefined) {
-        found.push({ kind: "parent-cycle", start: closing.start, end: closing.end, detail: "its chain of parents leads back to it", uuid: at });
+        found.push({
+          kind: "parent-cycle",
+          start: closing.start,
+          end: closing.end,
+          detail: "its chain of parents leads back to it",
+          uuid: at,
+        });
       }
       for (const id of walked) settled.add(id);
     }

@@ -10,6 +10,7 @@ import type { Originals } from "../transcript/project.ts";
 import { judgeTail, type TailVerdict } from "../transcript/tail.ts";
 import { undoneEdits } from "../transcript/undone.ts";
 import { readCheckpoint, type RestoredSeed } from "./checkpoint.ts";
+import { scanChunkBytes } from "./limits.ts";
 import { scanForward, TailScan } from "./scan.ts";
 
 /** A log, folded. The view is the same whether the log was read whole or from its end. */
@@ -43,11 +44,11 @@ export async function openLog(deps: BlobsDep, options: OpenOptions): Promise<Ope
 type Line = "main" | "side";
 
 async function openLine(deps: BlobsDep, options: OpenOptions, line: Line): Promise<OpenedLog> {
-  const scan = new TailScan(options.source, options.tailBytes);
+  const scan = new TailScan(options.source, options.tailBytes === undefined ? {} : { firstBytes: options.tailBytes });
   const unreadable = new Set<BlobId>();
   let tail: Logged[] = [];
   while (!scan.done) {
-    tail = [...(await scan.older()), ...tail];
+    tail = (await scan.older()).concat(tail);
     if (scan.done) break;
     const opened = await openTail(deps, { ...options, line, tail, scan, unreadable });
     if (opened !== undefined) return opened;
@@ -77,7 +78,12 @@ async function openTail(deps: BlobsDep, state: TailState): Promise<OpenedLog | u
 }
 
 const judge = (state: TailState): TailVerdict =>
-  judgeTail(state.tail, { line: state.line, origin: state.origin, undone: state.undone ?? new Set(), unreadable: state.unreadable });
+  judgeTail(state.tail, {
+    line: state.line,
+    origin: state.origin,
+    undone: state.undone ?? new Set(),
+    unreadable: state.unreadable,
+  });
 
 interface Folding extends OpenOptions {
   readonly line: Line;
@@ -92,7 +98,9 @@ async function folded(deps: BlobsDep, { restored, ...state }: Folding): Promise<
     line: state.line,
     origin: state.origin,
     read: state.tailOnly === true ? "tail" : "whole",
-    ...(restored === undefined ? {} : { seed: restored.seed, places: restored.places, foreignUntil: restored.foreignUntil }),
+    ...(restored === undefined
+      ? {}
+      : { seed: restored.seed, places: restored.places, foreignUntil: restored.foreignUntil }),
     ...(state.normaliseInput === undefined ? {} : { normaliseInput: state.normaliseInput }),
   };
   const fold = await foldWithOriginals(deps, foldOptions, state.logged, state.undone);
@@ -123,7 +131,11 @@ async function foldWithOriginals(
   return fold;
 }
 
-export async function fetchOriginals(deps: BlobsDep, path: readonly Entry[], undone: ReadonlySet<EntryId>): Promise<Originals> {
+async function fetchOriginals(
+  deps: BlobsDep,
+  path: readonly Entry[],
+  undone: ReadonlySet<EntryId>,
+): Promise<Originals> {
   const contents = new Map<BlobId, ResultContent>();
   for (const entry of path) {
     if (entry.kind !== "edit" || entry.edit.type !== "offload" || !undone.has(entry.id)) continue;
@@ -200,14 +212,16 @@ async function readUntil(options: AtOptions): Promise<ReadUntil | undefined> {
 async function endOfLine(source: ByteSource, line: number): Promise<number | undefined> {
   const newline = 0x0a;
   let seen = 0;
-  for (let at = 0; at < source.size; ) {
-    const chunk = await source.read({ start: at, end: Math.min(at + 4 * 1024 * 1024, source.size) });
+  let lineStart = 0;
+  for (let at = 0; at < source.size;) {
+    const chunk = await source.read({ start: at, end: Math.min(at + scanChunkBytes, source.size) });
+    if (chunk.length === 0) break;
     for (let found = chunk.indexOf(newline); found !== -1; found = chunk.indexOf(newline, found + 1)) {
       seen += 1;
-      if (seen === line) return at + found + 1;
+      lineStart = at + found + 1;
+      if (seen === line) return lineStart;
     }
     at += chunk.length;
-    if (chunk.length === 0) break;
   }
-  return seen === line - 1 && line > 0 ? source.size : undefined;
+  return seen === line - 1 && lineStart < source.size ? source.size : undefined;
 }

@@ -1,63 +1,76 @@
 import type { ByteSource } from "../ports/transcripts.ts";
 import { lineBytesMax } from "../transcript/limits.ts";
-import { type Damage, type LinesRead, type Logged, readLine, readLines } from "../transcript/lines.ts";
+import { type Damage, type LineBytes, type LinesRead, type Logged, readLine, readLines } from "../transcript/lines.ts";
 import { scanChunkBytes, tailChunkBytes } from "./limits.ts";
 
 const newline = 0x0a;
 
-/** Every line of a log in order, a chunk at a time, in bounded memory. */
-export async function* scanForward(source: ByteSource, from = 0): AsyncGenerator<LinesRead> {
-  let carried: Uint8Array = new Uint8Array();
-  let start = from;
-  /** Set while passing over a line that is longer than any line may be. */
-  let overlongFrom: number | undefined;
-  for (let at = from; at < source.size; ) {
-    const chunk = await source.read({ start: at, end: Math.min(at + scanChunkBytes, source.size) });
-    if (chunk.length === 0) break;
+export interface ScanOptions {
+  /** One read; the limit in `limits.ts` where it is absent. */
+  readonly chunkBytes?: number;
+}
+
+/** Whole lines, or the place of a line that is longer than any may be and was passed over unread. */
+export type ScannedLines =
+  | ({ readonly kind: "lines" } & LineBytes)
+  | { readonly kind: "too-long"; readonly damage: Damage };
+
+/** The lines of a log in order, a chunk at a time. Memory: a chunk and the longest line that may be. */
+export async function* scanLines(source: ByteSource, options: ScanOptions = {}): AsyncGenerator<ScannedLines> {
+  const chunkBytes = options.chunkBytes ?? scanChunkBytes;
+  const held = new HeldLine();
+  for (let at = 0; at < source.size;) {
+    const start = at;
+    const chunk = await source.read({ start, end: Math.min(start + chunkBytes, source.size) });
+    if (chunk.length === 0) return;
     at += chunk.length;
     const last = at >= source.size;
-    const ends = chunk.lastIndexOf(newline);
-    const read: LinesRead = { logged: [], damage: [] };
-    if (overlongFrom !== undefined) {
-      const end = chunk.indexOf(newline);
-      if (end === -1 && !last) continue;
-      const until = end === -1 ? at : at - chunk.length + end;
-      read.damage.push(overlong(overlongFrom, until));
-      overlongFrom = undefined;
-      start = until + 1;
-      carried = chunk.subarray(end === -1 ? chunk.length : end + 1);
+    const firstEnd = chunk.indexOf(newline);
+    if (firstEnd === -1 && !last) {
+      held.push(chunk);
+      continue;
+    }
+    const complete = last ? chunk.length : chunk.lastIndexOf(newline) + 1;
+    const lineEnd = firstEnd === -1 ? chunk.length : firstEnd;
+    if (held.length + lineEnd > lineBytesMax) {
+      yield { kind: "too-long", damage: tooLong(start - held.length, start + lineEnd) };
+      const rest = Math.min(lineEnd + 1, complete);
+      yield { kind: "lines", bytes: chunk.subarray(rest, complete), start: start + rest, last };
     } else {
-      carried = joined(carried, chunk);
+      yield { kind: "lines", bytes: held.before(chunk.subarray(0, complete)), start: start - held.length, last };
     }
-    const complete = last ? carried.length : ends === -1 ? 0 : carried.lastIndexOf(newline) + 1;
-    readLines({ bytes: carried.subarray(0, complete), start, last }, read);
-    start += complete;
-    carried = carried.subarray(complete);
-    if (carried.length > lineBytesMax) {
-      overlongFrom = start;
-      carried = new Uint8Array();
-    }
-    yield read;
+    held.startAgain(chunk.subarray(complete));
   }
 }
 
-/** Lines of a log from its end backwards, each call a larger piece than the one before. */
+/** Every entry of a log in order, a chunk at a time. */
+export async function* scanForward(source: ByteSource, options: ScanOptions = {}): AsyncGenerator<LinesRead> {
+  for await (const lines of scanLines(source, options)) {
+    yield lines.kind === "lines" ? readLines(lines) : { logged: [], damage: [lines.damage] };
+  }
+}
+
+export interface TailScanOptions extends ScanOptions {
+  /** The first piece; each later one is twice as large. */
+  readonly firstBytes?: number;
+}
+
+/** Entries of a log from its end backwards, each call a larger piece than the one before. */
 export class TailScan {
   readonly damage: Damage[] = [];
   bytesRead = 0;
   readonly #source: ByteSource;
+  readonly #chunkBytes: number;
   #start: number;
-  #chunk: number;
+  #pieceBytes: number;
   /** Bytes from `#start` to the next newline: a line whose beginning has not been read. */
-  #partial: Uint8Array = new Uint8Array();
-  /** End of a line that is being passed over because it is too long. */
-  #overlongTo: number | undefined;
+  readonly #held = new HeldLine();
 
-  /** `firstBytes`: the first piece; each later one is twice as large. */
-  constructor(source: ByteSource, firstBytes: number = tailChunkBytes) {
+  constructor(source: ByteSource, options: TailScanOptions = {}) {
     this.#source = source;
     this.#start = source.size;
-    this.#chunk = firstBytes;
+    this.#chunkBytes = options.chunkBytes ?? scanChunkBytes;
+    this.#pieceBytes = options.firstBytes ?? tailChunkBytes;
   }
 
   get done(): boolean {
@@ -66,62 +79,106 @@ export class TailScan {
 
   /** The lines before those read so far, in the order of the log. */
   async older(): Promise<Logged[]> {
+    const until = Math.max(0, this.#start - this.#pieceBytes);
+    this.#pieceBytes *= 2;
+    const newestFirst: Logged[][] = [];
+    while (this.#start > until) newestFirst.push(await this.#readBack(Math.max(until, this.#start - this.#chunkBytes)));
+    return newestFirst.toReversed().flat();
+  }
+
+  async #readBack(start: number): Promise<Logged[]> {
     const end = this.#start;
-    const start = Math.max(0, end - this.#chunk);
     const chunk = await this.#source.read({ start, end });
     this.bytesRead += chunk.length;
-    this.#chunk *= 2;
     this.#start = start;
-    const bytes = joined(chunk, this.#partial);
-    const first = start === 0 ? 0 : chunk.indexOf(newline) + 1;
-    if (start > 0 && first === 0) {
-      this.#hold(bytes);
+    const lastEnd = chunk.lastIndexOf(newline);
+    if (lastEnd === -1 && start > 0) {
+      this.#held.unshift(chunk);
       return [];
     }
-    this.#partial = bytes.slice(0, Math.max(0, first - 1));
-    const read: LinesRead = { logged: [], damage: [] };
-    this.#read({ bytes: bytes.subarray(first), start: start + first }, read);
+    const from = start === 0 ? 0 : chunk.indexOf(newline) + 1;
+    const read = this.#readLines({ chunk, from, start, lineFrom: lastEnd + 1 });
+    this.#held.startAgain(chunk.subarray(0, Math.max(0, from - 1)));
     this.damage.unshift(...read.damage);
     return read.logged;
   }
 
-  #hold(bytes: Uint8Array): void {
-    const over = bytes.length > lineBytesMax || this.#overlongTo !== undefined;
-    if (over) this.#overlongTo ??= this.#start + bytes.length;
-    this.#partial = over ? new Uint8Array() : bytes;
+  /** The chunk's lines from `from` on; the last of them begins at `lineFrom` and ends with what is held. */
+  #readLines({
+    chunk,
+    from,
+    start,
+    lineFrom,
+  }: {
+    chunk: Uint8Array;
+    from: number;
+    start: number;
+    lineFrom: number;
+  }): LinesRead {
+    const lineEnd = start + chunk.length + this.#held.length;
+    if (chunk.length - lineFrom + this.#held.length > lineBytesMax) {
+      const read = readLines({ bytes: chunk.subarray(from, Math.max(from, lineFrom)), start: start + from });
+      read.damage.push(tooLong(start + lineFrom, lineEnd));
+      return read;
+    }
+    return readLines({
+      bytes: this.#held.behind(chunk.subarray(from)),
+      start: start + from,
+      last: lineEnd === this.#source.size,
+    });
+  }
+}
+
+/** Parts of one line, joined once. A line that gets too long is only counted: its bytes would fill the memory for nothing. */
+class HeldLine {
+  #parts: Uint8Array[] = [];
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
   }
 
-  #read(lines: { readonly bytes: Uint8Array; readonly start: number }, into: LinesRead): void {
-    const { bytes, start } = lines;
-    const atEnd = start + bytes.length === this.#source.size;
-    if (this.#overlongTo === undefined) {
-      readLines({ bytes, start, last: atEnd }, into);
-      return;
-    }
-    const tailFrom = bytes.lastIndexOf(newline) + 1;
-    readLines({ bytes: bytes.subarray(0, tailFrom), start }, into);
-    into.damage.push(overlong(start + tailFrom, this.#overlongTo));
-    this.#overlongTo = undefined;
+  push(part: Uint8Array): void {
+    this.#add(part);
+    if (this.#length <= lineBytesMax) this.#parts.push(part);
+  }
+
+  unshift(part: Uint8Array): void {
+    this.#add(part);
+    if (this.#length <= lineBytesMax) this.#parts.unshift(part);
+  }
+
+  startAgain(part: Uint8Array): void {
+    this.#parts = [];
+    this.#length = 0;
+    this.push(part);
+  }
+
+  before(rest: Uint8Array): Uint8Array {
+    return this.#length === 0 ? rest : Buffer.concat([...this.#parts, rest]);
+  }
+
+  behind(first: Uint8Array): Uint8Array {
+    return this.#length === 0 ? first : Buffer.concat([first, ...this.#parts]);
+  }
+
+  #add(part: Uint8Array): void {
+    this.#length += part.length;
+    if (this.#length > lineBytesMax) this.#parts = [];
   }
 }
 
 /** Reads one line again by its place. */
-export async function readPlace(source: ByteSource, place: { readonly start: number; readonly end: number }): Promise<Logged | undefined> {
+export async function readPlace(
+  source: ByteSource,
+  place: { readonly start: number; readonly end: number },
+): Promise<Logged | undefined> {
   const read: LinesRead = { logged: [], damage: [] };
   readLine({ bytes: await source.read(place), start: place.start }, read);
   return read.logged[0];
 }
 
-function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
-  if (one.length === 0) return other;
-  if (other.length === 0) return one;
-  const both = new Uint8Array(one.length + other.length);
-  both.set(one);
-  both.set(other, one.length);
-  return both;
-}
-
-const overlong = (start: number, end: number): Damage => ({
+const tooLong = (start: number, end: number): Damage => ({
   kind: "too-long",
   start,
   end,

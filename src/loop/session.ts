@@ -38,13 +38,20 @@ export async function openSession(deps: SessionDeps, options: OpenSession): Prom
   const { id, mode } = options;
   const opened = await (mode === "create" ? deps.transcripts.create(id) : deps.transcripts.openForWriting(id));
   if (opened.kind !== "open") return opened;
-  const log = await readLog(deps, id);
+  const log = await readLog(deps, id).catch(async (error: unknown) => {
+    await opened.writer.close();
+    throw error;
+  });
   if (log === undefined) {
     await opened.writer.close();
     return { kind: "missing" };
   }
   const circumstances = { sessionId: id, ...options.circumstances };
-  return { kind: "open", session: new Session(deps, { writer: opened.writer, log, circumstances }), setAside: opened.setAside };
+  return {
+    kind: "open",
+    session: new Session(deps, { writer: opened.writer, log, circumstances }),
+    setAside: opened.setAside,
+  };
 }
 
 export async function readLog(
@@ -68,7 +75,9 @@ export async function readLog(
 }
 
 export type Appended = { readonly kind: "appended"; readonly entries: readonly EntryId[] } | WriteFailure;
-export type Edited = { readonly kind: "edited"; readonly entries: readonly EntryId[]; readonly receipt: Receipt } | WriteFailure;
+export type Edited =
+  | { readonly kind: "edited"; readonly entries: readonly EntryId[]; readonly receipt: Receipt }
+  | WriteFailure;
 
 /** A session open for writing: every entry goes to disk first, then into the fold, so the view never shows what the log does not hold. */
 export class Session {
@@ -167,10 +176,17 @@ export class Session {
       const outcome = await this.#writer.append([line]);
       if (outcome.kind === "failed") return outcome;
       const start = outcome.at[0] ?? 0;
-      this.fold.append({ entry: entryOf(line), start, end: start + utf8Length(line) });
+      const step = this.fold.append({ entry: entryOf(line), start, end: start + utf8Length(line) });
+      if (step === "switched") await this.#readAgain();
       entries.push(entryId(raw.uuid));
     }
     return { kind: "appended", entries };
+  }
+
+  /** Another branch may reach further back than the log was read, and undo offloads whose blobs were not fetched. */
+  async #readAgain(): Promise<void> {
+    const log = await readLog(this.#deps, this.id);
+    if (log !== undefined) this.#log = log;
   }
 }
 
@@ -188,7 +204,9 @@ function entryOf(line: string): Entry {
 }
 
 /** Per-entry lines can be had again from the log; storing them would make the log grow with what it covers. */
-function totals({ lines, edits: _, ...receipt }: Receipt): object {
-  const entries = Object.fromEntries([...Map.groupBy(lines, (line) => line.class)].map(([name, of]) => [name, of.length]));
-  return { ...receipt, entries };
+function totals({ lines, cause, tokensBefore, tokensAfter, tokensBehind, price }: Receipt): object {
+  const entries = Object.fromEntries(
+    [...Map.groupBy(lines, (line) => line.class)].map(([name, of]) => [name, of.length]),
+  );
+  return { cause, tokensBefore, tokensAfter, tokensBehind, price, entries };
 }

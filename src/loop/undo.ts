@@ -1,9 +1,10 @@
-import type { WriteFailure } from "../ports/blobs.ts";
+import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
 import type { EntryId, Tokens } from "../schema/brand.ts";
 import type { EditEntry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
 import { planUndo, type UndoPlan } from "../transcript/undo.ts";
 import { estimateShown } from "../tokens/estimate.ts";
+import { type OpenedLog, openLog, type OpenOptions } from "./open.ts";
 import type { Session } from "./session.ts";
 
 export interface UndoOptions {
@@ -18,40 +19,72 @@ export interface UndoOptions {
 }
 
 export type Undone =
-  | { readonly kind: "undone"; readonly edits: readonly EditEntry[]; readonly said: readonly string[]; readonly receipts: readonly Receipt[] }
+  | {
+      readonly kind: "undone";
+      readonly edits: readonly EditEntry[];
+      readonly said: readonly string[];
+      readonly receipts: readonly Receipt[];
+    }
   | { readonly kind: "branched"; readonly before: EditEntry; readonly at: EntryId | null }
   | { readonly kind: "refused"; readonly why: UndoRefusal; readonly text: string }
   | WriteFailure;
 export type UndoRefusal = Extract<UndoPlan, { kind: "refused" }>["why"] | "too-large";
 
+type Refused = Extract<Undone, { kind: "refused" }>;
+
 export async function undo(session: Session, options: UndoOptions): Promise<Undone> {
-  const plan = await planDeep(session, options.target);
+  const read: Read = (undone) => session.readUndone(undone);
+  const { plan, deeper } = await planDeep({ fold: session.fold, read: session.read }, { target: options.target, read });
+  if (deeper !== undefined) session.adoptLog({ ...deeper, fold: refolded(deeper.fold) });
   if (plan.kind === "refused") return plan;
-  const undone = new Set(plan.edits.map((edit) => edit.id));
-  const log = await session.readUndone(undone);
-  if (options.mode === "branch") {
-    if (log !== undefined) session.adoptLog({ ...log, fold: refolded(log.fold) });
-    return branch(session, plan.edits);
-  }
-  const size = log === undefined ? 0 : estimateShown(log.fold.shown().values());
-  if (size > options.blockingTokens) {
-    const text = `the view would be about ${size} tokens; no request over ${options.blockingTokens} can be sent. Use --branch to go on from before the edit instead`;
-    return { kind: "refused", why: "too-large", text };
-  }
+  const log = await read(undoneBy(plan));
+  const refusal = options.mode === "path" && log !== undefined ? tooLarge(log, options) : undefined;
+  if (refusal !== undefined) return refusal;
   if (log !== undefined) session.adoptLog({ ...log, fold: refolded(log.fold) });
-  return appendUndos(session, plan, options);
+  return options.mode === "branch" ? branch(session, plan.edits) : appendUndos(session, plan, options);
+}
+
+/** What speaks against an undo, found by reading only: another tool's log is copied only where nothing does. */
+export async function undoRefusal(
+  deps: BlobsDep,
+  log: OpenOptions,
+  options: UndoOptions,
+): Promise<Refused | undefined> {
+  const read = (undone?: ReadonlySet<EntryId>): Promise<OpenedLog> =>
+    openLog(deps, { ...log, ...(undone === undefined ? {} : { undone }) });
+  const { plan } = await planDeep(await read(), { target: options.target, read });
+  if (plan.kind === "refused") return plan;
+  return options.mode === "path" ? tooLarge(await read(undoneBy(plan)), options) : undefined;
+}
+
+const undoneBy = ({ edits }: Planned): ReadonlySet<EntryId> => new Set(edits.map((edit) => edit.id));
+
+/** `log`: as it would open with the edits undone. */
+function tooLarge(log: OpenedLog, { blockingTokens }: UndoOptions): Refused | undefined {
+  const size = estimateShown(log.fold.shown().values());
+  if (size <= blockingTokens) return undefined;
+  const text = `the view would be about ${size} tokens; no request over ${blockingTokens} can be sent. Use --branch to go on from before the edit instead`;
+  return { kind: "refused", why: "too-large", text };
+}
+
+type Planned = Extract<UndoPlan, { kind: "plan" }>;
+type Read = (undone: ReadonlySet<EntryId>) => Promise<OpenedLog | undefined>;
+
+interface Planning {
+  readonly target: EntryId | undefined;
+  readonly read: Read;
 }
 
 /** The named edit may lie before the boundary at which the log was opened: then the log is read further back. */
-async function planDeep(session: Session, target: EntryId | undefined): Promise<UndoPlan> {
-  const plan = planUndo(session.fold.path.entries, target);
-  if (plan.kind !== "refused" || plan.why !== "not-on-path" || target === undefined) return plan;
-  if (session.read.from === "beginning") return plan;
-  const boundaries = new Set(session.fold.projection.boundaries.map((boundary) => boundary.id));
-  const deeper = await session.readUndone(boundaries);
-  if (deeper === undefined) return plan;
-  session.adoptLog({ ...deeper, fold: refolded(deeper.fold) });
-  return planDeep(session, target);
+async function planDeep(
+  log: Pick<OpenedLog, "fold" | "read">,
+  planning: Planning,
+): Promise<{ plan: UndoPlan; deeper?: OpenedLog }> {
+  const plan = planUndo(log.fold.path.entries, planning.target);
+  if (plan.kind !== "refused" || plan.why !== "not-on-path" || log.read.from === "beginning") return { plan };
+  const deeper = await planning.read(new Set(log.fold.projection.boundaries.map((boundary) => boundary.id)));
+  if (deeper === undefined) return { plan };
+  return { deeper, ...(await planDeep({ ...deeper, fold: refolded(deeper.fold) }, planning)) };
 }
 
 /** A log that was read as if edits were undone, folded as the log really says. */
@@ -60,7 +93,7 @@ function refolded(fold: Session["fold"]): Session["fold"] {
   return fold;
 }
 
-async function appendUndos(session: Session, plan: Extract<UndoPlan, { kind: "plan" }>, options: UndoOptions): Promise<Undone> {
+async function appendUndos(session: Session, plan: Planned, options: UndoOptions): Promise<Undone> {
   const receipts: Receipt[] = [];
   for (const edit of plan.edits) {
     const draft = { type: "undo", edit: edit.id, ...(options.thinking === "bound" ? { dropsThinking: true } : {}) };

@@ -90,4 +90,3 @@ export interface SessionSummary {
 export interface TranscriptsDep {
   readonly transcripts: Transcripts;
 }
-

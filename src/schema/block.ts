@@ -94,7 +94,11 @@ function isKnownBlock(block: JsonObject & { type?: Json }): block is JsonObject 
     case "redacted_thinking":
       return typeof field(block, "data") === "string";
     case "tool_use":
-      return typeof field(block, "id") === "string" && typeof field(block, "name") === "string" && isObject(field(block, "input"));
+      return (
+        typeof field(block, "id") === "string" &&
+        typeof field(block, "name") === "string" &&
+        isObject(field(block, "input"))
+      );
     case "tool_result":
       return typeof field(block, "tool_use_id") === "string" && isResultContent(field(block, "content"));
     default:

@@ -1,6 +1,5 @@
 /** Nominal types: an id or a quantity can't be passed where another kind is meant. Brands exist only for the compiler. */
-declare const brand: unique symbol;
-type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
+type Brand<Base, Name extends string> = Base & { readonly __brand: Name };
 
 /** `uuid` of a transcript entry. */
 export type EntryId = Brand<string, "EntryId">;

@@ -10,12 +10,21 @@ const entryIdOf = z.string().transform((text) => text as EntryId);
 const place = { start: z.number().int().nonnegative(), end: z.number().int().nonnegative() };
 
 /** Read again from the log by its place. */
-const referred = z.object({ entry: entryIdOf, ...place, thinking: z.enum(["kept", "left-out"]), foreign: z.boolean(), at: z.number().int() });
+const referred = z.object({
+  entry: entryIdOf,
+  ...place,
+  thinking: z.enum(["kept", "left-out"]),
+  foreign: z.boolean(),
+  at: z.number().int(),
+});
 /** No line of the log holds it as it is shown: a collapse's stand-in, a result whose offload was undone. */
 const inline = z.object({
   entry: entryIdOf,
   role: z.enum(["user", "assistant"]),
-  messageId: z.string().transform((text) => text as MessageId).optional(),
+  messageId: z
+    .string()
+    .transform((text) => text as MessageId)
+    .optional(),
   blocks: z.array(anyJson),
   thinking: z.enum(["kept", "left-out"]),
   at: z.number().int(),

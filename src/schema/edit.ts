@@ -9,7 +9,10 @@ import { anyJson } from "./json.ts";
  */
 const entryIdOf = z.string().transform((text) => text as EntryId);
 const toolUseIdOf = z.string().transform((text) => text as ToolUseId);
-const blobIdOf = z.string().refine(isBlobId, "64 hex digits").transform((text): BlobId => blobId(text));
+const blobIdOf = z
+  .string()
+  .refine(isBlobId, "64 hex digits")
+  .transform((text): BlobId => blobId(text));
 const tokensOf = z.number().nonnegative().transform(tokens);
 
 /** How a blob's bytes turn back into a result's content: `text` is the string itself, `json` an array of blocks. */
@@ -75,9 +78,7 @@ const clearedElsewhereShape = z.looseObject({
 
 export type Replacement = z.infer<typeof replacement>;
 export type Clear = z.infer<typeof shapes.clear>;
-export type Undo = z.infer<typeof shapes.undo>;
 export type Collapse = z.infer<typeof shapes.collapse>;
-export type Origin = z.infer<typeof shapes.origin>;
 export type BoundaryMetadata = z.infer<typeof boundaryMetadata>;
 export interface Boundary {
   readonly type: "boundary";
@@ -90,6 +91,9 @@ export type EditKind = Edit["type"];
 /** What a result shows when another tool cleared it and recorded no text of its own. */
 export const plainClearMarker = "[Old tool result content cleared]";
 
+/** A log holds few edits: compiling a parser for each shape costs more than it ever saves. */
+const once = { jitless: true } as const;
+
 const isOurKind = (type: string): type is keyof Shapes => Object.hasOwn(shapes, type);
 
 /**
@@ -101,18 +105,18 @@ export type EditReading = { kind: "edit"; edit: Edit } | { kind: "none" } | { ki
 export function readEdit(raw: { type?: unknown; subtype?: unknown }): EditReading {
   if (raw.type === "system") return readSystemEdit(raw);
   if (typeof raw.type !== "string" || !isOurKind(raw.type)) return { kind: "none" };
-  const read = shapes[raw.type].safeParse(raw);
+  const read = shapes[raw.type].safeParse(raw, once);
   return read.success ? { kind: "edit", edit: read.data } : { kind: "malformed", why: z.prettifyError(read.error) };
 }
 
 function readSystemEdit(raw: { subtype?: unknown }): EditReading {
   if (raw.subtype === "compact_boundary") {
-    const read = boundaryShape.safeParse(raw);
+    const read = boundaryShape.safeParse(raw, once);
     if (!read.success) return { kind: "malformed", why: z.prettifyError(read.error) };
     return { kind: "edit", edit: { type: "boundary", metadata: read.data.compactMetadata ?? {} } };
   }
   if (raw.subtype === "microcompact_boundary") {
-    const read = clearedElsewhereShape.safeParse(raw);
+    const read = clearedElsewhereShape.safeParse(raw, once);
     if (!read.success) return { kind: "malformed", why: z.prettifyError(read.error) };
     const { compactedToolIds, clearedAttachmentUUIDs } = read.data.microcompactMetadata;
     const results = compactedToolIds.map((toolUse) => ({ toolUse, shown: plainClearMarker }));

@@ -76,7 +76,17 @@ function entryOf(raw: JsonObject, type: string): Entry {
   if (type === "assistant" && isObject(message)) {
     const reply = text(message, "id") as MessageId | undefined;
     const synthetic = raw["isApiErrorMessage"] === true || message["model"] === "<synthetic>";
-    return { kind: "assistant", id, parent, logicalParent, sidechain, timestamp, blocks: blocksOf(message), messageId: reply, synthetic };
+    return {
+      kind: "assistant",
+      id,
+      parent,
+      logicalParent,
+      sidechain,
+      timestamp,
+      blocks: blocksOf(message),
+      messageId: reply,
+      synthetic,
+    };
   }
   const attachment = type === "attachment" ? field(raw, "attachment") : undefined;
   return isObject(attachment) ? { kind: "attachment", ...envelope, attachment } : editOf(raw, envelope);
@@ -86,7 +96,9 @@ function editOf(raw: JsonObject, envelope: Envelope): Entry {
   const reading = readEdit(raw);
   if (reading.kind === "malformed") return { kind: "other", ...envelope, malformed: reading.why };
   const { id } = envelope;
-  return reading.kind === "edit" && id !== undefined ? { kind: "edit", ...envelope, id, edit: reading.edit } : { kind: "other", ...envelope };
+  return reading.kind === "edit" && id !== undefined
+    ? { kind: "edit", ...envelope, id, edit: reading.edit }
+    : { kind: "other", ...envelope };
 }
 
 function blocksOf(message: JsonObject): readonly Block[] {

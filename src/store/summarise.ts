@@ -1,6 +1,8 @@
 import type { SessionId } from "../schema/brand.ts";
-import { field, isArray, isObject, type JsonObject, text } from "../schema/json.ts";
+import { readEntry } from "../schema/entry.ts";
+import { type JsonObject, text } from "../schema/json.ts";
 import type { ByteSource, SessionSummary } from "../ports/transcripts.ts";
+import { typedText } from "../transcript/person.ts";
 import { LazyEntries, linesIn } from "./lazy-entries.ts";
 import { countedGrowthBytesMax, firstPromptCharsMax, summaryEndBytes } from "./limits.ts";
 
@@ -71,33 +73,10 @@ const isSide = (entry: JsonObject): boolean => entry["isSidechain"] === true;
 const countMessages = (entries: LazyEntries): number =>
   entries.count("message", (entry) => isMessage(entry) && !isSide(entry));
 
-/** Text in a user message that nobody typed as a prompt. */
-const unprompted = [
-  "<command-",
-  "<local-command",
-  "<bash-",
-  "<task-notification",
-  "<system-reminder",
-  "[Request interrupted by user",
-];
-
-/** What a person typed; undefined for everything that an engine, a tool or a slash command wrote. */
-function promptOf(entry: JsonObject): string | undefined {
-  if (entry["type"] !== "user" || isSide(entry)) return undefined;
-  if (entry["isMeta"] === true || entry["isCompactSummary"] === true) return undefined;
-  const message = field(entry, "message");
-  const prompt = isObject(message) ? textOf(message).trim() : "";
-  return prompt === "" || unprompted.some((start) => prompt.startsWith(start)) ? undefined : prompt;
-}
-
-function textOf(message: JsonObject): string {
-  const content = field(message, "content");
-  if (typeof content === "string") return content;
-  if (!isArray(content)) return "";
-  const blocks = content.filter(isObject);
-  if (blocks.some((block) => block["type"] === "tool_result")) return "";
-  return blocks.flatMap((block) => (block["type"] === "text" ? (text(block, "text") ?? []) : [])).join("\n");
-}
+const promptOf = (raw: JsonObject): string | undefined => {
+  const reading = readEntry(raw);
+  return reading.kind === "entry" ? typedText(reading.entry) : undefined;
+};
 
 /** Counted in code points, so that no pair of surrogates is split. The slice bounds the work for a huge prompt. */
 const clipped = (prompt: string): string =>

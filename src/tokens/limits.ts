@@ -1,9 +1,9 @@
 import { tokens } from "../schema/brand.ts";
 
 /** Where nothing says otherwise. */
-export const windowTokensDefault = tokens(200_000);
+const windowTokensDefault = tokens(200_000);
 
 /** Room that every request leaves: no request is sent above the window less this. */
-export const blockingMarginTokens = tokens(3_000);
+const blockingBufferTokens = tokens(3_000);
 
-export const blockingTokensDefault = tokens(windowTokensDefault - blockingMarginTokens);
+export const blockingTokensDefault = tokens(windowTokensDefault - blockingBufferTokens);

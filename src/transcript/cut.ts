@@ -12,4 +12,5 @@ export function cutPoints(messages: readonly Message[]): number[] {
 }
 
 const answers = (message: Message): boolean => message.content.some((block) => block.type === "tool_result");
-const calls = (message: Message | undefined): boolean => message?.content.some((block) => block.type === "tool_use") === true;
+const calls = (message: Message | undefined): boolean =>
+  message?.content.some((block) => block.type === "tool_use") === true;

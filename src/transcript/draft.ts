@@ -45,7 +45,10 @@ export interface ReplyDraft {
   readonly usage?: JsonObject;
   readonly stop_reason?: string;
 }
-export const replyDraft = (reply: ReplyDraft): Draft => ({ type: "assistant", message: { type: "message", role: "assistant", ...reply } });
+export const replyDraft = (reply: ReplyDraft): Draft => ({
+  type: "assistant",
+  message: { type: "message", role: "assistant", ...reply },
+});
 
 export interface ResultDraft {
   readonly toolUse: ToolUseId;
@@ -54,7 +57,10 @@ export interface ResultDraft {
 }
 export const resultDraft = ({ toolUse, content, isError }: ResultDraft): Draft => ({
   type: "user",
-  message: { role: "user", content: [{ type: "tool_result", tool_use_id: toolUse, content, ...(isError === true ? { is_error: true } : {}) }] },
+  message: {
+    role: "user",
+    content: [{ type: "tool_result", tool_use_id: toolUse, content, ...(isError === true ? { is_error: true } : {}) }],
+  },
 });
 
 /** The words every reader of such logs looks for. */

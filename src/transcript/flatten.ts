@@ -1,4 +1,11 @@
-import { type Block, callIdForm, type Message, passedRoles, type ToolResultBlock, type ToolUseBlock } from "../schema/block.ts";
+import {
+  type Block,
+  callIdForm,
+  type Message,
+  passedRoles,
+  type ToolResultBlock,
+  type ToolUseBlock,
+} from "../schema/block.ts";
 import { type EntryId, type ToolUseId, toolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Item } from "./item.ts";
@@ -37,13 +44,24 @@ interface Call {
   readonly group: number;
   readonly order: number;
   readonly name: string;
-  readonly entry: EntryId;
+  readonly at: number;
+  answer: Answer | undefined;
+  /** A real result that came after the synthetic answer, and the block it is said in. */
+  late: Late | undefined;
 }
 
 interface Answer {
   readonly block: ToolResultBlock;
   readonly entry: EntryId;
   readonly at: number;
+  /** `repair`: a synthetic answer that a repair on the path froze. */
+  readonly by: "tool" | "repair";
+}
+
+interface Late {
+  readonly answer: Answer;
+  readonly group: Group;
+  block: Block;
 }
 
 export class Flattened {
@@ -52,7 +70,6 @@ export class Flattened {
   /** The groups as they are sent: what only flattening needs to know stays out of a request. */
   readonly #messages: Message[] = [];
   readonly #calls = new Map<ToolUseId, Call>();
-  readonly #answers = new Map<ToolUseId, Answer>();
   /** Calls that nothing answers yet. */
   readonly #open = new Set<ToolUseId>();
   /** Results whose call has not come. */
@@ -87,7 +104,12 @@ export class Flattened {
 
   /** What flattening had to leave out or move so far; a result counts as orphaned until its call comes. */
   get repairs(): Repair[] {
-    const orphans = [...this.#orphans].map(([toolUse, { entry }]): Repair => ({ kind: "orphan-result", entry, toolUse, detail: "its call is not in the view" }));
+    const orphans = [...this.#orphans].map(([toolUse, { entry }]): Repair => ({
+      kind: "orphan-result",
+      entry,
+      toolUse,
+      detail: "its call is not in the view",
+    }));
     return [...this.#repairs, ...orphans];
   }
 
@@ -101,6 +123,7 @@ export class Flattened {
   }
 
   push(item: Item): void {
+    for (const toolUse of this.#open) this.#answerByRepair(toolUse, item.at);
     if (item.role === "assistant") for (const block of item.blocks) this.#pushAssistant(item, block);
     else for (const block of item.blocks) this.#pushUser(item, block);
   }
@@ -108,35 +131,36 @@ export class Flattened {
   /** An edit decided how these results look. */
   decide(results: readonly ToolUseId[]): void {
     for (const toolUse of results) {
-      const answer = this.#answers.get(toolUse);
-      if (answer === undefined) this.#answerByRepair(toolUse);
-      else this.#showAnswer(toolUse, answer);
+      const call = this.#calls.get(toolUse);
+      if (call?.late !== undefined) this.#showLate(call, call.late);
+      else if (call?.answer === undefined) this.#answerByRepair(toolUse);
+      else this.#showAnswer(toolUse, call, call.answer);
     }
   }
 
   /** Repairs that stand on the path for calls that nothing else answered. */
   settle(): void {
-    for (const toolUse of [...this.#open]) this.#answerByRepair(toolUse);
+    for (const toolUse of this.#open) this.#answerByRepair(toolUse);
   }
 
-  /** The messages with a synthetic answer to every open call; the groups themselves where there is none. */
+  /** A copy of the messages, with a synthetic answer to every open call. */
   answered(): readonly Message[] {
-    if (this.#open.size === 0) return this.#messages;
-    const messages: Message[] = [...this.#messages];
+    const messages: Message[] = this.#messages.map(({ role, content }) => ({ role, content: [...content] }));
     const openByGroup = Map.groupBy(this.#open, (toolUse) => this.#calls.get(toolUse)?.group ?? -1);
     for (const [group, calls] of openByGroup) {
-      const answers = calls.map((toolUse): Block => syntheticResult(this.#wireIds.get(toolUse) ?? toolUse));
-      const next = this.#groups[group + 1];
-      const results = next?.answered.length ?? 0;
-      const content = next?.content ?? [];
-      messages[group + 1] = { role: "user", content: [...content.slice(0, results), ...answers, ...content.slice(results)] };
+      const { answered, content } = this.#groups[group + 1] ?? { answered: [], content: [] };
+      const results = answered.flatMap((toolUse, at) => ({ order: this.#orderOf(toolUse), block: content[at] ?? [] }));
+      for (const toolUse of calls)
+        results.push({ order: this.#orderOf(toolUse), block: syntheticResult(this.#wireIds.get(toolUse) ?? toolUse) });
+      const inOrder = results.toSorted((one, other) => one.order - other.order).flatMap(({ block }) => block);
+      messages[group + 1] = { role: "user", content: [...inOrder, ...content.slice(answered.length)] };
     }
     return messages;
   }
 
   #pushUser(item: Item, block: Block): void {
     if (block.type === "tool_result") {
-      this.#answer({ block, entry: item.entry, at: item.at });
+      this.#answer({ block, entry: item.entry, at: item.at, by: "tool" });
     } else if (!isSent(block, "user")) {
       this.#note("block-left-out", item.entry, leftOutDetail(block));
     } else if (!isEmptyText(block)) {
@@ -144,67 +168,99 @@ export class Flattened {
     }
   }
 
-  #say(block: Block, entry: EntryId): void {
+  #say(block: Block, entry: EntryId): Group {
     const group = this.#lastOrNew("user");
     group.content.push(sendable(block));
     group.sources.push(entry);
+    return group;
   }
 
   #answer(answer: Answer): void {
     const toolUse = answer.block.tool_use_id;
     const call = this.#calls.get(toolUse);
-    const decisions = this.#options.decisions.get(toolUse);
-    if (call === undefined) {
+    if (call === undefined && !this.#orphans.has(toolUse)) {
       this.#orphans.set(toolUse, answer);
-    } else if (decisions?.some(({ kind, at }) => kind === "repair" && at < answer.at) === true) {
-      this.#sayLate(answer, call);
-    } else if (this.#answers.has(toolUse)) {
-      this.#note("duplicate-result", answer.entry, "the call is answered already", toolUse);
-    } else {
+    } else if (call !== undefined && call.answer === undefined) {
       this.#place(toolUse, call, answer);
+    } else if (call?.answer?.by === "repair" && call.late === undefined) {
+      this.#sayLate(answer, call);
+    } else {
+      this.#note("duplicate-result", answer.entry, "the call is answered already", toolUse);
     }
   }
 
   #place(toolUse: ToolUseId, call: Call, answer: Answer): void {
     this.#open.delete(toolUse);
-    this.#answers.set(toolUse, answer);
+    call.answer = answer;
     const group = this.#groups[call.group + 1] ?? this.#newGroup("user");
-    const later = group.answered.findIndex((other) => (this.#calls.get(other)?.order ?? 0) > call.order);
+    const later = group.answered.findIndex((other) => this.#orderOf(other) > call.order);
     const at = later === -1 ? group.answered.length : later;
     group.answered.splice(at, 0, toolUse);
-    group.content.splice(at, 0, this.#render(toolUse, answer));
+    group.content.splice(at, 0, this.#render(toolUse, call, answer));
     group.sources.splice(at, 0, answer.entry);
   }
 
-  #showAnswer(toolUse: ToolUseId, answer: Answer): void {
-    const call = this.#calls.get(toolUse);
-    const group = call === undefined ? undefined : this.#groups[call.group + 1];
+  #orderOf(toolUse: ToolUseId): number {
+    return this.#calls.get(toolUse)?.order ?? 0;
+  }
+
+  #showAnswer(toolUse: ToolUseId, call: Call, answer: Answer): void {
+    const group = this.#groups[call.group + 1];
     const at = group?.answered.indexOf(toolUse) ?? -1;
-    if (group !== undefined && at !== -1) group.content[at] = this.#render(toolUse, answer);
+    if (group !== undefined && at !== -1) group.content[at] = this.#render(toolUse, call, answer);
   }
 
-  #answerByRepair(toolUse: ToolUseId): void {
+  /** A repair answers the calls before it, from its place on: what was said behind it came after the synthetic answer. */
+  #answerByRepair(toolUse: ToolUseId, before: number = Infinity): void {
     const call = this.#calls.get(toolUse);
-    const repair = this.#options.decisions.get(toolUse)?.find((decision) => decision.kind === "repair");
-    if (call === undefined || repair === undefined || this.#answers.has(toolUse)) return;
-    this.#place(toolUse, call, { block: syntheticResult(toolUse, repair.shown), entry: repair.by, at: repair.at });
+    if (call === undefined || call.answer !== undefined) return;
+    const repair = this.#options.decisions
+      .get(toolUse)
+      ?.find(({ kind, at }) => kind === "repair" && at > call.at && at < before);
+    if (repair === undefined) return;
+    this.#place(toolUse, call, {
+      block: syntheticResult(toolUse, repair.shown),
+      entry: repair.by,
+      at: repair.at,
+      by: "repair",
+    });
   }
 
-  #render(toolUse: ToolUseId, answer: Answer): Block {
-    const decision = this.#options.decisions.get(toolUse)?.findLast(({ kind }) => kind !== "repair");
+  #render(toolUse: ToolUseId, call: Call, answer: Answer): Block {
+    const decisions = answer.by === "repair" ? undefined : this.#options.decisions.get(toolUse);
+    // A decision from before both was about an earlier call of the same id, which an edit has taken out of the view.
+    const since = Math.min(call.at, answer.at);
+    const decision = decisions?.findLast(({ kind, at }) => kind !== "repair" && at > since);
     const id = this.#wireIds.get(toolUse);
     const block = id === undefined ? answer.block : { ...answer.block, tool_use_id: id };
-    return resultBlock(block, { toolName: this.nameOf(toolUse) ?? "tool", shown: decision?.shown });
+    return resultBlock(block, { toolName: call.name, shown: decision?.shown });
   }
 
   /** A sent request already holds a synthetic answer: the real one is said as new content, so that history stays. */
   #sayLate(answer: Answer, call: Call): void {
-    const block = this.#render(answer.block.tool_use_id, answer);
-    const content = block.type === "tool_result" ? (block.content ?? "") : "";
-    this.#say({ type: "text", text: lateResultHeader(call.name, answer.block.tool_use_id) }, answer.entry);
-    const text = typeof content === "string" ? content : JSON.stringify(content);
-    this.#say({ type: "text", text }, answer.entry);
-    this.#note("late-result", answer.entry, "said as a new message; an earlier request holds a synthetic result", answer.block.tool_use_id);
+    const toolUse = answer.block.tool_use_id;
+    const group = this.#say({ type: "text", text: lateResultHeader(call.name, toolUse) }, answer.entry);
+    const block = this.#lateText(call, answer);
+    this.#say(block, answer.entry);
+    call.late = { answer, group, block };
+    this.#note(
+      "late-result",
+      answer.entry,
+      "said as a new message; an earlier request holds a synthetic result",
+      toolUse,
+    );
+  }
+
+  #showLate(call: Call, late: Late): void {
+    const block = this.#lateText(call, late.answer);
+    late.group.content[late.group.content.indexOf(late.block)] = block;
+    late.block = block;
+  }
+
+  #lateText(call: Call, answer: Answer): Block {
+    const rendered = this.#render(answer.block.tool_use_id, call, answer);
+    const content = rendered.type === "tool_result" ? (rendered.content ?? "") : "";
+    return { type: "text", text: typeof content === "string" ? content : JSON.stringify(content) };
   }
 
   #pushAssistant(item: Item, block: Block): void {
@@ -214,7 +270,7 @@ export class Flattened {
     } else if (!isSent(block, "assistant")) {
       this.#note("block-left-out", item.entry, leftOutDetail(block));
     } else if (block.type === "tool_use") {
-      this.#call(item.entry, reply, block);
+      this.#call(item, reply, block);
     } else if (!isEmptyText(block)) {
       this.#reply(item.entry, reply, sendable(block));
     }
@@ -231,7 +287,7 @@ export class Flattened {
     else held.push({ block: sendable(block), entry: item.entry });
   }
 
-  #call(entry: EntryId, reply: string, block: ToolUseBlock): void {
+  #call({ entry, at }: Item, reply: string, block: ToolUseBlock): void {
     if (this.#calls.has(block.id)) {
       this.#note("duplicate-call", entry, "a call with this id is in the view already", block.id);
       return;
@@ -240,7 +296,14 @@ export class Flattened {
     const id = this.#wireId(block.id);
     const same = input === block.input && id === block.id;
     const group = this.#reply(entry, reply, sendable(same ? block : { ...block, id, input }));
-    this.#calls.set(block.id, { group, order: this.#calls.size, name: block.name, entry });
+    this.#calls.set(block.id, {
+      group,
+      order: this.#calls.size,
+      name: block.name,
+      at,
+      answer: undefined,
+      late: undefined,
+    });
     this.#open.add(block.id);
     const early = this.#orphans.get(block.id);
     if (early === undefined) return;
@@ -322,10 +385,13 @@ function isSent(block: Block, role: "user" | "assistant"): boolean {
   }
 }
 
-const isThinking = (block: Block | undefined): boolean => block?.type === "thinking" || block?.type === "redacted_thinking";
+const isThinking = (block: Block | undefined): boolean =>
+  block?.type === "thinking" || block?.type === "redacted_thinking";
 
 /** The API refuses text without a visible character; leaving it out loses nothing. */
 const isEmptyText = (block: Block): boolean => block.type === "text" && block.text.trim() === "";
 
 const leftOutDetail = (block: Block): string =>
-  block.type === "unknown" ? "a block the API does not take back" : `a ${block.type} block does not belong in this turn`;
+  block.type === "unknown"
+    ? "a block the API does not take back"
+    : `a ${block.type} block does not belong in this turn`;

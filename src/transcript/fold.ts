@@ -36,7 +36,7 @@ export interface Place {
   readonly end: number;
 }
 
-export const emptySeed: ProjectionSeed = { items: [], decisions: new Map(), pins: [], settings: new Map() };
+const emptySeed: ProjectionSeed = { items: [], decisions: new Map(), pins: [], settings: new Map() };
 
 export interface View {
   /** A valid request at a sendable point; elsewhere still well-formed, with a synthetic result for every open call. */
@@ -221,10 +221,12 @@ export class Fold {
       return { code: "no-user-message", text: "there is no user message yet" };
     }
     if (this.#flattened.open.size > 0) return { code: "open-calls", text: this.#openCallsText() };
-    if (messages.at(-1)?.role === "assistant") return { code: "assistant-spoke-last", text: "the assistant spoke last: a user turn comes next" };
+    if (messages.at(-1)?.role === "assistant")
+      return { code: "assistant-spoke-last", text: "the assistant spoke last: a user turn comes next" };
     const { continues } = options;
     const goesOn = continues && this.#flattened.lastReplies.values().find((reply) => continues(messageId(reply)));
-    if (goesOn !== undefined) return { code: "reply-goes-on", text: `the log holds more of reply ${goesOn} behind this point` };
+    if (goesOn !== undefined)
+      return { code: "reply-goes-on", text: `the log holds more of reply ${goesOn} behind this point` };
     return undefined;
   }
 
@@ -236,8 +238,10 @@ export class Fold {
 
   #repairs(): Repair[] {
     const repairs = this.#flattened.repairs;
-    for (const toolUse of this.#flattened.open) repairs.push({ kind: "synthetic-result", toolUse, detail: "the call has no result" });
-    if (this.#flattened.groups[0]?.role === "assistant") repairs.push({ kind: "first-user-line", detail: firstUserLine });
+    for (const toolUse of this.#flattened.open)
+      repairs.push({ kind: "synthetic-result", toolUse, detail: "the call has no result" });
+    if (this.#flattened.groups[0]?.role === "assistant")
+      repairs.push({ kind: "first-user-line", detail: firstUserLine });
     return repairs;
   }
 

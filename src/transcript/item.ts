@@ -32,10 +32,14 @@ export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
     case "user":
       return { ...base, role: "user", messageId: undefined, blocks: entry.blocks };
     case "assistant":
-      return entry.synthetic ? undefined : { ...base, role: "assistant", messageId: entry.messageId, blocks: entry.blocks };
+      return entry.synthetic
+        ? undefined
+        : { ...base, role: "assistant", messageId: entry.messageId, blocks: entry.blocks };
     case "attachment": {
       const text = attachmentText(entry.attachment);
-      return text === undefined ? undefined : { ...base, role: "user", messageId: undefined, blocks: [{ type: "text", text }] };
+      return text === undefined
+        ? undefined
+        : { ...base, role: "user", messageId: undefined, blocks: [{ type: "text", text }] };
     }
     case "edit":
     case "other":
@@ -43,7 +47,8 @@ export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
   }
 }
 
-const callsOf = (item: Item): ToolUseId[] => item.blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : []));
+const callsOf = (item: Item): ToolUseId[] =>
+  item.blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : []));
 const answersOf = (item: Item): ToolUseId[] =>
   item.blocks.flatMap((block) => (block.type === "tool_result" ? [block.tool_use_id] : []));
 
@@ -52,11 +57,16 @@ const answersOf = (item: Item): ToolUseId[] =>
  * `both`: a chosen result brings its call too, for edits that remove items; `calls`: only calls bring their results,
  * for edits that keep them.
  */
-export function withPairs(items: readonly Item[], chosen: ReadonlySet<EntryId>, direction: "calls" | "both"): Set<EntryId> {
+export function withPairs(
+  items: readonly Item[],
+  chosen: ReadonlySet<EntryId>,
+  direction: "calls" | "both",
+): Set<EntryId> {
   const widened = new Set(chosen);
   const replies = new Set<MessageId>();
   const answered = new Set<ToolUseId>();
-  for (const item of items) if (direction === "both" && widened.has(item.entry)) for (const id of answersOf(item)) answered.add(id);
+  for (const item of items)
+    if (direction === "both" && widened.has(item.entry)) for (const id of answersOf(item)) answered.add(id);
   for (const item of items) {
     if (item.messageId === undefined) continue;
     if (widened.has(item.entry) || callsOf(item).some((id) => answered.has(id))) replies.add(item.messageId);

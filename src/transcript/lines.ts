@@ -1,5 +1,5 @@
 import { type Entry, readEntry } from "../schema/entry.ts";
-import { parseJson } from "../schema/json.ts";
+import { isObject, parseJson } from "../schema/json.ts";
 import { lineBytesMax, salvageBytesMax, salvageTriesMax } from "./limits.ts";
 
 /** An entry and the bytes of the log it was read from. */
@@ -54,12 +54,16 @@ const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 export function readLines(chunk: LineBytes, into: LinesRead = { logged: [], damage: [] }): LinesRead {
   const { bytes, start } = chunk;
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  for (let from = 0; from < bytes.length; ) {
+  for (let from = 0; from < bytes.length;) {
     const found = buffer.indexOf(newline, from);
     const to = found === -1 ? bytes.length : found;
     const clean = to - from > lineBytesMax ? undefined : readClean(buffer.toString("utf8", from, to));
     if (clean !== undefined) into.logged.push({ entry: clean, start: start + from, end: start + to });
-    else readLine({ bytes: bytes.subarray(from, to), start: start + from, last: found === -1 && chunk.last === true }, into);
+    else
+      readLine(
+        { bytes: bytes.subarray(from, to), start: start + from, last: found === -1 && chunk.last === true },
+        into,
+      );
     from = to + 1;
   }
   return into;
@@ -85,7 +89,8 @@ export function readLine(line: LineBytes, into: LinesRead): void {
     return;
   }
   const read = tryRead(line.bytes);
-  if (read.kind === "read") into.logged.push({ entry: read.entry, start: line.start, end: line.start + line.bytes.length });
+  if (read.kind === "read")
+    into.logged.push({ entry: read.entry, start: line.start, end: line.start + line.bytes.length });
   else if (!isBlank(line.bytes)) salvage(line, into);
 }
 
@@ -108,7 +113,12 @@ function salvage(line: LineBytes, into: LinesRead): void {
   while (from < line.bytes.length) {
     if (line.bytes[from] === nul) {
       const to = endOfRun(line.bytes, from);
-      into.damage.push({ kind: "nul", start: line.start + from, end: line.start + to, detail: `${to - from} NUL bytes` });
+      into.damage.push({
+        kind: "nul",
+        start: line.start + from,
+        end: line.start + to,
+        detail: `${to - from} NUL bytes`,
+      });
       from = to;
       continue;
     }
@@ -142,24 +152,34 @@ function salvagePiece(piece: LineBytes, into: LinesRead): void {
 
 /**
  * A record that was written behind a torn one, or behind one whose newline was lost, still ends where the line ends:
- * the first `{"` from which everything up to there is one entry is its beginning. An object nested in another never
- * passes, since what closes the outer one follows it.
+ * the first `{"` from which everything up to there is one entry is its beginning. An object nested in another does not
+ * pass, since what closes the outer one follows it; where a record was torn right there, it is told by its fields.
  */
 function splitGlued(line: LineBytes, into: LinesRead): boolean {
   let tries = 0;
   for (let at = nextObject(line.bytes, 1); at !== -1 && tries < salvageTriesMax; at = nextObject(line.bytes, at + 1)) {
     tries += 1;
     const tail = tryRead(line.bytes.subarray(at), lenient);
-    if (tail.kind !== "read") continue;
+    if (tail.kind !== "read" || (isNested(line.bytes, at) && !hasPlace(line.bytes.subarray(at)))) continue;
     const head = { bytes: line.bytes.subarray(0, at), start: line.start };
     const readBefore = into.logged.length;
     salvagePiece(head, into);
     const splitAt = line.start + at;
-    if (into.logged.length > readBefore) into.damage.push({ kind: "glued", start: splitAt, end: splitAt, detail: "no newline between two records" });
+    if (into.logged.length > readBefore)
+      into.damage.push({ kind: "glued", start: splitAt, end: splitAt, detail: "no newline between two records" });
     into.logged.push({ entry: tail.entry, start: splitAt, end: line.start + line.bytes.length });
     return true;
   }
   return false;
+}
+
+/** Does the object stand where a value of another one would? */
+const isNested = (bytes: Uint8Array, at: number): boolean => [0x3a, 0x2c, 0x5b].includes(bytes[at - 1] ?? 0);
+
+/** Records say where they belong; what is nested in them (a tool's result, a sub-agent's message) does not. */
+function hasPlace(record: Uint8Array): boolean {
+  const raw = parseJson(lenient.decode(record));
+  return isObject(raw) && ("parentUuid" in raw || "sessionId" in raw);
 }
 
 function nextObject(bytes: Uint8Array, from: number): number {
@@ -179,7 +199,12 @@ function invalidUtf8(line: LineBytes): Damage[] {
     if (from >= line.bytes.length) break;
     let to = from + 1;
     while (to < line.bytes.length && validPrefix(line.bytes.subarray(to, to + 4)) === 0) to += 1;
-    ranges.push({ kind: "utf8", start: line.start + from, end: line.start + to, detail: `${to - from} bytes are not UTF-8` });
+    ranges.push({
+      kind: "utf8",
+      start: line.start + from,
+      end: line.start + to,
+      detail: `${to - from} bytes are not UTF-8`,
+    });
     from = to;
   }
   return ranges;

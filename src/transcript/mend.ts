@@ -8,7 +8,10 @@ import { firstUserLine, type Repair, withFirstUser } from "./repair.ts";
  * flattening, so there is one place that knows how to restore the API's rules. `at` in a repair's entry is the index of
  * the message.
  */
-export function mend(messages: readonly Message[]): { readonly messages: readonly Message[]; readonly repairs: readonly Repair[] } {
+export function mend(messages: readonly Message[]): {
+  readonly messages: readonly Message[];
+  readonly repairs: readonly Repair[];
+} {
   const flattened = new Flattened({ decisions: new Map() });
   for (const [at, message] of messages.entries()) {
     const name = `messages.${at}`;
@@ -22,7 +25,8 @@ export function mend(messages: readonly Message[]): { readonly messages: readonl
     });
   }
   const repairs = flattened.repairs;
-  for (const toolUse of flattened.open) repairs.push({ kind: "synthetic-result", toolUse, detail: "the call has no result" });
+  for (const toolUse of flattened.open)
+    repairs.push({ kind: "synthetic-result", toolUse, detail: "the call has no result" });
   if (!flattened.groups.some((group) => group.role === "user")) return { messages: [], repairs };
   if (flattened.groups[0]?.role === "assistant") repairs.push({ kind: "first-user-line", detail: firstUserLine });
   return { messages: withFirstUser(flattened.answered()), repairs };

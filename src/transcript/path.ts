@@ -40,7 +40,6 @@ export class Path {
   #path: number[] = [];
   /** Tips beside the path. Mostly few, so they are the ones remembered. */
   #aside = new Set<number>();
-  #firstByReply = new Map<MessageId, number>();
   #callAt = new Map<ToolUseId, number>();
   /** Tips beside the path, by what would bring them onto it. */
   #asideReplies = new Set<MessageId>();
@@ -125,6 +124,7 @@ export class Path {
     }
     if (this.#answersOnly(entry)) return true;
     if (entry.kind === "assistant" && this.#bringsIn(entry)) return false;
+    if (entry.parent !== null && entry.parent === this.leaf?.id) return true;
     const parent = this.#parentTip(entry);
     if (parent === "root") return false;
     if (parent === "missing") {
@@ -164,9 +164,20 @@ export class Path {
   }
 
   #isTiedTo(entry: Entry, stays: (seq: number | undefined) => boolean): boolean {
-    if (entry.kind === "assistant") return entry.messageId !== undefined && stays(this.#firstByReply.get(entry.messageId));
+    if (entry.kind === "assistant") return entry.messageId !== undefined && this.#repliesBefore(entry.messageId, stays);
     if (entry.kind !== "user") return false;
     return entry.blocks.some((block) => block.type === "tool_result" && stays(this.#callAt.get(block.tool_use_id)));
+  }
+
+  /** Replies are written in one go: an earlier part of one is near, or there is none. */
+  #repliesBefore(reply: MessageId, stays: (seq: number) => boolean): boolean {
+    const from = Math.max(0, this.#path.length - 2 * branchLookBackMax);
+    for (let at = this.#path.length - 1; at >= from; at -= 1) {
+      const seq = this.#path[at];
+      const entry = this.#entryAt(seq);
+      if (seq !== undefined && entry?.kind === "assistant" && entry.messageId === reply && stays(seq)) return true;
+    }
+    return false;
   }
 
   #extend(entry: Entry, seq: number): PathStep {
@@ -178,7 +189,6 @@ export class Path {
   #take(entry: Entry, seq: number): void {
     this.#path.push(seq);
     if (entry.kind !== "assistant") return;
-    if (entry.messageId !== undefined && !this.#firstByReply.has(entry.messageId)) this.#firstByReply.set(entry.messageId, seq);
     for (const block of entry.blocks) if (block.type === "tool_use") this.#callAt.set(block.id, seq);
   }
 
@@ -187,7 +197,6 @@ export class Path {
     const chosen = this.#withTied(this.#chain(leaf));
     this.#path = [];
     this.#aside = new Set();
-    this.#firstByReply = new Map();
     this.#callAt = new Map();
     this.#asideReplies = new Set();
     this.#asideResults = new Set();
@@ -240,7 +249,11 @@ export class Path {
     }
     for (const seq of this.#tips) {
       const entry = this.#entryAt(seq);
-      if (entry?.kind === "user" && entry.blocks.some((block) => block.type === "tool_result" && calls.has(block.tool_use_id))) chain.add(seq);
+      if (
+        entry?.kind === "user" &&
+        entry.blocks.some((block) => block.type === "tool_result" && calls.has(block.tool_use_id))
+      )
+        chain.add(seq);
     }
     return chain;
   }

@@ -92,7 +92,10 @@ export class Projection {
   #belongsToUndone(entry: Entry): boolean {
     const passing = this.#passing;
     this.#passing = "nothing";
-    const passed = passing === "summary" ? entry.kind === "user" && entry.summary : passing === "attachments" && entry.kind === "attachment";
+    const passed =
+      passing === "summary"
+        ? entry.kind === "user" && entry.summary
+        : passing === "attachments" && entry.kind === "attachment";
     if (passed) this.#passing = "attachments";
     return passed;
   }
@@ -206,8 +209,10 @@ export interface Survivors {
 /** What a boundary leaves of the items before it. Pairs and replies stay whole. */
 export function survivors(items: readonly Item[], pins: ReadonlySet<EntryId>, metadata: BoundaryMetadata): Survivors {
   const pivot = metadata.direction === "from" ? items.findIndex((item) => item.entry === metadata.pivot) : 0;
-  const front = items.slice(0, Math.max(0, pivot));
-  const covered = items.slice(front.length);
+  const before = new Set(items.slice(0, Math.max(0, pivot)).map((item) => item.entry));
+  const inFront = before.size === 0 ? before : withPairs(items, before, "calls");
+  const front = items.filter((item) => inFront.has(item.entry));
+  const covered = items.filter((item) => !inFront.has(item.entry));
   const kept = withPairs(covered, keptEntries(covered, metadata), "calls");
   const pinnedThere = covered.flatMap((item) => (pins.has(item.entry) && !kept.has(item.entry) ? [item.entry] : []));
   const pinned = withPairs(covered, new Set(pinnedThere), "calls");

@@ -49,7 +49,11 @@ function lineOf(entry: EntryId, input: ReceiptInput): ReceiptLine {
   };
 }
 
-function classOf(before: readonly Block[] | undefined, after: readonly Block[] | undefined, nature: ReceiptInput["nature"]): ReceiptClass {
+function classOf(
+  before: readonly Block[] | undefined,
+  after: readonly Block[] | undefined,
+  nature: ReceiptInput["nature"],
+): ReceiptClass {
   if (before === undefined) return nature === "undone" ? "restored" : "added";
   if (after === undefined) return nature === "summarised" ? "summarised" : "dropped";
   if (sameBlocks(before, after)) return "kept";
@@ -57,7 +61,8 @@ function classOf(before: readonly Block[] | undefined, after: readonly Block[] |
 }
 
 const sameBlocks = (one: readonly Block[], other: readonly Block[]): boolean =>
-  one.length === other.length && one.every((block, at) => block === other[at] || JSON.stringify(block) === JSON.stringify(other[at]));
+  one.length === other.length &&
+  one.every((block, at) => block === other[at] || JSON.stringify(block) === JSON.stringify(other[at]));
 
 /** Tokens of the new view from the first place on where it differs from the old one. */
 function behindFirstChange({ before, after, count }: ReceiptInput): Tokens {
@@ -72,12 +77,22 @@ function behindFirstChange({ before, after, count }: ReceiptInput): Tokens {
   return tokens(behind);
 }
 
-function priceOf({ removed, behind, rates }: { removed: number; behind: Tokens; rates: ReceiptInput["rates"] }): ReceiptPrice {
+function priceOf({
+  removed,
+  behind,
+  rates,
+}: {
+  removed: number;
+  behind: Tokens;
+  rates: ReceiptInput["rates"];
+}): ReceiptPrice {
   const { write, read } = rates;
   const now = (write - read) * behind - read * removed;
   const perRound = read * removed;
   const base = { writeRate: write, readRate: read, now, perRound };
-  return perRound <= 0 ? base : { ...base, breakEvenRounds: Math.max(0, Math.ceil(((write - read) * behind) / perRound)) };
+  return perRound <= 0
+    ? base
+    : { ...base, breakEvenRounds: Math.max(0, Math.ceil(((write - read) * behind) / perRound)) };
 }
 
 const countAll = (blocks: readonly Block[], count: (block: Block) => Tokens): Tokens =>

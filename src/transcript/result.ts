@@ -12,7 +12,7 @@ export interface ResultLook {
 
 /** A result as it is sent: the frozen text where an edit decided, else its content in a form the API takes, never empty. */
 export function resultBlock(block: ToolResultBlock, look: ResultLook): Block {
-  const content = look.shown ?? filled(block.content, look.toolName);
+  const content = filled(look.shown ?? block.content, look.toolName);
   return sendable(content === block.content ? block : { ...block, content });
 }
 

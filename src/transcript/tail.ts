@@ -1,4 +1,4 @@
-import type { BlobId, EntryId } from "../schema/brand.ts";
+import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
 import type { Boundary } from "../schema/edit.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import { itemOf, type Origin } from "./item.ts";
@@ -41,12 +41,14 @@ const more: TailVerdict = { kind: "more" };
 export function judgeTail(tail: readonly Logged[], options: TailOptions): TailVerdict {
   if (!tail.some(({ entry }) => entry.kind === "edit" && entry.edit.type === "boundary")) return more;
   const path = pathOf(tail, options.line).logged;
-  const undone = undoneEdits(path.map(({ entry }) => entry), options.undone);
+  const undone = undoneEdits(
+    path.map(({ entry }) => entry),
+    options.undone,
+  );
   const judged = { tail, path, undone, options };
-  const inForce = boundariesInForce(path, undone);
-  for (const boundary of inForce) {
+  for (const boundary of boundariesInForce(path, undone)) {
     if (reachesBehind(judged, boundary.at)) continue;
-    const verdict = verdictAt(judged, boundary, inForce);
+    const verdict = verdictAt(judged, boundary);
     if (verdict.kind === "enough" && isWholeFrom(judged, verdict.from)) return verdict;
   }
   return more;
@@ -84,42 +86,44 @@ function reachesBehind({ path, undone, options }: Judged, from: number): boolean
   return path.slice(from).some(({ entry }) => isUndo(entry) && !undone.has(entry.id) && isBefore(entry.edit.edit));
 }
 
-const isUndo = (entry: Entry): entry is EditEntry & { edit: { type: "undo" } } => entry.kind === "edit" && entry.edit.type === "undo";
+const isUndo = (entry: Entry): entry is EditEntry & { edit: { type: "undo" } } =>
+  entry.kind === "edit" && entry.edit.type === "undo";
 
-function verdictAt(judged: Judged, boundary: FoundBoundary, inForce: readonly FoundBoundary[]): TailVerdict {
+function verdictAt(judged: Judged, boundary: FoundBoundary): TailVerdict {
   const { checkpoint } = boundary.edit.metadata;
-  if (checkpoint === undefined) return judged.options.origin === "foreign" ? withoutCheckpoint(judged, boundary, inForce) : more;
+  if (checkpoint === undefined) return judged.options.origin === "foreign" ? withoutCheckpoint(judged, boundary) : more;
   if (judged.options.unreadable.has(checkpoint)) return more;
   return { kind: "enough", from: lineOf(judged, boundary.at), checkpoint };
 }
 
 /**
  * Other tools write no checkpoints, and no edits but boundaries and clears. Then what a boundary keeps must lie in the
- * tail, from the beginning of its round on, and so must what the boundaries in between keep.
+ * tail from the beginning of its round on, and behind the summary of the boundary before it: what is carried through
+ * two of them stands in another order than in the log.
  */
-function withoutCheckpoint(judged: Judged, boundary: FoundBoundary, inForce: readonly FoundBoundary[]): TailVerdict {
-  let from = boundary.at;
-  for (const { at, edit } of inForce) {
-    if (at > boundary.at || at < from) continue;
-    const head = keptFrom(judged.path, { at, edit });
-    if (head === undefined) return more;
-    from = Math.min(from, head);
-  }
-  const inside = judged.path.slice(from).every(({ entry }) => entry.kind !== "edit" || othersEdits.has(entry.edit.type));
+function withoutCheckpoint(judged: Judged, boundary: FoundBoundary): TailVerdict {
+  const from = keptFrom(judged.path, boundary);
+  if (from === undefined) return more;
+  const inside = judged.path
+    .slice(from)
+    .every(({ entry }) => entry.kind !== "edit" || othersEdits.has(entry.edit.type));
   return inside ? { kind: "enough", from: lineOf(judged, from) } : more;
 }
 
 const othersEdits: ReadonlySet<string> = new Set(["boundary", "clear"]);
 
-/** Place of the first entry that a boundary needs; undefined where that lies before the tail. */
+/** Place of the first entry that a boundary needs; undefined where that is too far back. */
 function keptFrom(path: readonly Logged[], { at, edit }: FoundBoundary): number | undefined {
   const { direction, preservedMessages, preservedSegment } = edit.metadata;
   if (direction === "from") return undefined;
-  const kept = preservedMessages?.uuids ?? (preservedSegment === undefined ? [] : [preservedSegment.headUuid, preservedSegment.tailUuid]);
+  const kept =
+    preservedMessages?.uuids ??
+    (preservedSegment === undefined ? [] : [preservedSegment.headUuid, preservedSegment.tailUuid]);
   const places = kept.map((id) => path.findIndex(({ entry }) => entry.id === id));
-  if (places.includes(-1)) return undefined;
   const head = Math.min(at, ...places);
   if (head === at) return at;
+  const crosses = path.slice(Math.max(0, head), at).some(({ entry }) => entry.kind === "user" && entry.summary);
+  if (head === -1 || crosses) return undefined;
   const round = path.slice(0, head + 1).findLastIndex(({ entry }) => opensRound(entry));
   return round === -1 ? undefined : round;
 }
@@ -128,12 +132,30 @@ function keptFrom(path: readonly Logged[], { at, edit }: FoundBoundary): number 
 const opensRound = (entry: Entry): boolean =>
   entry.kind === "user" && entry.blocks.length > 0 && entry.blocks.every((block) => block.type !== "tool_result");
 
-/** Read from this line on, does the path stay the same? A late result may hang on a call that lies before. */
+/**
+ * Read from this line on, does the path stay the same? A late result may hang on a call that lies before; where such a
+ * result begins another branch or stands on one, only the call could tell whether it belongs to the path.
+ */
 function isWholeFrom({ tail, path, options }: Judged, from: number): boolean {
   const start = tail[from]?.start ?? 0;
   const expected = path.filter((logged) => logged.start >= start);
-  const found = pathOf(tail.slice(from), options.line).logged;
-  return found.length === expected.length && found.every((logged, at) => logged === expected[at]);
+  const sliced = new Path({ line: options.line, read: "tail" });
+  const calls = new Set<ToolUseId>();
+  const answers: Logged[] = [];
+  for (const logged of tail.slice(from)) {
+    const { entry } = logged;
+    if (entry.kind === "assistant")
+      for (const block of entry.blocks) if (block.type === "tool_use") calls.add(block.id);
+    const isLate =
+      entry.kind === "user" &&
+      entry.blocks.some((block) => block.type === "tool_result" && !calls.has(block.tool_use_id));
+    if (isLate) answers.push(logged);
+    if (sliced.append(logged) === "switched" && isLate) return false;
+  }
+  const found = sliced.logged;
+  if (found.length !== expected.length || found.some((logged, at) => logged !== expected[at])) return false;
+  const onPath = new Set(found);
+  return answers.every((logged) => onPath.has(logged) || logged.entry.sidechain);
 }
 
 const lineOf = ({ tail, path }: Judged, at: number): number => tail.findIndex((logged) => logged === path[at]);

@@ -6,10 +6,25 @@ import { undoneEdits } from "./undone.ts";
 /** What to append so that an edit stops counting: undos in order, newest edit first, and what a person should be told. */
 export type UndoPlan =
   | { readonly kind: "plan"; readonly edits: readonly EditEntry[]; readonly said: readonly string[] }
-  | { readonly kind: "refused"; readonly why: "nothing-to-undo" | "not-on-path" | "not-an-edit" | "already-undone" | "was-sent"; readonly text: string };
+  | {
+      readonly kind: "refused";
+      readonly why: "nothing-to-undo" | "not-on-path" | "not-an-edit" | "already-undone" | "was-sent";
+      readonly text: string;
+    };
 
 /** Edits that changed what the model sees, or will: the ones a bare `undo` takes back. */
-const undoable: ReadonlySet<EditKind> = new Set(["offload", "clear", "snip", "collapse", "boundary", "pin", "unpin", "setting", "undo", "server-edits"]);
+const undoable: ReadonlySet<EditKind> = new Set([
+  "offload",
+  "clear",
+  "snip",
+  "collapse",
+  "boundary",
+  "pin",
+  "unpin",
+  "setting",
+  "undo",
+  "server-edits",
+]);
 
 export function planUndo(path: readonly Entry[], target?: EntryId): UndoPlan {
   const undone = undoneEdits(path);
@@ -23,7 +38,11 @@ export function planUndo(path: readonly Entry[], target?: EntryId): UndoPlan {
     return { kind: "refused", why: "not-an-edit", text: `${edit.id ?? "the entry"} is not an edit` };
   }
   if (edit.edit.type === "repair") {
-    return { kind: "refused", why: "was-sent", text: "a repair stands in a request that was sent; the real result, if it comes, is said as a new message" };
+    return {
+      kind: "refused",
+      why: "was-sent",
+      text: "a repair stands in a request that was sent; the real result, if it comes, is said as a new message",
+    };
   }
   if (undone.has(edit.id)) return { kind: "refused", why: "already-undone", text: alreadyUndone(path, edit.id) };
   return { kind: "plan", ...withCovering(path, edit, undone) };
@@ -37,15 +56,27 @@ function newest(path: readonly Entry[], undone: ReadonlySet<EntryId>): EditEntry
 }
 
 /** A boundary that a newer one covers comes back only when the newer ones are undone too, newest first. */
-function withCovering(path: readonly Entry[], edit: EditEntry, undone: ReadonlySet<EntryId>): { edits: EditEntry[]; said: string[] } {
+function withCovering(
+  path: readonly Entry[],
+  edit: EditEntry,
+  undone: ReadonlySet<EntryId>,
+): { edits: EditEntry[]; said: string[] } {
   const behind = path.slice(path.indexOf(edit) + 1);
-  const covering = behind.filter((entry): entry is EditEntry => entry.kind === "edit" && entry.edit.type === "boundary" && !undone.has(entry.id));
+  const covering = behind.filter(
+    (entry): entry is EditEntry => entry.kind === "edit" && entry.edit.type === "boundary" && !undone.has(entry.id),
+  );
   if (covering.length === 0) return { edits: [edit], said: [] };
   if (edit.edit.type !== "boundary") {
-    return { edits: [edit], said: ["a later boundary covers this edit: the change shows once that boundary is undone"] };
+    return {
+      edits: [edit],
+      said: ["a later boundary covers this edit: the change shows once that boundary is undone"],
+    };
   }
   const first = covering.toReversed();
-  return { edits: [...first, edit], said: first.map((boundary) => `boundary ${boundary.id} covers it and is undone first`) };
+  return {
+    edits: [...first, edit],
+    said: first.map((boundary) => `boundary ${boundary.id} covers it and is undone first`),
+  };
 }
 
 function alreadyUndone(path: readonly Entry[], edit: EntryId): string {

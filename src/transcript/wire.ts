@@ -37,14 +37,21 @@ export interface WireOptions {
 export function violations(messages: readonly Message[], options: WireOptions = {}): Violation[] {
   const found: Violation[] = [];
   const seen = new Set<ToolUseId>();
-  if (messages.length > 0 && messages[0]?.role !== "user") found.push({ rule: "first-is-user", path: "messages.0", detail: "the first message must be the user's" });
+  if (messages.length > 0 && messages[0]?.role !== "user")
+    found.push({ rule: "first-is-user", path: "messages.0", detail: "the first message must be the user's" });
   if (options.end !== "any" && messages.at(-1)?.role === "assistant") {
-    found.push({ rule: "last-is-user", path: `messages.${messages.length - 1}`, detail: "the conversation must end with a user message" });
+    found.push({
+      rule: "last-is-user",
+      path: `messages.${messages.length - 1}`,
+      detail: "the conversation must end with a user message",
+    });
   }
   for (const [at, message] of messages.entries()) {
     const path = `messages.${at}`;
-    if (at > 0 && messages[at - 1]?.role === message.role) found.push({ rule: "roles-alternate", path, detail: `two ${message.role} messages in a row` });
-    if (message.content.length === 0) found.push({ rule: "content-not-empty", path, detail: "a message without content" });
+    if (at > 0 && messages[at - 1]?.role === message.role)
+      found.push({ rule: "roles-alternate", path, detail: `two ${message.role} messages in a row` });
+    if (message.content.length === 0)
+      found.push({ rule: "content-not-empty", path, detail: "a message without content" });
     found.push(...blockViolations(message, path));
     if (message.role === "assistant") found.push(...replyViolations(message, { path, seen, next: messages[at + 1] }));
     else found.push(...resultViolations(message, { path, previous: messages[at - 1] }));
@@ -64,7 +71,9 @@ function blockProblem(block: Block, role: Message["role"]): Omit<Violation, "pat
   const misplaced = { rule: "block-in-its-turn", detail: `${block.type} in a ${role} message` } as const;
   switch (block.type) {
     case "text":
-      return block.text.trim() === "" ? { rule: "text-not-empty", detail: "text without a visible character" } : undefined;
+      return block.text.trim() === ""
+        ? { rule: "text-not-empty", detail: "text without a visible character" }
+        : undefined;
     case "thinking":
       if (role !== "assistant") return misplaced;
       return block.signature === "" ? { rule: "thinking-signed", detail: "thinking without a signature" } : undefined;
@@ -75,7 +84,9 @@ function blockProblem(block: Block, role: Message["role"]): Omit<Violation, "pat
       return callIdForm.test(block.id) ? undefined : { rule: "call-id-form", detail: `id ${JSON.stringify(block.id)}` };
     case "tool_result":
       if (role !== "user") return misplaced;
-      return isEmptyResult(block.content) ? { rule: "result-not-empty", detail: "a result with empty content" } : undefined;
+      return isEmptyResult(block.content)
+        ? { rule: "result-not-empty", detail: "a result with empty content" }
+        : undefined;
     case "unknown":
       return { rule: "block-known", detail: "a block of no known type" };
     default:
@@ -101,16 +112,21 @@ function replyViolations(message: Message, { path, seen, next }: ReplyPlace): Vi
   for (const block of calls(message)) {
     if (seen.has(block.id)) found.push({ rule: "call-id-unique", path, detail: `call ${block.id} stands twice` });
     seen.add(block.id);
-    if (next !== undefined && !answered.has(block.id)) found.push({ rule: "call-answered", path, detail: `call ${block.id} has no result in the next message` });
+    if (next !== undefined && !answered.has(block.id))
+      found.push({ rule: "call-answered", path, detail: `call ${block.id} has no result in the next message` });
   }
-  if (isThinking(message.content.at(-1))) found.push({ rule: "thinking-not-last", path, detail: "a reply can't end in thinking" });
+  if (isThinking(message.content.at(-1)))
+    found.push({ rule: "thinking-not-last", path, detail: "a reply can't end in thinking" });
   if (message.content.some((block) => isThinking(block)) && !isThinking(message.content[0])) {
     found.push({ rule: "thinking-first", path, detail: "thinking must open its turn" });
   }
   return found;
 }
 
-function resultViolations(message: Message, { path, previous }: { path: string; previous: Message | undefined }): Violation[] {
+function resultViolations(
+  message: Message,
+  { path, previous }: { path: string; previous: Message | undefined },
+): Violation[] {
   const found: Violation[] = [];
   const called = new Set(previous === undefined ? [] : calls(previous).map((block) => block.id));
   const answered = new Set<ToolUseId>();
@@ -120,13 +136,21 @@ function resultViolations(message: Message, { path, previous }: { path: string; 
       other = true;
       continue;
     }
-    if (other) found.push({ rule: "results-first", path, detail: `result ${block.tool_use_id} stands behind other content` });
-    if (!called.has(block.tool_use_id)) found.push({ rule: "result-has-call", path, detail: `result ${block.tool_use_id} has no call in the previous message` });
-    if (answered.has(block.tool_use_id)) found.push({ rule: "result-once", path, detail: `call ${block.tool_use_id} is answered twice` });
+    if (other)
+      found.push({ rule: "results-first", path, detail: `result ${block.tool_use_id} stands behind other content` });
+    if (!called.has(block.tool_use_id))
+      found.push({
+        rule: "result-has-call",
+        path,
+        detail: `result ${block.tool_use_id} has no call in the previous message`,
+      });
+    if (answered.has(block.tool_use_id))
+      found.push({ rule: "result-once", path, detail: `call ${block.tool_use_id} is answered twice` });
     answered.add(block.tool_use_id);
   }
   return found;
 }
 
 const calls = (message: Message): ToolUseBlock[] => message.content.filter((block) => block.type === "tool_use");
-const isThinking = (block: Block | undefined): boolean => block?.type === "thinking" || block?.type === "redacted_thinking";
+const isThinking = (block: Block | undefined): boolean =>
+  block?.type === "thinking" || block?.type === "redacted_thinking";

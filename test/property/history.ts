@@ -2,7 +2,18 @@ import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { type BlobId, blobId } from "../../src/schema/brand.ts";
 import type { JsonObject } from "../../src/schema/json.ts";
-import { anyMove, type BoundaryMove, type CallPlan, type EditMove, type Move, type Part, type ReplyMove, type ResultForm, soundMove } from "./move.ts";
+import {
+  anyMove,
+  type BoundaryMove,
+  type CallPlan,
+  type EditMove,
+  type Move,
+  othersMove,
+  type Part,
+  type ReplyMove,
+  type ResultForm,
+  soundMove,
+} from "./move.ts";
 
 /** A generated log in the ecosystem's form, and what a test must know to judge what is made of it. */
 export interface History {
@@ -92,10 +103,22 @@ export class HistoryWriter {
         this.#oneResult({ id: this.#nextCall, entry: "" }, "text");
         return;
       case "error":
-        this.#add({ type: "assistant", isApiErrorMessage: true, message: { role: "assistant", model: "<synthetic>", id: `err_${this.#next()}`, content: [{ type: "text", text: "API Error: 529" }] } });
+        this.#add({
+          type: "assistant",
+          isApiErrorMessage: true,
+          message: {
+            role: "assistant",
+            model: "<synthetic>",
+            id: `err_${this.#next()}`,
+            content: [{ type: "text", text: "API Error: 529" }],
+          },
+        });
         return;
       case "sidechain":
-        this.#add({ type: "user", isSidechain: true, message: { role: "user", content: `side ${this.#next()}` } }, { leaf: "stays" });
+        this.#add(
+          { type: "user", isSidechain: true, message: { role: "user", content: `side ${this.#next()}` } },
+          { leaf: "stays" },
+        );
         return;
       case "new-root":
         this.#leaf = null;
@@ -129,9 +152,27 @@ export class HistoryWriter {
   #user(form: Extract<Move, { do: "user" }>["form"]): void {
     const text = `u${this.#next()} é 漢 🙂`;
     const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } };
-    const odd = [{ type: "widget", w: 1 }, { type: "text" }, { type: "text", text, cache_control: { type: "ephemeral" } }, "bare"];
-    const contents = { string: text, blocks: [{ type: "text", text }], empty: "", blank: [{ type: "text", text: " \n" }], image: [image, { type: "text", text }], odd, none: [], meta: text };
-    this.#add({ type: "user", message: { role: "user", content: contents[form] }, ...(form === "meta" ? { isMeta: true } : {}) });
+    const odd = [
+      { type: "widget", w: 1 },
+      { type: "text" },
+      { type: "text", text, cache_control: { type: "ephemeral" } },
+      "bare",
+    ];
+    const contents = {
+      string: text,
+      blocks: [{ type: "text", text }],
+      empty: "",
+      blank: [{ type: "text", text: " \n" }],
+      image: [image, { type: "text", text }],
+      odd,
+      none: [],
+      meta: text,
+    };
+    this.#add({
+      type: "user",
+      message: { role: "user", content: contents[form] },
+      ...(form === "meta" ? { isMeta: true } : {}),
+    });
   }
 
   #reply(move: ReplyMove): void {
@@ -142,7 +183,10 @@ export class HistoryWriter {
     const uses = calls.map((call) => toolUse(call.id, this.#next()));
     if (move.layout === "whole") {
       const entry = this.#assistant(id, [...parts, ...uses]);
-      this.#results(move, calls.map((call) => ({ ...call, entry })));
+      this.#results(
+        move,
+        calls.map((call) => ({ ...call, entry })),
+      );
       return;
     }
     for (const part of parts) this.#assistant(id, [part]);
@@ -172,16 +216,30 @@ export class HistoryWriter {
     }
   }
 
-  #oneResult(call: { readonly id: string; readonly entry: string } | undefined, form: ResultForm, parent?: string): void {
+  #oneResult(
+    call: { readonly id: string; readonly entry: string } | undefined,
+    form: ResultForm,
+    parent?: string,
+  ): void {
     if (call === undefined) return;
     const blocks = this.#resultBlocks(call.id, form);
-    this.#add({ type: "user", message: { role: "user", content: blocks }, toolUseResult: { type: "text", stdout: "for people" } }, parent === undefined ? {} : { parent });
+    this.#add(
+      {
+        type: "user",
+        message: { role: "user", content: blocks },
+        toolUseResult: { type: "text", stdout: "for people" },
+      },
+      parent === undefined ? {} : { parent },
+    );
     this.#offload([{ id: call.id, form }]);
   }
 
   #resultBlocks(id: string, form: ResultForm): JsonObject[] {
     const text = `r${this.#next()} “x” of ${id}`;
-    const blocks = [{ type: "text", text }, { type: "text", text: `${text} again` }];
+    const blocks = [
+      { type: "text", text },
+      { type: "text", text: `${text} again` },
+    ];
     const contents: Record<ResultForm, JsonObject[string] | undefined> = {
       text,
       blocks,
@@ -191,13 +249,23 @@ export class HistoryWriter {
       "with-text": text,
       offloaded: `preview of ${id}`,
       "offloaded-blocks": `preview of ${id}`,
-      "odd-part": [{ type: "widget", text }, { type: "text", text: "" }],
+      "odd-part": [
+        { type: "widget", text },
+        { type: "text", text: "" },
+      ],
     };
     const content = contents[form];
     if (!this.originals.has(id)) this.originals.set(id, originalOf({ form, text, blocks, content }));
     this.#answered.add(id);
-    const result: JsonObject = { type: "tool_result", tool_use_id: id, ...(content === undefined ? {} : { content }), ...(form === "error" ? { is_error: true } : {}) };
-    return form === "with-text" ? [{ type: "text", text: `before ${text}` }, result, { type: "text", text: `after ${text}` }] : [result];
+    const result: JsonObject = {
+      type: "tool_result",
+      tool_use_id: id,
+      ...(content === undefined ? {} : { content }),
+      ...(form === "error" ? { is_error: true } : {}),
+    };
+    return form === "with-text"
+      ? [{ type: "text", text: `before ${text}` }, result, { type: "text", text: `after ${text}` }]
+      : [result];
   }
 
   /** The result was kept elsewhere before it was logged: the log holds the preview, the blob the original. */
@@ -241,7 +309,10 @@ export class HistoryWriter {
     const n = this.#next();
     switch (form) {
       case "progress":
-        this.#add({ type: "progress", data: { message: { type: "user", message: { role: "user", content: `nested ${n}` } } } });
+        this.#add({
+          type: "progress",
+          data: { message: { type: "user", message: { role: "user", content: `nested ${n}` } } },
+        });
         return;
       case "progress-beside":
         this.#add({ type: "progress", data: { n } }, { leaf: "stays" });
@@ -287,7 +358,11 @@ export class HistoryWriter {
       case "microcompact": {
         const compactedToolIds = this.#chosenOf(this.#calls, move.picks).map((call) => call.id);
         const clearedAttachmentUUIDs = this.#chosenOf(this.#attachments, move.attachments);
-        return this.#edit({ type: "system", subtype: "microcompact_boundary", microcompactMetadata: { compactedToolIds, clearedAttachmentUUIDs } });
+        return this.#edit({
+          type: "system",
+          subtype: "microcompact_boundary",
+          microcompactMetadata: { compactedToolIds, clearedAttachmentUUIDs },
+        });
       }
       case "snip":
         return this.#edit({ type: "snip", entries: this.#chosenOf(this.#entries, move.picks) });
@@ -299,7 +374,9 @@ export class HistoryWriter {
       case "unpin":
         return this.#edit({ type: move.do, entry: chosen(this.#entries, move.pick) ?? "x" });
       case "undo":
-        return this.edits.length === 0 ? undefined : this.#edit({ type: "undo", edit: chosen(this.edits, move.pick) ?? "x" });
+        return this.edits.length === 0
+          ? undefined
+          : this.#edit({ type: "undo", edit: chosen(this.edits, move.pick) ?? "x" });
       case "repair":
         return this.#repair(move);
       case "boundary":
@@ -307,7 +384,10 @@ export class HistoryWriter {
       case "setting":
         return this.#edit({ type: "setting", name: "size", value: move.value });
       case "server-edits":
-        return this.#edit({ type: "server-edits", deleted: this.#chosenOf(this.#calls, [move.pick]).map((call) => call.id) });
+        return this.#edit({
+          type: "server-edits",
+          deleted: this.#chosenOf(this.#calls, [move.pick]).map((call) => call.id),
+        });
       case "branch":
         this.#leaf = chosen(this.#entries, move.pick) ?? null;
         return this.#edit({ type: "branch" });
@@ -325,7 +405,10 @@ export class HistoryWriter {
     const open = this.#calls.filter((call) => !this.#answered.has(call.id));
     const calls = move.of === "open" ? open : this.#chosenOf(this.#calls, [move.pick]);
     if (calls.length === 0) return undefined;
-    return this.#edit({ type: "repair", results: calls.map(({ id }) => ({ toolUse: id, shown: `[no result of ${id}]` })) });
+    return this.#edit({
+      type: "repair",
+      results: calls.map(({ id }) => ({ toolUse: id, shown: `[no result of ${id}]` })),
+    });
   }
 
   #boundary(move: BoundaryMove): string {
@@ -341,17 +424,25 @@ export class HistoryWriter {
       unknown: { preservedSegment: { headUuid: "x", tailUuid: tail } },
     };
     const logical = this.#leaf;
-    const uuid = this.#edit({
-      type: "system",
-      subtype: "compact_boundary",
-      content: "Conversation compacted",
-      ...(logical === null ? {} : { logicalParentUuid: logical }),
-      compactMetadata: { trigger: "auto", preTokens: 1, ...metadata[move.keeps] },
-    }, null);
+    const uuid = this.#edit(
+      {
+        type: "system",
+        subtype: "compact_boundary",
+        content: "Conversation compacted",
+        ...(logical === null ? {} : { logicalParentUuid: logical }),
+        compactMetadata: { trigger: "auto", preTokens: 1, ...metadata[move.keeps] },
+      },
+      null,
+    );
     if (move.summary === "after-edit") this.#edit({ type: "setting", name: "between", value: 1 });
     if (move.summary === "after-talk") this.#user("string");
     if (move.summary !== "never") {
-      this.#add({ type: "user", isCompactSummary: true, isVisibleInTranscriptOnly: true, message: { role: "user", content: `summary ${this.#next()}` } });
+      this.#add({
+        type: "user",
+        isCompactSummary: true,
+        isVisibleInTranscriptOnly: true,
+        message: { role: "user", content: `summary ${this.#next()}` },
+      });
     }
     return uuid;
   }
@@ -363,7 +454,10 @@ export class HistoryWriter {
   }
 
   #assistant(id: string | undefined, content: readonly JsonObject[]): string {
-    return this.#add({ type: "assistant", message: { role: "assistant", ...(id === undefined ? {} : { id }), model: "m", content } });
+    return this.#add({
+      type: "assistant",
+      message: { role: "assistant", ...(id === undefined ? {} : { id }), model: "m", content },
+    });
   }
 
   #part(part: Part): JsonObject {
@@ -392,7 +486,16 @@ export class HistoryWriter {
     const uuid = this.#nextUuid ?? `e${"-".repeat(this.#stamp)}${this.#next()}`;
     this.#nextUuid = undefined;
     const { isSidechain = false, ...fields } = raw;
-    this.lines.push(JSON.stringify({ parentUuid, isSidechain, sessionId: "s", ...fields, uuid, timestamp: "2026-01-01T00:00:00.000Z" }));
+    this.lines.push(
+      JSON.stringify({
+        parentUuid,
+        isSidechain,
+        sessionId: "s",
+        ...fields,
+        uuid,
+        timestamp: "2026-01-01T00:00:00.000Z",
+      }),
+    );
     if (options.leaf !== "stays") {
       this.#leaf = uuid;
       this.#entries.push(uuid);
@@ -429,11 +532,22 @@ interface PlannedCall {
 const chosen = <T>(list: readonly T[], pick: number): T | undefined =>
   list.length === 0 ? undefined : list[list.length - 1 - (pick % list.length)];
 
-const formOf = (plan: CallPlan): ResultForm => (plan.result === "never" || plan.result === "twice" ? "text" : plan.result);
+const formOf = (plan: CallPlan): ResultForm =>
+  plan.result === "never" || plan.result === "twice" ? "text" : plan.result;
 
 const toolUse = (id: string, n: number): JsonObject => ({ type: "tool_use", id, name: `Tool${n % 3}`, input: { n } });
 
-function originalOf({ form, text, blocks, content }: { form: ResultForm; text: string; blocks: unknown; content: unknown }): string {
+function originalOf({
+  form,
+  text,
+  blocks,
+  content,
+}: {
+  form: ResultForm;
+  text: string;
+  blocks: unknown;
+  content: unknown;
+}): string {
   if (form === "offloaded") return `${text} in full`;
   if (form === "offloaded-blocks") return JSON.stringify(blocks);
   return typeof content === "string" ? content : JSON.stringify(content ?? []);
@@ -444,10 +558,11 @@ const written = (moves: readonly Move[]): History & fc.WithToStringMethod => {
   return { ...history, [fc.toStringMethod]: () => `${JSON.stringify(moves)}\n${history.lines.join("\n")}\n` };
 };
 
-const histories = (move: fc.Arbitrary<Move>): fc.Arbitrary<History> => fc.array(move, { minLength: 1, maxLength: 24 }).map(written);
+const histories = (move: fc.Arbitrary<Move>): fc.Arbitrary<History> =>
+  fc.array(move, { minLength: 1, maxLength: 24 }).map(written);
 
 /** Anything that a log may hold, broken identities included. */
 export const anyHistory = histories(anyMove);
+export const othersHistory = histories(othersMove);
 /** Anything but broken identities. */
 export const soundHistory = histories(soundMove);
-

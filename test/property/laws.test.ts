@@ -7,15 +7,19 @@ import { Fold, type View } from "../../src/transcript/fold.ts";
 import type { Logged } from "../../src/transcript/lines.ts";
 import { violations } from "../../src/transcript/wire.ts";
 import { blobsWith, bytesOf, flat, foldOf, loggedOf, sourceOf } from "../fixture/log.ts";
-import { anyHistory, type History, HistoryWriter, soundHistory } from "./history.ts";
+import { logBytes, testDeps } from "../fixture/session.ts";
+import { anyHistory, type History, HistoryWriter, othersHistory, soundHistory } from "./history.ts";
 import { anyMove, editMove, type EditMove, type Move, turnMove } from "./move.ts";
+import { SessionPlayer, sessionMove } from "./session-moves.ts";
 import { parametersFor, seed } from "./runs.ts";
 
 const runs = parametersFor({ quick: 400, long: 10_000 });
 const fewer = parametersFor({ quick: 150, long: 10_000 });
 
 /** Folds a log live, one entry after the other, and shows the fold after each. */
-function* lived(logged: readonly Logged[]): Generator<{ readonly fold: Fold; readonly at: number; readonly one: Logged }> {
+function* lived(
+  logged: readonly Logged[],
+): Generator<{ readonly fold: Fold; readonly at: number; readonly one: Logged }> {
   const fold = new Fold();
   for (const [at, one] of logged.entries()) {
     fold.append(one);
@@ -37,10 +41,13 @@ const seen = ({ messages, sendable, why }: View): object => ({ messages, sendabl
 
 /** Pins and settings may follow: they change what later plans do, never what was said. A repair fills in, it never rewrites. */
 const rewrites = ({ entry }: Logged): boolean =>
-  (entry.kind === "user" && entry.summary) || (entry.kind === "edit" && !["repair", "pin", "unpin", "setting", "server-edits"].includes(entry.edit.type));
+  (entry.kind === "user" && entry.summary) ||
+  (entry.kind === "edit" && !["repair", "pin", "unpin", "setting", "server-edits"].includes(entry.edit.type));
 
-const holds = (property: fc.IProperty<[History]> | fc.IAsyncProperty<[History]>, parameters = runs): Promise<void> | void =>
-  fc.assert(property as fc.IAsyncProperty<[History]>, parameters);
+const holds = (
+  property: fc.IProperty<[History]> | fc.IAsyncProperty<[History]>,
+  parameters = runs,
+): Promise<void> | void => fc.assert(property as fc.IAsyncProperty<[History]>, parameters);
 
 describe(`the laws of the view, ${runs.numRuns} histories each, seed ${seed}`, () => {
   describe("Validity", () => {
@@ -71,7 +78,8 @@ describe(`the laws of the view, ${runs.numRuns} histories each, seed ${seed}`, (
             const blocks = flat(view.messages).map((block) => JSON.stringify(block));
             const goesOn = last?.path.every((one, index) => one === path[index]) === true;
             const added = path.slice(last?.path.length ?? 0);
-            if (last !== undefined && goesOn && !added.some(rewrites)) expect(blocks.slice(0, last.blocks.length)).toEqual(last.blocks);
+            if (last !== undefined && goesOn && !added.some(rewrites))
+              expect(blocks.slice(0, last.blocks.length)).toEqual(last.blocks);
             last = { path, blocks };
           }
         }),
@@ -127,7 +135,7 @@ describe(`the laws of the view, ${runs.numRuns} histories each, seed ${seed}`, (
     it("another tool's log, opened from its end, gives the view of the log read whole", async () => {
       let fromBoundary = 0;
       await holds(
-        fc.asyncProperty(soundHistory, async ({ lines, blobs }) => {
+        fc.asyncProperty(othersHistory, async ({ lines, blobs }) => {
           const deps = { blobs: await blobsWith(blobs.values()) };
           for (const at of sampled(lines.length)) {
             const source = sourceOf(bytesOf(lines.slice(0, at)));
@@ -142,9 +150,39 @@ describe(`the laws of the view, ${runs.numRuns} histories each, seed ${seed}`, (
     });
   });
 
+  describe("Replay of our own sessions, from their checkpoints", () => {
+    const moves = fc.array(sessionMove, { minLength: 1, maxLength: 20 });
+
+    it("after every step, the session opened from its end and the log read whole give the live view", async () => {
+      let fromBoundary = 0;
+      await fc.assert(
+        fc.asyncProperty(moves, async (steps) => {
+          const deps = testDeps({ tailBytes: 500 });
+          const player = await SessionPlayer.start(deps);
+          for (const step of steps) {
+            await player.play(step);
+            const live = JSON.stringify(seen(player.session.view()));
+            const source = sourceOf(await logBytes(deps));
+            const tail = await openLog(deps, { source, origin: "ours", tailBytes: 500 });
+            if (tail.read.from === "boundary") fromBoundary += 1;
+            const whole = await openLog(deps, { source, origin: "ours" });
+            expect(JSON.stringify(seen(whole.fold.view())), "read whole").toBe(live);
+            expect(JSON.stringify(seen(tail.fold.view())), "opened from its end").toBe(live);
+            expect(violations(player.session.view().messages, { end: "any" })).toEqual([]);
+          }
+        }),
+        runs,
+      );
+      expect(fromBoundary).toBeGreaterThan(runs.numRuns / 2);
+    });
+  });
+
   describe("Undo", () => {
     /** What comes before may end on another branch or in a broken place: the edit then stands behind these. */
-    const said: readonly Move[] = [{ do: "user", form: "string" }, { do: "user", form: "string" }];
+    const said: readonly Move[] = [
+      { do: "user", form: "string" },
+      { do: "user", form: "string" },
+    ];
     const withEdits = fc.record({
       before: fc.array(anyMove, { minLength: 1, maxLength: 16 }),
       edits: fc.array(editMove, { minLength: 1, maxLength: 3 }),
@@ -207,7 +245,8 @@ function textOf(expanded: Awaited<ReturnType<typeof expand>>): string {
   return "bytes" in expanded ? new TextDecoder().decode(expanded.bytes) : expanded.kind;
 }
 
-const sampled = (length: number): number[] => [...new Set([1, length >> 1, length - 2, length - 1, length])].filter((at) => at >= 1);
+const sampled = (length: number): number[] =>
+  [...new Set([1, length >> 1, length - 2, length - 1, length])].filter((at) => at >= 1 && at <= length);
 
 /** A boundary without its summary has no effect, and the summary of the next one would be taken for its own. */
 const withSummary = (edit: EditMove): EditMove => (edit.do === "boundary" ? { ...edit, summary: "next" } : edit);
@@ -219,27 +258,78 @@ async function sent(writer: HistoryWriter): Promise<string> {
 }
 
 const small = fc.constantFrom<unknown[]>("a", "b", "c", "", 1, null, [], {}, true);
-const strangeBlock = fc.record({ type: fc.constantFrom("text", "thinking", "tool_use", "tool_result", "image", "mcp_tool_use", "x", 1), text: small, thinking: small, signature: small, id: small, name: small, input: small, tool_use_id: small, content: fc.oneof(small, fc.array(fc.record({ type: small, text: small }, { requiredKeys: [] }), { maxLength: 2 })) }, { requiredKeys: ["type"] });
+const strangeBlock = fc.record(
+  {
+    type: fc.constantFrom("text", "thinking", "tool_use", "tool_result", "image", "mcp_tool_use", "x", 1),
+    text: small,
+    thinking: small,
+    signature: small,
+    id: small,
+    name: small,
+    input: small,
+    tool_use_id: small,
+    content: fc.oneof(small, fc.array(fc.record({ type: small, text: small }, { requiredKeys: [] }), { maxLength: 2 })),
+  },
+  { requiredKeys: ["type"] },
+);
 const strangeEntry = fc
   .record(
     {
-      type: fc.constantFrom("user", "assistant", "system", "attachment", "clear", "snip", "collapse", "undo", "repair", "pin", "offload", "branch", "origin", "x"),
+      type: fc.constantFrom(
+        "user",
+        "assistant",
+        "system",
+        "attachment",
+        "clear",
+        "snip",
+        "collapse",
+        "undo",
+        "repair",
+        "pin",
+        "offload",
+        "branch",
+        "origin",
+        "x",
+      ),
       subtype: fc.constantFrom("compact_boundary", "microcompact_boundary"),
       uuid: small,
       parentUuid: small,
       logicalParentUuid: small,
       isSidechain: small,
       isCompactSummary: small,
-      message: fc.oneof(small, fc.record({ id: small, model: small, content: fc.oneof(small, fc.array(fc.oneof(strangeBlock, small), { maxLength: 3 })) }, { requiredKeys: [] })),
+      message: fc.oneof(
+        small,
+        fc.record(
+          {
+            id: small,
+            model: small,
+            content: fc.oneof(small, fc.array(fc.oneof(strangeBlock, small), { maxLength: 3 })),
+          },
+          { requiredKeys: [] },
+        ),
+      ),
       attachment: fc.oneof(small, fc.record({ type: small, content: small }, { requiredKeys: [] })),
-      results: fc.oneof(small, fc.array(fc.record({ toolUse: small, shown: small }, { requiredKeys: [] }), { maxLength: 2 })),
+      results: fc.oneof(
+        small,
+        fc.array(fc.record({ toolUse: small, shown: small }, { requiredKeys: [] }), { maxLength: 2 }),
+      ),
       entries: fc.array(small, { maxLength: 2 }),
       span: fc.record({ from: small, to: small }),
       shown: small,
       edit: small,
       entry: small,
       cause: fc.constantFrom("size", "x"),
-      compactMetadata: fc.oneof(small, fc.record({ preservedSegment: fc.record({ headUuid: small, tailUuid: small }), direction: fc.constant("from"), pivot: small }, { requiredKeys: [] })),
+      compactMetadata: fc.oneof(
+        small,
+        fc.record(
+          {
+            preservedSegment: fc.record({ headUuid: small, tailUuid: small }),
+            direction: fc.constant("from"),
+            pivot: small,
+          },
+          { requiredKeys: [] },
+        ),
+      ),
     },
     { requiredKeys: ["type"] },
   )

@@ -9,7 +9,17 @@ export type Move =
   | ReplyMove
   | { readonly do: "more"; readonly pick: number; readonly part: Part | "call" }
   | { readonly do: "result"; readonly pick: number; readonly form: ResultForm }
-  | { readonly do: "orphan" | "early-result" | "error" | "sidechain" | "new-root" | "missing-parent" | "own-parent" | "later-parent" }
+  | {
+      readonly do:
+        | "orphan"
+        | "early-result"
+        | "error"
+        | "sidechain"
+        | "new-root"
+        | "missing-parent"
+        | "own-parent"
+        | "later-parent";
+    }
   | { readonly do: "attachment"; readonly form: (typeof attachmentForms)[number] }
   | { readonly do: "noise"; readonly form: (typeof noiseForms)[number] }
   | { readonly do: "rewind" | "duplicate-uuid"; readonly pick: number }
@@ -30,10 +40,23 @@ export interface CallPlan {
   readonly id: "plain" | "odd" | "repeated";
 }
 export type Part = "text" | "blank" | "thinking" | "unsigned" | "redacted" | "unknown" | "server-tool";
-export type ResultForm = "text" | "blocks" | "empty" | "missing" | "error" | "with-text" | "offloaded" | "offloaded-blocks" | "odd-part";
+export type ResultForm =
+  | "text"
+  | "blocks"
+  | "empty"
+  | "missing"
+  | "error"
+  | "with-text"
+  | "offloaded"
+  | "offloaded-blocks"
+  | "odd-part";
 
 export type EditMove =
-  | { readonly do: "offload" | "clear" | "microcompact" | "snip"; readonly picks: readonly number[]; readonly attachments: readonly number[] }
+  | {
+      readonly do: "offload" | "clear" | "microcompact" | "snip";
+      readonly picks: readonly number[];
+      readonly attachments: readonly number[];
+    }
   | { readonly do: "collapse"; readonly from: number; readonly to: number }
   | { readonly do: "pin" | "unpin" | "undo" | "branch"; readonly pick: number }
   | { readonly do: "repair"; readonly of: "open" | "picked"; readonly pick: number }
@@ -50,7 +73,16 @@ export interface BoundaryMove {
 }
 
 export const attachmentForms = ["file", "task_reminder", "hook_success", "todo", "queued_command", "blank"] as const;
-export const noiseForms = ["progress", "progress-beside", "system", "no-uuid", "unknown", "title", "malformed-edit", "no-message"] as const;
+export const noiseForms = [
+  "progress",
+  "progress-beside",
+  "system",
+  "no-uuid",
+  "unknown",
+  "title",
+  "malformed-edit",
+  "no-message",
+] as const;
 
 const pick = fc.nat({ max: 30 });
 const picks = fc.array(pick, { minLength: 1, maxLength: 3 });
@@ -58,9 +90,27 @@ const of = <const Kind extends string>(kind: Kind) => fc.constant(kind);
 
 const resultForm: fc.Arbitrary<ResultForm> = fc.oneof(
   { weight: 6, arbitrary: of("text") },
-  fc.constantFrom<ResultForm[]>("blocks", "empty", "missing", "error", "with-text", "offloaded", "offloaded-blocks", "odd-part"),
+  fc.constantFrom<ResultForm[]>(
+    "blocks",
+    "empty",
+    "missing",
+    "error",
+    "with-text",
+    "offloaded",
+    "offloaded-blocks",
+    "odd-part",
+  ),
 );
-const part: fc.Arbitrary<Part> = fc.constantFrom("text", "thinking", "text", "blank", "unsigned", "redacted", "unknown", "server-tool");
+const part: fc.Arbitrary<Part> = fc.constantFrom(
+  "text",
+  "thinking",
+  "text",
+  "blank",
+  "unsigned",
+  "redacted",
+  "unknown",
+  "server-tool",
+);
 const call: fc.Arbitrary<CallPlan> = fc.record({
   result: fc.oneof({ weight: 6, arbitrary: resultForm }, { weight: 2, arbitrary: of("never") }, of("twice")),
   id: fc.oneof({ weight: 12, arbitrary: of("plain") }, of("odd"), of("repeated")),
@@ -104,7 +154,13 @@ export const editMove: fc.Arbitrary<EditMove> = fc.oneof(
 
 /** The turns of a conversation, as a careful writer logs them: no rewinds, no broken parents. */
 export const turnMove: fc.Arbitrary<Move> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ do: of("user"), form: fc.constantFrom("string", "blocks", "string", "empty", "blank", "image", "odd", "none", "meta") }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: of("user"),
+      form: fc.constantFrom("string", "blocks", "string", "empty", "blank", "image", "odd", "none", "meta"),
+    }),
+  },
   { weight: 6, arbitrary: reply },
   fc.record({ do: of("more"), pick, part: fc.oneof(part, of("call")) }),
   { weight: 2, arbitrary: fc.record({ do: of("result"), pick, form: resultForm }) },
@@ -132,9 +188,31 @@ export const anyMove: fc.Arbitrary<Move> = fc.oneof(
   { weight: 1, arbitrary: brokenMove },
 );
 
-/** Without broken identities: entries that a log read from its end can tell apart as well as one read whole. */
+/** Without broken identities. */
 export const soundMove: fc.Arbitrary<Move> = fc.oneof(
   { weight: 14, arbitrary: turnMove },
   { weight: 6, arbitrary: editMove },
   { weight: 2, arbitrary: branchMove },
+);
+
+/** As other tools write them: a call id is used once and before its result, no result was offloaded, a reply goes on behind nothing but its results. */
+export const othersTurn = turnMove.map((move): Move => {
+  const form = (of: ResultForm): ResultForm => (of === "offloaded" || of === "offloaded-blocks" ? "text" : of);
+  if (move.do === "early-result") return { do: "orphan" };
+  if (move.do === "more") return { do: "user", form: "string" };
+  if (move.do === "result") return { ...move, form: form(move.form) };
+  if (move.do !== "reply") return move;
+  const calls = move.calls.map(({ id, result }): CallPlan => ({
+    id: id === "repeated" ? "plain" : id,
+    result: result === "never" || result === "twice" ? result : form(result),
+  }));
+  return { ...move, calls };
+});
+
+/** What other tools log: their edits are boundaries and clears. */
+export const othersMove: fc.Arbitrary<Move> = fc.oneof(
+  { weight: 12, arbitrary: othersTurn },
+  { weight: 3, arbitrary: boundary },
+  { weight: 1, arbitrary: fc.record({ do: of("microcompact"), picks, attachments: fc.array(pick, { maxLength: 1 }) }) },
+  { weight: 1, arbitrary: fc.record({ do: of("rewind"), pick }) },
 );

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 
 /** `npm run test:long` (vitest --mode long) sets it. */
-export const isLong = process.env["PALIMPSEST_LONG"] === "1";
+const isLong = process.env["PALIMPSEST_LONG"] === "1";
 
 /** Quick runs are the same everywhere; long ones look elsewhere each time. PALIMPSEST_SEED repeats a failed one. */
 export const seed = Number(process.env["PALIMPSEST_SEED"] ?? (isLong ? Date.now() % 0x7fffffff : 20_260_101));
@@ -11,7 +11,10 @@ export interface Runs {
   readonly long: number;
 }
 
-export const parametersFor = ({ quick, long }: Runs): { seed: number; numRuns: number; verbose: fc.VerbosityLevel } => ({
+export const parametersFor = ({
+  quick,
+  long,
+}: Runs): { seed: number; numRuns: number; verbose: fc.VerbosityLevel } => ({
   seed,
   numRuns: isLong ? long : quick,
   verbose: fc.VerbosityLevel.None,

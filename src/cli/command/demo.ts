@@ -7,11 +7,10 @@ import { appendBoundary } from "../../loop/boundary.ts";
 import { expand } from "../../loop/expand.ts";
 import { openSession, type Edited, type Session } from "../../loop/session.ts";
 import { undo } from "../../loop/undo.ts";
-import { type SessionId, sessionId, type ToolUseId, toolUseId } from "../../schema/brand.ts";
+import { messageId, type SessionId, sessionId, type ToolUseId, toolUseId } from "../../schema/brand.ts";
 import { blockingTokensDefault } from "../../tokens/limits.ts";
 import { estimateShown } from "../../tokens/estimate.ts";
 import { resultDraft, replyDraft, userDraft } from "../../transcript/draft.ts";
-import { messageId } from "../../schema/brand.ts";
 import { command, type CommandContext } from "../command.ts";
 import { generatedSession, hugeLog } from "../demo/generated-session.ts";
 import { exitCode } from "../exit-code.ts";
@@ -33,6 +32,9 @@ export const demoCommand = command({
     }
   },
 });
+
+/** How the command is called from where these sources are: a checkout, or an installed package. */
+const me = import.meta.url.endsWith(".ts") ? "bin/palimpsest" : "palimpsest";
 
 const rounds = 60;
 const bigResult = toolUseId("toolu_demo_big");
@@ -73,10 +75,16 @@ class Demo {
   }
 
   async #fill(session: Session): Promise<void> {
-    await this.#title("A long session", `${rounds} rounds of an agent at work, written to a real transcript, entry by entry`);
+    await this.#title(
+      "A long session",
+      `${rounds} rounds of an agent at work, written to a real transcript, entry by entry`,
+    );
     await session.append(...generatedSession(rounds));
     const call = { type: "tool_use", id: bigResult, name: "Bash", input: { command: "cat access.log" } } as const;
-    await session.append(replyDraft({ id: messageId("msg_demo_big"), model: "demo", content: [call] }), resultDraft({ toolUse: bigResult, content: hugeLog() }));
+    await session.append(
+      replyDraft({ id: messageId("msg_demo_big"), model: "demo", content: [call] }),
+      resultDraft({ toolUse: bigResult, content: hugeLog() }),
+    );
     await session.append(userDraft("Which day is slowest?"));
     await this.#viewLine(session);
   }
@@ -88,14 +96,27 @@ class Demo {
     if (stored.kind === "failed") throw new Error(stored.message);
     const shown = `<persisted-output>\n${humanBytes(text.length)} in all; the whole text has the id ${bigResult}.\n${text.slice(0, 120)}\n…\n</persisted-output>`;
     const results = [{ toolUse: bigResult, blob: stored.id, media: "text", bytes: text.length, shown }];
-    await this.#receipt(await session.edit({ drafts: [{ type: "offload", results }], cause: "size", nature: "reduced" }));
+    await this.#receipt(
+      await session.edit({ drafts: [{ type: "offload", results }], cause: "size", nature: "reduced" }),
+    );
   }
 
   async #clear(session: Session): Promise<void> {
     await this.#title("Clear", "results of the first 40 rounds are stale; each leaves one line");
-    const stale: ToolUseId[] = Array.from({ length: 40 }, (_, at) => toolUseId(`toolu_demo_${String(at).padStart(4, "0")}`));
-    const results = stale.map((toolUse) => ({ toolUse, shown: `[Old tool result cleared; recall ${toolUse} brings it back]` }));
-    await this.#receipt(await session.edit({ drafts: [{ type: "clear", results, attachments: [], cause: "price" }], cause: "price", nature: "reduced" }));
+    const stale: ToolUseId[] = Array.from({ length: 40 }, (_, at) =>
+      toolUseId(`toolu_demo_${String(at).padStart(4, "0")}`),
+    );
+    const results = stale.map((toolUse) => ({
+      toolUse,
+      shown: `[Old tool result cleared; recall ${toolUse} brings it back]`,
+    }));
+    await this.#receipt(
+      await session.edit({
+        drafts: [{ type: "clear", results, attachments: [], cause: "price" }],
+        cause: "price",
+        nature: "reduced",
+      }),
+    );
   }
 
   async #compact(deps: EngineDeps, session: Session): Promise<void> {
@@ -104,24 +125,38 @@ class Demo {
     const head = items.at(-3);
     const tail = items.at(-1);
     if (head === undefined || tail === undefined) throw new Error("the demo's session is empty");
-    const summary = "The user asked for: the Sunday build (fixed), stricter dates (done), leap-year tests (done), a changelog line (done). Open: which day is slowest?";
-    await this.#receipt(await appendBoundary(deps, session, { summary, trigger: "manual", kept: { head: head.entry, tail: tail.entry } }));
+    const summary =
+      "The user asked for: the Sunday build (fixed), stricter dates (done), leap-year tests (done), a changelog line (done). Open: which day is slowest?";
+    await this.#receipt(
+      await appendBoundary(deps, session, { summary, trigger: "manual", kept: { head: head.entry, tail: tail.entry } }),
+    );
     await this.#viewLine(session);
   }
 
   async #crash(deps: EngineDeps, session: Session): Promise<Session> {
-    await this.#title("Crash", "the machine dies in the middle of a write; the next start repairs it and loses nothing");
+    await this.#title(
+      "Crash",
+      "the machine dies in the middle of a write; the next start repairs it and loses nothing",
+    );
     const before = fingerprint(session);
     const path = deps.transcripts.whereIs(session.id);
     await session.close();
     if (path !== undefined) await appendFile(path, '{"type":"user","message":{"role":"user","cont');
-    const opened = await openSession(deps, { id: session.id, mode: "resume", circumstances: { cwd: this.#home, version: ownVersion() } });
+    const opened = await openSession(deps, {
+      id: session.id,
+      mode: "resume",
+      circumstances: { cwd: this.#home, version: ownVersion() },
+    });
     if (opened.kind !== "open") throw new Error(`the demo's session is ${opened.kind}`);
     const { read } = opened.session;
     const torn = opened.setAside;
-    await this.#say(`torn line   bytes ${torn?.start}–${torn?.end} set aside, nothing before them touched`);
-    await this.#say(`reopened    by reading ${humanBytes(read.bytes)} of ${humanBytes(read.of)}, from the ${read.from} on`);
-    await this.#say(`view        ${fingerprint(opened.session) === before ? this.#good("byte-identical to before the crash") : this.#bad("DIFFERENT")}`);
+    await this.#say(`torn line bytes ${torn?.start}–${torn?.end} set aside, nothing before them touched`);
+    await this.#say(
+      `reopened  by reading ${humanBytes(read.bytes)} of ${humanBytes(read.of)}, from the ${read.from} on`,
+    );
+    await this.#say(
+      `view      ${fingerprint(opened.session) === before ? this.#good("byte-identical to before the crash") : this.#bad("DIFFERENT")}`,
+    );
     return opened.session;
   }
 
@@ -132,7 +167,9 @@ class Demo {
     const expanded = await expand(deps, source, bigResult);
     await source.close();
     const exact = "bytes" in expanded && new TextDecoder().decode(expanded.bytes) === hugeLog();
-    await this.#say(`${bigResult}  ${exact ? this.#good(`${humanBytes(hugeLog().length)}, byte for byte`) : this.#bad("DIFFERENT")}`);
+    await this.#say(
+      `original  ${exact ? this.#good(`${bigResult}: ${humanBytes(hugeLog().length)}, byte for byte`) : this.#bad("DIFFERENT")}`,
+    );
   }
 
   async #undoAll(session: Session, original: string): Promise<void> {
@@ -141,21 +178,23 @@ class Demo {
       const undone = await undo(session, { mode: "path", blockingTokens: blockingTokensDefault, thinking: "free" });
       if (undone.kind !== "undone") throw new Error(`undo: ${undone.kind}`);
       const tokens = humanCount(undone.receipts.at(-1)?.tokensAfter ?? 0);
-      await this.#say(`undone      ${undone.edits.map((edit) => edit.edit.type).join(", ")}: ${tokens} tokens`);
+      await this.#say(`undone    ${undone.edits.map((edit) => edit.edit.type).join(", ")}: ${tokens} tokens`);
     }
-    await this.#say(`view        ${fingerprint(session) === original ? this.#good("byte-identical to the view before the first edit") : this.#bad("DIFFERENT")}`);
+    await this.#say(
+      `view      ${fingerprint(session) === original ? this.#good("byte-identical to the view before the first edit") : this.#bad("DIFFERENT")}`,
+    );
   }
 
   async #end(): Promise<void> {
     await this.#context.out.write(
       [
         "",
-        "You saw a transcript that only grows, a view that is a projection of it, four edits with their receipts,",
+        "You saw a transcript that only grows, a view that is a projection of it, three edits with their receipts,",
         "a repair after a crash, and the way back. Try it on a session of yours:",
         "",
-        "  palimpsest view <a Claude Code transcript.jsonl>       the exact request the model would get",
-        "  palimpsest sessions fsck <transcript.jsonl>            is it whole?",
-        "  palimpsest --help                                      everything else",
+        `  ${me} view <a Claude Code transcript.jsonl>     the exact request the model would get`,
+        `  ${me} sessions fsck <transcript.jsonl>          is it whole?`,
+        `  ${me} --help                                    everything else`,
         "",
       ].join("\n"),
     );
@@ -170,7 +209,9 @@ class Demo {
   async #viewLine(session: Session): Promise<void> {
     const view = session.view();
     const tokens = estimateShown(session.fold.shown().values());
-    await this.#say(`view        ${view.messages.length} messages, about ${humanCount(tokens)} tokens, ${view.sendable ? "sendable" : "not sendable"}`);
+    await this.#say(
+      `view      ${view.messages.length} messages, about ${humanCount(tokens)} tokens, ${view.sendable ? "sendable" : "not sendable"}`,
+    );
   }
 
   async #receipt(edited: Edited): Promise<void> {
@@ -183,4 +224,5 @@ class Demo {
   #bad = (text: string): string => this.#context.out.style("red", text);
 }
 
-const fingerprint = (session: Session): string => createHash("sha256").update(JSON.stringify(session.view().messages)).digest("hex");
+const fingerprint = (session: Session): string =>
+  createHash("sha256").update(JSON.stringify(session.view().messages)).digest("hex");

@@ -20,10 +20,18 @@ export const expandCommand = command({
     try {
       const expanded = await expand(log, log.source, operands.id);
       if (expanded.kind === "not-found") {
-        return failure({ code: exitCode.notFound, message: `nothing in ${log.path} has the id ${operands.id}`, hint: "`palimpsest view --json` lists the ids of calls and repairs." });
+        return failure({
+          code: exitCode.notFound,
+          message: `nothing in ${log.path} has the id ${operands.id}`,
+          hint: "`palimpsest view --json` lists the ids of calls and repairs.",
+        });
       }
       if (expanded.kind === "blob-missing") {
-        return failure({ code: exitCode.notFound, message: `the blob ${expanded.blob} that holds it is gone or damaged`, hint: "Restore the project's blobs folder from a backup." });
+        return failure({
+          code: exitCode.notFound,
+          message: `the blob ${expanded.blob} that holds it is gone or damaged`,
+          hint: "Restore the project's blobs folder from a backup.",
+        });
       }
       await context.out.bytes(expanded.bytes);
       return exitCode.fine;

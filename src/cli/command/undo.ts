@@ -2,7 +2,7 @@ import type { EngineDeps } from "../../engine.ts";
 import { createEngine } from "../../engine.ts";
 import { adopt } from "../../loop/adopt.ts";
 import { openSession, readLog, Session } from "../../loop/session.ts";
-import { type Undone, undo } from "../../loop/undo.ts";
+import { type Undone, undo, type UndoOptions, undoRefusal } from "../../loop/undo.ts";
 import { entryId } from "../../schema/brand.ts";
 import { blockingTokensDefault } from "../../tokens/limits.ts";
 import { command, type CommandContext, type Outcome } from "../command.ts";
@@ -22,35 +22,60 @@ export const undoCommand = command({
   },
   options: {
     branch: { type: "boolean", summary: "go on from before the edit instead; later turns stay on the old branch" },
-    "bound-thinking": { type: "boolean", summary: "the model binds thinking to its prefix: leave out what stands behind the edit" },
+    "bound-thinking": {
+      type: "boolean",
+      summary: "the model binds thinking to its prefix: leave out what stands behind the edit",
+    },
   },
   json: "session, undone edits, what was said, receipts",
-  details: ["Another tool's transcript is never written: a session of our own that holds a copy of it is made first, and its id is printed."],
+  details: [
+    "Another tool's transcript is never written: a session of our own that holds a copy of it is made first, and its id is printed.",
+  ],
   run: async (context, { operands, options, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
-    const session = await openForWriting(context, log);
-    if (session.kind === "failure") return session;
+    const asked: UndoOptions = {
+      ...(operands.edit === undefined ? {} : { target: entryId(operands.edit) }),
+      mode: options.branch ? "branch" : "path",
+      blockingTokens: blockingTokensDefault,
+      thinking: options["bound-thinking"] ? "bound" : "free",
+    };
     try {
-      const outcome = await undo(session.session, {
-        ...(operands.edit === undefined ? {} : { target: entryId(operands.edit) }),
-        mode: options.branch === true ? "branch" : "path",
-        blockingTokens: blockingTokensDefault,
-        thinking: options["bound-thinking"] === true ? "bound" : "free",
-      });
-      return await report(context, { outcome, session: session.session, format });
+      const refusal = log.session === undefined ? await undoRefusal(log, log, asked) : undefined;
+      return refusal === undefined ? await undoing(context, { log, asked, format }) : refused(refusal);
     } finally {
-      await session.session.close();
+      await log.source.close();
     }
   },
 });
 
-async function openForWriting(context: CommandContext, log: NamedLog): Promise<{ kind: "session"; session: Session } | Failure> {
+interface Undoing {
+  readonly log: NamedLog;
+  readonly asked: UndoOptions;
+  readonly format: "text" | "json";
+}
+
+async function undoing(context: CommandContext, { log, asked, format }: Undoing): Promise<Outcome> {
+  const opened = await openForWriting(context, log);
+  if (opened.kind === "failure") return opened;
+  const { session } = opened;
+  try {
+    return await report(context, { outcome: await undo(session, asked), session, format });
+  } finally {
+    await session.close();
+  }
+}
+
+async function openForWriting(
+  context: CommandContext,
+  log: NamedLog,
+): Promise<{ kind: "session"; session: Session } | Failure> {
   const circumstances = { cwd: context.cwd, version: ownVersion() };
   if (log.session !== undefined) {
-    await log.source.close();
     const opened = await openSession(log.session.deps, { id: log.session.id, circumstances, mode: "resume" });
-    return opened.kind === "open" ? { kind: "session", session: opened.session } : writingFailure(opened, log.session.id);
+    return opened.kind === "open"
+      ? { kind: "session", session: opened.session }
+      : writingFailure(opened, log.session.id);
   }
   const project = await createEngine(context).project();
   if (project.kind === "failed") return writingFailure(project, "of this project");
@@ -62,16 +87,33 @@ interface AdoptInto {
   readonly circumstances: { readonly cwd: string; readonly version: string };
 }
 
-async function adopted(context: CommandContext, log: NamedLog, { deps, circumstances }: AdoptInto): Promise<{ kind: "session"; session: Session } | Failure> {
+async function adopted(
+  context: CommandContext,
+  log: NamedLog,
+  { deps, circumstances }: AdoptInto,
+): Promise<{ kind: "session"; session: Session } | Failure> {
   const made = await adopt(deps, { path: log.path, format: "claude-code", source: log.source });
-  await log.source.close();
   if (made.kind !== "open") return writingFailure(made, log.path);
   const { id } = made.writer;
   const opened = await readLog(deps, id);
   if (opened === undefined) throw new Error(`the session ${id} that was just made can't be read`);
   await context.err.write(`${log.path} belongs to another tool; working on a copy: session ${id}\n`);
-  return { kind: "session", session: new Session(deps, { writer: made.writer, log: opened, circumstances: { sessionId: id, ...circumstances } }) };
+  return {
+    kind: "session",
+    session: new Session(deps, {
+      writer: made.writer,
+      log: opened,
+      circumstances: { sessionId: id, ...circumstances },
+    }),
+  };
 }
+
+const refused = ({ why, text }: Extract<Undone, { kind: "refused" }>): Failure =>
+  failure({
+    code: why === "not-on-path" ? exitCode.notFound : exitCode.refused,
+    message: text,
+    hint: "`palimpsest sessions show` lists the edits and their state.",
+  });
 
 interface Reported {
   readonly outcome: Undone;
@@ -84,10 +126,13 @@ async function report({ out }: CommandContext, { outcome, session, format }: Rep
     case "failed":
       return writingFailure(outcome, session.id);
     case "refused":
-      return failure({ code: exitCode.refused, message: outcome.text, hint: "`palimpsest sessions show` lists the edits and their state." });
+      return refused(outcome);
     case "branched":
       if (format === "json") await out.json({ session: session.id, branchedAt: outcome.at, before: outcome.before.id });
-      else await out.write(`Session ${session.id} goes on from before ${outcome.before.edit.type} ${outcome.before.id}; nothing was lost: the old branch stays in the log.\n`);
+      else
+        await out.write(
+          `Session ${session.id} goes on from before ${outcome.before.edit.type} ${outcome.before.id}; nothing was lost: the old branch stays in the log.\n`,
+        );
       return exitCode.fine;
     case "undone":
       if (format === "json") {
@@ -98,7 +143,9 @@ async function report({ out }: CommandContext, { outcome, session, format }: Rep
       for (const line of outcome.said) await out.write(`${line}\n`);
       for (const [at, edit] of outcome.edits.entries()) {
         const receipt = outcome.receipts[at];
-        await out.write(`undone: ${edit.edit.type} ${edit.id}\n${receipt === undefined ? "" : receiptText(receipt, out.style)}`);
+        await out.write(
+          `undone: ${edit.edit.type} ${edit.id}\n${receipt === undefined ? "" : receiptText(receipt, out.style)}`,
+        );
       }
       return exitCode.fine;
   }

@@ -9,13 +9,17 @@ import { openNamedLog } from "../named-log.ts";
 export const viewCommand = command({
   name: "view",
   summary: "show the exact messages the model would get",
-  operands: { session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" } },
+  operands: {
+    session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" },
+  },
   options: {
     at: { type: "string", shown: "entry|line", summary: "as it was at this entry's uuid or line number (from 1)" },
     full: { type: "boolean", summary: "do not shorten long blocks" },
   },
   json: "messages (Messages API form), sendable, why, repairs, path figures, damage",
-  details: ["A file of another tool is read where it lies and never written. Its recorded thinking was not signed for you: it is left out and counted."],
+  details: [
+    "A file of another tool is read where it lies and never written. Its recorded thinking was not signed for you: it is left out and counted.",
+  ],
   run: async (context, { operands, options, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
@@ -24,7 +28,7 @@ export const viewCommand = command({
       if (opened.kind === "failure") return opened;
       const view = opened.fold.view(opened.viewOptions);
       if (format === "json") await context.out.json(asJson(view, opened));
-      else await showText(context, { view, opened, full: options.full === true });
+      else await showText(context, { view, opened, full: options.full });
       return exitCode.fine;
     } finally {
       await log.source.close();
@@ -66,14 +70,26 @@ interface Shown {
 }
 
 async function showText({ out, err }: CommandContext, { view, opened, full }: Shown): Promise<void> {
-  for (const message of view.messages) await out.write(renderMessage(message, { style: out.style, length: full ? "full" : "short" }));
+  for (const message of view.messages)
+    await out.write(renderMessage(message, { style: out.style, length: full ? "full" : "short" }));
   const { path } = view;
   await out.write(out.style("dim", `\n${"─".repeat(60)}\n`));
-  await out.write(view.sendable ? `${out.style("green", "sendable")}\n` : `${out.style("yellow", "not sendable")}: ${view.why?.text ?? ""}\n`);
-  await out.write(`${view.messages.length} messages from ${path.onPath} entries on the path (${path.aside} on other branches, ${path.sidechain} of sub-agents)\n`);
+  await out.write(
+    view.sendable
+      ? `${out.style("green", "sendable")}\n`
+      : `${out.style("yellow", "not sendable")}: ${view.why?.text ?? ""}\n`,
+  );
+  await out.write(
+    `${view.messages.length} messages from ${path.onPath} entries on the path (${path.aside} on other branches, ${path.sidechain} of sub-agents)\n`,
+  );
   if (path.boundaries.length > 0) await out.write(`behind boundary ${path.boundaries.at(-1)}\n`);
-  if (path.thinkingLeftOut > 0) await out.write(`${path.thinkingLeftOut} thinking blocks left out: not signed for you, or behind a changed prefix\n`);
-  for (const repair of view.repairs) await out.write(`repair: ${repair.kind} ${repair.toolUse ?? repair.entry ?? ""} (${repair.detail})\n`);
+  if (path.thinkingLeftOut > 0)
+    await out.write(
+      `${path.thinkingLeftOut} thinking blocks left out: not signed for you, or behind a changed prefix\n`,
+    );
+  for (const repair of view.repairs)
+    await out.write(`repair: ${repair.kind} ${repair.toolUse ?? repair.entry ?? ""} (${repair.detail})\n`);
   for (const problem of path.problems) await err.write(`note: ${problem.kind} at ${problem.entry}\n`);
-  if (opened.damage.length > 0) await err.write(`${opened.damage.length} damaged ranges: see \`palimpsest sessions fsck\`\n`);
+  if (opened.damage.length > 0)
+    await err.write(`${opened.damage.length} damaged ranges: see \`palimpsest sessions fsck\`\n`);
 }

@@ -15,7 +15,13 @@ const requests = [
   "Summarise what you changed for the changelog.",
 ] as const;
 
-const files = ["src/calendar.ts", "src/parse-date.ts", "src/zone.ts", "test/calendar.test.ts", "test/parse-date.test.ts"] as const;
+const files = [
+  "src/calendar.ts",
+  "src/parse-date.ts",
+  "src/zone.ts",
+  "test/calendar.test.ts",
+  "test/parse-date.test.ts",
+] as const;
 
 /** The same session every time: sizes vary with the round, nothing is random. */
 export function generatedSession(rounds: number): Draft[] {
@@ -38,7 +44,10 @@ function exchange(round: number): Draft[] {
       id: messageId(`msg_demo_${String(round).padStart(4, "0")}`),
       model: "demo",
       content: [
-        { type: "text", text: `Step ${round + 1}: ${tool === "Read" ? "look at the source" : "see what the tests say"}.` },
+        {
+          type: "text",
+          text: `Step ${round + 1}: ${tool === "Read" ? "look at the source" : "see what the tests say"}.`,
+        },
         { type: "tool_use", id: toolUse, name: tool, input },
       ],
     }),
@@ -53,12 +62,21 @@ function roundOf(round: number): Round {
 }
 
 const source = (file: string, lines: number): string =>
-  Array.from({ length: lines }, (_, at) => `${String(at + 1).padStart(5)}\tconst day${at} = weekday(${2000 + at}, ${(at % 12) + 1}) // ${file}`).join("\n");
+  Array.from(
+    { length: lines },
+    (_, at) => `${String(at + 1).padStart(5)}\tconst day${at} = weekday(${2000 + at}, ${(at % 12) + 1}) // ${file}`,
+  ).join("\n");
 
 const testOutput = (round: number): string =>
-  Array.from({ length: 12 }, (_, at) => `${(at + round) % 7 === 0 ? "✗" : "✓"} calendar ${at + 1} (${(at * 13 + round) % 40} ms)`).join("\n");
+  Array.from(
+    { length: 12 },
+    (_, at) => `${(at + round) % 7 === 0 ? "✗" : "✓"} calendar ${at + 1} (${(at * 13 + round) % 40} ms)`,
+  ).join("\n");
 
 /** A tool result that no window should have to hold. */
 export function hugeLog(): string {
-  return Array.from({ length: 6000 }, (_, at) => `${String(at).padStart(6, "0")} GET /calendar/${at % 366} 200 ${(at * 7) % 900} ms`).join("\n");
+  return Array.from(
+    { length: 6000 },
+    (_, at) => `${String(at).padStart(6, "0")} GET /calendar/${at % 366} 200 ${(at * 7) % 900} ms`,
+  ).join("\n");
 }

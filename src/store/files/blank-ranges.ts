@@ -7,7 +7,10 @@ import { writeFailure } from "./failure.ts";
 const space = 0x20;
 
 /** All copies come first: whatever fails on the way, no byte is gone that is not set aside. */
-export async function blankRanges(log: { path: string; asideFolder: string }, ranges: readonly ByteRange[]): Promise<BlankOutcome> {
+export async function blankRanges(
+  log: { path: string; asideFolder: string },
+  ranges: readonly ByteRange[],
+): Promise<BlankOutcome> {
   try {
     // Not the appending handle: writes through that one go to the end, whatever position they name.
     const file = await open(log.path, "r+");

@@ -7,7 +7,8 @@ import { readRange } from "./byte-source.ts";
 import { createFile, makeFolder, syncFolder, temporaryBeside, writeAll } from "./disk.ts";
 
 /** Beside the transcript, in the session's own folder. */
-export const asideFolder = (transcript: string, session: SessionId): string => join(dirname(transcript), session, "set-aside");
+export const asideFolder = (transcript: string, session: SessionId): string =>
+  join(dirname(transcript), session, "set-aside");
 
 /** Damaged bytes, kept as `<folder>/<start>-<end>.bin` and on disk for sure before anything is written over them. */
 export async function copyAside(torn: { file: FileHandle; range: ByteRange; folder: string }): Promise<SetAside> {

@@ -48,7 +48,11 @@ export function memoryWriter(parts: MemoryWriterParts): TranscriptWriter {
   const blank = (ranges: readonly ByteRange[]): BlankOutcome => {
     const fault = parts.nextFault();
     if (fault !== undefined) return failureOf(fault);
-    const setAside = ranges.map(({ start, end }) => ({ start: bytes(start), end: bytes(end), kept: parts.keep({ start, end }, log.slice({ start, end })) }));
+    const setAside = ranges.map(({ start, end }) => ({
+      start: bytes(start),
+      end: bytes(end),
+      kept: parts.keep({ start, end }, log.slice({ start, end })),
+    }));
     for (const range of ranges) log.fill(0x20, range);
     return { kind: "blanked", setAside };
   };

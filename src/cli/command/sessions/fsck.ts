@@ -9,8 +9,15 @@ import { writingFailure } from "../../writing-failure.ts";
 export const fsckCommand = command({
   name: "fsck",
   summary: "check a transcript for damage",
-  operands: { session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" } },
-  options: { repair: { type: "boolean", summary: "copy damaged bytes aside, then blank them in place; only for sessions of our own" } },
+  operands: {
+    session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" },
+  },
+  options: {
+    repair: {
+      type: "boolean",
+      summary: "copy damaged bytes aside, then blank them in place; only for sessions of our own",
+    },
+  },
   json: "entries, damage and notes (kind, byte range, detail), repaired",
   details: [
     "Without --repair nothing is written. With it the file keeps its length and every readable entry its place; the damaged bytes go to <session>/set-aside/<start>-<end>.bin.",
@@ -20,7 +27,7 @@ export const fsckCommand = command({
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
     const found = await checking(context, log);
-    const repaired = options.repair === true ? await repair(log, found) : [];
+    const repaired = options.repair ? await repair(log, found) : [];
     if ("kind" in repaired) return repaired;
     const left = repaired.length > 0 ? await recheck(context, operands.session) : found;
     if (format === "json") await context.out.json({ ...found, repaired, left: left.damage.length });
@@ -42,7 +49,8 @@ const progressBytesMin = 64 * 1024 * 1024;
 
 function progressOn({ err }: CommandContext, size: number): (done: number) => void {
   if (size < progressBytesMin || err.columns === undefined) return () => {};
-  return (done) => void err.write(done >= size - 1 ? "\r\u001b[K" : `\rchecked ${humanBytes(done)} of ${humanBytes(size)}`);
+  return (done) =>
+    void err.write(done >= size - 1 ? "\r\u001b[K" : `\rchecked ${humanBytes(done)} of ${humanBytes(size)}`);
 }
 
 interface Repaired {
@@ -89,9 +97,12 @@ function asText({ path, found, repaired, left }: Report): string {
   const damage = found.damage.map((one) => `damage  ${lineOf(one)}`);
   const notes = found.notes.map((one) => `note    ${lineOf(one)}`);
   const kept = repaired.map(({ start, end, kept: where }) => `repaired  bytes ${start}–${end}, kept at ${where}`);
-  const verdict = left.length === 0 ? "no damage" : `${left.length} damaged ranges${repaired.length > 0 ? " left" : "; --repair mends what can be mended"}`;
+  const verdict =
+    left.length === 0
+      ? "no damage"
+      : `${left.length} damaged ranges${repaired.length > 0 ? " left" : "; --repair mends what can be mended"}`;
   return `${head}${[...damage, ...notes, ...kept, verdict].join("\n")}\n`;
 }
 
-const lineOf = ({ kind, start, end, detail, uuid }: Finding): string => `${kind}  bytes ${start}–${end}  ${uuid === undefined ? "" : `${uuid}  `}${detail}`;
-
+const lineOf = ({ kind, start, end, detail, uuid }: Finding): string =>
+  `${kind}  bytes ${start}–${end}  ${uuid === undefined ? "" : `${uuid}  `}${detail}`;

@@ -11,14 +11,23 @@ export const listCommand = command({
   options: { all: { type: "boolean", summary: "of every project" } },
   json: "an array of sessions, as in sessions-index.json",
   run: async (context, { options, format }) => {
-    const sessions = await createEngine(context).list(options.all === true ? "all" : "project");
+    const sessions = await createEngine(context).list(options.all ? "all" : "project");
     if (format === "json") {
       await context.out.json(sessions);
     } else if (sessions.length === 0) {
-      await context.out.write(options.all === true ? "There are no sessions yet.\n" : "This project has no sessions yet; --all lists those of every project.\n");
+      await context.out.write(
+        options.all
+          ? "There are no sessions yet.\n"
+          : "This project has no sessions yet; --all lists those of every project.\n",
+      );
     } else {
       const titleWidth = Math.max(20, (context.out.columns ?? 100) - 60);
-      await context.out.write(table(columns, sessions.map((session) => rowOf(session, titleWidth))));
+      await context.out.write(
+        table(
+          columns,
+          sessions.map((session) => rowOf(session, titleWidth)),
+        ),
+      );
     }
     return exitCode.fine;
   },

@@ -12,7 +12,9 @@ import { table } from "../../table.ts";
 export const showCommand = command({
   name: "show",
   summary: "show a session's figures and its edits",
-  operands: { session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" } },
+  operands: {
+    session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" },
+  },
   json: "path, origin, sizeBytes, view figures, and edits with their state",
   run: async (context, { operands, format }) => {
     const log = await openNamedLog(context, operands.session);
@@ -83,6 +85,9 @@ function asText(session: Described): string {
     `damage    ${session.damagedRanges === 0 ? "none seen" : `${session.damagedRanges} ranges: see sessions fsck`}`,
   ];
   const edits = session.edits.map(({ id, kind, at, state }) => [id, kind, at.slice(0, 19).replace("T", " "), state]);
-  const shown = edits.length === 0 ? "edits     none\n" : `\n${table([{ title: "edit" }, { title: "kind" }, { title: "when" }, { title: "state" }], edits)}`;
+  const shown =
+    edits.length === 0
+      ? "edits     none\n"
+      : `\n${table([{ title: "edit" }, { title: "kind" }, { title: "when" }, { title: "state" }], edits)}`;
   return `${lines.join("\n")}\n${shown}`;
 }

@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import { sourceOf } from "../../test/fixture/log.ts";
+import { checkLog, repairRanges } from "./fsck.ts";
+
+const user = (uuid: string, fields: object = {}): object => ({
+  type: "user",
+  uuid,
+  parentUuid: null,
+  message: { role: "user", content: uuid },
+  ...fields,
+});
+const calls = (uuid: string, ...ids: readonly string[]): object => ({
+  type: "assistant",
+  uuid,
+  parentUuid: null,
+  message: { role: "assistant", content: ids.map((id) => ({ type: "tool_use", id, name: "Read", input: {} })) },
+});
+const results = (uuid: string, ...ids: readonly string[]): object => ({
+  type: "user",
+  uuid,
+  parentUuid: null,
+  message: { role: "user", content: ids.map((id) => ({ type: "tool_result", tool_use_id: id, content: "x" })) },
+});
+
+const log = (...lines: readonly (object | string)[]): Buffer =>
+  Buffer.from(lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join(""));
+
+const check = (bytes: Uint8Array) => checkLog(sourceOf(bytes));
+
+describe("findings", () => {
+  it.each([
+    ["a whole log", log(user("a"), user("b", { parentUuid: "a" })), 2, [], []],
+    ["a call and its result", log(calls("a", "t1", "t2"), results("b", "t2", "t1")), 2, [], []],
+    ["an entry without a uuid", log({ type: "summary", summary: "x" }), 1, [], []],
+    ["blank lines", Buffer.from("\n  \n\r\n"), 0, [], []],
+    ["an empty log", Buffer.from(""), 0, [], []],
+    ["a uuid that comes twice", log(user("a"), user("a")), 2, ["duplicate-uuid a"], []],
+    ["three times", log(user("a"), user("a"), user("a")), 3, ["duplicate-uuid a", "duplicate-uuid a"], []],
+    ["an entry that is its own parent", log(user("a", { parentUuid: "a" })), 1, ["parent-cycle a"], []],
+    [
+      "a cycle of two, told once",
+      log(user("a", { parentUuid: "b" }), user("b", { parentUuid: "a" })),
+      2,
+      ["parent-cycle a"],
+      [],
+    ],
+    [
+      "what hangs on a cycle",
+      log(user("z", { parentUuid: "a" }), user("a", { parentUuid: "a" })),
+      2,
+      ["parent-cycle a"],
+      [],
+    ],
+    ["a parent that is not there", log(user("a", { parentUuid: "gone" })), 1, [], ["missing-parent a"]],
+    ["a logical parent that is not there", log(user("a", { logicalParentUuid: "gone" })), 1, [], ["missing-parent a"]],
+    ["a parent that comes later", log(user("a", { parentUuid: "b" }), user("b")), 2, [], []],
+    ["a call without a result", log(calls("a", "t1")), 1, [], ["unanswered-call a"]],
+    ["a result without a call", log(results("a", "t1")), 1, [], ["orphan-result a"]],
+    ["an edit whose fields do not fit", log({ type: "undo", uuid: "a", edit: 7 }), 1, ["malformed-edit a"], []],
+    ["a torn last line", Buffer.concat([log(user("a")), Buffer.from('{"ty')]), 1, ["torn"], []],
+    ["glued records", log(`${JSON.stringify(user("a"))}${JSON.stringify(user("b"))}`), 2, ["glued"], []],
+    ["JSON that is no entry", log("7", "{}"), 0, ["not-an-entry", "not-an-entry"], []],
+  ])("%s", async (_, bytes, entries, damage, notes) => {
+    const found = await check(bytes);
+    const named = ({ kind, uuid }: { kind: string; uuid?: string }): string =>
+      uuid === undefined ? kind : `${kind} ${uuid}`;
+    expect({ entries: found.entries, damage: found.damage.map(named), notes: found.notes.map(named) }).toEqual({
+      entries,
+      damage,
+      notes,
+    });
+    expect(found.bytes).toBe(bytes.length);
+  });
+
+  it("stand in the order of the log and name the bytes of their line", async () => {
+    const lines = [user("a"), user("a"), results("c", "t"), "nonsense"];
+    const bytes = log(...lines);
+    const { damage, notes } = await check(bytes);
+    const at = (finding: { start: number; end: number }): string =>
+      bytes.subarray(finding.start, finding.end).toString();
+    expect(damage.map(at)).toEqual([JSON.stringify(user("a")), "nonsense"]);
+    expect(damage[0]?.start).toBeGreaterThan(0);
+    expect(notes.map(at)).toEqual([JSON.stringify(results("c", "t"))]);
+  });
+
+  it("of a chain of 30,000 parents come in time", async () => {
+    const bytes = log(
+      ...Array.from({ length: 30_000 }, (_, at) => ({
+        type: "x",
+        uuid: `u${at}`,
+        parentUuid: at === 0 ? null : `u${at - 1}`,
+      })),
+    );
+    expect(await check(bytes)).toMatchObject({ entries: 30_000, damage: [], notes: [] });
+  });
+});
+
+describe("what a repair blanks", () => {
+  it("is what can't be read, never a record that is whole", async () => {
+    const bytes = Buffer.concat([
+      log(user("a"), user("a"), "\0\0", "half a li", "[]", `${JSON.stringify(user("b"))}${JSON.stringify(user("c"))}`),
+      Buffer.from('{"torn":'),
+    ]);
+    const { damage } = await check(bytes);
+    expect(damage.map(({ kind }) => kind)).toEqual(["duplicate-uuid", "nul", "json", "not-an-entry", "glued", "torn"]);
+    const ranges = repairRanges(damage);
+    expect(ranges.map(({ start, end }) => bytes.subarray(start, end).toString())).toEqual([
+      "\0\0",
+      "half a li",
+      "[]",
+      '{"torn":',
+    ]);
+    const blanked = Buffer.from(bytes);
+    for (const { start, end } of ranges) blanked.fill(" ", start, end);
+    const after = await check(blanked);
+    expect(after.entries).toBe(4);
+    expect(after.damage.map(({ kind }) => kind)).toEqual(["duplicate-uuid", "glued"]);
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { readEntry } from "./entry.ts";
+import type { Json } from "./json.ts";
+
+const entryOf = (raw: Json): object => {
+  const reading = readEntry(raw);
+  if (reading.kind !== "entry") throw new Error(reading.why);
+  return reading.entry;
+};
+
+describe("reading an entry", () => {
+  it("a user's string is one text block", () => {
+    expect(entryOf({ type: "user", uuid: "1", parentUuid: "0", message: { content: "hi" } })).toMatchObject({
+      kind: "user",
+      id: "1",
+      parent: "0",
+      blocks: [{ type: "text", text: "hi" }],
+      meta: false,
+      summary: false,
+      sidechain: false,
+    });
+  });
+
+  it("flags of the ecosystem are read", () => {
+    expect(
+      entryOf({
+        type: "user",
+        isMeta: true,
+        isCompactSummary: true,
+        isSidechain: true,
+        logicalParentUuid: "9",
+        message: { content: [] },
+      }),
+    ).toMatchObject({ meta: true, summary: true, sidechain: true, logicalParent: "9", parent: null, id: undefined });
+  });
+
+  it("a reply has the id its entries share", () => {
+    expect(entryOf({ type: "assistant", message: { id: "m", content: [] } })).toMatchObject({
+      kind: "assistant",
+      messageId: "m",
+      synthetic: false,
+    });
+  });
+
+  it.each<Json>([
+    { type: "assistant", isApiErrorMessage: true, message: { content: [] } },
+    { type: "assistant", message: { model: "<synthetic>", content: [] } },
+  ])("an error placeholder is synthetic: %j", (raw) => {
+    expect(entryOf(raw)).toMatchObject({ synthetic: true });
+  });
+
+  it("an attachment holds its own object", () => {
+    expect(entryOf({ type: "attachment", attachment: { type: "file" } })).toMatchObject({
+      kind: "attachment",
+      attachment: { type: "file" },
+    });
+  });
+
+  it("an edit needs an identity, or nothing could undo it", () => {
+    expect(entryOf({ type: "pin", entry: "e", uuid: "1" })).toMatchObject({ kind: "edit", edit: { type: "pin" } });
+    expect(entryOf({ type: "pin", entry: "e" })).toMatchObject({ kind: "other" });
+  });
+
+  it("an edit that does not fit stays in the log as something other, and says why", () => {
+    expect(entryOf({ type: "pin", uuid: "1" })).toMatchObject({
+      kind: "other",
+      malformed: expect.stringContaining("entry") as unknown,
+    });
+  });
+
+  it.each<Json>([
+    { type: "progress" },
+    { type: "of-next-year", uuid: "1" },
+    { type: "user" },
+    { type: "assistant", message: "x" },
+    { type: "attachment" },
+    { type: "system", subtype: "x" },
+  ])("%j is an entry that says nothing", (raw) => {
+    expect(entryOf(raw)).toMatchObject({ kind: "other" });
+  });
+
+  it.each<Json>(["x", 1, null, [], {}, { type: 1 }])("%j is no entry", (raw) => {
+    expect(readEntry(raw).kind).toBe("not-an-entry");
+  });
+
+  it.each<Json>([{ content: null }, { content: 1 }, {}])("a message with content %j has no blocks", (message) => {
+    expect(entryOf({ type: "user", message })).toMatchObject({ blocks: [] });
+  });
+});

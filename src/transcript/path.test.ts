@@ -1,0 +1,148 @@
+import { describe, expect, it } from "vitest";
+import { readEntry } from "../schema/entry.ts";
+import { parseJson } from "../schema/json.ts";
+import { Path, type PathOptions } from "./path.ts";
+
+const noMessage: object = {};
+const user = (uuid: string, parentUuid: string | null, extra: object = noMessage): object => ({
+  type: "user",
+  uuid,
+  parentUuid,
+  message: { content: uuid },
+  ...extra,
+});
+const result = (uuid: string, parentUuid: string | null, call: string): object => ({
+  type: "user",
+  uuid,
+  parentUuid,
+  message: { content: [{ type: "tool_result", tool_use_id: call, content: "x" }] },
+});
+const calls = (uuid: string, parentUuid: string | null, call: string, id = "m"): object => ({
+  type: "assistant",
+  uuid,
+  parentUuid,
+  message: { id, content: [{ type: "tool_use", id: call, name: "Read", input: {} }] },
+});
+const says = (uuid: string, parentUuid: string | null, id: string): object => ({
+  type: "assistant",
+  uuid,
+  parentUuid,
+  message: { id, content: [{ type: "text", text: uuid }] },
+});
+const other = (uuid: string, parentUuid: string | null, extra: object = noMessage): object => ({
+  type: "progress",
+  uuid,
+  parentUuid,
+  ...extra,
+});
+
+function pathOf(raws: readonly object[], options: PathOptions = {}): { path: Path; steps: string[] } {
+  const path = new Path(options);
+  const steps = raws.map((raw, at) => {
+    const reading = readEntry(parseJson(JSON.stringify(raw)));
+    if (reading.kind !== "entry") throw new Error(reading.why);
+    return path.append({ entry: reading.entry, start: at * 100, end: at * 100 + 99 });
+  });
+  return { path, steps };
+}
+const ids = (raws: readonly object[], options?: PathOptions): string =>
+  pathOf(raws, options)
+    .path.entries.map(({ id }) => id)
+    .join(" ");
+
+describe("the path", () => {
+  it.each<[string, object[], string]>([
+    ["is the chain of parents", [user("1", null), says("2", "1", "m"), user("3", "2")], "1 2 3"],
+    ["leaves a branch that was rewound aside", [user("1", null), user("2", "1"), user("3", "1")], "1 3"],
+    [
+      "comes back to a branch that is continued",
+      [user("1", null), user("2", "1"), user("3", "1"), user("4", "2")],
+      "1 2 4",
+    ],
+    ["runs through progress entries that stand between", [user("1", null), other("p", "1"), user("2", "p")], "1 2"],
+    [
+      "holds every entry that shares a reply's id",
+      [user("1", null), calls("2", "1", "a"), calls("3", "1", "b"), user("4", "3")],
+      "1 2 3 4",
+    ],
+    [
+      "holds every result of its calls: parallel calls branch",
+      [
+        user("1", null),
+        calls("2", "1", "a"),
+        calls("3", "2", "b"),
+        result("4", "2", "a"),
+        result("5", "3", "b"),
+        user("6", "5"),
+      ],
+      "1 2 3 4 5 6",
+    ],
+    [
+      "takes a late result without losing the turns since",
+      [user("1", null), calls("2", "1", "a"), user("3", "2"), says("4", "3", "n"), result("5", "2", "a")],
+      "1 2 3 4 5",
+    ],
+    [
+      "keeps the turns since a late result when the talk goes on behind it",
+      [user("1", null), calls("2", "1", "a"), user("3", "2"), result("4", "2", "a"), user("5", "4")],
+      "1 2 3 4 5",
+    ],
+    [
+      "goes on at the previous entry where a parent is missing",
+      [user("1", null), user("2", "gone"), user("3", "2")],
+      "1 2 3",
+    ],
+    ["ends a cycle of parents at the previous entry", [user("1", null), user("2", "2"), user("3", "2")], "1 2 3"],
+    ["begins anew at a null parent", [user("1", null), user("2", null)], "2"],
+    [
+      "goes on at the logical parent of a boundary",
+      [user("1", null), user("2", null, { logicalParentUuid: "1" })],
+      "1 2",
+    ],
+    ["leaves sidechains apart", [user("1", null), user("s", "1", { isSidechain: true }), user("2", "1")], "1 2"],
+    [
+      "takes the first of two entries with one uuid",
+      [user("1", null), user("1", null, { message: { content: "again" } }), user("2", "1")],
+      "1 2",
+    ],
+    ["has no place for entries without identity", [user("1", null), { type: "summary", summary: "x" }], "1"],
+  ])("%s", (_, raws, expected) => {
+    expect(ids(raws)).toBe(expected);
+  });
+
+  it("of a sub-agent's log is its sidechain", () => {
+    const side = { isSidechain: true };
+    expect(ids([user("1", null, side), user("2", "1", side)], { line: "side" })).toBe("1 2");
+  });
+
+  it("of a log read from its end stops where a parent was not read", () => {
+    const { path } = pathOf([user("2", "1"), user("3", "2")], { read: "tail" });
+    expect(path.entries.map(({ id }) => id)).toEqual(["2", "3"]);
+    expect(path.problems).toEqual([]);
+  });
+
+  it.each<[string, object[], object]>([
+    ["a missing parent", [user("1", null), user("2", "gone")], { kind: "missing-parent", entry: "2", parent: "gone" }],
+    [
+      "a parent cycle",
+      [user("1", null), user("2", "2"), user("3", "2"), user("4", "1"), user("5", "3")],
+      { kind: "parent-cycle", entry: "2", parent: "2" },
+    ],
+    ["a duplicate uuid", [user("1", null), user("1", null)], { kind: "duplicate-uuid", entry: "1" }],
+  ])("reports %s", (_, raws, problem) => {
+    expect(pathOf(raws).path.problems).toContainEqual(problem);
+  });
+
+  it("says what each entry did to it", () => {
+    const raws = [user("1", null), user("2", "1"), other("p", "2"), user("3", "1"), user("4", "3")];
+    expect(pathOf(raws).steps).toEqual(["extended", "extended", "aside", "switched", "extended"]);
+  });
+
+  it("knows its leaf, its members and how many entries lie on other branches", () => {
+    const { path } = pathOf([user("1", null), user("2", "1"), user("3", "1")]);
+    expect(path.leaf?.id).toBe("3");
+    expect(["1", "2", "3"].map((id) => path.has(id as never))).toEqual([true, false, true]);
+    expect(path.asideCount).toBe(1);
+    expect(path.find("2" as never)?.start).toBe(100);
+  });
+});

@@ -1,0 +1,302 @@
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { append, call, cleared, offloaded, reply, result, text, user } from "../fixture/session.ts";
+import { runAppend } from "./child/run-append.ts";
+import { expectRefusal, json, newWorld, nobody, openTheWay, rawLog, said, type World } from "./support/cli-world.ts";
+import { openedSession, pathOf, sessionWith } from "./support/project.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await newWorld();
+});
+
+describe("palimpsest sessions list", () => {
+  it("lists the project's sessions newest first; --all those of every project; --json is the index's form", async () => {
+    const here = await newWorld();
+    const none = await Promise.all([here.call("sessions", "list"), here.call("sessions", "list", "--all")]);
+    expect(none.map(({ code, out }) => [code, out])).toEqual([
+      [0, "This project has no sessions yet; --all lists those of every project.\n"],
+      [0, "There are no sessions yet.\n"],
+    ]);
+    await sessionWith(here.deps, "older", async (session) => void (await append(session, user("Fix the build"))));
+    await sessionWith(here.deps, "newer", async (session) => {
+      await append(session, user("Write\nthe docs"), reply("m", text("Done.")));
+    });
+    await writeFile(pathOf(here, "empty"), "");
+    await writeFile(pathOf(here, "damaged"), "\0\0{]\n");
+    await mkdir(pathOf(here, "a-folder"));
+    const [listed, rows] = await Promise.all([
+      here.call("sessions", "list", "--all"),
+      here.call("sessions", "list", "--all", "--json"),
+    ]);
+    expect(listed).toMatchObject({ code: 0, err: "" });
+    expect(listed.out).toMatch(/^session +modified +messages +size +branch +title\n/);
+    expect(listed.out).toMatch(/newer +\d{4}-\d\d-\d\d \d\d:\d\d +2 .*Write the docs/);
+    expect(listed.out).toMatch(/older .* 1 .*Fix the build/);
+    const found = json<{ sessionId: string; firstPrompt: string; messageCount: number; fullPath: string }[]>(rows);
+    expect(found.map((row) => row.sessionId).toSorted()).toEqual(["damaged", "empty", "newer", "older"]);
+    expect(found.find((row) => row.sessionId === "newer")).toMatchObject({
+      firstPrompt: "Write\nthe docs",
+      messageCount: 2,
+      fullPath: pathOf(here, "newer"),
+    });
+    const place = (id: string): number => found.findIndex((row) => row.sessionId === id);
+    expect(place("newer")).toBeLessThan(place("older"));
+  });
+
+  it.skipIf(process.platform === "win32")(
+    "loses none where few files may be open at once (skipped where there is no ulimit)",
+    async () => {
+      const many = await newWorld();
+      for (let project = 0; project < 24; project += 1) {
+        const folder = join(many.home, "projects", `p${project}`);
+        await mkdir(folder);
+        for (let id = 0; id < 8; id += 1) await writeFile(join(folder, `s${project}-${id}.jsonl`), "");
+      }
+      const rows = json<unknown[]>(await many.callWith({ openFilesMax: 64 }, "sessions", "list", "--all", "--json"));
+      expect(rows).toHaveLength(24 * 8);
+    },
+  );
+});
+
+describe("palimpsest sessions show", () => {
+  it("tells size, view, state and every edit with whether it is in force", async () => {
+    await sessionWith(world.deps, "shown", async (session) => {
+      await append(session, user("Go."), reply("m1", call("t1")), result("t1", "long ago"));
+      await session.edit({ drafts: [cleared("t1")], cause: "asked", nature: "reduced" });
+    });
+    const [shown, asText] = await Promise.all([
+      world.call("sessions", "show", "shown", "--json"),
+      world.call("sessions", "show", "shown"),
+    ]);
+    const { edits, ...figures } = json<{ edits: { id: string; kind: string; state: string }[] }>(shown);
+    expect(edits).toMatchObject([{ kind: "clear", state: "in force" }]);
+    expect(figures).toMatchObject({
+      path: pathOf(world, "shown"),
+      origin: "ours",
+      sizeBytes: world.log("shown").length,
+      messages: 3,
+      sendable: true,
+      why: null,
+      damagedRanges: 0,
+    });
+    expect(asText.out).toContain(`${pathOf(world, "shown")}\n`);
+    expect(asText.out).toMatch(
+      /view +3 messages, about [\d,]+ tokens \(estimated\)\nstate +sendable\ndamage +none seen\n/,
+    );
+    expect(asText.out).toMatch(new RegExp(`${edits[0]?.id} +clear +.* +in force`));
+  });
+});
+
+describe("palimpsest sessions fsck", () => {
+  interface Fsck {
+    readonly entries: number;
+    readonly damage: { kind: string; start: number; end: number }[];
+    readonly notes: { kind: string }[];
+    readonly repaired: { start: number; end: number; kept: string }[];
+    readonly left: number;
+  }
+
+  async function damagedSession(id: string): Promise<Buffer> {
+    const raw = rawLog();
+    for (const letter of ["a", "b", "c"]) raw.add(said.user(`words of ${letter}`));
+    const [a, b, c] = raw.entries.map((entry) => Buffer.from(`${JSON.stringify(entry)}\n`));
+    if (a === undefined || b === undefined || c === undefined) throw new Error("three entries");
+    const hurt = Buffer.from(b);
+    hurt.set([0xff, 0xfe], hurt.indexOf("words"));
+    const bytes = Buffer.concat([
+      a,
+      Buffer.alloc(20),
+      Buffer.from("\n"),
+      hurt,
+      Buffer.from('{"half":"a li\n'),
+      c,
+      Buffer.from('{"type":"us'),
+    ]);
+    await writeFile(pathOf(world, id), bytes);
+    return bytes;
+  }
+
+  it("finds damage by kind and byte range and changes nothing; a whole log is told as whole", async () => {
+    const before = await damagedSession("hurt");
+    await sessionWith(world.deps, "whole", async (session) => void (await append(session, user("All is well."))));
+    const [found, asText, whole] = await Promise.all([
+      world.call("sessions", "fsck", "hurt", "--json"),
+      world.call("sessions", "fsck", "hurt"),
+      world.call("sessions", "fsck", "whole"),
+    ]);
+    const { entries, damage, repaired } = json<Fsck>(found);
+    expect(found.code).toBe(1);
+    expect({ entries, kinds: damage.map(({ kind }) => kind), repaired }).toEqual({
+      entries: 3,
+      kinds: ["nul", "utf8", "json", "torn"],
+      repaired: [],
+    });
+    for (const { kind, start, end } of damage) expect(asText.out).toContain(`damage  ${kind}  bytes ${start}–${end}  `);
+    expect(asText.out).toContain("4 damaged ranges; --repair mends what can be mended");
+    expect(asText.code).toBe(1);
+    expect(whole).toMatchObject({ code: 0, err: "" });
+    expect(whole.out).toMatch(/1 entries in \d+ B\nno damage\n$/);
+    expect(world.log("hurt").equals(before)).toBe(true);
+  });
+
+  it("--repair sets the damaged bytes aside exactly, blanks them in place, and the next check is clean", async () => {
+    const before = await damagedSession("mend");
+    const { repaired, left, damage } = json<Fsck>(await world.call("sessions", "fsck", "mend", "--repair", "--json"));
+    expect(left).toBe(0);
+    expect(repaired.map(({ start, end }) => [start, end])).toEqual(damage.map(({ start, end }) => [start, end]));
+    const after = world.log("mend");
+    // The one byte more is the newline behind the torn last line.
+    expect(after.length).toBe(before.length + 1);
+    for (const { start, end, kept } of repaired) {
+      expect((await readFile(kept)).equals(before.subarray(start, end))).toBe(true);
+      expect(after.subarray(start, end).equals(Buffer.alloc(end - start, " "))).toBe(true);
+      before.fill(" ", start, end);
+    }
+    expect(after.subarray(0, before.length).equals(before)).toBe(true);
+    const [again, viewed] = await Promise.all([
+      world.call("sessions", "fsck", "mend", "--repair"),
+      world.call("view", "mend"),
+    ]);
+    expect(again.code).toBe(0);
+    expect(again.out).toMatch(/3 entries in .*\nno damage\n$/);
+    expect(viewed.out).toMatch(/words of a\n {2}rds of b\nwords of c/);
+    expect(world.log("mend").equals(after)).toBe(true);
+  });
+
+  it("tells duplicates, cycles, missing parents, unanswered and orphaned calls, and --repair leaves what is readable", async () => {
+    const raw = rawLog();
+    raw.add({ ...said.user("chicken"), uuid: "c1", parentUuid: "c2" });
+    raw.add({ ...said.text("m", "egg"), uuid: "c2", parentUuid: "c1" });
+    raw.add({ ...said.user("again"), uuid: "c2" });
+    raw.add({ ...said.user("from nowhere"), parentUuid: "gone" });
+    raw.add(said.call("m1", "t_open"));
+    raw.add(said.result("t_nobody", "orphan"));
+    raw.add({ type: "clear", results: "nonsense" });
+    await writeFile(pathOf(world, "odd"), raw.entries.map((entry) => `${JSON.stringify(entry)}\n`).join(""));
+    const before = world.log("odd");
+    const found = json<Fsck>(await world.call("sessions", "fsck", "odd", "--repair", "--json"));
+    expect(found.damage.map(({ kind }) => kind).toSorted()).toEqual([
+      "duplicate-uuid",
+      "malformed-edit",
+      "parent-cycle",
+    ]);
+    expect(found.notes.map(({ kind }) => kind).toSorted()).toEqual([
+      "missing-parent",
+      "orphan-result",
+      "unanswered-call",
+    ]);
+    expect(found).toMatchObject({ entries: 7, repaired: [], left: 3 });
+    expect(world.log("odd").equals(before)).toBe(true);
+  });
+
+  it("never writes another tool's file", async () => {
+    const file = world.file("foreign.jsonl", '{"type":"user"}\n\0\0\0\n{"torn":');
+    const before = await readFile(file);
+    const [checked, refused] = await Promise.all([
+      world.call("sessions", "fsck", file, "--json"),
+      world.call("sessions", "fsck", file, "--repair"),
+    ]);
+    expect(json<Fsck>(checked).damage.map(({ kind }) => kind)).toEqual(["nul", "torn"]);
+    expectRefusal(refused, 5, "foreign.jsonl belongs to another tool: it is never written", "palimpsest view");
+    expect((await readFile(file)).equals(before)).toBe(true);
+    expect(await readdir(world.work)).toContain("foreign.jsonl");
+  });
+});
+
+describe("what keeps a session from being written is told in one line, and nothing is written", () => {
+  it("two writers: busy, with the holder named", async () => {
+    await writeFile(pathOf(world, "held"), "\0\n");
+    const child = runAppend({
+      folder: world.folder,
+      session: "held",
+      name: "a",
+      count: 0,
+      afterwards: "hold",
+      meanwhile: "be quiet",
+    });
+    expect(await child.next()).toMatchObject({ kind: "open" });
+    const holder = new RegExp(`session held is in use by process ${child.process.pid} on this machine since \\d{4}-`);
+    const [repair, undone, viewed] = await Promise.all([
+      world.call("sessions", "fsck", "held", "--repair"),
+      world.call("undo", "held"),
+      world.call("view", "held"),
+    ]);
+    expectRefusal(repair, 4, holder, "wait until it has finished");
+    expectRefusal(undone, 4, holder);
+    expect(viewed.code).toBe(0);
+    expect(world.log("held").toString()).toBe("\0\n");
+  });
+
+  it.skipIf(process.platform === "win32")(
+    "a read-only home: reading goes on (skipped where there are no permission bits)",
+    async () => {
+      const locked = await newWorld();
+      await sessionWith(locked.deps, "s", async (session) => {
+        await append(session, user("Go."), reply("m1", call("t1")), result("t1", "x"), cleared("t1"));
+      });
+      const foreign = locked.file("foreign.jsonl", locked.log("s"));
+      await openTheWay(locked);
+      await chmod(pathOf(locked, "s"), 0o644);
+      for (const folder of [locked.folder, locked.home, join(locked.home, "projects")]) await chmod(folder, 0o555);
+      const run = (...args: string[]) => locked.callWith(nobody, ...args);
+      const [undone, adopted, viewed] = await Promise.all([run("undo", "s"), run("undo", foreign), run("view", "s")]);
+      for (const refused of [undone, adopted])
+        expectRefusal(refused, 6, /Not allowed to write .*: check its owner and permissions or set PALIMPSEST_HOME/);
+      expect(viewed.out).toContain("[cleared t1]");
+      for (const folder of [locked.home, join(locked.home, "projects"), locked.folder]) await chmod(folder, 0o755);
+      expect((await readdir(locked.folder)).toSorted()).toEqual(["s.jsonl"]);
+    },
+  );
+
+  it.skipIf(process.platform === "win32")("a full disk (skipped where there is no ulimit)", async () => {
+    await sessionWith(world.deps, "full", async (session) => {
+      await append(session, user("x".repeat(2000)), reply("m1", call("t1")), result("t1", "y"), cleared("t1"));
+    });
+    const before = world.log("full");
+    const fileBlocksMax = Math.floor(before.length / 512);
+    const undone = await world.callWith({ fileBlocksMax }, "undo", "full");
+    expectRefusal(
+      undone,
+      6,
+      /full\.jsonl has reached the file size limit: raise it \(ulimit -f\)/,
+      "What was written before stays",
+    );
+    expect(world.log("full").subarray(0, before.length).equals(before)).toBe(true);
+    expect(await readdir(world.folder)).not.toContain("full.lock");
+    expect((await world.call("undo", "full")).code).toBe(0);
+  });
+});
+
+describe("palimpsest expand", () => {
+  it("gives entries, results, offloaded results and blobs back byte for byte", async () => {
+    const full = "the whole long output\n\u2028 ä ".repeat(500);
+    const session = await openedSession(world.deps, "expand-me", "create");
+    const [asked = ""] = await append(session, user("Show me."));
+    await append(
+      session,
+      reply("m1", call("t1"), call("t2")),
+      result("t1", "plain\nresult"),
+      ...(await offloaded(world.deps, "t2", full)),
+      cleared("t1"),
+    );
+    await session.close();
+    const [blob = ""] = await world.deps.blobs.list();
+    const ids = [asked, "t1", "t2", blob];
+    const expanded = await Promise.all(ids.map((id) => world.call("expand", "expand-me", id)));
+    const [line = ""] = world.log("expand-me").toString().split("\n");
+    expect(expanded.map(({ code, out, err }) => [code, out, err])).toEqual(
+      [line, "plain\nresult", full, full].map((out) => [0, out, ""]),
+    );
+    const refused = await Promise.all(["nobody", ""].map((id) => world.call("expand", "expand-me", id)));
+    for (const one of refused) expectRefusal(one, 3, /nothing in .*expand-me\.jsonl has the id/);
+    await rm(join(world.folder, "blobs", blob));
+    expectRefusal(
+      await world.call("expand", "expand-me", "t2"),
+      3,
+      `the blob ${blob} that holds it is gone or damaged`,
+      "from a backup",
+    );
+  });
+});

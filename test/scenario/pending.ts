@@ -1,0 +1,53 @@
+/** Variants of ACCEPTANCE whose part does not exist yet, each with what it waits for. */
+export interface Pending {
+  readonly acceptance: number;
+  readonly variant: string;
+  readonly waitsFor: string;
+}
+
+export const pending: readonly Pending[] = [
+  { acceptance: 6, variant: "the validator of the OpenAI wire form passes too", waitsFor: "model/openai" },
+  { acceptance: 6, variant: "the simulator refuses nothing of what the fold gives", waitsFor: "simulator" },
+  { acceptance: 6, variant: "compactions planned by the engine itself, not by the test", waitsFor: "layers/4-compact" },
+  {
+    acceptance: 13,
+    variant: "receipts of the layers' own rewrites (offload, clear, compaction as planned)",
+    waitsFor: "layers",
+  },
+  {
+    acceptance: 13,
+    variant: "money in a model's prices and the audit score",
+    waitsFor: "cache prices, layers/4-compact",
+  },
+  {
+    acceptance: 13,
+    variant: "a receipt where a branch is taken instead of an undo",
+    waitsFor: "receipts for changes of branch",
+  },
+  { acceptance: 3, variant: "the unanswered message is verbatim after compaction", waitsFor: "layers/4-compact" },
+  {
+    acceptance: 4,
+    variant: "file edits, git status, midnight, MCP order and memory between requests",
+    waitsFor: "loop/request, working state",
+  },
+  {
+    acceptance: 8,
+    variant: "garbage collection has a dry run and never deletes what is referenced",
+    waitsFor: "store garbage collection",
+  },
+  {
+    acceptance: 7,
+    variant: "kill at every write of a compaction that the engine itself plans and runs",
+    waitsFor: "layers/4-compact",
+  },
+  {
+    acceptance: 18,
+    variant: "project memory is found from worktrees, after a rename, a move and through a symlink",
+    waitsFor: "memory",
+  },
+  {
+    acceptance: 19,
+    variant: "mailbox: kill at every step before and after the acknowledgement",
+    waitsFor: "layers/7-agents",
+  },
+];

@@ -1,0 +1,67 @@
+import { execFile } from "node:child_process";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+/** Compiled once for the whole test run, not once for each home. */
+const cache = join(resolve(tmpdir(), "../.."), "compiled");
+const compiledOnce = { XDG_CACHE_HOME: cache, NODE_COMPILE_CACHE: cache };
+
+const launcher = resolve(import.meta.dirname, "../../../bin/palimpsest");
+
+export interface Said {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface Calling {
+  readonly home: string;
+  readonly cwd?: string;
+  /** In blocks of the shell's `ulimit -f`. */
+  readonly fileBlocksMax?: number;
+  /** For `ulimit -n`. */
+  readonly openFilesMax?: number;
+  /** Permission bits do not bind root: run as this user instead. */
+  readonly uid?: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs `bin/palimpsest` as a process of its own. */
+export function palimpsest(calling: Calling, ...args: readonly string[]): Promise<Said> {
+  return runNode(calling, launcher, ...args);
+}
+
+export function runNode(calling: Calling, ...args: readonly string[]): Promise<Said> {
+  const limits = [
+    ...(calling.fileBlocksMax === undefined ? [] : [`ulimit -f ${calling.fileBlocksMax}`]),
+    ...(calling.openFilesMax === undefined ? [] : [`ulimit -n ${calling.openFilesMax}`]),
+  ];
+  const [file, all] =
+    limits.length === 0
+      ? [process.execPath, [...args]]
+      : ["/bin/sh", ["-c", `${limits.join("; ")}; exec "$@"`, "sh", process.execPath, ...args]];
+  const options = {
+    env: { ...process.env, ...compiledOnce, PALIMPSEST_HOME: calling.home, ...calling.env },
+    cwd: calling.cwd ?? resolve(calling.home, ".."),
+    encoding: "utf8",
+    maxBuffer: 256 * 2 ** 20,
+    ...(calling.uid === undefined ? {} : { uid: calling.uid }),
+  } as const;
+  return new Promise((done) => {
+    const child = execFile(file, all, options, (_error, out, err) =>
+      done({ code: child.exitCode, signal: child.signalCode, out, err }),
+    );
+  });
+}
+
+/** Runs a script of `child/` and gives the JSON that its last line of output is. */
+export async function runScript<Figures>(
+  calling: Calling,
+  script: string,
+  ...args: readonly string[]
+): Promise<Figures> {
+  const said = await runNode(calling, join(import.meta.dirname, "..", "child", script), ...args);
+  if (said.code !== 0) throw new Error(`${script}: ${said.code} ${said.signal} ${said.err}`);
+  return JSON.parse(said.out.trimEnd().split("\n").at(-1) ?? "") as Figures;
+}
