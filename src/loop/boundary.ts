@@ -67,7 +67,6 @@ async function storeCheckpoint(
   const checkpoint = makeCheckpoint({
     fold: session.fold,
     carried: (item) => carried.has(item),
-    earlier: session.restored,
     breakerFailures: session.restored?.breakerFailures ?? 0,
   });
   return deps.blobs.put(new TextEncoder().encode(JSON.stringify(checkpoint)));

@@ -3,9 +3,11 @@ import type { ByteSource } from "../ports/transcripts.ts";
 import { parseBlock } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
 import { type Checkpoint, checkpointShape } from "../schema/checkpoint.ts";
+import type { EditEntry } from "../schema/entry.ts";
 import { isArray, type Json, parseJson } from "../schema/json.ts";
 import type { Fold, Place } from "../transcript/fold.ts";
 import { type Item, itemOf } from "../transcript/item.ts";
+import type { Logged } from "../transcript/lines.ts";
 import { typedText } from "../transcript/person.ts";
 import type { Decision, ProjectionSeed } from "../transcript/project.ts";
 import { readPlace } from "./scan.ts";
@@ -13,7 +15,6 @@ import { readPlace } from "./scan.ts";
 export interface RestoredSeed {
   readonly seed: ProjectionSeed;
   readonly places: ReadonlyMap<EntryId, Place>;
-  readonly userMessages: Checkpoint["userMessages"];
   readonly breakerFailures: number;
   readonly foreignUntil: number;
   readonly bytesRead: number;
@@ -23,13 +24,13 @@ export interface CheckpointOptions {
   readonly fold: Fold;
   /** Items that the boundary keeps or carries: only these can show behind it. */
   readonly carried: (item: Item) => boolean;
-  readonly earlier: RestoredSeed | undefined;
   readonly breakerFailures: number;
 }
 
 /** The state of the fold, to be stored before the boundary that names it is appended. */
-export function makeCheckpoint({ fold, carried, earlier, breakerFailures }: CheckpointOptions): Checkpoint {
+export function makeCheckpoint({ fold, carried, breakerFailures }: CheckpointOptions): Checkpoint {
   const { projection } = fold;
+  const previous = previousCheckpoint(projection.boundaries);
   const now = fold.path.length;
   const items = projection.items.filter(carried);
   const results = new Set(
@@ -43,19 +44,29 @@ export function makeCheckpoint({ fold, carried, earlier, breakerFailures }: Chec
     ),
     pins: [...projection.pins],
     settings: Object.fromEntries(projection.settings),
-    userMessages: [...(earlier?.userMessages ?? []), ...typedSince(fold)],
+    userMessages: typedSince(fold.path.logged, previous?.boundary),
+    ...(previous === undefined ? {} : { previous: previous.checkpoint }),
     breaker: { failures: breakerFailures },
     foreignUntil: fold.foreignUntil,
   };
 }
 
-function typedSince(fold: Fold): Checkpoint["userMessages"] {
-  return fold.path.entries.flatMap((entry) => {
-    const place = entry.id === undefined || typedText(entry) === undefined ? undefined : fold.placeOf(entry.id);
-    return entry.id === undefined || place === undefined
-      ? []
-      : [{ entry: entry.id, start: place.start, end: place.end }];
-  });
+/** The newest boundary in force that has a checkpoint: what a person typed before it is listed from there on. */
+function previousCheckpoint(boundaries: readonly EditEntry[]): { boundary: EntryId; checkpoint: BlobId } | undefined {
+  for (const { id, edit } of boundaries.toReversed()) {
+    const checkpoint = edit.type === "boundary" ? edit.metadata.checkpoint : undefined;
+    if (checkpoint !== undefined) return { boundary: id, checkpoint };
+  }
+  return undefined;
+}
+
+function typedSince(path: readonly Logged[], boundary: EntryId | undefined): Checkpoint["userMessages"] {
+  const from = boundary === undefined ? 0 : path.findIndex(({ entry }) => entry.id === boundary) + 1;
+  return path
+    .slice(from)
+    .flatMap(({ entry, start, end }) =>
+      entry.id === undefined || typedText(entry) === undefined ? [] : [{ entry: entry.id, start, end }],
+    );
 }
 
 /** Positions are stored relative to the boundary, so that what follows it counts from zero. */
@@ -103,9 +114,9 @@ export async function readCheckpoint(
     if (item === undefined) return undefined;
     items.push(item);
   }
-  const { pins, settings, userMessages, breaker, foreignUntil } = read.data;
+  const { pins, settings, breaker, foreignUntil } = read.data;
   const seed = { items, decisions: decisionsOf(read.data), pins, settings: new Map(Object.entries(settings)) };
-  return { seed, places, userMessages, breakerFailures: breaker.failures, foreignUntil, bytesRead };
+  return { seed, places, breakerFailures: breaker.failures, foreignUntil, bytesRead };
 }
 
 function parsed(blob: Uint8Array): Json | undefined {

@@ -26,7 +26,7 @@ export interface LogCheck {
   readonly entries: number;
   /** Bytes that could not be read, or only with help, and entries that contradict each other. */
   readonly damage: readonly Finding[];
-  /** What is unusual and harmless: calls without results, parents that lie in another file. */
+  /** What is unusual and harmless: records without a newline between them, calls without results, parents that lie in another file. */
   readonly notes: readonly Finding[];
 }
 
@@ -37,9 +37,10 @@ export async function checkLog(
 ): Promise<LogCheck> {
   const relations = new Relations();
   const damage: Finding[] = [];
+  const notes: Finding[] = [];
   let entries = 0;
   for await (const read of scanForward(source)) {
-    damage.push(...read.damage);
+    for (const one of read.damage) (one.kind === "glued" ? notes : damage).push(one);
     for (const logged of read.logged) {
       entries += 1;
       relations.take(logged);
@@ -47,9 +48,14 @@ export async function checkLog(
     progress(read.logged.at(-1)?.end ?? 0);
   }
   const found = relations.findings();
-  damage.push(...found.damage);
-  const byPlace = (one: Finding, other: Finding): number => one.start - other.start;
-  return { bytes: source.size, entries, damage: damage.toSorted(byPlace), notes: found.notes.toSorted(byPlace) };
+  const inOrder = (findings: readonly Finding[]): Finding[] =>
+    findings.toSorted((one, other) => one.start - other.start);
+  return {
+    bytes: source.size,
+    entries,
+    damage: inOrder([...damage, ...found.damage]),
+    notes: inOrder([...notes, ...found.notes]),
+  };
 }
 
 /** Damage that blanking mends: what can't be read. A record that is whole is never blanked. */

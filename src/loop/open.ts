@@ -205,7 +205,10 @@ async function readUntil(options: AtOptions): Promise<ReadUntil | undefined> {
     }
     for (const one of read.damage) damage.push(one);
   }
-  return found || endOffset !== undefined ? { logged, damage, later } : undefined;
+  const end = endOffset ?? logged.at(-1)?.end ?? 0;
+  return found || endOffset !== undefined
+    ? { logged, damage: damage.filter(({ start }) => start < end), later }
+    : undefined;
 }
 
 /** Offset behind a line, counted from 1; undefined where the log has fewer. */

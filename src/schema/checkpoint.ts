@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { EntryId, MessageId, ToolUseId } from "./brand.ts";
+import { blobId, type EntryId, isBlobId, type MessageId, type ToolUseId } from "./brand.ts";
 import { anyJson } from "./json.ts";
 
 /**
@@ -44,7 +44,9 @@ export const checkpointShape = z.object({
   ),
   pins: z.array(entryIdOf),
   settings: z.record(z.string(), anyJson),
-  /** Every message a person typed since the session began, by place: the ledger that no compaction forgets. */
+  /** The checkpoint of the boundary before, so that the lists of messages form a chain and none grows with the session. */
+  previous: z.string().refine(isBlobId, "64 hex digits").transform(blobId).optional(),
+  /** What a person typed since the boundary before, by place: with the chain, the ledger that no compaction forgets. */
   userMessages: z.array(z.object({ entry: entryIdOf, ...place })),
   breaker: z.object({ failures: z.number().int().nonnegative() }),
   foreignUntil: z.number().int().nonnegative(),

@@ -25,8 +25,9 @@ export const demoCommand = command({
   run: async (context) => {
     const home = await mkdtemp(join(tmpdir(), "palimpsest-demo-"));
     try {
-      await new Demo(context, home).run();
-      return exitCode.fine;
+      const demo = new Demo(context, home);
+      await demo.run();
+      return demo.surprises === 0 ? exitCode.fine : exitCode.negative;
     } finally {
       await rm(home, { recursive: true, force: true });
     }
@@ -42,6 +43,8 @@ const bigResult = toolUseId("toolu_demo_big");
 class Demo {
   readonly #context: CommandContext;
   readonly #home: string;
+  /** Comparisons that did not come out as promised. */
+  surprises = 0;
   #step = 0;
 
   constructor(context: CommandContext, home: string) {
@@ -221,7 +224,10 @@ class Demo {
 
   #say = (line: string): Promise<void> => this.#context.out.write(`  ${line}\n`);
   #good = (text: string): string => this.#context.out.style("green", text);
-  #bad = (text: string): string => this.#context.out.style("red", text);
+  #bad = (text: string): string => {
+    this.surprises += 1;
+    return this.#context.out.style("red", text);
+  };
 }
 
 const fingerprint = (session: Session): string =>
