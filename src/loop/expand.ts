@@ -1,7 +1,7 @@
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
 import { isBlobId, type BlobId, toolUseId } from "../schema/brand.ts";
-import { type LineBytes, type Logged, readLines } from "../transcript/lines.ts";
+import { type LineBytes, type Logged, readLines, placeOfId } from "../transcript/lines.ts";
 import { scanLines } from "./scan.ts";
 
 /** The original behind an id, byte for byte. */
@@ -22,6 +22,8 @@ export async function expand(deps: BlobsDep, source: ByteSource, id: string): Pr
     const blob = await deps.blobs.get(id);
     if (blob !== undefined) return { kind: "blob", bytes: blob };
   }
+  const place = placeOfId(id);
+  if (place !== undefined && place.end <= source.size) return { kind: "entry", bytes: await source.read(place) };
   const found = await search(source, id);
   if (found.line !== undefined) return { kind: "entry", bytes: await source.read(found.line) };
   if (found.blob !== undefined) {
@@ -50,7 +52,7 @@ async function search(source: ByteSource, id: string): Promise<Found> {
         );
       }
     }
-    if (entry.kind === "edit" && entry.edit.type === "offload") {
+    if (entry.kind === "edit" && (entry.edit.type === "offload" || entry.edit.type === "clear")) {
       found.blob ??= entry.edit.results.find((result) => result.toolUse === id)?.blob;
     }
   }

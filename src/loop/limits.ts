@@ -3,5 +3,8 @@ import { bytes } from "../schema/brand.ts";
 /** First read from the end of a log; doubled until the view is known. Most boundaries lie within it. */
 export const tailChunkBytes = bytes(256 * 1024);
 
+/** An origin line names a path and a hash: it is short, or it is none. */
+export const originLineBytesMax = bytes(64 * 1024);
+
 /** One read of a forward scan. Large enough that the calls do not count, small enough that memory does not. */
 export const scanChunkBytes = bytes(4 * 1024 * 1024);

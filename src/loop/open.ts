@@ -10,8 +10,8 @@ import type { Originals } from "../transcript/project.ts";
 import { judgeTail, type TailVerdict } from "../transcript/tail.ts";
 import { undoneEdits } from "../transcript/undone.ts";
 import { readCheckpoint, type RestoredSeed } from "./checkpoint.ts";
-import { scanChunkBytes } from "./limits.ts";
-import { scanForward, TailScan } from "./scan.ts";
+import { originLineBytesMax, scanChunkBytes } from "./limits.ts";
+import { TailScan, readPlace, scanForward } from "./scan.ts";
 
 /** A log, folded. The view is the same whether the log was read whole or from its end. */
 export interface OpenedLog {
@@ -35,29 +35,45 @@ export interface OpenOptions {
 
 /** Reads back from the end until the view is known: costs what lies behind the newest boundary, not what lies before. */
 export async function openLog(deps: BlobsDep, options: OpenOptions): Promise<OpenedLog> {
-  const main = await openLine(deps, options, "main");
+  const foreignUntil = options.origin === "foreign" ? options.source.size : await copiedUntil(options.source);
+  const main = await openLine(deps, { ...options, foreignUntil, line: "main" });
   if (main.fold.path.leaf !== undefined) return main;
-  const side = await openLine(deps, options, "side");
+  const side = await openLine(deps, { ...options, foreignUntil, line: "side" });
   return side.fold.path.leaf === undefined ? main : side;
 }
 
+const newline = 0x0a;
+
 type Line = "main" | "side";
 
-async function openLine(deps: BlobsDep, options: OpenOptions, line: Line): Promise<OpenedLog> {
+interface LineOptions extends OpenOptions {
+  readonly line: Line;
+  readonly foreignUntil: number;
+}
+
+/** Where the copy of another tool's log ends that a session of our own begins with; 0 where it begins with no such copy. */
+async function copiedUntil(source: ByteSource): Promise<number> {
+  const head = await source.read({ start: 0, end: Math.min(originLineBytesMax, source.size) });
+  const end = head.indexOf(newline);
+  const first = end === -1 ? undefined : await readPlace(source, { start: 0, end });
+  const edit = first?.entry.kind === "edit" ? first.entry.edit : undefined;
+  return edit?.type === "origin" ? end + 1 + edit.length : 0;
+}
+
+async function openLine(deps: BlobsDep, options: LineOptions): Promise<OpenedLog> {
   const scan = new TailScan(options.source, options.tailBytes === undefined ? {} : { firstBytes: options.tailBytes });
   const unreadable = new Set<BlobId>();
   let tail: Logged[] = [];
   while (!scan.done) {
     tail = (await scan.older()).concat(tail);
     if (scan.done) break;
-    const opened = await openTail(deps, { ...options, line, tail, scan, unreadable });
+    const opened = await openTail(deps, { ...options, tail, scan, unreadable });
     if (opened !== undefined) return opened;
   }
-  return folded(deps, { ...options, line, logged: tail, scan });
+  return folded(deps, { ...options, logged: tail, scan });
 }
 
-interface TailState extends OpenOptions {
-  readonly line: Line;
+interface TailState extends LineOptions {
   readonly tail: readonly Logged[];
   readonly scan: TailScan;
   readonly unreadable: Set<BlobId>;
@@ -80,13 +96,12 @@ async function openTail(deps: BlobsDep, state: TailState): Promise<OpenedLog | u
 const judge = (state: TailState): TailVerdict =>
   judgeTail(state.tail, {
     line: state.line,
-    origin: state.origin,
+    foreignUntil: state.foreignUntil,
     undone: state.undone ?? new Set(),
     unreadable: state.unreadable,
   });
 
-interface Folding extends OpenOptions {
-  readonly line: Line;
+interface Folding extends LineOptions {
   readonly logged: readonly Logged[];
   readonly scan: TailScan;
   readonly tailOnly?: boolean;
@@ -97,10 +112,9 @@ async function folded(deps: BlobsDep, { restored, ...state }: Folding): Promise<
   const foldOptions: FoldOptions = {
     line: state.line,
     origin: state.origin,
+    foreignUntil: state.foreignUntil,
     read: state.tailOnly === true ? "tail" : "whole",
-    ...(restored === undefined
-      ? {}
-      : { seed: restored.seed, places: restored.places, foreignUntil: restored.foreignUntil }),
+    ...(restored === undefined ? {} : { seed: restored.seed, places: restored.places }),
     ...(state.normaliseInput === undefined ? {} : { normaliseInput: state.normaliseInput }),
   };
   const fold = await foldWithOriginals(deps, foldOptions, state.logged, state.undone);
@@ -213,7 +227,6 @@ async function readUntil(options: AtOptions): Promise<ReadUntil | undefined> {
 
 /** Offset behind a line, counted from 1; undefined where the log has fewer. */
 async function endOfLine(source: ByteSource, line: number): Promise<number | undefined> {
-  const newline = 0x0a;
   let seen = 0;
   let lineStart = 0;
   for (let at = 0; at < source.size;) {

@@ -57,8 +57,9 @@ export interface TailScanOptions extends ScanOptions {
 
 /** Entries of a log from its end backwards, each call a larger piece than the one before. */
 export class TailScan {
-  readonly damage: Damage[] = [];
   bytesRead = 0;
+  /** Newest piece first. */
+  readonly #damage: Damage[][] = [];
   readonly #source: ByteSource;
   readonly #chunkBytes: number;
   #start: number;
@@ -75,6 +76,11 @@ export class TailScan {
 
   get done(): boolean {
     return this.#start === 0;
+  }
+
+  /** In the order of the log. */
+  get damage(): Damage[] {
+    return this.#damage.toReversed().flat();
   }
 
   /** The lines before those read so far, in the order of the log. */
@@ -99,7 +105,7 @@ export class TailScan {
     const from = start === 0 ? 0 : chunk.indexOf(newline) + 1;
     const read = this.#readLines({ chunk, from, start, lineFrom: lastEnd + 1 });
     this.#held.startAgain(chunk.subarray(0, Math.max(0, from - 1)));
-    this.damage.unshift(...read.damage);
+    this.#damage.push(read.damage);
     return read.logged;
   }
 

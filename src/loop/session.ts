@@ -9,6 +9,7 @@ import type { Receipt } from "../schema/receipt.ts";
 import { estimateBlock, utf8Length } from "../tokens/estimate.ts";
 import { type Circumstances, type Draft, placed, type PlacedEntry } from "../transcript/draft.ts";
 import type { Fold, View } from "../transcript/fold.ts";
+import { lineBytesMax } from "../transcript/limits.ts";
 import { fiveMinuteRates, makeReceipt, type ReceiptInput } from "../transcript/receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
 import type { RestoredSeed } from "./checkpoint.ts";
@@ -86,6 +87,7 @@ export class Session {
   readonly #writer: TranscriptWriter;
   readonly #circumstances: Circumstances;
   #log: OpenedLog;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(deps: SessionDeps, parts: { writer: TranscriptWriter; log: OpenedLog; circumstances: Circumstances }) {
     this.id = parts.writer.id;
@@ -112,12 +114,17 @@ export class Session {
     return this.fold.view();
   }
 
+  /** In the order of the calls, also of calls that are not awaited: each entry continues at the one before. */
   append(...drafts: readonly Draft[]): Promise<Appended> {
-    return this.#write(this.#place(drafts));
+    return this.#inTurn(() => this.#write(this.#place(drafts)));
   }
 
   /** Appends an edit and says what it changed. The receipt's totals are in the log with the edit. */
-  async edit(input: EditInput): Promise<Edited> {
+  edit(input: EditInput): Promise<Edited> {
+    return this.#inTurn(() => this.#edit(input));
+  }
+
+  async #edit(input: EditInput): Promise<Edited> {
     const raws = this.#place(input.drafts);
     const receipt = makeReceipt({
       edits: raws.map(({ uuid }) => entryId(uuid)),
@@ -133,10 +140,13 @@ export class Session {
   }
 
   /** Freezes a synthetic answer for every open call, so that the next request can be sent and stays what it was. */
-  async settle(): Promise<Appended> {
-    const open = [...this.fold.openCalls];
-    if (open.length === 0) return { kind: "appended", entries: [] };
-    return this.append({ type: "repair", results: open.map((toolUse) => ({ toolUse, shown: interruptedText })) });
+  settle(): Promise<Appended> {
+    return this.#inTurn(async () => {
+      const open = [...this.fold.openCalls];
+      if (open.length === 0) return { kind: "appended", entries: [] };
+      const results = open.map((toolUse) => ({ toolUse, shown: interruptedText }));
+      return await this.#write(this.#place([{ type: "repair", results }]));
+    });
   }
 
   /** The log as it would open with these edits undone. */
@@ -158,6 +168,13 @@ export class Session {
     return this.#writer.close();
   }
 
+  /** Placing, writing and folding are one step: nobody else's entry may come between them. */
+  #inTurn<Result>(act: () => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(act, act);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
   #place(drafts: readonly Draft[]): PlacedEntry[] {
     let leaf = this.fold.path.leaf?.id;
     return drafts.map((draft) => {
@@ -173,17 +190,19 @@ export class Session {
     const entries: EntryId[] = [];
     for (const raw of raws) {
       const line = JSON.stringify(raw);
+      const tooLarge = overLimit(line);
+      if (tooLarge !== undefined) return tooLarge;
       const outcome = await this.#writer.append([line]);
       if (outcome.kind === "failed") return outcome;
       const start = outcome.at[0] ?? 0;
       const step = this.fold.append({ entry: entryOf(line), start, end: start + utf8Length(line) });
-      if (step === "switched") await this.#readAgain();
+      if (step === "switched" || raw["type"] === "undo") await this.#readAgain();
       entries.push(entryId(raw.uuid));
     }
     return { kind: "appended", entries };
   }
 
-  /** Another branch may reach further back than the log was read, and undo offloads whose blobs were not fetched. */
+  /** Another branch or an undo may reach further back than the log was read, and to offloads whose blobs were not fetched. */
   async #readAgain(): Promise<void> {
     const log = await readLog(this.#deps, this.id);
     if (log !== undefined) this.#log = log;
@@ -194,6 +213,15 @@ export interface EditInput {
   readonly drafts: readonly Draft[];
   readonly cause: string;
   readonly nature: ReceiptInput["nature"];
+}
+
+/** A line that no reader takes must not be written: it would be gone from the view at the next start. */
+function overLimit(line: string): WriteFailure | undefined {
+  if (line.length <= lineBytesMax / 3) return undefined;
+  const size = utf8Length(line);
+  if (size <= lineBytesMax) return undefined;
+  const message = `The entry has ${size} bytes; one line holds at most ${lineBytesMax}. Offload its content first.`;
+  return { kind: "failed", why: "too-large", message };
 }
 
 /** What we have just written must read back as an entry; anything else is a bug. */

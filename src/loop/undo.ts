@@ -2,6 +2,7 @@ import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
 import type { EntryId, Tokens } from "../schema/brand.ts";
 import type { EditEntry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
+import type { Fold } from "../transcript/fold.ts";
 import { planUndo, type UndoPlan } from "../transcript/undo.ts";
 import { estimateShown } from "../tokens/estimate.ts";
 import { type OpenedLog, openLog, type OpenOptions } from "./open.ts";
@@ -38,7 +39,7 @@ export async function undo(session: Session, options: UndoOptions): Promise<Undo
   if (deeper !== undefined) session.adoptLog({ ...deeper, fold: refolded(deeper.fold) });
   if (plan.kind === "refused") return plan;
   const log = await read(undoneBy(plan));
-  const refusal = options.mode === "path" && log !== undefined ? tooLarge(log, options) : undefined;
+  const refusal = options.mode === "path" && log !== undefined ? tooLarge(session.fold, log.fold, options) : undefined;
   if (refusal !== undefined) return refusal;
   if (log !== undefined) session.adoptLog({ ...log, fold: refolded(log.fold) });
   return options.mode === "branch" ? branch(session, plan.edits) : appendUndos(session, plan, options);
@@ -52,17 +53,18 @@ export async function undoRefusal(
 ): Promise<Refused | undefined> {
   const read = (undone?: ReadonlySet<EntryId>): Promise<OpenedLog> =>
     openLog(deps, { ...log, ...(undone === undefined ? {} : { undone }) });
-  const { plan } = await planDeep(await read(), { target: options.target, read });
+  const now = await read();
+  const { plan } = await planDeep(now, { target: options.target, read });
   if (plan.kind === "refused") return plan;
-  return options.mode === "path" ? tooLarge(await read(undoneBy(plan)), options) : undefined;
+  return options.mode === "path" ? tooLarge(now.fold, (await read(undoneBy(plan))).fold, options) : undefined;
 }
 
 const undoneBy = ({ edits }: Planned): ReadonlySet<EntryId> => new Set(edits.map((edit) => edit.id));
 
-/** `log`: as it would open with the edits undone. */
-function tooLarge(log: OpenedLog, { blockingTokens }: UndoOptions): Refused | undefined {
-  const size = estimateShown(log.fold.shown().values());
-  if (size <= blockingTokens) return undefined;
+/** An undo that makes the view smaller is welcome whatever its size. */
+function tooLarge(now: Fold, undone: Fold, { blockingTokens }: UndoOptions): Refused | undefined {
+  const size = estimateShown(undone.shown().values());
+  if (size <= blockingTokens || size <= estimateShown(now.shown().values())) return undefined;
   const text = `the view would be about ${size} tokens; no request over ${blockingTokens} can be sent. Use --branch to go on from before the edit instead`;
   return { kind: "refused", why: "too-large", text };
 }

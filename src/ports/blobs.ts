@@ -23,7 +23,7 @@ export type BlobPut = { readonly kind: "stored"; readonly id: BlobId } | WriteFa
 /** A write that the machine refused. `message` is one line for a person and says what to do. */
 export interface WriteFailure {
   readonly kind: "failed";
-  readonly why: "disk-full" | "read-only" | "lock-lost" | "io";
+  readonly why: "disk-full" | "read-only" | "lock-lost" | "too-large" | "io";
   readonly message: string;
 }
 

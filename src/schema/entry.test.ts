@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readEntry } from "./entry.ts";
-import type { Json } from "./json.ts";
+import { type Json, parseJson } from "./json.ts";
 
 const entryOf = (raw: Json): object => {
   const reading = readEntry(raw);
@@ -31,7 +31,24 @@ describe("reading an entry", () => {
         logicalParentUuid: "9",
         message: { content: [] },
       }),
-    ).toMatchObject({ meta: true, summary: true, sidechain: true, logicalParent: "9", parent: null, id: undefined });
+    ).toMatchObject({
+      meta: true,
+      summary: true,
+      sidechain: true,
+      logicalParent: "9",
+      parent: undefined,
+      id: undefined,
+    });
+  });
+
+  it("a parent that is null is a root; one that is not there is not said", () => {
+    expect(entryOf({ type: "user", parentUuid: null, message: { content: [] } })).toMatchObject({ parent: null });
+    expect(entryOf({ type: "user", parentUuid: 7, message: { content: [] } })).toMatchObject({ parent: undefined });
+  });
+
+  it("content nested deeper than anything a tool writes is no entry, so that nobody has to walk it", () => {
+    const deep = `{"type":"user","message":{"content":[${"[".repeat(50_000)}${"]".repeat(50_000)}]}}`;
+    expect(readEntry(parseJson(deep))).toMatchObject({ kind: "not-an-entry" });
   });
 
   it("a reply has the id its entries share", () => {

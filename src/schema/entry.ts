@@ -9,7 +9,8 @@ import { field, isArray, isObject, type Json, type JsonObject, text } from "./js
  */
 interface Envelope {
   readonly id: EntryId | undefined;
-  readonly parent: EntryId | null;
+  /** Null at a root; undefined where the line does not say. */
+  readonly parent: EntryId | null | undefined;
   readonly logicalParent: EntryId | undefined;
   readonly sidechain: boolean;
   readonly timestamp: string | undefined;
@@ -47,6 +48,9 @@ export interface OtherEntry extends Envelope {
   readonly malformed?: string;
 }
 
+/** Deeper than any tool's output, and shallow enough to be walked without running out of stack. */
+const contentDepthMax = 200;
+
 export type EntryReading = { kind: "entry"; entry: Entry } | { kind: "not-an-entry"; why: string };
 
 /**
@@ -57,12 +61,22 @@ export function readEntry(raw: Json): EntryReading {
   if (!isObject(raw)) return { kind: "not-an-entry", why: "a line must hold one JSON object" };
   const type = field(raw, "type");
   if (typeof type !== "string") return { kind: "not-an-entry", why: "the object has no `type`" };
+  if (isDeeper(raw["message"], contentDepthMax) || isDeeper(raw["attachment"], contentDepthMax)) {
+    return { kind: "not-an-entry", why: `its content is nested more than ${contentDepthMax} levels deep` };
+  }
   return { kind: "entry", entry: entryOf(raw, type) };
+}
+
+function isDeeper(value: Json | undefined, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  for (const inner of Object.values(value)) if (isDeeper(inner, levels - 1)) return true;
+  return false;
 }
 
 function entryOf(raw: JsonObject, type: string): Entry {
   const id = text(raw, "uuid") as EntryId | undefined;
-  const parent = (text(raw, "parentUuid") ?? null) as EntryId | null;
+  const parent = (raw["parentUuid"] === null ? null : text(raw, "parentUuid")) as EntryId | null | undefined;
   const logicalParent = text(raw, "logicalParentUuid") as EntryId | undefined;
   const sidechain = raw["isSidechain"] === true;
   const timestamp = text(raw, "timestamp");

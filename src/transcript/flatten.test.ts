@@ -163,8 +163,8 @@ describe("flattening", () => {
   it("ids that the API would refuse are replaced on both sides of the pair", () => {
     expect(look(flattened([user(text("1")), says("m", call("a:b")), user(result("a:b"))]).groups)).toEqual([
       "u: 1",
-      "a: call(call_0_a_b)",
-      "u: result(call_0_a_b)",
+      "a: call(call_a_b)",
+      "u: result(call_a_b)",
     ]);
   });
 

@@ -1,17 +1,11 @@
-import {
-  type Block,
-  callIdForm,
-  type Message,
-  passedRoles,
-  type ToolResultBlock,
-  type ToolUseBlock,
-} from "../schema/block.ts";
-import { type EntryId, type ToolUseId, toolUseId } from "../schema/brand.ts";
+import { type Block, type Message, passedRoles, type ToolResultBlock, type ToolUseBlock } from "../schema/block.ts";
+import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Item } from "./item.ts";
 import type { Decision } from "./project.ts";
 import { type Repair, type RepairKind, lateResultHeader, syntheticResult } from "./repair.ts";
 import { resultBlock, sendable } from "./result.ts";
+import { WireIds } from "./wire-ids.ts";
 
 /**
  * Items → request messages, one item at a time: an item costs work in proportion to itself, wherever it lands.
@@ -72,11 +66,12 @@ export class Flattened {
   readonly #calls = new Map<ToolUseId, Call>();
   /** Calls that nothing answers yet. */
   readonly #open = new Set<ToolUseId>();
+  /** Open calls for which a repair stands further down the path: only where a whole path is told again. */
+  readonly #awaitingRepair = new Set<ToolUseId>();
   /** Results whose call has not come. */
   readonly #orphans = new Map<ToolUseId, Answer>();
   readonly #held = new Map<string, { readonly block: Block; readonly entry: EntryId }[]>();
-  /** Only calls whose recorded id the API would refuse. */
-  readonly #wireIds = new Map<ToolUseId, ToolUseId>();
+  readonly #wireIds = new WireIds((id) => this.#calls.has(id));
   readonly #repairs: Repair[] = [];
   thinkingLeftOut = 0;
 
@@ -123,7 +118,7 @@ export class Flattened {
   }
 
   push(item: Item): void {
-    for (const toolUse of this.#open) this.#answerByRepair(toolUse, item.at);
+    for (const toolUse of this.#awaitingRepair) this.#answerByRepair(toolUse, item.at);
     if (item.role === "assistant") for (const block of item.blocks) this.#pushAssistant(item, block);
     else for (const block of item.blocks) this.#pushUser(item, block);
   }
@@ -151,7 +146,7 @@ export class Flattened {
       const { answered, content } = this.#groups[group + 1] ?? { answered: [], content: [] };
       const results = answered.flatMap((toolUse, at) => ({ order: this.#orderOf(toolUse), block: content[at] ?? [] }));
       for (const toolUse of calls)
-        results.push({ order: this.#orderOf(toolUse), block: syntheticResult(this.#wireIds.get(toolUse) ?? toolUse) });
+        results.push({ order: this.#orderOf(toolUse), block: syntheticResult(this.#wireIds.of(toolUse)) });
       const inOrder = results.toSorted((one, other) => one.order - other.order).flatMap(({ block }) => block);
       messages[group + 1] = { role: "user", content: [...inOrder, ...content.slice(answered.length)] };
     }
@@ -191,6 +186,7 @@ export class Flattened {
 
   #place(toolUse: ToolUseId, call: Call, answer: Answer): void {
     this.#open.delete(toolUse);
+    this.#awaitingRepair.delete(toolUse);
     call.answer = answer;
     const group = this.#groups[call.group + 1] ?? this.#newGroup("user");
     const later = group.answered.findIndex((other) => this.#orderOf(other) > call.order);
@@ -231,8 +227,8 @@ export class Flattened {
     // A decision from before both was about an earlier call of the same id, which an edit has taken out of the view.
     const since = Math.min(call.at, answer.at);
     const decision = decisions?.findLast(({ kind, at }) => kind !== "repair" && at > since);
-    const id = this.#wireIds.get(toolUse);
-    const block = id === undefined ? answer.block : { ...answer.block, tool_use_id: id };
+    const id = this.#wireIds.of(toolUse);
+    const block = id === toolUse ? answer.block : { ...answer.block, tool_use_id: id };
     return resultBlock(block, { toolName: call.name, shown: decision?.shown });
   }
 
@@ -293,7 +289,7 @@ export class Flattened {
       return;
     }
     const input = this.#options.normaliseInput?.(block.name, block.input) ?? block.input;
-    const id = this.#wireId(block.id);
+    const id = this.#wireIds.take(block.id);
     const same = input === block.input && id === block.id;
     const group = this.#reply(entry, reply, sendable(same ? block : { ...block, id, input }));
     this.#calls.set(block.id, {
@@ -305,19 +301,12 @@ export class Flattened {
       late: undefined,
     });
     this.#open.add(block.id);
+    const decisions = this.#options.decisions.get(block.id);
+    if (decisions?.some(({ kind }) => kind === "repair") === true) this.#awaitingRepair.add(block.id);
     const early = this.#orphans.get(block.id);
     if (early === undefined) return;
     this.#orphans.delete(block.id);
     this.#answer(early);
-  }
-
-  #wireId(id: ToolUseId): ToolUseId {
-    if (callIdForm.test(id)) return id;
-    const known = this.#wireIds.get(id);
-    if (known !== undefined) return known;
-    const wired = toolUseId(`call_${this.#calls.size}_${id.replaceAll(/[^a-zA-Z0-9_-]/g, "_")}`);
-    this.#wireIds.set(id, wired);
-    return wired;
   }
 
   /** Appends a visible block to its reply's message, after the thinking that led to it. Returns the message's index. */

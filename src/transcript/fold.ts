@@ -45,6 +45,8 @@ export interface View {
   /** Why nothing can be sent now. */
   readonly why?: NotSendable;
   readonly repairs: readonly Repair[];
+  /** Results that the request asks the provider to leave out of its cached prefix. */
+  readonly serverDeleted: readonly ToolUseId[];
   readonly path: PathFigures;
 }
 
@@ -160,6 +162,7 @@ export class Fold {
       sendable: why === undefined,
       ...(why === undefined ? {} : { why }),
       repairs: this.#repairs(),
+      serverDeleted: [...this.#projection.serverDeleted],
       path: this.#figures(),
     };
   }

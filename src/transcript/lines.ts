@@ -1,3 +1,4 @@
+import { entryId } from "../schema/brand.ts";
 import { type Entry, readEntry } from "../schema/entry.ts";
 import { isObject, parseJson } from "../schema/json.ts";
 import { lineBytesMax, salvageBytesMax, salvageTriesMax } from "./limits.ts";
@@ -7,6 +8,21 @@ export interface Logged {
   readonly entry: Entry;
   readonly start: number;
   readonly end: number;
+}
+
+/** A message that names no uuid is known by its place: the log only grows, so the place stays its own. */
+const placeIdForm = /^line-(?<start>\d+)-(?<end>\d+)$/;
+
+function loggedAt(entry: Entry, place: { readonly start: number; readonly end: number }): Logged {
+  const { start, end } = place;
+  const named = entry.id !== undefined || entry.kind === "edit" || entry.kind === "other";
+  return { entry: named ? entry : { ...entry, id: entryId(`line-${start}-${end}`) }, start, end };
+}
+
+/** The bytes that such an id names. */
+export function placeOfId(id: string): { readonly start: number; readonly end: number } | undefined {
+  const groups = placeIdForm.exec(id)?.groups;
+  return groups === undefined ? undefined : { start: Number(groups["start"]), end: Number(groups["end"]) };
 }
 
 /**
@@ -58,7 +74,7 @@ export function readLines(chunk: LineBytes, into: LinesRead = { logged: [], dama
     const found = buffer.indexOf(newline, from);
     const to = found === -1 ? bytes.length : found;
     const clean = to - from > lineBytesMax ? undefined : readClean(buffer.toString("utf8", from, to));
-    if (clean !== undefined) into.logged.push({ entry: clean, start: start + from, end: start + to });
+    if (clean !== undefined) into.logged.push(loggedAt(clean, { start: start + from, end: start + to }));
     else
       readLine(
         { bytes: bytes.subarray(from, to), start: start + from, last: found === -1 && chunk.last === true },
@@ -90,7 +106,7 @@ export function readLine(line: LineBytes, into: LinesRead): void {
   }
   const read = tryRead(line.bytes);
   if (read.kind === "read")
-    into.logged.push({ entry: read.entry, start: line.start, end: line.start + line.bytes.length });
+    into.logged.push(loggedAt(read.entry, { start: line.start, end: line.start + line.bytes.length }));
   else if (!isBlank(line.bytes)) salvage(line, into);
 }
 
@@ -136,13 +152,13 @@ function salvagePiece(piece: LineBytes, into: LinesRead): void {
   const end = body.start + body.bytes.length;
   const whole = tryRead(body.bytes);
   if (whole.kind === "read") {
-    into.logged.push({ entry: whole.entry, start: body.start, end });
+    into.logged.push(loggedAt(whole.entry, { start: body.start, end: end }));
     return;
   }
   const replaced = tryRead(body.bytes, lenient);
   if (replaced.kind === "read") {
-    into.logged.push({ entry: replaced.entry, start: body.start, end });
-    into.damage.push(...invalidUtf8(body));
+    into.logged.push(loggedAt(replaced.entry, { start: body.start, end: end }));
+    for (const range of invalidUtf8(body)) into.damage.push(range);
     return;
   }
   if (body.bytes.length <= salvageBytesMax && splitGlued(body, into)) return;
@@ -167,7 +183,7 @@ function splitGlued(line: LineBytes, into: LinesRead): boolean {
     const splitAt = line.start + at;
     if (into.logged.length > readBefore)
       into.damage.push({ kind: "glued", start: splitAt, end: splitAt, detail: "no newline between two records" });
-    into.logged.push({ entry: tail.entry, start: splitAt, end: line.start + line.bytes.length });
+    into.logged.push(loggedAt(tail.entry, { start: splitAt, end: line.start + line.bytes.length }));
     return true;
   }
   return false;

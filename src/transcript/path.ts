@@ -1,5 +1,5 @@
-import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
-import type { AssistantEntry, Entry } from "../schema/entry.ts";
+import { type EntryId, entryId, type MessageId, type ToolUseId } from "../schema/brand.ts";
+import type { AssistantEntry, Entry, UserEntry } from "../schema/entry.ts";
 import { branchLookBackMax } from "./limits.ts";
 import type { Logged } from "./lines.ts";
 
@@ -12,8 +12,12 @@ import type { Logged } from "./lines.ts";
  *   extended   the entry continues the path (its parent is the leaf, or what branched off in between stays on the path)
  *   switched   the entry continues from elsewhere: the path was resolved anew
  *   aside      the entry has no place on the path (progress, sidechains, entries without identity)
- * A results-only message whose calls are on the path joins it without moving the leaf: a late result must not push the
- * turns that came meanwhile off the path.
+ * A results-only message whose calls are on the path joins it behind the entry that was last then, whatever parent it
+ * names: a late result must not push the turns that came meanwhile off the path. An entry that names no parent at all
+ * goes on at the entry before it.
+ *
+ * Resolving walks the whole log, so it waits until somebody asks for the path: a log with many branches that is read in
+ * one go is resolved once.
  */
 export type PathStep = "extended" | "switched" | "aside";
 
@@ -31,7 +35,7 @@ export interface PathOptions {
 }
 
 export class Path {
-  readonly #problems = new Map<string, PathProblem>();
+  readonly #duplicates: PathProblem[] = [];
   #side: boolean;
   #tail: boolean;
   #nodes: Logged[] = [];
@@ -41,6 +45,10 @@ export class Path {
   /** Tips beside the path. Mostly few, so they are the ones remembered. */
   #aside = new Set<number>();
   #callAt = new Map<ToolUseId, number>();
+  /** Late results, each with the entry it joined behind. */
+  readonly #joinedBehind = new Map<number, number>();
+  /** The leaf moved to another branch, and nobody has asked for the path since. */
+  #stale = false;
   /** Tips beside the path, by what would bring them onto it. */
   #asideReplies = new Set<MessageId>();
   #asideResults = new Set<ToolUseId>();
@@ -50,11 +58,26 @@ export class Path {
     this.#tail = options.read === "tail";
   }
 
+  /** What the log itself shows, however it was read: nothing here depends on the order of the questions. */
   get problems(): readonly PathProblem[] {
-    return [...this.#problems.values()];
+    const leaf = this.#tips.at(-1);
+    const cycles: PathProblem[] = [];
+    if (leaf !== undefined) this.#chain(leaf, (entry) => cycles.push(problemOf("parent-cycle", entry)));
+    return [...this.#duplicates, ...this.#missingParents(), ...cycles];
+  }
+
+  #missingParents(): PathProblem[] {
+    return this.#tips.flatMap((seq, at) => {
+      const entry = this.#entryAt(seq);
+      if (entry === undefined || this.#parentTip(entry) !== "missing") return [];
+      const parent = entry.parent ?? entry.logicalParent;
+      if (parent === undefined ? at === 0 : this.#tail || this.#seqById.has(parent)) return [];
+      return [problemOf("missing-parent", entry)];
+    });
   }
 
   get length(): number {
+    this.#settle();
     return this.#path.length;
   }
 
@@ -64,6 +87,7 @@ export class Path {
   }
 
   get logged(): Logged[] {
+    this.#settle();
     return this.#path.flatMap((seq) => this.#nodes[seq] ?? []);
   }
 
@@ -73,6 +97,7 @@ export class Path {
   }
 
   has(id: EntryId): boolean {
+    this.#settle();
     const seq = this.#seqById.get(id);
     return seq !== undefined && this.#holds(seq);
   }
@@ -85,6 +110,7 @@ export class Path {
 
   /** Tips of the log that the path does not hold: other branches. */
   get asideCount(): number {
+    this.#settle();
     return this.#aside.size;
   }
 
@@ -92,14 +118,18 @@ export class Path {
     const { entry } = logged;
     if (entry.id === undefined) return "aside";
     if (this.#seqById.has(entry.id)) {
-      this.#problems.set(`duplicate-uuid ${entry.id}`, { kind: "duplicate-uuid", entry: entry.id });
+      this.#duplicates.push({ kind: "duplicate-uuid", entry: entry.id });
       return "aside";
     }
     const seq = this.#nodes.length;
     this.#nodes.push(logged);
     this.#seqById.set(entry.id, seq);
     if (!this.#isTip(entry)) return "aside";
-    return this.#continues(entry, seq) ? this.#extend(entry, seq) : this.#switchTo(seq);
+    const step = this.#continues(entry, seq) ? "extended" : "switched";
+    this.#tips.push(seq);
+    if (step === "switched") this.#stale = true;
+    else if (!this.#stale) this.#take(entry, seq);
+    return this.#stale ? "switched" : step;
   }
 
   #entryAt(seq: number | undefined): Entry | undefined {
@@ -118,25 +148,25 @@ export class Path {
 
   /** Does the path with this entry behind it equal the path that resolving would give? */
   #continues(entry: Entry, seq: number): boolean {
-    if (this.#path.length === 0) {
-      if (this.#parentTip(entry) === "missing") this.#note(entry);
+    const last = this.#tips.at(-1);
+    if (last === undefined) return true;
+    if (entry.parent === undefined && entry.logicalParent === undefined) return true;
+    if (entry.parent === this.#entryAt(last)?.id && !(entry.kind === "assistant" && this.#bringsIn(entry))) return true;
+    if (this.#stale && !isResultsOnly(entry)) return false;
+    this.#settle();
+    if (this.#answersOnly(entry)) {
+      if (this.#parentTip(entry) !== last) this.#joinedBehind.set(seq, last);
       return true;
     }
-    if (this.#answersOnly(entry)) return true;
     if (entry.kind === "assistant" && this.#bringsIn(entry)) return false;
-    if (entry.parent !== null && entry.parent === this.leaf?.id) return true;
     const parent = this.#parentTip(entry);
     if (parent === "root") return false;
-    if (parent === "missing") {
-      this.#note(entry);
-      if (this.#tail) return false;
-      return this.#path.at(-1) === this.#tips.at(-1);
-    }
+    if (parent === "missing") return !this.#tail;
     return this.#holds(parent) && this.#staysBehind(parent, seq);
   }
 
   #answersOnly(entry: Entry): boolean {
-    if (entry.kind !== "user" || entry.blocks.length === 0) return false;
+    if (!isResultsOnly(entry)) return false;
     return entry.blocks.every((block) => block.type === "tool_result" && this.#callAt.has(block.tool_use_id));
   }
 
@@ -180,20 +210,16 @@ export class Path {
     return false;
   }
 
-  #extend(entry: Entry, seq: number): PathStep {
-    this.#tips.push(seq);
-    this.#take(entry, seq);
-    return "extended";
-  }
-
   #take(entry: Entry, seq: number): void {
     this.#path.push(seq);
     if (entry.kind !== "assistant") return;
     for (const block of entry.blocks) if (block.type === "tool_use") this.#callAt.set(block.id, seq);
   }
 
-  #switchTo(leaf: number): PathStep {
-    this.#tips.push(leaf);
+  #settle(): void {
+    const leaf = this.#tips.at(-1);
+    if (!this.#stale || leaf === undefined) return;
+    this.#stale = false;
     const chosen = this.#withTied(this.#chain(leaf));
     this.#path = [];
     this.#aside = new Set();
@@ -206,7 +232,6 @@ export class Path {
       if (chosen.has(seq)) this.#take(entry, seq);
       else this.#leaveAside(entry, seq);
     }
-    return "switched";
   }
 
   #leaveAside(entry: Entry, seq: number): void {
@@ -216,21 +241,22 @@ export class Path {
     for (const block of entry.blocks) if (block.type === "tool_result") this.#asideResults.add(block.tool_use_id);
   }
 
-  #chain(leaf: number): Set<number> {
+  #chain(leaf: number, onCycle: (entry: Entry) => void = () => {}): Set<number> {
     const chain = new Set<number>();
-    let at: number | undefined = leaf;
-    while (at !== undefined) {
-      chain.add(at);
-      const entry: Entry | undefined = this.#entryAt(at);
-      if (entry === undefined) break;
-      const parent: number | "root" | "missing" = this.#parentTip(entry);
-      if (parent === "root") break;
-      const known: boolean = parent !== "missing" && !chain.has(parent);
-      if (!known) this.#note(entry);
-      if (known && parent !== "missing") at = parent;
-      else at = this.#tail ? undefined : this.#tipBefore(at, chain);
-    }
+    for (let at: number | undefined = leaf; at !== undefined; at = this.#before(at, chain, onCycle)) chain.add(at);
     return chain;
+  }
+
+  /** Where the chain goes on; undefined at its end. */
+  #before(at: number, chain: ReadonlySet<number>, onCycle: (entry: Entry) => void): number | undefined {
+    const entry = this.#entryAt(at);
+    if (entry === undefined) return undefined;
+    const parent = this.#joinedBehind.get(at) ?? this.#parentTip(entry);
+    if (parent === "root") return undefined;
+    if (parent !== "missing" && !chain.has(parent)) return parent;
+    if (parent !== "missing") onCycle(entry);
+    const unread = this.#tail && entry.parent !== undefined;
+    return unread ? undefined : this.#tipBefore(at, chain);
   }
 
   /** Adds what shares a reply with the chain and what answers its calls. */
@@ -265,7 +291,7 @@ export class Path {
     while (!seen.has(at)) {
       seen.add(at);
       const parent = at.parent ?? at.logicalParent;
-      if (parent === undefined) return "root";
+      if (parent === undefined) return at.parent === null ? "root" : "missing";
       const seq = this.#seqById.get(parent);
       const next = this.#entryAt(seq);
       if (seq === undefined || next === undefined) return "missing";
@@ -289,11 +315,12 @@ export class Path {
     }
     return undefined;
   }
+}
 
-  #note(entry: Entry): void {
-    if (this.#tail || entry.id === undefined) return;
-    const parent = entry.parent ?? entry.logicalParent;
-    const kind = parent !== undefined && this.#seqById.has(parent) ? "parent-cycle" : "missing-parent";
-    this.#problems.set(`${kind} ${entry.id}`, { kind, entry: entry.id, ...(parent === undefined ? {} : { parent }) });
-  }
+const isResultsOnly = (entry: Entry): entry is UserEntry =>
+  entry.kind === "user" && entry.blocks.length > 0 && entry.blocks.every((block) => block.type === "tool_result");
+
+function problemOf(kind: PathProblem["kind"], entry: Entry): PathProblem {
+  const parent = entry.parent ?? entry.logicalParent;
+  return { kind, entry: entry.id ?? entryId(""), ...(parent === undefined ? {} : { parent }) };
 }

@@ -52,6 +52,8 @@ export class Projection {
   readonly settings: Map<string, Json>;
   /** Boundaries in force, oldest first. */
   readonly boundaries: EditEntry[] = [];
+  /** Results deleted in the provider's cache: every request carries the deletions until a boundary. */
+  readonly serverDeleted = new Set<ToolUseId>();
   readonly #options: ProjectOptions;
   readonly #editAt = new Map<EntryId, number>();
   #waiting: { readonly entry: EditEntry; readonly edit: Boundary } | undefined;
@@ -133,6 +135,8 @@ export class Projection {
         this.settings.set(edit.name, edit.value);
         return { kind: "none" };
       case "server-edits":
+        for (const toolUse of edit.deleted) this.serverDeleted.add(toolUse);
+        return { kind: "none" };
       case "branch":
       case "origin":
         return { kind: "none" };
@@ -180,6 +184,7 @@ export class Projection {
     const { front, pinned, kept } = survivors(this.items, this.pins, waiting.edit.metadata);
     this.items = [...front, summary, ...pinned, ...kept];
     this.boundaries.push(waiting.entry);
+    this.serverDeleted.clear();
   }
 
   /** An undone offload: where the log holds only the preview, the original takes its place. */

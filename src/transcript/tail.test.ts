@@ -23,7 +23,7 @@ const judged = (raws: readonly Raw[], options: Partial<TailOptions> = {}): strin
   const tail = loggedRaws(raws);
   const verdict = judgeTail(tail, {
     line: "main",
-    origin: "ours",
+    foreignUntil: 0,
     undone: new Set<EntryId>(),
     unreadable: new Set<BlobId>(),
     ...options,
@@ -126,7 +126,7 @@ describe("a tail of our own log", () => {
 });
 
 describe("a tail of another tool's log", () => {
-  const foreign = { origin: "foreign" } as const;
+  const foreign = { foreignUntil: Infinity } as const;
   it.each<[string, Raw[], string]>([
     ["is enough from a boundary that keeps nothing", [...before, boundary("b"), summary("s"), ...after], "from b"],
     [

@@ -1,7 +1,6 @@
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
-import type { Boundary } from "../schema/edit.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
-import { itemOf, type Origin } from "./item.ts";
+import { boundariesInForce, type FoundBoundary } from "./boundaries.ts";
 import type { Logged } from "./lines.ts";
 import { Path } from "./path.ts";
 import { undoneEdits } from "./undone.ts";
@@ -17,7 +16,8 @@ export type TailVerdict =
 
 export interface TailOptions {
   readonly line: "main" | "side";
-  readonly origin: Origin;
+  /** Bytes of the log up to here are another tool's: its own, or a copy. */
+  readonly foreignUntil: number;
   /** Edits to treat as undone besides those the log says: for planning an undo. */
   readonly undone: ReadonlySet<EntryId>;
   /** Checkpoints that could not be read. */
@@ -31,22 +31,15 @@ interface Judged {
   readonly options: TailOptions;
 }
 
-interface FoundBoundary {
-  readonly at: number;
-  readonly edit: Boundary;
-}
-
 const more: TailVerdict = { kind: "more" };
 
 export function judgeTail(tail: readonly Logged[], options: TailOptions): TailVerdict {
   if (!tail.some(({ entry }) => entry.kind === "edit" && entry.edit.type === "boundary")) return more;
   const path = pathOf(tail, options.line).logged;
-  const undone = undoneEdits(
-    path.map(({ entry }) => entry),
-    options.undone,
-  );
+  const entries = path.map(({ entry }) => entry);
+  const undone = undoneEdits(entries, options.undone);
   const judged = { tail, path, undone, options };
-  for (const boundary of boundariesInForce(path, undone)) {
+  for (const boundary of boundariesInForce(entries, undone)) {
     if (reachesBehind(judged, boundary.at)) continue;
     const verdict = verdictAt(judged, boundary);
     if (verdict.kind === "enough" && isWholeFrom(judged, verdict.from)) return verdict;
@@ -58,24 +51,6 @@ function pathOf(tail: readonly Logged[], line: TailOptions["line"]): Path {
   const path = new Path({ line, read: "tail" });
   for (const logged of tail) path.append(logged);
   return path;
-}
-
-/** Newest first: not undone, and followed by its summary. */
-function boundariesInForce(path: readonly Logged[], undone: ReadonlySet<EntryId>): FoundBoundary[] {
-  const found: FoundBoundary[] = [];
-  let next: Entry | undefined;
-  for (let at = path.length - 1; at >= 0; at -= 1) {
-    const entry = path[at]?.entry;
-    if (entry === undefined) continue;
-    if (entry.kind === "edit" && entry.edit.type === "boundary") {
-      if (!undone.has(entry.id) && next?.kind === "user" && next.summary) found.push({ at, edit: entry.edit });
-      // The summary is this boundary's, in force or not: an earlier one that never got its own can't have it.
-      next = entry;
-    } else if (itemOf(entry, { at: 0, origin: "ours" }) !== undefined) {
-      next = entry;
-    }
-  }
-  return found;
 }
 
 /** Does an undo behind this place bring back or take away what an edit before it did? */
@@ -91,7 +66,10 @@ const isUndo = (entry: Entry): entry is EditEntry & { edit: { type: "undo" } } =
 
 function verdictAt(judged: Judged, boundary: FoundBoundary): TailVerdict {
   const { checkpoint } = boundary.edit.metadata;
-  if (checkpoint === undefined) return judged.options.origin === "foreign" ? withoutCheckpoint(judged, boundary) : more;
+  if (checkpoint === undefined) {
+    const { end = Infinity } = judged.path[boundary.at] ?? {};
+    return end <= judged.options.foreignUntil ? withoutCheckpoint(judged, boundary) : more;
+  }
   if (judged.options.unreadable.has(checkpoint)) return more;
   return { kind: "enough", from: lineOf(judged, boundary.at), checkpoint };
 }

@@ -34,6 +34,7 @@ describe("planning an undo", () => {
     ["takes the edit that is named", [clear("c", "x"), clear("d", "x")], "c", "c"],
     ["an undo can be named: a redo", [clear("c", "x"), undo("d", "c")], "d", "d"],
     ["a covered boundary: the newer one first", [boundary("b"), summary("s"), boundary("c"), summary("t")], "b", "c b"],
+    ["passes over a boundary that never got its summary", [clear("c", "x"), boundary("b")], undefined, "c"],
     ["refuses where nothing is in force", [], undefined, "nothing-to-undo"],
     ["refuses what is not on the path", [clear("c", "x")], "gone", "not-on-path"],
     ["refuses what is no edit", [clear("c", "x")], "u", "not-an-edit"],

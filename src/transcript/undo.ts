@@ -1,6 +1,7 @@
 import type { EntryId } from "../schema/brand.ts";
 import type { EditKind } from "../schema/edit.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
+import { boundariesInForce } from "./boundaries.ts";
 import { undoneEdits } from "./undone.ts";
 
 /** What to append so that an edit stops counting: undos in order, newest edit first, and what a person should be told. */
@@ -49,9 +50,14 @@ export function planUndo(path: readonly Entry[], target?: EntryId): UndoPlan {
 }
 
 function newest(path: readonly Entry[], undone: ReadonlySet<EntryId>): EditEntry | undefined {
+  const inForce = new Set(boundariesInForce(path, undone).map(({ entry }) => entry));
   return path.findLast(
     (entry): entry is EditEntry =>
-      entry.kind === "edit" && entry.edit.type !== "undo" && undoable.has(entry.edit.type) && !undone.has(entry.id),
+      entry.kind === "edit" &&
+      entry.edit.type !== "undo" &&
+      undoable.has(entry.edit.type) &&
+      !undone.has(entry.id) &&
+      (entry.edit.type !== "boundary" || inForce.has(entry)),
   );
 }
 
@@ -61,10 +67,8 @@ function withCovering(
   edit: EditEntry,
   undone: ReadonlySet<EntryId>,
 ): { edits: EditEntry[]; said: string[] } {
-  const behind = path.slice(path.indexOf(edit) + 1);
-  const covering = behind.filter(
-    (entry): entry is EditEntry => entry.kind === "edit" && entry.edit.type === "boundary" && !undone.has(entry.id),
-  );
+  const place = path.indexOf(edit);
+  const covering = boundariesInForce(path, undone).filter(({ at }) => at > place);
   if (covering.length === 0) return { edits: [edit], said: [] };
   if (edit.edit.type !== "boundary") {
     return {
@@ -72,7 +76,7 @@ function withCovering(
       said: ["a later boundary covers this edit: the change shows once that boundary is undone"],
     };
   }
-  const first = covering.toReversed();
+  const first = covering.map(({ entry }) => entry);
   return {
     edits: [...first, edit],
     said: first.map((boundary) => `boundary ${boundary.id} covers it and is undone first`),
