@@ -13,6 +13,6 @@ if (opened.kind !== "open") throw new Error(opened.kind);
 
 await opened.session.append(userDraft("Fix the failing test"));
 const { messages, sendable } = opened.session.view(); // ready for the Messages API
+await opened.session.close();
 
 console.log(JSON.stringify({ sendable, messages }));
-await opened.session.close();

@@ -7,7 +7,7 @@ import type { Blobs, WriteFailure } from "./ports/blobs.ts";
 import type { ByteSource, Durability, SessionSummary } from "./ports/transcripts.ts";
 import { blobId, millis, type SessionId, sessionId } from "./schema/brand.ts";
 import { fileBlobs } from "./store/files/blobs.ts";
-import { byteSourceOfFile } from "./store/files/byte-source.ts";
+import { byteSourceOfFile, byteSourceOfOwnFile } from "./store/files/byte-source.ts";
 import { allProjects, findSession, type FoundSession } from "./store/files/find-session.ts";
 import { homeFolder } from "./store/files/home-folder.ts";
 import { findProject, locateProject } from "./store/files/project.ts";
@@ -87,7 +87,7 @@ interface Resolving {
 
 async function resolveLog(where: Resolving, name: string): Promise<ResolvedLog> {
   const file = await resolveFile(where, resolve(where.cwd, name));
-  if (file.kind !== "missing") return file;
+  if (file.kind !== "missing" && file.kind !== "not-a-file") return file;
   const found = await findSession(where.home, name);
   switch (found.kind) {
     case "found":
@@ -95,21 +95,25 @@ async function resolveLog(where: Resolving, name: string): Promise<ResolvedLog> 
     case "ambiguous":
       return { kind: "ambiguous", candidates: found.candidates.map(({ id }) => id) };
     case "missing":
-      return { kind: "missing" };
+      return file.kind === "not-a-file" ? { kind: "unreadable", message: file.message } : file;
   }
 }
 
 async function ours(where: Resolving, { id, project }: FoundSession): Promise<ResolvedLog> {
   const path = join(project.folder, `${id}.jsonl`);
-  const opened = await byteSourceOfFile(path);
+  const opened = await byteSourceOfOwnFile(path);
   if (opened.kind !== "open") return opened;
   await opened.source.close();
   return { kind: "ours", id, path, deps: where.depsFor(project.folder) };
 }
 
-/** A transcript under our home is ours whatever path leads to it; any other file is somebody else's and never written. */
-async function resolveFile(where: Resolving, path: string): Promise<ResolvedLog> {
+/** A folder of the same name must not hide a session, so it is told apart from a file that may not be read. */
+type ResolvedFile = ResolvedLog | { readonly kind: "not-a-file"; readonly message: string };
+
+/** What counts is the file that a path leads to: one that lies under our home is ours, any other is somebody else's and never written. */
+async function resolveFile(where: Resolving, path: string): Promise<ResolvedFile> {
   const opened = await byteSourceOfFile(path);
+  if (opened.kind === "unreadable" && opened.code === "EISDIR") return { kind: "not-a-file", message: opened.message };
   if (opened.kind !== "open") return opened;
   const real = await realpath(path);
   const projects = await realpath(join(where.home, "projects")).catch(() => undefined);

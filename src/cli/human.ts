@@ -14,12 +14,12 @@ export function humanBytes(bytes: number): string {
 /** A count for people: `12,345`. */
 export const humanCount = (count: number): string => Math.round(count).toLocaleString("en-US");
 
-/** One line of somebody's text, cut to a width, without what could move the cursor. */
-export function oneLine(value: string, width: number): string {
-  const flat = value
-    .replaceAll(/\s+/g, " ")
-    .replaceAll(/\p{Cc}/gu, "")
-    .trim();
+/** Somebody's text where one line is expected: it must not look like lines of ours. */
+export const oneLine = (value: string): string => value.replaceAll(/\s+/g, (run) => (run.includes("\n") ? " " : run));
+
+/** The same, cut to a width. */
+export function clipped(value: string, width: number): string {
+  const flat = value.replaceAll(/\s+/g, " ").trim();
   const characters = Array.from(flat.slice(0, 2 * width));
   return characters.length > width ? `${characters.slice(0, width - 1).join("")}…` : flat;
 }

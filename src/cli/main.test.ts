@@ -178,7 +178,7 @@ describe("failures", () => {
   it("of the machine are told from bugs", async () => {
     const { code, err } = await call(["full"]);
     expect(code).toBe(6);
-    expect(err).toMatch(/^palimpsest: ENOSPC.*\n {2}The disk is full.*\n$/);
+    expect(err).toMatch(/^palimpsest: ENOSPC.*\n {2}No space left: free some space, then try again\.\n$/);
   });
 
   it("show a stack only with --debug", async () => {
@@ -205,7 +205,7 @@ describe("streams", () => {
   it("that cannot be written are a failure of the machine", async () => {
     const { code, err } = await call(["echo", "one"], { stdout: broken("ENOSPC") });
     expect(code).toBe(6);
-    expect(err).toContain("The disk is full");
+    expect(err).toContain("No space left");
   });
 
   it("get colour only at a terminal and not against NO_COLOR", async () => {

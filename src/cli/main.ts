@@ -1,5 +1,4 @@
 import type { Readable } from "node:stream";
-import { stripVTControlCharacters } from "node:util";
 import type { Command, CommandContext, Group, Outcome } from "./command.ts";
 import { versionCommand } from "./command/version.ts";
 import { type ExitCode, exitCode } from "./exit-code.ts";
@@ -76,5 +75,5 @@ function beforeDashes(argv: readonly string[]): readonly string[] {
 
 function stackOf({ cause }: Failure): string {
   if (!(cause instanceof Error)) return "";
-  return `${stripVTControlCharacters(cause.stack ?? cause.message)}\n`;
+  return `${cause.stack ?? cause.message}\n`;
 }

@@ -1,5 +1,6 @@
 import type { Block, Message } from "../schema/block.ts";
 import { isObject, type JsonObject, text } from "../schema/json.ts";
+import { oneLine } from "./human.ts";
 import type { Style } from "./style.ts";
 
 /** Long enough to tell what a block is, short enough that a conversation can be skimmed. */
@@ -17,20 +18,20 @@ export function renderMessage(message: Message, look: MessageLook): string {
 }
 
 function renderBlock(block: Block, { style, length }: MessageLook): string {
-  const cut = (value: string): string => (length === "full" ? printable(value) : shortened(printable(value)));
+  const cut = (value: string): string => (length === "full" ? value : shortened(value));
   switch (block.type) {
     case "text":
       return cut(block.text);
     case "thinking":
       return style("dim", `[thinking] ${cut(block.thinking)}`);
     case "tool_use":
-      return `${style("yellow", `[call ${block.name}]`)} ${cut(JSON.stringify(block.input))} ${style("dim", block.id)}`;
+      return `${style("yellow", `[call ${oneLine(block.name)}]`)} ${cut(JSON.stringify(block.input))} ${style("dim", oneLine(block.id))}`;
     case "tool_result": {
       const label = block.is_error === true ? "[error result]" : "[result]";
-      return `${style("yellow", label)} ${style("dim", block.tool_use_id)}\n${cut(resultText(block.content))}`;
+      return `${style("yellow", label)} ${style("dim", oneLine(block.tool_use_id))}\n${cut(resultText(block.content))}`;
     }
     default:
-      return style("dim", `[${block.type}]`);
+      return style("dim", `[${oneLine(block.type)}]`);
   }
 }
 
@@ -48,7 +49,3 @@ function shortened(value: string): string {
     ? value
     : `${shown}… (${value.length - shown.length} more characters; --full shows them)`;
 }
-
-/** What a model or tool wrote must not drive the terminal. */
-const printable = (value: string): string =>
-  value.replaceAll(/\p{Cc}/gu, (character) => (character === "\n" || character === "\t" ? character : "�"));

@@ -1,4 +1,5 @@
 import { createEngine, type EngineDeps, type ResolvedLog } from "../engine.ts";
+import type { OpenedLog } from "../loop/open.ts";
 import type { Blobs } from "../ports/blobs.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
 import type { SessionId } from "../schema/brand.ts";
@@ -52,3 +53,7 @@ function notOpened(resolved: Exclude<ResolvedLog, { kind: "ours" | "foreign" }>,
       });
   }
 }
+
+/** Where not one line of a file is an entry, it is more likely the wrong file than a damaged one. */
+export const wrongFileNote = ({ fold, damage }: Pick<OpenedLog, "fold" | "damage">): string =>
+  fold.view().path.entries === 0 && damage.length > 0 ? "note: no line of it is an entry: is this a transcript?\n" : "";

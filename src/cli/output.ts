@@ -1,12 +1,19 @@
+import { randomUUID } from "node:crypto";
 import type { Writable } from "node:stream";
-import { type Style, styleFor } from "./style.ts";
+import { printable } from "./printable.ts";
+import { markedStyle, plain, type Style, wantsColour } from "./style.ts";
 
 /** Where a command writes. Waiting for each write keeps a slow reader from filling the memory. */
 export interface Output {
   readonly style: Style;
   readonly columns: number | undefined;
-  /** Must not reject: once the reader is gone (`| head`), what is written is dropped and the command goes on to its end. */
+  /**
+   * For people: whatever the text quotes, only what `style` made of it reaches the terminal as more than characters.
+   * Must not reject: once the reader is gone (`| head`), what is written is dropped and the command goes on to its end.
+   */
   write(text: string): Promise<void>;
+  /** At a terminal only: a line that the next one takes the place of; an empty one clears it. */
+  progress(line: string): Promise<void>;
   /** As they are, without a newline behind them. */
   bytes(data: Uint8Array): Promise<void>;
   /** One JSON value on a line of its own. */
@@ -38,15 +45,24 @@ export function createOutput(stream: OutputStream, env: Readonly<NodeJS.ProcessE
         resolve();
       });
     });
+  let progress = "";
+  const marked = markedStyle(randomUUID());
   return {
-    style: styleFor(stream, env),
+    style: wantsColour(stream, env) ? marked.style : plain,
     columns: stream.columns,
-    write,
+    write: (text) => write(marked.sequences(printable(text))),
+    progress: async (line) => {
+      if (stream.isTTY !== true || line === progress) return;
+      progress = line;
+      await write(`${lineStart}${printable(line)}`);
+    },
     bytes: write,
     json: (value) => write(`${JSON.stringify(value)}\n`),
     state: () => state,
   };
 }
+
+const lineStart = "\r\u001B[K";
 
 const isReaderGone = (error: Error): boolean =>
   "code" in error && (error.code === "EPIPE" || error.code === "ECONNRESET" || error.code === "ERR_STREAM_DESTROYED");

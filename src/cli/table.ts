@@ -1,3 +1,5 @@
+import { oneLine } from "./human.ts";
+
 export interface Column {
   readonly title: string;
   readonly align?: "left" | "right";
@@ -5,7 +7,7 @@ export interface Column {
 
 /** Plain columns, as wide as their widest cell; the last one is not padded. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
-  const all = [columns.map((column) => column.title), ...rows];
+  const all = [columns.map((column) => column.title), ...rows.map((row) => row.map(oneLine))];
   const widths = columns.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
   const line = (row: readonly string[]): string =>
     row

@@ -10,6 +10,8 @@ export type Expanded =
   | { readonly kind: "result"; readonly bytes: Uint8Array }
   | { readonly kind: "blob"; readonly bytes: Uint8Array }
   | { readonly kind: "not-found" }
+  /** A call that nothing answered. */
+  | { readonly kind: "unanswered" }
   /** The log names the blob that holds it, and the blob is gone. */
   | { readonly kind: "blob-missing"; readonly blob: BlobId };
 
@@ -30,13 +32,15 @@ export async function expand(deps: BlobsDep, source: ByteSource, id: string): Pr
     const bytes = await deps.blobs.get(found.blob);
     return bytes === undefined ? { kind: "blob-missing", blob: found.blob } : { kind: "result", bytes };
   }
-  return found.result === undefined ? { kind: "not-found" } : { kind: "result", bytes: found.result };
+  if (found.result !== undefined) return { kind: "result", bytes: found.result };
+  return { kind: found.called === true ? "unanswered" : "not-found" };
 }
 
 interface Found {
   line?: Logged;
   result?: Uint8Array;
   blob?: BlobId | undefined;
+  called?: boolean;
 }
 
 async function search(source: ByteSource, id: string): Promise<Found> {
@@ -52,6 +56,8 @@ async function search(source: ByteSource, id: string): Promise<Found> {
         );
       }
     }
+    if (entry.kind === "assistant")
+      found.called ||= entry.blocks.some((block) => block.type === "tool_use" && block.id === id);
     if (entry.kind === "edit" && (entry.edit.type === "offload" || entry.edit.type === "clear")) {
       found.blob ??= entry.edit.results.find((result) => result.toolUse === id)?.blob;
     }

@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { sourceOf } from "../../test/fixture/log.ts";
-import { checkLog, repairRanges } from "./fsck.ts";
+import { storeDeps } from "../../test/contract/store-deps.ts";
+import type { Transcripts } from "../ports/transcripts.ts";
+import { sessionId } from "../schema/brand.ts";
+import { memoryTranscripts } from "../store/memory/transcripts.ts";
+import { scanChunkBytes } from "./limits.ts";
+import { checkLog, repairLog, repairRanges } from "./fsck.ts";
 
 const user = (uuid: string, fields: object = {}): object => ({
   type: "user",
@@ -115,5 +120,65 @@ describe("what a repair blanks", () => {
     const after = await check(blanked);
     expect(after.entries).toBe(4);
     expect(after.damage.map(({ kind }) => kind)).toEqual(["duplicate-uuid"]);
+  });
+});
+
+describe("progress", () => {
+  it("never goes back, also over pieces without an entry, and ends at the end", async () => {
+    const blank = Buffer.from(`${" ".repeat(9_999)}\n`.repeat(Math.ceil((2 * scanChunkBytes) / 10_000)));
+    const bytes = Buffer.concat([log(user("a")), blank, log("nonsense")]);
+    const seen: number[] = [];
+    await checkLog(sourceOf(bytes), (done) => void seen.push(done));
+    expect(seen.length).toBeGreaterThan(1);
+    expect(seen).toEqual(seen.toSorted((one, other) => one - other));
+    expect(seen.at(-1)).toBe(bytes.length);
+  });
+});
+
+describe("a repair", () => {
+  const id = sessionId("s1");
+  const storeWith = (content: Uint8Array): Transcripts =>
+    memoryTranscripts({ deps: storeDeps, seed: new Map([[id, content]]) });
+
+  it("looks again once it holds the session: a line that was finished meanwhile is not blanked", async () => {
+    const whole = Buffer.concat([log(user("a")), log("nonsense"), log(user("b", { parentUuid: "a" }))]);
+    const torn = storeWith(whole.subarray(0, -20));
+    const finished = storeWith(whole);
+    // The writer finishes its line after a first look and before the session is taken.
+    let now = torn;
+    const transcripts: Transcripts = {
+      ...finished,
+      openForWriting: (of) => (now = finished).openForWriting(of),
+      openForReading: (of) => now.openForReading(of),
+    };
+    const source = await transcripts.openForReading(id);
+    expect(source && repairRanges((await checkLog(source)).damage)).toHaveLength(2);
+    const repair = await repairLog({ transcripts }, { id });
+    expect(repair).toMatchObject({ kind: "repaired", setAside: [{}], left: { entries: 2, damage: [] } });
+  });
+
+  it("takes the session first, and reads and blanks only while it holds it", async () => {
+    const inner = storeWith(log(user("a"), "nonsense"));
+    const order: string[] = [];
+    const transcripts: Transcripts = {
+      ...inner,
+      openForWriting: async (of) => {
+        order.push("locked");
+        const opened = await inner.openForWriting(of);
+        if (opened.kind !== "open") return opened;
+        const { writer } = opened;
+        const close = (): Promise<void> => (order.push("closed"), writer.close());
+        return {
+          ...opened,
+          writer: { ...writer, blank: (ranges) => (order.push("blanked"), writer.blank(ranges)), close },
+        };
+      },
+      openForReading: (of) => (order.push("read"), inner.openForReading(of)),
+    };
+    expect(await repairLog({ transcripts }, { id })).toMatchObject({ found: { damage: [{ kind: "json" }] } });
+    expect(order).toEqual(["locked", "read", "blanked", "closed"]);
+    const held = await inner.openForWriting(id);
+    expect(await repairLog({ transcripts: inner }, { id })).toMatchObject({ kind: "busy" });
+    if (held.kind === "open") await held.writer.close();
   });
 });

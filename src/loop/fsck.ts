@@ -1,8 +1,8 @@
-import type { ByteRange, ByteSource } from "../ports/transcripts.ts";
-import type { EntryId, ToolUseId } from "../schema/brand.ts";
+import type { ByteRange, ByteSource, OpenForWriting, SetAside, TranscriptsDep } from "../ports/transcripts.ts";
+import type { EntryId, SessionId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
-import type { DamageKind, Logged } from "../transcript/lines.ts";
-import { scanForward } from "./scan.ts";
+import { type DamageKind, type Logged, readLines } from "../transcript/lines.ts";
+import { scanLines } from "./scan.ts";
 
 /** What is wrong with the entries that could be read: the bytes are whole, their relations are not. */
 type StructureKind =
@@ -30,22 +30,23 @@ export interface LogCheck {
   readonly notes: readonly Finding[];
 }
 
+/** Told how far it is after each piece; never goes back. */
+export type Progress = (bytesDone: number) => void;
+
 /** Reads the whole log once. Memory grows with the number of entries, not with their size. */
-export async function checkLog(
-  source: ByteSource,
-  progress: (bytesDone: number) => void = () => {},
-): Promise<LogCheck> {
+export async function checkLog(source: ByteSource, progress: Progress = () => {}): Promise<LogCheck> {
   const relations = new Relations();
   const damage: Finding[] = [];
   const notes: Finding[] = [];
   let entries = 0;
-  for await (const read of scanForward(source)) {
+  for await (const lines of scanLines(source)) {
+    const read = lines.kind === "lines" ? readLines(lines) : { logged: [], damage: [lines.damage] };
     for (const one of read.damage) (one.kind === "glued" ? notes : damage).push(one);
     for (const logged of read.logged) {
       entries += 1;
       relations.take(logged);
     }
-    progress(read.logged.at(-1)?.end ?? 0);
+    progress(lines.kind === "lines" ? lines.start + lines.bytes.length : lines.damage.end);
   }
   const found = relations.findings();
   const inOrder = (findings: readonly Finding[]): Finding[] =>
@@ -71,6 +72,45 @@ export function repairRanges(damage: readonly Finding[]): ByteRange[] {
   return damage
     .filter(({ kind, start, end }) => blankable.has(kind) && end > start)
     .map(({ start, end }) => ({ start, end }));
+}
+
+export type LogRepair =
+  | {
+      readonly kind: "repaired";
+      /** As it was once nobody else could write. */
+      readonly found: LogCheck;
+      readonly setAside: readonly SetAside[];
+      readonly left: LogCheck;
+    }
+  | Exclude<OpenForWriting, { kind: "open" }>;
+
+/**
+ * Blanks what can't be read. Looks only after it holds the session: what looked torn before may be a line that its
+ * writer has finished since.
+ */
+export async function repairLog(
+  { transcripts }: TranscriptsDep,
+  { id, progress }: { readonly id: SessionId; readonly progress?: Progress },
+): Promise<LogRepair> {
+  const opened = await transcripts.openForWriting(id);
+  if (opened.kind !== "open") return opened;
+  const { writer } = opened;
+  try {
+    const source = await transcripts.openForReading(id);
+    if (source === undefined) return { kind: "missing" };
+    try {
+      const found = await checkLog(source, progress);
+      const ranges = repairRanges(found.damage);
+      if (ranges.length === 0) return { kind: "repaired", found, setAside: [], left: found };
+      const blanked = await writer.blank(ranges);
+      if (blanked.kind === "failed") return blanked;
+      return { kind: "repaired", found, setAside: blanked.setAside, left: await checkLog(source, progress) };
+    } finally {
+      await source.close();
+    }
+  } finally {
+    await writer.close();
+  }
 }
 
 interface Node {

@@ -25,8 +25,16 @@ export type Undone =
       readonly edits: readonly EditEntry[];
       readonly said: readonly string[];
       readonly receipts: readonly Receipt[];
+      /** The entries that took them back: undoing one of these brings its edit again. */
+      readonly undos: readonly EntryId[];
     }
-  | { readonly kind: "branched"; readonly before: EditEntry; readonly at: EntryId | null }
+  | {
+      readonly kind: "branched";
+      readonly before: EditEntry;
+      readonly at: EntryId | null;
+      /** Undoing it leads back. */
+      readonly branch: EntryId | undefined;
+    }
   | { readonly kind: "refused"; readonly why: UndoRefusal; readonly text: string }
   | WriteFailure;
 export type UndoRefusal = Extract<UndoPlan, { kind: "refused" }>["why"] | "too-large";
@@ -38,6 +46,8 @@ export async function undo(session: Session, options: UndoOptions): Promise<Undo
   const { plan, deeper } = await planDeep({ fold: session.fold, read: session.read }, { target: options.target, read });
   if (deeper !== undefined) session.adoptLog({ ...deeper, fold: refolded(deeper.fold) });
   if (plan.kind === "refused") return plan;
+  const branched = plan.edits.find(isBranch);
+  if (branched?.edit.from !== undefined) return branchTo(session, { edit: branched, at: branched.edit.from });
   const log = await read(undoneBy(plan));
   const refusal = options.mode === "path" && log !== undefined ? tooLarge(session.fold, log.fold, options) : undefined;
   if (refusal !== undefined) return refusal;
@@ -97,19 +107,34 @@ function refolded(fold: Session["fold"]): Session["fold"] {
 
 async function appendUndos(session: Session, plan: Planned, options: UndoOptions): Promise<Undone> {
   const receipts: Receipt[] = [];
+  const undos: EntryId[] = [];
   for (const edit of plan.edits) {
     const draft = { type: "undo", edit: edit.id, ...(options.thinking === "bound" ? { dropsThinking: true } : {}) };
     const edited = await session.edit({ drafts: [draft], cause: "asked", nature: "undone" });
     if (edited.kind === "failed") return edited;
     receipts.push(edited.receipt);
+    undos.push(...edited.entries);
   }
-  return { kind: "undone", edits: plan.edits, said: plan.said, receipts };
+  return { kind: "undone", edits: plan.edits, said: plan.said, receipts, undos };
 }
 
 async function branch(session: Session, edits: readonly EditEntry[]): Promise<Undone> {
   const edit = edits.at(-1);
   if (edit === undefined) return { kind: "refused", why: "nothing-to-undo", text: "no edit is in force" };
-  const at = edit.parent ?? edit.logicalParent ?? null;
-  const appended = await session.append({ type: "branch", before: edit.id, parentUuid: at });
-  return appended.kind === "failed" ? appended : { kind: "branched", before: edit, at };
+  return branchTo(session, { edit, at: edit.parent ?? edit.logicalParent ?? null });
 }
+
+/** The conversation goes on at another entry; the branch says which leaf it left, so that its undo leads back there. */
+async function branchTo(session: Session, { edit, at }: { edit: EditEntry; at: EntryId | null }): Promise<Undone> {
+  const from = session.fold.path.leaf?.id;
+  const appended = await session.append({
+    type: "branch",
+    before: edit.id,
+    parentUuid: at,
+    ...(from === undefined ? {} : { from }),
+  });
+  if (appended.kind === "failed") return appended;
+  return { kind: "branched", before: edit, at, branch: appended.entries[0] };
+}
+
+const isBranch = (entry: EditEntry): entry is EditEntry & { edit: { type: "branch" } } => entry.edit.type === "branch";

@@ -47,7 +47,12 @@ const shapes = {
   undo: z.looseObject({ type: z.literal("undo"), edit: entryIdOf, dropsThinking: z.boolean().optional() }),
   setting: z.looseObject({ type: z.literal("setting"), name: z.string(), value: anyJson }),
   repair: z.looseObject({ type: z.literal("repair"), results: z.array(replacement) }),
-  branch: z.looseObject({ type: z.literal("branch"), before: entryIdOf.optional() }),
+  branch: z.looseObject({
+    type: z.literal("branch"),
+    before: entryIdOf.optional(),
+    /** The leaf that was left: the way back. */
+    from: entryIdOf.optional(),
+  }),
   origin: z.looseObject({
     type: z.literal("origin"),
     format: z.string(),

@@ -82,11 +82,19 @@ describe("circumstances", () => {
     const first = { ...said("a"), timestamp: "2026-01-01T00:00:00Z", cwd: "/first", gitBranch: "main" };
     const last = { ...reply, timestamp: "2026-01-02T00:00:00Z", cwd: "/last", gitBranch: "topic" };
     expect(await rowOf(log(filler, first, last, filler))).toMatchObject({
-      created: "2026-01-01T00:00:00Z",
-      modified: "2026-01-02T00:00:00Z",
+      created: "2026-01-01T00:00:00.000Z",
+      modified: "2026-01-02T00:00:00.000Z",
       projectPath: "/first",
       gitBranch: "topic",
       isSidechain: false,
+    });
+  });
+
+  it("tell every time in one form, and nothing else that stands in it", async () => {
+    const first = { ...said("a"), timestamp: "1 Jan 2026 02:00 +0200 (\u001B]0;gone\u0007)" };
+    expect(await rowOf(log(first, { ...reply, timestamp: "2026-01-02T01:00:00+01:00" }))).toMatchObject({
+      created: "2026-01-01T00:00:00.000Z",
+      modified: "2026-01-02T00:00:00.000Z",
     });
   });
 

@@ -93,7 +93,13 @@ function titleOf(entries: LazyEntries): string | undefined {
 
 function timestampOf(entry: JsonObject): string | undefined {
   const stamp = text(entry, "timestamp");
-  return stamp === undefined || Number.isNaN(Date.parse(stamp)) ? undefined : stamp;
+  return stamp === undefined ? undefined : isoTime(stamp);
+}
+
+/** One form for all, since rows are sorted by it. What parses as a date may hold anything, in brackets. */
+export function isoTime(stamp: string): string | undefined {
+  const ms = Date.parse(stamp);
+  return Number.isNaN(ms) ? undefined : isoOf(ms);
 }
 
 const nonEmpty = (entry: JsonObject, key: string): string | undefined => text(entry, key) || undefined;

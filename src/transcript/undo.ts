@@ -25,17 +25,18 @@ const undoable: ReadonlySet<EditKind> = new Set([
   "setting",
   "undo",
   "server-edits",
+  "branch",
 ]);
 
 export function planUndo(path: readonly Entry[], target?: EntryId): UndoPlan {
   const undone = undoneEdits(path);
-  const edit = target === undefined ? newest(path, undone) : path.find((entry) => entry.id === target);
+  const edit = target === undefined ? newest(path, undone) : named(path, target);
   if (edit === undefined) {
     return target === undefined
       ? { kind: "refused", why: "nothing-to-undo", text: "no edit is in force" }
       : { kind: "refused", why: "not-on-path", text: `${target} is not on this session's path` };
   }
-  if (edit.kind !== "edit" || edit.edit.type === "origin" || edit.edit.type === "branch") {
+  if (edit.kind !== "edit" || edit.edit.type === "origin") {
     return { kind: "refused", why: "not-an-edit", text: `${edit.id ?? "the entry"} is not an edit` };
   }
   if (edit.edit.type === "repair") {
@@ -45,9 +46,24 @@ export function planUndo(path: readonly Entry[], target?: EntryId): UndoPlan {
       text: "a repair stands in a request that was sent; the real result, if it comes, is said as a new message",
     };
   }
+  if (edit.edit.type === "branch") {
+    if (edit.edit.from !== undefined) return { kind: "plan", edits: [edit], said: [] };
+    return { kind: "refused", why: "not-an-edit", text: `branch ${edit.id} does not say where it came from` };
+  }
   if (undone.has(edit.id)) return { kind: "refused", why: "already-undone", text: alreadyUndone(path, edit.id) };
   return { kind: "plan", ...withCovering(path, edit, undone) };
 }
+
+/** The whole id, else a beginning that only one edit has. */
+function named(path: readonly Entry[], target: EntryId): Entry | undefined {
+  const exact = path.find((entry) => entry.id === target);
+  if (exact !== undefined || target.length < prefixCharsMin) return exact;
+  const edits = path.filter((entry) => entry.kind === "edit" && entry.id.startsWith(target));
+  return edits.length === 1 ? edits[0] : undefined;
+}
+
+/** Shorter beginnings are more likely a slip than a name. */
+const prefixCharsMin = 4;
 
 function newest(path: readonly Entry[], undone: ReadonlySet<EntryId>): EditEntry | undefined {
   const inForce = new Set(boundariesInForce(path, undone).map(({ entry }) => entry));

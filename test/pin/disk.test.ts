@@ -94,7 +94,7 @@ describe("the form on disk", () => {
     expect((await lines(deps)).at(-1)).toContain(`"type":"undo","edit":"${id(4)}","dropsThinking":true,"uuid"`);
     await session.edit({ drafts: [cleared("toolu_1")], cause: "asked", nature: "reduced" });
     await undo(session, { mode: "branch", blockingTokens: tokens(1e6), thinking: "free" });
-    expect((await lines(deps)).at(-1)).toContain(`"type":"branch","before":"${id(6)}","uuid"`);
+    expect((await lines(deps)).at(-1)).toContain(`"type":"branch","before":"${id(6)}","from":"${id(6)}","uuid"`);
     expect((await lines(deps)).at(-1)).toContain(`{"parentUuid":"${id(5)}"`);
   });
 

@@ -134,7 +134,7 @@ describe("palimpsest sessions fsck", () => {
       repaired: [],
     });
     for (const { kind, start, end } of damage) expect(asText.out).toContain(`damage  ${kind}  bytes ${start}–${end}  `);
-    expect(asText.out).toContain("4 damaged ranges; --repair mends what can be mended");
+    expect(asText.out).toContain("4 damaged ranges; --repair sets the damaged bytes aside");
     expect(asText.code).toBe(1);
     expect(whole).toMatchObject({ code: 0, err: "" });
     expect(whole.out).toMatch(/1 entries in \d+ B\nno damage\n$/);
@@ -199,7 +199,12 @@ describe("palimpsest sessions fsck", () => {
       world.call("sessions", "fsck", file, "--repair"),
     ]);
     expect(json<Fsck>(checked).damage.map(({ kind }) => kind)).toEqual(["nul", "torn"]);
-    expectRefusal(refused, 5, "foreign.jsonl belongs to another tool: it is never written", "palimpsest view");
+    expectRefusal({ ...refused, out: "" }, 5, "foreign.jsonl belongs to another tool: it is never written");
+    expect(refused.out).toMatch(/damage {2}nul [^]*damage {2}torn [^]*2 damaged ranges left\n$/);
+    const whole = world.file("whole.jsonl", [said.user("hi"), { type: "undo", uuid: "x", edit: 7 }]);
+    const readable = await world.call("sessions", "fsck", whole, "--repair");
+    expect(readable).toMatchObject({ code: 1, err: "" });
+    expect(readable.out).toContain("1 damaged range left\n");
     expect((await readFile(file)).equals(before)).toBe(true);
     expect(await readdir(world.work)).toContain("foreign.jsonl");
   });
@@ -243,7 +248,11 @@ describe("what keeps a session from being written is told in one line, and nothi
       const run = (...args: string[]) => locked.callWith(nobody, ...args);
       const [undone, adopted, viewed] = await Promise.all([run("undo", "s"), run("undo", foreign), run("view", "s")]);
       for (const refused of [undone, adopted])
-        expectRefusal(refused, 6, /Not allowed to write .*: check its owner and permissions or set PALIMPSEST_HOME/);
+        expectRefusal(
+          refused,
+          6,
+          /Can't write .* \(not allowed: check its owner and permissions or set PALIMPSEST_HOME/,
+        );
       expect(viewed.out).toContain("[cleared t1]");
       for (const folder of [locked.home, join(locked.home, "projects"), locked.folder]) await chmod(folder, 0o755);
       expect((await readdir(locked.folder)).toSorted()).toEqual(["s.jsonl"]);
@@ -260,7 +269,7 @@ describe("what keeps a session from being written is told in one line, and nothi
     expectRefusal(
       undone,
       6,
-      /full\.jsonl has reached the file size limit: raise it \(ulimit -f\)/,
+      /Can't write .*full\.jsonl \(the file size limit is reached: raise it \(ulimit -f\)/,
       "What was written before stays",
     );
     expect(world.log("full").subarray(0, before.length).equals(before)).toBe(true);
@@ -291,6 +300,8 @@ describe("palimpsest expand", () => {
     );
     const refused = await Promise.all(["nobody", ""].map((id) => world.call("expand", "expand-me", id)));
     for (const one of refused) expectRefusal(one, 3, /nothing in .*expand-me\.jsonl has the id/);
+    await writeFile(pathOf(world, "unanswered"), `${JSON.stringify({ ...said.call("m1", "t_open"), uuid: "a" })}\n`);
+    expectRefusal(await world.call("expand", "unanswered", "t_open"), 3, "the call t_open has no result");
     await rm(join(world.folder, "blobs", blob));
     expectRefusal(
       await world.call("expand", "expand-me", "t2"),

@@ -105,7 +105,9 @@ describe("palimpsest undo", () => {
     expect(world.log("huge").equals(logBefore)).toBe(true);
     const branched = await world.call("undo", "huge", "--branch");
     expect(branched).toMatchObject({ code: 0, err: "" });
-    expect(branched.out).toContain(`Session huge goes on from before boundary ${boundary}; nothing was lost`);
+    expect(branched.out).toContain(
+      `Session huge goes on from before boundary ${boundary}; the branch it left stays in the log`,
+    );
     expect(await viewed("huge")).toBe(before);
     const log = world.log("huge");
     expect(log.subarray(0, logBefore.length).equals(logBefore)).toBe(true);

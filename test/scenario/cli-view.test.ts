@@ -252,7 +252,7 @@ describe("palimpsest view refuses in one line", () => {
         world.callWith(nobody, "view", file),
         world.callWith(nobody, "view", "secret"),
       ]);
-      expectRefusal(byPath, 6, /Can't read .*secret\.jsonl \(not allowed: check its owner and permissions\)/);
+      expectRefusal(byPath, 6, /Can't read .*secret\.jsonl \(not allowed: check its owner and permissions/);
       expectRefusal(byId, 6, /Can't read .*secret\.jsonl \(not allowed/);
       await rm(pathOf(world, "secret"));
     },

@@ -3,12 +3,13 @@ import { command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure } from "../failure.ts";
 import { openNamedLog } from "../named-log.ts";
+import { sessionOperand } from "../session-operand.ts";
 
 export const expandCommand = command({
   name: "expand",
   summary: "print the original behind an id, byte for byte",
   operands: {
-    session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" },
+    session: sessionOperand,
     id: { shown: "id", summary: "an entry's uuid, a tool call's id, or a blob's hash" },
   },
   details: [
@@ -24,6 +25,13 @@ export const expandCommand = command({
           code: exitCode.notFound,
           message: `nothing in ${log.path} has the id ${operands.id}`,
           hint: "`palimpsest view --json` lists the ids of calls and repairs.",
+        });
+      }
+      if (expanded.kind === "unanswered") {
+        return failure({
+          code: exitCode.notFound,
+          message: `the call ${operands.id} has no result in ${log.path}`,
+          hint: "Its entry's uuid gives the call itself.",
         });
       }
       if (expanded.kind === "blob-missing") {

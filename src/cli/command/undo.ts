@@ -9,7 +9,9 @@ import { command, type CommandContext, type Outcome } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { type NamedLog, openNamedLog } from "../named-log.ts";
+import { oneLine } from "../human.ts";
 import { receiptText } from "../receipt-text.ts";
+import { sessionOperand } from "../session-operand.ts";
 import { ownVersion } from "../version.ts";
 import { writingFailure } from "../writing-failure.ts";
 
@@ -17,7 +19,7 @@ export const undoCommand = command({
   name: "undo",
   summary: "take an edit back; undoing an undo brings it again",
   operands: {
-    session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" },
+    session: sessionOperand,
     edit: { shown: "edit", summary: "the edit's uuid; the newest one in force if left out", takes: "optional" },
   },
   options: {
@@ -60,7 +62,13 @@ async function undoing(context: CommandContext, { log, asked, format }: Undoing)
   if (opened.kind === "failure") return opened;
   const { session } = opened;
   try {
-    return await report(context, { outcome: await undo(session, asked), session, format });
+    const outcome = await undo(session, asked);
+    if (outcome.kind === "undone" || outcome.kind === "branched") {
+      // Nobody is told of an undo that a power cut could still take away.
+      const ended = await session.endTurn();
+      if (ended.kind === "failed") return writingFailure(ended, session.id);
+    }
+    return await report(context, { outcome, session, format });
   } finally {
     await session.close();
   }
@@ -97,7 +105,7 @@ async function adopted(
   const { id } = made.writer;
   const opened = await readLog(deps, id);
   if (opened === undefined) throw new Error(`the session ${id} that was just made can't be read`);
-  await context.err.write(`${log.path} belongs to another tool; working on a copy: session ${id}\n`);
+  await context.err.write(`${oneLine(log.path)} belongs to another tool; working on a copy: session ${id}\n`);
   return {
     kind: "session",
     session: new Session(deps, {
@@ -128,25 +136,35 @@ async function report({ out }: CommandContext, { outcome, session, format }: Rep
     case "refused":
       return refused(outcome);
     case "branched":
-      if (format === "json") await out.json({ session: session.id, branchedAt: outcome.at, before: outcome.before.id });
-      else
-        await out.write(
-          `Session ${session.id} goes on from before ${outcome.before.edit.type} ${outcome.before.id}; nothing was lost: the old branch stays in the log.\n`,
-        );
+      if (format === "json") {
+        const { at, before, branch } = outcome;
+        await out.json({ session: session.id, branchedAt: at, before: before.id, branch: branch ?? null });
+      } else {
+        const { edit, id } = outcome.before;
+        const where =
+          edit.type === "branch" ? "where it was before the branch" : `from before ${edit.type} ${oneLine(id)}`;
+        await out.write(`Session ${session.id} goes on ${where}; the branch it left stays in the log.\n`);
+        if (outcome.branch !== undefined) await out.write(backText(session.id, [outcome.branch]));
+      }
       return exitCode.fine;
     case "undone":
       if (format === "json") {
-        const { edits, said, receipts } = outcome;
-        await out.json({ session: session.id, undone: edits.map((edit) => edit.id), said, receipts });
+        const { edits, said, receipts, undos } = outcome;
+        await out.json({ session: session.id, undone: edits.map((edit) => edit.id), undos, said, receipts });
         return exitCode.fine;
       }
-      for (const line of outcome.said) await out.write(`${line}\n`);
+      for (const line of outcome.said) await out.write(`${oneLine(line)}\n`);
       for (const [at, edit] of outcome.edits.entries()) {
         const receipt = outcome.receipts[at];
         await out.write(
-          `undone: ${edit.edit.type} ${edit.id}\n${receipt === undefined ? "" : receiptText(receipt, out.style)}`,
+          `undone: ${edit.edit.type} ${oneLine(edit.id)}\n${receipt === undefined ? "" : receiptText(receipt, out.style)}`,
         );
       }
+      await out.write(backText(session.id, outcome.undos.toReversed()));
       return exitCode.fine;
   }
 }
+
+/** How to bring back what was undone, in the order in which it has to be done. */
+const backText = (session: string, undos: readonly string[]): string =>
+  undos.map((id) => `to go back: palimpsest undo ${session} ${id}\n`).join("");

@@ -3,15 +3,15 @@ import type { View } from "../../transcript/fold.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
+import { oneLine } from "../human.ts";
 import { renderMessage } from "../message-text.ts";
-import { openNamedLog } from "../named-log.ts";
+import { openNamedLog, wrongFileNote } from "../named-log.ts";
+import { sessionOperand } from "../session-operand.ts";
 
 export const viewCommand = command({
   name: "view",
   summary: "show the exact messages the model would get",
-  operands: {
-    session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" },
-  },
+  operands: { session: sessionOperand },
   options: {
     at: { type: "string", shown: "entry|line", summary: "as it was at this entry's uuid or line number (from 1)" },
     full: { type: "boolean", summary: "do not shorten long blocks" },
@@ -77,19 +77,22 @@ async function showText({ out, err }: CommandContext, { view, opened, full }: Sh
   await out.write(
     view.sendable
       ? `${out.style("green", "sendable")}\n`
-      : `${out.style("yellow", "not sendable")}: ${view.why?.text ?? ""}\n`,
+      : `${out.style("yellow", "not sendable")}: ${oneLine(view.why?.text ?? "")}\n`,
   );
   await out.write(
     `${view.messages.length} messages from ${path.onPath} entries on the path (${path.aside} on other branches, ${path.sidechain} of sub-agents)\n`,
   );
-  if (path.boundaries.length > 0) await out.write(`behind boundary ${path.boundaries.at(-1)}\n`);
+  if (path.boundaries.length > 0) await out.write(`behind boundary ${oneLine(path.boundaries.at(-1) ?? "")}\n`);
   if (path.thinkingLeftOut > 0)
     await out.write(
       `${path.thinkingLeftOut} thinking blocks left out: not signed for you, or behind a changed prefix\n`,
     );
   for (const repair of view.repairs)
-    await out.write(`repair: ${repair.kind} ${repair.toolUse ?? repair.entry ?? ""} (${repair.detail})\n`);
-  for (const problem of path.problems) await err.write(`note: ${problem.kind} at ${problem.entry}\n`);
+    await out.write(
+      `repair: ${oneLine(`${repair.kind} ${repair.toolUse ?? repair.entry ?? ""} (${repair.detail})`)}\n`,
+    );
+  for (const problem of path.problems) await err.write(`note: ${oneLine(`${problem.kind} at ${problem.entry}`)}\n`);
+  await err.write(wrongFileNote(opened));
   if (opened.damage.length > 0)
     await err.write(`${opened.damage.length} damaged ranges: see \`palimpsest sessions fsck\`\n`);
 }

@@ -1,7 +1,8 @@
-import { open } from "node:fs/promises";
+import { constants } from "node:fs/promises";
 import type { BlankOutcome, ByteRange, SetAside } from "../../ports/transcripts.ts";
 import { copyChunkBytes } from "../limits.ts";
 import { copyAside } from "./copy-aside.ts";
+import { openItself } from "./disk.ts";
 import { writeFailure } from "./failure.ts";
 
 const space = 0x20;
@@ -13,7 +14,7 @@ export async function blankRanges(
 ): Promise<BlankOutcome> {
   try {
     // Not the appending handle: writes through that one go to the end, whatever position they name.
-    const file = await open(log.path, "r+");
+    const file = await openItself(log.path, constants.O_RDWR);
     try {
       const setAside: SetAside[] = [];
       for (const range of ranges) setAside.push(await copyAside({ file, range, folder: log.asideFolder }));

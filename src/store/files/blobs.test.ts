@@ -1,4 +1,4 @@
-import { readFile, readdir, stat, writeFile } from "node:fs/promises";
+import { lstat, readFile, readdir, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
@@ -34,6 +34,19 @@ it.each(["", "CONTENT", "content and more"])(
     expect(Buffer.from((await blobs.get(id)) ?? []).toString()).toBe("content");
   },
 );
+
+it("never follows a link in a blob's place, and puts the blob there instead", async () => {
+  const { folder, blobs, id, path } = await make();
+  const elsewhere = join(folder, "theirs");
+  await rename(path, elsewhere);
+  await symlink(elsewhere, path);
+  expect([await blobs.get(id), await blobs.has(id), await blobs.list()]).toEqual([undefined, false, []]);
+  expect(await blobs.link({ blob: id, session, toolUse: toolUseId("t"), media: "text" })).toBeUndefined();
+  await blobs.put(Buffer.from("content"));
+  expect((await lstat(path)).isFile()).toBe(true);
+  await writeFile(path, "changed");
+  expect(await readFile(elsewhere, "utf8")).toBe("content");
+});
 
 it("does not take files for blobs that are none", async () => {
   const { folder, blobs, id } = await make();

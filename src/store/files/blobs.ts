@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { chmod, constants, copyFile, link, open, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
+import { type FileHandle, chmod, constants, copyFile, link, readdir, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { type BlobId, blobId, isBlobId } from "../../schema/brand.ts";
 import type { BlobLink, BlobPut, Blobs } from "../../ports/blobs.ts";
@@ -7,8 +7,18 @@ import type { Durability } from "../../ports/transcripts.ts";
 import { copyChunkBytes } from "../limits.ts";
 import { isSessionName } from "../session-name.ts";
 import { readRange } from "./byte-source.ts";
-import { exists, fileMode, makeFolder, publish, syncFolder, temporaryBeside, writeNewFile } from "./disk.ts";
-import { codeOf, isAbsent, isTaken, writeFailure } from "./failure.ts";
+import {
+  exists,
+  fileMode,
+  isOwnFile,
+  makeFolder,
+  openItself,
+  publish,
+  syncFolder,
+  temporaryBeside,
+  writeNewFile,
+} from "./disk.ts";
+import { codeOf, isAbsent, isLink, isTaken, writeFailure } from "./failure.ts";
 import { safeFileName } from "./safe-file-name.ts";
 
 export interface FileBlobsOptions {
@@ -26,7 +36,7 @@ export function fileBlobs(options: FileBlobsOptions): Blobs {
       return put(options, { id, data, path: pathOf(id) });
     },
     get: (id) => get(pathOf(id), id),
-    has: (id) => exists(pathOf(id)),
+    has: (id) => isOwnFile(pathOf(id)),
     list: () => list(join(options.folder, "blobs")),
     remove: (id) => rm(pathOf(id), { force: true }),
     link: (wanted) => linkBlob(options.folder, wanted),
@@ -58,11 +68,12 @@ async function put(options: FileBlobsOptions, blob: { id: BlobId; data: Uint8Arr
 
 /** Compares, since a name alone does not prove that a power cut left the content whole. Memory: one chunk. */
 async function heldContent(path: string, data: Uint8Array): Promise<"absent" | "same" | "damaged"> {
-  const file = await open(path, "r").catch((error: unknown) => {
-    if (isAbsent(error)) return undefined;
+  const file = await openItself(path, constants.O_RDONLY).catch((error: unknown) => {
+    if (isAbsent(error)) return "absent";
+    if (isLink(error)) return "damaged";
     throw error;
   });
-  if (file === undefined) return "absent";
+  if (typeof file === "string") return file;
   try {
     if ((await file.stat()).size !== data.byteLength) return "damaged";
     for (let start = 0; start < data.byteLength; start += copyChunkBytes) {
@@ -78,17 +89,27 @@ async function heldContent(path: string, data: Uint8Array): Promise<"absent" | "
 /** Bytes that are not those of the id are no blob: better absent, and said so, than wrong. */
 async function get(path: string, id: BlobId): Promise<Uint8Array | undefined> {
   try {
-    const data = await readFile(path);
+    const data = await contentOf(await openItself(path, constants.O_RDONLY));
     return sha256(data) === id ? data : undefined;
   } catch (error) {
-    if (isAbsent(error)) return undefined;
+    if (isAbsent(error) || isLink(error)) return undefined;
     throw error;
+  }
+}
+
+async function contentOf(file: FileHandle): Promise<Uint8Array> {
+  try {
+    return await file.readFile();
+  } finally {
+    await file.close();
   }
 }
 
 async function list(folder: string): Promise<readonly BlobId[]> {
   try {
-    return (await readdir(folder)).filter(isBlobId).toSorted();
+    const found = await readdir(folder, { withFileTypes: true });
+    const names = found.filter((item) => !item.isSymbolicLink()).map((item) => item.name);
+    return names.filter(isBlobId).toSorted();
   } catch (error) {
     if (isAbsent(error)) return [];
     throw error;
@@ -103,7 +124,7 @@ async function linkBlob(folder: string, wanted: BlobLink): Promise<string | unde
   const path = join(results, `${safeFileName(wanted.toolUse)}.${wanted.media === "json" ? "json" : "txt"}`);
   try {
     if (await exists(path)) return path;
-    if (!(await exists(target))) return undefined;
+    if (!(await isOwnFile(target))) return undefined;
     await makeFolder(results);
     await linkOrCopy(target, path);
     return path;

@@ -37,6 +37,7 @@ it("explains in one line what it can't read", async () => {
   await symlink("loop", join(folder, "loop"));
   expect(await byteSourceOfFile(join(folder, "loop"))).toEqual({
     kind: "unreadable",
+    code: "ELOOP",
     message: `Can't read ${join(folder, "loop")} (ELOOP).`,
   });
 });

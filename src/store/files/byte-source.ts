@@ -1,32 +1,57 @@
-import { type FileHandle, open, stat } from "node:fs/promises";
+import { type FileHandle, constants, lstat, open, stat } from "node:fs/promises";
 import { bytes } from "../../schema/brand.ts";
 import type { ByteRange, ByteSource } from "../../ports/transcripts.ts";
-import { codeOf, isAbsent } from "./failure.ts";
+import { openItself } from "./disk.ts";
+import { codeOf, isAbsent, isLink, refusalText } from "./failure.ts";
 
 export type OpenedFile =
   | { readonly kind: "open"; readonly source: FileSource }
   | { readonly kind: "missing" }
-  /** `message` is one line for a person. */
-  | { readonly kind: "unreadable"; readonly message: string };
+  /** `code` is the system's name for the refusal, `message` one line for a person. */
+  | { readonly kind: "unreadable"; readonly code: string; readonly message: string };
 
 export interface FileSource extends ByteSource {
   readonly mtimeMs: number;
   readonly birthtimeMs: number;
 }
 
-/** Any file, also another tool's: opened for reading only. Looks before it opens, since opening a pipe would wait for a writer. */
+/** Any file, also another tool's and through links: opened for reading only. */
 export async function byteSourceOfFile(path: string): Promise<OpenedFile> {
   try {
-    if (!(await stat(path)).isFile())
-      return { kind: "unreadable", message: `${path} is not a file: give the path of a transcript.` };
-    return { kind: "open", source: await sourceOf(await open(path, "r")) };
+    return (await stat(path)).isFile() ? await opened(open(path, "r")) : notAFile(path);
   } catch (error) {
-    if (isAbsent(error)) return { kind: "missing" };
-    const code = codeOf(error);
-    if (code === undefined) throw error;
-    const what = code === "EACCES" || code === "EPERM" ? "not allowed: check its owner and permissions" : code;
-    return { kind: "unreadable", message: `Can't read ${path} (${what}).` };
+    return unreadable(error, path);
   }
+}
+
+/** A transcript of our own. A link in its place leads to somebody else's file, and is no transcript of ours. */
+export async function byteSourceOfOwnFile(path: string): Promise<OpenedFile> {
+  try {
+    const seen = await lstat(path);
+    if (seen.isSymbolicLink()) return { kind: "missing" };
+    return seen.isFile() ? await opened(openItself(path, constants.O_RDONLY)) : notAFile(path);
+  } catch (error) {
+    return isLink(error) ? { kind: "missing" } : unreadable(error, path);
+  }
+}
+
+const opened = async (file: Promise<FileHandle>): Promise<OpenedFile> => ({
+  kind: "open",
+  source: await sourceOf(await file),
+});
+
+/** Looked at before it is opened: opening a pipe would wait for a writer. */
+const notAFile = (path: string): OpenedFile => ({
+  kind: "unreadable",
+  code: "EISDIR",
+  message: `${path} is not a file: give the path of a transcript.`,
+});
+
+function unreadable(error: unknown, path: string): OpenedFile {
+  if (isAbsent(error)) return { kind: "missing" };
+  const code = codeOf(error);
+  if (code === undefined) throw error;
+  return { kind: "unreadable", code, message: `Can't read ${path} (${refusalText(code) ?? code}).` };
 }
 
 async function sourceOf(file: FileHandle): Promise<FileSource> {

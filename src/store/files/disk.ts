@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type FileHandle, chmod, link, lstat, mkdir, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, chmod, constants, link, lstat, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { codeOf, isAbsent, isTaken } from "./failure.ts";
 
@@ -15,7 +15,14 @@ export async function makeFolder(path: string): Promise<void> {
     if (isTaken(error)) return;
     if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;
     await makeFolder(dirname(path));
-    await makeFolder(path);
+    // Once: a parent that is there and yet holds nothing, such as a link that leads nowhere, would be tried for ever.
+    await mkdir(path, { mode: folderMode }).then(
+      () => chmod(path, folderMode),
+      (again: unknown) => {
+        // Another process made it meanwhile.
+        if (!isTaken(again)) throw again;
+      },
+    );
   }
 }
 
@@ -31,6 +38,10 @@ export async function createFile(path: string): Promise<FileHandle> {
     throw error;
   }
 }
+
+/** The file under this name, never what a symbolic link there leads to: that may be another tool's (a link is refused, see `isLink`). */
+export const openItself = (path: string, flags: number): Promise<FileHandle> =>
+  open(path, flags | constants.O_NOFOLLOW);
 
 /** Makes new names in a folder outlast a power cut. File systems that can't sync a folder promise that by themselves. */
 export async function syncFolder(path: string): Promise<void> {
@@ -89,6 +100,16 @@ export async function exists(path: string): Promise<boolean> {
   try {
     await lstat(path);
     return true;
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    throw error;
+  }
+}
+
+/** A file of its own: no folder, and no link to somebody else's. */
+export async function isOwnFile(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isFile();
   } catch (error) {
     if (isAbsent(error)) return false;
     throw error;

@@ -1,43 +1,57 @@
 import type { WriteFailure } from "../../ports/blobs.ts";
 
+interface Refusal {
+  readonly why: WriteFailure["why"];
+  /** What the machine said, in words. */
+  readonly cause: string;
+  readonly advice: string;
+}
+
+const noPermission: Refusal = {
+  why: "read-only",
+  cause: "not allowed",
+  advice: "check its owner and permissions or set PALIMPSEST_HOME to another folder",
+};
+
+/** The one place that knows what the system's error names mean and what a person can do about each. */
+const refusalByErrno: ReadonlyMap<string, Refusal> = new Map([
+  ["ENOSPC", { why: "disk-full", cause: "no space left", advice: "free some space, then try again" }],
+  ["EDQUOT", { why: "disk-full", cause: "the disk quota is used up", advice: "free some space, then try again" }],
+  [
+    "EFBIG",
+    { why: "disk-full", cause: "the file size limit is reached", advice: "raise it (ulimit -f), then try again" },
+  ],
+  [
+    "EROFS",
+    {
+      why: "read-only",
+      cause: "the file system is read-only",
+      advice: "make it writable or set PALIMPSEST_HOME to another folder",
+    },
+  ],
+  ["EACCES", noPermission],
+  ["EPERM", noPermission],
+  ["EISDIR", { why: "io", cause: "not a file", advice: "move away what stands in its place" }],
+  ["EIO", { why: "io", cause: "the disk reported an error", advice: "check the disk, then try again" }],
+  ["EMFILE", { why: "io", cause: "too many files are open", advice: "raise the limit (ulimit -n)" }],
+  ["ENFILE", { why: "io", cause: "too many files are open on this machine", advice: "close some, then try again" }],
+]);
+
+/** `no space left: free some space, then try again`; undefined for what is no refusal we know. */
+export function refusalText(code: string): string | undefined {
+  const refusal = refusalByErrno.get(code);
+  return refusal === undefined ? undefined : `${refusal.cause}: ${refusal.advice}`;
+}
+
 /** Expected refusals of the machine become data. What is no error of the system is a bug and is thrown on. */
 export function writeFailure(error: unknown, path: string): WriteFailure {
   const code = codeOf(error);
   if (code === undefined) throw error;
-  switch (code) {
-    case "ENOSPC":
-    case "EDQUOT":
-      return {
-        kind: "failed",
-        why: "disk-full",
-        message: `No space left to write ${path}: free some space, then try again.`,
-      };
-    case "EFBIG":
-      return {
-        kind: "failed",
-        why: "disk-full",
-        message: `${path} has reached the file size limit: raise it (ulimit -f), then try again.`,
-      };
-    case "EROFS":
-      return {
-        kind: "failed",
-        why: "read-only",
-        message: `${path} is on a read-only file system: make it writable or set PALIMPSEST_HOME to another folder.`,
-      };
-    case "EACCES":
-    case "EPERM":
-      return {
-        kind: "failed",
-        why: "read-only",
-        message: `Not allowed to write ${path}: check its owner and permissions or set PALIMPSEST_HOME to another folder.`,
-      };
-    default:
-      return {
-        kind: "failed",
-        why: "io",
-        message: `Writing ${path} failed (${code}): check the disk, then try again.`,
-      };
-  }
+  return {
+    kind: "failed",
+    why: refusalByErrno.get(code)?.why ?? "io",
+    message: `Can't write ${path} (${refusalText(code) ?? `${code}: check the disk, then try again`}).`,
+  };
 }
 
 export function codeOf(error: unknown): string | undefined {
@@ -47,5 +61,8 @@ export function codeOf(error: unknown): string | undefined {
 
 /** Nothing is there: also when a part of the way to it is a file. */
 export const isAbsent = (error: unknown): boolean => codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
+
+/** What `openItself` says of a symbolic link. */
+export const isLink = (error: unknown): boolean => codeOf(error) === "ELOOP";
 
 export const isTaken = (error: unknown): boolean => codeOf(error) === "EEXIST";

@@ -1,8 +1,8 @@
-import { link, mkdir, readFile, stat, truncate, utimes, writeFile } from "node:fs/promises";
+import { link, mkdir, readFile, rename, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
-import { listSessions } from "./list-sessions.ts";
+import { listSessions, sessionIds } from "./list-sessions.ts";
 
 const prompt = (text: string) =>
   `${JSON.stringify({ type: "user", cwd: "/work/p", message: { role: "user", content: text } })}\n`;
@@ -102,6 +102,25 @@ it("leaves out folders and files that are no transcripts", async () => {
   await writeFile(join(folder, "notes.txt"), "");
   await writeFile(join(folder, ".hidden.jsonl"), "");
   expect(await listSessions(folder)).toHaveLength(1);
+});
+
+it("leaves out links, also where an index has a row of one", async () => {
+  const folder = await withSessions({ a: "first", b: "second" });
+  await listSessions(folder);
+  const elsewhere = join(await temporaryFolder(), "theirs.jsonl");
+  await rename(join(folder, "b.jsonl"), elsewhere);
+  await symlink(elsewhere, join(folder, "b.jsonl"));
+  expect(await sessionIds(folder)).toEqual(["a"]);
+  expect((await listSessions(folder)).map((row) => row.sessionId)).toEqual(["a"]);
+});
+
+it("brings the times of an index that another tool wrote into one form", async () => {
+  const folder = await withSessions({ a: "first" });
+  await listSessions(folder);
+  const index = await indexOf(folder);
+  const entries = index.entries.map((row) => ({ ...row, modified: "1 Jan 2026 00:00 UTC (\u001B[2J)" }));
+  await writeFile(join(folder, "sessions-index.json"), JSON.stringify({ ...index, entries }));
+  expect(await listSessions(folder)).toMatchObject([{ modified: "2026-01-01T00:00:00.000Z" }]);
 });
 
 it("lists 2,000 sessions, some of a gigabyte, in bounded memory", async () => {

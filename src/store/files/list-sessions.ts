@@ -1,11 +1,11 @@
-import { readdir, stat } from "node:fs/promises";
+import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { sessionId } from "../../schema/brand.ts";
 import type { SessionSummary } from "../../ports/transcripts.ts";
 import { listedTogetherMax } from "../limits.ts";
 import { isSessionName } from "../session-name.ts";
 import { byNewest, summarise } from "../summarise.ts";
-import { byteSourceOfFile } from "./byte-source.ts";
+import { byteSourceOfOwnFile } from "./byte-source.ts";
 import { isAbsent } from "./failure.ts";
 import { readIndex, writeIndex } from "./sessions-index.ts";
 
@@ -25,9 +25,11 @@ export async function listSessions(folder: string): Promise<readonly SessionSumm
   return found;
 }
 
+/** Links are left out: what they lead to may be another tool's file, which is not ours to write. */
 export async function sessionIds(folder: string): Promise<readonly string[]> {
   try {
-    const names = await readdir(folder);
+    const found = await readdir(folder, { withFileTypes: true });
+    const names = found.filter((item) => !item.isSymbolicLink()).map((item) => item.name);
     const ids = names.filter((name) => name.endsWith(extension)).map((name) => name.slice(0, -extension.length));
     return ids.filter((id) => isSessionName(sessionId(id)));
   } catch (error) {
@@ -46,7 +48,7 @@ interface Row {
 async function rowOf({ folder, id, earlier }: Row): Promise<SessionSummary | undefined> {
   const fullPath = join(folder, id + extension);
   if (earlier !== undefined && (await isFresh(earlier))) return earlier;
-  const opened = await byteSourceOfFile(fullPath);
+  const opened = await byteSourceOfOwnFile(fullPath);
   if (opened.kind !== "open") return undefined;
   const { source } = opened;
   try {
@@ -58,7 +60,7 @@ async function rowOf({ folder, id, earlier }: Row): Promise<SessionSummary | und
 }
 
 async function isFresh({ fullPath, fileMtime, sizeBytes }: SessionSummary): Promise<boolean> {
-  const seen = await stat(fullPath).catch(() => undefined);
+  const seen = await lstat(fullPath).catch(() => undefined);
   return seen !== undefined && seen.isFile() && seen.mtimeMs === fileMtime && seen.size === sizeBytes;
 }
 

@@ -5,6 +5,7 @@ import { type SessionId, bytes, sessionId } from "../../schema/brand.ts";
 import { parseJson } from "../../schema/json.ts";
 import type { SessionSummary } from "../../ports/transcripts.ts";
 import { indexBytesMax } from "../limits.ts";
+import { isoTime } from "../summarise.ts";
 import { replaceFile } from "./disk.ts";
 import { codeOf } from "./failure.ts";
 
@@ -17,8 +18,8 @@ const rowShape = z.object({
   firstPrompt: z.string(),
   summary: z.string().optional(),
   messageCount: z.int().nonnegative().optional(),
-  created: z.string().optional(),
-  modified: z.string().refine((text) => !Number.isNaN(Date.parse(text))),
+  created: z.string().transform(isoTime).optional(),
+  modified: z.string().transform(isoTime).pipe(z.string()),
   gitBranch: z.string().optional(),
   projectPath: z.string().optional(),
   isSidechain: z.boolean(),

@@ -1,10 +1,12 @@
-import { chmod, readFile, readdir, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, readdir, rename, stat, symlink, writeFile } from "node:fs/promises";
+import { chmodSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { storeDeps } from "../../../test/contract/store-deps.ts";
 import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
 import { writerOf } from "../../../test/contract/writer-of.ts";
 import { bytes, sessionId } from "../../schema/brand.ts";
+import { failureOf } from "../../cli/failure.ts";
 import { fileBlobs } from "./blobs.ts";
 import { fileTranscripts } from "./transcripts.ts";
 
@@ -79,7 +81,51 @@ describe("a torn last line", () => {
   });
 });
 
+describe("a link in a transcript's place", () => {
+  it("is no session: neither read nor written, nor made one", async () => {
+    const folder = await temporaryFolder();
+    const theirs = join(await temporaryFolder(), "theirs.jsonl");
+    await writeFile(theirs, '{"torn":');
+    await symlink(theirs, join(folder, "s1.jsonl"));
+    const store = storeIn(folder);
+    expect(await store.openForReading(id)).toBeUndefined();
+    expect([await store.openForWriting(id), await store.create(id)]).toEqual([{ kind: "missing" }, { kind: "exists" }]);
+    expect(await readFile(theirs, "utf8")).toBe('{"torn":');
+    expect(await readdir(folder)).toEqual(["s1.jsonl"]);
+  });
+
+  it("that comes while a writer is open is not blanked through", async () => {
+    const folder = await seeded("{}\nnonsense\n");
+    const writer = writerOf(await storeIn(folder).openForWriting(id));
+    const theirs = join(await temporaryFolder(), "theirs.jsonl");
+    await rename(join(folder, "s1.jsonl"), theirs);
+    await symlink(theirs, join(folder, "s1.jsonl"));
+    expect(await writer.blank([{ start: 3, end: 11 }])).toMatchObject({ kind: "failed", why: "io" });
+    expect(await readFile(theirs, "utf8")).toBe("{}\nnonsense\n");
+  });
+});
+
 describe("refusals", () => {
+  it("of reading carry the system's name for them, which tells them from bugs", async () => {
+    const folder = await temporaryFolder();
+    await mkdir(join(folder, "s1.jsonl"));
+    await expect(storeIn(folder).openForReading(id)).rejects.toMatchObject({ code: "EISDIR" });
+    const locked = await seeded("{}\n");
+    await withoutWriting(locked, async () => {
+      // Root made the file, and nobody may read it.
+      if (process.geteuid?.() === process.getuid?.()) await chmod(join(locked, "s1.jsonl"), 0o000);
+      else asRoot(() => chmodSync(join(locked, "s1.jsonl"), 0o000));
+      const thrown: unknown = await storeIn(locked)
+        .openForReading(id)
+        .catch((error: unknown) => error);
+      expect(thrown).toMatchObject({ code: "EACCES" });
+      expect(failureOf(thrown)).toMatchObject({
+        code: 6,
+        hint: expect.stringMatching(/^Not allowed: check/) as unknown,
+      });
+    });
+  });
+
   it("leaves no trace of a session that is missing or exists", async () => {
     const folder = await seeded("{}\n");
     await storeIn(folder).openForWriting(sessionId("other"));
@@ -158,4 +204,11 @@ async function withoutWriting(folder: string, act: () => Promise<void>): Promise
   } finally {
     process.seteuid?.(0);
   }
+}
+
+function asRoot(act: () => void): void {
+  const before = process.geteuid?.() ?? 0;
+  process.seteuid?.(0);
+  act();
+  process.seteuid?.(before);
 }

@@ -1,4 +1,4 @@
-import { type FileHandle, constants, open, rm } from "node:fs/promises";
+import { type FileHandle, constants, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { type SessionId, bytes } from "../../schema/brand.ts";
@@ -8,10 +8,10 @@ import type { IdsDep } from "../../ports/ids.ts";
 import type { AdoptedCopy, ByteSource, Durability, OpenForWriting, Transcripts } from "../../ports/transcripts.ts";
 import { isSessionName } from "../session-name.ts";
 import { adoptCopy } from "./adopt-copy.ts";
-import { byteSourceOfFile } from "./byte-source.ts";
+import { byteSourceOfOwnFile } from "./byte-source.ts";
 import { asideFolder } from "./copy-aside.ts";
-import { createFile, exists, makeFolder, publish, syncFolder, temporaryBeside } from "./disk.ts";
-import { isAbsent, isTaken, writeFailure } from "./failure.ts";
+import { createFile, exists, makeFolder, openItself, publish, syncFolder, temporaryBeside } from "./disk.ts";
+import { isAbsent, isLink, isTaken, writeFailure } from "./failure.ts";
 import { healTail } from "./heal-tail.ts";
 import { type Lock, acquireLock } from "./lock.ts";
 import type { LockDeps } from "./lock-content.ts";
@@ -48,8 +48,9 @@ const transcriptPath = (store: Store, id: SessionId): string => join(store.folde
 
 async function openForReading(store: Store, id: SessionId): Promise<ByteSource | undefined> {
   if (!isSessionName(id)) return undefined;
-  const opened = await byteSourceOfFile(transcriptPath(store, id));
-  if (opened.kind === "unreadable") throw new Error(opened.message);
+  const opened = await byteSourceOfOwnFile(transcriptPath(store, id));
+  // With the system's name for it, by which a caller tells the machine's refusal from a bug.
+  if (opened.kind === "unreadable") throw Object.assign(new Error(opened.message), { code: opened.code });
   return opened.kind === "open" ? opened.source : undefined;
 }
 
@@ -57,7 +58,7 @@ async function openForWriting(store: Store, id: SessionId): Promise<OpenForWriti
   if (!isSessionName(id)) return { kind: "missing" };
   const path = transcriptPath(store, id);
   return await locked({ store, id, expects: "present" }, async (lock) => {
-    const file = await open(path, constants.O_RDWR | constants.O_APPEND);
+    const file = await openItself(path, constants.O_RDWR | constants.O_APPEND);
     return await orClose(file, async () => {
       const { size, setAside } = await healTail(file, asideFolder(path, id));
       const writer = transcriptWriter({ id, path, file, size, lock, durability: store.durability });
@@ -137,7 +138,7 @@ async function locked(options: Locked, act: (lock: Lock) => Promise<OpenForWriti
 
 function refusalOf(error: unknown, { store, id, expects }: Locked): OpenForWriting {
   if (expects === "absent" && isTaken(error)) return { kind: "exists" };
-  if (expects === "present" && isAbsent(error)) return { kind: "missing" };
+  if (expects === "present" && (isAbsent(error) || isLink(error))) return { kind: "missing" };
   return writeFailure(error, transcriptPath(store, id));
 }
 

@@ -2,7 +2,7 @@ import { createEngine } from "../../../engine.ts";
 import type { SessionSummary } from "../../../ports/transcripts.ts";
 import { command } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
-import { humanBytes, oneLine } from "../../human.ts";
+import { clipped, humanBytes } from "../../human.ts";
 import { table } from "../../table.ts";
 
 export const listCommand = command({
@@ -47,6 +47,6 @@ const rowOf = (session: SessionSummary, titleWidth: number): string[] => [
   session.modified.slice(0, 16).replace("T", " "),
   session.messageCount === undefined ? "?" : String(session.messageCount),
   humanBytes(session.sizeBytes),
-  oneLine(session.gitBranch ?? "-", 16),
-  oneLine(session.summary ?? session.firstPrompt, titleWidth),
+  clipped(session.gitBranch ?? "-", 16),
+  clipped(session.summary ?? session.firstPrompt, titleWidth),
 ];

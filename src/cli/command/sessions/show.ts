@@ -5,22 +5,23 @@ import { estimateShown } from "../../../tokens/estimate.ts";
 import { undoneEdits } from "../../../transcript/undone.ts";
 import { command } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
-import { humanBytes, humanCount } from "../../human.ts";
-import { type NamedLog, openNamedLog } from "../../named-log.ts";
+import { humanBytes, humanCount, oneLine } from "../../human.ts";
+import { type NamedLog, openNamedLog, wrongFileNote } from "../../named-log.ts";
+import { sessionOperand } from "../../session-operand.ts";
 import { table } from "../../table.ts";
 
 export const showCommand = command({
   name: "show",
   summary: "show a session's figures and its edits",
-  operands: {
-    session: { shown: "session|file", summary: "a session's id, the beginning of one, or a transcript's path" },
-  },
+  operands: { session: sessionOperand },
   json: "path, origin, sizeBytes, view figures, and edits with their state",
   run: async (context, { operands, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
     try {
-      const session = described(log, await openLog(log, log));
+      const opened = await openLog(log, { ...log, tailBytes: Math.min(log.source.size, wholeReadBytesMax) });
+      await context.err.write(wrongFileNote(opened));
+      const session = described(log, opened);
       if (format === "json") await context.out.json(session);
       else await context.out.write(asText(session));
       return exitCode.fine;
@@ -29,6 +30,9 @@ export const showCommand = command({
     }
   },
 });
+
+/** Up to this size the whole log is read, so that every edit is listed; beyond it only what the view needs. */
+const wholeReadBytesMax = 256 * 1024 * 1024;
 
 interface Described {
   readonly path: string;
@@ -78,10 +82,10 @@ function described(log: NamedLog, { fold, read, damage }: OpenedLog): Described 
 function asText(session: Described): string {
   const origin = session.origin === "ours" ? "" : "  (another tool's: read where it lies)";
   const lines = [
-    `${session.path}${origin}`,
+    `${oneLine(session.path)}${origin}`,
     `size      ${humanBytes(session.sizeBytes)}, ${humanBytes(session.bytesRead)} of it read`,
     `view      ${session.messages} messages, about ${humanCount(session.tokensEstimated)} tokens (estimated)`,
-    `state     ${session.sendable ? "sendable" : `not sendable: ${session.why ?? ""}`}`,
+    `state     ${session.sendable ? "sendable" : `not sendable: ${oneLine(session.why ?? "")}`}`,
     `damage    ${session.damagedRanges === 0 ? "none seen" : `${session.damagedRanges} ranges: see sessions fsck`}`,
   ];
   const edits = session.edits.map(({ id, kind, at, state }) => [id, kind, at.slice(0, 19).replace("T", " "), state]);

@@ -1,0 +1,19 @@
+import { isObject, type JsonObject, parseJson } from "../src/schema/json.ts";
+import type { Figure } from "./measure.ts";
+
+/** One case as it was measured: cases of one file may come from different runs, so each has its own conditions. */
+export interface StoredCase {
+  readonly conditions: Readonly<Record<string, string>>;
+  readonly figures: readonly Figure[];
+}
+
+/** The file's text with the cases of this run in it; cases that were not run again stay as they were. */
+export function withCases(stored: string | undefined, ran: Readonly<Record<string, StoredCase>>): string {
+  return `${JSON.stringify({ cases: { ...casesIn(stored), ...ran } }, undefined, 2)}\n`;
+}
+
+function casesIn(stored: string | undefined): JsonObject {
+  const file = stored === undefined ? undefined : parseJson(stored);
+  const cases = isObject(file) ? file["cases"] : undefined;
+  return isObject(cases) ? cases : {};
+}

@@ -1,0 +1,36 @@
+import { appendBoundary, createEngine, expand, openSession, sessionId, undo, userDraft, tokens } from "../src/index.ts";
+
+/** Put a boundary into a session, see its receipt, get an original back, and undo it. */
+const engine = createEngine({ env: process.env, cwd: process.cwd() });
+const project = await engine.project();
+if (project.kind === "failed") throw new Error(project.message);
+const { deps } = project;
+
+const id = sessionId(crypto.randomUUID());
+const opened = await openSession(deps, { id, mode: "create", circumstances: { cwd: project.root, version: "1.0.0" } });
+if (opened.kind !== "open") throw new Error(opened.kind);
+const { session } = opened;
+
+const said = await session.append(
+  userDraft("Fix the failing test"),
+  userDraft(`and keep the error texts:\n${"Sunday is not Monday.\n".repeat(200)}`),
+);
+if (said.kind === "failed") throw new Error(said.message);
+const before = JSON.stringify(session.view().messages);
+
+const compacted = await appendBoundary(deps, session, {
+  summary: "Two requests: fix the test, keep the texts.",
+  trigger: "manual",
+});
+if (compacted.kind === "failed") throw new Error(compacted.message);
+console.log("receipt:", compacted.receipt.tokensBefore, "→", compacted.receipt.tokensAfter, "tokens");
+
+const source = await deps.transcripts.openForReading(id);
+if (source === undefined) throw new Error("the session is gone");
+const original = await expand(deps, source, said.entries[0] ?? "");
+await source.close();
+console.log("original:", original.kind);
+
+await undo(session, { mode: "path", blockingTokens: tokens(197_000), thinking: "free" });
+console.log("undone:", JSON.stringify(session.view().messages) === before ? "byte-identical" : "different");
+await session.close();
