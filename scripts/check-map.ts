@@ -16,7 +16,7 @@ const columns: readonly (readonly string[])[] = [
   ["ports"],
   ["layers"],
   ["presets"],
-  ["memory", "recall", "tool", "model", "store", "import", "settings"],
+  ["memory", "recall", "tool", "model", "store", "import", "export", "settings"],
   ["loop"],
   ["simulator", "replay", "gateway"],
   ["engine"],
@@ -26,9 +26,15 @@ const columns: readonly (readonly string[])[] = [
 /** Tighter rules for some files, on top of the columns. */
 const narrow: readonly NarrowRule[] = [
   {
-    files: "src/{schema,transcript,tokens,cache,ports}/**",
+    files: "src/{schema,transcript,tokens,cache,ports,import}/**",
     node: "none",
     why: "what is pure imports no Node module: clock, disk and ids come through ports",
+  },
+  {
+    files: "src/export/**",
+    node: "none",
+    places: ["schema", "transcript", "tokens", "export"],
+    why: "an export is rendered, not read: it imports only schema, transcript and tokens, and no Node module",
   },
   {
     files: "src/layers/*/plan.ts",

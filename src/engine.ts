@@ -1,16 +1,33 @@
 import { createHash, randomUUID } from "node:crypto";
 import { realpath } from "node:fs/promises";
-import { join, resolve, sep } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
+import type { LogFormat } from "./import/importer.ts";
+import { bpeCounter } from "./model/bpe/counter.ts";
+import type { CounterOutcome } from "./ports/token-counter.ts";
 import type { HashDep } from "./loop/adopt.ts";
+import { openForeign, type Translated } from "./loop/foreign.ts";
 import type { SessionDeps } from "./loop/session.ts";
 import type { Blobs, WriteFailure } from "./ports/blobs.ts";
+import type { ClockDep } from "./ports/clock.ts";
+import type { GarbageDep } from "./ports/garbage.ts";
 import type { ByteSource, Durability, SessionSummary } from "./ports/transcripts.ts";
 import { blobId, millis, type SessionId, sessionId } from "./schema/brand.ts";
+import type { FlagInput } from "./settings/flags.ts";
+import { settingsHere, type SettingsHere } from "./settings/here.ts";
+import { type Learned, learnWindow, type Lesson } from "./settings/learned-windows.ts";
+import type { ModelKnowledge } from "./settings/numbers.ts";
+import { readSettings, type SettingsInputs } from "./settings/read.ts";
+import { type SettingsNews, type SettingsWatch, watchSettings } from "./settings/watch.ts";
+import { type AgentLog, agentLogs } from "./store/files/agent-logs.ts";
 import { fileBlobs } from "./store/files/blobs.ts";
 import { byteSourceOfFile, byteSourceOfOwnFile } from "./store/files/byte-source.ts";
+import { makeFolder, replaceFile } from "./store/files/disk.ts";
+import { writeFailure } from "./store/files/failure.ts";
 import { allProjects, findSession, type FoundSession } from "./store/files/find-session.ts";
+import { fileGarbage } from "./store/files/garbage.ts";
 import { homeFolder } from "./store/files/home-folder.ts";
 import { findProject, locateProject } from "./store/files/project.ts";
+import { placeOf } from "./store/files/repository.ts";
 import { fileTranscripts } from "./store/files/transcripts.ts";
 import { memoryBlobs } from "./store/memory/blobs.ts";
 import { isSessionName } from "./store/session-name.ts";
@@ -19,6 +36,7 @@ import { isSessionName } from "./store/session-name.ts";
 export interface EngineOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** The setting's where it is absent. */
   readonly durability?: Durability;
 }
 
@@ -27,7 +45,16 @@ export type EngineDeps = SessionDeps & { readonly sha256: HashDep };
 /** A log that a person named: by its session id, the beginning of one, or a path. */
 export type ResolvedLog =
   | { readonly kind: "ours"; readonly id: SessionId; readonly path: string; readonly deps: EngineDeps }
-  | { readonly kind: "foreign"; readonly path: string; readonly source: ByteSource; readonly blobs: Blobs }
+  | {
+      readonly kind: "foreign";
+      readonly path: string;
+      /** In the ecosystem's form: the file's own bytes, or its translation in memory. */
+      readonly source: ByteSource;
+      readonly blobs: Blobs;
+      /** Undefined where the content is of no form that we know. */
+      readonly format: LogFormat | undefined;
+      readonly translated?: Translated;
+    }
   | { readonly kind: "missing" }
   | { readonly kind: "unreadable"; readonly message: string }
   | { readonly kind: "ambiguous"; readonly candidates: readonly string[] };
@@ -37,31 +64,78 @@ export interface Engine {
   /** Where sessions of the current project live. */
   project(): Promise<{ readonly kind: "located"; readonly deps: EngineDeps; readonly root: string } | WriteFailure>;
   resolveLog(name: string): Promise<ResolvedLog>;
+  /** Logs of sub-agents that lie beside a session's own. The caller closes them. */
+  agentLogs(path: string): Promise<readonly AgentLog[]>;
+  /** What collecting garbage in the current project needs; undefined where there is no project yet. */
+  garbage(): Promise<(GarbageDep & ClockDep) | undefined>;
   /** Newest first; of every project, or of the one that `cwd` belongs to. */
   list(scope: "project" | "all"): Promise<readonly SessionSummary[]>;
+  /** Every setting and number in force in `cwd`, with its source. */
+  settings(asked?: AskedSettings): Promise<SettingsHere>;
+  /** The settings while a session runs; closed by who asked for it. */
+  watchSettings(flags: readonly FlagInput[], onNews: (news: SettingsNews) => void): Promise<SettingsWatch>;
+  /** Remembers a limit that an error named. */
+  learnWindow(lesson: Omit<Lesson, "home">): Promise<Learned>;
 }
+
+export interface AskedSettings extends Pick<ModelKnowledge, "model" | "serverTokens" | "betas"> {
+  readonly flags?: readonly FlagInput[];
+}
+
+/** The exact counter of this machine, where one is installed. */
+export const localCounter = (): Promise<CounterOutcome> => bpeCounter();
 
 export function createEngine(options: EngineOptions): Engine {
   const home = homeFolder(options.env);
-  const depsFor = (folder: string): EngineDeps => engineDeps(folder, options.durability ?? "turn");
+  const place = async () => ({ home, root: (await placeOf(options.cwd)).root, env: options.env });
+  let durability: Promise<Durability> | undefined;
+  const depsFor = async (folder: string): Promise<EngineDeps> => {
+    durability ??= durabilityOf(options, place);
+    return engineDeps(folder, await durability);
+  };
   return {
     home,
     project: async () => {
       const located = await locateProject({ uuid: randomUUID }, { home, cwd: options.cwd });
       return located.kind === "failed"
         ? located
-        : { kind: "located", deps: depsFor(located.folder), root: located.root };
+        : { kind: "located", deps: await depsFor(located.folder), root: located.root };
     },
     resolveLog: (name) => resolveLog({ home, cwd: options.cwd, depsFor }, name),
+    agentLogs,
+    garbage: async () => {
+      const here = await findProject({ home, cwd: options.cwd });
+      if (here === undefined) return undefined;
+      const deps = { now: () => millis(Date.now()) };
+      return { ...deps, garbage: fileGarbage({ deps, folder: here.folder }) };
+    },
     list: async (scope) => {
       const here = scope === "project" ? await findProject({ home, cwd: options.cwd }) : undefined;
       const projects = scope === "all" ? await allProjects(home) : here === undefined ? [] : [here];
       const lists: (readonly SessionSummary[])[] = [];
       // One after the other: each list opens several transcripts at once, and a machine allows only so many.
-      for (const { folder } of projects) lists.push(await depsFor(folder).transcripts.list());
+      for (const { folder } of projects) lists.push(await (await depsFor(folder)).transcripts.list());
       return lists.flat().toSorted((one, other) => other.modified.localeCompare(one.modified));
     },
+    settings: async ({ flags = [], ...knowledge } = {}) => settingsHere({ ...(await place()), flags }, knowledge),
+    watchSettings: async (flags, onNews) => watchSettings({ ...(await place()), flags }, onNews),
+    learnWindow: (lesson) =>
+      learnWindow({ now: () => millis(Date.now()), replaceFile: replaceOwn }, { ...lesson, home }),
   };
+}
+
+async function durabilityOf(options: EngineOptions, place: () => Promise<SettingsInputs>): Promise<Durability> {
+  return options.durability ?? (await readSettings(await place())).settings.durability.value;
+}
+
+async function replaceOwn(path: string, text: string): Promise<WriteFailure | undefined> {
+  try {
+    await makeFolder(dirname(path));
+    await replaceFile({ path, data: Buffer.from(text), sync: "synced" });
+    return undefined;
+  } catch (error) {
+    return writeFailure(error, path);
+  }
 }
 
 function engineDeps(folder: string, durability: Durability): EngineDeps {
@@ -82,7 +156,7 @@ const sha256: HashDep = () => {
 interface Resolving {
   readonly home: string;
   readonly cwd: string;
-  readonly depsFor: (folder: string) => EngineDeps;
+  readonly depsFor: (folder: string) => Promise<EngineDeps>;
 }
 
 async function resolveLog(where: Resolving, name: string): Promise<ResolvedLog> {
@@ -104,7 +178,7 @@ async function ours(where: Resolving, { id, project }: FoundSession): Promise<Re
   const opened = await byteSourceOfOwnFile(path);
   if (opened.kind !== "open") return opened;
   await opened.source.close();
-  return { kind: "ours", id, path, deps: where.depsFor(project.folder) };
+  return { kind: "ours", id, path, deps: await where.depsFor(project.folder) };
 }
 
 /** A folder of the same name must not hide a session, so it is told apart from a file that may not be read. */
@@ -123,7 +197,16 @@ async function resolveFile(where: Resolving, path: string): Promise<ResolvedFile
   const id = sessionId(fileName?.endsWith(".jsonl") === true ? fileName.slice(0, -".jsonl".length) : "");
   if (projects !== undefined && slug !== undefined && inside.length === 2 && isSessionName(id)) {
     await opened.source.close();
-    return { kind: "ours", id, path: real, deps: where.depsFor(join(projects, slug)) };
+    return { kind: "ours", id, path: real, deps: await where.depsFor(join(projects, slug)) };
   }
-  return { kind: "foreign", path: real, source: opened.source, blobs: memoryBlobs() };
+  return foreign(real, opened.source);
 }
+
+async function foreign(path: string, file: ByteSource): Promise<ResolvedLog> {
+  const opened = await openForeign({ sha256 }, file);
+  if (opened.kind === "open") return { ...opened, kind: "foreign", path, blobs: memoryBlobs() };
+  const message = `${path} has to be translated in memory and is too large for that: ${mib(opened.size)} of at most ${mib(opened.max)}.`;
+  return { kind: "unreadable", message };
+}
+
+const mib = (size: number): string => `${Math.ceil(size / 2 ** 20)} MiB`;

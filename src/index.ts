@@ -24,6 +24,15 @@ export { entryId, messageId, sessionId, tokens, toolUseId } from "./schema/brand
 export type { Edit } from "./schema/edit.ts";
 export type { Entry } from "./schema/entry.ts";
 export type { Receipt, ReceiptClass, ReceiptLine } from "./schema/receipt.ts";
+export { type SettingChange, settingDrafts } from "./settings/change.ts";
+export type { FlagInput } from "./settings/flags.ts";
+export type { InForce, Settings, Source } from "./settings/given.ts";
+export type { SettingsHere } from "./settings/here.ts";
+export { type ModelKnowledge, type Numbers, numbersInForce } from "./settings/numbers.ts";
+export type { Problem } from "./settings/problem.ts";
+export type { SettingsReading } from "./settings/read.ts";
+export type { SettingsNews, SettingsWatch } from "./settings/watch.ts";
+export { learnedFrom } from "./tokens/learned-window.ts";
 export { cutPoints } from "./transcript/cut.ts";
 export { type Draft, replyDraft, resultDraft, userDraft } from "./transcript/draft.ts";
 export { Fold, type FoldOptions, type View } from "./transcript/fold.ts";

@@ -1,4 +1,6 @@
 import { createEngine, type EngineDeps, type ResolvedLog } from "../engine.ts";
+import type { LogFormat } from "../import/importer.ts";
+import type { Translated } from "../loop/foreign.ts";
 import type { OpenedLog } from "../loop/open.ts";
 import type { Blobs } from "../ports/blobs.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
@@ -14,6 +16,10 @@ export interface NamedLog {
   readonly source: ByteSource;
   readonly blobs: Blobs;
   readonly origin: "ours" | "foreign";
+  /** Of another tool's file, where it is one that we know. */
+  readonly format?: LogFormat | undefined;
+  /** Present where the file had to be translated. */
+  readonly translated?: Translated;
   /** Present where it is a session of our own, which may be written. */
   readonly session?: { readonly id: SessionId; readonly deps: EngineDeps };
 }

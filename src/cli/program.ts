@@ -1,6 +1,8 @@
 import { group } from "./command.ts";
+import { contextCommand } from "./command/context.ts";
 import { demoCommand } from "./command/demo.ts";
 import { expandCommand } from "./command/expand.ts";
+import { explainCommand } from "./command/explain.ts";
 import { helpCommand } from "./command/help.ts";
 import { sessionsCommand } from "./command/sessions.ts";
 import { undoCommand } from "./command/undo.ts";
@@ -11,5 +13,15 @@ import { viewCommand } from "./command/view.ts";
 export const program = group({
   name: "palimpsest",
   summary: "a context and memory engine for LLM agents",
-  commands: [demoCommand, viewCommand, sessionsCommand, expandCommand, undoCommand, helpCommand, versionCommand],
+  commands: [
+    demoCommand,
+    viewCommand,
+    contextCommand,
+    sessionsCommand,
+    expandCommand,
+    undoCommand,
+    explainCommand,
+    helpCommand,
+    versionCommand,
+  ],
 });

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 
-type Format = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
+export type Format = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
 export type Style = (format: Format, text: string) => string;
 

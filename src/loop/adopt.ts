@@ -1,5 +1,5 @@
 import type { ByteSource, OpenForWriting } from "../ports/transcripts.ts";
-import { type BlobId, sessionId } from "../schema/brand.ts";
+import { type BlobId, type Bytes, sessionId } from "../schema/brand.ts";
 import { scanChunkBytes } from "./limits.ts";
 import type { SessionDeps } from "./session.ts";
 
@@ -7,6 +7,14 @@ export interface ForeignLog {
   readonly path: string;
   readonly format: string;
   readonly source: ByteSource;
+  /** Length and hash of the file itself, where `source` is a translation of it. */
+  readonly translatedFrom?: SourceMark;
+}
+
+/** By which a source is known again. */
+export interface SourceMark {
+  readonly length: Bytes;
+  readonly sha256: BlobId;
 }
 
 /**
@@ -28,6 +36,7 @@ export async function adopt(
     path: foreign.path,
     length: source.size,
     sha256: await hashOf(deps.sha256, source),
+    ...(foreign.translatedFrom === undefined ? {} : { translatedFrom: foreign.translatedFrom }),
   };
   return deps.transcripts.adopt({
     id: sessionId(deps.uuid()),
@@ -40,7 +49,8 @@ export async function adopt(
 /** Hashing is the machine's: `loop/` stays free of it. */
 export type HashDep = () => { update(chunk: Uint8Array): void; digest(): BlobId };
 
-async function hashOf(sha256: HashDep, source: ByteSource): Promise<BlobId> {
+/** Reads the source once, a chunk at a time. */
+export async function hashOf(sha256: HashDep, source: ByteSource): Promise<BlobId> {
   const hash = sha256();
   for (let at = 0; at < source.size; at += scanChunkBytes) {
     hash.update(await source.read({ start: at, end: Math.min(at + scanChunkBytes, source.size) }));

@@ -1,4 +1,4 @@
-import { bytes } from "../schema/brand.ts";
+import { bytes, millis } from "../schema/brand.ts";
 
 /** First read from the end of a log; doubled until the view is known. Most boundaries lie within it. */
 export const tailChunkBytes = bytes(256 * 1024);
@@ -8,3 +8,9 @@ export const originLineBytesMax = bytes(64 * 1024);
 
 /** One read of a forward scan. Large enough that the calls do not count, small enough that memory does not. */
 export const scanChunkBytes = bytes(4 * 1024 * 1024);
+
+/** A blob is written before the edit that names it; no edit is on its way for this long. */
+export const garbageAgeMin = millis(60 * 60 * 1000);
+
+/** So many digits of a blob's id count as its name, wherever they stand: two blobs share them by chance once in 2^64. */
+export const referenceDigitsMin = 16;

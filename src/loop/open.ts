@@ -29,6 +29,8 @@ export interface OpenOptions {
   /** Edits to treat as undone, for planning an undo. */
   readonly undone?: ReadonlySet<EntryId>;
   readonly normaliseInput?: FoldOptions["normaliseInput"];
+  /** Told of every block of the view, and of every change from then on. */
+  readonly watch?: FoldOptions["watch"];
   /** First read from the end of the log. */
   readonly tailBytes?: number;
 }
@@ -116,6 +118,7 @@ async function folded(deps: BlobsDep, { restored, ...state }: Folding): Promise<
     read: state.tailOnly === true ? "tail" : "whole",
     ...(restored === undefined ? {} : { seed: restored.seed, places: restored.places }),
     ...(state.normaliseInput === undefined ? {} : { normaliseInput: state.normaliseInput }),
+    ...(state.watch === undefined ? {} : { watch: state.watch }),
   };
   const fold = await foldWithOriginals(deps, foldOptions, state.logged, state.undone);
   const bytes = state.scan.bytesRead + (restored?.bytesRead ?? 0);
@@ -183,6 +186,7 @@ export async function openLogAt(deps: BlobsDep, options: AtOptions): Promise<Ope
     line,
     origin: options.origin,
     ...(options.normaliseInput === undefined ? {} : { normaliseInput: options.normaliseInput }),
+    ...(options.watch === undefined ? {} : { watch: options.watch }),
   };
   const fold = await foldWithOriginals(deps, foldOptions, read.logged);
   const { size } = options.source;

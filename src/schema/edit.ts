@@ -59,6 +59,8 @@ const shapes = {
     path: z.string(),
     length: z.number().int().nonnegative(),
     sha256: blobIdOf,
+    /** The source itself, where what was copied is a translation of it. */
+    translatedFrom: z.looseObject({ length: z.number().int().nonnegative(), sha256: blobIdOf }).optional(),
   }),
 } as const;
 

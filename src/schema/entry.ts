@@ -1,6 +1,7 @@
 import { type Block, parseBlock } from "./block.ts";
 import type { EntryId, MessageId } from "./brand.ts";
 import { type Edit, readEdit } from "./edit.ts";
+import { readUsage, type Usage } from "./usage.ts";
 import { field, isArray, isObject, type Json, type JsonObject, text } from "./json.ts";
 
 /**
@@ -32,6 +33,8 @@ export interface AssistantEntry extends Envelope {
   readonly messageId: MessageId | undefined;
   /** A placeholder of a client, for people's eyes: never sent to the model. */
   readonly synthetic: boolean;
+  readonly model: string | undefined;
+  readonly usage: Usage | undefined;
 }
 export interface AttachmentEntry extends Envelope {
   readonly kind: "attachment";
@@ -100,6 +103,8 @@ function entryOf(raw: JsonObject, type: string): Entry {
       blocks: blocksOf(message),
       messageId: reply,
       synthetic,
+      model: text(message, "model"),
+      usage: readUsage(message),
     };
   }
   const attachment = type === "attachment" ? field(raw, "attachment") : undefined;

@@ -1,44 +1,44 @@
 import type { Block } from "../schema/block.ts";
 import { tokens, type Tokens } from "../schema/brand.ts";
-import { type JsonObject, text } from "../schema/json.ts";
+import { type ByteCounts, type ContentClass, contentClasses, measureBlock } from "./content.ts";
 
-const textBytesPerToken = 4;
-const jsonBytesPerToken = 2;
-/** An image or document, whatever its size: the provider scales images to about this. */
-const mediaTokens = 2000;
+/** Tokens per byte of each class; for media, tokens each. */
+export type Rates = { readonly [Class in ContentClass]: number };
 
-/** Unpadded estimate of one block, by its bytes. */
-export function estimateBlock(block: Block): Tokens {
-  switch (block.type) {
-    case "text":
-      return ofText(block.text);
-    case "thinking":
-      return ofText(block.thinking);
-    case "redacted_thinking":
-      return ofText(block.data);
-    case "tool_use":
-      return tokens(ofText(block.name) + ofJson(block.input));
-    case "tool_result":
-      if (typeof block.content === "string") return ofText(block.content);
-      return tokens((block.content ?? []).reduce((sum, part) => sum + ofPart(part), 0));
-    case "image":
-    case "document":
-      return tokens(mediaTokens);
-    default:
-      return ofJson(block);
-  }
+/**
+ * Before anything is known: text at 4 bytes a token, JSON at 2, an image or document at 2,000 tokens. Wide characters,
+ * emoji and encoded data cost more a byte than text; these are rates of public tokenizers, on the dear side.
+ */
+export const defaultRates: Rates = {
+  prose: 1 / 4,
+  code: 1 / 4,
+  json: 1 / 2,
+  cjk: 1 / 3.2,
+  base64: 1 / 1.8,
+  emoji: 1 / 1.9,
+  media: 2000,
+};
+
+/** Where nothing was counted yet, a sum of estimates is padded by this, once: too much is safer than too little. */
+export const uncalibratedPadding = 4 / 3;
+
+export function tokensOf(counts: ByteCounts, rates: Rates = defaultRates): Tokens {
+  let sum = 0;
+  for (const name of contentClasses) sum += counts[name] * rates[name];
+  return tokens(Math.ceil(sum));
 }
 
-function ofPart(part: JsonObject): Tokens {
-  if (part["type"] === "image" || part["type"] === "document") return tokens(mediaTokens);
-  const inner = part["type"] === "text" ? text(part, "text") : undefined;
-  return inner === undefined ? ofJson(part) : ofText(inner);
+/** Unpadded estimate of one block: what budgets are held against. */
+export const estimateBlock = (block: Block): Tokens => tokensOf(measureBlock(block));
+
+/** Unpadded estimate of a whole view. */
+export function estimateShown(shown: Iterable<readonly Block[]>): Tokens {
+  let sum = 0;
+  for (const blocks of shown) for (const block of blocks) sum += estimateBlock(block);
+  return tokens(sum);
 }
 
-const ofText = (value: string): Tokens => tokens(Math.ceil(utf8Length(value) / textBytesPerToken));
-const ofJson = (value: object): Tokens => tokens(Math.ceil(utf8Length(JSON.stringify(value)) / jsonBytesPerToken));
-
-/** Length in UTF-8 without encoding: this runs over everything that is ever counted. */
+/** Length in UTF-8 without encoding. */
 export function utf8Length(value: string): number {
   let length = value.length;
   for (let at = 0; at < value.length; at += 1) {
@@ -48,11 +48,4 @@ export function utf8Length(value: string): number {
     length += unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2;
   }
   return length;
-}
-
-/** Unpadded estimate of a whole view. */
-export function estimateShown(shown: Iterable<readonly Block[]>): Tokens {
-  let sum = 0;
-  for (const blocks of shown) for (const block of blocks) sum += estimateBlock(block);
-  return tokens(sum);
 }

@@ -1,10 +1,12 @@
-import { type Block, type Message, passedRoles, type ToolResultBlock, type ToolUseBlock } from "../schema/block.ts";
+import { type Block, type Message, type ToolResultBlock, type ToolUseBlock } from "../schema/block.ts";
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Item } from "./item.ts";
 import type { Decision } from "./project.ts";
 import { type Repair, type RepairKind, lateResultHeader, syntheticResult } from "./repair.ts";
 import { resultBlock, sendable } from "./result.ts";
+import type { ShownInstead, ViewWatch } from "./watch.ts";
+import { isEmptyText, isSent, isThinking, leftOutDetail } from "./sent.ts";
 import { WireIds } from "./wire-ids.ts";
 
 /**
@@ -22,6 +24,7 @@ export interface FlattenOptions {
   readonly decisions: ReadonlyMap<ToolUseId, readonly Decision[]>;
   /** Brings a call's input into the form its tool's schema asks for, where the tool is known. */
   readonly normaliseInput?: ((name: string, input: JsonObject) => JsonObject) | undefined;
+  readonly watch?: ViewWatch | undefined;
 }
 
 interface Group {
@@ -50,6 +53,12 @@ interface Answer {
   readonly at: number;
   /** `repair`: a synthetic answer that a repair on the path froze. */
   readonly by: "tool" | "repair";
+}
+
+/** A block as it is sent, and what it stands for where an edit decided. */
+interface Rendered {
+  readonly block: Block;
+  readonly instead?: ShownInstead;
 }
 
 interface Late {
@@ -119,6 +128,7 @@ export class Flattened {
 
   push(item: Item): void {
     for (const toolUse of this.#awaitingRepair) this.#answerByRepair(toolUse, item.at);
+    this.#options.watch?.item(item);
     if (item.role === "assistant") for (const block of item.blocks) this.#pushAssistant(item, block);
     else for (const block of item.blocks) this.#pushUser(item, block);
   }
@@ -165,8 +175,7 @@ export class Flattened {
 
   #say(block: Block, entry: EntryId): Group {
     const group = this.#lastOrNew("user");
-    group.content.push(sendable(block));
-    group.sources.push(entry);
+    this.#put(group, { block: sendable(block) }, { entry });
     return group;
   }
 
@@ -192,8 +201,7 @@ export class Flattened {
     const later = group.answered.findIndex((other) => this.#orderOf(other) > call.order);
     const at = later === -1 ? group.answered.length : later;
     group.answered.splice(at, 0, toolUse);
-    group.content.splice(at, 0, this.#render(toolUse, call, answer));
-    group.sources.splice(at, 0, answer.entry);
+    this.#put(group, this.#render(toolUse, call, answer), { entry: answer.entry, at });
   }
 
   #orderOf(toolUse: ToolUseId): number {
@@ -203,7 +211,7 @@ export class Flattened {
   #showAnswer(toolUse: ToolUseId, call: Call, answer: Answer): void {
     const group = this.#groups[call.group + 1];
     const at = group?.answered.indexOf(toolUse) ?? -1;
-    if (group !== undefined && at !== -1) group.content[at] = this.#render(toolUse, call, answer);
+    if (group !== undefined && at !== -1) this.#swap(group, at, this.#render(toolUse, call, answer));
   }
 
   /** A repair answers the calls before it, from its place on: what was said behind it came after the synthetic answer. */
@@ -222,14 +230,33 @@ export class Flattened {
     });
   }
 
-  #render(toolUse: ToolUseId, call: Call, answer: Answer): Block {
+  #put(group: Group, { block, instead }: Rendered, place: { readonly entry: EntryId; readonly at?: number }): void {
+    const at = place.at ?? group.content.length;
+    group.content.splice(at, 0, block);
+    group.sources.splice(at, 0, place.entry);
+    this.#options.watch?.shown(block, place.entry, instead);
+  }
+
+  #swap(group: Group, at: number, { block, instead }: Rendered): void {
+    const before = group.content[at];
+    const entry = group.sources[at];
+    if (before === undefined || entry === undefined) return;
+    group.content[at] = block;
+    this.#options.watch?.hidden(before, entry);
+    this.#options.watch?.shown(block, entry, instead);
+  }
+
+  #render(toolUse: ToolUseId, call: Call, answer: Answer): Rendered {
     const decisions = answer.by === "repair" ? undefined : this.#options.decisions.get(toolUse);
     // A decision from before both was about an earlier call of the same id, which an edit has taken out of the view.
     const since = Math.min(call.at, answer.at);
     const decision = decisions?.findLast(({ kind, at }) => kind !== "repair" && at > since);
     const id = this.#wireIds.of(toolUse);
     const block = id === toolUse ? answer.block : { ...answer.block, tool_use_id: id };
-    return resultBlock(block, { toolName: call.name, shown: decision?.shown });
+    const shown = resultBlock(block, { toolName: call.name, shown: decision?.shown });
+    return decision === undefined
+      ? { block: shown }
+      : { block: shown, instead: { of: answer.block, since: decision.at } };
   }
 
   /** A sent request already holds a synthetic answer: the real one is said as new content, so that history stays. */
@@ -249,12 +276,12 @@ export class Flattened {
 
   #showLate(call: Call, late: Late): void {
     const block = this.#lateText(call, late.answer);
-    late.group.content[late.group.content.indexOf(late.block)] = block;
+    this.#swap(late.group, late.group.content.indexOf(late.block), { block });
     late.block = block;
   }
 
   #lateText(call: Call, answer: Answer): Block {
-    const rendered = this.#render(answer.block.tool_use_id, call, answer);
+    const { block: rendered } = this.#render(answer.block.tool_use_id, call, answer);
     const content = rendered.type === "tool_result" ? (rendered.content ?? "") : "";
     return { type: "text", text: typeof content === "string" ? content : JSON.stringify(content) };
   }
@@ -320,12 +347,10 @@ export class Flattened {
         this.thinkingLeftOut += 1;
         continue;
       }
-      group.content.push(held.block);
-      group.sources.push(held.entry);
+      this.#put(group, { block: held.block }, { entry: held.entry });
     }
     this.#held.delete(reply);
-    group.content.push(block);
-    group.sources.push(entry);
+    this.#put(group, { block }, { entry });
     group.replies.add(reply);
     return at;
   }
@@ -356,31 +381,3 @@ export class Flattened {
     this.#repairs.push({ kind, entry, detail, ...(toolUse === undefined ? {} : { toolUse }) });
   }
 }
-
-function isSent(block: Block, role: "user" | "assistant"): boolean {
-  switch (block.type) {
-    case "text":
-      return true;
-    case "tool_use":
-    case "thinking":
-    case "redacted_thinking":
-      return role === "assistant";
-    case "tool_result":
-      return role === "user";
-    case "unknown":
-      return false;
-    default:
-      return passedRoles[block.type] === role;
-  }
-}
-
-const isThinking = (block: Block | undefined): boolean =>
-  block?.type === "thinking" || block?.type === "redacted_thinking";
-
-/** The API refuses text without a visible character; leaving it out loses nothing. */
-const isEmptyText = (block: Block): boolean => block.type === "text" && block.text.trim() === "";
-
-const leftOutDetail = (block: Block): string =>
-  block.type === "unknown"
-    ? "a block the API does not take back"
-    : `a ${block.type} block does not belong in this turn`;

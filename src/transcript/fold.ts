@@ -10,6 +10,7 @@ import { type Originals, Projection, type ProjectionSeed } from "./project.ts";
 import { firstUserLine, type Repair, withFirstUser } from "./repair.ts";
 import { type Shown, shownByEntry } from "./receipt.ts";
 import { undoneEdits } from "./undone.ts";
+import type { ViewWatch } from "./watch.ts";
 
 /**
  * The live fold: log → path → items → messages. Appending costs work in proportion to what is appended; an edit that
@@ -28,6 +29,8 @@ export interface FoldOptions {
   /** Bytes of the log up to here are a copy of another tool's; an origin entry among those folded says it too. */
   readonly foreignUntil?: number;
   readonly originals?: Originals;
+  /** Told of every change of the view; previews are not told. */
+  readonly watch?: ViewWatch;
   readonly normaliseInput?: (name: string, input: JsonObject) => JsonObject;
 }
 
@@ -86,6 +89,7 @@ export class Fold {
     this.#foreignUntil = options.foreignUntil ?? 0;
     this.#path = new Path({ line: options.line ?? "main", read: options.read ?? "whole" });
     [this.#projection, this.#flattened] = this.#fresh(new Set());
+    this.#flatten();
   }
 
   get path(): Path {
@@ -209,12 +213,14 @@ export class Fold {
     return [projection, this.#flattenedFor(projection)];
   }
 
-  #flattenedFor(projection: Projection): Flattened {
-    return new Flattened({ decisions: projection.decisions, normaliseInput: this.#options.normaliseInput });
+  #flattenedFor(projection: Projection, watch?: ViewWatch): Flattened {
+    return new Flattened({ decisions: projection.decisions, normaliseInput: this.#options.normaliseInput, watch });
   }
 
   #flatten(): void {
-    this.#flattened = this.#flattenedFor(this.#projection);
+    const { watch } = this.#options;
+    watch?.reset(this.#projection.structureAt);
+    this.#flattened = this.#flattenedFor(this.#projection, watch);
     flattenInto(this.#flattened, this.#projection);
   }
 

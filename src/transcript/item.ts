@@ -1,6 +1,8 @@
 import type { Block } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
+import { text } from "../schema/json.ts";
+import type { Usage } from "../schema/usage.ts";
 import { attachmentText } from "./attachment.ts";
 
 /** What one entry says to the model. The view is a list of items, flattened; edits work on that list. */
@@ -11,6 +13,12 @@ export interface Item {
   readonly blocks: readonly Block[];
   /** `left-out`: the item's thinking can't be sent, because it was signed for another or an edit changed its prefix. */
   readonly thinking: "kept" | "left-out";
+  /** The type of the attachment that this is. */
+  readonly attachment?: string | undefined;
+  /** What the provider counted when it gave this reply. */
+  readonly usage?: Usage | undefined;
+  /** The summary of a boundary: what was counted before it says nothing of the view any more. */
+  readonly summary?: true;
   /** Position on the path: later edits and undos refer to what came before them. */
   readonly at: number;
 }
@@ -30,16 +38,22 @@ export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
   const base = { entry: entry.id, thinking, at: options.at } as const;
   switch (entry.kind) {
     case "user":
-      return { ...base, role: "user", messageId: undefined, blocks: entry.blocks };
+      return {
+        ...base,
+        role: "user",
+        messageId: undefined,
+        blocks: entry.blocks,
+        ...(entry.summary ? { summary: true } : {}),
+      };
     case "assistant":
       return entry.synthetic
         ? undefined
-        : { ...base, role: "assistant", messageId: entry.messageId, blocks: entry.blocks };
+        : { ...base, role: "assistant", messageId: entry.messageId, blocks: entry.blocks, usage: entry.usage };
     case "attachment": {
-      const text = attachmentText(entry.attachment);
-      return text === undefined
-        ? undefined
-        : { ...base, role: "user", messageId: undefined, blocks: [{ type: "text", text }] };
+      const said = attachmentText(entry.attachment);
+      if (said === undefined) return undefined;
+      const blocks: Block[] = [{ type: "text", text: said }];
+      return { ...base, role: "user", messageId: undefined, blocks, attachment: text(entry.attachment, "type") };
     }
     case "edit":
     case "other":

@@ -1,6 +1,6 @@
 import type { ResultContent } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
-import type { Boundary, BoundaryMetadata, Clear, Collapse, Replacement } from "../schema/edit.ts";
+import type { Boundary, BoundaryMetadata, Clear, Collapse, EditKind, Replacement } from "../schema/edit.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import type { Json } from "../schema/json.ts";
 import { asReminder } from "./attachment.ts";
@@ -45,6 +45,9 @@ export interface ProjectionSeed {
   readonly settings: ReadonlyMap<string, Json>;
 }
 
+/** Edits behind which an earlier count no longer holds. A clear or an offload only replaces text, and that can be counted. */
+const moving: ReadonlySet<EditKind> = new Set(["snip", "collapse", "undo"]);
+
 export class Projection {
   items: Item[];
   readonly decisions: Map<ToolUseId, Decision[]>;
@@ -52,6 +55,8 @@ export class Projection {
   readonly settings: Map<string, Json>;
   /** Boundaries in force, oldest first. */
   readonly boundaries: EditEntry[] = [];
+  /** Where on the path items were last moved, taken away or brought back: what was counted before says nothing now. */
+  structureAt = -1;
   /** Results deleted in the provider's cache: every request carries the deletions until a boundary. */
   readonly serverDeleted = new Set<ToolUseId>();
   readonly #options: ProjectOptions;
@@ -84,6 +89,7 @@ export class Projection {
     const waiting = this.#waiting;
     this.#waiting = undefined;
     if (waiting !== undefined && entry.kind === "user" && entry.summary) {
+      this.structureAt = at;
       this.#compact(waiting, item);
       return { kind: "rebuilt" };
     }
@@ -105,6 +111,7 @@ export class Projection {
   #applyEdit(entry: EditEntry, at: number): Effect {
     const { edit } = entry;
     this.#editAt.set(entry.id, at);
+    if (moving.has(edit.type)) this.structureAt = at;
     if (this.#options.undone.has(entry.id)) {
       if (edit.type === "offload") this.#restore(edit.results);
       if (edit.type === "boundary") this.#passing = "summary";

@@ -1,6 +1,7 @@
 import { type Block, callIdForm, type Message, passedRoles, type ToolUseBlock } from "../schema/block.ts";
 import type { ToolUseId } from "../schema/brand.ts";
 import { type JsonObject, text } from "../schema/json.ts";
+import { isThinking } from "./sent.ts";
 
 /** The API's rules for `messages`, as far as they concern a history. A request is valid when no rule is violated. */
 export type WireRule =
@@ -152,5 +153,3 @@ function resultViolations(
 }
 
 const calls = (message: Message): ToolUseBlock[] => message.content.filter((block) => block.type === "tool_use");
-const isThinking = (block: Block | undefined): boolean =>
-  block?.type === "thinking" || block?.type === "redacted_thinking";

@@ -31,11 +31,6 @@ export const pending: readonly Pending[] = [
     waitsFor: "loop/request, working state",
   },
   {
-    acceptance: 8,
-    variant: "garbage collection has a dry run and never deletes what is referenced",
-    waitsFor: "store garbage collection",
-  },
-  {
     acceptance: 7,
     variant: "kill at every write of a compaction that the engine itself plans and runs",
     waitsFor: "layers/4-compact",
@@ -49,5 +44,27 @@ export const pending: readonly Pending[] = [
     acceptance: 19,
     variant: "mailbox: kill at every step before and after the acknowledgement",
     waitsFor: "layers/7-agents",
+  },
+  {
+    acceptance: 9,
+    variant: "an error of a real call teaches the window, and the retry fits",
+    waitsFor: "model, loop/turn",
+  },
+  {
+    acceptance: 9,
+    variant: "the window that the provider's models endpoint declares is asked for",
+    waitsFor: "model/anthropic",
+  },
+  { acceptance: 9, variant: "the trigger is checked between tool steps of one long turn", waitsFor: "loop/turn" },
+  {
+    acceptance: 9,
+    variant: "switched off means zero rewrites in a session that goes over every threshold",
+    waitsFor: "layers/pipeline",
+  },
+  { acceptance: 9, variant: "a manual compaction runs or says why not", waitsFor: "layers/4-compact" },
+  {
+    acceptance: 9,
+    variant: "a switch changed in the file stops its layer in the running session and is in the transcript",
+    waitsFor: "loop/turn",
   },
 ];

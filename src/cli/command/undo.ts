@@ -1,10 +1,10 @@
 import type { EngineDeps } from "../../engine.ts";
 import { createEngine } from "../../engine.ts";
 import { adopt } from "../../loop/adopt.ts";
+import { openCounted } from "../../loop/counted.ts";
 import { openSession, readLog, Session } from "../../loop/session.ts";
 import { type Undone, undo, type UndoOptions, undoRefusal } from "../../loop/undo.ts";
-import { entryId } from "../../schema/brand.ts";
-import { blockingTokensDefault } from "../../tokens/limits.ts";
+import { entryId, type Tokens } from "../../schema/brand.ts";
 import { command, type CommandContext, type Outcome } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
@@ -39,7 +39,7 @@ export const undoCommand = command({
     const asked: UndoOptions = {
       ...(operands.edit === undefined ? {} : { target: entryId(operands.edit) }),
       mode: options.branch ? "branch" : "path",
-      blockingTokens: blockingTokensDefault,
+      blockingTokens: await blockingFor(context, log),
       thinking: options["bound-thinking"] ? "bound" : "free",
     };
     try {
@@ -50,6 +50,13 @@ export const undoCommand = command({
     }
   },
 });
+
+/** The limit of the model that the session talks to. */
+async function blockingFor(context: CommandContext, log: NamedLog): Promise<Tokens> {
+  const { model } = await openCounted(log, { source: log.source, origin: log.origin });
+  const { numbers } = await createEngine(context).settings({ model });
+  return numbers.thresholds.blocking;
+}
 
 interface Undoing {
   readonly log: NamedLog;
@@ -100,7 +107,7 @@ async function adopted(
   log: NamedLog,
   { deps, circumstances }: AdoptInto,
 ): Promise<{ kind: "session"; session: Session } | Failure> {
-  const made = await adopt(deps, { path: log.path, format: "claude-code", source: log.source });
+  const made = await adopt(deps, { path: log.path, format: log.format ?? "claude-code", source: log.source });
   if (made.kind !== "open") return writingFailure(made, log.path);
   const { id } = made.writer;
   const opened = await readLog(deps, id);

@@ -1,12 +1,17 @@
-import { openLog, openLogAt, type OpenedLog } from "../../loop/open.ts";
+import { createEngine } from "../../engine.ts";
+import { type CountedLog, openCounted, openCountedAt } from "../../loop/counted.ts";
+import { type ContextReport, contextReport } from "../../tokens/context-report.ts";
 import type { View } from "../../transcript/fold.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { oneLine } from "../human.ts";
 import { renderMessage } from "../message-text.ts";
+import { importOf, importText } from "../import-text.ts";
 import { openNamedLog, wrongFileNote } from "../named-log.ts";
 import { sessionOperand } from "../session-operand.ts";
+import { numberOptions, settingFlags } from "../setting-options.ts";
+import type { FlagInput } from "../../settings/flags.ts";
 
 export const viewCommand = command({
   name: "view",
@@ -15,8 +20,9 @@ export const viewCommand = command({
   options: {
     at: { type: "string", shown: "entry|line", summary: "as it was at this entry's uuid or line number (from 1)" },
     full: { type: "boolean", summary: "do not shorten long blocks" },
+    ...numberOptions,
   },
-  json: "messages (Messages API form), sendable, why, repairs, path figures, damage",
+  json: "messages (Messages API form), sendable, why, repairs, path figures, tokens, window, thresholds, pressure, categories, damage; import (format, notes) of a translated file",
   details: [
     "A file of another tool is read where it lies and never written. Its recorded thinking was not signed for you: it is left out and counted.",
   ],
@@ -27,8 +33,13 @@ export const viewCommand = command({
       const opened = await opening(log, options.at);
       if (opened.kind === "failure") return opened;
       const view = opened.fold.view(opened.viewOptions);
-      if (format === "json") await context.out.json(asJson(view, opened));
-      else await showText(context, { view, opened, full: options.full });
+      if (format === "json") {
+        const report = await reportOn(context, opened, settingFlags(options));
+        await context.out.json({ ...asJson(view, opened), ...figuresOf(report), ...importOf(log) });
+      } else {
+        await showText(context, { view, opened, full: options.full });
+        await context.err.write(importText(log));
+      }
       return exitCode.fine;
     } finally {
       await log.source.close();
@@ -36,12 +47,12 @@ export const viewCommand = command({
   },
 });
 
-type Opening = Parameters<typeof openLog>[1] & Parameters<typeof openLog>[0];
+type Opening = Parameters<typeof openCounted>[1] & Parameters<typeof openCounted>[0];
 
-async function opening(log: Opening, at: string | undefined): Promise<({ kind: "opened" } & OpenedLog) | Failure> {
+async function opening(log: Opening, at: string | undefined): Promise<({ kind: "opened" } & CountedLog) | Failure> {
   const { source, origin } = log;
-  if (at === undefined) return { kind: "opened", ...(await openLog(log, { source, origin })) };
-  const opened = await openLogAt(log, { source, origin, at });
+  if (at === undefined) return { kind: "opened", ...(await openCounted(log, { source, origin })) };
+  const opened = await openCountedAt(log, { source, origin, at });
   if (opened !== undefined) return { kind: "opened", ...opened };
   return failure({
     code: exitCode.notFound,
@@ -50,7 +61,26 @@ async function opening(log: Opening, at: string | undefined): Promise<({ kind: "
   });
 }
 
-function asJson(view: View, opened: OpenedLog): object {
+async function reportOn(
+  context: CommandContext,
+  opened: CountedLog,
+  flags: readonly FlagInput[],
+): Promise<ContextReport> {
+  const { numbers } = await createEngine(context).settings({ model: opened.model, flags });
+  const { thresholds, autoCompact } = numbers;
+  return contextReport({ fold: opened.fold, ledger: opened.ledger, thresholds, autoCompact });
+}
+
+/** What the same report says in `context --json`, as far as a request needs it. */
+const figuresOf = ({ used, window, thresholds, pressure, categories }: ContextReport): object => ({
+  tokens: used,
+  window,
+  thresholds,
+  pressure,
+  categories,
+});
+
+function asJson(view: View, opened: CountedLog): object {
   const { messages, sendable, why, repairs, path } = view;
   return {
     messages,
@@ -65,7 +95,7 @@ function asJson(view: View, opened: OpenedLog): object {
 
 interface Shown {
   readonly view: View;
-  readonly opened: OpenedLog;
+  readonly opened: CountedLog;
   readonly full: boolean;
 }
 

@@ -1,5 +1,16 @@
 import { createHash } from "node:crypto";
-import { type FileHandle, chmod, constants, copyFile, link, readdir, rename, rm, symlink } from "node:fs/promises";
+import {
+  type FileHandle,
+  chmod,
+  constants,
+  copyFile,
+  link,
+  readdir,
+  rename,
+  rm,
+  symlink,
+  utimes,
+} from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { type BlobId, blobId, isBlobId } from "../../schema/brand.ts";
 import type { BlobLink, BlobPut, Blobs } from "../../ports/blobs.ts";
@@ -51,7 +62,7 @@ async function put(options: FileBlobsOptions, blob: { id: BlobId; data: Uint8Arr
   const temporary = temporaryBeside(path);
   try {
     const held = await heldContent(path, data);
-    if (held === "same") return { kind: "stored", id };
+    if (held === "same" && (await makeYoung(path)) === "there") return { kind: "stored", id };
     await makeFolder(dirname(path));
     await writeNewFile({ path: temporary, data, sync });
     // A damaged blob is worth nothing to anyone: it is replaced, or its content could never be stored again.
@@ -84,6 +95,19 @@ async function heldContent(path: string, data: Uint8Array): Promise<"absent" | "
   } finally {
     await file.close();
   }
+}
+
+/** Collecting garbage goes by age: who puts a blob that is there is about to name it. `gone`: it was collected this moment. */
+async function makeYoung(path: string): Promise<"there" | "gone"> {
+  const now = new Date();
+  try {
+    await utimes(path, now, now);
+  } catch (error) {
+    if (isAbsent(error)) return "gone";
+    // Another user's file, or a file system that takes no writes: there nothing is collected either.
+    if (codeOf(error) === undefined) throw error;
+  }
+  return "there";
 }
 
 /** Bytes that are not those of the id are no blob: better absent, and said so, than wrong. */

@@ -1,0 +1,84 @@
+import { createEngine, localCounter } from "../../engine.ts";
+import { openCounted } from "../../loop/counted.ts";
+import { type ContextReport, contextReport } from "../../tokens/context-report.ts";
+import { command } from "../command.ts";
+import { contextText } from "../context-text.ts";
+import { exitCode } from "../exit-code.ts";
+import { failure, type Failure } from "../failure.ts";
+import { humanCount } from "../human.ts";
+import type { Message } from "../../schema/block.ts";
+import type { Tokens } from "../../schema/brand.ts";
+import { openNamedLog } from "../named-log.ts";
+import { sessionOperand } from "../session-operand.ts";
+import { numberOptions, settingFlags } from "../setting-options.ts";
+
+export const contextCommand = command({
+  name: "context",
+  summary: "show what fills the window: a grid, the categories, the largest items",
+  operands: { session: sessionOperand },
+  options: {
+    counter: {
+      type: "string",
+      shown: "estimate|bpe",
+      summary: "bpe: count the view with a local tokenizer, if it is installed",
+    },
+    ...numberOptions,
+  },
+  json: "used, free, reserve, window (used + free + reserve = window), categories, thresholds, pressure, largest, reads",
+  details: [
+    "Sizes are what the provider counted last plus an estimate of what came since, calibrated on the session itself; without any usage in the log they are estimated.",
+  ],
+  run: async (context, { operands, options, format }) => {
+    const log = await openNamedLog(context, operands.session);
+    if (log.kind === "failure") return log;
+    try {
+      const counted = await openCounted(log, { source: log.source, origin: log.origin });
+      const { numbers } = await createEngine(context).settings({ model: counted.model, flags: settingFlags(options) });
+      const { thresholds, autoCompact } = numbers;
+      const report = contextReport({ fold: counted.fold, ledger: counted.ledger, thresholds, autoCompact });
+      const model = numbers.model ?? "unknown model";
+      const exact = await exactCount(options.counter, counted.fold.messages);
+      if (exact?.kind === "failure") return exact;
+      if (format === "json") {
+        await context.out.json({ model, windowSource: numbers.window.source, ...asJson(report), exact: exact ?? null });
+      } else {
+        const { style, columns = 80 } = context.out;
+        await context.out.write(contextText(report, { style, columns, model }));
+        if (exact !== undefined) {
+          await context.out.write(`\nthe messages alone, by ${exact.counter}: ${humanCount(exact.tokens)} tokens\n`);
+        }
+      }
+      return exitCode.fine;
+    } finally {
+      await log.source.close();
+    }
+  },
+});
+
+interface ExactCount {
+  readonly kind: "exact";
+  readonly counter: string;
+  readonly tokens: Tokens;
+}
+
+async function exactCount(
+  asked: string | undefined,
+  messages: readonly Message[],
+): Promise<ExactCount | Failure | undefined> {
+  if (asked === undefined || asked === "estimate") return undefined;
+  if (asked !== "bpe")
+    return failure({
+      code: exitCode.usage,
+      message: `there is no counter called ${asked}`,
+      hint: "Counters: estimate, bpe.",
+    });
+  const outcome = await localCounter();
+  if (outcome.kind === "absent")
+    return failure({ code: exitCode.notFound, message: "the local tokenizer is not installed", hint: outcome.message });
+  const tokens = await outcome.counter.count(messages.flatMap((message) => message.content));
+  return { kind: "exact", counter: outcome.counter.name, tokens };
+}
+
+function asJson({ size, ...report }: ContextReport): object {
+  return { ...report, countedBy: size.source, estimated: size.estimated, anchor: size.anchor ?? null };
+}

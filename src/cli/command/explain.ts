@@ -1,0 +1,88 @@
+import { createEngine } from "../../engine.ts";
+import { settingNames, settingTable } from "../../schema/settings.ts";
+import { arithmeticOf } from "../../settings/arithmetic.ts";
+import type { SettingsHere } from "../../settings/here.ts";
+import { builtInNumbers } from "../../settings/numbers.ts";
+import { problemText, type Problem } from "../../settings/problem.ts";
+import type { Thresholds } from "../../tokens/thresholds.ts";
+import { command, type CommandContext } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import { explainText } from "../explain-text.ts";
+import { nearest } from "../nearest.ts";
+import { usage } from "../parse.ts";
+import { settingFlags, settingOptions } from "../setting-options.ts";
+
+export const explainCommand = command({
+  name: "explain",
+  summary: "show every number and switch in force and where it comes from",
+  options: settingOptions,
+  json: "model, window, outputTokensMax, thresholds, settings, switches, numbers, files, problems",
+  details: [
+    "Later counts: built in, user, project and local settings, environment, flags.",
+    "Exit code 1 if a settings file has errors; what is wrong is ignored, the rest counts.",
+  ],
+  run: async (context, { options, format }) => {
+    const here = await createEngine(context).settings({ flags: settingFlags(options) });
+    const { problems } = here.reading;
+    const wrongFlag = problems.find(({ severity, where }) => severity === "error" && where.startsWith("flag "));
+    if (wrongFlag !== undefined) return usage(said(wrongFlag), context.called);
+    if (format === "json") await context.out.json(asJson(here));
+    else {
+      const { style, columns } = context.out;
+      await context.out.write(explainText(here, { style, columns: columns ?? columnsDefault }));
+    }
+    await report(context, problems);
+    return problems.some(({ severity }) => severity === "error") ? exitCode.negative : exitCode.fine;
+  },
+});
+
+const columnsDefault = 80;
+
+async function report({ err }: CommandContext, problems: readonly Problem[]): Promise<void> {
+  for (const problem of problems) {
+    const colour = problem.severity === "error" ? "red" : "yellow";
+    await err.write(`${err.style(colour, `${problem.severity}:`)} ${said(problem)}\n`);
+  }
+}
+
+function said(problem: Problem): string {
+  const { unknown } = problem;
+  const guess = unknown === undefined ? undefined : nearest(unknown.name, unknown.known);
+  const text = problemText(problem);
+  return guess === undefined ? text : `${text}; did you mean ${guess}?`;
+}
+
+function asJson({ reading, numbers }: SettingsHere): object {
+  const { settings, files, problems } = reading;
+  const arithmetic = arithmeticOf(numbers);
+  return {
+    model: numbers.model ?? null,
+    window: numbers.window,
+    outputTokensMax: numbers.outputTokensMax,
+    thresholds: Object.fromEntries(
+      thresholdNames.map((name) => [name, { tokens: numbers.thresholds[name], from: arithmetic[name] }]),
+    ),
+    settings: settingNames.map((name) => {
+      const { default: standard, basis, about } = settingTable[name];
+      const { value, source, from } = settings[name];
+      return { name, value: value ?? null, default: standard ?? null, source, from, basis, about };
+    }),
+    switches: Object.fromEntries(
+      Object.entries(numbers.switches).map(([name, { value, source, from }]) => [name, { on: value, source, from }]),
+    ),
+    numbers: builtInNumbers,
+    files,
+    problems: problems.map((problem) => ({ ...problem, text: said(problem) })),
+  };
+}
+
+const thresholdNames = [
+  "window",
+  "outputReserve",
+  "effective",
+  "compact",
+  "limit",
+  "warning",
+  "error",
+  "blocking",
+] as const satisfies (keyof Thresholds)[];

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { call, entryOf, result, says, text, user } from "../../test/fixture/raw.ts";
+import { tokens } from "../schema/brand.ts";
+import { Calibration } from "../tokens/calibration.ts";
+import { contextReport } from "../tokens/context-report.ts";
+import { TokenLedger } from "../tokens/ledger.ts";
+import { thresholdsOf } from "../tokens/thresholds.ts";
+import { Fold } from "../transcript/fold.ts";
+import { contextText } from "./context-text.ts";
+
+function shown(columns: number): string {
+  const ledger = new TokenLedger(new Calibration());
+  const fold = new Fold({ watch: ledger });
+  const raws = [
+    user("u", "go ".repeat(3000)),
+    says("a", "m", text("ok"), call("x")),
+    result("r", "x", "out\n".repeat(4000)),
+  ];
+  fold.appendAll(
+    raws.map((raw, at) => ({
+      entry: entryOf({ parentUuid: at === 0 ? null : raws[at - 1]?.uuid, ...raw }),
+      start: at,
+      end: at,
+    })),
+  );
+  const thresholds = thresholdsOf({ window: tokens(200_000), outputTokensMax: tokens(64_000), autoCompact: "on" });
+  const report = contextReport({ fold, ledger, thresholds, autoCompact: "on" });
+  return contextText(report, { style: (_, words) => words, columns, model: "claude-sonnet-4-5-20250929" });
+}
+
+describe("the context, on a screen", () => {
+  it("fits 80 columns", () => {
+    for (const line of shown(80).split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
+  });
+
+  it("can be read without colour: each group has a sign of its own, and the grid has 200 squares", () => {
+    const rows = shown(80)
+      .split("\n")
+      .slice(3, 13)
+      .map((line) => line.slice(2, 41).split(" "));
+    expect(rows.flat()).toHaveLength(200);
+    expect(new Set(rows.flat())).toEqual(new Set(["■", "▣", "◆", "·", "▒"]));
+  });
+
+  it("names the autocompact buffer and the free space", () => {
+    expect(shown(80)).toMatch(/autocompact buffer 33,000/);
+    expect(shown(80)).toMatch(/free [\d,]+/);
+  });
+});

@@ -1,0 +1,135 @@
+import { type Category, type ContextReport, fixedCategory } from "../tokens/context-report.ts";
+import { humanCount, clipped } from "./human.ts";
+import type { Format, Style } from "./style.ts";
+import { table } from "./table.ts";
+
+export interface ContextLook {
+  readonly style: Style;
+  readonly columns: number;
+  readonly model: string;
+}
+
+const gridColumns = 20;
+const gridRows = 10;
+
+/** One group of categories has one colour and one sign, so that the grid can be read without colour too. */
+const groups: readonly {
+  readonly name: string;
+  readonly of: RegExp;
+  readonly colour: Format;
+  readonly sign: string;
+}[] = [
+  { name: "fixed part", of: /^system$/, colour: "dim", sign: "▪" },
+  { name: "tool results", of: /^results\./, colour: "cyan", sign: "■" },
+  { name: "tool requests", of: /^requests\./, colour: "yellow", sign: "▣" },
+  { name: "conversation", of: /^(?:human|assistant|thinking|summary|localCommandOutput)$/, colour: "green", sign: "◆" },
+  { name: "attachments, media", of: /./, colour: "red", sign: "▲" },
+];
+const freeSign = "·";
+const reserveSign = "▒";
+
+export function contextText(report: ContextReport, look: ContextLook): string {
+  return [
+    headline(report, look),
+    grid(report, look),
+    categoryTable(report, look),
+    largest(report, look),
+    reads(report, look),
+  ]
+    .filter((part) => part !== "")
+    .join("\n");
+}
+
+function headline({ used, window, pressure, size }: ContextReport, { style, model }: ContextLook): string {
+  const share = Math.round((used / window) * 100);
+  const how = size.source === "usage" ? `${humanCount(size.estimated)} of it estimated` : "estimated";
+  const left = pressure.blocking
+    ? style("red", "over the limit: no request fits")
+    : `${pressure.percentLeft}% left until compaction`;
+  const figures = `${humanCount(used)} of ${humanCount(window)} tokens (${share}%, ${how})`;
+  return `${style("bold", model)}\n${figures}, ${left}\n`;
+}
+
+function grid(report: ContextReport, { style }: ContextLook): string {
+  const cells = gridColumns * gridRows;
+  const perCell = report.window / cells;
+  const signs: string[] = [];
+  for (const group of groups) {
+    const tokens = sum(report.categories.filter(({ name }) => groupOf(name) === group));
+    const count = tokens === 0 ? 0 : Math.max(1, Math.round(tokens / perCell));
+    for (let at = 0; at < count; at += 1) signs.push(style(group.colour, group.sign));
+  }
+  const reserved = Math.round(report.reserve / perCell);
+  while (signs.length < cells - reserved) signs.push(style("dim", freeSign));
+  while (signs.length < cells) signs.push(style("dim", reserveSign));
+  const rows = Array.from({ length: gridRows }, (_, row) =>
+    signs.slice(row * gridColumns, (row + 1) * gridColumns).join(" "),
+  );
+  const legend = legendOf(report, style);
+  return `${rows.map((row, at) => `  ${row}  ${legend[at] ?? ""}`.trimEnd()).join("\n")}\n`;
+}
+
+function legendOf(report: ContextReport, style: Style): string[] {
+  const lines = groups.flatMap((group) => {
+    const tokens = sum(report.categories.filter(({ name }) => groupOf(name) === group));
+    return tokens === 0 ? [] : [`${style(group.colour, group.sign)} ${group.name} ${humanCount(tokens)}`];
+  });
+  const free =
+    report.free >= 0
+      ? `${freeSign} free ${humanCount(report.free)}`
+      : style("red", `over by ${humanCount(0 - report.free)}`);
+  return [...lines, free, `${reserveSign} autocompact buffer ${humanCount(report.reserve)}`];
+}
+
+const groupOf = (category: string): (typeof groups)[number] | undefined => groups.find(({ of }) => of.test(category));
+const sum = (categories: readonly Category[]): number => categories.reduce((total, { tokens }) => total + tokens, 0);
+
+function categoryTable(report: ContextReport, { style, columns }: ContextLook): string {
+  const rows = report.categories.map(({ name, tokens, percent, blocks }) => [
+    clipped(titleOf(name), Math.max(12, columns - 36)),
+    humanCount(tokens),
+    `${percent}%`,
+    blocks === 0 ? "" : humanCount(blocks),
+  ]);
+  return `${style("bold", "categories")}\n${table([{ title: "" }, { title: "tokens", align: "right" }, { title: "share", align: "right" }, { title: "blocks", align: "right" }], rows)}`;
+}
+
+const titles: ReadonlyMap<string, string> = new Map([
+  [fixedCategory, "system prompt, tools and what is not logged"],
+  ["human", "human messages"],
+  ["assistant", "assistant messages"],
+  ["localCommandOutput", "local command output"],
+  ["other", "images and documents"],
+]);
+
+function titleOf(name: string): string {
+  const [kind, ...of] = name.split(".");
+  if (of.length === 0) return titles.get(name) ?? name;
+  const words = { requests: "tool requests", results: "tool results", attachments: "attachments" }[kind ?? ""];
+  return `${words ?? kind}: ${of.join(".")}`;
+}
+
+function largest(report: ContextReport, { style, columns }: ContextLook): string {
+  if (report.largest.length === 0) return "";
+  const rows = report.largest.map(({ what, tokens }) => [
+    humanCount(tokens),
+    clipped(what, Math.max(20, columns - 12)),
+  ]);
+  return `${style("bold", "largest items")}\n${table([{ title: "tokens", align: "right" }, { title: "" }], rows)}`;
+}
+
+function reads({ reads: { repeated, superseded } }: ContextReport, { style, columns }: ContextLook): string {
+  const worst = repeated.toSorted((one, other) => other.wasted - one.wasted).slice(0, 5);
+  if (worst.length === 0) return "";
+  const rows = worst.map(({ path, count, wasted }) => [
+    humanCount(wasted),
+    `${count}×`,
+    clipped(path, Math.max(20, columns - 20)),
+  ]);
+  const gone = superseded.reduce((total, { tokens }) => total + tokens, 0);
+  const note =
+    superseded.length === 0
+      ? ""
+      : `${superseded.length} reads show a version that has changed since: ${humanCount(gone)} tokens\n`;
+  return `${style("bold", "files read more than once")}\n${table([{ title: "wasted", align: "right" }, { title: "read" }, { title: "" }], rows)}${note}`;
+}

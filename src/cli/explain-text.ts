@@ -1,0 +1,186 @@
+import {
+  masterBySwitch,
+  type Basis,
+  type SettingName,
+  settingNames,
+  settingTable,
+  switchNames,
+} from "../schema/settings.ts";
+import { arithmeticOf } from "../settings/arithmetic.ts";
+import type { SettingsHere } from "../settings/here.ts";
+import type { InForce } from "../settings/given.ts";
+import { builtInNumbers, type Numbers } from "../settings/numbers.ts";
+import { humanCount, clipped } from "./human.ts";
+import type { Style } from "./style.ts";
+
+interface Look {
+  readonly style: Style;
+  readonly columns: number;
+}
+
+/** One line of a section: cells, and last where it comes from, which goes on a line of its own where there is no room. */
+interface Row {
+  readonly cells: readonly string[];
+  readonly last: string;
+  /** Not as it is by default: what a person looks for. */
+  readonly changed?: boolean;
+}
+
+interface Section {
+  readonly title: string;
+  readonly heads: readonly string[];
+  readonly rows: readonly Row[];
+}
+
+export function explainText(here: SettingsHere, look: Look): string {
+  const { reading, numbers } = here;
+  const sections = [
+    windowSection(numbers),
+    thresholdSection(numbers),
+    settingsSection(here),
+    switchSection(here),
+    builtInSection,
+  ];
+  return [
+    ...sections.map((section) => sectionText(section, look)),
+    filesText(reading.files, look),
+    "* not from the published descriptions    + our own\n",
+  ].join("\n");
+}
+
+const windowSection = ({ model, window, outputTokensMax }: Numbers): Section => ({
+  title: `In force for ${model ?? "an unnamed model"}`,
+  heads: ["number", "tokens", "source", "from"],
+  rows: [
+    { cells: ["window", humanCount(window.tokens), window.source], last: window.from },
+    { cells: ["output limit", humanCount(outputTokensMax.tokens), outputTokensMax.source], last: outputTokensMax.from },
+  ],
+});
+
+function thresholdSection(numbers: Numbers): Section {
+  const { thresholds } = numbers;
+  const arithmetic = arithmeticOf(numbers);
+  const row = (name: Exclude<keyof typeof thresholds, "window">, says: string): Row => ({
+    cells: [says, humanCount(thresholds[name])],
+    last: arithmetic[name],
+  });
+  const limitSays = numbers.autoCompact === "on" ? "limit (compact)" : "limit (effective)";
+  return {
+    title: `Thresholds, automatic compaction ${numbers.autoCompact}`,
+    heads: ["threshold", "tokens", "comes from"],
+    rows: [
+      row("outputReserve", "output reserve"),
+      row("effective", "effective"),
+      row("compact", "compact"),
+      row("limit", limitSays),
+      row("warning", "warning"),
+      row("error", "error"),
+      row("blocking", "blocking"),
+    ],
+  };
+}
+
+const isOther = (name: SettingName): boolean => !name.startsWith("flags.");
+
+const settingsSection = ({ reading }: SettingsHere): Section => ({
+  title: "Settings",
+  heads: ["setting", "value", "default", "source"],
+  rows: settingNames.filter(isOther).map((name) => {
+    const { default: standard, defaultSays, basis } = settingTable[name];
+    const inForce = reading.settings[name];
+    const standardText = defaultSays ?? valueText(standard);
+    const value = inForce.source === "default" ? standardText : valueText(inForce.value);
+    return {
+      cells: [name + mark(basis), value, standardText],
+      last: inForce.source,
+      changed: inForce.source !== "default",
+    };
+  }),
+});
+
+const switchSection = ({ reading, numbers }: SettingsHere): Section => ({
+  title: "Switches",
+  heads: ["switch", "value", "default", "source"],
+  rows: switchNames.map((name) => {
+    const { default: standard, basis } = settingTable[`flags.${name}`];
+    const inForce = numbers.switches[name];
+    const master = masterBySwitch[name];
+    const isMasters = master !== undefined && inForce === reading.settings[master];
+    return {
+      cells: [name + mark(basis), valueText(inForce.value), valueText(standard)],
+      last: sourceText(inForce, isMasters ? master : undefined),
+      changed: inForce.value !== standard,
+    };
+  }),
+});
+
+const sourceText = ({ source }: InForce<unknown>, master: string | undefined): string =>
+  master === undefined ? source : `${source}, ${master}`;
+
+const builtInSection: Section = {
+  title: "Built in",
+  heads: ["number", "tokens", "meaning"],
+  rows: builtInNumbers.map(({ name, tokens, basis, about }) => ({
+    cells: [name + mark(basis), humanCount(tokens)],
+    last: about,
+  })),
+};
+
+function mark(basis: Basis): string {
+  switch (basis) {
+    case "published":
+      return "";
+    case "elsewhere":
+      return " *";
+    case "ours":
+      return " +";
+  }
+}
+
+const valueCharsMax = 28;
+
+function valueText(value: unknown): string {
+  if (typeof value === "boolean") return value ? "on" : "off";
+  if (typeof value === "number") return value.toLocaleString("en-US");
+  if (Array.isArray(value)) return value.length === 1 ? "1 override" : `${value.length} overrides`;
+  return typeof value === "string" ? clipped(value, valueCharsMax) : "none";
+}
+
+function sectionText({ title, heads, rows }: Section, { style, columns }: Look): string {
+  const widths = heads
+    .slice(0, -1)
+    .map((head, at) => Math.max(head.length, ...rows.map(({ cells }) => cells[at]?.length ?? 0)));
+  const isFigures = (at: number): boolean => heads[at] === "tokens";
+  const lead = (cells: readonly string[]): string =>
+    `  ${cells.map((cell, at) => (isFigures(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0))).join("  ")}`;
+  const lines = rows.map(({ cells, last, changed }) => {
+    const front = lead(cells);
+    const fits = front.length + 2 + last.length <= columns;
+    const text = fits ? `${front}  ${last}` : `${front.trimEnd()}\n${wrapped(last, columns)}`;
+    return changed === true ? style("cyan", text) : text;
+  });
+  const head = style("dim", `${lead(heads.slice(0, -1))}  ${heads.at(-1) ?? ""}`);
+  return `${style("bold", title)}\n${head}\n${lines.join("\n")}\n`;
+}
+
+const indent = "      ";
+
+/** Broken between words; what has none, a path, stays whole so that it can be copied. */
+function wrapped(text: string, columns: number): string {
+  const lines = [indent];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1) ?? indent;
+    if (line === indent) lines[lines.length - 1] = indent + word;
+    else if (line.length + 1 + word.length <= columns) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(indent + word);
+  }
+  return lines.join("\n");
+}
+
+function filesText(files: SettingsHere["reading"]["files"], { style }: Look): string {
+  const colours = { read: "green", missing: "dim", broken: "red" } as const;
+  const lines = files.map(
+    ({ scope, path, state }) => `  ${scope.padEnd(8)} ${style(colours[state], state.padEnd(8))} ${path}`,
+  );
+  return `${style("bold", "Files")}\n${lines.join("\n")}\n`;
+}

@@ -1,0 +1,21 @@
+import { importers } from "../import/detect.ts";
+import type { ImportNote, LogFormat } from "../import/importer.ts";
+import { humanCount } from "./human.ts";
+import type { NamedLog } from "./named-log.ts";
+
+/** For `--json`: present where the file had to be translated. */
+export const importOf = ({ format, translated }: Pick<NamedLog, "format" | "translated">): object =>
+  translated === undefined ? {} : { import: { format, notes: translated.notes } };
+
+/** What the translation of another agent's file could not carry over, a line each. */
+export function importText({ format, translated }: Pick<NamedLog, "format" | "translated">): string {
+  if (format === undefined || translated === undefined) return "";
+  return [`translated from a ${labelOf(format)}`, ...translated.notes.map(noteText)]
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+const noteText = ({ kind, count, detail }: ImportNote): string => `note: ${kind} ×${humanCount(count)}: ${detail}`;
+
+export const labelOf = (format: LogFormat): string =>
+  importers.find((importer) => importer.format === format)?.label ?? "Claude Code transcript";

@@ -1,0 +1,165 @@
+import type { CallBlock, DocumentBlock, ExportDocument, MediaBlock, Part, ResultBlock, Sidechain } from "./document.ts";
+import {
+  boundaryWords,
+  branchWords,
+  editWords,
+  engineWords,
+  mediaWords,
+  receiptWords,
+  resultWords,
+  sidechainWords,
+  speaker,
+  timeText,
+} from "./phrases.ts";
+
+/** Piece by piece, so that a long session is never one string. */
+export function* renderMarkdown(document: ExportDocument): Generator<string> {
+  yield `# ${inline(document.title)}\n\n`;
+  for (const [label, value] of document.header) yield `- **${label}:** ${inline(value)}\n`;
+  yield "\n";
+  for (const part of document.parts) yield `${renderPart(part)}\n\n`;
+  for (const sidechain of document.sidechains) yield `${renderSidechain(sidechain)}\n\n`;
+  if (document.branches.length > 0) yield "---\n\n## Other branches\n\n";
+  for (const branch of document.branches)
+    yield `${folded(branchWords(branch), branch.parts.map(renderPart).join("\n\n"))}\n\n`;
+  if (document.damage.length > 0) {
+    yield "---\n\n## Damage\n\nBytes of the log that could not be read, or only with help.\n\n";
+    for (const line of document.damage) yield `- ${inline(line)}\n`;
+  }
+}
+
+function renderPart(part: Part): string {
+  switch (part.kind) {
+    case "message": {
+      const engine = engineWords(part);
+      if (engine !== undefined) return folded(engine, part.blocks.map(renderBlock).join("\n\n"));
+      const about = [timeText(part.at), part.model].filter((word) => word !== undefined && word !== "").join(" · ");
+      const blocks = part.blocks.map(renderBlock).join("\n\n");
+      return `## ${speaker[part.who]}${about === "" ? "" : ` <sub>${inline(about)}</sub>`}\n\n${blocks}`;
+    }
+    case "edit":
+      return quote([
+        `✎ **${inline(editWords(part))}** · ${inline(timeText(part.at))} · ${code(part.id)}`,
+        ...receipt(part),
+      ]);
+    case "boundary": {
+      const mark = quote([
+        `✂ **${inline(boundaryWords(part))}** · ${inline(timeText(part.at))} · ${code(part.id)}`,
+        ...receipt(part),
+      ]);
+      return part.summary === "" ? mark : `---\n\n${mark}\n\n${folded("Summary", prose(part.summary))}`;
+    }
+    case "attachment":
+      return folded(`Attachment: ${part.name}`, fence(part.text));
+    case "note":
+      return quote([`_${inline(part.text)}_`]);
+  }
+}
+
+const receipt = ({ receipt: totals }: Extract<Part, { kind: "edit" | "boundary" }>): string[] =>
+  totals === undefined ? [] : [inline(receiptWords(totals))];
+
+function renderBlock(block: DocumentBlock): string {
+  switch (block.kind) {
+    case "text":
+      return prose(block.text);
+    case "thinking":
+      return folded("Thinking", fence(block.text));
+    case "call":
+      return renderCall(block);
+    case "result":
+      return renderResult(block);
+    case "media":
+      return renderMedia(block);
+    case "other":
+      return folded(block.name, fence(block.text, "json"));
+  }
+}
+
+function renderCall({ id, name, input, result, sidechains }: CallBlock): string {
+  const parts = [
+    `**Call ${inline(name)}** · ${code(id)}`,
+    ...(input === "" ? [] : [fence(input)]),
+    ...sidechains.map(renderSidechain),
+  ];
+  return [...parts, result === undefined ? "_No result._" : renderResult(result)].join("\n\n");
+}
+
+function renderResult(result: ResultBlock): string {
+  const content = result.content.map((part) => (part.kind === "text" ? fence(part.text) : renderMedia(part)));
+  const missing =
+    result.missingBlob === undefined
+      ? []
+      : [`_The whole is in the blob ${code(result.missingBlob)}, which can't be read._`];
+  const shown = result.shown.map(
+    ({ by, state, text }) => `The model sees, by ${by}${state === "undone" ? " (undone)" : ""}:\n\n${fence(text)}`,
+  );
+  return folded(resultWords(result), [...content, ...missing, ...shown].join("\n\n"));
+}
+
+const renderSidechain = (sidechain: Sidechain): string =>
+  folded(sidechainWords(sidechain), sidechain.parts.map(renderPart).join("\n\n"));
+
+function renderMedia(media: MediaBlock): string {
+  if (media.href === undefined) return `_[${inline(mediaWords(media))}]_`;
+  return `${media.name === "image" ? "!" : ""}[${inline(mediaWords(media))}](${media.href})`;
+}
+
+const folded = (summary: string, body: string): string =>
+  `<details>\n<summary>${escapeHtml(summary)}</summary>\n\n${body}\n\n</details>`;
+
+const quote = (lines: readonly string[]): string => lines.map((line) => `> ${line}`).join("  \n");
+
+/** Longer than any run of backticks inside, so that nothing inside can close it. */
+export function fence(text: string, language = ""): string {
+  const longest = (text.match(/`{3,}/g) ?? []).reduce((most, run) => Math.max(most, run.length), 2);
+  const marks = "`".repeat(longest + 1);
+  return `${marks}${language}\n${printable(text)}${text.endsWith("\n") ? "" : "\n"}${marks}`;
+}
+
+/**
+ * Somebody's Markdown inside ours: fences that were left open are closed, headings go below our own, and tags are text.
+ */
+export function prose(text: string): string {
+  const lines: string[] = [];
+  let open: string | undefined;
+  for (const line of printable(text).split("\n")) {
+    const mark = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line);
+    const run = mark?.[1] ?? "";
+    if (open === undefined) {
+      if (run !== "" && !(run.startsWith("`") && mark?.[2]?.includes("`") === true)) open = run;
+      lines.push(open === undefined ? plainLine(line) : line);
+      continue;
+    }
+    lines.push(line);
+    if (run[0] === open[0] && run.length >= open.length && mark?.[2]?.trim() === "") open = undefined;
+  }
+  if (open !== undefined) lines.push(open);
+  return lines.join("\n");
+}
+
+function plainLine(line: string): string {
+  const lowered = line.replace(
+    /^( {0,3})(#{1,6})(?=\s)/,
+    (_, indent: string, marks: string) => indent + "#".repeat(Math.min(6, marks.length + 2)),
+  );
+  const ruled = /^ {0,3}(?:=+|-+)\s*$/.test(lowered) ? `\\${lowered.trimStart()}` : lowered;
+  // Inside a code span a backslash would show; there a tag is text anyway.
+  return ruled.replaceAll(/(`+)[^`]*\1(?!`)|<(?=[A-Za-z/!?])/g, (found) => (found === "<" ? "\\<" : found));
+}
+
+/** Text in the middle of a line. */
+const inline = (text: string): string =>
+  printable(text)
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/[\\`*_[\]<>#|~&]/g, (sign) => `\\${sign}`);
+
+const code = (text: string): string => `\`${printable(text).replaceAll(/[`\s]/g, "")}\``;
+
+const escapeHtml = (text: string): string =>
+  printable(text).replaceAll(/\s+/g, " ").replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+const printable = (text: string): string =>
+  text
+    .replaceAll(/\r\n?/g, "\n")
+    .replaceAll(/\p{Cc}/gu, (character) => (character === "\n" || character === "\t" ? character : "�"));

@@ -1,0 +1,271 @@
+import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
+import { DraftLog, type Placing, textBlock, textBlocks, thinkingBlock } from "./draft-log.ts";
+import { listAt, numberAt, objectAt, objectsAt, textAt } from "./fields.ts";
+import type { Importer, ImportDeps, Translation } from "./importer.ts";
+import { readLines } from "./json-text.ts";
+import { codexKeptCharsMax } from "./limits.ts";
+import { mediaBlockOf } from "./media.ts";
+import { usageOf } from "./usage.ts";
+
+/**
+ * Codex rollouts: `{timestamp, type, payload}` a line. Only `response_item` and `compacted` reached the model; events
+ * repeat them for the screen. Early versions wrote the items bare, without an envelope.
+ *
+ * The items of one reply carry no common id. A reply ends at the token count behind it, and where a rollout has no
+ * counts at the first item that follows a result.
+ */
+export const codex: Importer = {
+  format: "codex",
+  label: "Codex rollout",
+  detect: (head) => head.some((value) => isEnvelope(value) || isBareItem(value)),
+  translate: (text, deps) => new Rollout(deps).translate(text),
+};
+
+const envelopeTypes: ReadonlySet<string> = new Set([
+  "session_meta",
+  "turn_context",
+  "response_item",
+  "event_msg",
+  "compacted",
+]);
+
+const isEnvelope = (value: Json): boolean =>
+  isObject(value) && envelopeTypes.has(textAt(value, "type")) && isObject(value["payload"]);
+
+const isBareItem = (value: Json): boolean =>
+  isObject(value) &&
+  (textAt(value, "record_type") === "state" ||
+    (textAt(value, "type").startsWith("function_call") && textAt(value, "call_id") !== "") ||
+    (textAt(value, "type") === "message" && /^(?:in|out)put_text$/.test(textAt(listAt(value, "content")[0], "type"))));
+
+const itemTypes: ReadonlySet<string> = new Set([
+  "message",
+  "reasoning",
+  "function_call",
+  "function_call_output",
+  "custom_tool_call",
+  "custom_tool_call_output",
+  "local_shell_call",
+]);
+
+/** Items that say nothing to the model. */
+const silentItems: ReadonlySet<string> = new Set(["ghost_snapshot", "compaction_trigger"]);
+
+class Rollout {
+  readonly #log: DraftLog;
+  #model: string | undefined;
+  #counted = false;
+  #replies = 0;
+  /** The reply that is being written, and whether a result followed it. */
+  #reply: string | undefined;
+  #answered = false;
+  #totalTokens = 0;
+  #contextTokens = 0;
+  #typed: { readonly entry: string; readonly chars: number }[] = [];
+
+  constructor(deps: ImportDeps) {
+    this.#log = new DraftLog("codex", deps);
+  }
+
+  translate(source: string): Translation {
+    const { values, damaged } = readLines(source);
+    this.#log.noteDamage(damaged);
+    this.#counted = values.some(
+      ({ value }) =>
+        textAt(objectAt(value, "payload"), "type") === "token_count" && hasCounts(objectAt(value, "payload")),
+    );
+    for (const { value } of values) if (isObject(value)) this.#record(value);
+    return this.#log.translation();
+  }
+
+  #record(record: JsonObject): void {
+    const timestamp = textAt(record, "timestamp") || undefined;
+    if (!isEnvelope(record)) {
+      if (itemTypes.has(textAt(record, "type"))) this.#item(record, { timestamp });
+      else if (textAt(record, "id") !== "" && !this.#log.circumstances.sessionId) this.#meta(record, { timestamp });
+      return;
+    }
+    const payload = objectAt(record, "payload");
+    switch (textAt(record, "type")) {
+      case "session_meta":
+        return this.#meta(payload, { timestamp });
+      case "turn_context":
+        this.#model = textAt(payload, "model") || this.#model;
+        if (textAt(payload, "cwd") !== "") this.#log.circumstances.cwd = textAt(payload, "cwd");
+        return;
+      case "response_item":
+        return this.#item(payload, { timestamp });
+      case "compacted":
+        return this.#compacted(payload, { timestamp });
+      default:
+        return this.#event(payload);
+    }
+  }
+
+  #meta(meta: JsonObject, placing: Placing): void {
+    const { circumstances } = this.#log;
+    // A fork's rollout begins with its own head and goes on with that of the session it came from.
+    if (circumstances.sessionId !== undefined) return;
+    circumstances.sessionId = textAt(meta, "id");
+    const git = textAt(objectAt(meta, "git"), "branch");
+    if (git !== "") circumstances.gitBranch = git;
+    if (textAt(meta, "cwd") !== "") circumstances.cwd = textAt(meta, "cwd");
+    if (textAt(meta, "cli_version") !== "") circumstances.version = textAt(meta, "cli_version");
+    this.#log.systemPrompt(
+      textAt(objectAt(meta, "base_instructions"), "text") || textAt(meta, "instructions"),
+      placing,
+    );
+  }
+
+  #event(event: JsonObject): void {
+    switch (textAt(event, "type")) {
+      case "token_count":
+        return this.#tokenCount(event);
+      case "task_started":
+      case "turn_started":
+      case "turn_aborted":
+      case "task_complete":
+        this.#reply = undefined;
+    }
+  }
+
+  /** Written again without change when limits are updated: only a new total ends a reply. */
+  #tokenCount(event: JsonObject): void {
+    if (!hasCounts(event)) return;
+    const info = objectAt(event, "info");
+    const total = numberAt(objectAt(info, "total_token_usage"), "total_tokens");
+    if (total === this.#totalTokens) return;
+    this.#totalTokens = total;
+    const last = objectAt(info, "last_token_usage");
+    const cacheRead = numberAt(last, "cached_input_tokens");
+    const input = numberAt(last, "input_tokens") - cacheRead;
+    const usage = usageOf({ input, cacheRead, cacheWrite: 0, output: numberAt(last, "output_tokens") });
+    if (usage === undefined) return;
+    this.#contextTokens = numberAt(last, "total_tokens");
+    if (this.#reply !== undefined) this.#log.usage(this.#reply, usage);
+    this.#reply = undefined;
+  }
+
+  #item(item: JsonObject, placing: Placing): void {
+    const type = textAt(item, "type");
+    switch (type) {
+      case "message":
+        return this.#message(item, placing);
+      case "reasoning":
+        return this.#says([this.#thinking(item)], placing);
+      case "function_call":
+      case "custom_tool_call":
+      case "local_shell_call":
+        return this.#says([this.#log.call(this.#callOf(type, item))], placing);
+      case "function_call_output":
+      case "custom_tool_call_output":
+        this.#log.result({ id: textAt(item, "call_id"), ...resultOf(item["output"]) }, placing);
+        this.#answered = true;
+        return;
+      default:
+        if (!silentItems.has(type) && type !== "") this.#log.note("record-left-out", `${type}: no form of ours`);
+    }
+  }
+
+  #callOf(type: string, item: JsonObject): { id: string; name: string; input: JsonObject } {
+    const id = textAt(item, "call_id") || textAt(item, "id");
+    if (type === "local_shell_call") return { id, name: "local_shell", input: objectAt(item, "action") };
+    const name = textAt(item, "name");
+    if (type === "custom_tool_call") return { id, name, input: { input: textAt(item, "input") } };
+    return { id, name, input: this.#log.input(item["arguments"]) };
+  }
+
+  #thinking(item: JsonObject): JsonObject {
+    const parts = [...objectsAt(item, "summary"), ...objectsAt(item, "content")];
+    const thought = parts.map((part) => textAt(part, "text")).join("\n\n");
+    if (thought === "") this.#log.note("thinking-unreadable", "reasoning was recorded encrypted or not at all");
+    return thinkingBlock(thought);
+  }
+
+  #message(item: JsonObject, placing: Placing): void {
+    const content = contentOf(item["content"]);
+    const role = textAt(item, "role");
+    if (role === "assistant") return this.#says(content, placing);
+    this.#reply = undefined;
+    if (role !== "user") this.#log.note("instructions-as-user", `${role} messages stand in the user's turn`);
+    const meta = role !== "user" || content.every((block) => isContext(textAt(block, "text")));
+    const entry = this.#log.user(content, { ...placing, meta });
+    if (entry !== undefined && !meta) this.#typed.push({ entry, chars: charsOf(content) });
+  }
+
+  #says(content: readonly JsonObject[], placing: Placing): void {
+    if (content.length === 0) return;
+    if (this.#reply === undefined || (this.#answered && !this.#counted)) {
+      this.#replies += 1;
+      this.#reply = this.#log.replyId(String(this.#replies));
+    }
+    this.#answered = false;
+    this.#log.reply({ id: this.#reply, model: this.#model, content }, placing);
+  }
+
+  #compacted(payload: JsonObject, placing: Placing): void {
+    this.#reply = undefined;
+    const preTokens = this.#contextTokens || undefined;
+    const summary = textBlocks(textAt(payload, "message"));
+    if (!isArray(payload["replacement_history"])) {
+      // What people typed stays verbatim, newest first up to a limit; these versions did not record which.
+      this.#log.note(
+        "view-unknown",
+        "what stayed besides the summary was not recorded: people's newest messages assumed",
+      );
+      this.#log.boundary({ summary, preTokens, kept: newestTyped(this.#typed) }, placing);
+      return;
+    }
+    const history = objectsAt(payload, "replacement_history");
+    if (history.some((item) => textAt(item, "type") === "compaction" && textAt(item, "text") === ""))
+      this.#log.note("summary-unreadable", "the summary is encrypted: what people said stands in its place");
+    const firstReply = history.findIndex((item) => textAt(item, "role") === "assistant" || "call_id" in item);
+    const front = firstReply === -1 ? history : history.slice(0, firstReply);
+    this.#typed = [];
+    const shown = [...front.flatMap((item) => contentOf(item["content"])), ...summary];
+    this.#log.boundary({ summary: shown.length === 0 ? [textBlock("(unreadable)")] : shown, preTokens }, placing);
+    for (const item of history.slice(front.length)) this.#item(item, placing);
+  }
+}
+
+const hasCounts = (event: JsonObject): boolean => isObject(event["info"]);
+
+/** What Codex writes in the user's name before the first prompt. */
+const isContext = (text: string): boolean =>
+  /^\s*(?:<(?:environment_context|user_instructions|permissions instructions|turn_aborted|subagent_notification|skill)|# AGENTS\.md instructions)/.test(
+    text,
+  );
+
+const charsOf = (content: readonly JsonObject[]): number =>
+  content.reduce((sum, block) => sum + textAt(block, "text").length, 0);
+
+function newestTyped(typed: readonly { readonly entry: string; readonly chars: number }[]): string[] {
+  let left = codexKeptCharsMax;
+  const kept: string[] = [];
+  for (const { entry, chars } of typed.toReversed()) {
+    left -= chars;
+    if (left < 0) break;
+    kept.unshift(entry);
+  }
+  return kept;
+}
+
+function contentOf(content: Json | undefined): JsonObject[] {
+  if (typeof content === "string") return textBlocks(content);
+  if (!isArray(content)) return [];
+  return content.flatMap((part) => {
+    const image = imageOf(part);
+    return image === undefined ? textBlocks(textAt(part, "text")) : [image];
+  });
+}
+
+const imageOf = (part: Json): JsonObject | undefined =>
+  textAt(part, "type") === "input_image" ? mediaBlockOf(textAt(part, "image_url")) : undefined;
+
+/** Text, or parts, or (earlier) text and success. */
+function resultOf(output: Json | undefined): { content: string | JsonObject[]; isError?: boolean } {
+  if (typeof output === "string") return { content: output };
+  if (isArray(output)) return { content: contentOf(output) };
+  if (!isObject(output)) return { content: "" };
+  return { ...resultOf(output["content"]), isError: output["success"] === false };
+}

@@ -1,0 +1,144 @@
+import { isObject, type Json, type JsonObject } from "../schema/json.ts";
+import { DraftLog, type Placing, textBlocks, thinkingBlock } from "./draft-log.ts";
+import { numberAt, objectAt, objectsAt, textAt } from "./fields.ts";
+import type { Importer, ImportDeps, Translation } from "./importer.ts";
+import { readLines } from "./json-text.ts";
+import { mediaBlock } from "./media.ts";
+import { usageOf } from "./usage.ts";
+
+/** Copilot CLI: one event a line, `{type, data, id, timestamp, parentId}`. The parents order events, not messages. */
+export const copilot: Importer = {
+  format: "copilot",
+  label: "Copilot CLI log",
+  detect: (head) => head.some((value) => isEvent(value)),
+  translate: (text, deps) => new EventLog(deps).translate(text),
+};
+
+const isEvent = (value: Json): boolean =>
+  isObject(value) &&
+  /^(?:session|user|assistant|tool|system|hook)\.[a-z_]+$/.test(textAt(value, "type")) &&
+  isObject(value["data"]);
+
+/** For people and telemetry only. */
+const silent =
+  /^(?:hook\.|permission\.|assistant\.(?:turn_|reasoning|intent|streaming|message_delta)|tool\.execution_(?:start|progress|partial)|session\.(?:start|resume|shutdown|model_change|mode_changed|permissions|info|idle|usage_info|title_changed|context_changed|compaction_start|plan_changed|workspace))/;
+
+class EventLog {
+  readonly #log: DraftLog;
+  readonly #replyByLine = new Map<string, string>();
+
+  constructor(deps: ImportDeps) {
+    this.#log = new DraftLog("copilot", deps);
+  }
+
+  translate(source: string): Translation {
+    const { values, damaged } = readLines(source);
+    this.#log.noteDamage(damaged);
+    for (const { value } of values) if (isObject(value)) this.#event(value);
+    return this.#log.translation();
+  }
+
+  #event(event: JsonObject): void {
+    const data = objectAt(event, "data");
+    const timestamp = textAt(event, "timestamp") || undefined;
+    // A sub-agent's events name the call that started it.
+    const placing = { timestamp, agent: textAt(data, "parentToolCallId") || undefined };
+    const type = textAt(event, "type");
+    switch (type) {
+      case "session.start":
+      case "session.resume":
+        return this.#start(data);
+      case "system.message":
+        return this.#log.systemPrompt(textAt(data, "content"), placing);
+      case "user.message":
+        return this.#user(data, placing);
+      case "system.notification":
+        this.#log.user(textBlocks(textAt(data, "content")), { ...placing, meta: true });
+        return;
+      case "assistant.message":
+        return this.#reply(data, placing);
+      case "assistant.usage":
+        return this.#usage(data, placing);
+      case "tool.execution_complete":
+        return this.#result(data, placing);
+      case "session.compaction_complete":
+        return this.#compacted(data, placing);
+      default:
+        if (!silent.test(type)) this.#log.note("record-left-out", `${type}: no form of ours`);
+    }
+  }
+
+  #start(data: JsonObject): void {
+    const context = objectAt(data, "context");
+    const { circumstances } = this.#log;
+    circumstances.sessionId ??= textAt(data, "sessionId");
+    if (textAt(context, "cwd") !== "") circumstances.cwd = textAt(context, "cwd");
+    if (textAt(context, "branch") !== "") circumstances.gitBranch = textAt(context, "branch");
+    if (textAt(data, "copilotVersion") !== "") circumstances.version = textAt(data, "copilotVersion");
+  }
+
+  #user(data: JsonObject, placing: Placing): void {
+    // `transformedContent` is what was sent: the person's words with reminders around them.
+    const said = textBlocks(textAt(data, "transformedContent") || textAt(data, "content"));
+    const files = objectsAt(data, "attachments").flatMap((file) => this.#attachment(file));
+    this.#log.user([...said, ...files], { ...placing, meta: textAt(data, "source") === "system" });
+  }
+
+  #attachment(file: JsonObject): JsonObject[] {
+    const block = mediaBlock(textAt(file, "mimeType"), textAt(file, "data"));
+    if (block === undefined)
+      this.#log.note("file-without-data", `an attachment of type ${textAt(file, "type") || "unknown"}`);
+    return block === undefined ? [] : [block];
+  }
+
+  #reply(data: JsonObject, placing: Placing): void {
+    const id = textAt(data, "apiCallId") || textAt(data, "messageId") || this.#log.replyId(placing.timestamp ?? "");
+    const reasoning = textAt(data, "reasoningText");
+    const isThinking = reasoning !== "" || textAt(data, "reasoningOpaque") !== "";
+    if (isThinking && reasoning === "") this.#log.note("thinking-unreadable", "reasoning was recorded encrypted");
+    const calls = objectsAt(data, "toolRequests").map((request) =>
+      this.#log.call({
+        id: textAt(request, "toolCallId"),
+        name: textAt(request, "name"),
+        input: this.#log.input(request["arguments"]),
+      }),
+    );
+    const content = [
+      ...(isThinking ? [thinkingBlock(reasoning)] : []),
+      ...textBlocks(textAt(data, "content")),
+      ...calls,
+    ];
+    if (content.length === 0) return this.#log.note("record-left-out", "replies without a word or a call");
+    this.#log.reply({ id, model: textAt(data, "model"), content }, placing);
+    this.#replyByLine.set(placing.agent ?? "", id);
+  }
+
+  /** Written by few versions; the messages themselves count only their output. */
+  #usage(data: JsonObject, placing: Placing): void {
+    const id = textAt(data, "apiCallId") || this.#replyByLine.get(placing.agent ?? "");
+    const cacheRead = numberAt(data, "cacheReadTokens");
+    const cacheWrite = numberAt(data, "cacheWriteTokens");
+    const input = numberAt(data, "inputTokens") - cacheRead - cacheWrite;
+    const usage = usageOf({ input, cacheRead, cacheWrite, output: numberAt(data, "outputTokens") });
+    if (id !== undefined && usage !== undefined) this.#log.usage(id, usage);
+  }
+
+  #result(data: JsonObject, placing: Placing): void {
+    const result = objectAt(data, "result");
+    const error = textAt(objectAt(data, "error"), "message");
+    const text = textAt(result, "content") || error;
+    const media = objectsAt(result, "contents").flatMap((part) => {
+      const block = mediaBlock(textAt(part, "mimeType"), textAt(part, "data"));
+      return block === undefined ? [] : [block];
+    });
+    const content = media.length === 0 ? text : [...textBlocks(text), ...media];
+    this.#log.result({ id: textAt(data, "toolCallId"), content, isError: data["success"] === false }, placing);
+  }
+
+  #compacted(data: JsonObject, placing: Placing): void {
+    const summary = textBlocks(textAt(data, "summaryContent"));
+    if (data["success"] === false || summary.length === 0) return;
+    this.#log.note("view-unknown", "what a compaction kept besides its summary was not recorded");
+    this.#log.boundary({ summary, preTokens: numberAt(data, "preCompactionTokens") || undefined }, placing);
+  }
+}

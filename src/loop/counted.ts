@@ -1,0 +1,27 @@
+import type { BlobsDep } from "../ports/blobs.ts";
+import { Calibration } from "../tokens/calibration.ts";
+import { TokenLedger } from "../tokens/ledger.ts";
+import { type AtOptions, type OpenedLog, openLog, openLogAt, type OpenOptions } from "./open.ts";
+
+/** A log, folded and counted in the same pass. */
+export interface CountedLog extends OpenedLog {
+  readonly ledger: TokenLedger;
+  /** The model of the newest reply on the path. */
+  readonly model: string | undefined;
+}
+
+export async function openCounted(deps: BlobsDep, options: OpenOptions): Promise<CountedLog> {
+  const ledger = new TokenLedger(new Calibration());
+  return counted(await openLog(deps, { ...options, watch: ledger }), ledger);
+}
+
+export async function openCountedAt(deps: BlobsDep, options: AtOptions): Promise<CountedLog | undefined> {
+  const ledger = new TokenLedger(new Calibration());
+  const log = await openLogAt(deps, { ...options, watch: ledger });
+  return log === undefined ? undefined : counted(log, ledger);
+}
+
+function counted(log: OpenedLog, ledger: TokenLedger): CountedLog {
+  const newest = log.fold.path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
+  return { ...log, ledger, model: newest?.kind === "assistant" ? newest.model : undefined };
+}

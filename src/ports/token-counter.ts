@@ -1,0 +1,13 @@
+import type { Block } from "../schema/block.ts";
+import type { Tokens } from "../schema/brand.ts";
+
+/** Counts what the engine otherwise estimates. A figure always says which counter it came from. */
+export interface TokenCounter {
+  readonly name: string;
+  count(blocks: readonly Block[]): Promise<Tokens>;
+}
+
+/** A counter that is not installed, or can't be reached: `message` is one line for a person and says what to do. */
+export type CounterOutcome =
+  | { readonly kind: "counter"; readonly counter: TokenCounter }
+  | { readonly kind: "absent"; readonly message: string };

@@ -1,0 +1,288 @@
+import { z } from "zod";
+import { type ModelOverride, modelOverrideShape } from "./model.ts";
+
+/** Where a number comes from: the published descriptions of the systems we follow, other people's findings, or us. */
+export type Basis = "published" | "elsewhere" | "ours";
+
+/** Every switch with its default, in the order in which the layers run. */
+export const switchDefaults = {
+  offload: true,
+  "clear.size": true,
+  "clear.idle": true,
+  "clear.cacheEdits": true,
+  "clear.api": true,
+  snip: false,
+  collapse: false,
+  notes: true,
+  notesCompact: true,
+  "compact.manual": true,
+  "compact.auto": true,
+  "compact.reactive": true,
+  "compact.background": true,
+  "compact.server": false,
+  extraction: true,
+  dream: true,
+  progress: true,
+} as const;
+export type SwitchName = keyof typeof switchDefaults;
+
+/** In a table of its own line: `Object.keys` forgets what it has. */
+export const switchNames = Object.keys(switchDefaults) as SwitchName[];
+
+export const policyNames = [
+  "palimpsest",
+  "claude-code-2.0",
+  "claude-code-2.1",
+  "claude-code-2026",
+  "claude-code-2026-all",
+  "opencode",
+  "none",
+  "truncate",
+  "mask",
+  "api",
+] as const;
+const durabilities = ["always", "turn", "never"] as const;
+
+/** Undefined where nothing is set: the model, or the part that uses it, then decides. */
+export type SettingValues = {
+  readonly model: string | undefined;
+  readonly models: readonly ModelOverride[];
+  readonly contextTokens: number | undefined;
+  readonly outputTokensMax: number | undefined;
+  readonly compactPercent: number | undefined;
+  readonly blockingTokens: number | undefined;
+  readonly autoCompactEnabled: boolean;
+  readonly autoMemoryEnabled: boolean;
+  readonly autoDreamEnabled: boolean;
+  readonly durability: (typeof durabilities)[number];
+  readonly policy: (typeof policyNames)[number];
+} & { readonly [Name in `flags.${SwitchName}`]: boolean };
+export type SettingName = keyof SettingValues;
+
+export interface SettingRow<Value = SettingValues[SettingName]> {
+  /** Of the value in settings.json; of one item where the setting is a list. */
+  readonly shape: z.ZodType;
+  /** Ends the sentence "expected …". */
+  readonly expects: string;
+  readonly type: "text" | "number" | "switch" | "list";
+  readonly default: Value;
+  /** What stands for a default that depends on something else. */
+  readonly defaultSays?: string;
+  /** Names that give it a value, strongest first. */
+  readonly environment: readonly string[];
+  /** Names that turn it off when they are true; they win over `environment`. */
+  readonly offBy?: readonly string[];
+  /** `--<flag> <value>`; switches have `--on <name>` and `--off <name>` instead. */
+  readonly flag?: string;
+  /** What a bad value in a file is; an error unless it says otherwise. */
+  readonly whenWrong?: "warning";
+  readonly about: string;
+  readonly basis: Basis;
+}
+
+/** Fewer tokens hold no conversation; more are a slip of the finger. */
+const windowShape = z.int().min(1_000).max(100_000_000);
+const windowExpects = "a whole number of tokens from 1,000 to 100,000,000";
+const countShape = z.int().min(1).max(100_000_000);
+const countExpects = "a whole number of tokens from 1 to 100,000,000";
+
+type Switches = { readonly [Name in `flags.${SwitchName}`]: SettingRow<boolean> };
+type Others = { readonly [Name in Exclude<SettingName, keyof Switches>]: SettingRow<SettingValues[Name]> };
+
+const master = (row: Pick<SettingRow<boolean>, "environment" | "offBy" | "about">): SettingRow<boolean> => ({
+  ...row,
+  shape: z.boolean(),
+  expects: "true or false",
+  type: "switch",
+  default: true,
+  basis: "published",
+});
+
+const others: Others = {
+  model: {
+    shape: z.string().min(1),
+    expects: "a model's name",
+    type: "text",
+    default: undefined,
+    defaultSays: "none",
+    environment: ["PALIMPSEST_MODEL"],
+    flag: "model",
+    about: "The model to talk to; a [1m] behind its name asks for the window of a million tokens.",
+    basis: "ours",
+  },
+  models: {
+    shape: modelOverrideShape,
+    expects: "a list of models, each with its id and what differs from the registry",
+    type: "list",
+    default: [],
+    defaultSays: "the registry",
+    environment: [],
+    about: "Windows, output limits and prices that differ from the registry; scopes add up, by id.",
+    basis: "ours",
+  },
+  contextTokens: {
+    shape: windowShape,
+    expects: windowExpects,
+    type: "number",
+    default: undefined,
+    defaultSays: "by model",
+    environment: ["PALIMPSEST_CONTEXT_TOKENS", "CLAUDE_CODE_MAX_CONTEXT_TOKENS"],
+    flag: "context-tokens",
+    about: "The size of the window, whatever the model says.",
+    basis: "published",
+  },
+  outputTokensMax: {
+    shape: countShape,
+    expects: countExpects,
+    type: "number",
+    default: undefined,
+    defaultSays: "by model",
+    environment: ["PALIMPSEST_OUTPUT_TOKENS_MAX", "CLAUDE_CODE_MAX_OUTPUT_TOKENS"],
+    flag: "output-tokens",
+    about: "The longest reply; the output reserve is this, at most 20,000.",
+    basis: "published",
+  },
+  compactPercent: {
+    shape: z.number().gt(0).lte(100),
+    expects: "a number over 0 and up to 100, fractions allowed",
+    type: "number",
+    default: undefined,
+    defaultSays: "none",
+    environment: ["PALIMPSEST_COMPACT_PERCENT", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"],
+    flag: "compact-percent",
+    whenWrong: "warning",
+    about: "Compact at this share of the effective window; it can only lower the threshold.",
+    basis: "published",
+  },
+  blockingTokens: {
+    shape: countShape,
+    expects: countExpects,
+    type: "number",
+    default: undefined,
+    defaultSays: "by window",
+    environment: ["PALIMPSEST_BLOCKING_TOKENS", "CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE"],
+    flag: "blocking-tokens",
+    about: "No request is sent above this; meant for tests.",
+    basis: "published",
+  },
+  autoCompactEnabled: master({
+    environment: ["PALIMPSEST_AUTO_COMPACT_ENABLED"],
+    offBy: ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"],
+    about: "Compaction that nobody asked for: at the threshold, prepared, reactive, by the server.",
+  }),
+  autoMemoryEnabled: master({
+    environment: ["PALIMPSEST_AUTO_MEMORY_ENABLED"],
+    about: "Memories are extracted from the conversation.",
+  }),
+  autoDreamEnabled: master({
+    environment: ["PALIMPSEST_AUTO_DREAM_ENABLED"],
+    about: "Memories are consolidated between sessions.",
+  }),
+  durability: {
+    shape: z.enum(durabilities),
+    expects: "always, turn or never",
+    type: "text",
+    default: "turn",
+    environment: ["PALIMPSEST_DURABILITY"],
+    flag: "durability",
+    about: "When a transcript is synced to disk: at every append, at the end of a turn, or never.",
+    basis: "ours",
+  },
+  policy: {
+    shape: z.enum(policyNames),
+    expects: `one of ${policyNames.join(", ")}`,
+    type: "text",
+    default: "palimpsest",
+    environment: ["PALIMPSEST_POLICY"],
+    flag: "policy",
+    about: "The preset that decides which layers run and with which numbers.",
+    basis: "ours",
+  },
+};
+
+/** What rewrites the view, all of it: `DISABLE_COMPACT` means zero rewrites. An offload happens before anything was sent. */
+const all = ["DISABLE_COMPACT"];
+const clearing = ["DISABLE_COMPACT", "DISABLE_MICROCOMPACT"];
+const automatic = ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"];
+
+interface SwitchParts {
+  readonly about: string;
+  readonly basis: Basis;
+  readonly offBy?: readonly string[];
+}
+const switchParts: { readonly [Name in SwitchName]: SwitchParts } = {
+  offload: { about: "Big tool results go to disk when they arrive.", basis: "published" },
+  "clear.size": { about: "Old tool results are cleared when there are many.", basis: "published", offBy: clearing },
+  "clear.idle": {
+    about: "Old tool results are cleared when the cache is cold.",
+    basis: "published",
+    offBy: clearing,
+  },
+  "clear.cacheEdits": {
+    about: "Old tool results are deleted in the provider's cache.",
+    basis: "published",
+    offBy: clearing,
+  },
+  "clear.api": { about: "The API is asked to clear old tool results.", basis: "published", offBy: all },
+  snip: { about: "Low-value rounds leave the view.", basis: "published", offBy: all },
+  collapse: { about: "Old rounds fold into stand-ins.", basis: "published", offBy: all },
+  notes: { about: "Notes on the session are kept all along.", basis: "published" },
+  notesCompact: { about: "The notes become the summary.", basis: "published", offBy: all },
+  "compact.manual": { about: "/compact.", basis: "published", offBy: all },
+  "compact.auto": { about: "Compaction at the threshold.", basis: "published", offBy: automatic },
+  "compact.reactive": {
+    about: "Compaction after an answer that it was too long.",
+    basis: "published",
+    offBy: automatic,
+  },
+  "compact.background": { about: "The summary is prepared ahead of the threshold.", basis: "ours", offBy: automatic },
+  "compact.server": { about: "Compaction by the provider.", basis: "ours", offBy: automatic },
+  extraction: { about: "Memories are extracted at the end of a turn.", basis: "published" },
+  dream: { about: "Memories are consolidated in the background.", basis: "published" },
+  progress: { about: "Background agents say what they are doing.", basis: "published" },
+};
+
+/** `clear.cacheEdits` → `PALIMPSEST_FLAG_CLEAR_CACHE_EDITS`. */
+const environmentOf = (name: string): string =>
+  `${switchEnvironmentPrefix}${name.replaceAll(/(?<=[a-z])(?=[A-Z])|\./g, "_").toUpperCase()}`;
+export const switchEnvironmentPrefix = "PALIMPSEST_FLAG_";
+
+const switches = Object.fromEntries(
+  switchNames.map((name): [string, SettingRow<boolean>] => [
+    `flags.${name}`,
+    {
+      shape: z.boolean(),
+      expects: "true or false",
+      type: "switch",
+      default: switchDefaults[name],
+      environment: [environmentOf(name)],
+      ...switchParts[name],
+    },
+  ]),
+) as Switches;
+
+/**
+ * Every setting there is. Parsing, environment, flags, `explain` and docs/settings.md come from this table: a new
+ * setting is a line in `SettingValues` and a row here.
+ */
+export const settingTable: { readonly [Name in SettingName]: SettingRow<SettingValues[Name]> } = {
+  ...others,
+  ...switches,
+};
+export const settingNames = Object.keys(settingTable) as SettingName[];
+export const isSettingName = (name: string): name is SettingName => Object.hasOwn(settingTable, name);
+
+/** Keys of the ecosystem's settings files: kept as they are, not interpreted yet. */
+export const reservedKeys: ReadonlySet<string> = new Set(["$schema", "hooks", "permissions", "env", "statusLine"]);
+
+/** Off here, off there: people who know one name for a thing need not know the switches below it. */
+export const masterBySwitch: {
+  readonly [Name in SwitchName]?: "autoCompactEnabled" | "autoMemoryEnabled" | "autoDreamEnabled";
+} = {
+  "compact.auto": "autoCompactEnabled",
+  "compact.reactive": "autoCompactEnabled",
+  "compact.background": "autoCompactEnabled",
+  "compact.server": "autoCompactEnabled",
+  extraction: "autoMemoryEnabled",
+  dream: "autoDreamEnabled",
+};

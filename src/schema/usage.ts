@@ -1,0 +1,33 @@
+import { tokens, type Tokens } from "./brand.ts";
+import { field, isObject, type JsonObject } from "./json.ts";
+
+/** What the provider counted for one reply. Cached tokens occupy the window too. */
+export interface Usage {
+  readonly input: Tokens;
+  readonly cacheWrite: Tokens;
+  readonly cacheRead: Tokens;
+  readonly output: Tokens;
+}
+
+/** Undefined where the message carries none, or none that counts an input. */
+export function readUsage(message: JsonObject): Usage | undefined {
+  const usage = field(message, "usage");
+  if (!isObject(usage)) return undefined;
+  const input = count(usage, "input_tokens");
+  const cacheWrite = count(usage, "cache_creation_input_tokens");
+  const cacheRead = count(usage, "cache_read_input_tokens");
+  if (input + cacheWrite + cacheRead === 0) return undefined;
+  return { input, cacheWrite, cacheRead, output: count(usage, "output_tokens") };
+}
+
+/** Tokens of the request. */
+export const requestTokens = ({ input, cacheWrite, cacheRead }: Usage): Tokens =>
+  tokens(input + cacheWrite + cacheRead);
+
+/** Tokens of the context once the reply stands in it. */
+export const contextTokens = (usage: Usage): Tokens => tokens(requestTokens(usage) + usage.output);
+
+function count(usage: JsonObject, key: string): Tokens {
+  const value = field(usage, key);
+  return tokens(typeof value === "number" && value > 0 ? value : 0);
+}

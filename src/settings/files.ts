@@ -1,0 +1,128 @@
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { type Json, type JsonObject, parseJson } from "../schema/json.ts";
+import type { Scope } from "./given.ts";
+import { settingsFileBytesMax } from "./limits.ts";
+import { type ParsedSettings, parseSettings } from "./parse.ts";
+import type { Problem } from "./problem.ts";
+
+export interface SettingsPlace {
+  /** `PALIMPSEST_HOME` or `~/.palimpsest`. */
+  readonly home: string;
+  /** The project's root; undefined where there is no project. */
+  readonly root: string | undefined;
+}
+
+export interface ScopeFile {
+  readonly scope: Scope;
+  readonly path: string;
+}
+
+/** Weakest first. In a person's home folder the project's file would be the user's: it counts once, as theirs. */
+export function scopeFiles({ home, root }: SettingsPlace): readonly ScopeFile[] {
+  const user: ScopeFile = { scope: "user", path: join(home, "settings.json") };
+  if (root === undefined) return [user];
+  const folder = join(root, ".palimpsest");
+  const project: ScopeFile = { scope: "project", path: join(folder, "settings.json") };
+  const local: ScopeFile = { scope: "local", path: join(folder, "settings.local.json") };
+  return project.path === user.path ? [user, local] : [user, project, local];
+}
+
+/** `broken`: it is there, and nothing of it could be read. */
+export interface ReadFile extends ScopeFile {
+  readonly state: "read" | "missing" | "broken";
+  readonly parsed: ParsedSettings;
+}
+
+/** Must not reject: a file that can't be read is a problem, not the end. */
+export async function readScopeFile(file: ScopeFile): Promise<ReadFile> {
+  const content = await contentOf(file.path);
+  if (content.kind === "missing") return { ...file, state: "missing", parsed: nothing([]) };
+  if (content.kind === "unreadable") return broken(file, content.why);
+  const json = jsonOf(content.text);
+  if (json.kind === "broken") return broken(file, json.why);
+  return { ...file, state: "read", parsed: parseSettings(json.value, file.path) };
+}
+
+const noReserved: JsonObject = {};
+const nothing = (problems: readonly Problem[]): ParsedSettings => ({
+  values: new Map(),
+  reserved: noReserved,
+  problems,
+});
+
+const broken = (file: ScopeFile, what: string): ReadFile => ({
+  ...file,
+  state: "broken",
+  parsed: nothing([{ severity: "error", where: file.path, key: "", what }]),
+});
+
+type Content =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "missing" }
+  | { readonly kind: "unreadable"; readonly why: string };
+
+async function contentOf(path: string): Promise<Content> {
+  try {
+    const file = await open(path, "r");
+    try {
+      const { size } = await file.stat();
+      if (size > settingsFileBytesMax)
+        return {
+          kind: "unreadable",
+          why: `is larger than ${settingsFileBytesMax.toLocaleString("en-US")} bytes; ignored`,
+        };
+      return { kind: "text", text: await file.readFile("utf8") };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (code === "") throw error;
+    return code === "ENOENT" || code === "ENOTDIR"
+      ? { kind: "missing" }
+      : { kind: "unreadable", why: `can't be read (${code}); ignored` };
+  }
+}
+
+function jsonOf(text: string): { kind: "json"; value: Json } | { kind: "broken"; why: string } {
+  const source = text.replace(/^\uFEFF/, "");
+  if (source.trim() === "") return { kind: "broken", why: "is empty; expected an object of settings, like {}" };
+  try {
+    return { kind: "json", value: parseJson(source) };
+  } catch (error) {
+    return { kind: "broken", why: `is not JSON (${placeIn(source, error)}); the whole file is ignored` };
+  }
+}
+
+/** The parser's words quote the source, and with it what may be secret: only the place is taken from them. */
+function placeIn(source: string, error: unknown): string {
+  const message = error instanceof Error ? error.message : "";
+  const named = /position (?<offset>\d+)/.exec(message)?.groups?.["offset"];
+  if (named === undefined && !isAboutToken(message)) return "it ends too early";
+  const before = source.slice(0, named === undefined ? badToken(source) : Number(named)).split("\n");
+  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+}
+
+const isAboutToken = (message: string): boolean => message.startsWith("Unexpected token");
+
+/** The parser does not say where a token is that it does not expect: the shortest beginning with that error ends in it. */
+function badToken(source: string): number {
+  let fine = 0;
+  let bad = source.length;
+  while (bad - fine > 1) {
+    const middle = Math.floor((fine + bad) / 2);
+    if (hasBadToken(source.slice(0, middle))) bad = middle;
+    else fine = middle;
+  }
+  return bad - 1;
+}
+
+function hasBadToken(source: string): boolean {
+  try {
+    parseJson(source);
+    return false;
+  } catch (error) {
+    return isAboutToken(error instanceof Error ? error.message : "");
+  }
+}

@@ -1,0 +1,16 @@
+import { bytes, millis } from "../schema/brand.ts";
+
+/** A settings file is written by hand: a larger one is something else. */
+export const settingsFileBytesMax = bytes(1_000_000);
+
+/** Windows that are remembered; the oldest go first. */
+export const learnedWindowsMax = 500;
+
+/** Editors write a file in several steps, and one change gives several events: look once they have settled. */
+export const watchSettleMs = millis(80);
+
+/** How often arming the watches may find that folders came or went meanwhile. */
+export const armTriesMax = 5;
+
+/** How much of a wrong value a message quotes. */
+export const quotedCharsMax = 40;

@@ -1,0 +1,187 @@
+import { runInNewContext } from "node:vm";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { tokens } from "../schema/brand.ts";
+import { switchNames } from "../schema/settings.ts";
+import { arithmeticOf } from "./arithmetic.ts";
+import { environmentValues } from "./environment.ts";
+import { flagValues } from "./flags.ts";
+import type { GivenValues } from "./given.ts";
+import { numbersInForce, type ModelKnowledge } from "./numbers.ts";
+import { resolveSettings } from "./resolve.ts";
+
+const withEnv = (env: Record<string, string>, knowledge?: ModelKnowledge) =>
+  numbersInForce(resolveSettings([environmentValues(env)]), knowledge);
+const fileSays = (name: "contextTokens" | "outputTokensMax" | "model", value: unknown): GivenValues => ({
+  givenByName: new Map([[name, { value, source: "project" as const, from: "/p/settings.json" }]]),
+  problems: [],
+});
+
+describe("the published numbers", () => {
+  it("of a 200K window are 180K, 167K, 147K and 197K", () => {
+    expect(withEnv({}).thresholds).toMatchObject({
+      effective: 180_000,
+      compact: 167_000,
+      warning: 147_000,
+      blocking: 197_000,
+    });
+  });
+  it("a percentage is floored and can only lower the threshold", () => {
+    const at = (percent: string): number => withEnv({ CLAUDE_AUTOCOMPACT_PCT_OVERRIDE: percent }).thresholds.compact;
+    expect(at("50")).toBe(90_000);
+    expect(at("33.33333")).toBe(59_999);
+    expect(at("99")).toBe(167_000);
+    expect(at("150")).toBe(167_000);
+  });
+  it("without automatic compaction the limit is the effective window", () => {
+    const { thresholds, autoCompact } = withEnv({ DISABLE_AUTO_COMPACT: "1" });
+    expect(autoCompact).toBe("off");
+    expect(thresholds).toMatchObject({ limit: 180_000, warning: 160_000, blocking: 197_000 });
+  });
+});
+
+describe("the window", () => {
+  const million = { model: "claude-sonnet-5-5" };
+  it.each<[string, GivenValues[], ModelKnowledge, number, string, string]>([
+    ["nothing is known", [], {}, 200_000, "fallback", "no model is set"],
+    ["the model is not known", [], { model: "x" }, 200_000, "fallback", "x is not in the registry"],
+    ["the registry knows", [], million, 1_000_000, "registry", "the registry's claude-sonnet-5-5"],
+    [
+      "the server says",
+      [],
+      { ...million, serverTokens: tokens(400_000) },
+      400_000,
+      "server",
+      "what the server declares",
+    ],
+    [
+      "a suffix asks",
+      [],
+      { model: "x[1m]", serverTokens: tokens(400_000) },
+      1_000_000,
+      "model-suffix",
+      "[1m] behind x[1m]",
+    ],
+    ["a beta asks", [], { model: "x", betas: ["context-1m-2025-08-07"] }, 1_000_000, "beta", "the 1M beta header"],
+    ["a file says", [fileSays("contextTokens", 90_000)], million, 90_000, "setting", "/p/settings.json"],
+    [
+      "the environment says",
+      [fileSays("contextTokens", 90_000), environmentValues({ PALIMPSEST_CONTEXT_TOKENS: "80000" })],
+      million,
+      80_000,
+      "environment",
+      "PALIMPSEST_CONTEXT_TOKENS",
+    ],
+    [
+      "a flag says",
+      [
+        environmentValues({ PALIMPSEST_CONTEXT_TOKENS: "80000" }),
+        flagValues([{ flag: "context-tokens", text: "70000" }]),
+      ],
+      million,
+      70_000,
+      "flag",
+      "--context-tokens",
+    ],
+    [
+      "an error taught less",
+      [flagValues([{ flag: "context-tokens", text: "70000" }])],
+      { ...million, learnedTokens: tokens(60_000), learnedFrom: "/h/learned-windows.json" },
+      60_000,
+      "learned",
+      "/h/learned-windows.json",
+    ],
+    [
+      "an error taught more",
+      [flagValues([{ flag: "context-tokens", text: "70000" }])],
+      { ...million, learnedTokens: tokens(160_000) },
+      70_000,
+      "flag",
+      "--context-tokens",
+    ],
+  ])("%s", (_, places, knowledge, count, source, from) => {
+    expect(numbersInForce(resolveSettings(places), knowledge).window).toEqual({ tokens: count, source, from });
+  });
+
+  it("the output limit comes from environment, registry or fallback", () => {
+    expect(withEnv({ CLAUDE_CODE_MAX_OUTPUT_TOKENS: "8000" }, million).outputTokensMax).toEqual({
+      tokens: 8_000,
+      source: "environment",
+      from: "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+    });
+    expect(withEnv({}, million).outputTokensMax).toMatchObject({ tokens: 128_000, source: "registry" });
+    expect(withEnv({}).outputTokensMax).toMatchObject({ tokens: 64_000, source: "fallback" });
+  });
+});
+
+describe("switches", () => {
+  it("are off where what stands above them is, and say so", () => {
+    const settings = resolveSettings([environmentValues({ PALIMPSEST_AUTO_MEMORY_ENABLED: "0" })]);
+    const { switches } = numbersInForce(settings);
+    expect(switches.extraction).toEqual({
+      value: false,
+      source: "environment PALIMPSEST_AUTO_MEMORY_ENABLED",
+      from: "PALIMPSEST_AUTO_MEMORY_ENABLED",
+    });
+    expect(switches.dream.value).toBe(true);
+  });
+  it("each can be switched on its own", () => {
+    for (const name of switchNames) {
+      const { switches } = numbersInForce(resolveSettings([flagValues([{ flag: "off", text: name }])]));
+      expect(switches[name].value).toBe(false);
+      for (const other of switchNames)
+        if (other !== name) expect(switches[other].source, `${name} ${other}`).toBe("default");
+    }
+  });
+});
+
+const anyNumbers = fc
+  .record({
+    window: fc.integer({ min: 8_000, max: 1_000_000 }),
+    output: fc.option(fc.integer({ min: 1, max: 200_000 }), { nil: undefined }),
+    percent: fc.option(fc.double({ min: 0.01, max: 100, noNaN: true }), { nil: undefined }),
+    auto: fc.boolean(),
+  })
+  .map(({ window, output, percent, auto }) => {
+    const given = new Map<string, unknown>([["contextTokens", window]]);
+    if (output !== undefined) given.set("outputTokensMax", output);
+    if (percent !== undefined) given.set("compactPercent", percent);
+    given.set("autoCompactEnabled", auto);
+    const givenByName = new Map([...given].map(([name, value]) => [name, { value, source: "user", from: "" }]));
+    return numbersInForce(resolveSettings([{ givenByName: givenByName as unknown as GivenValues["givenByName"] }]));
+  });
+
+describe("any window from 8K to 1M", () => {
+  it("has thresholds that are never negative and never cross", () => {
+    fc.assert(
+      fc.property(anyNumbers, ({ thresholds: t }) => {
+        const order = [0, t.warning, t.limit, t.effective, t.window];
+        expect(order).toEqual(order.toSorted((one, other) => one - other));
+        expect(t.compact).toBeGreaterThanOrEqual(0);
+        expect(t.compact).toBeLessThan(t.effective);
+        expect(t.compact).toBeLessThan(t.blocking);
+        expect(t.blocking).toBeLessThan(t.window);
+        for (const count of Object.values(t) as number[]) expect(Number.isInteger(count)).toBe(true);
+      }),
+    );
+  });
+
+  it("has an arithmetic that gives the thresholds when it is reckoned out", () => {
+    fc.assert(
+      fc.property(anyNumbers, (numbers) => {
+        for (const [name, line] of Object.entries(arithmeticOf(numbers))) {
+          expect([name, reckoned(line)]).toEqual([name, numbers.thresholds[name as keyof typeof numbers.thresholds]]);
+        }
+      }),
+    );
+  });
+});
+
+const reckoned = (line: string): unknown =>
+  runInNewContext(
+    line
+      .replaceAll(/(?<=\d),(?=\d{3})/g, "")
+      .replaceAll("−", "-")
+      .replaceAll("×", "*")
+      .replaceAll(/min|max|floor/g, "Math.$&"),
+  );

@@ -1,0 +1,186 @@
+import { tokens, type Tokens } from "../schema/brand.ts";
+import { masterBySwitch, type Basis, switchNames, type SwitchName } from "../schema/settings.ts";
+import {
+  blockingBufferTokens,
+  compactBufferTokens,
+  fullBufferWindowTokens,
+  outputReserveTokensMax,
+  outputTokensMaxDefault,
+  warningBufferTokens,
+  windowTokensDefault,
+  windowTokensMillion,
+} from "../tokens/limits.ts";
+import { findModel } from "../tokens/registry.ts";
+import { type Thresholds, thresholdsOf } from "../tokens/thresholds.ts";
+import { resolveWindow, type WindowInputs, type WindowSource } from "../tokens/window.ts";
+import type { InForce, Settings } from "./given.ts";
+
+/** What is known of the model beside the settings. */
+export interface ModelKnowledge {
+  /** The model in use; the one of the settings where it is absent. */
+  readonly model?: string | undefined;
+  readonly serverTokens?: Tokens | undefined;
+  readonly learnedTokens?: Tokens | undefined;
+  /** Where that is remembered. */
+  readonly learnedFrom?: string | undefined;
+  readonly betas?: readonly string[] | undefined;
+}
+
+export interface NumberInForce<From extends string> {
+  readonly tokens: Tokens;
+  readonly source: From;
+  /** The file's path, the variable's name, the flag, or words. */
+  readonly from: string;
+}
+
+export type OutputSource = "flag" | "environment" | "setting" | "registry" | "fallback";
+
+export type Switches = { readonly [Name in SwitchName]: InForce<boolean> };
+
+/** Everything that the view, /context and the loop reckon with: the one place to take numbers from. */
+export interface Numbers {
+  readonly model: string | undefined;
+  readonly window: NumberInForce<WindowSource>;
+  readonly outputTokensMax: NumberInForce<OutputSource>;
+  readonly compactPercent: number | undefined;
+  readonly blockingTokens: Tokens | undefined;
+  readonly thresholds: Thresholds;
+  readonly autoCompact: "on" | "off";
+  /** With what stands above them: `compact.auto` is off where `autoCompactEnabled` is. */
+  readonly switches: Switches;
+}
+
+export function numbersInForce(settings: Settings, knowledge: ModelKnowledge = {}): Numbers {
+  const model = knowledge.model ?? settings.model.value;
+  const switches = switchesOf(settings);
+  const window = windowOf(settings, { ...knowledge, model });
+  const outputTokensMax = outputOf(settings, model);
+  const autoCompact = switches["compact.auto"].value ? "on" : "off";
+  const compactPercent = settings.compactPercent.value;
+  const blockingTokens = asTokens(settings.blockingTokens.value);
+  const thresholds = thresholdsOf({
+    window: window.tokens,
+    outputTokensMax: outputTokensMax.tokens,
+    autoCompact,
+    compactPercent,
+    blockingTokens,
+  });
+  return { model, window, outputTokensMax, compactPercent, blockingTokens, thresholds, autoCompact, switches };
+}
+
+function windowOf(settings: Settings, knowledge: ModelKnowledge): NumberInForce<WindowSource> {
+  const { value, from } = settings.contextTokens;
+  const asked = asTokens(value);
+  const place = placeOf(settings.contextTokens);
+  const inputs: WindowInputs = {
+    ...knowledge,
+    model: knowledge.model,
+    models: settings.models.value,
+    flagTokens: place === "flag" ? asked : undefined,
+    environmentTokens: place === "environment" ? asked : undefined,
+    settingTokens: place === "setting" ? asked : undefined,
+  };
+  const window = resolveWindow(inputs);
+  return { ...window, from: windowFrom(window.source, { settings, knowledge, from }) };
+}
+
+interface WindowCircumstances {
+  readonly settings: Settings;
+  readonly knowledge: ModelKnowledge;
+  readonly from: string;
+}
+
+function windowFrom(source: WindowSource, { settings, knowledge, from }: WindowCircumstances): string {
+  switch (source) {
+    case "flag":
+    case "environment":
+    case "setting":
+      return from;
+    case "model-suffix":
+      return `[1m] behind ${knowledge.model}`;
+    case "server":
+      return "what the server declares";
+    case "beta":
+      return "the 1M beta header";
+    case "registry":
+      return registryFrom(settings, knowledge.model);
+    case "fallback":
+      return fallbackFrom(knowledge.model);
+    case "learned":
+      return knowledge.learnedFrom ?? "an error that named the maximum";
+  }
+}
+
+function outputOf(settings: Settings, model: string | undefined): NumberInForce<OutputSource> {
+  const { outputTokensMax } = settings;
+  const asked = asTokens(outputTokensMax.value);
+  const place = placeOf(outputTokensMax);
+  if (asked !== undefined && place !== "default") return { tokens: asked, source: place, from: outputTokensMax.from };
+  const known = model === undefined ? undefined : findModel(model, settings.models.value);
+  return known === undefined
+    ? { tokens: outputTokensMaxDefault, source: "fallback", from: fallbackFrom(model) }
+    : { tokens: tokens(known.outputTokensMax), source: "registry", from: registryFrom(settings, model) };
+}
+
+const fallbackFrom = (model: string | undefined): string =>
+  model === undefined ? "no model is set" : `${model} is not in the registry`;
+
+/** The registry, or the settings that say otherwise about this model. */
+function registryFrom({ models }: Settings, model = ""): string {
+  const overridden = models.value.some(({ id }) => model.startsWith(id));
+  return overridden ? `models in ${models.from}` : `the registry's ${findModel(model)?.id ?? model}`;
+}
+
+function placeOf({ source }: InForce<unknown>): "flag" | "environment" | "setting" | "default" {
+  if (source.startsWith("flag ")) return "flag";
+  if (source.startsWith("environment ")) return "environment";
+  return source === "default" ? "default" : "setting";
+}
+
+const asTokens = (value: number | undefined): Tokens | undefined => (value === undefined ? undefined : tokens(value));
+
+function switchesOf(settings: Settings): Switches {
+  const entries = switchNames.map((name): [SwitchName, InForce<boolean>] => {
+    const own = settings[`flags.${name}`];
+    const master = masterBySwitch[name];
+    if (master === undefined || settings[master].value || !own.value) return [name, own];
+    return [name, settings[master]];
+  });
+  // One entry for each name, as the list of names has them all.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return Object.fromEntries(entries) as Switches;
+}
+
+export interface BuiltInNumber {
+  readonly name: string;
+  readonly tokens: Tokens;
+  readonly basis: Basis;
+  readonly about: string;
+}
+
+/** Numbers that no setting changes. */
+export const builtInNumbers: readonly BuiltInNumber[] = [
+  {
+    name: "window, fallback",
+    tokens: windowTokensDefault,
+    basis: "published",
+    about: "where nothing names the window",
+  },
+  { name: "window of [1m]", tokens: windowTokensMillion, basis: "published", about: "also of the 1M beta header" },
+  { name: "output, fallback", tokens: outputTokensMaxDefault, basis: "ours", about: "where nobody knows the model" },
+  {
+    name: "output reserve",
+    tokens: outputReserveTokensMax,
+    basis: "published",
+    about: "kept free for the reply, at most",
+  },
+  { name: "compact buffer", tokens: compactBufferTokens, basis: "published", about: "below the effective window" },
+  { name: "warning buffer", tokens: warningBufferTokens, basis: "published", about: "below the limit" },
+  { name: "blocking buffer", tokens: blockingBufferTokens, basis: "published", about: "below the window" },
+  {
+    name: "full buffers from",
+    tokens: fullBufferWindowTokens,
+    basis: "ours",
+    about: "a smaller window shrinks all of them",
+  },
+];

@@ -1,0 +1,134 @@
+import type { z } from "zod";
+import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
+import { isSettingName, reservedKeys, settingNames, settingTable, type SettingName } from "../schema/settings.ts";
+import { type Problem, wrongValue } from "./problem.ts";
+
+export interface ParsedSettings {
+  readonly values: ReadonlyMap<SettingName, unknown>;
+  /** `hooks`, `permissions`, `env`, … as they stand in the file. */
+  readonly reserved: JsonObject;
+  readonly problems: readonly Problem[];
+}
+
+/** What the JSON of a settings file says, key by key: one bad key never discards the rest. */
+export function parseSettings(json: Json, where: string): ParsedSettings {
+  const values = new Map<SettingName, unknown>();
+  const problems: Problem[] = [];
+  const reserved: [string, Json][] = [];
+  if (!isObject(json)) {
+    const problem = wrongValue({ severity: "error", where, key: "", expected: "an object of settings", found: json });
+    return { values, reserved: {}, problems: [problem] };
+  }
+  for (const [key, value] of Object.entries(json)) {
+    if (reservedKeys.has(key)) reserved.push([key, value]);
+    else if (key === "flags") problems.push(...takeFlags({ value, where, values }));
+    else problems.push(...take({ key, value, where, values }));
+  }
+  return { values, reserved: Object.fromEntries(reserved), problems };
+}
+
+interface Taking {
+  readonly value: Json;
+  readonly where: string;
+  readonly values: Map<SettingName, unknown>;
+}
+
+function takeFlags({ value, where, values }: Taking): readonly Problem[] {
+  if (!isObject(value)) {
+    const expected = 'an object of switches, like {"snip": true}';
+    return [wrongValue({ severity: "error", where, key: "flags", expected, found: value })];
+  }
+  return Object.entries(value).flatMap(([name, on]) => take({ key: `flags.${name}`, value: on, where, values }));
+}
+
+function take({ key, value, where, values }: Taking & { readonly key: string }): readonly Problem[] {
+  if (!isSettingName(key)) return [unknownKey(key, where)];
+  const row = settingTable[key];
+  if (row.type === "list") return takeList({ key, value, where, values });
+  const read = row.shape.safeParse(value);
+  if (read.success) {
+    values.set(key, read.data);
+    return [];
+  }
+  return [wrongValue({ severity: row.whenWrong ?? "error", where, key, expected: row.expects, found: value })];
+}
+
+/** Item by item: a bad one is left out, an unknown key in one is only said. */
+function takeList({ key, value, where, values }: Taking & { readonly key: SettingName }): readonly Problem[] {
+  const { shape, expects } = settingTable[key];
+  if (!isArray(value)) return [wrongValue({ severity: "error", where, key, expected: expects, found: value })];
+  const items: unknown[] = [];
+  const problems: Problem[] = [];
+  for (const [at, item] of value.entries()) {
+    const place = { where, key: `${key}[${at}]` };
+    const { known, dropped } = withoutUnknown(shape, item);
+    problems.push(...dropped.map((path) => unknownKey(`${place.key}.${path}`, where)));
+    const read = shape.safeParse(known);
+    if (read.success) items.push(read.data);
+    else problems.push(...read.error.issues.map((issue) => itemProblem({ ...place, issue, item })));
+  }
+  values.set(key, items);
+  return problems;
+}
+
+interface ItemIssue {
+  readonly where: string;
+  readonly key: string;
+  readonly issue: z.core.$ZodIssue;
+  readonly item: Json;
+}
+
+function itemProblem({ where, key, issue, item }: ItemIssue): Problem {
+  const path = issue.path.map((step) => (typeof step === "number" ? `[${step}]` : `.${String(step)}`)).join("");
+  const expected = expectedText(issue);
+  return wrongValue({ severity: "error", where, key: `${key}${path}`, expected, found: at(item, issue.path) });
+}
+
+function expectedText(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return issue.expected === "int" ? "a whole number" : article(issue.expected);
+    case "too_small":
+      if (issue.origin === "string") return "a text that is not empty";
+      return `a number ${issue.inclusive === false ? "over" : "from"} ${issue.minimum}`;
+    case "invalid_value":
+      return `one of ${issue.values.map(String).join(", ")}`;
+    default:
+      return issue.message;
+  }
+}
+
+const article = (type: string): string => `${/^[aeiou]/.test(type) ? "an" : "a"} ${type}`;
+
+const at = (json: Json, path: readonly PropertyKey[]): Json | undefined =>
+  path.reduce<Json | undefined>((value, step) => {
+    if (isArray(value)) return value[Number(step)];
+    return isObject(value) && Object.hasOwn(value, step) ? value[String(step)] : undefined;
+  }, json);
+
+/** The item without the keys that its shape does not know, and the paths of those. */
+function withoutUnknown(shape: z.ZodType, item: Json): { known: Json; dropped: readonly string[] } {
+  const read = shape.safeParse(item);
+  if (read.success) return { known: item, dropped: [] };
+  const dropped = read.error.issues.flatMap((issue) =>
+    issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...issue.path.map(String), key].join(".")) : [],
+  );
+  return { known: without(item, new Set(dropped)), dropped };
+}
+
+function without(json: Json, dropped: ReadonlySet<string>, above = ""): Json {
+  if (!isObject(json)) return json;
+  const kept = Object.entries(json).filter(([key]) => !dropped.has(`${above}${key}`));
+  return Object.fromEntries(kept.map(([key, value]) => [key, without(value, dropped, `${above}${key}.`)]));
+}
+
+const topKeys = [...new Set(settingNames.map((name) => (name.startsWith("flags.") ? "flags" : name)))];
+const switchKeys = settingNames.filter((name) => name.startsWith("flags."));
+
+const unknownKey = (key: string, where: string): Problem => ({
+  severity: "warning",
+  where,
+  key,
+  what: "is not a setting that palimpsest knows; ignored",
+  unknown: { name: key, known: key.startsWith("flags.") ? switchKeys : topKeys },
+});

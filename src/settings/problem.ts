@@ -1,0 +1,37 @@
+import { isArray, isObject, type Json } from "../schema/json.ts";
+import { quotedCharsMax } from "./limits.ts";
+
+/** Something about the settings that a person should know. Never fatal: what is wrong is ignored, the rest counts. */
+export interface Problem {
+  readonly severity: "error" | "warning";
+  /** The file's path, `environment NAME` or `flag --x`. */
+  readonly where: string;
+  /** `flags.clear.size`, `models[0].prices.input`; empty where it is about the whole. */
+  readonly key: string;
+  /** One sentence without where and key, and without a full stop. */
+  readonly what: string;
+  /** For a name that is not known: as it was written, and those that are. */
+  readonly unknown?: { readonly name: string; readonly known: readonly string[] };
+}
+
+export const problemText = ({ where, key, what }: Problem): string =>
+  [where, key, what].filter((part) => part !== "").join(": ");
+
+interface Wrong extends Pick<Problem, "severity" | "where" | "key"> {
+  readonly expected: string;
+  readonly found: Json | undefined;
+}
+
+export const wrongValue = ({ expected, found, ...rest }: Wrong): Problem => ({
+  ...rest,
+  what: `expected ${expected}, found ${foundText(found)}; ignored`,
+});
+
+/** Lists and objects are named, not quoted: they may hold what does not belong on a screen. */
+function foundText(found: Json | undefined): string {
+  if (found === undefined) return "nothing";
+  if (isArray(found)) return "a list";
+  if (isObject(found)) return "an object";
+  const text = JSON.stringify(found);
+  return text.length > quotedCharsMax ? `${text.slice(0, quotedCharsMax)}…` : text;
+}

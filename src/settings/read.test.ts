@@ -1,0 +1,227 @@
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type SettingName, settingNames, settingTable } from "../schema/settings.ts";
+import { scopeFiles } from "./files.ts";
+import { readSettings } from "./read.ts";
+
+/** Two values of each setting that are not its default; a switch has only two in all. */
+function samples(name: SettingName): readonly [unknown, unknown] {
+  const { type } = settingTable[name];
+  if (type === "switch") return [true, false];
+  if (name === "model") return ["claude-a", "claude-b"];
+  if (name === "models") return [[model("claude-haiku-4-5", 11_000)], [model("claude-haiku-4-5", 12_000)]];
+  if (name === "durability") return ["always", "never"];
+  if (name === "policy") return ["opencode", "none"];
+  return name === "compactPercent" ? [50, 72.5] : [11_000, 12_000];
+}
+const model = (id: string, windowTokens: number) => ({ id, windowTokens });
+
+const scopes = ["user", "project", "local", "environment", "flag"] as const;
+type AnyScope = (typeof scopes)[number];
+
+async function place(): Promise<{ home: string; root: string }> {
+  const folder = await mkdtemp(join(tmpdir(), "settings-"));
+  return { home: join(folder, "home"), root: join(folder, "root") };
+}
+
+const asFile = (name: SettingName, value: unknown): string =>
+  JSON.stringify(name.startsWith("flags.") ? { flags: { [name.slice("flags.".length)]: value } } : { [name]: value });
+
+function available(name: SettingName): readonly AnyScope[] {
+  const { environment, flag, type } = settingTable[name];
+  return scopes.filter(
+    (scope) =>
+      (scope !== "environment" || environment.length > 0) &&
+      (scope !== "flag" || flag !== undefined || type === "switch"),
+  );
+}
+
+async function readWith(name: SettingName, said: ReadonlyMap<AnyScope, unknown>) {
+  const where = await place();
+  const env: Record<string, string> = {};
+  const flags: { flag: string; text: string }[] = [];
+  for (const [scope, value] of said) {
+    if (scope === "environment") env[settingTable[name].environment[0] ?? ""] = String(value);
+    else if (scope === "flag") {
+      const { flag } = settingTable[name];
+      flags.push(
+        flag === undefined
+          ? { flag: value === true ? "on" : "off", text: name.replace("flags.", "") }
+          : { flag, text: String(value) },
+      );
+    } else {
+      const path = scopeFiles(where).find((file) => file.scope === scope)?.path ?? "";
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, asFile(name, value));
+    }
+  }
+  return { where, reading: await readSettings({ ...where, env, flags }) };
+}
+
+function sourceOf(name: SettingName, scope: AnyScope, value: unknown): string {
+  if (scope === "environment") return `environment ${settingTable[name].environment[0]}`;
+  if (scope !== "flag") return scope;
+  return `flag --${settingTable[name].flag ?? (value === true ? "on" : "off")}`;
+}
+
+describe("precedence", () => {
+  it.each(settingNames)("%s: every scope gives it a value, and of two the stronger counts", async (name) => {
+    const [one, other] = samples(name);
+    for (const [at, weaker] of available(name).entries()) {
+      const alone = await readWith(name, new Map([[weaker, one]]));
+      expect(alone.reading.problems).toEqual([]);
+      expect(alone.reading.settings[name]).toMatchObject({ value: one, source: sourceOf(name, weaker, one) });
+      for (const stronger of available(name).slice(at + 1)) {
+        for (const [low, high] of [samples(name), [other, one] as const]) {
+          const { reading } = await readWith(
+            name,
+            new Map([
+              [weaker, low],
+              [stronger, high],
+            ]),
+          );
+          expect(reading.settings[name], `${weaker} < ${stronger}`).toMatchObject({
+            value: high,
+            source: sourceOf(name, stronger, high),
+          });
+        }
+      }
+    }
+  });
+
+  it("without anything every setting has its default", async () => {
+    const { reading } = await readWith("model", new Map());
+    for (const name of settingNames)
+      expect(reading.settings[name]).toEqual({
+        value: settingTable[name].default,
+        source: "default",
+        from: "built in",
+      });
+    expect(reading.files.map(({ state }) => state)).toEqual(["missing", "missing", "missing"]);
+  });
+
+  it("says the path, the variable or the flag that a value comes from", async () => {
+    const { where, reading } = await readWith("contextTokens", new Map([["project", 9_000]]));
+    expect(reading.settings.contextTokens.from).toBe(join(where.root, ".palimpsest", "settings.json"));
+    expect((await readWith("policy", new Map([["flag", "none"]]))).reading.settings.policy.from).toBe("--policy");
+    expect((await readWith("policy", new Map([["environment", "none"]]))).reading.settings.policy.from).toBe(
+      "PALIMPSEST_POLICY",
+    );
+  });
+
+  it("models of several scopes add up, by id", async () => {
+    const { reading } = await readWith(
+      "models",
+      new Map([
+        ["user", [model("claude-haiku-4-5", 1_000), model("claude-opus-5", 2_000)]],
+        ["local", [model("claude-haiku-4-5", 3_000)]],
+      ]),
+    );
+    expect(reading.settings.models.value).toEqual([model("claude-haiku-4-5", 3_000), model("claude-opus-5", 2_000)]);
+    expect(reading.settings.models.source).toBe("local");
+    expect(reading.settings.models.from).toMatch(/settings\.local\.json and .*home\/settings\.json$/);
+  });
+
+  it("a user's settings file counts once where the home folder is the project", () => {
+    const files = scopeFiles({ home: "/home/me/.palimpsest", root: "/home/me" });
+    expect(files.map(({ scope }) => scope)).toEqual(["user", "local"]);
+  });
+});
+
+describe("files that are wrong", () => {
+  async function problemsOf(content: string | Uint8Array) {
+    const where = await place();
+    const path = join(where.home, "settings.json");
+    await mkdir(where.home, { recursive: true });
+    await writeFile(path, content);
+    const { problems, settings, files, reservedByScope } = await readSettings({ ...where, env: {} });
+    const texts = problems.map(({ severity, where, key, what }) => {
+      expect(where).toBe(path);
+      return `${severity} ${key}: ${what}`;
+    });
+    return { texts, settings, files, reservedByScope };
+  }
+
+  it("one bad key never discards the rest", async () => {
+    const { texts, settings } = await problemsOf(
+      '{"contextTokens": "many", "model": "m", "flags": {"snip": true, "offload": "no", "nope": 1}, "policy": "best", "durability": 3}',
+    );
+    expect(texts).toEqual([
+      'error contextTokens: expected a whole number of tokens from 1,000 to 100,000,000, found "many"; ignored',
+      'error flags.offload: expected true or false, found "no"; ignored',
+      expect.stringMatching(/^error policy: expected one of palimpsest, .*, api, found "best"; ignored$/),
+      "error durability: expected always, turn or never, found 3; ignored",
+      "warning flags.nope: is not a setting that palimpsest knows; ignored",
+    ]);
+    expect(settings.model.value).toBe("m");
+    expect(settings["flags.snip"].value).toBe(true);
+    expect(settings["flags.offload"]).toMatchObject({ value: true, source: "default" });
+    expect(settings.contextTokens.value).toBeUndefined();
+  });
+
+  it.each([
+    ["{", "error : is not JSON (line 1, column 2); the whole file is ignored"],
+    ['{"model": ', "error : is not JSON (it ends too early); the whole file is ignored"],
+    ['{"model": "m",\n}', "error : is not JSON (line 2, column 1); the whole file is ignored"],
+    ['{\n "model": oops\n}', "error : is not JSON (line 2, column 11); the whole file is ignored"],
+    ["", "error : is empty; expected an object of settings, like {}"],
+    ["[]", "error : expected an object of settings, found a list; ignored"],
+    ["null", "error : expected an object of settings, found null; ignored"],
+    ['{"flags": true}', 'error flags: expected an object of switches, like {"snip": true}, found true; ignored'],
+    ['{"model": {"apiKey": "secret"}}', "error model: expected a model's name, found an object; ignored"],
+    ['{"__proto__": {"model": "x"}}', "warning __proto__: is not a setting that palimpsest knows; ignored"],
+  ])("%j is said", async (content, text) => {
+    expect((await problemsOf(content)).texts).toEqual([text]);
+  });
+
+  it("does not quote a file that is not JSON", async () => {
+    expect((await problemsOf('{"env": {"KEY": sk-secret}}')).texts.join()).not.toContain("secret");
+  });
+
+  it("a file that is too large is left alone", async () => {
+    const { texts, files } = await problemsOf(" ".repeat(1_000_001));
+    expect(texts).toEqual(["error : is larger than 1,000,000 bytes; ignored"]);
+    expect(files[0]?.state).toBe("broken");
+  });
+
+  it("a byte order mark is no damage, and the ecosystem's keys are kept without a word", async () => {
+    const hooks = { PreCompact: [{ matcher: "auto", hooks: [{ type: "command", command: "true" }] }] };
+    const { texts, settings, reservedByScope } = await problemsOf(
+      `\uFEFF${JSON.stringify({ hooks, permissions: {}, env: { A: "1" }, model: "m" })}`,
+    );
+    expect(texts).toEqual([]);
+    expect(settings.model.value).toBe("m");
+    expect(reservedByScope.get("user")).toEqual({ hooks, permissions: {}, env: { A: "1" } });
+  });
+
+  it("models: a bad one is left out, an unknown key in one is only said", async () => {
+    const { texts, settings } = await problemsOf(
+      JSON.stringify({
+        models: [
+          { id: "claude-opus-5", windowTokens: 1.5 },
+          { id: "claude-sonnet-5", windowTokens: 50_000, colour: "red" },
+          7,
+          { windowTokens: 5 },
+          { id: "claude-haiku-4-5", thinking: "deep", prices: { input: -1 } },
+          { id: "my-model", windowTokens: 8_000 },
+        ],
+      }),
+    );
+    expect(texts).toEqual([
+      "error models[0].windowTokens: expected a whole number, found 1.5; ignored",
+      "error models[2]: expected an object, found 7; ignored",
+      "error models[3].id: expected a string, found nothing; ignored",
+      "error models[4].prices.input: expected a number from 0, found -1; ignored",
+      "error models[4].prices.cacheWrite5m: expected a number, found nothing; ignored",
+      "error models[4].prices.cacheWrite1h: expected a number, found nothing; ignored",
+      "error models[4].prices.cacheRead: expected a number, found nothing; ignored",
+      "error models[4].prices.output: expected a number, found nothing; ignored",
+      'error models[4].thinking: expected one of free, bound, found "deep"; ignored',
+      "warning models[1].colour: is not a setting that palimpsest knows; ignored",
+      "warning models: my-model is not in the registry, so all of its figures are needed; some are missing, and it does not count",
+    ]);
+    expect(settings.models.value.map(({ id }) => id)).toEqual(["claude-sonnet-5", "my-model"]);
+  });
+});

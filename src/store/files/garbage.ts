@@ -1,0 +1,209 @@
+import { randomUUID } from "node:crypto";
+import { link, lstat, readdir, readlink, rename, rm, stat } from "node:fs/promises";
+import { hostname } from "node:os";
+import { basename, join, relative, sep } from "node:path";
+import type { ClockDep } from "../../ports/clock.ts";
+import type { Garbage, NamedSource, SessionWriter, StoredBlob, Temporary } from "../../ports/garbage.ts";
+import { type BlobId, blobId, bytes, isBlobId, type Millis, millis, sessionId } from "../../schema/brand.ts";
+import { isSessionName } from "../session-name.ts";
+import { byteSourceOfFile } from "./byte-source.ts";
+import { exists } from "./disk.ts";
+import { isAbsent, isTaken } from "./failure.ts";
+import { judge, type LockDeps, readLock } from "./lock-content.ts";
+import { lookAtProcess } from "./look-at-process.ts";
+
+export interface FileGarbageOptions {
+  readonly deps: ClockDep;
+  /** `<home>/projects/<slug>`. */
+  readonly folder: string;
+  readonly lockDeps?: LockDeps;
+}
+
+/**
+ * Removing a blob, so that nobody who puts it meanwhile loses it:
+ *
+ *   <id> ──rename──▶ <id>.<uuid>.leaving ──still old──▶ deleted
+ *                                        ──put since──▶ linked back as <id>
+ *
+ * A put that finds the blob makes it young before the rename, or finds it gone and writes it anew. What a crash leaves
+ * behind as `leaving` is brought back when blobs are next listed.
+ */
+export function fileGarbage(options: FileGarbageOptions): Garbage {
+  const { folder } = options;
+  const blobPath = (id: BlobId): string => join(folder, "blobs", id);
+  let known: Promise<readonly ResultLink[]> | undefined;
+  return {
+    blobs: () => storedBlobs(folder),
+    places: () => places(folder),
+    openBlob: (id) => sourceAt(blobPath(id)),
+    linked: async () => {
+      known = linksOf(folder);
+      return new Set((await known).filter(({ living }) => living).map(({ blob }) => blob));
+    },
+    writers: () => writers(options),
+    remove: async (id, before) => {
+      known ??= linksOf(folder);
+      const links = (await known).flatMap(({ blob, path }) => (blob === id ? [path] : []));
+      return remove({ path: blobPath(id), links, before });
+    },
+    temporaries: () => temporaries(folder),
+    removeTemporary: (path) => rm(path, { force: true }),
+  };
+}
+
+const leavingShape = /^([0-9a-f]{64})\.[0-9a-f-]{36}\.leaving$/;
+const temporaryShape = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;
+
+async function storedBlobs(folder: string): Promise<readonly StoredBlob[]> {
+  const inside = join(folder, "blobs");
+  await bringBack(inside);
+  const stored: StoredBlob[] = [];
+  for (const name of await namesIn(inside)) {
+    const seen = isBlobId(name) ? await seenAt(join(inside, name)) : undefined;
+    if (isBlobId(name) && seen?.isFile() === true)
+      stored.push({ id: name, bytes: bytes(seen.size), putAt: millis(seen.mtimeMs) });
+  }
+  return stored.toSorted((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+async function bringBack(inside: string): Promise<void> {
+  for (const name of await namesIn(inside)) {
+    const id = leavingShape.exec(name)?.[1];
+    if (id !== undefined) await giveBack(join(inside, name), join(inside, id));
+  }
+}
+
+async function giveBack(leaving: string, path: string): Promise<void> {
+  try {
+    await link(leaving, path);
+  } catch (error) {
+    if (isAbsent(error)) return;
+    if (!isTaken(error)) {
+      if (!(await exists(path))) await rename(leaving, path);
+      return;
+    }
+  }
+  await rm(leaving, { force: true });
+}
+
+interface Removing {
+  readonly path: string;
+  readonly links: readonly string[];
+  readonly before: Millis;
+}
+
+async function remove({ path, links, before }: Removing): Promise<"removed" | "kept" | "gone"> {
+  const leaving = `${path}.${randomUUID()}.leaving`;
+  try {
+    await rename(path, leaving);
+  } catch (error) {
+    if (isAbsent(error)) return "gone";
+    throw error;
+  }
+  const { mtimeMs } = await lstat(leaving);
+  if (mtimeMs >= before) {
+    await giveBack(leaving, path);
+    return "kept";
+  }
+  for (const one of links) await rm(one, { force: true });
+  await rm(leaving, { force: true });
+  return "removed";
+}
+
+interface ResultLink {
+  readonly blob: BlobId;
+  readonly path: string;
+  /** Its session's transcript exists. */
+  readonly living: boolean;
+}
+
+/** Links in every session's tool-results, told by inode or by where a symbolic link points. */
+async function linksOf(folder: string): Promise<readonly ResultLink[]> {
+  const blobByInode = new Map<string, BlobId>();
+  for (const name of await namesIn(join(folder, "blobs"))) {
+    const seen = isBlobId(name) ? await seenAt(join(folder, "blobs", name)) : undefined;
+    if (isBlobId(name) && seen !== undefined) blobByInode.set(`${seen.dev}:${seen.ino}`, name);
+  }
+  const links: ResultLink[] = [];
+  for (const session of await namesIn(folder)) {
+    if (!isSessionName(sessionId(session))) continue;
+    const results = join(folder, session, "tool-results");
+    const names = await namesIn(results);
+    const living = names.length > 0 && (await exists(join(folder, `${session}.jsonl`)));
+    for (const name of names) {
+      const path = join(results, name);
+      const blob = await blobBehind(path, blobByInode);
+      if (blob !== undefined) links.push({ blob, path, living });
+    }
+  }
+  return links;
+}
+
+async function blobBehind(path: string, blobByInode: ReadonlyMap<string, BlobId>): Promise<BlobId | undefined> {
+  const seen = await lstat(path).catch(absent);
+  if (seen?.isSymbolicLink() !== true)
+    return seen === undefined ? undefined : blobByInode.get(`${seen.dev}:${seen.ino}`);
+  const target = basename(await readlink(path));
+  return isBlobId(target) ? blobId(target) : undefined;
+}
+
+async function writers({ deps, folder, lockDeps }: FileGarbageOptions): Promise<readonly SessionWriter[]> {
+  const judging = { now: deps.now, ...(lockDeps ?? { host: hostname(), lookAtProcess }) };
+  const found: SessionWriter[] = [];
+  for (const name of await namesIn(folder)) {
+    if (!name.endsWith(".lock")) continue;
+    const seen = await readLock(join(folder, name));
+    const verdict = seen === undefined ? undefined : await judge(judging, seen);
+    if (verdict?.kind === "held") found.push({ session: name.slice(0, -".lock".length), holder: verdict.holder });
+  }
+  return found;
+}
+
+async function temporaries(folder: string): Promise<readonly Temporary[]> {
+  const found: Temporary[] = [];
+  for await (const path of filesBelow(folder)) {
+    const seen = temporaryShape.test(path) ? await seenAt(path) : undefined;
+    if (seen?.isFile() === true) found.push({ path, bytes: bytes(seen.size), writtenAt: millis(seen.mtimeMs) });
+  }
+  return found;
+}
+
+/** Files in tool-results are the blobs themselves or copies of them: as places they would hold each other. */
+async function* places(folder: string): AsyncGenerator<NamedSource> {
+  for await (const path of filesBelow(folder)) {
+    const inside = relative(folder, path).split(sep);
+    if (inside[0] === "blobs" || inside.includes("tool-results") || path.endsWith(".lock")) continue;
+    const source = await sourceAt(path);
+    if (source !== undefined) yield { name: path, source };
+  }
+}
+
+async function sourceAt(path: string) {
+  const opened = await byteSourceOfFile(path);
+  if (opened.kind === "unreadable") throw new Error(opened.message);
+  return opened.kind === "open" ? opened.source : undefined;
+}
+
+/** Through symbolic links too, each folder once. */
+async function* filesBelow(folder: string, seenFolders: Set<string> = new Set()): AsyncGenerator<string> {
+  const here = await seenAt(folder);
+  if (here === undefined || seenFolders.has(`${here.dev}:${here.ino}`)) return;
+  seenFolders.add(`${here.dev}:${here.ino}`);
+  for (const name of await namesIn(folder)) {
+    const path = join(folder, name);
+    const seen = await seenAt(path);
+    if (seen?.isDirectory() === true) yield* filesBelow(path, seenFolders);
+    else if (seen?.isFile() === true) yield path;
+  }
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  return (await readdir(folder).catch(absent)) ?? [];
+}
+
+const seenAt = (path: string) => stat(path).catch(absent);
+
+function absent(error: unknown): undefined {
+  if (isAbsent(error)) return undefined;
+  throw error;
+}

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { contentClasses, measureBlock, noBytes, type ByteCounts } from "./content.ts";
+import { estimateBlock, utf8Length } from "./estimate.ts";
+import type { Block } from "../schema/block.ts";
+import { toolUseId } from "../schema/brand.ts";
+
+const text = (words: string): Block => ({ type: "text", text: words });
+const only = (counts: ByteCounts): string => contentClasses.filter((name) => counts[name] > 0).join(" ");
+const image = { type: "image" } as Block;
+
+describe("what a content is", () => {
+  it.each<[string, Block, string]>([
+    [
+      "sentences are prose",
+      text("The committee met on Sunday and agreed that the build was broken, for once."),
+      "prose",
+    ],
+    ["a function is code", text("function f(a: number[]): number { return a.map((x) => x * 2)[0] ?? 0; }"), "code"],
+    ["a call's input is JSON", { type: "tool_use", id: toolUseId("t"), name: "", input: { a: [1, 2, 3] } }, "json"],
+    ["Chinese is wide", text("请修复失败的测试"), "cjk"],
+    ["Japanese is wide", text("テストを直してください"), "cjk"],
+    ["Korean is wide", text("테스트를고쳐주세요"), "cjk"],
+    ["a long run without spaces is encoded data", text("QUJD".repeat(40)), "base64"],
+    ["a short one is a word", text("antidisestablishmentarianism"), "prose"],
+    ["emoji stand apart", text("🎉🚀"), "emoji"],
+    ["an image is counted, not measured", image, "media"],
+    [
+      "an image in a result too",
+      { type: "tool_result", tool_use_id: toolUseId("t"), content: [{ type: "image" }] },
+      "media",
+    ],
+  ])("%s", (_, block, expected) => expect(only(measureBlock(block))).toBe(expected));
+
+  it("every byte is in one class", () => {
+    const mixed = `plain words, 漢字, ${"QUJD".repeat(40)} and 🎉 {"a": [1]}`;
+    const { media, ...bytes } = measureBlock(text(mixed));
+    expect(media).toBe(0);
+    expect(Object.values(bytes).reduce((sum, count) => sum + count, 0)).toBe(utf8Length(mixed));
+    expect(utf8Length(mixed)).toBe(Buffer.byteLength(mixed));
+  });
+
+  it("nothing has no bytes", () => expect(only(noBytes())).toBe(""));
+});
+
+describe("an estimate without anything to go by", () => {
+  it.each<[string, Block, number]>([
+    ["text is 4 bytes a token", text("word".repeat(10)), 10],
+    [
+      "JSON is 2 bytes a token",
+      { type: "tool_use", id: toolUseId("t"), name: "", input: { key: "v" } },
+      Math.ceil('{"key":"v"}'.length / 2),
+    ],
+    ["an image is 2,000", image, 2000],
+    ["a call counts its name and its input", { type: "tool_use", id: toolUseId("t"), name: "Read", input: {} }, 2],
+  ])("%s", (_, block, expected) => expect(estimateBlock(block)).toBe(expected));
+});

@@ -1,0 +1,117 @@
+import type { Block } from "../schema/block.ts";
+import { type EntryId, tokens, type Tokens } from "../schema/brand.ts";
+import type { Fold } from "../transcript/fold.ts";
+import { measureBlock } from "./content.ts";
+import { tokensOf } from "./estimate.ts";
+import type { ContextSize, TokenLedger } from "./ledger.ts";
+import { type FileReads, fileReads } from "./reads.ts";
+import { type Pressure, pressureOf, type Thresholds } from "./thresholds.ts";
+
+/** used + free + reserve = window, to the token; the categories sum to used. A view over its window has negative free space. */
+export interface ContextReport {
+  readonly window: Tokens;
+  readonly used: Tokens;
+  readonly free: Tokens;
+  /** Kept for the reply and for compaction to happen in time. */
+  readonly reserve: Tokens;
+  readonly size: ContextSize;
+  readonly categories: readonly Category[];
+  readonly pressure: Pressure;
+  readonly thresholds: Thresholds;
+  readonly largest: readonly LargeItem[];
+  readonly reads: FileReads;
+}
+
+export interface Category {
+  readonly name: string;
+  readonly tokens: Tokens;
+  /** Rounded share of what is used. */
+  readonly percent: number;
+  readonly blocks: number;
+}
+
+export interface LargeItem {
+  readonly entry: EntryId;
+  readonly what: string;
+  readonly tokens: Tokens;
+}
+
+export interface ReportInputs {
+  readonly fold: Fold;
+  readonly ledger: TokenLedger;
+  readonly thresholds: Thresholds;
+  readonly autoCompact: "on" | "off";
+  readonly largestMax?: number;
+}
+
+export function contextReport({ fold, ledger, thresholds, autoCompact, largestMax = 8 }: ReportInputs): ContextReport {
+  const { size, rates } = ledger;
+  const used = size.tokens;
+  const wanted = thresholds.window - thresholds.limit;
+  const reserve = tokens(Math.max(0, Math.min(wanted, thresholds.window - used)));
+  const count = (block: Block): Tokens => tokensOf(measureBlock(block), rates);
+  const blocks = [...fold.shown()].flatMap(([entry, shown]) => shown.map((block) => ({ entry, block })));
+  return {
+    window: thresholds.window,
+    used,
+    free: tokens(thresholds.window - used - reserve),
+    reserve,
+    size,
+    categories: categoriesOf(ledger, used),
+    pressure: pressureOf(used, thresholds, autoCompact),
+    thresholds,
+    largest: largestOf(blocks, count).slice(0, largestMax),
+    reads: fileReads(
+      blocks.map(({ block }) => block),
+      count,
+    ),
+  };
+}
+
+/** The fixed part is what earlier requests showed it to be, or more: what no block explains. If blocks explain too much, all shrink alike. */
+function categoriesOf(ledger: TokenLedger, used: Tokens): Category[] {
+  const estimated = [...ledger.categories].map(([name, { bytes, blocks }]) => ({
+    name,
+    blocks,
+    size: tokensOf(bytes, ledger.rates),
+  }));
+  const sum = estimated.reduce((total, { size }) => total + size, 0);
+  const forBlocks = used - Math.min(ledger.fixedTokens, used);
+  const scale = sum > forBlocks ? forBlocks / sum : 1;
+  const parts = estimated.map(({ name, blocks, size }) => ({ name, blocks, tokens: Math.floor(size * scale) }));
+  const rest = used - parts.reduce((total, part) => total + part.tokens, 0);
+  const all =
+    rest > parts.length ? [...parts, { name: fixedCategory, blocks: 0, tokens: rest }] : withRest(parts, rest);
+  return all
+    .toSorted((one, other) => other.tokens - one.tokens)
+    .map((part) => ({
+      ...part,
+      tokens: tokens(part.tokens),
+      percent: used === 0 ? 0 : Math.round((part.tokens / used) * 100),
+    }));
+}
+
+/** What rounding left over goes to the largest part. */
+function withRest<Part extends { readonly tokens: number }>(parts: readonly Part[], rest: number): Part[] {
+  const largest = Math.max(...parts.map((part) => part.tokens));
+  const at = parts.findIndex((part) => part.tokens === largest);
+  return parts.map((part, place) => (place === at ? { ...part, tokens: part.tokens + rest } : part));
+}
+
+/** System prompt, tools, instructions, and whatever else a client sends without logging it. */
+export const fixedCategory = "system";
+
+function largestOf(blocks: readonly { entry: EntryId; block: Block }[], count: (block: Block) => Tokens): LargeItem[] {
+  const names = new Map<string, string>();
+  const items = blocks.map(({ entry, block }) => {
+    if (block.type === "tool_use") names.set(block.id, block.name);
+    return { entry, what: whatOf(block, names), tokens: count(block) };
+  });
+  return items.toSorted((one, other) => other.tokens - one.tokens);
+}
+
+function whatOf(block: Block, names: ReadonlyMap<string, string>): string {
+  if (block.type === "tool_use") return `${block.name} request`;
+  if (block.type === "tool_result") return `${names.get(block.tool_use_id) ?? "tool"} result ${block.tool_use_id}`;
+  return block.type;
+}

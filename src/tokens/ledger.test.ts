@@ -1,0 +1,161 @@
+import { describe, expect, it } from "vitest";
+import {
+  boundary,
+  call,
+  clear,
+  entryOf,
+  result,
+  says,
+  summary,
+  text,
+  undo,
+  user,
+  type Raw,
+} from "../../test/fixture/raw.ts";
+import { Fold } from "../transcript/fold.ts";
+import { Calibration } from "./calibration.ts";
+import { tokensOf } from "./estimate.ts";
+import { measureBlock } from "./content.ts";
+import { TokenLedger } from "./ledger.ts";
+
+/** A reply that carries what the provider counted. */
+const counted = (uuid: string, reply: string, usage: object, ...content: readonly object[]): Raw => ({
+  ...says(uuid, reply, ...content),
+  message: { id: reply, content, usage },
+});
+const usage = (input: number, output = 0): object => ({
+  input_tokens: 3,
+  cache_read_input_tokens: input - 3,
+  output_tokens: output,
+});
+const words = (count: number): string => "word ".repeat(count).trim();
+
+function ledgerOf(raws: readonly Raw[], way: "live" | "at once" = "live"): TokenLedger {
+  const ledger = new TokenLedger(new Calibration());
+  const fold = new Fold({ watch: ledger });
+  const logged = raws.map((raw, at) => ({
+    entry: entryOf({ parentUuid: at === 0 ? null : raws[at - 1]?.uuid, ...raw }),
+    start: at * 100,
+    end: at * 100 + 99,
+  }));
+  if (way === "at once") fold.appendAll(logged);
+  else for (const one of logged) fold.append(one);
+  return ledger;
+}
+
+const blockTokens = (ledger: TokenLedger, content: string): number =>
+  tokensOf(measureBlock({ type: "text", text: content }), ledger.rates);
+
+describe.each(["live", "at once"] as const)("the size of a context, told %s", (way) => {
+  it("is an estimate as long as nothing was counted", () => {
+    const ledger = ledgerOf([user("u", words(100))], way);
+    expect(ledger.size).toMatchObject({ source: "estimate", anchor: undefined });
+    expect(ledger.size.tokens).toBeGreaterThan(125);
+  });
+
+  it("is what the provider counted, all four figures, once a reply came", () => {
+    const ledger = ledgerOf([user("u"), counted("a", "m", usage(1000, 50), text("done"))], way);
+    expect(ledger.size).toMatchObject({ source: "usage", tokens: 1050, anchor: "a", estimated: 0 });
+  });
+
+  it("adds an estimate of what came since", () => {
+    const ledger = ledgerOf([user("u"), counted("a", "m", usage(1000, 50), text("done")), user("v", words(100))], way);
+    expect(ledger.size.tokens).toBe(1050 + blockTokens(ledger, words(100)));
+  });
+
+  it("is anchored at the first entry of a split reply: results between its parts count", () => {
+    const split = [
+      user("u"),
+      counted("a1", "m", usage(1000, 9), call("x")),
+      result("r1", "x", words(400)),
+      counted("a2", "m", usage(1000, 60), call("y")),
+      result("r2", "y", words(400)),
+    ];
+    const ledger = ledgerOf(split, way);
+    expect(ledger.size.anchor).toBe("a1");
+    expect(ledger.size.tokens).toBeGreaterThan(1060 + 2 * 400);
+  });
+
+  it("counts an edit behind the anchor at once", () => {
+    const before = [
+      user("u"),
+      says("a", "m", call("x")),
+      result("r", "x", words(4000)),
+      counted("b", "n", usage(16_000, 10), text("ok")),
+    ];
+    const ledger = ledgerOf([...before, clear("c", "x")], way);
+    expect(ledger.size.tokens).toBeLessThan(16_010 - 3_500);
+    expect(ledger.size.tokens).toBeGreaterThan(0);
+  });
+
+  it("never reads a count from before a boundary", () => {
+    const raws = [
+      user("u", words(90_000)),
+      counted("a", "m", usage(150_000, 50), text("x")),
+      boundary("b"),
+      summary("s"),
+    ];
+    const { size } = ledgerOf(raws, way);
+    expect(size).toMatchObject({ source: "estimate" });
+    expect(size.tokens).toBeLessThan(150_000);
+  });
+
+  it("takes no count for the view that an undo behind it brought back", () => {
+    const raws = [
+      user("u", words(2000)),
+      boundary("b"),
+      summary("s"),
+      counted("a", "m", usage(500, 10), text("x")),
+      undo("d", "b"),
+    ];
+    expect(ledgerOf(raws, way).size.tokens).toBeGreaterThan(2000);
+  });
+});
+
+it("a ledger that followed live and one that was told at once agree", () => {
+  const raws = [
+    user("u", words(50)),
+    says("a", "m", call("x"), call("y")),
+    result("r", "x", words(900)),
+    result("q", "y", words(20)),
+    counted("b", "n", usage(5000, 40), text("thinking about it")),
+    user("v", words(30)),
+  ];
+  expect(ledgerOf(raws, "at once").size).toEqual(ledgerOf(raws, "live").size);
+  expect([...ledgerOf(raws, "at once").categories]).toEqual([...ledgerOf(raws, "live").categories]);
+});
+
+describe("calibration", () => {
+  it("finds the rate of each class from growth alone", () => {
+    const calibration = new Calibration();
+    const rates = {
+      prose: 1 / 4.4,
+      code: 1 / 3.1,
+      json: 1 / 2.6,
+      cjk: 1 / 2.4,
+      base64: 1 / 1.4,
+      emoji: 1 / 1.5,
+      media: 1600,
+    };
+    for (let round = 0; round < 300; round += 1) {
+      const prose = 500 + ((round * 37) % 900);
+      const code = (round * 101) % 4000;
+      const json = (round * 53) % 700;
+      const counts = { prose, code, json, cjk: round % 5 === 0 ? 600 : 0, base64: 0, emoji: 0, media: 0 };
+      calibration.observe(counts, tokensOf(counts, rates));
+    }
+    for (const name of ["prose", "code", "json", "cjk"] as const) {
+      expect(calibration.rates[name] / rates[name], name).toBeGreaterThan(0.95);
+      expect(calibration.rates[name] / rates[name], name).toBeLessThan(1.25);
+    }
+  });
+
+  it("leaves alone what growth can't have come from: history that was dropped, text that was never logged", () => {
+    const calibration = new Calibration();
+    const before = calibration.rates;
+    const counts = { prose: 4000, code: 0, json: 0, cjk: 0, base64: 0, emoji: 0, media: 0 };
+    calibration.observe(counts, 90_000 as never);
+    calibration.observe(counts, -5_000 as never);
+    expect(calibration.rates).toEqual(before);
+  });
+});

@@ -1,0 +1,150 @@
+import type { Block } from "../schema/block.ts";
+import { type EntryId, tokens, type Tokens } from "../schema/brand.ts";
+import { contextTokens, requestTokens, type Usage } from "../schema/usage.ts";
+import type { Item } from "../transcript/item.ts";
+import type { ShownInstead, ViewWatch } from "../transcript/watch.ts";
+import type { Calibration } from "./calibration.ts";
+import { addBytes, type ByteCounts, measureBlock, noBytes } from "./content.ts";
+import { CategoryBytes, type CategoryCount } from "./categories.ts";
+import { type Rates, tokensOf } from "./estimate.ts";
+
+/**
+ * The size of the context = what the provider said last + an estimate of what came since.
+ *
+ * The anchor is the newest reply that carries usage and stands behind the last change of structure. It is taken at the
+ * reply's FIRST entry: results that interleave with the rest of the reply come after it. The reply itself is in the
+ * usage's output. Edits behind the anchor count at once: what they hide is taken off, by the same estimate.
+ * Without an anchor (a new session, or right behind a boundary) everything is estimated, on top of the fixed part
+ * (system prompt, tools) that the last anchor showed.
+ */
+export interface ContextSize {
+  readonly tokens: Tokens;
+  /** `usage`: counted by the provider up to the anchor. `estimate`: nothing counted holds for this view. */
+  readonly source: "usage" | "estimate";
+  readonly anchor: EntryId | undefined;
+  /** What of it is estimated. */
+  readonly estimated: Tokens;
+}
+
+interface Anchor {
+  readonly entry: EntryId;
+  readonly reply: string;
+  usage: Usage;
+  /** What the view held when the request was sent, as far as it is not shown any more: edits behind the anchor. */
+  readonly base: ByteCounts;
+}
+
+export class TokenLedger implements ViewWatch {
+  readonly #calibration: Calibration;
+  /** Everything shown. */
+  #shown = noBytes();
+  /** Blocks of the anchor's own reply: its output, counted already. */
+  #ofReply = noBytes();
+  #anchor: Anchor | undefined;
+  #fixedTokens: number;
+  #structureAt = -1;
+  #decided: { readonly since: number; readonly saved: ByteCounts }[] = [];
+  #item: Item | undefined;
+  readonly #byCategory = new CategoryBytes();
+
+  constructor(calibration: Calibration, fixedTokens: Tokens = tokens(0)) {
+    this.#calibration = calibration;
+    this.#fixedTokens = fixedTokens;
+  }
+
+  get size(): ContextSize {
+    const { rates } = this.#calibration;
+    if (this.#anchor === undefined) {
+      const total = tokens(Math.round(this.#fixedTokens) + tokensOf(this.#shown, rates));
+      return { tokens: total, source: "estimate", anchor: undefined, estimated: total };
+    }
+    const since = { ...this.#shown };
+    addBytes(since, this.#anchor.base, -1);
+    addBytes(since, this.#ofReply, -1);
+    const counted = contextTokens(this.#anchor.usage);
+    const estimated = tokensOf(since, rates);
+    return { tokens: tokens(Math.max(0, counted + estimated)), source: "usage", anchor: this.#anchor.entry, estimated };
+  }
+
+  get rates(): Rates {
+    return this.#calibration.rates;
+  }
+
+  get categories(): ReadonlyMap<string, CategoryCount> {
+    return this.#byCategory.counts;
+  }
+
+  /** System prompt and tools, as the last anchor showed them. */
+  get fixedTokens(): Tokens {
+    return tokens(Math.round(this.#fixedTokens));
+  }
+
+  reset(structureAt: number): void {
+    this.#shown = noBytes();
+    this.#ofReply = noBytes();
+    this.#anchor = undefined;
+    this.#decided = [];
+    this.#byCategory.reset();
+    this.#structureAt = structureAt;
+  }
+
+  item(item: Item): void {
+    this.#item = item;
+    if (item.usage === undefined || item.at <= this.#structureAt) return;
+    const reply = item.messageId ?? item.entry;
+    if (this.#anchor?.reply === reply) {
+      if (item.usage.output > this.#anchor.usage.output) this.#anchor.usage = item.usage;
+      return;
+    }
+    this.#drop(item.entry, reply, item.usage);
+  }
+
+  shown(block: Block, entry: EntryId, instead?: ShownInstead): void {
+    const counts = measureBlock(block);
+    addBytes(this.#shown, counts);
+    this.#byCategory.add(block, counts, this.#item);
+    if (this.#isOfReply(entry)) addBytes(this.#ofReply, counts);
+    if (instead === undefined) return;
+    const saved = measureBlock(instead.of);
+    addBytes(saved, counts, -1);
+    this.#decided.push({ since: instead.since, saved });
+  }
+
+  hidden(block: Block): void {
+    const counts = measureBlock(block);
+    addBytes(this.#shown, counts, -1);
+    this.#byCategory.remove(block, counts, this.#item);
+  }
+
+  #isOfReply(entry: EntryId): boolean {
+    const item = this.#item;
+    return item?.entry === entry && item.role === "assistant" && this.#anchor?.reply === (item.messageId ?? item.entry);
+  }
+
+  /** A new anchor: learn from the way from the last one, and start again from here. */
+  #drop(entry: EntryId, reply: string, usage: Usage): void {
+    const at = this.#item?.at ?? 0;
+    const base = { ...this.#shown };
+    // Told from the beginning, a view already shows what edits behind this reply hid; the request still held it.
+    const later = this.#decided.filter(({ since }) => since > at);
+    for (const { saved } of later) addBytes(base, saved);
+    if (later.length === 0) this.#learn(base, requestTokens(usage));
+    this.#learnFixed(requestTokens(usage), tokensOf(base, this.#calibration.rates));
+    this.#anchor = { entry, reply, usage, base };
+    this.#ofReply = noBytes();
+  }
+
+  /** The less of a request is conversation, the better it shows the fixed part: long requests only blur it. */
+  #learnFixed(request: Tokens, conversation: Tokens): void {
+    if (conversation > request / 2 && this.#fixedTokens > 0) return;
+    this.#fixedTokens = Math.max(0, request - conversation);
+  }
+
+  #learn(base: ByteCounts, request: Tokens): void {
+    if (this.#anchor === undefined) return;
+    const since = { ...base };
+    addBytes(since, this.#anchor.base, -1);
+    addBytes(since, this.#ofReply, -1);
+    this.#calibration.observe(since, tokens(request - contextTokens(this.#anchor.usage)));
+  }
+}

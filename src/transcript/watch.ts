@@ -1,0 +1,21 @@
+import type { Block } from "../schema/block.ts";
+import type { EntryId } from "../schema/brand.ts";
+import type { Item } from "./item.ts";
+
+/**
+ * Told of every block that enters or leaves the view, so that whoever counts can do so in proportion to the change.
+ * Order: `reset`, then for each item `item` and its blocks; later changes as they come.
+ */
+export interface ViewWatch {
+  /** The view is told anew from its beginning. `structureAt`: where on the path items were last moved or taken away. */
+  reset(structureAt: number): void;
+  item(item: Item): void;
+  shown(block: Block, entry: EntryId, instead?: ShownInstead): void;
+  hidden(block: Block, entry: EntryId): void;
+}
+
+/** A result that an edit shows by another text, and where on the path that was decided. */
+export interface ShownInstead {
+  readonly of: Block;
+  readonly since: number;
+}

@@ -1,0 +1,205 @@
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { createEngine } from "../../src/engine.ts";
+import { openSession } from "../../src/loop/session.ts";
+import { sessionId } from "../../src/schema/brand.ts";
+import { settingDrafts } from "../../src/settings/change.ts";
+import type { SettingsNews } from "../../src/settings/watch.ts";
+import { learnedFrom } from "../../src/tokens/learned-window.ts";
+import { pressureOf } from "../../src/tokens/thresholds.ts";
+import { tokens } from "../../src/schema/brand.ts";
+import { newWorld, type World } from "./support/cli-world.ts";
+
+interface Explained {
+  readonly window: { tokens: number; source: string; from: string };
+  readonly outputTokensMax: { tokens: number; source: string; from: string };
+  readonly thresholds: Record<string, { tokens: number; from: string }>;
+  readonly settings: { name: string; value: unknown; default: unknown; source: string; from: string; basis: string }[];
+  readonly switches: Record<string, { on: boolean; source: string; from: string }>;
+  readonly problems: { severity: string; text: string }[];
+}
+
+let world: World;
+let root: string;
+beforeEach(async () => {
+  world = await newWorld();
+  root = await realpath(await mkdtemp(join(tmpdir(), "root-")));
+});
+
+async function explain(env: Record<string, string>, ...args: readonly string[]): Promise<Explained> {
+  const said = await world.callWith({ cwd: root, env }, "explain", "--json", ...args);
+  expect(said.code, said.err).toBe(0);
+  return JSON.parse(said.out) as Explained;
+}
+
+async function put(path: string, settings: object | string): Promise<string> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, typeof settings === "string" ? settings : JSON.stringify(settings));
+  return path;
+}
+const user = (settings: object): Promise<string> => put(join(world.home, "settings.json"), settings);
+const project = (settings: object | string): Promise<string> =>
+  put(join(root, ".palimpsest", "settings.json"), settings);
+const local = (settings: object): Promise<string> => put(join(root, ".palimpsest", "settings.local.json"), settings);
+
+describe("9. Window and trigger", () => {
+  it("precedence of flag, environment, local, project, user, suffix, registry, fallback; explain names each source", async () => {
+    const opus = ["--model", "claude-opus-4-5"];
+    expect((await explain({})).window).toEqual({ tokens: 200_000, source: "fallback", from: "no model is set" });
+    expect((await explain({}, "--model", "claude-opus-5")).window).toMatchObject({
+      tokens: 1_000_000,
+      source: "registry",
+    });
+    expect((await explain({}, "--model", "claude-opus-4-5[1m]")).window).toMatchObject({
+      tokens: 1_000_000,
+      source: "model-suffix",
+    });
+    for (const [write, count] of [
+      [user, 150_000],
+      [project, 140_000],
+      [local, 130_000],
+    ] as const) {
+      const from = await write({ contextTokens: count });
+      expect((await explain({}, ...opus)).window).toEqual({ tokens: count, source: "setting", from });
+    }
+    const env = { CLAUDE_CODE_MAX_CONTEXT_TOKENS: "120000" };
+    expect((await explain(env, ...opus)).window).toEqual({
+      tokens: 120_000,
+      source: "environment",
+      from: "CLAUDE_CODE_MAX_CONTEXT_TOKENS",
+    });
+    expect((await explain(env, ...opus, "--context-tokens", "110000")).window).toEqual({
+      tokens: 110_000,
+      source: "flag",
+      from: "--context-tokens",
+    });
+  });
+
+  it('"maximum is N" in an error teaches N, once, and it is remembered by the next process', async () => {
+    const engine = createEngine({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
+    const message = "prompt is too long: 208310 tokens > 160000 maximum";
+    const learned = learnedFrom(message);
+    expect(learned).toBe(160_000);
+    const lesson = { model: "claude-opus-5", tokens: learned ?? tokens(0), from: message };
+    expect(await engine.learnWindow(lesson)).toEqual({ kind: "learned" });
+    expect(await engine.learnWindow(lesson)).toEqual({ kind: "known", tokens: 160_000 });
+    const path = join(world.home, "learned-windows.json");
+    expect((await explain({}, "--model", "claude-opus-5")).window).toEqual({
+      tokens: 160_000,
+      source: "learned",
+      from: path,
+    });
+    expect(await readFile(path, "utf8")).toContain(message);
+    await rm(path);
+    expect((await explain({}, "--model", "claude-opus-5")).window.source).toBe("registry");
+  });
+
+  it("absolute and relative triggers", async () => {
+    const at = async (env: Record<string, string>): Promise<unknown[]> => {
+      const { compact, blocking } = (await explain(env)).thresholds;
+      return [compact?.tokens, blocking?.tokens];
+    };
+    expect(await at({})).toEqual([167_000, 197_000]);
+    expect(await at({ CLAUDE_AUTOCOMPACT_PCT_OVERRIDE: "50.5" })).toEqual([90_900, 197_000]);
+    expect(await at({ CLAUDE_AUTOCOMPACT_PCT_OVERRIDE: "100" })).toEqual([167_000, 197_000]);
+    expect(await at({ CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE: "170000" })).toEqual([167_000, 170_000]);
+    expect(await at({ CLAUDE_CODE_MAX_OUTPUT_TOKENS: "10000" })).toEqual([177_000, 197_000]);
+  });
+
+  it("switched off, the trigger never fires, at any size", async () => {
+    const engine = createEngine({ env: { PALIMPSEST_HOME: world.home, DISABLE_AUTO_COMPACT: "1" }, cwd: root });
+    const { numbers } = await engine.settings();
+    for (const used of [0, 167_000, 180_000, 200_000, 10_000_000])
+      expect(pressureOf(tokens(used), numbers.thresholds, numbers.autoCompact).compact).toBe(false);
+    const { switches } = await explain({ DISABLE_COMPACT: "true" });
+    const on = Object.entries(switches).flatMap(([name, one]) => (one.on ? [name] : []));
+    expect(on).toEqual(["offload", "notes", "extraction", "dream", "progress"]);
+    expect(switches["compact.manual"]).toEqual({
+      on: false,
+      source: "environment DISABLE_COMPACT",
+      from: "DISABLE_COMPACT",
+    });
+  });
+
+  it("a setting that changes while a session runs counts at once and is in its transcript", async () => {
+    const news: SettingsNews[] = [];
+    const engine = createEngine({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
+    const watch = await engine.watchSettings([], (one) => news.push(one));
+    const { deps } = world;
+    const circumstances = { cwd: root, version: "0" };
+    const opened = await openSession(deps, { id: sessionId("changing"), circumstances, mode: "create" });
+    if (opened.kind !== "open") throw new Error(opened.kind);
+    try {
+      await project({ flags: { "clear.size": false } });
+      await vi.waitFor(() => expect(news.flatMap(({ changes }) => changes)).toHaveLength(1), { timeout: 5_000 });
+      await opened.session.append(...settingDrafts(news.flatMap(({ changes }) => changes)));
+    } finally {
+      watch.close();
+      await opened.session.close();
+    }
+    expect(watch.current().settings["flags.clear.size"]).toMatchObject({ value: false, source: "project" });
+    const [line] = world.log("changing").toString("utf8").trim().split("\n");
+    expect(JSON.parse(line ?? "")).toMatchObject({
+      type: "setting",
+      name: "flags.clear.size",
+      value: false,
+      before: true,
+    });
+    expect(opened.session.view().path.problems).toEqual([]);
+  });
+});
+
+describe("palimpsest explain", () => {
+  it("shows every number with its arithmetic, within 80 columns, without colour and with it", async () => {
+    await user({ model: "claude-sonnet-5-5", contextTokens: 8_000, compactPercent: 72.5 });
+    const plain = await world.callWith({ cwd: root, env: { DISABLE_AUTO_COMPACT: "1" } }, "explain");
+    expect({ code: plain.code, err: plain.err }).toEqual({ code: 0, err: "" });
+    expect(plain.out).toMatch(/^ {2}effective +6,400 {2}8,000 − 1,600$/m);
+    expect(plain.out).toMatch(/^ {2}compact +4,640/m);
+    expect(plain.out).toContain("floor(6,400 × 72.5 / 100))");
+    expect(plain.out).toMatch(/^ {2}compact\.auto +off +on +environment DISABLE_AUTO_COMPACT$/m);
+    expect(plain.out).toMatch(/^ {2}model \+ +claude-sonnet-5-5 +none +user$/m);
+    const paths = plain.out.split("\n").filter((line) => !line.includes("/settings."));
+    for (const line of paths) expect(line.length, line).toBeLessThanOrEqual(80);
+    const coloured = await world.callWith(
+      { cwd: root, env: { DISABLE_AUTO_COMPACT: "1", FORCE_COLOR: "1" } },
+      "explain",
+    );
+    expect(coloured.out).toContain("\u001B[");
+    // oxlint-disable-next-line no-control-regex
+    expect(coloured.out.replaceAll(/\u001B\[\d+m/g, "")).toBe(plain.out);
+  });
+
+  it("says on stderr what is wrong in a file, goes on with the rest, and ends with 1", async () => {
+    const path = await project({ contextTokens: "big", autoCompactEnabld: true, model: "claude-opus-5" });
+    const said = await world.callWith({ cwd: root }, "explain", "--json");
+    expect(said.code).toBe(1);
+    expect(said.err).toBe(
+      `error: ${path}: contextTokens: expected a whole number of tokens from 1,000 to 100,000,000, found "big"; ignored\n` +
+        `warning: ${path}: autoCompactEnabld: is not a setting that palimpsest knows; ignored; did you mean autoCompactEnabled?\n`,
+    );
+    const explained = JSON.parse(said.out) as Explained;
+    expect(explained.window).toMatchObject({ tokens: 1_000_000, source: "registry" });
+    expect(explained.problems.map(({ severity }) => severity)).toEqual(["error", "warning"]);
+  });
+
+  it("ends with 0 where there are only warnings, and with 2 where a flag makes no sense", async () => {
+    const warned = await world.callWith({ cwd: root, env: { CLAUDE_AUTOCOMPACT_PCT_OVERRIDE: "0" } }, "explain");
+    expect(warned.code).toBe(0);
+    expect(warned.err).toMatch(
+      /^warning: environment CLAUDE_AUTOCOMPACT_PCT_OVERRIDE: expected .* found "0"; ignored\n$/,
+    );
+    const wrong = await world.callWith({ cwd: root }, "explain", "--off", "clear.sise");
+    expect(wrong).toMatchObject({ code: 2, out: "" });
+    expect(wrong.err).toContain("flag --off: there is no switch clear.sise; did you mean clear.size?");
+  });
+
+  it("writes nothing", async () => {
+    const engineHome = join(root, "nobody");
+    const said = await world.callWith({ cwd: root, home: engineHome }, "explain");
+    expect(said.code).toBe(0);
+    await expect(readFile(engineHome)).rejects.toMatchObject({ code: "ENOENT" });
+  });
+});

@@ -1,0 +1,99 @@
+import { cpSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { translatedBytesMax } from "../../src/import/limits.ts";
+import { importFixtures } from "../fixture/imported.ts";
+import { expectRefusal, json, newWorld, type World } from "./support/cli-world.ts";
+
+interface Report {
+  readonly imported: { path: string; format: string; session: string; notes: { kind: string }[] }[];
+  readonly skipped: { path: string; why: string; detail: string }[];
+}
+
+const fixtures = join(import.meta.dirname, "../fixture/import");
+
+/** A folder of sessions, some below it, with files that are none. */
+function folderOf(world: World): string {
+  const folder = join(world.work, "sessions");
+  cpSync(fixtures, join(folder, "deep/er"), { recursive: true });
+  writeFileSync(join(folder, "notes.md"), "Not a session.\n");
+  writeFileSync(join(folder, "nothing.jsonl"), "");
+  mkdirSync(join(folder, "empty"));
+  return folder;
+}
+
+const contentsOf = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((file) => file.isFile())
+    .map((file) => readFileSync(join(file.parentPath, file.name), "base64"));
+
+describe("palimpsest sessions import", () => {
+  it("makes a session of every file it knows, says why not of the others, and writes nothing into the source", async () => {
+    const world = await newWorld();
+    const folder = folderOf(world);
+    const before = contentsOf(folder);
+    const report = json<Report>(await world.call("sessions", "import", folder, "missing", "--json"));
+    expect(report.imported).toHaveLength(importFixtures.length);
+    expect(report.skipped.map(({ why }) => why).toSorted()).toEqual(["empty", "failed", "unknown format"]);
+    expect(contentsOf(folder)).toEqual(before);
+    for (const { session, format } of report.imported.filter((_, at) => at % 4 === 0)) {
+      const view = json<{ messages: unknown[]; damage: unknown[] }>(await world.call("view", session, "--json"));
+      expect(view.messages.length, format).toBeGreaterThan(0);
+      expect(view.damage).toEqual([]);
+    }
+  });
+
+  it("keeps where a session came from: format, and length and hash of the file itself", async () => {
+    const world = await newWorld();
+    const report = json<Report>(await world.call("sessions", "import", join(fixtures, "codex.jsonl"), "--json"));
+    const shown = json<{ path: string }>(
+      await world.call("sessions", "show", report.imported[0]?.session ?? "", "--json"),
+    );
+    const [origin] = readFileSync(shown.path, "utf8").split("\n");
+    expect(JSON.parse(origin ?? "")).toMatchObject({
+      type: "origin",
+      format: "codex",
+      translatedFrom: { length: readFileSync(join(fixtures, "codex.jsonl")).length },
+    });
+  });
+
+  it("passes over what was imported before, and exits with 1 where nothing is left", async () => {
+    const world = await newWorld();
+    const first = await world.call("sessions", "import", fixtures);
+    expect(first).toMatchObject({ code: 0, err: "" });
+    expect(first.out).toMatch(/^session +format +size +notes +file\n/);
+    expect(first.out).toContain(`${importFixtures.length} imported, 0 skipped\n`);
+    const again = await world.call("sessions", "import", fixtures);
+    expect(again.code).toBe(1);
+    expect(again.out).toBe(`0 imported, ${importFixtures.length} skipped\n`);
+    expect(again.err).toContain(`skipped (imported before): ${importFixtures.length}\n`);
+  });
+
+  it("needs to be told what to import", async () => {
+    const world = await newWorld();
+    expectRefusal(await world.call("sessions", "import"), 2, "is missing");
+  });
+});
+
+describe("another agent's file where it lies", () => {
+  it("can be viewed, shown and checked, with what its format does not carry", async () => {
+    const world = await newWorld();
+    const path = join(fixtures, "pi.jsonl");
+    const view = json<{ import: { format: string; notes: { kind: string }[] } }>(
+      await world.call("view", path, "--json"),
+    );
+    expect(view.import.format).toBe("pi");
+    expect(view.import.notes.map(({ kind }) => kind)).toContain("compacted");
+    const text = await world.call("view", path);
+    expect(text.err).toContain("translated from a pi session\nnote: compacted ×1");
+    expect((await world.call("sessions", "fsck", path)).out).toContain("no damage");
+    expect((await world.call("sessions", "show", path)).code).toBe(0);
+  });
+
+  it("is refused with its size where it is too large to translate", async () => {
+    const world = await newWorld();
+    const path = world.file("huge.jsonl", readFileSync(join(fixtures, "codex.jsonl")));
+    truncateSync(path, translatedBytesMax + 1);
+    expectRefusal(await world.call("view", path), 6, /257 MiB of at most 256 MiB/);
+  });
+});
