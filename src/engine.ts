@@ -4,7 +4,7 @@ import { dirname, join, resolve, sep } from "node:path";
 import type { LogFormat } from "./import/importer.ts";
 import { bpeCounter } from "./model/bpe/counter.ts";
 import type { CounterOutcome } from "./ports/token-counter.ts";
-import type { HashDep } from "./loop/adopt.ts";
+import type { HashDep } from "./loop/hash.ts";
 import { openForeign, type Translated } from "./loop/foreign.ts";
 import type { SessionDeps } from "./loop/session.ts";
 import type { Blobs, WriteFailure } from "./ports/blobs.ts";
@@ -64,6 +64,8 @@ export interface Engine {
   /** Where sessions of the current project live. */
   project(): Promise<{ readonly kind: "located"; readonly deps: EngineDeps; readonly root: string } | WriteFailure>;
   resolveLog(name: string): Promise<ResolvedLog>;
+  /** Any file, for reading; undefined where it is gone or may not be read. */
+  openFile(path: string): Promise<ByteSource | undefined>;
   /** Logs of sub-agents that lie beside a session's own. The caller closes them. */
   agentLogs(path: string): Promise<readonly AgentLog[]>;
   /** What collecting garbage in the current project needs; undefined where there is no project yet. */
@@ -100,6 +102,10 @@ export function createEngine(options: EngineOptions): Engine {
       return located.kind === "failed"
         ? located
         : { kind: "located", deps: await depsFor(located.folder), root: located.root };
+    },
+    openFile: async (path) => {
+      const opened = await byteSourceOfFile(path);
+      return opened.kind === "open" ? opened.source : undefined;
     },
     resolveLog: (name) => resolveLog({ home, cwd: options.cwd, depsFor }, name),
     agentLogs,

@@ -25,7 +25,12 @@ function shown(columns: number): string {
   );
   const thresholds = thresholdsOf({ window: tokens(200_000), outputTokensMax: tokens(64_000), autoCompact: "on" });
   const report = contextReport({ fold, ledger, thresholds, autoCompact: "on" });
-  return contextText(report, { style: (_, words) => words, columns, model: "claude-sonnet-4-5-20250929" });
+  return contextText(report, {
+    style: (_, words) => words,
+    columns,
+    model: "claude-sonnet-4-5-20250929",
+    windowSource: "registry",
+  });
 }
 
 describe("the context, on a screen", () => {

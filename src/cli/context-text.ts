@@ -7,6 +7,8 @@ export interface ContextLook {
   readonly style: Style;
   readonly columns: number;
   readonly model: string;
+  /** Where the window's size comes from. */
+  readonly windowSource: string;
 }
 
 const gridColumns = 20;
@@ -40,14 +42,22 @@ export function contextText(report: ContextReport, look: ContextLook): string {
     .join("\n");
 }
 
-function headline({ used, window, pressure, size }: ContextReport, { style, model }: ContextLook): string {
+function headline(
+  { used, window, pressure, size }: ContextReport,
+  { style, model, windowSource }: ContextLook,
+): string {
   const share = Math.round((used / window) * 100);
-  const how = size.source === "usage" ? `${humanCount(size.estimated)} of it estimated` : "estimated";
+  const since =
+    size.estimated < 0
+      ? `${humanCount(0 - size.estimated)} taken off since`
+      : `${humanCount(size.estimated)} of it estimated`;
+  const how = size.source === "usage" ? since : "estimated";
   const left = pressure.blocking
     ? style("red", "over the limit: no request fits")
     : `${pressure.percentLeft}% left until compaction`;
   const figures = `${humanCount(used)} of ${humanCount(window)} tokens (${share}%, ${how})`;
-  return `${style("bold", model)}\n${figures}, ${left}\n`;
+  const assumed = windowSource === "fallback" ? "  (window not known: assumed; --context-tokens sets it)" : "";
+  return `${style("bold", model)}${assumed}\n${figures}, ${left}\n`;
 }
 
 function grid(report: ContextReport, { style }: ContextLook): string {

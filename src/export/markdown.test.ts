@@ -19,11 +19,16 @@ describe("somebody's Markdown inside ours", () => {
     expect(prose("```\na\n```\nb")).toBe("```\na\n```\nb");
     expect(prose("````\n```\n````")).toBe("````\n```\n````");
   });
-  it("puts headings below our own and takes no tag for markup, except in code, where it is text", () => {
+  it("puts headings below our own and takes no tag for markup", () => {
     expect(prose("# Plan\n## More")).toBe("### Plan\n#### More");
-    expect(prose("</details><script>x</script> `<b>`")).toBe("\\</details>\\<script>x\\</script> `<b>`");
+    expect(prose("</details><script>x</script> `<b>`")).toBe("&lt;/details>&lt;script>x&lt;/script> `&lt;b>`");
+    expect(prose("\\<img src=x> \\` <img src=x> \\`")).not.toContain("<");
+    expect(prose("![t](https://example.com/t.png)")).toBe("\\![t](https://example.com/t.png)");
+    expect(prose("[c](javascript:alert(4)) [d](https://example.com)")).toBe(
+      "[c]\\(javascript:alert(4)) [d](https://example.com)",
+    );
     expect(prose("```\n# a <b>\n```")).toBe("```\n# a <b>\n```");
-    expect(prose("a < b && c > d")).toBe("a < b && c > d");
+    expect(prose("a < b && c > d")).toBe("a &lt; b && c > d");
   });
 });
 

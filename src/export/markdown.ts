@@ -144,8 +144,11 @@ function plainLine(line: string): string {
     (_, indent: string, marks: string) => indent + "#".repeat(Math.min(6, marks.length + 2)),
   );
   const ruled = /^ {0,3}(?:=+|-+)\s*$/.test(lowered) ? `\\${lowered.trimStart()}` : lowered;
-  // Inside a code span a backslash would show; there a tag is text anyway.
-  return ruled.replaceAll(/(`+)[^`]*\1(?!`)|<(?=[A-Za-z/!?])/g, (found) => (found === "<" ? "\\<" : found));
+  // As an entity always: what is a code span is decided by the whole paragraph, and a visible entity in one harms nobody.
+  return ruled
+    .replaceAll("<", "&lt;")
+    .replaceAll(/!(?=\[)/g, "\\!")
+    .replaceAll(/\]\((?!https?:|mailto:|#|\.{0,2}\/)(?=\s*[a-z][a-z0-9+.-]*:)/gi, "]\\(");
 }
 
 /** Text in the middle of a line. */

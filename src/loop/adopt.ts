@@ -1,6 +1,6 @@
 import type { ByteSource, OpenForWriting } from "../ports/transcripts.ts";
 import { type BlobId, type Bytes, sessionId } from "../schema/brand.ts";
-import { scanChunkBytes } from "./limits.ts";
+import { hashOf, type HashDep } from "./hash.ts";
 import type { SessionDeps } from "./session.ts";
 
 export interface ForeignLog {
@@ -44,16 +44,4 @@ export async function adopt(
     source,
     length: source.size,
   });
-}
-
-/** Hashing is the machine's: `loop/` stays free of it. */
-export type HashDep = () => { update(chunk: Uint8Array): void; digest(): BlobId };
-
-/** Reads the source once, a chunk at a time. */
-export async function hashOf(sha256: HashDep, source: ByteSource): Promise<BlobId> {
-  const hash = sha256();
-  for (let at = 0; at < source.size; at += scanChunkBytes) {
-    hash.update(await source.read({ start: at, end: Math.min(at + scanChunkBytes, source.size) }));
-  }
-  return hash.digest();
 }

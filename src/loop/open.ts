@@ -10,8 +10,9 @@ import type { Originals } from "../transcript/project.ts";
 import { judgeTail, type TailVerdict } from "../transcript/tail.ts";
 import { undoneEdits } from "../transcript/undone.ts";
 import { readCheckpoint, type RestoredSeed } from "./checkpoint.ts";
-import { originLineBytesMax, scanChunkBytes } from "./limits.ts";
-import { TailScan, readPlace, scanForward } from "./scan.ts";
+import { scanChunkBytes } from "./limits.ts";
+import { readOrigin } from "./origin.ts";
+import { TailScan, scanForward } from "./scan.ts";
 
 /** A log, folded. The view is the same whether the log was read whole or from its end. */
 export interface OpenedLog {
@@ -37,7 +38,8 @@ export interface OpenOptions {
 
 /** Reads back from the end until the view is known: costs what lies behind the newest boundary, not what lies before. */
 export async function openLog(deps: BlobsDep, options: OpenOptions): Promise<OpenedLog> {
-  const foreignUntil = options.origin === "foreign" ? options.source.size : await copiedUntil(options.source);
+  const foreignUntil =
+    options.origin === "foreign" ? options.source.size : ((await readOrigin(options.source))?.until ?? 0);
   const main = await openLine(deps, { ...options, foreignUntil, line: "main" });
   if (main.fold.path.leaf !== undefined) return main;
   const side = await openLine(deps, { ...options, foreignUntil, line: "side" });
@@ -51,15 +53,6 @@ type Line = "main" | "side";
 interface LineOptions extends OpenOptions {
   readonly line: Line;
   readonly foreignUntil: number;
-}
-
-/** Where the copy of another tool's log ends that a session of our own begins with; 0 where it begins with no such copy. */
-async function copiedUntil(source: ByteSource): Promise<number> {
-  const head = await source.read({ start: 0, end: Math.min(originLineBytesMax, source.size) });
-  const end = head.indexOf(newline);
-  const first = end === -1 ? undefined : await readPlace(source, { start: 0, end });
-  const edit = first?.entry.kind === "edit" ? first.entry.edit : undefined;
-  return edit?.type === "origin" ? end + 1 + edit.length : 0;
 }
 
 async function openLine(deps: BlobsDep, options: LineOptions): Promise<OpenedLog> {

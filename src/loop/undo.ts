@@ -15,6 +15,8 @@ export interface UndoOptions {
   readonly mode: "path" | "branch";
   /** No request above this size can be sent, so no undo may lead there. */
   readonly blockingTokens: Tokens;
+  /** System prompt and tools, which every request carries besides the view. */
+  readonly fixedTokens?: Tokens;
   /** On models that bind thinking to its prefix, thinking behind the edit can't be sent any more. */
   readonly thinking: "free" | "bound";
 }
@@ -72,9 +74,10 @@ export async function undoRefusal(
 const undoneBy = ({ edits }: Planned): ReadonlySet<EntryId> => new Set(edits.map((edit) => edit.id));
 
 /** An undo that makes the view smaller is welcome whatever its size. */
-function tooLarge(now: Fold, undone: Fold, { blockingTokens }: UndoOptions): Refused | undefined {
-  const size = estimateShown(undone.shown().values());
-  if (size <= blockingTokens || size <= estimateShown(now.shown().values())) return undefined;
+function tooLarge(now: Fold, undone: Fold, { blockingTokens, fixedTokens }: UndoOptions): Refused | undefined {
+  const sizeOf = (fold: Fold): number => estimateShown(fold.shown().values()) + (fixedTokens ?? 0);
+  const size = sizeOf(undone);
+  if (size <= blockingTokens || size <= sizeOf(now)) return undefined;
   const text = `the view would be about ${size} tokens; no request over ${blockingTokens} can be sent. Use --branch to go on from before the edit instead`;
   return { kind: "refused", why: "too-large", text };
 }

@@ -27,7 +27,10 @@ export const requestTokens = ({ input, cacheWrite, cacheRead }: Usage): Tokens =
 /** Tokens of the context once the reply stands in it. */
 export const contextTokens = (usage: Usage): Tokens => tokens(requestTokens(usage) + usage.output);
 
+/** No window is this large: a higher count is damage. */
+const countMax = 1_000_000_000;
+
 function count(usage: JsonObject, key: string): Tokens {
   const value = field(usage, key);
-  return tokens(typeof value === "number" && value > 0 ? value : 0);
+  return tokens(typeof value === "number" && Number.isInteger(value) && value > 0 && value <= countMax ? value : 0);
 }

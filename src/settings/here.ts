@@ -1,6 +1,6 @@
 import { tokens } from "../schema/brand.ts";
 import { learnedWindow, learnedWindowsPath } from "./learned-windows.ts";
-import { type ModelKnowledge, type Numbers, numbersInForce } from "./numbers.ts";
+import { type ModelKnowledge, modelInUse, type Numbers, numbersInForce } from "./numbers.ts";
 import { readSettings, type SettingsInputs, type SettingsReading } from "./read.ts";
 
 export interface SettingsHere {
@@ -14,7 +14,7 @@ export async function settingsHere(
   knowledge: Omit<ModelKnowledge, "learnedTokens" | "learnedFrom"> = {},
 ): Promise<SettingsHere> {
   const reading = await readSettings(inputs);
-  const model = knowledge.model ?? reading.settings.model.value;
+  const model = modelInUse(reading.settings, knowledge.model);
   const learned = model === undefined ? undefined : await learnedWindow(inputs.home, model);
   const learnt =
     learned === undefined

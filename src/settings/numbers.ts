@@ -50,8 +50,12 @@ export interface Numbers {
   readonly switches: Switches;
 }
 
+/** A flag says what is asked now; else a session that talked to a model goes on with it; else the settings say. */
+export const modelInUse = (settings: Settings, spokenTo: string | undefined): string | undefined =>
+  settings.model.source.startsWith("flag ") ? settings.model.value : (spokenTo ?? settings.model.value);
+
 export function numbersInForce(settings: Settings, knowledge: ModelKnowledge = {}): Numbers {
-  const model = knowledge.model ?? settings.model.value;
+  const model = modelInUse(settings, knowledge.model);
   const switches = switchesOf(settings);
   const window = windowOf(settings, { ...knowledge, model });
   const outputTokensMax = outputOf(settings, model);

@@ -220,7 +220,6 @@ describe("files that are wrong", () => {
       "error models[4].prices.output: expected a number, found nothing; ignored",
       'error models[4].thinking: expected one of free, bound, found "deep"; ignored',
       "warning models[1].colour: is not a setting that palimpsest knows; ignored",
-      "warning models: my-model is not in the registry, so all of its figures are needed; some are missing, and it does not count",
     ]);
     expect(settings.models.value.map(({ id }) => id)).toEqual(["claude-sonnet-5", "my-model"]);
   });

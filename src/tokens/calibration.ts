@@ -28,6 +28,13 @@ export class Calibration {
     return (this.#rates ??= this.#solve());
   }
 
+  /** The same without padding and margin: for what is taken off, where too much would be unsafe. */
+  get lowRates(): Rates {
+    if (this.#observations === 0) return defaultRates;
+    const { rates } = this;
+    return mapped((name) => rates[name] / margin);
+  }
+
   observe(counts: ByteCounts, grown: Tokens): void {
     const { rates } = this;
     const expected = contentClasses.reduce((sum, name) => sum + counts[name] * rates[name], 0);
@@ -51,7 +58,8 @@ export class Calibration {
     );
     const right = this.#growth.map((value, at) => value + priorWeight(at) * priorRate(at));
     const solved = solveSymmetric(matrix, right);
-    return mapped((_, at) => margin * clamped(solved[at] ?? priorRate(at), priorRate(at)));
+    const factor = this.#observations === 0 ? 1 : margin;
+    return mapped((_, at) => factor * clamped(solved[at] ?? priorRate(at), priorRate(at)));
   }
 }
 

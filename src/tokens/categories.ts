@@ -15,6 +15,7 @@ export interface CategoryCount {
 /** Bytes by category, kept up to date block by block. */
 export class CategoryBytes {
   readonly counts = new Map<string, CategoryCount>();
+  readonly #categoryByBlock = new WeakMap<Block, string>();
   readonly #toolByCall = new Map<ToolUseId, string>();
 
   reset(): void {
@@ -24,11 +25,13 @@ export class CategoryBytes {
 
   add(block: Block, bytes: ByteCounts, item: Item | undefined): void {
     if (block.type === "tool_use") this.#toolByCall.set(block.id, block.name);
-    this.#change(this.#categoryOf(block, item), bytes, 1);
+    const category = this.#categoryOf(block, item);
+    this.#categoryByBlock.set(block, category);
+    this.#change(category, bytes, 1);
   }
 
-  remove(block: Block, bytes: ByteCounts, item: Item | undefined): void {
-    this.#change(this.#categoryOf(block, item), bytes, -1);
+  remove(block: Block, bytes: ByteCounts): void {
+    this.#change(this.#categoryByBlock.get(block) ?? "other", bytes, -1);
   }
 
   #change(category: string, bytes: ByteCounts, times: 1 | -1): void {

@@ -131,11 +131,15 @@ function encodedLength(value: string): number {
     let to = at + 1;
     while (from > 0 && isWord(value, from - 1)) from -= 1;
     while (to < value.length && isWord(value, to)) to += 1;
-    if (to - from >= base64RunMin) encoded += to - from;
+    if (to - from >= base64RunMin && isEncoded(value.slice(from, from + base64RunMin))) encoded += to - from;
     at += Math.floor((to - 1 - at) / base64RunMin) * base64RunMin;
   }
   return encoded;
 }
+
+/** Rules of dashes and long paths are runs too; encoded data mixes letters and digits. */
+const isEncoded = (run: string): boolean =>
+  /[A-Za-z]/.test(run) && (/\d/.test(run) || (/[a-z]/.test(run) && /[A-Z]/.test(run)));
 
 /** Signs in the whole text, from a sample of it. */
 function symbolsIn(value: string): number {

@@ -112,6 +112,20 @@ describe.each(["live", "at once"] as const)("the size of a context, told %s", (w
   });
 });
 
+it("a clear takes off no more than the block was counted for, live and told at once alike", () => {
+  const raws = [
+    user("u", words(40)),
+    says("a", "m", call("x")),
+    result("r", "x", words(30_000)),
+    counted("b", "n", usage(66_000, 55), text("ok")),
+    clear("c", "x"),
+  ];
+  const live = ledgerOf(raws, "live").size.tokens;
+  expect(live).toBeGreaterThan(10_000);
+  expect(live).toBeLessThan(66_055 - 20_000);
+  expect(ledgerOf(raws, "at once").size.tokens).toBe(live);
+});
+
 it("a ledger that followed live and one that was told at once agree", () => {
   const raws = [
     user("u", words(50)),

@@ -4,7 +4,7 @@ import { contextTokens, requestTokens, type Usage } from "../schema/usage.ts";
 import type { Item } from "../transcript/item.ts";
 import type { ShownInstead, ViewWatch } from "../transcript/watch.ts";
 import type { Calibration } from "./calibration.ts";
-import { addBytes, type ByteCounts, measureBlock, noBytes } from "./content.ts";
+import { addBytes, type ByteCounts, contentClasses, measureBlock, noBytes } from "./content.ts";
 import { CategoryBytes, type CategoryCount } from "./categories.ts";
 import { type Rates, tokensOf } from "./estimate.ts";
 
@@ -62,8 +62,11 @@ export class TokenLedger implements ViewWatch {
     addBytes(since, this.#anchor.base, -1);
     addBytes(since, this.#ofReply, -1);
     const counted = contextTokens(this.#anchor.usage);
-    const estimated = tokensOf(since, rates);
-    return { tokens: tokens(Math.max(0, counted + estimated)), source: "usage", anchor: this.#anchor.entry, estimated };
+    const estimated = growthOf(since, this.#calibration);
+    // What was taken off can't have been more than what was there.
+    const least = Math.min(counted, this.#fixedTokens + tokensOf(this.#shown, this.#calibration.lowRates));
+    const total = tokens(Math.round(Math.max(least, counted + estimated)));
+    return { tokens: total, source: "usage", anchor: this.#anchor.entry, estimated };
   }
 
   get rates(): Rates {
@@ -113,7 +116,7 @@ export class TokenLedger implements ViewWatch {
   hidden(block: Block): void {
     const counts = measureBlock(block);
     addBytes(this.#shown, counts, -1);
-    this.#byCategory.remove(block, counts, this.#item);
+    this.#byCategory.remove(block, counts);
   }
 
   #isOfReply(entry: EntryId): boolean {
@@ -128,7 +131,7 @@ export class TokenLedger implements ViewWatch {
     // Told from the beginning, a view already shows what edits behind this reply hid; the request still held it.
     const later = this.#decided.filter(({ since }) => since > at);
     for (const { saved } of later) addBytes(base, saved);
-    if (later.length === 0) this.#learn(base, requestTokens(usage));
+    this.#learn(base, requestTokens(usage));
     this.#learnFixed(requestTokens(usage), tokensOf(base, this.#calibration.rates));
     this.#anchor = { entry, reply, usage, base };
     this.#ofReply = noBytes();
@@ -147,4 +150,12 @@ export class TokenLedger implements ViewWatch {
     addBytes(since, this.#ofReply, -1);
     this.#calibration.observe(since, tokens(request - contextTokens(this.#anchor.usage)));
   }
+}
+
+/** Too much is safe where something is added, too little where something is taken off. */
+function growthOf(since: ByteCounts, calibration: Calibration): Tokens {
+  const { rates, lowRates } = calibration;
+  let sum = 0;
+  for (const name of contentClasses) sum += since[name] * (since[name] < 0 ? lowRates[name] : rates[name]);
+  return tokens(Math.ceil(sum));
 }

@@ -1,4 +1,5 @@
 import { type Model, type ModelOverride, modelShape, type Prices } from "../schema/model.ts";
+import { outputTokensMaxDefault, windowTokensDefault } from "./limits.ts";
 
 /** Prices at the usual rates: writing costs 1.25 or 2 times the input price, reading a tenth. */
 const usual = (input: number, output: number): Prices => ({
@@ -67,19 +68,33 @@ export const knownModels: readonly Model[] = [
   { id: "claude-haiku-4-5", ...small, cachePrefixTokensMin: 4096, prices: usual(1, 5), thinking: "free" },
 ];
 
+/** Of a model that a user names and we do not know: what is not said costs nothing and caches everything. */
+const unknownModel = {
+  windowTokens: windowTokensDefault,
+  outputTokensMax: outputTokensMaxDefault,
+  cachePrefixTokensMin: 0,
+  prices: usual(0, 0),
+  thinking: "free",
+} as const;
+
 /** The model a name means: the longest id that begins it. A date or a `[1m]` behind the id does not matter. */
 export function findModel(name: string, overrides: readonly ModelOverride[] = []): Model | undefined {
   const known = longest(knownModels, name);
   const override = longest(overrides, name);
   if (override === undefined) return known;
-  const read = modelShape.safeParse({ ...known, ...override });
+  const read = modelShape.safeParse({ ...unknownModel, ...known, ...override });
   return read.success ? read.data : undefined;
 }
 
 function longest<Of extends { readonly id: string }>(models: readonly Of[], name: string): Of | undefined {
+  const bare = name.replace(providerPrefix, "");
   let found: Of | undefined;
   for (const model of models) {
-    if (name.startsWith(model.id) && model.id.length > (found?.id.length ?? -1)) found = model;
+    const fits = [name, bare].some((one) => one.startsWith(model.id) && !/^\d/.test(one.slice(model.id.length)));
+    if (fits && model.id.length > (found?.id.length ?? -1)) found = model;
   }
   return found;
 }
+
+/** `anthropic/claude-…`, `us.anthropic.claude-…`: how gateways and clouds name the same models. */
+const providerPrefix = /^(?:[a-z-]+\/)*(?:(?:us|eu|apac|global)\.)?(?:anthropic\.)?/;

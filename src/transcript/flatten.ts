@@ -4,7 +4,7 @@ import type { JsonObject } from "../schema/json.ts";
 import type { Item } from "./item.ts";
 import type { Decision } from "./project.ts";
 import { type Repair, type RepairKind, lateResultHeader, syntheticResult } from "./repair.ts";
-import { resultBlock, sendable } from "./result.ts";
+import { mediaOf, resultBlock, sendable, textOf } from "./result.ts";
 import type { ShownInstead, ViewWatch } from "./watch.ts";
 import { isEmptyText, isSent, isThinking, leftOutDetail } from "./sent.ts";
 import { WireIds } from "./wire-ids.ts";
@@ -65,6 +65,8 @@ interface Late {
   readonly answer: Answer;
   readonly group: Group;
   block: Block;
+  /** Images and documents said behind it, until an edit shows the result by a text. */
+  media: number;
 }
 
 export class Flattened {
@@ -265,7 +267,9 @@ export class Flattened {
     const group = this.#say({ type: "text", text: lateResultHeader(call.name, toolUse) }, answer.entry);
     const block = this.#lateText(call, answer);
     this.#say(block, answer.entry);
-    call.late = { answer, group, block };
+    const media = mediaOf(answer.block);
+    for (const one of media) this.#say(one, answer.entry);
+    call.late = { answer, group, block, media: media.length };
     this.#note(
       "late-result",
       answer.entry,
@@ -276,14 +280,22 @@ export class Flattened {
 
   #showLate(call: Call, late: Late): void {
     const block = this.#lateText(call, late.answer);
-    this.#swap(late.group, late.group.content.indexOf(late.block), { block });
+    const at = late.group.content.indexOf(late.block);
+    this.#swap(late.group, at, { block });
+    for (; late.media > 0; late.media -= 1) this.#take(late.group, at + 1);
     late.block = block;
+  }
+
+  #take(group: Group, at: number): void {
+    const [block] = group.content.splice(at, 1);
+    const [entry] = group.sources.splice(at, 1);
+    if (block !== undefined && entry !== undefined) this.#options.watch?.hidden(block, entry);
   }
 
   #lateText(call: Call, answer: Answer): Block {
     const { block: rendered } = this.#render(answer.block.tool_use_id, call, answer);
     const content = rendered.type === "tool_result" ? (rendered.content ?? "") : "";
-    return { type: "text", text: typeof content === "string" ? content : JSON.stringify(content) };
+    return { type: "text", text: typeof content === "string" ? content : textOf(content) };
   }
 
   #pushAssistant(item: Item, block: Block): void {

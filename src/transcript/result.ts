@@ -1,4 +1,4 @@
-import type { Block, ResultContent, ToolResultBlock } from "../schema/block.ts";
+import { type Block, parseBlock, type ResultContent, type ToolResultBlock } from "../schema/block.ts";
 import { type JsonObject, text } from "../schema/json.ts";
 
 /** A result's own blocks: what the API takes inside `tool_result`. */
@@ -36,3 +36,16 @@ export function sendable(block: Block): Block {
   const { cache_control: _, ...rest } = block;
   return rest;
 }
+
+const isMedia = (part: JsonObject): boolean => part["type"] === "image" || part["type"] === "document";
+
+/** Images and documents of a result: a user's message takes them as blocks of their own. */
+export const mediaOf = ({ content }: ToolResultBlock): Block[] =>
+  typeof content === "object" ? content.filter((part) => isMedia(part)).map((part) => parseBlock(part)) : [];
+
+/** The rest of a result's blocks as text. */
+export const textOf = (content: readonly JsonObject[]): string =>
+  content
+    .filter((part) => !isMedia(part))
+    .map((part) => text(part, "text") ?? JSON.stringify(part))
+    .join("\n") || "(see below)";

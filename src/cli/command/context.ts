@@ -8,7 +8,8 @@ import { failure, type Failure } from "../failure.ts";
 import { humanCount } from "../human.ts";
 import type { Message } from "../../schema/block.ts";
 import type { Tokens } from "../../schema/brand.ts";
-import { openNamedLog } from "../named-log.ts";
+import { openNamedLog, wrongFileNote } from "../named-log.ts";
+import { toldProblems } from "../settings-problems.ts";
 import { sessionOperand } from "../session-operand.ts";
 import { numberOptions, settingFlags } from "../setting-options.ts";
 
@@ -33,7 +34,12 @@ export const contextCommand = command({
     if (log.kind === "failure") return log;
     try {
       const counted = await openCounted(log, { source: log.source, origin: log.origin });
-      const { numbers } = await createEngine(context).settings({ model: counted.model, flags: settingFlags(options) });
+      const { numbers, reading } = await createEngine(context).settings({
+        model: counted.model,
+        flags: settingFlags(options),
+      });
+      const wrong = await toldProblems(context, reading.problems);
+      if (wrong !== undefined) return wrong;
       const { thresholds, autoCompact } = numbers;
       const report = contextReport({ fold: counted.fold, ledger: counted.ledger, thresholds, autoCompact });
       const model = numbers.model ?? "unknown model";
@@ -43,7 +49,8 @@ export const contextCommand = command({
         await context.out.json({ model, windowSource: numbers.window.source, ...asJson(report), exact: exact ?? null });
       } else {
         const { style, columns = 80 } = context.out;
-        await context.out.write(contextText(report, { style, columns, model }));
+        await context.err.write(wrongFileNote(counted));
+        await context.out.write(contextText(report, { style, columns, model, windowSource: numbers.window.source }));
         if (exact !== undefined) {
           await context.out.write(`\nthe messages alone, by ${exact.counter}: ${humanCount(exact.tokens)} tokens\n`);
         }

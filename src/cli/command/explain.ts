@@ -3,13 +3,11 @@ import { settingNames, settingTable } from "../../schema/settings.ts";
 import { arithmeticOf } from "../../settings/arithmetic.ts";
 import type { SettingsHere } from "../../settings/here.ts";
 import { builtInNumbers } from "../../settings/numbers.ts";
-import { problemText, type Problem } from "../../settings/problem.ts";
 import type { Thresholds } from "../../tokens/thresholds.ts";
-import { command, type CommandContext } from "../command.ts";
+import { command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { explainText } from "../explain-text.ts";
-import { nearest } from "../nearest.ts";
-import { usage } from "../parse.ts";
+import { said, toldProblems } from "../settings-problems.ts";
 import { settingFlags, settingOptions } from "../setting-options.ts";
 
 export const explainCommand = command({
@@ -24,33 +22,18 @@ export const explainCommand = command({
   run: async (context, { options, format }) => {
     const here = await createEngine(context).settings({ flags: settingFlags(options) });
     const { problems } = here.reading;
-    const wrongFlag = problems.find(({ severity, where }) => severity === "error" && where.startsWith("flag "));
-    if (wrongFlag !== undefined) return usage(said(wrongFlag), context.called);
+    const wrong = await toldProblems(context, problems);
+    if (wrong !== undefined) return wrong;
     if (format === "json") await context.out.json(asJson(here));
     else {
       const { style, columns } = context.out;
       await context.out.write(explainText(here, { style, columns: columns ?? columnsDefault }));
     }
-    await report(context, problems);
     return problems.some(({ severity }) => severity === "error") ? exitCode.negative : exitCode.fine;
   },
 });
 
 const columnsDefault = 80;
-
-async function report({ err }: CommandContext, problems: readonly Problem[]): Promise<void> {
-  for (const problem of problems) {
-    const colour = problem.severity === "error" ? "red" : "yellow";
-    await err.write(`${err.style(colour, `${problem.severity}:`)} ${said(problem)}\n`);
-  }
-}
-
-function said(problem: Problem): string {
-  const { unknown } = problem;
-  const guess = unknown === undefined ? undefined : nearest(unknown.name, unknown.known);
-  const text = problemText(problem);
-  return guess === undefined ? text : `${text}; did you mean ${guess}?`;
-}
 
 function asJson({ reading, numbers }: SettingsHere): object {
   const { settings, files, problems } = reading;

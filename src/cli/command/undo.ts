@@ -1,10 +1,12 @@
 import type { EngineDeps } from "../../engine.ts";
 import { createEngine } from "../../engine.ts";
-import { adopt } from "../../loop/adopt.ts";
+import { adopt, type ForeignLog } from "../../loop/adopt.ts";
+import { hashOf } from "../../loop/hash.ts";
+import { adoptedSources } from "../../loop/adopted.ts";
 import { openCounted } from "../../loop/counted.ts";
 import { openSession, readLog, Session } from "../../loop/session.ts";
 import { type Undone, undo, type UndoOptions, undoRefusal } from "../../loop/undo.ts";
-import { entryId, type Tokens } from "../../schema/brand.ts";
+import { entryId } from "../../schema/brand.ts";
 import { command, type CommandContext, type Outcome } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
@@ -39,7 +41,7 @@ export const undoCommand = command({
     const asked: UndoOptions = {
       ...(operands.edit === undefined ? {} : { target: entryId(operands.edit) }),
       mode: options.branch ? "branch" : "path",
-      blockingTokens: await blockingFor(context, log),
+      ...(await limitsFor(context, log)),
       thinking: options["bound-thinking"] ? "bound" : "free",
     };
     try {
@@ -51,11 +53,14 @@ export const undoCommand = command({
   },
 });
 
-/** The limit of the model that the session talks to. */
-async function blockingFor(context: CommandContext, log: NamedLog): Promise<Tokens> {
-  const { model } = await openCounted(log, { source: log.source, origin: log.origin });
+/** The limit of the model that the session talks to, and what every request to it carries besides the view. */
+async function limitsFor(
+  context: CommandContext,
+  log: NamedLog,
+): Promise<Pick<UndoOptions, "blockingTokens" | "fixedTokens">> {
+  const { model, ledger } = await openCounted(log, { source: log.source, origin: log.origin });
   const { numbers } = await createEngine(context).settings({ model });
-  return numbers.thresholds.blocking;
+  return { blockingTokens: numbers.thresholds.blocking, fixedTokens: ledger.fixedTokens };
 }
 
 interface Undoing {
@@ -102,26 +107,34 @@ interface AdoptInto {
   readonly circumstances: { readonly cwd: string; readonly version: string };
 }
 
-async function adopted(
-  context: CommandContext,
-  log: NamedLog,
-  { deps, circumstances }: AdoptInto,
-): Promise<{ kind: "session"; session: Session } | Failure> {
-  const made = await adopt(deps, { path: log.path, format: log.format ?? "claude-code", source: log.source });
-  if (made.kind !== "open") return writingFailure(made, log.path);
+/** A copy of the very same file that was made before is gone on with: a second undo takes back one more edit. */
+async function adopted(context: CommandContext, log: NamedLog, into: AdoptInto): Promise<OpenedSession> {
+  const { deps, circumstances } = into;
+  const mark = log.translated?.from ?? { sha256: await hashOf(deps.sha256, log.source) };
+  const copy = (await adoptedSources(deps)).get(mark.sha256);
+  const made = copy === undefined ? await adopt(deps, foreignOf(log)) : await deps.transcripts.openForWriting(copy);
+  if (made.kind !== "open") return writingFailure(made, copy ?? log.path);
   const { id } = made.writer;
   const opened = await readLog(deps, id);
-  if (opened === undefined) throw new Error(`the session ${id} that was just made can't be read`);
-  await context.err.write(`${oneLine(log.path)} belongs to another tool; working on a copy: session ${id}\n`);
-  return {
-    kind: "session",
-    session: new Session(deps, {
-      writer: made.writer,
-      log: opened,
-      circumstances: { sessionId: id, ...circumstances },
-    }),
-  };
+  if (opened === undefined) throw new Error(`the session ${id} that was just opened can't be read`);
+  const which = copy === undefined ? "a copy" : "its copy";
+  await context.err.write(`${oneLine(log.path)} belongs to another tool; working on ${which}: session ${id}\n`);
+  const session = new Session(deps, {
+    writer: made.writer,
+    log: opened,
+    circumstances: { sessionId: id, ...circumstances },
+  });
+  return { kind: "session", session };
 }
+
+type OpenedSession = { readonly kind: "session"; readonly session: Session } | Failure;
+
+const foreignOf = (log: NamedLog): ForeignLog => ({
+  path: log.path,
+  format: log.format ?? "claude-code",
+  source: log.source,
+  ...(log.translated === undefined ? {} : { translatedFrom: log.translated.from }),
+});
 
 const refused = ({ why, text }: Extract<Undone, { kind: "refused" }>): Failure =>
   failure({

@@ -9,6 +9,7 @@ import { oneLine } from "../human.ts";
 import { renderMessage } from "../message-text.ts";
 import { importOf, importText } from "../import-text.ts";
 import { openNamedLog, wrongFileNote } from "../named-log.ts";
+import { toldProblems } from "../settings-problems.ts";
 import { sessionOperand } from "../session-operand.ts";
 import { numberOptions, settingFlags } from "../setting-options.ts";
 import type { FlagInput } from "../../settings/flags.ts";
@@ -35,7 +36,8 @@ export const viewCommand = command({
       const view = opened.fold.view(opened.viewOptions);
       if (format === "json") {
         const report = await reportOn(context, opened, settingFlags(options));
-        await context.out.json({ ...asJson(view, opened), ...figuresOf(report), ...importOf(log) });
+        if (report.kind === "failure") return report;
+        await context.out.json({ ...asJson(view, opened), ...figuresOf(report.report), ...importOf(log) });
       } else {
         await showText(context, { view, opened, full: options.full });
         await context.err.write(importText(log));
@@ -65,10 +67,13 @@ async function reportOn(
   context: CommandContext,
   opened: CountedLog,
   flags: readonly FlagInput[],
-): Promise<ContextReport> {
-  const { numbers } = await createEngine(context).settings({ model: opened.model, flags });
+): Promise<{ readonly kind: "report"; readonly report: ContextReport } | Failure> {
+  const { numbers, reading } = await createEngine(context).settings({ model: opened.model, flags });
+  const wrong = await toldProblems(context, reading.problems);
+  if (wrong !== undefined) return wrong;
   const { thresholds, autoCompact } = numbers;
-  return contextReport({ fold: opened.fold, ledger: opened.ledger, thresholds, autoCompact });
+  const report = contextReport({ fold: opened.fold, ledger: opened.ledger, thresholds, autoCompact });
+  return { kind: "report", report };
 }
 
 /** What the same report says in `context --json`, as far as a request needs it. */

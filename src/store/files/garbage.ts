@@ -161,7 +161,7 @@ async function writers({ deps, folder, lockDeps }: FileGarbageOptions): Promise<
 
 async function temporaries(folder: string): Promise<readonly Temporary[]> {
   const found: Temporary[] = [];
-  for await (const path of filesBelow(folder)) {
+  for await (const path of ownFilesBelow(folder)) {
     const seen = temporaryShape.test(path) ? await seenAt(path) : undefined;
     if (seen?.isFile() === true) found.push({ path, bytes: bytes(seen.size), writtenAt: millis(seen.mtimeMs) });
   }
@@ -184,7 +184,16 @@ async function sourceAt(path: string) {
   return opened.kind === "open" ? opened.source : undefined;
 }
 
-/** Through symbolic links too, each folder once. */
+/** Of the project itself: what a link leads to is somebody else's, and nothing there may be deleted. */
+async function* ownFilesBelow(folder: string): AsyncGenerator<string> {
+  for (const entry of (await readdir(folder, { withFileTypes: true }).catch(absent)) ?? []) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* ownFilesBelow(path);
+    else if (entry.isFile()) yield path;
+  }
+}
+
+/** Through symbolic links too, each folder once: for finding what is referred to, never for deleting. */
 async function* filesBelow(folder: string, seenFolders: Set<string> = new Set()): AsyncGenerator<string> {
   const here = await seenAt(folder);
   if (here === undefined || seenFolders.has(`${here.dev}:${here.ino}`)) return;

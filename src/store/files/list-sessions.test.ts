@@ -5,7 +5,7 @@ import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
 import { listSessions, sessionIds } from "./list-sessions.ts";
 
 const prompt = (text: string) =>
-  `${JSON.stringify({ type: "user", cwd: "/work/p", message: { role: "user", content: text } })}\n`;
+  `${JSON.stringify({ type: "user", cwd: "/projects/p", message: { role: "user", content: text } })}\n`;
 
 interface IndexFile {
   version: number;
@@ -29,7 +29,7 @@ describe("the index", () => {
     const { mtimeMs } = await stat(path);
     expect(await indexOf(folder)).toEqual({
       version: 1,
-      originalPath: "/work/p",
+      originalPath: "/projects/p",
       entries: [
         {
           sessionId: "a",
@@ -39,7 +39,7 @@ describe("the index", () => {
           messageCount: 1,
           created: expect.any(String) as unknown,
           modified: expect.any(String) as unknown,
-          projectPath: "/work/p",
+          projectPath: "/projects/p",
           isSidechain: false,
           sizeBytes: prompt("first").length,
         },

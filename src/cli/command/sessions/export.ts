@@ -108,7 +108,14 @@ async function toFile(context: CommandContext, job: Exporting, path: string): Pr
   const folder = `${basename(path, extname(path))}-images`;
   const media = new MediaFiles(folder);
   const temporary = `${path}.${process.pid}.part`;
-  const file = await open(temporary, "wx", 0o666);
+  const file = await open(temporary, "wx", 0o666).catch(absentFolder);
+  if (file === undefined) {
+    return failure({
+      code: exitCode.notFound,
+      message: `there is no folder ${dirname(path)}`,
+      hint: "Make it first, or name another place with --out.",
+    });
+  }
   try {
     await writePieces(file, piecesOf(job, media));
     await file.close();
@@ -161,4 +168,10 @@ async function* piecesOf(
   const source = await readForDocument(log, request);
   const document = documentOf(source, { mode, place: (one) => media?.place(one) });
   yield* format === "md" ? renderMarkdown(document) : renderHtml(document);
+}
+
+function absentFolder(error: unknown): undefined {
+  if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))
+    return undefined;
+  throw error;
 }

@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import { createEngine, type Engine, type EngineDeps } from "../../../engine.ts";
 import type { ImportNote, LogFormat } from "../../../import/importer.ts";
-import { adopt, hashOf } from "../../../loop/adopt.ts";
+import { adopt } from "../../../loop/adopt.ts";
+import { hashOf } from "../../../loop/hash.ts";
 import { adoptedSources } from "../../../loop/adopted.ts";
 import type { BlobId, SessionId } from "../../../schema/brand.ts";
 import { command, type CommandContext, type Outcome } from "../../command.ts";

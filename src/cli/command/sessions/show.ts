@@ -1,9 +1,10 @@
-import { openLog, type OpenedLog } from "../../../loop/open.ts";
+import { readOrigin, sourceState } from "../../../loop/origin.ts";
+import { type CountedLog, openCounted } from "../../../loop/counted.ts";
 import type { EntryId, Tokens } from "../../../schema/brand.ts";
 import type { EditEntry } from "../../../schema/entry.ts";
-import { estimateShown } from "../../../tokens/estimate.ts";
 import { undoneEdits } from "../../../transcript/undone.ts";
-import { command } from "../../command.ts";
+import { createEngine } from "../../../engine.ts";
+import { command, type CommandContext } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
 import { humanBytes, humanCount, oneLine } from "../../human.ts";
 import { type NamedLog, openNamedLog, wrongFileNote } from "../../named-log.ts";
@@ -19,9 +20,9 @@ export const showCommand = command({
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
     try {
-      const opened = await openLog(log, { ...log, tailBytes: Math.min(log.source.size, wholeReadBytesMax) });
+      const opened = await openCounted(log, { ...log, tailBytes: Math.min(log.source.size, wholeReadBytesMax) });
       await context.err.write(wrongFileNote(opened));
-      const session = described(log, opened);
+      const session = { ...described(log, opened), madeFrom: await madeFrom(context, log) };
       if (format === "json") await context.out.json(session);
       else await context.out.write(asText(session));
       return exitCode.fine;
@@ -40,12 +41,33 @@ interface Described {
   readonly sizeBytes: number;
   readonly bytesRead: number;
   readonly messages: number;
-  readonly tokensEstimated: Tokens;
+  readonly tokens: Tokens;
   readonly sendable: boolean;
   readonly why: string | null;
   readonly entriesOnPath: number;
   readonly edits: readonly DescribedEdit[];
   readonly damagedRanges: number;
+}
+
+/** The other tool's file that a session was made from, and what has become of it. */
+interface MadeFrom {
+  readonly path: string;
+  readonly state: "same" | "grown" | "changed" | "gone";
+  readonly grownBytes?: number;
+}
+
+async function madeFrom(context: CommandContext, log: NamedLog): Promise<MadeFrom | null> {
+  const origin = log.session === undefined ? undefined : await readOrigin(log.source);
+  if (origin === undefined || log.session === undefined) return null;
+  const { path } = origin.edit;
+  const now = await createEngine(context).openFile(path);
+  if (now === undefined) return { path, state: "gone" };
+  try {
+    const state = await sourceState(log.session.deps.sha256, origin, now);
+    return { path, state: state.kind, ...(state.kind === "grown" ? { grownBytes: state.bytes } : {}) };
+  } finally {
+    await now.close();
+  }
 }
 
 interface DescribedEdit {
@@ -55,7 +77,7 @@ interface DescribedEdit {
   readonly state: "in force" | "undone";
 }
 
-function described(log: NamedLog, { fold, read, damage }: OpenedLog): Described {
+function described(log: NamedLog, { fold, ledger, read, damage }: CountedLog): Described {
   const view = fold.view();
   const undone = undoneEdits(fold.path.entries);
   const edits = fold.path.entries.filter((entry): entry is EditEntry => entry.kind === "edit");
@@ -65,7 +87,7 @@ function described(log: NamedLog, { fold, read, damage }: OpenedLog): Described 
     sizeBytes: read.of,
     bytesRead: read.bytes,
     messages: view.messages.length,
-    tokensEstimated: estimateShown(fold.shown().values()),
+    tokens: ledger.size.tokens,
     sendable: view.sendable,
     why: view.why?.text ?? null,
     entriesOnPath: view.path.onPath,
@@ -79,19 +101,26 @@ function described(log: NamedLog, { fold, read, damage }: OpenedLog): Described 
   };
 }
 
-function asText(session: Described): string {
+function asText(session: Described & { readonly madeFrom: MadeFrom | null }): string {
   const origin = session.origin === "ours" ? "" : "  (another tool's: read where it lies)";
   const lines = [
     `${oneLine(session.path)}${origin}`,
     `size      ${humanBytes(session.sizeBytes)}, ${humanBytes(session.bytesRead)} of it read`,
-    `view      ${session.messages} messages, about ${humanCount(session.tokensEstimated)} tokens (estimated)`,
+    `view      ${session.messages} messages, about ${humanCount(session.tokens)} tokens`,
     `state     ${session.sendable ? "sendable" : `not sendable: ${oneLine(session.why ?? "")}`}`,
     `damage    ${session.damagedRanges === 0 ? "none seen" : `${session.damagedRanges} ranges: see sessions fsck`}`,
   ];
+  if (session.madeFrom !== null) lines.push(`made from ${madeFromText(session.madeFrom)}`);
   const edits = session.edits.map(({ id, kind, at, state }) => [id, kind, at.slice(0, 19).replace("T", " "), state]);
   const shown =
     edits.length === 0
       ? "edits     none\n"
       : `\n${table([{ title: "edit" }, { title: "kind" }, { title: "when" }, { title: "state" }], edits)}`;
   return `${lines.join("\n")}\n${shown}`;
+}
+
+function madeFromText({ path, state, grownBytes = 0 }: MadeFrom): string {
+  const grown = `, which has grown by ${humanBytes(grownBytes)} since: palimpsest sessions import ${oneLine(path)}`;
+  const became = { same: "", grown, changed: ", which has changed since", gone: ", which is gone" }[state];
+  return `${oneLine(path)}${became}`;
 }

@@ -1,0 +1,23 @@
+import { describe, expect, it } from "vitest";
+import { findModel } from "./registry.ts";
+
+describe("the model that a name means", () => {
+  it.each<[string, string | undefined]>([
+    ["claude-opus-4-5-20251101", "claude-opus-4-5"],
+    ["claude-opus-5-5", "claude-opus-5-5"],
+    ["claude-opus-5[1m]", "claude-opus-5"],
+    ["anthropic/claude-sonnet-4-5", "claude-sonnet-4-5"],
+    ["us.anthropic.claude-opus-5-20260101-v1:0", "claude-opus-5"],
+    ["claude-opus-50", undefined],
+    ["gpt-5.5", undefined],
+  ])("%s is %s", (name, id) => expect(findModel(name)?.id).toBe(id));
+
+  it("an override changes what it names and leaves the rest", () => {
+    const overrides = [{ id: "claude-opus-5", windowTokens: 500_000 }];
+    expect(findModel("claude-opus-5", overrides)).toMatchObject({ windowTokens: 500_000, outputTokensMax: 128_000 });
+  });
+
+  it("of a model that nobody knows a window is enough", () => {
+    expect(findModel("qwen3-coder", [{ id: "qwen3", windowTokens: 32_000 }])).toMatchObject({ windowTokens: 32_000 });
+  });
+});
