@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 /**
  * `node scripts/picture.ts <name> <palimpsest arguments…>`: runs the command as a terminal would see it and writes
- * docs/picture/<name>.svg, so that the pictures in the docs are real output.
+ * docs/picture/<name>.svg, so that the pictures in the docs are real output. With PICTURE=plain it shows no colour.
  */
 // eslint-disable-next-line no-control-regex -- escape sequences begin with a control character
 const ansi = /\u001b\[([0-9;]*)m/;
@@ -29,7 +29,8 @@ if (name === undefined || args.length === 0) {
   process.exit(2);
 }
 const root = join(import.meta.dirname, "..");
-const env = { ...process.env, FORCE_COLOR: "1", NO_COLOR: "", COLUMNS: "100" };
+const plain = process.env["PICTURE"] === "plain";
+const env = { ...process.env, FORCE_COLOR: plain ? "0" : "1", NO_COLOR: plain ? "1" : "", COLUMNS: "80" };
 const output = execFileSync(process.execPath, [join(root, "bin/palimpsest"), ...args], { encoding: "utf8", env });
 const file = join(root, "docs/picture", `${name}.svg`);
 writeFileSync(file, svgOf(`palimpsest ${args.join(" ")}`, output.trimEnd().split("\n")));

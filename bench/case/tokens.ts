@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { nextCallErrors, quantile } from "../../test/fixture/next-call.ts";
+import { entryId } from "../../src/schema/brand.ts";
 import { readEntry } from "../../src/schema/entry.ts";
 import { parseJson } from "../../src/schema/json.ts";
 import { Calibration } from "../../src/tokens/calibration.ts";
@@ -110,7 +111,7 @@ function cost(): Figure[] {
 function recounted(blocks: readonly Parameters<TokenLedger["shown"]>[0][], like: TokenLedger): number {
   const ledger = new TokenLedger(new Calibration(), like.fixedTokens);
   ledger.reset(-1);
-  for (const block of blocks) ledger.shown(block, "e" as never);
+  for (const block of blocks) ledger.shown(block, entryId("e"));
   return ledger.size.tokens;
 }
 

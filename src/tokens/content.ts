@@ -106,7 +106,8 @@ function scan(value: string, counts: ByteCounts): Scanned {
   const encoded = encodedLength(value);
   counts.base64 += encoded;
   const symbols = symbolsIn(value);
-  if (Buffer.byteLength(value) === value.length) return { ascii: value.length - encoded, symbols, other: 0 };
+  const bytes = Buffer.byteLength(value);
+  if (bytes - value.length <= value.length * plainExtraShare) return { ascii: bytes - encoded, symbols, other: 0 };
   let ascii = 0;
   let other = 0;
   for (let at = 0; at < value.length; at += 1) {
@@ -119,6 +120,9 @@ function scan(value: string, counts: ByteCounts): Scanned {
   }
   return { ascii: ascii - encoded, symbols, other };
 }
+
+/** A dash or an accent here and there makes no other language: such text is not looked through sign by sign. */
+const plainExtraShare = 0.03;
 
 const isWord = (value: string, at: number): boolean => ((kinds[value.charCodeAt(at)] ?? 0) & word) !== 0;
 
