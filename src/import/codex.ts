@@ -142,7 +142,10 @@ class Rollout {
     const usage = usageOf({ input, cacheRead, cacheWrite: 0, output: numberAt(last, "output_tokens") });
     if (usage === undefined) return;
     this.#contextTokens = numberAt(last, "total_tokens");
-    if (this.#reply !== undefined) this.#log.usage(this.#reply, usage);
+    // What the server declared travels with the count, so that the window need not be guessed.
+    const declared = numberAt(info, "model_context_window");
+    const withWindow = declared > 0 ? { ...usage, context_window: declared } : usage;
+    if (this.#reply !== undefined) this.#log.usage(this.#reply, withWindow);
     this.#reply = undefined;
   }
 

@@ -1,4 +1,5 @@
 import type { BlobsDep } from "../ports/blobs.ts";
+import type { Tokens } from "../schema/brand.ts";
 import { Calibration } from "../tokens/calibration.ts";
 import { TokenLedger } from "../tokens/ledger.ts";
 import { type AtOptions, type OpenedLog, openLog, openLogAt, type OpenOptions } from "./open.ts";
@@ -8,6 +9,8 @@ export interface CountedLog extends OpenedLog {
   readonly ledger: TokenLedger;
   /** The model of the newest reply on the path. */
   readonly model: string | undefined;
+  /** The window that the server declared with it. */
+  readonly serverTokens: Tokens | undefined;
 }
 
 export async function openCounted(deps: BlobsDep, options: OpenOptions): Promise<CountedLog> {
@@ -23,5 +26,6 @@ export async function openCountedAt(deps: BlobsDep, options: AtOptions): Promise
 
 function counted(log: OpenedLog, ledger: TokenLedger): CountedLog {
   const newest = log.fold.path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
-  return { ...log, ledger, model: newest?.kind === "assistant" ? newest.model : undefined };
+  const reply = newest?.kind === "assistant" ? newest : undefined;
+  return { ...log, ledger, model: reply?.model, serverTokens: reply?.usage?.window };
 }

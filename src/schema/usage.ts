@@ -7,6 +7,8 @@ export interface Usage {
   readonly cacheWrite: Tokens;
   readonly cacheRead: Tokens;
   readonly output: Tokens;
+  /** The window that the server declared with it, where a log says so. */
+  readonly window?: Tokens;
 }
 
 /** Undefined where the message carries none, or none that counts an input. */
@@ -17,7 +19,9 @@ export function readUsage(message: JsonObject): Usage | undefined {
   const cacheWrite = count(usage, "cache_creation_input_tokens");
   const cacheRead = count(usage, "cache_read_input_tokens");
   if (input + cacheWrite + cacheRead === 0) return undefined;
-  return { input, cacheWrite, cacheRead, output: count(usage, "output_tokens") };
+  const window = count(usage, "context_window");
+  const output = count(usage, "output_tokens");
+  return { input, cacheWrite, cacheRead, output, ...(window > 0 ? { window } : {}) };
 }
 
 /** Tokens of the request. */

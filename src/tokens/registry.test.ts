@@ -8,6 +8,7 @@ describe("the model that a name means", () => {
     ["claude-opus-5[1m]", "claude-opus-5"],
     ["anthropic/claude-sonnet-4-5", "claude-sonnet-4-5"],
     ["us.anthropic.claude-opus-5-20260101-v1:0", "claude-opus-5"],
+    ["claude-sonnet-4.6", "claude-sonnet-4-6"],
     ["claude-opus-50", undefined],
     ["gpt-5.5", undefined],
   ])("%s is %s", (name, id) => expect(findModel(name)?.id).toBe(id));

@@ -90,7 +90,9 @@ function longest<Of extends { readonly id: string }>(models: readonly Of[], name
   const bare = name.replace(providerPrefix, "");
   let found: Of | undefined;
   for (const model of models) {
-    const fits = [name, bare].some((one) => one.startsWith(model.id) && !/^\d/.test(one.slice(model.id.length)));
+    const fits = [name, bare, bare.replaceAll(/(\d)\.(?=\d)/g, "$1-")].some(
+      (one) => one.startsWith(model.id) && !/^\d/.test(one.slice(model.id.length)),
+    );
     if (fits && model.id.length > (found?.id.length ?? -1)) found = model;
   }
   return found;

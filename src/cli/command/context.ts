@@ -36,6 +36,7 @@ export const contextCommand = command({
       const counted = await openCounted(log, { source: log.source, origin: log.origin });
       const { numbers, reading } = await createEngine(context).settings({
         model: counted.model,
+        serverTokens: counted.serverTokens,
         flags: settingFlags(options),
       });
       const wrong = await toldProblems(context, reading.problems);

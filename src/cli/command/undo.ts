@@ -58,8 +58,8 @@ async function limitsFor(
   context: CommandContext,
   log: NamedLog,
 ): Promise<Pick<UndoOptions, "blockingTokens" | "fixedTokens">> {
-  const { model, ledger } = await openCounted(log, { source: log.source, origin: log.origin });
-  const { numbers } = await createEngine(context).settings({ model });
+  const { model, serverTokens, ledger } = await openCounted(log, { source: log.source, origin: log.origin });
+  const { numbers } = await createEngine(context).settings({ model, serverTokens });
   return { blockingTokens: numbers.thresholds.blocking, fixedTokens: ledger.fixedTokens };
 }
 

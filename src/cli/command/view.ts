@@ -68,7 +68,11 @@ async function reportOn(
   opened: CountedLog,
   flags: readonly FlagInput[],
 ): Promise<{ readonly kind: "report"; readonly report: ContextReport } | Failure> {
-  const { numbers, reading } = await createEngine(context).settings({ model: opened.model, flags });
+  const { numbers, reading } = await createEngine(context).settings({
+    model: opened.model,
+    serverTokens: opened.serverTokens,
+    flags,
+  });
   const wrong = await toldProblems(context, reading.problems);
   if (wrong !== undefined) return wrong;
   const { thresholds, autoCompact } = numbers;
