@@ -152,6 +152,26 @@ describe("the path", () => {
     expect(pathOf(raws).path.entries.map(({ id }) => id)).toEqual(["u1", "a1", "u2", "a2", "r", "u3", "u4"]);
   });
 
+  it("what only another leaf tied to the path leaves it with that leaf, live as at once", () => {
+    const raws = [
+      user("u1", null),
+      says("a1", "u1", "m"),
+      user("u2", "u1"),
+      says("a2", "u2", "m"),
+      says("a3", "u2", "n"),
+    ];
+    expect(pathOf(raws.slice(0, 4)).path.entries.map(({ id }) => id)).toEqual(["u1", "a1", "u2", "a2"]);
+    expect(pathOf(raws).path.entries.map(({ id }) => id)).toEqual(["u1", "u2", "a3"]);
+    const live = new Path();
+    for (const raw of raws) {
+      const reading = readEntry(parseJson(JSON.stringify(raw)));
+      if (reading.kind !== "entry") throw new Error(reading.why);
+      live.append({ entry: reading.entry, start: 0, end: 0 });
+      expect(live.length).toBeGreaterThan(0);
+    }
+    expect(live.entries.map(({ id }) => id)).toEqual(["u1", "u2", "a3"]);
+  });
+
   it("an entry that names no parent goes on at the one before it and is reported", () => {
     const { path } = pathOf([user("u1", null), { type: "user", uuid: "u2", message: { content: "x" } }]);
     expect(path.entries.map(({ id }) => id)).toEqual(["u1", "u2"]);

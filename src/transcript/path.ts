@@ -47,6 +47,8 @@ export class Path {
   #callAt = new Map<ToolUseId, number>();
   /** Late results, each with the entry it joined behind. */
   readonly #joinedBehind = new Map<number, number>();
+  /** Replies stand on the path only because the leaf's chain shares their id: another leaf may not hold them. */
+  #holdsByTies = false;
   /** The leaf moved to another branch, and nobody has asked for the path since. */
   #stale = false;
   /** Tips beside the path, by what would bring them onto it. */
@@ -177,6 +179,7 @@ export class Path {
 
   /** Every entry behind `parent` shares a reply with the path up to it, or answers such a reply. */
   #staysBehind(parent: number, added: number): boolean {
+    if (this.#holdsByTies) return false;
     const staying = new Set<number>([added]);
     const behind: number[] = [];
     for (let at = this.#path.length - 1; at >= 0; at -= 1) {
@@ -220,7 +223,9 @@ export class Path {
     const leaf = this.#tips.at(-1);
     if (!this.#stale || leaf === undefined) return;
     this.#stale = false;
-    const chosen = this.#withTied(this.#chain(leaf));
+    const chain = this.#chain(leaf);
+    const chosen = this.#withTied(new Set(chain));
+    this.#holdsByTies = [...chosen].some((seq) => !chain.has(seq) && this.#entryAt(seq)?.kind === "assistant");
     this.#path = [];
     this.#aside = new Set();
     this.#callAt = new Map();
