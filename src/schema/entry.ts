@@ -57,7 +57,7 @@ const contentDepthMax = 200;
 export type EntryReading = { kind: "entry"; entry: Entry } | { kind: "not-an-entry"; why: string };
 
 /**
- * Written by hand and not with zod: it runs for every line of every log that is opened, and there it costs a tenth of
+ * Written by hand and not with zod: it runs for every line of every log that is opened, and there it costs an eighth of
  * what the schema library needs (docs/dependencies.md has the figures). Edits, which are few, go through zod.
  */
 export function readEntry(raw: Json): EntryReading {

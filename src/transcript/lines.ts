@@ -65,7 +65,7 @@ const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
  * Reads every line of a chunk that begins at a line's beginning. `last`: the chunk ends where the log ends. Clean lines
- * take a short way: a Buffer decodes a range four times as fast as a TextDecoder decodes a copy of it.
+ * take a short way: decoded by range and parsed once, without the views and tries that damage needs.
  */
 export function readLines(chunk: LineBytes, into: LinesRead = { logged: [], damage: [] }): LinesRead {
   const { bytes, start } = chunk;
