@@ -1,17 +1,19 @@
 import { createHash, randomUUID } from "node:crypto";
 import { realpath } from "node:fs/promises";
-import { dirname, join, resolve, sep } from "node:path";
+import { basename, dirname, join, resolve, sep } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import type { LogFormat } from "./import/importer.ts";
 import { bpeCounter } from "./model/bpe/counter.ts";
 import type { CounterOutcome } from "./ports/token-counter.ts";
+import type { AdoptOnceDeps } from "./loop/adopt-once.ts";
 import type { HashDep } from "./loop/hash.ts";
 import { openForeign, type Translated } from "./loop/foreign.ts";
-import type { SessionDeps } from "./loop/session.ts";
 import type { Blobs, WriteFailure } from "./ports/blobs.ts";
 import type { ClockDep } from "./ports/clock.ts";
 import type { GarbageDep } from "./ports/garbage.ts";
 import type { ByteSource, Durability, SessionSummary } from "./ports/transcripts.ts";
 import { blobId, millis, type SessionId, sessionId } from "./schema/brand.ts";
+import { uuidOfHash } from "./schema/uuid.ts";
 import type { FlagInput } from "./settings/flags.ts";
 import { settingsHere, type SettingsHere } from "./settings/here.ts";
 import { type Learned, learnWindow, type Lesson } from "./settings/learned-windows.ts";
@@ -40,7 +42,7 @@ export interface EngineOptions {
   readonly durability?: Durability;
 }
 
-export type EngineDeps = SessionDeps & { readonly sha256: HashDep };
+export type EngineDeps = AdoptOnceDeps;
 
 /** A log that a person named: by its session id, the beginning of one, or a path. */
 export type ResolvedLog =
@@ -149,6 +151,9 @@ function engineDeps(folder: string, durability: Durability): EngineDeps {
   return {
     ...base,
     sha256,
+    // With the project's name in it: sessions are found across projects, and the same file may be in several.
+    sessionOf: (source) => sessionId(uuidOfHash(hexOf(`${basename(folder)}\n${source}`))),
+    wait,
     transcripts: fileTranscripts({ deps: base, folder, durability }),
     blobs: fileBlobs({ folder, durability }),
   };
@@ -158,6 +163,8 @@ const sha256: HashDep = () => {
   const hash = createHash("sha256");
   return { update: (chunk) => void hash.update(chunk), digest: () => blobId(hash.digest("hex")) };
 };
+
+const hexOf = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 interface Resolving {
   readonly home: string;

@@ -38,6 +38,23 @@ describe("the context, on a screen", () => {
     for (const line of shown(80).split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
   });
 
+  it("fits a narrow screen: the legend goes below the squares, and their rows get shorter", () => {
+    for (const columns of [72, 64, 50, 42, 30]) {
+      const [, ...parts] = shown(columns).split("\n\n");
+      const grid = parts
+        .slice(
+          0,
+          parts.findIndex((part) => part.startsWith("categories")),
+        )
+        .join("\n");
+      for (const line of grid.split("\n")) expect(line.length, `${columns}: ${line}`).toBeLessThanOrEqual(columns);
+      expect(grid).toMatch(/autocompact buffer 33,000/);
+      const squares = grid.replaceAll(/\S [a-z][a-z, ]* [\d,]+$/gm, "");
+      expect(squares.match(/\S/g)).toHaveLength(200);
+    }
+    for (const line of shown(50).split("\n")) expect(line.length, line).toBeLessThanOrEqual(50);
+  });
+
   it("can be read without colour: each group has a sign of its own, and the grid has 200 squares", () => {
     const rows = shown(80)
       .split("\n")

@@ -11,8 +11,8 @@ export interface ContextLook {
   readonly windowSource: string;
 }
 
-const gridColumns = 20;
-const gridRows = 10;
+const gridCells = 200;
+const gridColumnsMax = 20;
 
 /** One group of categories has one colour and one sign, so that the grid can be read without colour too. */
 const groups: readonly {
@@ -44,7 +44,7 @@ export function contextText(report: ContextReport, look: ContextLook): string {
 
 function headline(
   { used, window, pressure, size }: ContextReport,
-  { style, model, windowSource }: ContextLook,
+  { style, columns, model, windowSource }: ContextLook,
 ): string {
   const share = Math.round((used / window) * 100);
   const since =
@@ -52,17 +52,32 @@ function headline(
       ? `${humanCount(0 - size.estimated)} taken off since`
       : `${humanCount(size.estimated)} of it estimated`;
   const how = size.source === "usage" ? since : "estimated";
-  const left = pressure.blocking
-    ? style("red", "over the limit: no request fits")
-    : `${pressure.percentLeft}% left until compaction`;
-  const figures = `${humanCount(used)} of ${humanCount(window)} tokens (${share}%, ${how})`;
-  const assumed = windowSource === "fallback" ? "  (window not known: assumed; --context-tokens sets it)" : "";
-  return `${style("bold", model)}${assumed}\n${figures}, ${left}\n`;
+  const left = pressure.blocking ? "over the limit: no request fits" : `${pressure.percentLeft}% left until compaction`;
+  const leftShown = pressure.blocking ? style("red", left) : left;
+  const figures = `${humanCount(used)} of ${humanCount(window)} tokens (${share}%, ${how}),`;
+  const assumed = windowSource === "fallback" ? "(window not known: assumed; --context-tokens sets it)" : "";
+  const gap = (...sides: readonly string[]): string => (sides.join(" ").length <= columns ? " " : "\n");
+  const title = assumed === "" ? style("bold", model) : style("bold", model) + gap(model, assumed) + assumed;
+  return `${title}\n${figures}${gap(figures, left)}${leftShown}\n`;
 }
 
-function grid(report: ContextReport, { style }: ContextLook): string {
-  const cells = gridColumns * gridRows;
-  const perCell = report.window / cells;
+/** The legend stands beside the squares where there is room, else below them; on a narrow screen the rows are shorter and more. */
+function grid(report: ContextReport, { style, columns }: ContextLook): string {
+  const perRow = Math.max(1, Math.min(gridColumnsMax, Math.floor((columns - 1) / 2)));
+  const signs = gridSigns(report, style);
+  const rows = Array.from({ length: Math.ceil(gridCells / perRow) }, (_, row) =>
+    signs.slice(row * perRow, (row + 1) * perRow).join(" "),
+  );
+  const legend = legendOf(report, style);
+  const legendWidth = Math.max(...legendOf(report, (_, words) => words).map((line) => line.length));
+  const beside = 2 * perRow + 3 + legendWidth <= columns;
+  const lines = beside ? rows.map((row, at) => `${row}  ${legend[at] ?? ""}`) : [...rows, "", ...legend];
+  return `${lines.map((line) => `  ${line}`.trimEnd()).join("\n")}\n`;
+}
+
+/** A square each: what is used by group, then what is free, then the reserve. */
+function gridSigns(report: ContextReport, style: Style): string[] {
+  const perCell = report.window / gridCells;
   const signs: string[] = [];
   for (const group of groups) {
     const tokens = sum(report.categories.filter(({ name }) => groupOf(name) === group));
@@ -70,13 +85,9 @@ function grid(report: ContextReport, { style }: ContextLook): string {
     for (let at = 0; at < count; at += 1) signs.push(style(group.colour, group.sign));
   }
   const reserved = Math.round(report.reserve / perCell);
-  while (signs.length < cells - reserved) signs.push(style("dim", freeSign));
-  while (signs.length < cells) signs.push(style("dim", reserveSign));
-  const rows = Array.from({ length: gridRows }, (_, row) =>
-    signs.slice(row * gridColumns, (row + 1) * gridColumns).join(" "),
-  );
-  const legend = legendOf(report, style);
-  return `${rows.map((row, at) => `  ${row}  ${legend[at] ?? ""}`.trimEnd()).join("\n")}\n`;
+  while (signs.length < gridCells - reserved) signs.push(style("dim", freeSign));
+  while (signs.length < gridCells) signs.push(style("dim", reserveSign));
+  return signs.slice(0, gridCells);
 }
 
 function legendOf(report: ContextReport, style: Style): string[] {

@@ -44,7 +44,7 @@ export function explainText(here: SettingsHere, look: Look): string {
   return [
     ...sections.map((section) => sectionText(section, look)),
     filesText(reading.files, look),
-    "* not from the published descriptions    + our own\n",
+    "+ our own, not from the published descriptions\n",
   ].join("\n");
 }
 
@@ -130,8 +130,6 @@ function mark(basis: Basis): string {
   switch (basis) {
     case "published":
       return "";
-    case "elsewhere":
-      return " *";
     case "ours":
       return " +";
   }

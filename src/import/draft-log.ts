@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from "../schema/json.ts";
 import { parseJson, isObject } from "../schema/json.ts";
+import { uuidOfHash } from "../schema/uuid.ts";
 import { boundaryText } from "../transcript/draft.ts";
 import { present } from "./fields.ts";
 import type { ImportDeps, ImportedFormat, ImportNote, NoteKind, Translation } from "./importer.ts";
@@ -103,7 +104,7 @@ export class DraftLog {
   add(fields: JsonObject, placing: Placing = {}): string {
     const line = placing.agent ?? "";
     const position = this.#entries.length;
-    const uuid = uuidOf(this.#deps.sha256(`${this.#format}\n${position}\n${JSON.stringify(fields)}`));
+    const uuid = uuidOfHash(this.#deps.sha256(`${this.#format}\n${position}\n${JSON.stringify(fields)}`));
     const parentUuid = placing.parent === undefined ? (this.#lastByLine.get(line) ?? null) : placing.parent;
     if (placing.timestamp === undefined) this.note("no-timestamp", "entries without a time of their own");
     this.#entries.push({
@@ -255,8 +256,3 @@ export const thinkingBlock = (thinking: string, signature = ""): JsonObject => (
   thinking,
   signature,
 });
-
-/** A uuid of version 8: the one whose bits are the maker's own. */
-function uuidOf(hex: string): string {
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-}

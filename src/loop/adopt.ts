@@ -1,4 +1,4 @@
-import type { ByteSource, OpenForWriting } from "../ports/transcripts.ts";
+import type { AdoptedCopy, ByteSource, OpenForWriting } from "../ports/transcripts.ts";
 import { type BlobId, type Bytes, sessionId } from "../schema/brand.ts";
 import { hashOf, type HashDep } from "./hash.ts";
 import type { SessionDeps } from "./session.ts";
@@ -22,11 +22,19 @@ export interface SourceMark {
  * line in front says where they came from, how many they are and what they hash to, so that later growth of the source
  * can be told from a change.
  */
-export async function adopt(
-  deps: SessionDeps & { readonly sha256: HashDep },
+export async function adopt(deps: CopyDeps, foreign: ForeignLog): Promise<OpenForWriting> {
+  return deps.transcripts.adopt({ ...(await copyOf(deps, foreign)), id: sessionId(deps.uuid()) });
+}
+
+type CopyDeps = SessionDeps & { readonly sha256: HashDep };
+
+/** Reads the source once, for its hash. */
+export async function copyOf(
+  deps: CopyDeps,
   foreign: ForeignLog,
-): Promise<OpenForWriting> {
+): Promise<Omit<AdoptedCopy, "id"> & { readonly sha256: BlobId }> {
   const { source } = foreign;
+  const sha256 = await hashOf(deps.sha256, source);
   const origin = {
     type: "origin",
     uuid: deps.uuid(),
@@ -35,13 +43,8 @@ export async function adopt(
     format: foreign.format,
     path: foreign.path,
     length: source.size,
-    sha256: await hashOf(deps.sha256, source),
+    sha256,
     ...(foreign.translatedFrom === undefined ? {} : { translatedFrom: foreign.translatedFrom }),
   };
-  return deps.transcripts.adopt({
-    id: sessionId(deps.uuid()),
-    originLine: JSON.stringify(origin),
-    source,
-    length: source.size,
-  });
+  return { originLine: JSON.stringify(origin), source, length: source.size, sha256 };
 }

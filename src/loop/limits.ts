@@ -14,3 +14,7 @@ export const garbageAgeMin = millis(60 * 60 * 1000);
 
 /** So many digits of a blob's id count as its name, wherever they stand: two blobs share them by chance once in 2^64. */
 export const referenceDigitsMin = 16;
+
+/** Who finds a file being adopted by another process looks again after this time, so often: half a minute, in which gigabytes are copied. */
+export const adoptWaitMs = millis(100);
+export const adoptAttemptsMax = 300;

@@ -113,7 +113,7 @@ async function folded(deps: BlobsDep, { restored, ...state }: Folding): Promise<
     ...(state.normaliseInput === undefined ? {} : { normaliseInput: state.normaliseInput }),
     ...(state.watch === undefined ? {} : { watch: state.watch }),
   };
-  const fold = await foldWithOriginals(deps, foldOptions, state.logged, state.undone);
+  const fold = await foldWithOriginals(deps, { ...state, foldOptions });
   const bytes = state.scan.bytesRead + (restored?.bytesRead ?? 0);
   return {
     fold,
@@ -124,18 +124,19 @@ async function folded(deps: BlobsDep, { restored, ...state }: Folding): Promise<
   };
 }
 
+interface FoldingWithOriginals extends Pick<OpenOptions, "undone"> {
+  readonly foldOptions: FoldOptions;
+  readonly logged: readonly Logged[];
+}
+
 /** Undone offloads need what the log no longer holds: the blobs are fetched once the path shows which. */
-async function foldWithOriginals(
-  deps: BlobsDep,
-  options: FoldOptions,
-  logged: readonly Logged[],
-  undone: ReadonlySet<EntryId> = new Set(),
-): Promise<Fold> {
+async function foldWithOriginals(deps: BlobsDep, options: FoldingWithOriginals): Promise<Fold> {
+  const { foldOptions, logged, undone = new Set() } = options;
   const originals = new Map<BlobId, ResultContent>();
-  const fold = new Fold({ ...options, originals });
+  const fold = new Fold({ ...foldOptions, originals });
   fold.appendAll(logged);
   const allUndone = undoneEdits(fold.path.entries, undone);
-  const fetched = await fetchOriginals(deps, fold.path.entries, allUndone);
+  const fetched = await fetchOriginals(deps, { path: fold.path.entries, undone: allUndone });
   for (const [blob, content] of fetched) originals.set(blob, content);
   if (fetched.size > 0 || undone.size > 0) fold.refold(allUndone);
   return fold;
@@ -143,8 +144,7 @@ async function foldWithOriginals(
 
 async function fetchOriginals(
   deps: BlobsDep,
-  path: readonly Entry[],
-  undone: ReadonlySet<EntryId>,
+  { path, undone }: { readonly path: readonly Entry[]; readonly undone: ReadonlySet<EntryId> },
 ): Promise<Originals> {
   const contents = new Map<BlobId, ResultContent>();
   for (const entry of path) {
@@ -181,7 +181,7 @@ export async function openLogAt(deps: BlobsDep, options: AtOptions): Promise<Ope
     ...(options.normaliseInput === undefined ? {} : { normaliseInput: options.normaliseInput }),
     ...(options.watch === undefined ? {} : { watch: options.watch }),
   };
-  const fold = await foldWithOriginals(deps, foldOptions, read.logged);
+  const fold = await foldWithOriginals(deps, { foldOptions, logged: read.logged });
   const { size } = options.source;
   return {
     fold,

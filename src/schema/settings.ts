@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { type ModelOverride, modelOverrideShape } from "./model.ts";
 
-/** Where a number comes from: the published descriptions of the systems we follow, other people's findings, or us. */
-export type Basis = "published" | "elsewhere" | "ours";
+/** Where a number comes from: the published descriptions of the systems we follow, or us. */
+export type Basis = "published" | "ours";
 
 /** Every switch with its default, in the order in which the layers run. */
 export const switchDefaults = {

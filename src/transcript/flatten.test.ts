@@ -199,6 +199,7 @@ describe("a repair on the path", () => {
     at,
   });
   const at = (one: Item, place: number): Item => ({ ...one, at: place });
+  const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "aGk=" } };
   const asked = (): Item[] => [at(user(text("1")), 0), at(says("m", call("x")), 1)];
 
   it("answers its call where it stands: what was said behind it comes after", () => {
@@ -218,6 +219,34 @@ describe("a repair on the path", () => {
       `u: result(x, error) ${lateResultHeader("Read", toolUseId("x"))} output of x`,
     ]);
     expect(flat.repairs.map(({ kind }) => kind)).toEqual(["late-result"]);
+  });
+
+  it("an image in a result that comes after its repair is said behind its text, until a clear takes both", () => {
+    const shot: Block = {
+      type: "tool_result",
+      tool_use_id: toolUseId("x"),
+      content: [{ type: "text", text: "a screenshot" }, image],
+    };
+    const decisions = new Map([[toolUseId("x"), [decision("repair", 2, "[gone]")]]]);
+    const items = [...asked(), at(user(shot, text("and on")), 3)];
+    const flat = flattened(items, { decisions });
+    const header = text(lateResultHeader("Read", toolUseId("x")));
+    expect(flat.groups.at(-1)?.content.slice(1)).toEqual([header, text("a screenshot"), image, text("and on")]);
+    decisions.get(toolUseId("x"))?.push(decision("clear", 4, "[cleared]"));
+    flat.decide([toolUseId("x")]);
+    expect(flat.groups.at(-1)?.content.slice(1)).toEqual([header, text("[cleared]"), text("and on")]);
+    expect(flattened(items, { decisions }).groups).toEqual(flat.groups);
+  });
+
+  it("a second repair leaves a late result as it was said, its image too", () => {
+    const shot: Block = { type: "tool_result", tool_use_id: toolUseId("x"), content: [image] };
+    const decisions = new Map([[toolUseId("x"), [decision("repair", 2, "[gone]")]]]);
+    const items = [...asked(), at(user(shot), 3)];
+    const flat = flattened(items, { decisions });
+    decisions.get(toolUseId("x"))?.push(decision("repair", 4, "[gone again]"));
+    flat.decide([toolUseId("x")]);
+    expect(flat.groups.at(-1)?.content.at(-1)).toEqual(image);
+    expect(flattened(items, { decisions }).groups).toEqual(flat.groups);
   });
 
   it("is passed over where the real result came first", () => {

@@ -3,7 +3,7 @@ import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Item } from "./item.ts";
 import type { Decision } from "./project.ts";
-import { type Repair, type RepairKind, lateResultHeader, syntheticResult } from "./repair.ts";
+import { type Repair, lateResultHeader, repairOf, syntheticResult } from "./repair.ts";
 import { mediaOf, resultBlock, sendable, textOf } from "./result.ts";
 import type { ShownInstead, ViewWatch } from "./watch.ts";
 import { isEmptyText, isSent, isThinking, leftOutDetail } from "./sent.ts";
@@ -61,6 +61,12 @@ interface Rendered {
   readonly instead?: ShownInstead;
 }
 
+interface Put extends Rendered {
+  readonly entry: EntryId;
+  /** Behind everything where it is absent. */
+  readonly at?: number;
+}
+
 interface Late {
   readonly answer: Answer;
   readonly group: Group;
@@ -110,12 +116,7 @@ export class Flattened {
 
   /** What flattening had to leave out or move so far; a result counts as orphaned until its call comes. */
   get repairs(): Repair[] {
-    const orphans = [...this.#orphans].map(([toolUse, { entry }]): Repair => ({
-      kind: "orphan-result",
-      entry,
-      toolUse,
-      detail: "its call is not in the view",
-    }));
+    const orphans = [...this.#orphans].map(([toolUse, { entry }]) => repairOf("orphan-result", { entry, toolUse }));
     return [...this.#repairs, ...orphans];
   }
 
@@ -141,7 +142,7 @@ export class Flattened {
       const call = this.#calls.get(toolUse);
       if (call?.late !== undefined) this.#showLate(call, call.late);
       else if (call?.answer === undefined) this.#answerByRepair(toolUse);
-      else this.#showAnswer(toolUse, call, call.answer);
+      else this.#showAnswer(call, call.answer);
     }
   }
 
@@ -169,7 +170,7 @@ export class Flattened {
     if (block.type === "tool_result") {
       this.#answer({ block, entry: item.entry, at: item.at, by: "tool" });
     } else if (!isSent(block, "user")) {
-      this.#note("block-left-out", item.entry, leftOutDetail(block));
+      this.#repairs.push({ kind: "block-left-out", entry: item.entry, detail: leftOutDetail(block) });
     } else if (!isEmptyText(block)) {
       this.#say(block, item.entry);
     }
@@ -177,7 +178,7 @@ export class Flattened {
 
   #say(block: Block, entry: EntryId): Group {
     const group = this.#lastOrNew("user");
-    this.#put(group, { block: sendable(block) }, { entry });
+    this.#put(group, { block: sendable(block), entry });
     return group;
   }
 
@@ -187,15 +188,16 @@ export class Flattened {
     if (call === undefined && !this.#orphans.has(toolUse)) {
       this.#orphans.set(toolUse, answer);
     } else if (call !== undefined && call.answer === undefined) {
-      this.#place(toolUse, call, answer);
+      this.#place(call, answer);
     } else if (call?.answer?.by === "repair" && call.late === undefined) {
       this.#sayLate(answer, call);
     } else {
-      this.#note("duplicate-result", answer.entry, "the call is answered already", toolUse);
+      this.#repairs.push(repairOf("duplicate-result", { entry: answer.entry, toolUse }));
     }
   }
 
-  #place(toolUse: ToolUseId, call: Call, answer: Answer): void {
+  #place(call: Call, answer: Answer): void {
+    const toolUse = answer.block.tool_use_id;
     this.#open.delete(toolUse);
     this.#awaitingRepair.delete(toolUse);
     call.answer = answer;
@@ -203,17 +205,17 @@ export class Flattened {
     const later = group.answered.findIndex((other) => this.#orderOf(other) > call.order);
     const at = later === -1 ? group.answered.length : later;
     group.answered.splice(at, 0, toolUse);
-    this.#put(group, this.#render(toolUse, call, answer), { entry: answer.entry, at });
+    this.#put(group, { ...this.#render(call, answer), entry: answer.entry, at });
   }
 
   #orderOf(toolUse: ToolUseId): number {
     return this.#calls.get(toolUse)?.order ?? 0;
   }
 
-  #showAnswer(toolUse: ToolUseId, call: Call, answer: Answer): void {
+  #showAnswer(call: Call, answer: Answer): void {
     const group = this.#groups[call.group + 1];
-    const at = group?.answered.indexOf(toolUse) ?? -1;
-    if (group !== undefined && at !== -1) this.#swap(group, at, this.#render(toolUse, call, answer));
+    const at = group?.answered.indexOf(answer.block.tool_use_id) ?? -1;
+    if (group !== undefined && at !== -1) this.#swap({ group, at }, this.#render(call, answer));
   }
 
   /** A repair answers the calls before it, from its place on: what was said behind it came after the synthetic answer. */
@@ -224,7 +226,7 @@ export class Flattened {
       .get(toolUse)
       ?.find(({ kind, at }) => kind === "repair" && at > call.at && at < before);
     if (repair === undefined) return;
-    this.#place(toolUse, call, {
+    this.#place(call, {
       block: syntheticResult(toolUse, repair.shown),
       entry: repair.by,
       at: repair.at,
@@ -232,14 +234,13 @@ export class Flattened {
     });
   }
 
-  #put(group: Group, { block, instead }: Rendered, place: { readonly entry: EntryId; readonly at?: number }): void {
-    const at = place.at ?? group.content.length;
+  #put(group: Group, { block, instead, entry, at = group.content.length }: Put): void {
     group.content.splice(at, 0, block);
-    group.sources.splice(at, 0, place.entry);
-    this.#options.watch?.shown(block, place.entry, instead);
+    group.sources.splice(at, 0, entry);
+    this.#options.watch?.shown(block, entry, instead);
   }
 
-  #swap(group: Group, at: number, { block, instead }: Rendered): void {
+  #swap({ group, at }: { readonly group: Group; readonly at: number }, { block, instead }: Rendered): void {
     const before = group.content[at];
     const entry = group.sources[at];
     if (before === undefined || entry === undefined) return;
@@ -248,7 +249,8 @@ export class Flattened {
     this.#options.watch?.shown(block, entry, instead);
   }
 
-  #render(toolUse: ToolUseId, call: Call, answer: Answer): Rendered {
+  #render(call: Call, answer: Answer): Rendered {
+    const toolUse = answer.block.tool_use_id;
     const decisions = answer.by === "repair" ? undefined : this.#options.decisions.get(toolUse);
     // A decision from before both was about an earlier call of the same id, which an edit has taken out of the view.
     const since = Math.min(call.at, answer.at);
@@ -265,24 +267,18 @@ export class Flattened {
   #sayLate(answer: Answer, call: Call): void {
     const toolUse = answer.block.tool_use_id;
     const group = this.#say({ type: "text", text: lateResultHeader(call.name, toolUse) }, answer.entry);
-    const block = this.#lateText(call, answer);
+    const { block, media } = this.#lateParts(call, answer);
     this.#say(block, answer.entry);
-    const media = mediaOf(answer.block);
     for (const one of media) this.#say(one, answer.entry);
     call.late = { answer, group, block, media: media.length };
-    this.#note(
-      "late-result",
-      answer.entry,
-      "said as a new message; an earlier request holds a synthetic result",
-      toolUse,
-    );
+    this.#repairs.push(repairOf("late-result", { entry: answer.entry, toolUse }));
   }
 
   #showLate(call: Call, late: Late): void {
-    const block = this.#lateText(call, late.answer);
+    const { block, media } = this.#lateParts(call, late.answer);
     const at = late.group.content.indexOf(late.block);
-    this.#swap(late.group, at, { block });
-    for (; late.media > 0; late.media -= 1) this.#take(late.group, at + 1);
+    this.#swap({ group: late.group, at }, { block });
+    for (; late.media > media.length; late.media -= 1) this.#take(late.group, at + 1);
     late.block = block;
   }
 
@@ -292,50 +288,53 @@ export class Flattened {
     if (block !== undefined && entry !== undefined) this.#options.watch?.hidden(block, entry);
   }
 
-  #lateText(call: Call, answer: Answer): Block {
-    const { block: rendered } = this.#render(answer.block.tool_use_id, call, answer);
-    const content = rendered.type === "tool_result" ? (rendered.content ?? "") : "";
-    return { type: "text", text: typeof content === "string" ? content : textOf(content) };
+  /** A late result's text, and the images and documents behind it: none where an edit shows it by a text. */
+  #lateParts(call: Call, answer: Answer): { readonly block: Block; readonly media: readonly Block[] } {
+    const { block: rendered } = this.#render(call, answer);
+    if (rendered.type !== "tool_result") return { block: rendered, media: [] };
+    const { content = "" } = rendered;
+    const text = typeof content === "string" ? content : textOf(content);
+    return { block: { type: "text", text }, media: mediaOf(rendered) };
   }
 
   #pushAssistant(item: Item, block: Block): void {
-    const reply = item.messageId ?? item.entry;
     if (isThinking(block)) {
-      this.#hold(item, reply, block);
+      this.#hold(item, block);
     } else if (!isSent(block, "assistant")) {
-      this.#note("block-left-out", item.entry, leftOutDetail(block));
+      this.#repairs.push({ kind: "block-left-out", entry: item.entry, detail: leftOutDetail(block) });
     } else if (block.type === "tool_use") {
-      this.#call(item, reply, block);
+      this.#call(item, block);
     } else if (!isEmptyText(block)) {
-      this.#reply(item.entry, reply, sendable(block));
+      this.#reply(item, sendable(block));
     }
   }
 
-  #hold(item: Item, reply: string, block: Block): void {
+  #hold(item: Item, block: Block): void {
     const unsigned = block.type === "thinking" && block.signature === "";
     if (item.thinking === "left-out" || unsigned) {
       this.thinkingLeftOut += 1;
       return;
     }
+    const reply = replyOf(item);
     const held = this.#held.get(reply);
     if (held === undefined) this.#held.set(reply, [{ block: sendable(block), entry: item.entry }]);
     else held.push({ block: sendable(block), entry: item.entry });
   }
 
-  #call({ entry, at }: Item, reply: string, block: ToolUseBlock): void {
+  #call(item: Item, block: ToolUseBlock): void {
     if (this.#calls.has(block.id)) {
-      this.#note("duplicate-call", entry, "a call with this id is in the view already", block.id);
+      this.#repairs.push(repairOf("duplicate-call", { entry: item.entry, toolUse: block.id }));
       return;
     }
     const input = this.#options.normaliseInput?.(block.name, block.input) ?? block.input;
     const id = this.#wireIds.take(block.id);
     const same = input === block.input && id === block.id;
-    const group = this.#reply(entry, reply, sendable(same ? block : { ...block, id, input }));
+    const group = this.#reply(item, sendable(same ? block : { ...block, id, input }));
     this.#calls.set(block.id, {
       group,
       order: this.#calls.size,
       name: block.name,
-      at,
+      at: item.at,
       answer: undefined,
       late: undefined,
     });
@@ -349,20 +348,21 @@ export class Flattened {
   }
 
   /** Appends a visible block to its reply's message, after the thinking that led to it. Returns the message's index. */
-  #reply(entry: EntryId, reply: string, block: Block): number {
+  #reply(item: Item, block: Block): number {
+    const reply = replyOf(item);
     const at = this.#groupOf(reply);
     const group = this.#groups[at] ?? this.#newGroup("assistant");
     const tooLate = group.content.length > 0 && !(group.replies.has(reply) && isThinking(group.content[0]));
     for (const held of this.#held.get(reply) ?? []) {
       if (tooLate) {
-        this.#note("thinking-left-out", held.entry, "thinking must stand first in its turn");
+        this.#repairs.push(repairOf("thinking-left-out", { entry: held.entry }));
         this.thinkingLeftOut += 1;
         continue;
       }
-      this.#put(group, { block: held.block }, { entry: held.entry });
+      this.#put(group, held);
     }
     this.#held.delete(reply);
-    this.#put(group, { block }, { entry });
+    this.#put(group, { block, entry: item.entry });
     group.replies.add(reply);
     return at;
   }
@@ -388,8 +388,6 @@ export class Flattened {
     this.#messages.push({ role, content: group.content });
     return group;
   }
-
-  #note(kind: RepairKind, entry: EntryId, detail: string, toolUse?: ToolUseId): void {
-    this.#repairs.push({ kind, entry, detail, ...(toolUse === undefined ? {} : { toolUse }) });
-  }
 }
+
+const replyOf = ({ messageId, entry }: Item): string => messageId ?? entry;

@@ -101,7 +101,12 @@ function readClean(text: string): Entry | undefined {
 export function readLine(line: LineBytes, into: LinesRead): void {
   if (line.bytes.length === 0) return;
   if (line.bytes.length > lineBytesMax) {
-    into.damage.push(damageOf("too-long", line, `a line of ${line.bytes.length} bytes; the limit is ${lineBytesMax}`));
+    into.damage.push(
+      damageOf(line, {
+        kind: "too-long",
+        detail: `a line of ${line.bytes.length} bytes; the limit is ${lineBytesMax}`,
+      }),
+    );
     return;
   }
   const read = tryRead(line.bytes);
@@ -162,8 +167,8 @@ function salvagePiece(piece: LineBytes, into: LinesRead): void {
     return;
   }
   if (body.bytes.length <= salvageBytesMax && splitGlued(body, into)) return;
-  if (replaced.why === "not-an-entry") into.damage.push(damageOf("not-an-entry", body, replaced.detail));
-  else into.damage.push(damageOf(piece.last === true ? "torn" : "json", body, replaced.detail));
+  const { why, detail } = replaced;
+  into.damage.push(damageOf(body, { kind: why === "json" && piece.last === true ? "torn" : why, detail }));
 }
 
 /**
@@ -267,9 +272,9 @@ function trimmed(line: LineBytes): LineBytes {
   return { bytes: line.bytes.subarray(from, to), start: line.start + from };
 }
 
-const damageOf = (kind: DamageKind, line: LineBytes, detail: string): Damage => ({
+const damageOf = ({ start, bytes }: LineBytes, { kind, detail }: Pick<Damage, "kind" | "detail">): Damage => ({
   kind,
-  start: line.start,
-  end: line.start + line.bytes.length,
+  start,
+  end: start + bytes.length,
   detail,
 });

@@ -19,6 +19,20 @@ export interface Repair {
   readonly detail: string;
 }
 
+const detailByKind = {
+  "orphan-result": "its call is not in the view",
+  "duplicate-result": "the call is answered already",
+  "duplicate-call": "a call with this id is in the view already",
+  "late-result": "said as a new message; an earlier request holds a synthetic result",
+  "thinking-left-out": "thinking must stand first in its turn",
+} satisfies Partial<Record<RepairKind, string>>;
+
+/** A repair that is always told in the same words. */
+export const repairOf = (
+  kind: keyof typeof detailByKind,
+  concerns: Required<Pick<Repair, "entry">> & Pick<Repair, "toolUse">,
+): Repair => ({ kind, ...concerns, detail: detailByKind[kind] });
+
 /** Sent in place of a result that never came. A repair entry freezes these words before the first request that holds them. */
 export const interruptedText = "[The call was interrupted: no result was recorded.]";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -240,6 +240,33 @@ describe("palimpsest sessions gc", () => {
     expect((await world.deps.blobs.list()).toSorted()).toEqual([named, young].toSorted());
     expect([existsSync(left), existsSync(notOurs)]).toEqual([false, true]);
   });
+
+  it.skipIf(process.platform === "win32")(
+    "sweeps only what lies in the project itself: behind a link it is somebody else's (skipped where links need rights)",
+    async () => {
+      const world = await worldWithProject();
+      const left = (name: string): string => `${name}.123e4567-e89b-42d3-a456-426614174000.tmp`;
+      const elsewhere = join(world.work, "elsewhere");
+      await mkdir(elsewhere);
+      await mkdir(join(world.folder, "s"));
+      const own = [join(world.folder, left("s.jsonl")), join(world.folder, "s", left("deep"))];
+      const theirs = [join(elsewhere, left("in-a-linked-folder")), join(world.work, left("a-linked-file"))];
+      for (const path of [...own, ...theirs]) {
+        await writeFile(path, "half");
+        await utimes(path, 1, 1);
+      }
+      const links = [join(world.folder, "linked"), join(world.folder, left("linked"))];
+      await symlink(elsewhere, links[0] ?? "");
+      await symlink(theirs[1] ?? "", links[1] ?? "");
+      const report = json<{ temporaries: { path: string }[]; bytesFreed: number }>(
+        await world.call("sessions", "gc", "--json"),
+      );
+      expect(report.temporaries.map(({ path }) => path).toSorted()).toEqual(own.toSorted());
+      expect(report.bytesFreed).toBe(8);
+      expect(own.filter((path) => existsSync(path))).toEqual([]);
+      expect([...theirs, ...links].filter((path) => !existsSync(path))).toEqual([]);
+    },
+  );
 
   it("a folder that is no project has nothing to collect, and stays none", async () => {
     const world = await newWorld();

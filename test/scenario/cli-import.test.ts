@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { translatedBytesMax } from "../../src/import/limits.ts";
 import { importFixtures } from "../fixture/imported.ts";
-import { expectRefusal, json, newWorld, type World } from "./support/cli-world.ts";
+import { expectRefusal, json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 
 interface Report {
   readonly imported: { path: string; format: string; session: string; notes: { kind: string }[] }[];
@@ -67,6 +67,41 @@ describe("palimpsest sessions import", () => {
     expect(again.code).toBe(1);
     expect(again.out).toBe(`0 imported, ${importFixtures.length} skipped\n`);
     expect(again.err).toContain(`skipped (imported before): ${importFixtures.length}\n`);
+  });
+
+  it("by two processes at once makes one session of each file; who comes second tells it as imported before", async () => {
+    const world = await newWorld();
+    // So many that both are still at it however far apart they start.
+    const files = Array.from({ length: 120 }, (_, n) => {
+      const raw = rawLog();
+      raw.add(said.user(`Question ${n}.`));
+      return world.file(`${n}.jsonl`, raw.entries);
+    });
+    const both = Array.from({ length: 2 }, () => world.call("sessions", "import", world.work, "--json"));
+    const reports = (await Promise.all(both)).map((one) => json<Report>(one));
+    const imported = reports.flatMap((report) => report.imported);
+    const skipped = reports.flatMap((report) => report.skipped);
+    expect(imported.map(({ path }) => path).toSorted()).toEqual(files.toSorted());
+    const sessionByPath = new Map(imported.map(({ path, session }) => [path, session]));
+    expect(skipped).toHaveLength(files.length);
+    for (const { path, why, detail } of skipped)
+      expect([why, detail]).toEqual(["imported before", `session ${sessionByPath.get(path)}`]);
+    const listed = json<{ sessionId: string }[]>(await world.call("sessions", "list", "--all", "--json"));
+    expect(listed.map(({ sessionId }) => sessionId).toSorted()).toEqual([...sessionByPath.values()].toSorted());
+  });
+
+  it("of one file into two projects makes a session of its own in each", async () => {
+    const world = await newWorld();
+    const elsewhere = join(world.work, "elsewhere");
+    mkdirSync(join(elsewhere, ".git"), { recursive: true });
+    const file = join(fixtures, "codex.jsonl");
+    const reports = [
+      json<Report>(await world.call("sessions", "import", file, "--json")),
+      json<Report>(await world.callWith({ cwd: elsewhere }, "sessions", "import", file, "--json")),
+    ];
+    const sessions = reports.flatMap(({ imported }) => imported.map(({ session }) => session));
+    expect(new Set(sessions).size).toBe(2);
+    for (const session of sessions) expect((await world.call("sessions", "show", session)).code).toBe(0);
   });
 
   it("needs to be told what to import", async () => {

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { append, call, cleared, offloaded, reply, result, text, user } from "../fixture/session.ts";
@@ -84,6 +84,37 @@ describe("palimpsest sessions show", () => {
     expect(asText.out).toContain(`${pathOf(world, "shown")}\n`);
     expect(asText.out).toMatch(/view +3 messages, about [\d,]+ tokens\nstate +sendable\ndamage +none seen\n/);
     expect(asText.out).toMatch(new RegExp(`${edits[0]?.id} +clear +.* +in force`));
+  });
+
+  it("tells of the file a session was made from what became of it: grown with how to import that, changed, gone", async () => {
+    const raw = rawLog();
+    raw.add(said.user("As it was."));
+    const file = world.file("theirs.jsonl", raw.entries);
+    const imported = async () =>
+      json<{ imported: { session: string }[] }>(await world.call("sessions", "import", file, "--json")).imported;
+    const [made] = await imported();
+    const session = made?.session ?? "";
+    const told = async (): Promise<[unknown, string | undefined]> => {
+      const [asJson, asText] = await Promise.all([
+        world.call("sessions", "show", session, "--json"),
+        world.call("sessions", "show", session),
+      ]);
+      return [json<{ madeFrom: unknown }>(asJson).madeFrom, /^made from (.*)$/m.exec(asText.out)?.[1]];
+    };
+    expect(await told()).toEqual([{ path: file, state: "same" }, file]);
+    const growth = `${JSON.stringify({ ...said.user("More."), uuid: "more", parentUuid: raw.entries.at(-1)?.uuid })}\n`;
+    await appendFile(file, growth);
+    expect(await told()).toEqual([
+      { path: file, state: "grown", grownBytes: growth.length },
+      `${file}, which has grown by ${growth.length} B since: palimpsest sessions import ${file}`,
+    ]);
+    const [again] = await imported();
+    expect(again?.session).not.toBe(session);
+    expect((await world.call("view", again?.session ?? "")).out).toContain("More.");
+    await writeFile(file, (await readFile(file, "utf8")).replace("As it was.", "As it is now."));
+    expect(await told()).toEqual([{ path: file, state: "changed" }, `${file}, which has changed since`]);
+    await rm(file);
+    expect(await told()).toEqual([{ path: file, state: "gone" }, `${file}, which is gone`]);
   });
 });
 

@@ -173,6 +173,28 @@ describe("palimpsest undo of another tool's session", () => {
     expect(copy.subarray(originEnd, originEnd + source.length).equals(source)).toBe(true);
   });
 
+  it("goes on with the copy that an earlier undo made: one more edit is taken back, and there is one session", async () => {
+    const alone = await newWorld();
+    const raw = rawLog();
+    raw.add(said.user("The first question."));
+    const older = raw.add(said.boundary(raw.add(said.text("m1", "The first answer."))));
+    raw.add(said.summary("The first summary."));
+    const newer = raw.add(said.boundary(raw.add(said.text("m2", "The second answer."))));
+    raw.add(said.summary("The second summary."));
+    const file = alone.file("theirs.jsonl", raw.entries);
+    const [first, second] = [await alone.call("undo", file, "--json"), await alone.call("undo", file, "--json")];
+    const { session, undone } = json<Undone>(first);
+    expect(undone).toEqual([newer]);
+    expect(json<Undone>(second)).toMatchObject({ session, undone: [older] });
+    expect(second.err).toBe(`${file} belongs to another tool; working on its copy: session ${session}\n`);
+    const listed = json<{ sessionId: string }[]>(await alone.call("sessions", "list", "--all", "--json"));
+    expect(listed.map(({ sessionId }) => sessionId)).toEqual([session]);
+    const view = (await alone.call("view", session, "--json")).out;
+    for (const words of ["The first question.", "The first answer.", "The second answer."])
+      expect(view).toContain(words);
+    expect(view).not.toContain("summary.");
+  });
+
   it("makes no copy where there is nothing to take back or it would be refused", async () => {
     const alone = await newWorld();
     const plain = alone.file("plain.jsonl", [

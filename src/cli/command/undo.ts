@@ -1,6 +1,7 @@
 import type { EngineDeps } from "../../engine.ts";
 import { createEngine } from "../../engine.ts";
-import { adopt, type ForeignLog } from "../../loop/adopt.ts";
+import type { ForeignLog } from "../../loop/adopt.ts";
+import { type AdoptedOnce, adoptOnce } from "../../loop/adopt-once.ts";
 import { hashOf } from "../../loop/hash.ts";
 import { adoptedSources } from "../../loop/adopted.ts";
 import { openCounted } from "../../loop/counted.ts";
@@ -111,8 +112,11 @@ interface AdoptInto {
 async function adopted(context: CommandContext, log: NamedLog, into: AdoptInto): Promise<OpenedSession> {
   const { deps, circumstances } = into;
   const mark = log.translated?.from ?? { sha256: await hashOf(deps.sha256, log.source) };
-  const copy = (await adoptedSources(deps)).get(mark.sha256);
-  const made = copy === undefined ? await adopt(deps, foreignOf(log)) : await deps.transcripts.openForWriting(copy);
+  const known = (await adoptedSources(deps)).get(mark.sha256);
+  const first: AdoptedOnce =
+    known === undefined ? await adoptOnce(deps, foreignOf(log)) : { kind: "adopted", id: known };
+  const copy = first.kind === "adopted" ? first.id : undefined;
+  const made = first.kind === "adopted" ? await deps.transcripts.openForWriting(first.id) : first;
   if (made.kind !== "open") return writingFailure(made, copy ?? log.path);
   const { id } = made.writer;
   const opened = await readLog(deps, id);

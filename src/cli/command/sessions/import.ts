@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { createEngine, type Engine, type EngineDeps } from "../../../engine.ts";
 import type { ImportNote, LogFormat } from "../../../import/importer.ts";
-import { adopt } from "../../../loop/adopt.ts";
+import { adoptOnce } from "../../../loop/adopt-once.ts";
 import { hashOf } from "../../../loop/hash.ts";
 import { adoptedSources } from "../../../loop/adopted.ts";
 import type { BlobId, SessionId } from "../../../schema/brand.ts";
@@ -115,10 +115,13 @@ async function importFile({ engine, deps, known }: ImportingOne, path: string): 
     if (source.size === 0) return { path, why: "nothing said", detail: `a ${labelOf(format)} without a message` };
     const hash = translated?.from.sha256 ?? (await hashOf(deps.sha256, source));
     const before = known.get(hash);
-    if (before !== undefined) return { path, why: "imported before", detail: `session ${before}` };
+    if (before !== undefined) return importedBefore(path, before);
     const from = translated === undefined ? {} : { translatedFrom: translated.from };
-    const opened = await adopt(deps, { path: log.path, format, source, ...from });
-    if (opened.kind !== "open") return { path, why: "failed", detail: writingFailure(opened, "new").message };
+    const opened = await adoptOnce(deps, { path: log.path, format, source, ...from });
+    // By another process, since this one looked.
+    if (opened.kind === "adopted") return importedBefore(path, opened.id);
+    if (opened.kind !== "open")
+      return { path, why: "failed", detail: writingFailure(opened, deps.sessionOf(hash)).message };
     await opened.writer.close();
     known.set(hash, opened.writer.id);
     return { path, format, session: opened.writer.id, sizeBytes: size, notes: translated?.notes ?? [] };
@@ -126,6 +129,12 @@ async function importFile({ engine, deps, known }: ImportingOne, path: string): 
     await log.source.close();
   }
 }
+
+const importedBefore = (path: string, session: SessionId): Skipped => ({
+  path,
+  why: "imported before",
+  detail: `session ${session}`,
+});
 
 interface Progress {
   readonly show: (at: number, path: string) => Promise<void>;
