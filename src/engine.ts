@@ -4,8 +4,9 @@ import { basename, dirname, join, resolve, sep } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { LogFormat } from "./import/importer.ts";
 import { bpeCounter } from "./model/bpe/counter.ts";
-import type { CounterOutcome } from "./ports/token-counter.ts";
+import type { CounterOutcome, TokenCounter } from "./ports/token-counter.ts";
 import type { AdoptOnceDeps } from "./loop/adopt-once.ts";
+import { countFixedPart, type FixedCountInput, type RememberedCounts } from "./loop/count-fixed-part.ts";
 import type { HashDep } from "./loop/hash.ts";
 import { openForeign, type Translated } from "./loop/foreign.ts";
 import type { Blobs, WriteFailure } from "./ports/blobs.ts";
@@ -33,6 +34,7 @@ import { placeOf } from "./store/files/repository.ts";
 import { fileTranscripts } from "./store/files/transcripts.ts";
 import { memoryBlobs } from "./store/memory/blobs.ts";
 import { isSessionName } from "./store/session-name.ts";
+import type { FixedFigure } from "./tokens/fixed-part.ts";
 
 /** The only place that picks implementations: real files, the machine's clock, random ids. */
 export interface EngineOptions {
@@ -80,6 +82,8 @@ export interface Engine {
   watchSettings(flags: readonly FlagInput[], onNews: (news: SettingsNews) => void): Promise<SettingsWatch>;
   /** Remembers a limit that an error named. */
   learnWindow(lesson: Omit<Lesson, "home">): Promise<Learned>;
+  /** The size of what requests carry besides messages; counted once for each set of prompts and tools. */
+  countFixedPart(input: FixedCountInput, counter?: TokenCounter): Promise<FixedFigure>;
 }
 
 export interface AskedSettings extends Pick<ModelKnowledge, "model" | "serverTokens" | "betas"> {
@@ -93,6 +97,7 @@ export function createEngine(options: EngineOptions): Engine {
   const home = homeFolder(options.env);
   const place = async () => ({ home, root: (await placeOf(options.cwd)).root, env: options.env });
   let durability: Promise<Durability> | undefined;
+  const remembered: RememberedCounts = new Map();
   const depsFor = async (folder: string): Promise<EngineDeps> => {
     durability ??= durabilityOf(options, place);
     return engineDeps(folder, await durability);
@@ -129,6 +134,7 @@ export function createEngine(options: EngineOptions): Engine {
     watchSettings: async (flags, onNews) => watchSettings({ ...(await place()), flags }, onNews),
     learnWindow: (lesson) =>
       learnWindow({ now: () => millis(Date.now()), replaceFile: replaceOwn }, { ...lesson, home }),
+    countFixedPart: (input, counter) => countFixedPart({ sha256, remembered, counter }, input),
   };
 }
 

@@ -1,8 +1,23 @@
 /** The public names, one by one. Everything else may change without notice. */
-export { createEngine, type Engine, type EngineDeps, type EngineOptions, type ResolvedLog } from "./engine.ts";
+export {
+  createEngine,
+  type Engine,
+  type EngineDeps,
+  type EngineOptions,
+  localCounter,
+  type ResolvedLog,
+} from "./engine.ts";
+export type { FixedCountInput } from "./loop/count-fixed-part.ts";
 export { adopt, type ForeignLog } from "./loop/adopt.ts";
 export { appendBoundary, type BoundaryInput } from "./loop/boundary.ts";
 export { expand, type Expanded } from "./loop/expand.ts";
+export {
+  type FollowedNews,
+  type FollowedSettings,
+  followSettings,
+  type FollowOptions,
+  type WatchSettingsDep,
+} from "./loop/follow-settings.ts";
 export { checkLog, type Finding, type LogCheck } from "./loop/fsck.ts";
 export { type AtOptions, type OpenedLog, openLog, openLogAt, type OpenOptions } from "./loop/open.ts";
 export {
@@ -17,6 +32,7 @@ export {
 } from "./loop/session.ts";
 export { type Undone, undo, type UndoOptions } from "./loop/undo.ts";
 export type { Blobs, WriteFailure } from "./ports/blobs.ts";
+export type { CounterOutcome, RequestCount, TokenCounter } from "./ports/token-counter.ts";
 export type { ByteSource, Durability, SessionSummary, Transcripts, TranscriptWriter } from "./ports/transcripts.ts";
 export type { Block, Message } from "./schema/block.ts";
 export type { BlobId, EntryId, MessageId, SessionId, Tokens, ToolUseId } from "./schema/brand.ts";
@@ -32,6 +48,14 @@ export { type ModelKnowledge, type Numbers, numbersInForce } from "./settings/nu
 export type { Problem } from "./settings/problem.ts";
 export type { SettingsReading } from "./settings/read.ts";
 export type { SettingsNews, SettingsWatch } from "./settings/watch.ts";
+export type {
+  DeferredTools,
+  FixedFigure,
+  FixedPart,
+  FixedPiece,
+  MemoryFile,
+  ToolDefinition,
+} from "./tokens/fixed-part.ts";
 export { learnedFrom } from "./tokens/learned-window.ts";
 export { cutPoints } from "./transcript/cut.ts";
 export { type Draft, replyDraft, resultDraft, userDraft } from "./transcript/draft.ts";

@@ -3,18 +3,26 @@ import { call, entryOf, result, says, text, user } from "../../test/fixture/raw.
 import { tokens } from "../schema/brand.ts";
 import { Calibration } from "../tokens/calibration.ts";
 import { contextReport } from "../tokens/context-report.ts";
+import { type FixedPart, noFixedPart } from "../tokens/fixed-part.ts";
 import { TokenLedger } from "../tokens/ledger.ts";
 import { thresholdsOf } from "../tokens/thresholds.ts";
 import { Fold } from "../transcript/fold.ts";
 import { contextText } from "./context-text.ts";
 
-function shown(columns: number): string {
+interface Given {
+  readonly part?: FixedPart;
+  readonly usage?: object;
+}
+
+function shown(columns: number, { part = noFixedPart, usage }: Given = {}): string {
   const ledger = new TokenLedger(new Calibration());
+  ledger.carries(part);
   const fold = new Fold({ watch: ledger });
   const raws = [
     user("u", "go ".repeat(3000)),
     says("a", "m", text("ok"), call("x")),
     result("r", "x", "out\n".repeat(4000)),
+    ...(usage === undefined ? [] : [{ ...says("b", "n"), message: { id: "n", content: [text("ok")], usage } }]),
   ];
   fold.appendAll(
     raws.map((raw, at) => ({
@@ -62,6 +70,24 @@ describe("the context, on a screen", () => {
       .map((line) => line.slice(2, 41).split(" "));
     expect(rows.flat()).toHaveLength(200);
     expect(new Set(rows.flat())).toEqual(new Set(["■", "▣", "◆", "·", "▒"]));
+  });
+
+  it("names the pieces of the fixed part, calls what is left its rest, and lists deferred tools beside the window", () => {
+    const tools = [
+      { name: "Read", about: "reads ".repeat(200) },
+      { name: "mcp__a__b", about: "does ".repeat(200) },
+      { name: "Late", about: "comes ".repeat(200), defer_loading: true },
+    ];
+    const memoryFiles = [{ path: "/notes.md", text: "note ".repeat(200) }];
+    const part = { systemPrompts: ["rule ".repeat(200)], tools, memoryFiles };
+    const usage = { input_tokens: 40_000, output_tokens: 2 };
+    const screen = shown(80, { part, usage });
+    for (const title of ["system prompt", "memory files", "tools", "MCP tools"])
+      expect(screen).toMatch(new RegExp(`^${title} +\\d+ +\\d+% +1$`, "m"));
+    expect(screen).toMatch(/^the rest of the fixed part +[\d,]+/m);
+    expect(screen).toMatch(/^1 deferred tool, not in the window until loaded: \d+ tokens$/m);
+    for (const line of screen.split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
+    expect(shown(80, { usage })).toMatch(/^system prompt, tools and what is not logged +[\d,]+/m);
   });
 
   it("names the autocompact buffer and the free space", () => {

@@ -1,4 +1,5 @@
 import { type Category, type ContextReport, fixedCategory } from "../tokens/context-report.ts";
+import { fixedKinds } from "../tokens/fixed-part.ts";
 import { humanCount, clipped } from "./human.ts";
 import type { Format, Style } from "./style.ts";
 import { table } from "./table.ts";
@@ -21,7 +22,7 @@ const groups: readonly {
   readonly colour: Format;
   readonly sign: string;
 }[] = [
-  { name: "fixed part", of: /^system$/, colour: "dim", sign: "▪" },
+  { name: "fixed part", of: /^(?:system|systemPrompt|tools|mcpTools|memoryFiles)$/, colour: "dim", sign: "▪" },
   { name: "tool results", of: /^results\./, colour: "cyan", sign: "■" },
   { name: "tool requests", of: /^requests\./, colour: "yellow", sign: "▣" },
   { name: "conversation", of: /^(?:human|assistant|thinking|summary|localCommandOutput)$/, colour: "green", sign: "◆" },
@@ -35,6 +36,7 @@ export function contextText(report: ContextReport, look: ContextLook): string {
     headline(report, look),
     grid(report, look),
     categoryTable(report, look),
+    deferred(report),
     largest(report, look),
     reads(report, look),
   ]
@@ -107,7 +109,7 @@ const sum = (categories: readonly Category[]): number => categories.reduce((tota
 
 function categoryTable(report: ContextReport, { style, columns }: ContextLook): string {
   const rows = report.categories.map(({ name, tokens, percent, blocks }) => [
-    clipped(titleOf(name), Math.max(12, columns - 36)),
+    clipped(titleOf(name, report), Math.max(12, columns - 36)),
     humanCount(tokens),
     `${percent}%`,
     blocks === 0 ? "" : humanCount(blocks),
@@ -116,18 +118,33 @@ function categoryTable(report: ContextReport, { style, columns }: ContextLook): 
 }
 
 const titles: ReadonlyMap<string, string> = new Map([
-  [fixedCategory, "system prompt, tools and what is not logged"],
+  ["systemPrompt", "system prompt"],
+  ["tools", "tools"],
+  ["mcpTools", "MCP tools"],
+  ["memoryFiles", "memory files"],
   ["human", "human messages"],
   ["assistant", "assistant messages"],
   ["localCommandOutput", "local command output"],
   ["other", "images and documents"],
 ]);
 
-function titleOf(name: string): string {
+function titleOf(name: string, { categories }: ContextReport): string {
+  if (name === fixedCategory)
+    return categories.some((one) => isFixedKind(one.name))
+      ? "the rest of the fixed part"
+      : "system prompt, tools and what is not logged";
   const [kind, ...of] = name.split(".");
   if (of.length === 0) return titles.get(name) ?? name;
   const words = { requests: "tool requests", results: "tool results", attachments: "attachments" }[kind ?? ""];
   return `${words ?? kind}: ${of.join(".")}`;
+}
+
+const isFixedKind = (name: string): boolean => fixedKinds.some((kind) => kind === name);
+
+function deferred({ deferred: { tools, tokens } }: ContextReport): string {
+  if (tools.length === 0) return "";
+  const which = tools.length === 1 ? "1 deferred tool" : `${humanCount(tools.length)} deferred tools`;
+  return `${which}, not in the window until loaded: ${humanCount(tokens)} tokens\n`;
 }
 
 function largest(report: ContextReport, { style, columns }: ContextLook): string {

@@ -18,3 +18,9 @@ export const referenceDigitsMin = 16;
 /** Who finds a file being adopted by another process looks again after this time, so often: half a minute, in which gigabytes are copied. */
 export const adoptWaitMs = millis(100);
 export const adoptAttemptsMax = 300;
+
+/** Where other tools record the system prompt: behind the origin line, at the beginning of their log. */
+export const promptHeadBytes = bytes(512 * 1024);
+
+/** Requests whose count is remembered: a process sees a handful of tool sets, each with a few steps. */
+export const rememberedCountsMax = 500;

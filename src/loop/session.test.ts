@@ -53,6 +53,26 @@ describe("a session", () => {
     await again.close();
   });
 
+  it("lets what runs along append a last time before it closes, however often it is closed", async () => {
+    const deps = testDeps();
+    const session = await openedForTest(deps);
+    session.onClose(async () => {
+      await append(session, user("the last word"));
+    });
+    session.onClose(() => Promise.reject(new Error("does not keep it open")));
+    await Promise.all([session.close(), session.close()]);
+    const again = await openedForTest(deps, "resume");
+    expect(again.view().path.onPath).toBe(1);
+  });
+
+  it("ends at once what comes along after it has closed", async () => {
+    const session = await openedForTest(testDeps());
+    await session.close();
+    let ended = 0;
+    session.onClose(async () => void (ended += 1));
+    expect(ended).toBe(1);
+  });
+
   it("carries deletions in the provider's cache until a boundary", async () => {
     const session = await openedForTest(testDeps());
     await append(session, user("go"), reply("m", call("x")), result("x", "out"));

@@ -88,6 +88,8 @@ export class Session {
   readonly #circumstances: Circumstances;
   #log: OpenedLog;
   #last: Promise<unknown> = Promise.resolve();
+  readonly #ending: (() => Promise<void>)[] = [];
+  #closed: Promise<void> | undefined;
 
   constructor(deps: SessionDeps, parts: { writer: TranscriptWriter; log: OpenedLog; circumstances: Circumstances }) {
     this.id = parts.writer.id;
@@ -164,8 +166,19 @@ export class Session {
     return outcome.kind === "failed" ? outcome : { kind: "appended", entries: [] };
   }
 
+  /** For what runs along with the session: called before the writer closes, so that it can still append. Must not reject. */
+  onClose(act: () => Promise<void>): void {
+    if (this.#closed === undefined) this.#ending.push(act);
+    else void act();
+  }
+
   close(): Promise<void> {
-    return this.#writer.close();
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    if (this.#ending.length > 0) await Promise.allSettled(this.#ending.map((act) => act()));
+    await this.#writer.close();
   }
 
   /** Placing, writing and folding are one step: nobody else's entry may come between them. */

@@ -49,6 +49,8 @@ export interface EditEntry extends Envelope {
 export interface OtherEntry extends Envelope {
   readonly kind: "other";
   readonly malformed?: string;
+  /** The system prompt that was sent from here on, where the entry records one. */
+  readonly systemPrompt?: string;
 }
 
 /** Deeper than any tool's output, and shallow enough to be walked without running out of stack. */
@@ -117,7 +119,12 @@ function editOf(raw: JsonObject, envelope: Envelope): Entry {
   const { id } = envelope;
   return reading.kind === "edit" && id !== undefined
     ? { kind: "edit", ...envelope, id, edit: reading.edit }
-    : { kind: "other", ...envelope };
+    : otherOf(raw, envelope);
+}
+
+function otherOf(raw: JsonObject, envelope: Envelope): OtherEntry {
+  const prompt = raw["type"] === "system" && raw["subtype"] === "system_prompt" ? text(raw, "content") : undefined;
+  return { kind: "other", ...envelope, ...(prompt === undefined ? {} : { systemPrompt: prompt }) };
 }
 
 function blocksOf(message: JsonObject): readonly Block[] {

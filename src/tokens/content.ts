@@ -69,14 +69,14 @@ function measurePart(part: JsonObject, counts: ByteCounts): void {
   else measureText(inner, counts);
 }
 
-function measureText(value: string, counts: ByteCounts): void {
+export function measureText(value: string, counts: ByteCounts): void {
   const { ascii, symbols, other } = scan(value, counts);
   const plain = ascii + other;
   if (symbols > codeSymbolShare * plain) counts.code += plain;
   else counts.prose += plain;
 }
 
-function measureJson(value: object, counts: ByteCounts): void {
+export function measureJson(value: object, counts: ByteCounts): void {
   const { ascii, other } = scan(JSON.stringify(value), counts);
   counts.json += ascii + other;
 }

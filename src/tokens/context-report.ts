@@ -3,6 +3,7 @@ import { type EntryId, tokens, type Tokens } from "../schema/brand.ts";
 import type { Fold } from "../transcript/fold.ts";
 import { measureBlock } from "./content.ts";
 import { tokensOf } from "./estimate.ts";
+import { type DeferredTools, fixedKinds } from "./fixed-part.ts";
 import type { ContextSize, TokenLedger } from "./ledger.ts";
 import { type FileReads, fileReads } from "./reads.ts";
 import { type Pressure, pressureOf, type Thresholds } from "./thresholds.ts";
@@ -16,6 +17,9 @@ export interface ContextReport {
   readonly reserve: Tokens;
   readonly size: ContextSize;
   readonly categories: readonly Category[];
+  readonly fixedPart: FixedPartReport;
+  /** Beside the window, so in no category. */
+  readonly deferred: DeferredTools;
   readonly pressure: Pressure;
   readonly thresholds: Thresholds;
   readonly largest: readonly LargeItem[];
@@ -27,7 +31,17 @@ export interface Category {
   readonly tokens: Tokens;
   /** Rounded share of what is used. */
   readonly percent: number;
+  /** Blocks of the view; of the fixed part texts, files or definitions, and 0 where nobody knows. */
   readonly blocks: number;
+}
+
+export interface FixedPartReport {
+  /** Sum of its categories. */
+  readonly tokens: Tokens;
+  /** `usage`, `estimate` or a counter's name: where its size comes from. */
+  readonly countedBy: string;
+  /** `estimate` or a counter's name: what tells its pieces apart. */
+  readonly piecesBy: string;
 }
 
 export interface LargeItem {
@@ -50,6 +64,7 @@ export function contextReport({ fold, ledger, thresholds, autoCompact, largestMa
   const wanted = thresholds.window - thresholds.limit;
   const reserve = tokens(Math.max(0, Math.min(wanted, thresholds.window - used)));
   const count = (block: Block): Tokens => tokensOf(measureBlock(block), rates);
+  const categories = categoriesOf(ledger, used);
   const blocks = [...fold.shown()].flatMap(([entry, shown]) => shown.map((block) => ({ entry, block })));
   return {
     window: thresholds.window,
@@ -57,7 +72,13 @@ export function contextReport({ fold, ledger, thresholds, autoCompact, largestMa
     free: tokens(thresholds.window - used - reserve),
     reserve,
     size,
-    categories: categoriesOf(ledger, used),
+    categories,
+    fixedPart: {
+      tokens: tokens(categories.reduce((sum, one) => sum + (fixedCategories.has(one.name) ? one.tokens : 0), 0)),
+      countedBy: ledger.fixedCountedBy,
+      piecesBy: ledger.knownFixed.counter,
+    },
+    deferred: ledger.knownFixed.deferred,
     pressure: pressureOf(used, thresholds, autoCompact),
     thresholds,
     largest: largestOf(blocks, count).slice(0, largestMax),
@@ -68,18 +89,20 @@ export function contextReport({ fold, ledger, thresholds, autoCompact, largestMa
   };
 }
 
-/** The fixed part is what earlier requests showed it to be, or more: what no block explains. If blocks explain too much, all shrink alike. */
+/**
+ * The fixed part is what earlier requests showed it to be, or more: what no block explains. Its known pieces take their
+ * share of it, and the rest stays `system`. Where blocks or pieces explain too much, all of them shrink alike.
+ */
 function categoriesOf(ledger: TokenLedger, used: Tokens): Category[] {
   const estimated = [...ledger.categories].map(([name, { bytes, blocks }]) => ({
     name,
     blocks,
     size: tokensOf(bytes, ledger.rates),
   }));
-  const sum = estimated.reduce((total, { size }) => total + size, 0);
-  const forBlocks = used - Math.min(ledger.fixedTokens, used);
-  const scale = sum > forBlocks ? forBlocks / sum : 1;
-  const parts = estimated.map(({ name, blocks, size }) => ({ name, blocks, tokens: Math.floor(size * scale) }));
-  const rest = used - parts.reduce((total, part) => total + part.tokens, 0);
+  const ofView = fitted(estimated, used - Math.min(ledger.fixedTokens, used));
+  const known = ledger.knownFixed.pieces.map(({ kind, count, tokens: size }) => ({ name: kind, blocks: count, size }));
+  const parts = [...ofView, ...fitted(known, used - sumOf(ofView))];
+  const rest = used - sumOf(parts);
   const all =
     rest > parts.length ? [...parts, { name: fixedCategory, blocks: 0, tokens: rest }] : withRest(parts, rest);
   return all
@@ -91,15 +114,39 @@ function categoriesOf(ledger: TokenLedger, used: Tokens): Category[] {
     }));
 }
 
+interface Sized {
+  readonly name: string;
+  readonly blocks: number;
+  readonly size: number;
+}
+
+interface Part {
+  readonly name: string;
+  readonly blocks: number;
+  readonly tokens: number;
+}
+
+const sumOf = (parts: readonly Part[]): number => parts.reduce((total, part) => total + part.tokens, 0);
+
+/** As they are where there is room for all of them, else shrunk in proportion until they fill it. */
+function fitted(sized: readonly Sized[], room: number): Part[] {
+  const sum = sized.reduce((total, { size }) => total + size, 0);
+  const scale = sum > room ? room / sum : 1;
+  const parts = sized.map(({ name, blocks, size }) => ({ name, blocks, tokens: Math.floor(size * scale) }));
+  return sum > room ? withRest(parts, room - sumOf(parts)) : parts;
+}
+
 /** What rounding left over goes to the largest part. */
-function withRest<Part extends { readonly tokens: number }>(parts: readonly Part[], rest: number): Part[] {
+function withRest(parts: readonly Part[], rest: number): Part[] {
   const largest = Math.max(...parts.map((part) => part.tokens));
   const at = parts.findIndex((part) => part.tokens === largest);
   return parts.map((part, place) => (place === at ? { ...part, tokens: part.tokens + rest } : part));
 }
 
-/** System prompt, tools, instructions, and whatever else a client sends without logging it. */
+/** What of the fixed part is not known piece by piece: whatever a client sends without logging it. */
 export const fixedCategory = "system";
+
+const fixedCategories: ReadonlySet<string> = new Set([fixedCategory, ...fixedKinds]);
 
 function largestOf(blocks: readonly { entry: EntryId; block: Block }[], count: (block: Block) => Tokens): LargeItem[] {
   const names = new Map<string, string>();

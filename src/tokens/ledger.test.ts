@@ -16,6 +16,7 @@ import { Fold } from "../transcript/fold.ts";
 import { Calibration } from "./calibration.ts";
 import { tokensOf } from "./estimate.ts";
 import { measureBlock } from "./content.ts";
+import { type FixedPart, noFixedPart } from "./fixed-part.ts";
 import { TokenLedger } from "./ledger.ts";
 
 /** A reply that carries what the provider counted. */
@@ -109,6 +110,27 @@ describe.each(["live", "at once"] as const)("the size of a context, told %s", (w
       undo("d", "b"),
     ];
     expect(ledgerOf(raws, way).size.tokens).toBeGreaterThan(2000);
+  });
+});
+
+describe("the fixed part behind a boundary", () => {
+  const cut = [boundary("b"), summary("s")];
+  const part = { ...noFixedPart, systemPrompts: [words(300)] };
+  const sizeOf = (raws: readonly Raw[], known: FixedPart): number => {
+    const ledger = ledgerOf(raws);
+    ledger.carries(known);
+    return ledger.size.tokens;
+  };
+
+  it("is what requests showed before, whatever is known of it", () => {
+    const raws = [user("u"), counted("a", "m", usage(9_000, 5), text("ok")), ...cut];
+    expect(sizeOf(raws, part)).toBe(sizeOf(raws, noFixedPart));
+    expect(sizeOf(raws, part)).toBeGreaterThan(8_900);
+  });
+
+  it("is what is known where no request showed it", () => {
+    const raws = [user("u"), says("a", "m", text("ok")), ...cut];
+    expect(sizeOf(raws, part) - sizeOf(raws, noFixedPart)).toBeGreaterThan(375);
   });
 });
 

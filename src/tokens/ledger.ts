@@ -7,6 +7,14 @@ import type { Calibration } from "./calibration.ts";
 import { addBytes, type ByteCounts, contentClasses, measureBlock, noBytes } from "./content.ts";
 import { CategoryBytes, type CategoryCount } from "./categories.ts";
 import { type Rates, tokensOf } from "./estimate.ts";
+import {
+  estimateFixedPart,
+  type FixedBytes,
+  type FixedFigure,
+  type FixedPart,
+  measureFixedPart,
+  noFixedPart,
+} from "./fixed-part.ts";
 
 /**
  * The size of the context = what the provider said last + an estimate of what came since.
@@ -15,7 +23,7 @@ import { type Rates, tokensOf } from "./estimate.ts";
  * reply's FIRST entry: results that interleave with the rest of the reply come after it. The reply itself is in the
  * usage's output. Edits behind the anchor count at once: what they hide is taken off, by the same estimate.
  * Without an anchor (a new session, or right behind a boundary) everything is estimated, on top of the fixed part
- * (system prompt, tools) that the last anchor showed.
+ * (system prompt, tools) that the last anchor showed, or that is known where no anchor showed any.
  */
 export interface ContextSize {
   readonly tokens: Tokens;
@@ -41,7 +49,10 @@ export class TokenLedger implements ViewWatch {
   /** Blocks of the anchor's own reply: its output, counted already. */
   #ofReply = noBytes();
   #anchor: Anchor | undefined;
-  #fixedTokens: number;
+  /** As requests showed it; 0 where none did. */
+  #learnedFixedTokens: number;
+  #fixedBytes: FixedBytes = measureFixedPart(noFixedPart);
+  #countedFixed: FixedFigure | undefined;
   #structureAt = -1;
   #decided: { readonly since: number; readonly saved: ByteCounts }[] = [];
   #item: Item | undefined;
@@ -49,13 +60,13 @@ export class TokenLedger implements ViewWatch {
 
   constructor(calibration: Calibration, fixedTokens: Tokens = tokens(0)) {
     this.#calibration = calibration;
-    this.#fixedTokens = fixedTokens;
+    this.#learnedFixedTokens = fixedTokens;
   }
 
   get size(): ContextSize {
     const { rates } = this.#calibration;
     if (this.#anchor === undefined) {
-      const total = tokens(Math.round(this.#fixedTokens) + tokensOf(this.#shown, rates));
+      const total = tokens(this.fixedTokens + tokensOf(this.#shown, rates));
       return { tokens: total, source: "estimate", anchor: undefined, estimated: total };
     }
     const since = { ...this.#shown };
@@ -64,7 +75,7 @@ export class TokenLedger implements ViewWatch {
     const counted = contextTokens(this.#anchor.usage);
     const estimated = growthOf(since, this.#calibration);
     // What was taken off can't have been more than what was there.
-    const least = Math.min(counted, this.#fixedTokens + tokensOf(this.#shown, this.#calibration.lowRates));
+    const least = Math.min(counted, this.fixedTokens + tokensOf(this.#shown, this.#calibration.lowRates));
     const total = tokens(Math.round(Math.max(least, counted + estimated)));
     return { tokens: total, source: "usage", anchor: this.#anchor.entry, estimated };
   }
@@ -77,9 +88,26 @@ export class TokenLedger implements ViewWatch {
     return this.#byCategory.counts;
   }
 
-  /** System prompt and tools, as the last anchor showed them. */
+  /** Says what requests carry besides the view; `counted` where an exact counter has counted it. */
+  carries(part: FixedPart, counted?: FixedFigure): void {
+    this.#fixedBytes = measureFixedPart(part);
+    this.#countedFixed = counted;
+  }
+
+  /** What is known of the fixed part, piece by piece. */
+  get knownFixed(): FixedFigure {
+    return this.#countedFixed ?? estimateFixedPart(this.#fixedBytes, this.#calibration.rates);
+  }
+
+  /** System prompt, tools and the like: as requests showed them, else as far as they are known. */
   get fixedTokens(): Tokens {
-    return tokens(Math.round(this.#fixedTokens));
+    const learned = Math.round(this.#learnedFixedTokens);
+    return learned > 0 ? tokens(learned) : this.knownFixed.tokens;
+  }
+
+  /** `usage`: the provider's counts showed the fixed part. Otherwise the counter that the known pieces come from. */
+  get fixedCountedBy(): string {
+    return Math.round(this.#learnedFixedTokens) > 0 ? "usage" : this.knownFixed.counter;
   }
 
   reset(structureAt: number): void {
@@ -139,8 +167,8 @@ export class TokenLedger implements ViewWatch {
 
   /** The less of a request is conversation, the better it shows the fixed part: long requests only blur it. */
   #learnFixed(request: Tokens, conversation: Tokens): void {
-    if (conversation > request / 2 && this.#fixedTokens > 0) return;
-    this.#fixedTokens = Math.max(0, request - conversation);
+    if (conversation > request / 2 && this.#learnedFixedTokens > 0) return;
+    this.#learnedFixedTokens = Math.max(0, request - conversation);
   }
 
   #learn(base: ByteCounts, request: Tokens): void {

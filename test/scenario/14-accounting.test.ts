@@ -14,9 +14,11 @@ import { tokensOf } from "../../src/tokens/estimate.ts";
 import { thresholdsOf } from "../../src/tokens/thresholds.ts";
 import { readLines } from "../../src/transcript/lines.ts";
 import { corpusBytes, corpusFiles, hasCorpus } from "../fixture/corpus.ts";
+import { importFixture } from "../fixture/imported.ts";
 import { nextCallErrors, quantile } from "../fixture/next-call.ts";
 import { append, logBytes, openedForTest, reply, testDeps, text, user } from "../fixture/session.ts";
 import { sourceOf } from "../fixture/log.ts";
+import { json, newWorld } from "./support/cli-world.ts";
 
 describe("14. Accounting", () => {
   const thresholds = thresholdsOf({ window: tokens(200_000), outputTokensMax: tokens(64_000), autoCompact: "on" });
@@ -41,6 +43,59 @@ describe("14. Accounting", () => {
       expect(categories.reduce((sum, category) => sum + category.tokens, 0)).toBe(used);
     }
     expect(after.used).toBeLessThan(before.used / 10);
+  });
+
+  describe("an imported session whose format records the system prompt", () => {
+    interface Figures {
+      readonly used: number;
+      readonly countedBy: string;
+      readonly categories: readonly { name: string; tokens: number; blocks: number }[];
+      readonly fixedPart: { tokens: number; countedBy: string; piecesBy: string };
+      readonly deferred: { tools: string[]; tokens: number };
+    }
+    const traj = JSON.parse(importFixture("swe-agent.traj")) as { history: { role: string; content: unknown }[] };
+    const longPrompt = "You fix code and say what you did. ".repeat(400);
+    const withPrompt = (content: string): string =>
+      JSON.stringify({
+        ...traj,
+        history: traj.history.map((one) => (one.role === "system" ? { ...one, content } : one)),
+      });
+
+    it("counts it in what is used where the log has no usage, in context and in view, by the estimate and by a counter", async () => {
+      const world = await newWorld();
+      const [short, long] = [world.file("short.traj", withPrompt("")), world.file("long.traj", withPrompt(longPrompt))];
+      const figuresOf = async (...args: readonly string[]): Promise<Figures> =>
+        json<Figures>(await world.call("context", "--json", ...args));
+      const [without, estimated, counted] = [
+        await figuresOf(short),
+        await figuresOf(long),
+        await figuresOf(long, "--counter", "bpe"),
+      ];
+      const promptIn = ({ categories }: Figures): number =>
+        categories.find(({ name }) => name === "systemPrompt")?.tokens ?? 0;
+      expect(without.fixedPart.tokens).toBe(0);
+      expect(estimated).toMatchObject({ countedBy: "estimate", fixedPart: { countedBy: "estimate" } });
+      expect(estimated.used - without.used).toBe(estimated.fixedPart.tokens);
+      expect(Math.abs(promptIn(estimated) - longPrompt.length / 3)).toBeLessThan(10);
+      expect(counted.fixedPart).toMatchObject({ countedBy: "bpe-o200k", piecesBy: "bpe-o200k" });
+      expect(Math.abs(promptIn(counted) - 400 * 9)).toBeLessThan(20);
+      const view = json<Figures & { tokens: number }>(await world.call("view", "--json", long));
+      expect(view).toMatchObject({
+        tokens: estimated.used,
+        categories: estimated.categories,
+        fixedPart: estimated.fixedPart,
+        deferred: { tools: [], tokens: 0 },
+      });
+    });
+
+    it("tells it apart in what the provider counted, where the log has usage", async () => {
+      const world = await newWorld();
+      const path = world.file("codex.jsonl", importFixture("codex.jsonl"));
+      const report = json<Figures>(await world.call("context", "--json", path));
+      expect(report.fixedPart).toMatchObject({ countedBy: "usage", piecesBy: "estimate" });
+      expect(report.categories.map(({ name }) => name)).toEqual(expect.arrayContaining(["system", "systemPrompt"]));
+      expect(report.categories.reduce((sum, { tokens: one }) => sum + one, 0)).toBe(report.used);
+    });
   });
 
   describe("estimates are never under by more than 5% once calibrated on usage", () => {

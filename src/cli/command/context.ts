@@ -1,12 +1,12 @@
-import { createEngine, localCounter } from "../../engine.ts";
-import { openCounted } from "../../loop/counted.ts";
+import { createEngine, type Engine, localCounter } from "../../engine.ts";
+import { type CountedLog, openCounted } from "../../loop/counted.ts";
 import { type ContextReport, contextReport } from "../../tokens/context-report.ts";
 import { command } from "../command.ts";
 import { contextText } from "../context-text.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { humanCount } from "../human.ts";
-import type { Message } from "../../schema/block.ts";
+import type { CounterOutcome, TokenCounter } from "../../ports/token-counter.ts";
 import type { Tokens } from "../../schema/brand.ts";
 import { openNamedLog, wrongFileNote } from "../named-log.ts";
 import { toldProblems } from "../settings-problems.ts";
@@ -21,31 +21,34 @@ export const contextCommand = command({
     counter: {
       type: "string",
       shown: "estimate|bpe",
-      summary: "bpe: count the view with a local tokenizer, if it is installed",
+      summary: "bpe: count messages and system prompt with a local tokenizer, if it is installed",
     },
     ...numberOptions,
   },
-  json: "used, free, reserve, window (used + free + reserve = window), categories, thresholds, pressure, largest, reads",
+  json: "used, free, reserve, window (used + free + reserve = window), categories, fixedPart, deferred, thresholds, pressure, largest, reads",
   details: [
     "Sizes are what the provider counted last plus an estimate of what came since, calibrated on the session itself; without any usage in the log they are estimated.",
   ],
   run: async (context, { operands, options, format }) => {
+    const asked = await askedCounter(options.counter);
+    if (asked.kind === "failure") return asked;
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
     try {
       const counted = await openCounted(log, { source: log.source, origin: log.origin });
-      const { numbers, reading } = await createEngine(context).settings({
+      const engine = createEngine(context);
+      const { numbers, reading } = await engine.settings({
         model: counted.model,
         serverTokens: counted.serverTokens,
         flags: settingFlags(options),
       });
       const wrong = await toldProblems(context, reading.problems);
       if (wrong !== undefined) return wrong;
+      const exact =
+        asked.kind === "counter" ? await exactCount({ engine, counted, counter: asked.counter }) : undefined;
       const { thresholds, autoCompact } = numbers;
       const report = contextReport({ fold: counted.fold, ledger: counted.ledger, thresholds, autoCompact });
       const model = numbers.model ?? "unknown model";
-      const exact = await exactCount(options.counter, counted.fold.messages);
-      if (exact?.kind === "failure") return exact;
       if (format === "json") {
         await context.out.json({ model, windowSource: numbers.window.source, ...asJson(report), exact: exact ?? null });
       } else {
@@ -69,11 +72,10 @@ interface ExactCount {
   readonly tokens: Tokens;
 }
 
-async function exactCount(
-  asked: string | undefined,
-  messages: readonly Message[],
-): Promise<ExactCount | Failure | undefined> {
-  if (asked === undefined || asked === "estimate") return undefined;
+type AskedCounter = Extract<CounterOutcome, { kind: "counter" }> | { readonly kind: "estimate" };
+
+async function askedCounter(asked: string | undefined): Promise<AskedCounter | Failure> {
+  if (asked === undefined || asked === "estimate") return { kind: "estimate" };
   if (asked !== "bpe")
     return failure({
       code: exitCode.usage,
@@ -81,10 +83,22 @@ async function exactCount(
       hint: "Counters: estimate, bpe.",
     });
   const outcome = await localCounter();
-  if (outcome.kind === "absent")
-    return failure({ code: exitCode.notFound, message: "the local tokenizer is not installed", hint: outcome.message });
-  const tokens = await outcome.counter.count(messages.flatMap((message) => message.content));
-  return { kind: "exact", counter: outcome.counter.name, tokens };
+  if (outcome.kind === "counter") return outcome;
+  return failure({ code: exitCode.notFound, message: "the local tokenizer is not installed", hint: outcome.message });
+}
+
+interface ExactCounting {
+  readonly engine: Engine;
+  readonly counted: CountedLog;
+  readonly counter: TokenCounter;
+}
+
+/** Counts the messages, and tells the ledger what the fixed part is by the same counter. */
+async function exactCount({ engine, counted, counter }: ExactCounting): Promise<ExactCount> {
+  const { fold, ledger, fixedPart } = counted;
+  ledger.carries(fixedPart, await engine.countFixedPart({ part: fixedPart, rates: ledger.rates }, counter));
+  const tokens = await counter.count(fold.messages.flatMap((message) => message.content));
+  return { kind: "exact", counter: counter.name, tokens };
 }
 
 function asJson({ size, ...report }: ContextReport): object {

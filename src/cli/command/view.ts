@@ -23,7 +23,7 @@ export const viewCommand = command({
     full: { type: "boolean", summary: "do not shorten long blocks" },
     ...numberOptions,
   },
-  json: "messages (Messages API form), sendable, why, repairs, path figures, tokens, window, thresholds, pressure, categories, damage; import (format, notes) of a translated file",
+  json: "messages (Messages API form), sendable, why, repairs, path figures, tokens, window, thresholds, pressure, categories, fixedPart, deferred, damage; import (format, notes) of a translated file",
   details: [
     "A file of another tool is read where it lies and never written. Its recorded thinking was not signed for you: it is left out and counted.",
   ],
@@ -81,12 +81,14 @@ async function reportOn(
 }
 
 /** What the same report says in `context --json`, as far as a request needs it. */
-const figuresOf = ({ used, window, thresholds, pressure, categories }: ContextReport): object => ({
+const figuresOf = ({ used, categories, fixedPart, deferred, window, thresholds, pressure }: ContextReport): object => ({
   tokens: used,
   window,
   thresholds,
   pressure,
   categories,
+  fixedPart,
+  deferred,
 });
 
 function asJson(view: View, opened: CountedLog): object {

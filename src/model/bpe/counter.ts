@@ -15,11 +15,18 @@ export async function bpeCounter(): Promise<CounterOutcome> {
     return { kind: "absent", message: "The local tokenizer is not installed: npm install gpt-tokenizer" };
   }
   const countText = (text: string): number => encoding.countTokens(text, { allowedSpecial: "all" });
+  const countBlocks = (blocks: readonly Block[]): number =>
+    blocks.reduce((sum, block) => sum + countBlock(block, countText), 0);
   return {
     kind: "counter",
     counter: {
       name: "bpe-o200k",
-      count: async (blocks) => tokens(blocks.reduce((sum, block) => sum + countBlock(block, countText), 0)),
+      count: async (blocks) => tokens(countBlocks(blocks)),
+      countRequest: async ({ system, tools, messages }) => {
+        const texts = [...system, ...tools.map((tool) => JSON.stringify(tool))];
+        const said = countBlocks(messages.flatMap(({ content }) => content));
+        return { kind: "counted", tokens: tokens(texts.reduce((sum, text) => sum + countText(text), said)) };
+      },
     },
   };
 }

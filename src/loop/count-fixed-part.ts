@@ -1,0 +1,89 @@
+import type { TokenCounter } from "../ports/token-counter.ts";
+import type { BlobId, Tokens } from "../schema/brand.ts";
+import { isArray, isObject, type Json } from "../schema/json.ts";
+import { Calibration } from "../tokens/calibration.ts";
+import type { Rates } from "../tokens/estimate.ts";
+import {
+  type CountableRequest,
+  countedFixedPart,
+  type CountedStep,
+  countingSteps,
+  estimateFixedPart,
+  type FixedFigure,
+  type FixedPart,
+  measureFixedPart,
+} from "../tokens/fixed-part.ts";
+import type { HashDep } from "./hash.ts";
+import { rememberedCountsMax } from "./limits.ts";
+
+/** Counts by the hash of the counter's name and the request; those asked for longest ago stand first and go first. */
+export type RememberedCounts = Map<BlobId, Tokens>;
+
+export interface FixedCountDeps {
+  readonly sha256: HashDep;
+  /** Kept by the caller, as long as counts are worth remembering. */
+  readonly remembered: RememberedCounts;
+  readonly counter: TokenCounter | undefined;
+}
+
+export interface FixedCountInput {
+  readonly part: FixedPart;
+  /** For the estimate, where no counter answers; those of a new session where they are absent. */
+  readonly rates?: Rates;
+}
+
+/** Counted once for each set of prompts and tools; the estimate where there is no counter or it fails. Must not reject. */
+export async function countFixedPart(
+  deps: FixedCountDeps,
+  { part, rates = new Calibration().rates }: FixedCountInput,
+): Promise<FixedFigure> {
+  const { counter } = deps;
+  const counted = counter === undefined ? undefined : await countSteps({ ...deps, counter }, part);
+  return counted ?? estimateFixedPart(measureFixedPart(part), rates);
+}
+
+type Counting = FixedCountDeps & { readonly counter: TokenCounter };
+
+async function countSteps(deps: Counting, part: FixedPart): Promise<FixedFigure | undefined> {
+  const counted: CountedStep[] = [];
+  for (const step of countingSteps(part)) {
+    const tokens = await countOnce(deps, step.request);
+    if (tokens === undefined) return undefined;
+    counted.push({ ...step, tokens });
+  }
+  return countedFixedPart(counted, deps.counter.name);
+}
+
+async function countOnce(deps: Counting, request: CountableRequest): Promise<Tokens | undefined> {
+  const { counter, remembered } = deps;
+  const key = keyOf(deps, request);
+  const known = remembered.get(key);
+  if (known !== undefined) return remember(remembered, { key, tokens: known });
+  const outcome = await counter.countRequest(request);
+  return outcome.kind === "counted" ? remember(remembered, { key, tokens: outcome.tokens }) : undefined;
+}
+
+function remember(remembered: RememberedCounts, { key, tokens }: { key: BlobId; tokens: Tokens }): Tokens {
+  remembered.delete(key);
+  remembered.set(key, tokens);
+  for (const oldest of remembered.keys()) {
+    if (remembered.size <= rememberedCountsMax) break;
+    remembered.delete(oldest);
+  }
+  return tokens;
+}
+
+/** The message is always the same one, so it is not part of the key. */
+function keyOf({ counter, sha256 }: Counting, { system, tools }: CountableRequest): BlobId {
+  const hash = sha256();
+  hash.update(new TextEncoder().encode(JSON.stringify(inOrder([counter.name, system, tools]))));
+  return hash.digest();
+}
+
+/** The same definition is the same text, in whatever order its fields were written. */
+function inOrder(value: Json): Json {
+  if (isArray(value)) return value.map(inOrder);
+  if (!isObject(value)) return value;
+  const fields = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(fields.map(([name, of]) => [name, inOrder(of)]));
+}

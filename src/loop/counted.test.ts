@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { boundary, type Raw, says, summary, text, user } from "../../test/fixture/raw.ts";
+import { sourceOf } from "../../test/fixture/log.ts";
+import { memoryBlobs } from "../store/memory/blobs.ts";
+import { type CountedLog, openCounted, openCountedAt } from "./counted.ts";
+
+const words = (count: number): string => "word ".repeat(count).trim();
+const prompt = (uuid: string, count: number): Raw => ({
+  type: "system",
+  subtype: "system_prompt",
+  uuid,
+  content: words(count),
+});
+
+const bytesOf = (raws: readonly Raw[]): Buffer =>
+  Buffer.from(
+    raws.map((raw, at) => `${JSON.stringify({ parentUuid: raws[at - 1]?.uuid ?? null, ...raw })}\n`).join(""),
+  );
+
+const opened = (raws: readonly Raw[], tailBytes?: number): Promise<CountedLog> =>
+  openCounted(
+    { blobs: memoryBlobs() },
+    {
+      source: sourceOf(bytesOf(raws)),
+      origin: "foreign",
+      ...(tailBytes === undefined ? {} : { tailBytes }),
+    },
+  );
+
+describe("a log that records its system prompt", () => {
+  it("counts it where nothing was counted by the provider", async () => {
+    const said = [user("u", words(50))];
+    const { ledger } = await opened([prompt("p", 3_000), ...said]);
+    const { ledger: without } = await opened(said);
+    expect(ledger.size.tokens - without.size.tokens).toBe(ledger.fixedTokens);
+    expect(ledger.fixedTokens).toBeGreaterThan(3_000);
+  });
+
+  it("leaves the provider's count what it is", async () => {
+    const usage = { input_tokens: 9_000, output_tokens: 5 };
+    const reply = { ...says("a", "m"), message: { id: "m", content: [text("ok")], usage } };
+    const { ledger } = await opened([prompt("p", 3_000), user("u"), reply]);
+    expect(ledger.size.tokens).toBe(9_005);
+  });
+
+  it("counts only the newest that applies, and the one that applied where the log is seen at an earlier point", async () => {
+    const raws = [prompt("p", 3_000), user("u"), prompt("q", 100), user("v")];
+    expect((await opened(raws)).fixedPart.systemPrompts).toEqual([words(100)]);
+    const at = { source: sourceOf(bytesOf(raws)), origin: "foreign", at: "u" } as const;
+    const earlier = await openCountedAt({ blobs: memoryBlobs() }, at);
+    expect(earlier?.fixedPart.systemPrompts).toEqual([words(3_000)]);
+  });
+
+  it("counts it too where the log was read from a boundary on, as if it had been read whole", async () => {
+    const cut = { ...boundary("b"), parentUuid: null, logicalParentUuid: "u" };
+    const raws = [prompt("p", 1_000), user("u", words(20_000)), cut, summary("s"), user("v")];
+    const [tail, whole] = [await opened(raws, 2_000), await opened(raws, 1_000_000)];
+    expect(tail.read.from).toBe("boundary");
+    expect(whole.read.from).toBe("beginning");
+    expect(tail.ledger.size).toEqual(whole.ledger.size);
+    expect(tail.fixedPart.systemPrompts).toEqual([words(1_000)]);
+  });
+});

@@ -1,0 +1,175 @@
+import type { Message } from "../schema/block.ts";
+import { tokens, type Tokens } from "../schema/brand.ts";
+import type { JsonObject } from "../schema/json.ts";
+import { type ByteCounts, measureJson, measureText, noBytes } from "./content.ts";
+import { type Rates, tokensOf } from "./estimate.ts";
+
+/** What a request carries besides messages, as far as it is known. */
+export interface FixedPart {
+  readonly systemPrompts: readonly string[];
+  readonly tools: readonly ToolDefinition[];
+  readonly memoryFiles: readonly MemoryFile[];
+}
+
+/** As the Messages API takes it. */
+export interface ToolDefinition extends JsonObject {
+  readonly name: string;
+}
+
+export interface MemoryFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** In the order in which they are counted; each is a category of the report. */
+export const fixedKinds = ["systemPrompt", "memoryFiles", "tools", "mcpTools"] as const;
+export type FixedKind = (typeof fixedKinds)[number];
+
+export interface FixedPiece {
+  readonly kind: FixedKind;
+  readonly tokens: Tokens;
+  /** Texts, files or definitions. */
+  readonly count: number;
+}
+
+/** Tools whose definitions enter the window only once they are loaded: no part of what is used. */
+export interface DeferredTools {
+  readonly tools: readonly string[];
+  /** What they would take if all were loaded. */
+  readonly tokens: Tokens;
+}
+
+/** The sum of the pieces is `tokens`; kinds that a request does not carry have no piece. */
+export interface FixedFigure {
+  readonly tokens: Tokens;
+  readonly pieces: readonly FixedPiece[];
+  readonly deferred: DeferredTools;
+  /** `estimate`, or the name of the counter. */
+  readonly counter: string;
+}
+
+export const noFixedPart: FixedPart = { systemPrompts: [], tools: [], memoryFiles: [] };
+
+/** Bytes by content class, so that the estimate follows the rates while they are learned. */
+export interface FixedBytes {
+  readonly pieces: readonly { readonly kind: FixedKind; readonly bytes: ByteCounts; readonly count: number }[];
+  readonly deferred: { readonly tools: readonly string[]; readonly bytes: ByteCounts };
+}
+
+export function measureFixedPart(part: FixedPart): FixedBytes {
+  const carried = carriedBy(part);
+  const pieces = fixedKinds.map((kind) => {
+    const { texts, tools } = carried[kind];
+    return { kind, bytes: bytesOf(texts, tools), count: texts.length + tools.length };
+  });
+  const { tools } = carried.deferredTools;
+  return {
+    pieces: pieces.filter(({ count }) => count > 0),
+    deferred: { tools: tools.map(({ name }) => name), bytes: bytesOf([], tools) },
+  };
+}
+
+export function estimateFixedPart({ pieces, deferred }: FixedBytes, rates: Rates): FixedFigure {
+  return figureOf({
+    pieces: pieces.map(({ kind, bytes, count }) => ({ kind, count, tokens: tokensOf(bytes, rates) })),
+    deferred: { tools: deferred.tools, tokens: tokensOf(deferred.bytes, rates) },
+    counter: "estimate",
+  });
+}
+
+/** What an exact counter is asked to count. The API takes no request without a message. */
+export interface CountableRequest {
+  readonly system: readonly string[];
+  readonly tools: readonly ToolDefinition[];
+  readonly messages: readonly Message[];
+}
+
+export interface CountingStep {
+  readonly kind: FixedKind | "message" | "deferredTools";
+  readonly count: number;
+  readonly request: CountableRequest;
+}
+
+/**
+ * Requests that grow by one kind at a time, from a one-word message on: what a kind takes is what its request has over
+ * the one before. So the pieces sum to the whole, and what a provider adds for having tools at all is counted once.
+ */
+export function countingSteps(part: FixedPart): readonly CountingStep[] {
+  const carried = carriedBy(part);
+  const messages: readonly Message[] = [{ role: "user", content: [{ type: "text", text: "x" }] }];
+  const steps: CountingStep[] = [{ kind: "message", count: 0, request: { system: [], tools: [], messages } }];
+  const system: string[] = [];
+  const tools: ToolDefinition[] = [];
+  for (const kind of [...fixedKinds, "deferredTools"] as const) {
+    const added = carried[kind];
+    const count = added.texts.length + added.tools.length;
+    if (count === 0) continue;
+    system.push(...added.texts);
+    tools.push(...added.tools);
+    steps.push({ kind, count, request: { system: [...system], tools: [...tools], messages } });
+  }
+  return steps;
+}
+
+export interface CountedStep extends CountingStep {
+  readonly tokens: Tokens;
+}
+
+export function countedFixedPart(steps: readonly CountedStep[], counter: string): FixedFigure {
+  const pieces: FixedPiece[] = [];
+  let deferred: DeferredTools = { tools: [], tokens: tokens(0) };
+  for (const [at, { kind, count, request, tokens: total }] of steps.entries()) {
+    const added = tokens(Math.max(0, total - (steps[at - 1]?.tokens ?? 0)));
+    if (kind === "deferredTools")
+      deferred = { tools: request.tools.slice(-count).map(({ name }) => name), tokens: added };
+    else if (kind !== "message") pieces.push({ kind, count, tokens: added });
+  }
+  return figureOf({ pieces, deferred, counter });
+}
+
+const figureOf = (figure: Omit<FixedFigure, "tokens">): FixedFigure => ({
+  ...figure,
+  tokens: tokens(figure.pieces.reduce((sum, piece) => sum + piece.tokens, 0)),
+});
+
+interface Carried {
+  readonly texts: readonly string[];
+  readonly tools: readonly ToolDefinition[];
+}
+
+function carriedBy({ systemPrompts, tools, memoryFiles }: FixedPart): Record<FixedKind | "deferredTools", Carried> {
+  const of = (kind: ToolKind): Carried => ({
+    texts: [],
+    tools: tools.filter((tool) => toolKindOf(tool) === kind).map(loaded),
+  });
+  return {
+    systemPrompt: { texts: systemPrompts, tools: [] },
+    memoryFiles: { texts: memoryFiles.map(({ path, text }) => `${path}\n${text}`), tools: [] },
+    tools: of("tools"),
+    mcpTools: of("mcpTools"),
+    deferredTools: of("deferredTools"),
+  };
+}
+
+type ToolKind = "tools" | "mcpTools" | "deferredTools";
+
+/** An MCP tool that is deferred is not in the window either. */
+function toolKindOf(tool: ToolDefinition): ToolKind {
+  if (tool["defer_loading"] === true) return "deferredTools";
+  return mcpName.test(tool.name) ? "mcpTools" : "tools";
+}
+
+const mcpName = /^mcp__.+?__./;
+
+/** A definition as it stands in the window: whether it was deferred is not part of it. */
+function loaded(tool: ToolDefinition): ToolDefinition {
+  const fields = Object.entries(tool).filter(([field]) => field !== "defer_loading");
+  return { name: tool.name, ...Object.fromEntries(fields) };
+}
+
+function bytesOf(texts: readonly string[], tools: readonly ToolDefinition[]): ByteCounts {
+  const bytes = noBytes();
+  for (const text of texts) measureText(text, bytes);
+  for (const tool of tools) measureJson(tool, bytes);
+  return bytes;
+}
