@@ -7,9 +7,10 @@ export {
   localCounter,
   type ResolvedLog,
 } from "./engine.ts";
+export { type AdoptedOnce, adoptOnce, type AdoptOnceDeps, type ForeignLog } from "./loop/adopt-once.ts";
 export type { FixedCountInput } from "./loop/count-fixed-part.ts";
-export { adopt, type ForeignLog } from "./loop/adopt.ts";
 export { appendBoundary, type BoundaryInput } from "./loop/boundary.ts";
+export { type CountedLog, openCounted, openCountedAt } from "./loop/counted.ts";
 export { expand, type Expanded } from "./loop/expand.ts";
 export {
   type FollowedNews,
@@ -24,6 +25,8 @@ export {
   type Appended,
   type Edited,
   type EditInput,
+  type EndingAct,
+  type LastAppends,
   type OpenSession,
   openSession,
   type Session,
@@ -48,7 +51,10 @@ export { type ModelKnowledge, type Numbers, numbersInForce } from "./settings/nu
 export type { Problem } from "./settings/problem.ts";
 export type { SettingsReading } from "./settings/read.ts";
 export type { SettingsNews, SettingsWatch } from "./settings/watch.ts";
+export { type ContextReport, contextReport, type ReportInputs } from "./tokens/context-report.ts";
+export type { Rates } from "./tokens/estimate.ts";
 export type {
+  CountableRequest,
   DeferredTools,
   FixedFigure,
   FixedPart,
@@ -56,6 +62,7 @@ export type {
   MemoryFile,
   ToolDefinition,
 } from "./tokens/fixed-part.ts";
+export type { ContextSize, TokenLedger } from "./tokens/ledger.ts";
 export { learnedFrom } from "./tokens/learned-window.ts";
 export { cutPoints } from "./transcript/cut.ts";
 export { type Draft, replyDraft, resultDraft, userDraft } from "./transcript/draft.ts";

@@ -1,9 +1,10 @@
+import type { AdoptedOnce } from "../loop/adopt-once.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
 import type { OpenForWriting } from "../ports/transcripts.ts";
 import { exitCode } from "./exit-code.ts";
 import { failure, type Failure } from "./failure.ts";
 
-type NotOpen = Exclude<OpenForWriting, { kind: "open" }> | WriteFailure;
+type NotOpen = Exclude<OpenForWriting, { kind: "open" }> | Extract<AdoptedOnce, { kind: "damaged" }> | WriteFailure;
 
 export function writingFailure(outcome: NotOpen, session: string): Failure {
   switch (outcome.kind) {
@@ -24,6 +25,12 @@ export function writingFailure(outcome: NotOpen, session: string): Failure {
         code: exitCode.refused,
         message: `there is a session ${session} already`,
         hint: "Nothing was written.",
+      });
+    case "damaged":
+      return failure({
+        code: exitCode.refused,
+        message: `its copy, session ${outcome.id}, is damaged: run palimpsest sessions fsck`,
+        hint: "Nothing was written. A new copy is made once the transcript of that session is moved away.",
       });
     case "failed":
       return failure({

@@ -6,19 +6,25 @@ import { readOrigin, sourceMark } from "./origin.ts";
 export async function adoptedSources(deps: TranscriptsDep): Promise<Map<BlobId, SessionId>> {
   const sessionBySource = new Map<BlobId, SessionId>();
   for (const { sessionId } of await deps.transcripts.list()) {
-    const source = await sourceHash(deps, sessionId);
+    const made = await madeFrom(deps, sessionId);
     // Newest first: of several copies the one that was worked on last counts.
-    if (source !== undefined && !sessionBySource.has(source)) sessionBySource.set(source, sessionId);
+    if (made.kind === "source" && !sessionBySource.has(made.sha256)) sessionBySource.set(made.sha256, sessionId);
   }
   return sessionBySource;
 }
 
-async function sourceHash({ transcripts }: TranscriptsDep, id: SessionId): Promise<BlobId | undefined> {
+/** `unknown`: its first line names no source, because there never was one or because it is damaged. */
+export type MadeFrom =
+  | { readonly kind: "source"; readonly sha256: BlobId }
+  | { readonly kind: "unknown" }
+  | { readonly kind: "missing" };
+
+export async function madeFrom({ transcripts }: TranscriptsDep, id: SessionId): Promise<MadeFrom> {
   const source = await transcripts.openForReading(id);
-  if (source === undefined) return undefined;
+  if (source === undefined) return { kind: "missing" };
   try {
     const origin = await readOrigin(source);
-    return origin === undefined ? undefined : sourceMark(origin).sha256;
+    return origin === undefined ? { kind: "unknown" } : { kind: "source", sha256: sourceMark(origin).sha256 };
   } finally {
     await source.close();
   }

@@ -66,6 +66,44 @@ describe("counting the fixed part", () => {
     expect(asked).toHaveLength(requests);
   });
 
+  it("counts the same set once, also for many who ask at once", async () => {
+    const { asked, deps } = countingDeps();
+    const figures = await Promise.all(Array.from({ length: 4 }, () => countFixedPart(deps, { part })));
+    // The message, and one request for each of the four kinds.
+    expect(asked).toHaveLength(5);
+    expect(new Set(figures.map((figure) => JSON.stringify(figure))).size).toBe(1);
+  });
+
+  it("asks again after a count that failed", async () => {
+    const silent = countingDeps("exact", "never");
+    const [one, other] = await Promise.all([
+      countFixedPart(silent.deps, { part }),
+      countFixedPart(silent.deps, { part }),
+    ]);
+    expect([one.counter, other.counter]).toEqual(["estimate", "estimate"]);
+    const { asked, deps } = countingDeps();
+    const later = await countFixedPart({ ...deps, remembered: silent.deps.remembered }, { part });
+    expect(later.counter).toBe("exact");
+    expect(asked).toHaveLength(5);
+  });
+
+  it("asks nobody where there is nothing to count, and names no counter", async () => {
+    const { asked, deps } = countingDeps();
+    expect(await countFixedPart(deps, { part: noFixedPart })).toMatchObject({ tokens: 0, counter: "estimate" });
+    expect(asked).toHaveLength(0);
+  });
+
+  it.each(["rejects", "throws"])("is the estimate where a counter %s, against its contract", async (how) => {
+    const { deps } = countingDeps();
+    const countRequest = (): Promise<never> => {
+      if (how === "throws") throw new Error("a counter's bug");
+      return Promise.reject(new Error("a counter's bug"));
+    };
+    const counter: TokenCounter = { name: "broken", count: async () => tokens(0), countRequest };
+    expect(await countFixedPart({ ...deps, counter }, { part })).toMatchObject({ counter: "estimate" });
+    expect(deps.remembered.size).toBe(0);
+  });
+
   it("counts again only what another set changes", async () => {
     const { asked, deps } = countingDeps();
     await countFixedPart(deps, { part });

@@ -16,8 +16,11 @@ import {
 import type { HashDep } from "./hash.ts";
 import { rememberedCountsMax } from "./limits.ts";
 
-/** Counts by the hash of the counter's name and the request; those asked for longest ago stand first and go first. */
-export type RememberedCounts = Map<BlobId, Tokens>;
+/**
+ * Counts by the hash of the counter's name and the request; those asked for longest ago stand first and go first. A
+ * count is here from when it is asked for, so that who asks meanwhile waits for the same answer; one that fails goes.
+ */
+export type RememberedCounts = Map<BlobId, Promise<Tokens | undefined>>;
 
 export interface FixedCountDeps {
   readonly sha256: HashDep;
@@ -32,7 +35,7 @@ export interface FixedCountInput {
   readonly rates?: Rates;
 }
 
-/** Counted once for each set of prompts and tools; the estimate where there is no counter or it fails. Must not reject. */
+/** Counted once for each set of prompts and tools; the estimate where there is nothing to count, no counter, or it fails. Must not reject. */
 export async function countFixedPart(
   deps: FixedCountDeps,
   { part, rates = new Calibration().rates }: FixedCountInput,
@@ -45,8 +48,11 @@ export async function countFixedPart(
 type Counting = FixedCountDeps & { readonly counter: TokenCounter };
 
 async function countSteps(deps: Counting, part: FixedPart): Promise<FixedFigure | undefined> {
+  const steps = countingSteps(part);
+  // The message alone: there is no fixed part, and nobody has to count nothing.
+  if (steps.length === 1) return undefined;
   const counted: CountedStep[] = [];
-  for (const step of countingSteps(part)) {
+  for (const step of steps) {
     const tokens = await countOnce(deps, step.request);
     if (tokens === undefined) return undefined;
     counted.push({ ...step, tokens });
@@ -55,22 +61,37 @@ async function countSteps(deps: Counting, part: FixedPart): Promise<FixedFigure 
 }
 
 async function countOnce(deps: Counting, request: CountableRequest): Promise<Tokens | undefined> {
-  const { counter, remembered } = deps;
+  const { remembered } = deps;
   const key = keyOf(deps, request);
-  const known = remembered.get(key);
-  if (known !== undefined) return remember(remembered, { key, tokens: known });
-  const outcome = await counter.countRequest(request);
-  return outcome.kind === "counted" ? remember(remembered, { key, tokens: outcome.tokens }) : undefined;
+  const count = remembered.get(key) ?? countNow(deps, request);
+  remember(remembered, { key, count });
+  const tokens = await count;
+  if (tokens === undefined && remembered.get(key) === count) remembered.delete(key);
+  return tokens;
 }
 
-function remember(remembered: RememberedCounts, { key, tokens }: { key: BlobId; tokens: Tokens }): Tokens {
+/** A counter that rejects breaks its contract; here that is one more that does not answer. */
+async function countNow({ counter }: Counting, request: CountableRequest): Promise<Tokens | undefined> {
+  try {
+    const outcome = await counter.countRequest(request);
+    return outcome.kind === "counted" ? outcome.tokens : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Remembered {
+  readonly key: BlobId;
+  readonly count: Promise<Tokens | undefined>;
+}
+
+function remember(remembered: RememberedCounts, { key, count }: Remembered): void {
   remembered.delete(key);
-  remembered.set(key, tokens);
+  remembered.set(key, count);
   for (const oldest of remembered.keys()) {
     if (remembered.size <= rememberedCountsMax) break;
     remembered.delete(oldest);
   }
-  return tokens;
 }
 
 /** The message is always the same one, so it is not part of the key. */

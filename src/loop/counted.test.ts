@@ -51,13 +51,46 @@ describe("a log that records its system prompt", () => {
     expect(earlier?.fixedPart.systemPrompts).toEqual([words(3_000)]);
   });
 
-  it("counts it too where the log was read from a boundary on, as if it had been read whole", async () => {
-    const cut = { ...boundary("b"), parentUuid: null, logicalParentUuid: "u" };
-    const raws = [prompt("p", 1_000), user("u", words(20_000)), cut, summary("s"), user("v")];
-    const [tail, whole] = [await opened(raws, 2_000), await opened(raws, 1_000_000)];
-    expect(tail.read.from).toBe("boundary");
-    expect(whole.read.from).toBe("beginning");
-    expect(tail.ledger.size).toEqual(whole.ledger.size);
-    expect(tail.fixedPart.systemPrompts).toEqual([words(1_000)]);
+  describe("and is read from a boundary on", () => {
+    const cutAt = (leaf: string): Raw[] => [
+      { ...boundary("b"), parentUuid: null, logicalParentUuid: leaf },
+      summary("s"),
+      user("v"),
+    ];
+    const promptsOf = async (raws: readonly Raw[]): Promise<{ tail: readonly string[]; whole: readonly string[] }> => {
+      const [tail, whole] = [await opened(raws, 2_000), await opened(raws, 1_000_000)];
+      expect(tail.read.from).toBe("boundary");
+      expect(whole.read.from).toBe("beginning");
+      return { tail: tail.fixedPart.systemPrompts, whole: whole.fixedPart.systemPrompts };
+    };
+
+    it("counts the one that it opens with, as if it had been read whole", async () => {
+      const raws = [prompt("p", 1_000), user("u", words(20_000)), ...cutAt("u")];
+      expect(await promptsOf(raws)).toEqual({ tail: [words(1_000)], whole: [words(1_000)] });
+      expect((await opened(raws, 2_000)).ledger.size).toEqual((await opened(raws, 1_000_000)).ledger.size);
+    });
+
+    it("counts a newer one that was read before the boundary was found", async () => {
+      const raws = [prompt("p", 1_000), user("u", words(120_000)), prompt("q", 100), ...cutAt("q")];
+      expect(await promptsOf(raws)).toEqual({ tail: [words(100)], whole: [words(100)] });
+    });
+
+    it("leaves out one that another branch was spoken under", async () => {
+      const aside = [prompt("q", 100), user("w")];
+      const raws = [user("u", words(20_000)), ...aside, ...cutAt("u")];
+      expect(await promptsOf(raws)).toEqual({ tail: [], whole: [] });
+      const other = [user("u"), prompt("q", 100), user("w", words(20_000)), { ...user("x"), parentUuid: "u" }];
+      expect(await promptsOf([...other, ...cutAt("x")])).toEqual({ tail: [], whole: [] });
+    });
+
+    it("says nothing where the beginning holds several: only what was not read could tell which applies", async () => {
+      const raws = [prompt("p", 1_000), user("u"), prompt("q", 100), user("w", words(20_000)), ...cutAt("w")];
+      expect(await promptsOf(raws)).toEqual({ tail: [], whole: [words(100)] });
+    });
+
+    it("takes the same one, recorded again, for one", async () => {
+      const raws = [prompt("p", 100), user("u"), prompt("q", 100), user("w", words(20_000)), ...cutAt("w")];
+      expect(await promptsOf(raws)).toEqual({ tail: [words(100)], whole: [words(100)] });
+    });
   });
 });

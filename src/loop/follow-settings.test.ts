@@ -103,17 +103,18 @@ describe("a session whose settings change while it is open", () => {
 /** A watch that is told by hand, and a session that takes its time. */
 async function byHand(append: Session["append"], onNews: (news: FollowedNews) => void) {
   const tells: ((news: SettingsNews) => void)[] = [];
+  const along = new Set<unknown>();
   let closes = 0;
   const watch = { current: () => ({}) as never, close: () => (closes += 1) };
   const following = await followSettings(
     { watchSettings: async (_, tell) => (tells.push(tell), watch) },
-    { session: { append, onClose: () => {} }, onNews },
+    { session: { append, onClose: (act) => (along.add(act), () => void along.delete(act)) }, onNews },
   );
   const tell = (after: number): void => {
     const change = { name: "compactPercent", before: 0, after, source: "user", from: "file" } as const;
     for (const one of tells) one({ changes: [change], reading: {} as never });
   };
-  return { following, tell, closes: () => closes };
+  return { following, tell, along, closes: () => closes };
 }
 
 describe("following by hand", () => {
@@ -132,6 +133,16 @@ describe("following by hand", () => {
     await following.close();
     expect(closes()).toBe(1);
     expect(new Set(written)).toEqual(new Set([1, 2]));
+  });
+
+  it("leaves nothing of itself in the session once it is closed", async () => {
+    const { following, along } = await byHand(
+      async () => ({ kind: "appended", entries: [] }),
+      () => {},
+    );
+    expect(along.size).toBe(1);
+    await following.close();
+    expect(along.size).toBe(0);
   });
 
   it("never throws into the watcher: a session or a listener that fails is survived, and the next change is told", async () => {

@@ -39,11 +39,15 @@ export async function followSettings(
     // The entries are placed at once, so that they stand in order; the watcher waits for none of it and hears no error.
     last = ended(last, record(news));
   });
-  const close = (): Promise<void> => {
+  const end = (): Promise<void> => {
     watch.close();
     return last;
   };
-  session.onClose(close);
+  const takeBack = session.onClose(end);
+  const close = (): Promise<void> => {
+    takeBack();
+    return end();
+  };
   return { current: () => watch.current(), close };
 }
 

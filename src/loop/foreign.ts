@@ -6,7 +6,7 @@ import type { ByteSource } from "../ports/transcripts.ts";
 import type { Bytes } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { byteSourceOf } from "../store/memory/byte-source.ts";
-import type { SourceMark } from "./adopt.ts";
+import type { SourceMark } from "./origin.ts";
 import type { HashDep } from "./hash.ts";
 
 /** Another tool's file, to be read as a log whatever its form. */

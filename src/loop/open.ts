@@ -7,7 +7,8 @@ import { isArray, isObject, parseJson } from "../schema/json.ts";
 import { Fold, type FoldOptions, type ViewOptions } from "../transcript/fold.ts";
 import type { Damage, Logged } from "../transcript/lines.ts";
 import type { Originals } from "../transcript/project.ts";
-import { judgeTail, type TailVerdict } from "../transcript/tail.ts";
+import { systemPromptOf } from "../transcript/system-prompt.ts";
+import { judgeTail, tailPath, type TailVerdict } from "../transcript/tail.ts";
 import { undoneEdits } from "../transcript/undone.ts";
 import { readCheckpoint, type RestoredSeed } from "./checkpoint.ts";
 import { scanChunkBytes } from "./limits.ts";
@@ -22,6 +23,16 @@ export interface OpenedLog {
   /** The state that the newest checkpoint held, where the log was opened at it. */
   readonly restored?: RestoredSeed;
   readonly viewOptions: ViewOptions;
+  /** Present where the log was opened at a boundary. */
+  readonly scanned?: ScannedTail;
+}
+
+/** What was read on the way back to a boundary, some of which lies before all that the fold holds. */
+export interface ScannedTail {
+  /** Offset of its first line. */
+  readonly start: number;
+  /** The system prompt that the path was spoken under, where it was recorded in these lines. */
+  readonly prompt: string | undefined;
 }
 
 export interface OpenOptions {
@@ -79,13 +90,21 @@ async function openTail(deps: BlobsDep, state: TailState): Promise<OpenedLog | u
   while (verdict.kind === "enough") {
     const { from, checkpoint } = verdict;
     const logged = state.tail.slice(from);
-    if (checkpoint === undefined) return folded(deps, { ...state, logged, tailOnly: true });
+    if (checkpoint === undefined) return folded(deps, { ...state, logged, scanned: scannedTail(state) });
     const restored = await readCheckpoint(deps, { source: state.source, checkpoint });
-    if (restored !== undefined) return folded(deps, { ...state, logged, tailOnly: true, restored });
+    if (restored !== undefined) return folded(deps, { ...state, logged, scanned: scannedTail(state), restored });
     state.unreadable.add(checkpoint);
     verdict = judge(state);
   }
   return undefined;
+}
+
+function scannedTail({ tail, line, source }: TailState): ScannedTail {
+  const records = tail.some(({ entry }) => entry.kind === "other" && entry.systemPrompt !== undefined);
+  return {
+    start: tail[0]?.start ?? source.size,
+    prompt: records ? systemPromptOf(tailPath(tail, line)) : undefined,
+  };
 }
 
 const judge = (state: TailState): TailVerdict =>
@@ -99,7 +118,8 @@ const judge = (state: TailState): TailVerdict =>
 interface Folding extends LineOptions {
   readonly logged: readonly Logged[];
   readonly scan: TailScan;
-  readonly tailOnly?: boolean;
+  /** Where what lies before `logged` is not folded. */
+  readonly scanned?: ScannedTail;
   readonly restored?: RestoredSeed;
 }
 
@@ -108,7 +128,7 @@ async function folded(deps: BlobsDep, { restored, ...state }: Folding): Promise<
     line: state.line,
     origin: state.origin,
     foreignUntil: state.foreignUntil,
-    read: state.tailOnly === true ? "tail" : "whole",
+    read: state.scanned === undefined ? "whole" : "tail",
     ...(restored === undefined ? {} : { seed: restored.seed, places: restored.places }),
     ...(state.normaliseInput === undefined ? {} : { normaliseInput: state.normaliseInput }),
     ...(state.watch === undefined ? {} : { watch: state.watch }),
@@ -118,7 +138,8 @@ async function folded(deps: BlobsDep, { restored, ...state }: Folding): Promise<
   return {
     fold,
     damage: state.scan.damage,
-    read: { bytes, of: state.source.size, from: state.tailOnly === true ? "boundary" : "beginning" },
+    read: { bytes, of: state.source.size, from: state.scanned === undefined ? "beginning" : "boundary" },
+    ...(state.scanned === undefined ? {} : { scanned: state.scanned }),
     ...(restored === undefined ? {} : { restored }),
     viewOptions: {},
   };

@@ -1,5 +1,5 @@
 import type { ByteSource } from "../ports/transcripts.ts";
-import type { BlobId } from "../schema/brand.ts";
+import type { BlobId, Bytes } from "../schema/brand.ts";
 import type { Edit } from "../schema/edit.ts";
 import { hashOf, type HashDep } from "./hash.ts";
 import { originLineBytesMax } from "./limits.ts";
@@ -12,6 +12,12 @@ export interface SessionOrigin {
   readonly edit: Extract<Edit, { type: "origin" }>;
   /** Where the copy ends. */
   readonly until: number;
+}
+
+/** By which a source is known again. */
+export interface SourceMark {
+  readonly length: Bytes;
+  readonly sha256: BlobId;
 }
 
 export async function readOrigin(source: ByteSource): Promise<SessionOrigin | undefined> {

@@ -3,6 +3,7 @@ import {
   append,
   call,
   offloaded,
+  opened,
   openedForTest,
   reply,
   reopened,
@@ -53,30 +54,82 @@ describe("a session", () => {
     await again.close();
   });
 
-  it("lets what runs along append a last time before it closes, however often it is closed", async () => {
+  it("carries deletions in the provider's cache until a boundary", async () => {
+    const session = await openedForTest(testDeps());
+    await append(session, user("go"), reply("m", call("x")), result("x", "out"));
+    await append(session, { type: "server-edits", deleted: ["x"] });
+    expect(session.view().serverDeleted).toEqual(["x"]);
+  });
+});
+
+describe("closing a session", () => {
+  it("lets what runs along append a last time, however often it is closed", async () => {
     const deps = testDeps();
     const session = await openedForTest(deps);
-    session.onClose(async () => {
-      await append(session, user("the last word"));
-    });
+    session.onClose(async (last) => void (await last.append(user("the last word"))));
     session.onClose(() => Promise.reject(new Error("does not keep it open")));
     await Promise.all([session.close(), session.close()]);
     const again = await openedForTest(deps, "resume");
     expect(again.view().path.onPath).toBe(1);
   });
 
-  it("ends at once what comes along after it has closed", async () => {
+  it("gives the session free whatever runs along does: throws, or closes it once more", async () => {
+    const deps = testDeps();
+    const session = await opened(deps);
+    session.onClose(() => {
+      throw new Error("before there was a promise");
+    });
+    session.onClose(async () => void session.close());
+    await session.close();
+    const again = await openedForTest(deps, "resume");
+    expect(again.view().path.onPath).toBe(0);
+  });
+
+  it("ends at once what comes along after it, and survives what that throws", async () => {
     const session = await openedForTest(testDeps());
     await session.close();
     let ended = 0;
     session.onClose(async () => void (ended += 1));
     expect(ended).toBe(1);
+    const fails = (): Promise<void> => {
+      throw new Error("before there was a promise");
+    };
+    expect(() => session.onClose(fails)).not.toThrow();
   });
 
-  it("carries deletions in the provider's cache until a boundary", async () => {
+  it("ends nothing that has been taken back", async () => {
     const session = await openedForTest(testDeps());
-    await append(session, user("go"), reply("m", call("x")), result("x", "out"));
-    await append(session, { type: "server-edits", deleted: ["x"] });
-    expect(session.view().serverDeleted).toEqual(["x"]);
+    let ended = 0;
+    const takeBack = session.onClose(async () => void (ended += 1));
+    takeBack();
+    await session.close();
+    expect(ended).toBe(0);
+  });
+
+  it("waits for appends that nobody waited for", async () => {
+    const deps = testDeps();
+    const session = await openedForTest(deps);
+    const appended = session.append(user("first"), user("second"));
+    await session.close();
+    expect(await appended).toMatchObject({ kind: "appended" });
+    const again = await openedForTest(deps, "resume");
+    expect(again.view().path.onPath).toBe(2);
+  });
+
+  it.each(["nothing", "something"])("takes no append from the moment it is asked to, with %s along", async (along) => {
+    const deps = testDeps();
+    const session = await openedForTest(deps);
+    if (along === "something") session.onClose(async (last) => void (await last.append(user("the last word"))));
+    const closed = session.close();
+    const closing = /^the session test-session is closed$/;
+    await expect(session.append(user("late"))).rejects.toThrow(closing);
+    await expect(session.settle()).rejects.toThrow(closing);
+    await expect(session.endTurn()).rejects.toThrow(closing);
+    const late = { drafts: [user("late")], cause: "asked", nature: "reduced" } as const;
+    await expect(session.edit(late)).rejects.toThrow(closing);
+    await closed;
+    await expect(session.append(user("later"))).rejects.toThrow(closing);
+    const again = await openedForTest(deps, "resume");
+    expect(JSON.stringify(again.view().messages)).not.toContain("late");
   });
 });

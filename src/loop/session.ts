@@ -80,7 +80,20 @@ export type Edited =
   | { readonly kind: "edited"; readonly entries: readonly EntryId[]; readonly receipt: Receipt }
   | WriteFailure;
 
-/** A session open for writing: every entry goes to disk first, then into the fold, so the view never shows what the log does not hold. */
+/** Runs along with a session and ends with it. Must not wait for the session's close: that waits for it. */
+export type EndingAct = (last: LastAppends) => Promise<void>;
+
+/** By which entries still get into a session that is closing and takes no others. */
+export type LastAppends = Pick<Session, "append">;
+
+/**
+ * A session open for writing: every entry goes to disk first, then into the fold, so the view never shows what the log
+ * does not hold.
+ *
+ *   open ──close()──▶ closing: acts end, what was begun is written ──▶ closed: the writer and its lock are gone
+ *
+ * From `close()` on every write is refused with a TypeError, but for what acts append by what they are given.
+ */
 export class Session {
   readonly id: SessionId;
   readonly #deps: SessionDeps;
@@ -88,7 +101,7 @@ export class Session {
   readonly #circumstances: Circumstances;
   #log: OpenedLog;
   #last: Promise<unknown> = Promise.resolve();
-  readonly #ending: (() => Promise<void>)[] = [];
+  readonly #ending = new Set<EndingAct>();
   #closed: Promise<void> | undefined;
 
   constructor(deps: SessionDeps, parts: { writer: TranscriptWriter; log: OpenedLog; circumstances: Circumstances }) {
@@ -118,12 +131,12 @@ export class Session {
 
   /** In the order of the calls, also of calls that are not awaited: each entry continues at the one before. */
   append(...drafts: readonly Draft[]): Promise<Appended> {
-    return this.#inTurn(() => this.#write(this.#place(drafts)));
+    return this.#whileOpen(() => this.#append(drafts));
   }
 
   /** Appends an edit and says what it changed. The receipt's totals are in the log with the edit. */
   edit(input: EditInput): Promise<Edited> {
-    return this.#inTurn(() => this.#edit(input));
+    return this.#whileOpen(() => this.#inTurn(() => this.#edit(input)));
   }
 
   async #edit(input: EditInput): Promise<Edited> {
@@ -143,12 +156,14 @@ export class Session {
 
   /** Freezes a synthetic answer for every open call, so that the next request can be sent and stays what it was. */
   settle(): Promise<Appended> {
-    return this.#inTurn(async () => {
-      const open = [...this.fold.openCalls];
-      if (open.length === 0) return { kind: "appended", entries: [] };
-      const results = open.map((toolUse) => ({ toolUse, shown: interruptedText }));
-      return await this.#write(this.#place([{ type: "repair", results }]));
-    });
+    return this.#whileOpen(() => this.#inTurn(() => this.#settle()));
+  }
+
+  async #settle(): Promise<Appended> {
+    const open = [...this.fold.openCalls];
+    if (open.length === 0) return { kind: "appended", entries: [] };
+    const results = open.map((toolUse) => ({ toolUse, shown: interruptedText }));
+    return await this.#write(this.#place([{ type: "repair", results }]));
   }
 
   /** The log as it would open with these edits undone. */
@@ -162,23 +177,42 @@ export class Session {
   }
 
   async endTurn(): Promise<Appended> {
-    const outcome = await this.#writer.endTurn();
+    const outcome = await this.#whileOpen(() => this.#writer.endTurn());
     return outcome.kind === "failed" ? outcome : { kind: "appended", entries: [] };
   }
 
-  /** For what runs along with the session: called before the writer closes, so that it can still append. Must not reject. */
-  onClose(act: () => Promise<void>): void {
-    if (this.#closed === undefined) this.#ending.push(act);
-    else void act();
+  /** Called before the writer closes, or at once where that has begun. What it throws is lost. Returns how to take it back. */
+  onClose(act: EndingAct): () => void {
+    if (this.#closed === undefined) this.#ending.add(act);
+    else void settled([act], { append: (...drafts) => this.append(...drafts) });
+    return () => void this.#ending.delete(act);
   }
 
   close(): Promise<void> {
-    return (this.#closed ??= this.#close());
+    if (this.#closed === undefined) {
+      const closing = Promise.withResolvers<void>();
+      // Before anything ends, so that whatever ends finds the session closing.
+      this.#closed = closing.promise;
+      this.#close().then(closing.resolve, closing.reject);
+    }
+    return this.#closed;
   }
 
   async #close(): Promise<void> {
-    if (this.#ending.length > 0) await Promise.allSettled(this.#ending.map((act) => act()));
+    await settled([...this.#ending], { append: (...drafts) => this.#append(drafts) });
+    this.#ending.clear();
+    await this.#last;
     await this.#writer.close();
+  }
+
+  #append(drafts: readonly Draft[]): Promise<Appended> {
+    return this.#inTurn(() => this.#write(this.#place(drafts)));
+  }
+
+  /** Async, so that a refusal is a rejection as any other failure that nobody expects. */
+  async #whileOpen<Result>(act: () => Promise<Result>): Promise<Result> {
+    if (this.#closed !== undefined) throw new TypeError(`the session ${this.id} is closed`);
+    return act();
   }
 
   /** Placing, writing and folding are one step: nobody else's entry may come between them. */
@@ -220,6 +254,11 @@ export class Session {
     const log = await readLog(this.#deps, this.id);
     if (log !== undefined) this.#log = log;
   }
+}
+
+/** Never rejects: nothing that runs along may keep a session's lock. */
+async function settled(acts: readonly EndingAct[], last: LastAppends): Promise<void> {
+  await Promise.allSettled(acts.map(async (act) => act(last)));
 }
 
 export interface EditInput {

@@ -4,6 +4,10 @@ import type { CountableRequest } from "../tokens/fixed-part.ts";
 
 /** Counts what the engine otherwise estimates. A figure always says which counter it came from. */
 export interface TokenCounter {
+  /**
+   * Stands beside every figure, and counts are remembered by it: two counters of one name must count alike. One that
+   * counts for a model has the model in its name.
+   */
   readonly name: string;
   count(blocks: readonly Block[]): Promise<Tokens>;
   /** A whole request: system prompt, tools and messages. Must not reject. */

@@ -90,8 +90,9 @@ export function contextReport({ fold, ledger, thresholds, autoCompact, largestMa
 }
 
 /**
- * The fixed part is what earlier requests showed it to be, or more: what no block explains. Its known pieces take their
- * share of it, and the rest stays `system`. Where blocks or pieces explain too much, all of them shrink alike.
+ * The fixed part is what the ledger takes it for, or more: what no block explains. Blocks that explain too much shrink
+ * alike, into what the fixed part leaves. Its known pieces take their share of it, and the rest stays `system`; pieces
+ * that explain too much shrink alike, into what the blocks leave.
  */
 function categoriesOf(ledger: TokenLedger, used: Tokens): Category[] {
   const estimated = [...ledger.categories].map(([name, { bytes, blocks }]) => ({

@@ -10,6 +10,7 @@ import {
   countedFixedPart,
   countingSteps,
   estimateFixedPart,
+  type FixedFigure,
   type FixedPart,
   measureFixedPart,
   noFixedPart,
@@ -95,14 +96,15 @@ describe("an exact count", () => {
 
 interface Asked {
   readonly part: FixedPart;
+  readonly counted?: FixedFigure;
   readonly said?: number;
   readonly usage?: number | null;
   readonly window?: number;
 }
 
-function reportOf({ part, said = 10, usage = null, window = 200_000 }: Asked): ContextReport {
+function reportOf({ part, counted, said = 10, usage = null, window = 200_000 }: Asked): ContextReport {
   const ledger = new TokenLedger(new Calibration());
-  ledger.carries(part);
+  ledger.carries(part, counted);
   const fold = new Fold({ watch: ledger });
   const counts = usage === null ? {} : { usage: { input_tokens: usage, output_tokens: 1 } };
   const raws = [
@@ -176,6 +178,48 @@ describe("the fixed part in the report", () => {
     expect(ratio("systemPrompt")).toBeLessThan(0.6);
     for (const name of ["memoryFiles", "tools", "mcpTools"])
       expect(Math.abs(ratio(name) - ratio("systemPrompt")), name).toBeLessThan(0.03);
+  });
+
+  describe("where usage hardly tells it from a long conversation", () => {
+    const step = 100;
+    const part = { ...noFixedPart, systemPrompts: [words(9_000)] };
+    const exactly: FixedFigure = {
+      tokens: tokens(12_000),
+      pieces: [{ kind: "systemPrompt", count: 1, tokens: tokens(12_000) }],
+      deferred: { tools: [], tokens: tokens(0) },
+      counter: "exact",
+    };
+
+    it("is what an exact counter counted, however little the estimate of the conversation leaves over", () => {
+      for (const usage of [20_000, 33_333, 33_334, 40_000, 45_332]) {
+        const report = reportOf({ part, counted: exactly, said: 20_000, usage });
+        expect(tokensIn(report, "systemPrompt"), `${usage}`).toBe(12_000);
+        expect(report.fixedPart, `${usage}`).toMatchObject({ tokens: 12_000, countedBy: "exact" });
+      }
+      expect(reportOf({ part, counted: exactly, said: 20_000, usage: 60_000 }).fixedPart).toMatchObject({
+        countedBy: "usage",
+        piecesBy: "exact",
+      });
+    });
+
+    it.each([["counted", exactly] as const, ["estimated", undefined] as const])(
+      "no category leaps where usage grows a little, with the pieces %s",
+      (_, counted) => {
+        const of = (said: number, usage: number) =>
+          reportOf({ part, said, usage, ...(counted === undefined ? {} : { counted }) });
+        for (const said of [5_000, 9_000, 20_000]) {
+          // From less than the conversation's estimate to three times as much: over every rule that the size goes by.
+          for (let usage = said; usage < 5 * said; usage += step) {
+            const [one, next] = [of(said, usage), of(said, usage + step)];
+            expect(next.used - one.used).toBe(step);
+            for (const { name } of [...one.categories, ...next.categories])
+              expect(Math.abs(tokensIn(next, name) - tokensIn(one, name)), `${name} at ${usage}`).toBeLessThan(
+                6 * step,
+              );
+          }
+        }
+      },
+    );
   });
 
   it("has no row for the few tokens that rounding leaves unexplained, and still all sum to what is used", () => {

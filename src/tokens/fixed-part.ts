@@ -35,7 +35,10 @@ export interface FixedPiece {
 /** Tools whose definitions enter the window only once they are loaded: no part of what is used. */
 export interface DeferredTools {
   readonly tools: readonly string[];
-  /** What they would take if all were loaded. */
+  /**
+   * What they would take if all were loaded. Where no other tool is, an exact count of them includes what a provider
+   * adds for having tools at all: that too would come with the first that is loaded.
+   */
   readonly tokens: Tokens;
 }
 

@@ -12,11 +12,12 @@ import {
   user,
   type Raw,
 } from "../../test/fixture/raw.ts";
+import { tokens } from "../schema/brand.ts";
 import { Fold } from "../transcript/fold.ts";
 import { Calibration } from "./calibration.ts";
 import { tokensOf } from "./estimate.ts";
 import { measureBlock } from "./content.ts";
-import { type FixedPart, noFixedPart } from "./fixed-part.ts";
+import { type FixedFigure, type FixedPart, noFixedPart } from "./fixed-part.ts";
 import { TokenLedger } from "./ledger.ts";
 
 /** A reply that carries what the provider counted. */
@@ -131,6 +132,62 @@ describe("the fixed part behind a boundary", () => {
   it("is what is known where no request showed it", () => {
     const raws = [user("u"), says("a", "m", text("ok")), ...cut];
     expect(sizeOf(raws, part) - sizeOf(raws, noFixedPart)).toBeGreaterThan(375);
+  });
+});
+
+describe("the fixed part behind a boundary that a long request came before", () => {
+  const part = { ...noFixedPart, systemPrompts: [words(9_000)] };
+  const figure: FixedFigure = {
+    tokens: tokens(12_000),
+    pieces: [{ kind: "systemPrompt", count: 1, tokens: tokens(12_000) }],
+    deferred: { tools: [], tokens: tokens(0) },
+    counter: "exact",
+  };
+  const after = ({
+    said,
+    input,
+    known,
+  }: {
+    said: number;
+    input: number;
+    known?: FixedFigure | undefined;
+  }): TokenLedger => {
+    const reply = counted("a", "m", usage(input, 5), text("ok"));
+    const ledger = ledgerOf([user("u", words(said)), reply, boundary("b"), summary("s")]);
+    ledger.carries(part, known);
+    return ledger;
+  };
+
+  it("is no less than what an exact counter counted", () => {
+    for (const input of [20_000, 33_333, 33_334, 40_000])
+      expect(after({ said: 20_000, input, known: figure }).fixedTokens).toBe(12_000);
+    expect(after({ said: 20_000, input: 33_334, known: figure }).fixedCountedBy).toBe("exact");
+    expect(after({ said: 20_000, input: 60_000, known: figure })).toMatchObject({ fixedCountedBy: "usage" });
+  });
+
+  it("is what usage showed where the conversation was the smaller part of the request", () => {
+    const ledger = after({ said: 1_000, input: 9_000 });
+    expect(ledger.knownFixed.tokens).toBeGreaterThan(14_000);
+    expect(ledger.fixedTokens).toBeLessThan(9_000);
+    expect(ledger.fixedCountedBy).toBe("usage");
+  });
+
+  it("grows with usage without a leap, counted or estimated", () => {
+    for (const known of [figure, undefined]) {
+      for (const said of [5_000, 9_000, 20_000]) {
+        for (let input = said; input < 5 * said; input += 100) {
+          const grown =
+            after({ said, input: input + 100, known }).size.tokens - after({ said, input, known }).size.tokens;
+          expect(Math.abs(grown), `${said} words, ${input} tokens`).toBeLessThan(600);
+        }
+      }
+    }
+  });
+
+  it("follows the rates as long as it is estimated, also where an estimate was told as a count", () => {
+    const ledger = ledgerOf([user("u")]);
+    ledger.carries(part, { ...figure, counter: "estimate" });
+    expect(ledger.knownFixed.tokens).toBe(tokensOf(measureBlock({ type: "text", text: words(9_000) }), ledger.rates));
   });
 });
 

@@ -23,7 +23,7 @@ import {
  * reply's FIRST entry: results that interleave with the rest of the reply come after it. The reply itself is in the
  * usage's output. Edits behind the anchor count at once: what they hide is taken off, by the same estimate.
  * Without an anchor (a new session, or right behind a boundary) everything is estimated, on top of the fixed part
- * (system prompt, tools) that the last anchor showed, or that is known where no anchor showed any.
+ * (system prompt, tools) that earlier anchors showed, or that is known where they showed none or too little.
  */
 export interface ContextSize {
   readonly tokens: Tokens;
@@ -42,6 +42,16 @@ interface Anchor {
   readonly base: ByteCounts;
 }
 
+interface LearnedFixed {
+  /** What the request had over the estimate of its conversation. */
+  readonly tokens: number;
+  /**
+   * 0: the conversation was at most half of the request, so that an error of its estimate counts for little. From there
+   * it grows with the conversation's share; 1: the estimate took up all of the request, and nothing was learned.
+   */
+  readonly blur: number;
+}
+
 export class TokenLedger implements ViewWatch {
   readonly #calibration: Calibration;
   /** Everything shown. */
@@ -49,8 +59,7 @@ export class TokenLedger implements ViewWatch {
   /** Blocks of the anchor's own reply: its output, counted already. */
   #ofReply = noBytes();
   #anchor: Anchor | undefined;
-  /** As requests showed it; 0 where none did. */
-  #learnedFixedTokens: number;
+  #learnedFixed: LearnedFixed;
   #fixedBytes: FixedBytes = measureFixedPart(noFixedPart);
   #countedFixed: FixedFigure | undefined;
   #structureAt = -1;
@@ -60,7 +69,7 @@ export class TokenLedger implements ViewWatch {
 
   constructor(calibration: Calibration, fixedTokens: Tokens = tokens(0)) {
     this.#calibration = calibration;
-    this.#learnedFixedTokens = fixedTokens;
+    this.#learnedFixed = { tokens: fixedTokens, blur: fixedTokens > 0 ? 0 : 1 };
   }
 
   get size(): ContextSize {
@@ -88,10 +97,13 @@ export class TokenLedger implements ViewWatch {
     return this.#byCategory.counts;
   }
 
-  /** Says what requests carry besides the view; `counted` where an exact counter has counted it. */
+  /**
+   * Says what requests carry besides the view; `counted` where an exact counter has counted it. Of an estimate only the
+   * bytes are kept: it is made anew as the rates are learned.
+   */
   carries(part: FixedPart, counted?: FixedFigure): void {
     this.#fixedBytes = measureFixedPart(part);
-    this.#countedFixed = counted;
+    this.#countedFixed = counted?.counter === "estimate" ? undefined : counted;
   }
 
   /** What is known of the fixed part, piece by piece. */
@@ -99,15 +111,25 @@ export class TokenLedger implements ViewWatch {
     return this.#countedFixed ?? estimateFixedPart(this.#fixedBytes, this.#calibration.rates);
   }
 
-  /** System prompt, tools and the like: as requests showed them, else as far as they are known. */
+  /**
+   * System prompt, tools and the like. What requests showed, where that is more than what is known: clients send what
+   * nobody logs. Where it is less, an exact count beats it, since it rests on an estimate of the conversation; of two
+   * estimates the known pieces weigh the more, the more the request was blurred.
+   */
   get fixedTokens(): Tokens {
-    const learned = Math.round(this.#learnedFixedTokens);
-    return learned > 0 ? tokens(learned) : this.knownFixed.tokens;
+    const { tokens: learned, blur } = this.#learnedFixed;
+    const known = this.knownFixed;
+    if (learned >= known.tokens) return tokens(learned);
+    if (known.counter !== "estimate") return known.tokens;
+    return tokens(Math.round(learned + blur * (known.tokens - learned)));
   }
 
   /** `usage`: the provider's counts showed the fixed part. Otherwise the counter that the known pieces come from. */
   get fixedCountedBy(): string {
-    return Math.round(this.#learnedFixedTokens) > 0 ? "usage" : this.knownFixed.counter;
+    const { tokens: learned, blur } = this.#learnedFixed;
+    const known = this.knownFixed;
+    if (learned >= known.tokens) return learned > 0 ? "usage" : known.counter;
+    return known.counter === "estimate" && blur === 0 ? "usage" : known.counter;
   }
 
   reset(structureAt: number): void {
@@ -167,8 +189,9 @@ export class TokenLedger implements ViewWatch {
 
   /** The less of a request is conversation, the better it shows the fixed part: long requests only blur it. */
   #learnFixed(request: Tokens, conversation: Tokens): void {
-    if (conversation > request / 2 && this.#learnedFixedTokens > 0) return;
-    this.#learnedFixedTokens = Math.max(0, request - conversation);
+    const blur = request === 0 ? 1 : Math.min(1, Math.max(0, (2 * conversation) / request - 1));
+    if (blur > 0 && this.#learnedFixed.tokens > 0) return;
+    this.#learnedFixed = { tokens: Math.max(0, request - conversation), blur };
   }
 
   #learn(base: ByteCounts, request: Tokens): void {

@@ -35,7 +35,7 @@ const more: TailVerdict = { kind: "more" };
 
 export function judgeTail(tail: readonly Logged[], options: TailOptions): TailVerdict {
   if (!tail.some(({ entry }) => entry.kind === "edit" && entry.edit.type === "boundary")) return more;
-  const path = pathOf(tail, options.line).logged;
+  const path = tailPath(tail, options.line).logged;
   const entries = path.map(({ entry }) => entry);
   const undone = undoneEdits(entries, options.undone);
   const judged = { tail, path, undone, options };
@@ -47,7 +47,8 @@ export function judgeTail(tail: readonly Logged[], options: TailOptions): TailVe
   return more;
 }
 
-function pathOf(tail: readonly Logged[], line: TailOptions["line"]): Path {
+/** The path as far as a tail shows it: where the whole log's reaches further back, its last part. */
+export function tailPath(tail: readonly Logged[], line: TailOptions["line"]): Path {
   const path = new Path({ line, read: "tail" });
   for (const logged of tail) path.append(logged);
   return path;

@@ -1,23 +1,23 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { contextReport, createEngine, openCounted } from "../../src/index.ts";
 import { appendBoundary } from "../../src/loop/boundary.ts";
-import { openCounted } from "../../src/loop/counted.ts";
 import { bpeCounter } from "../../src/model/bpe/counter.ts";
 import type { TokenCounter } from "../../src/ports/token-counter.ts";
 import type { Block } from "../../src/schema/block.ts";
 import { type Tokens, tokens } from "../../src/schema/brand.ts";
 import { Calibration } from "../../src/tokens/calibration.ts";
 import { measureBlock, noBytes, addBytes } from "../../src/tokens/content.ts";
-import { contextReport } from "../../src/tokens/context-report.ts";
 import { tokensOf } from "../../src/tokens/estimate.ts";
 import { thresholdsOf } from "../../src/tokens/thresholds.ts";
+import { memoryBlobs } from "../../src/store/memory/blobs.ts";
 import { readLines } from "../../src/transcript/lines.ts";
 import { corpusBytes, corpusFiles, hasCorpus } from "../fixture/corpus.ts";
 import { importFixture } from "../fixture/imported.ts";
 import { nextCallErrors, quantile } from "../fixture/next-call.ts";
 import { append, logBytes, openedForTest, reply, testDeps, text, user } from "../fixture/session.ts";
-import { sourceOf } from "../fixture/log.ts";
+import { bytesOf, sourceOf } from "../fixture/log.ts";
 import { json, newWorld } from "./support/cli-world.ts";
 
 describe("14. Accounting", () => {
@@ -43,6 +43,26 @@ describe("14. Accounting", () => {
       expect(categories.reduce((sum, category) => sum + category.tokens, 0)).toBe(used);
     }
     expect(after.used).toBeLessThan(before.used / 10);
+  });
+
+  it("tools and memory files show piece by piece once a program says that its requests carry them", async () => {
+    const engine = createEngine({ env: {}, cwd: import.meta.dirname });
+    const log = bytesOf([
+      JSON.stringify({ type: "user", uuid: "u", parentUuid: null, message: { content: "Weave." } }),
+    ]);
+    const { fold, ledger, fixedPart } = await openCounted(
+      { blobs: memoryBlobs() },
+      { source: sourceOf(log), origin: "foreign" },
+    );
+    const part = {
+      ...fixedPart,
+      tools: [{ name: "Read" }, { name: "mcp__loom__weave" }, { name: "Dye", defer_loading: true }],
+      memoryFiles: [{ path: "NOTES.md", text: "Wool first." }],
+    };
+    ledger.carries(part, await engine.countFixedPart({ part }));
+    const report = contextReport({ fold, ledger, thresholds, autoCompact: "on" });
+    expect(report.categories.map(({ name }) => name).toSorted()).toEqual(["human", "mcpTools", "memoryFiles", "tools"]);
+    expect(report.deferred.tools).toEqual(["Dye"]);
   });
 
   describe("an imported session whose format records the system prompt", () => {
@@ -74,6 +94,7 @@ describe("14. Accounting", () => {
       const promptIn = ({ categories }: Figures): number =>
         categories.find(({ name }) => name === "systemPrompt")?.tokens ?? 0;
       expect(without.fixedPart.tokens).toBe(0);
+      expect((await figuresOf(short, "--counter", "bpe")).fixedPart).toEqual(without.fixedPart);
       expect(estimated).toMatchObject({ countedBy: "estimate", fixedPart: { countedBy: "estimate" } });
       expect(estimated.used - without.used).toBe(estimated.fixedPart.tokens);
       expect(Math.abs(promptIn(estimated) - longPrompt.length / 3)).toBeLessThan(10);

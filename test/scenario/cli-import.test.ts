@@ -90,6 +90,18 @@ describe("palimpsest sessions import", () => {
     expect(listed.map(({ sessionId }) => sessionId).toSorted()).toEqual([...sessionByPath.values()].toSorted());
   });
 
+  it("does not tell a file as imported before whose session is damaged where it says what it was made from", async () => {
+    const world = await newWorld();
+    const file = join(fixtures, "codex.jsonl");
+    const first = json<Report>(await world.call("sessions", "import", file, "--json"));
+    const session = first.imported[0]?.session ?? "";
+    const { path } = json<{ path: string }>(await world.call("sessions", "show", session, "--json"));
+    truncateSync(path, 0);
+    const again = await world.call("sessions", "import", file);
+    expect(again).toMatchObject({ code: 1, out: "0 imported, 1 skipped\n" });
+    expect(again.err).toContain(`its copy, session ${session}, is damaged: run palimpsest sessions fsck\n`);
+  });
+
   it("of one file into two projects makes a session of its own in each", async () => {
     const world = await newWorld();
     const elsewhere = join(world.work, "elsewhere");

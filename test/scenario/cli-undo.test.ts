@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { appendBoundary } from "../../src/loop/boundary.ts";
 import type { Session } from "../../src/loop/session.ts";
@@ -193,6 +193,21 @@ describe("palimpsest undo of another tool's session", () => {
     for (const words of ["The first question.", "The first answer.", "The second answer."])
       expect(view).toContain(words);
     expect(view).not.toContain("summary.");
+  });
+
+  it("refuses to go on with a copy that is damaged where it says what it was made from", async () => {
+    const alone = await newWorld();
+    const raw = rawLog();
+    raw.add(said.user("The question."));
+    raw.add(said.boundary(raw.add(said.text("m1", "The answer."))));
+    raw.add(said.summary("The summary."));
+    const file = alone.file("theirs.jsonl", raw.entries);
+    const { session } = json<Undone>(await alone.call("undo", file, "--json"));
+    const { path } = json<{ path: string }>(await alone.call("sessions", "show", session, "--json"));
+    const damaged = (await readFile(path)).fill(0, 0, 10);
+    await writeFile(path, damaged);
+    expectRefusal(await alone.call("undo", file), 5, `its copy, session ${session}, is damaged`, "moved away");
+    expect((await readFile(path)).equals(damaged)).toBe(true);
   });
 
   it("makes no copy where there is nothing to take back or it would be refused", async () => {

@@ -1,7 +1,6 @@
 import type { EngineDeps } from "../../engine.ts";
 import { createEngine } from "../../engine.ts";
-import type { ForeignLog } from "../../loop/adopt.ts";
-import { type AdoptedOnce, adoptOnce } from "../../loop/adopt-once.ts";
+import { type AdoptedOnce, adoptOnce, type ForeignLog } from "../../loop/adopt-once.ts";
 import { hashOf } from "../../loop/hash.ts";
 import { adoptedSources } from "../../loop/adopted.ts";
 import { openCounted } from "../../loop/counted.ts";
