@@ -11,8 +11,8 @@ export default defineConfig(({ mode }) => {
       pool: "forks",
       globalSetup: ["test/setup/run-folder.ts"],
       setupFiles: ["test/setup/home.ts"],
-      testTimeout: long ? 30 * 60_000 : 15_000,
-      hookTimeout: long ? 5 * 60_000 : 15_000,
+      testTimeout: long ? 30 * 60_000 : 60_000,
+      hookTimeout: long ? 5 * 60_000 : 60_000,
     },
   };
 });

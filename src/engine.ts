@@ -60,6 +60,8 @@ export type ResolvedLog =
       readonly translated?: Translated;
     }
   | { readonly kind: "missing" }
+  /** A folder, a pipe or the like. */
+  | { readonly kind: "not-a-file"; readonly path: string }
   | { readonly kind: "unreadable"; readonly message: string }
   | { readonly kind: "ambiguous"; readonly candidates: readonly string[] };
 
@@ -86,7 +88,7 @@ export interface Engine {
   countFixedPart(input: FixedCountInput, counter?: TokenCounter): Promise<FixedFigure>;
 }
 
-export interface AskedSettings extends Pick<ModelKnowledge, "model" | "serverTokens" | "betas"> {
+export interface AskedSettings extends Pick<ModelKnowledge, "model" | "serverTokens" | "recordedTokens" | "betas"> {
   readonly flags?: readonly FlagInput[];
 }
 
@@ -188,25 +190,24 @@ async function resolveLog(where: Resolving, name: string): Promise<ResolvedLog> 
     case "ambiguous":
       return { kind: "ambiguous", candidates: found.candidates.map(({ id }) => id) };
     case "missing":
-      return file.kind === "not-a-file" ? { kind: "unreadable", message: file.message } : file;
+      return file;
   }
 }
 
 async function ours(where: Resolving, { id, project }: FoundSession): Promise<ResolvedLog> {
   const path = join(project.folder, `${id}.jsonl`);
   const opened = await byteSourceOfOwnFile(path);
+  if (opened.kind === "unreadable" && opened.code === "EISDIR") return { kind: "not-a-file", path };
   if (opened.kind !== "open") return opened;
   await opened.source.close();
   return { kind: "ours", id, path, deps: await where.depsFor(project.folder) };
 }
 
-/** A folder of the same name must not hide a session, so it is told apart from a file that may not be read. */
-type ResolvedFile = ResolvedLog | { readonly kind: "not-a-file"; readonly message: string };
-
 /** What counts is the file that a path leads to: one that lies under our home is ours, any other is somebody else's and never written. */
-async function resolveFile(where: Resolving, path: string): Promise<ResolvedFile> {
+async function resolveFile(where: Resolving, path: string): Promise<ResolvedLog> {
   const opened = await byteSourceOfFile(path);
-  if (opened.kind === "unreadable" && opened.code === "EISDIR") return { kind: "not-a-file", message: opened.message };
+  // A folder of the same name must not hide a session.
+  if (opened.kind === "unreadable" && opened.code === "EISDIR") return { kind: "not-a-file", path };
   if (opened.kind !== "open") return opened;
   const real = await realpath(path);
   const projects = await realpath(join(where.home, "projects")).catch(() => undefined);

@@ -10,7 +10,7 @@ import { arithmeticOf } from "../settings/arithmetic.ts";
 import type { SettingsHere } from "../settings/here.ts";
 import type { InForce } from "../settings/given.ts";
 import { builtInNumbers, type Numbers } from "../settings/numbers.ts";
-import { humanCount, clipped } from "./human.ts";
+import { clipped, filled, humanCount } from "./human.ts";
 import type { Style } from "./style.ts";
 
 interface Look {
@@ -86,13 +86,13 @@ const settingsSection = ({ reading }: SettingsHere): Section => ({
   title: "Settings",
   heads: ["setting", "value", "default", "source"],
   rows: settingNames.filter(isOther).map((name) => {
-    const { default: standard, defaultSays, basis } = settingTable[name];
+    const { default: standard, defaultSays, basis, state } = settingTable[name];
     const inForce = reading.settings[name];
     const standardText = defaultSays ?? valueText(standard);
     const value = inForce.source === "default" ? standardText : valueText(inForce.value);
     return {
       cells: [name + mark(basis), value, standardText],
-      last: inForce.source,
+      last: state === "planned" ? `${inForce.source}; changes nothing yet` : inForce.source,
       changed: inForce.source !== "default",
     };
   }),
@@ -145,35 +145,44 @@ function valueText(value: unknown): string {
 }
 
 function sectionText({ title, heads, rows }: Section, { style, columns }: Look): string {
-  const widths = heads
+  const natural = heads
     .slice(0, -1)
     .map((head, at) => Math.max(head.length, ...rows.map(({ cells }) => cells[at]?.length ?? 0)));
+  const widths = shrunk(natural, columns);
   const isFigures = (at: number): boolean => heads[at] === "tokens";
-  const lead = (cells: readonly string[]): string =>
-    `  ${cells.map((cell, at) => (isFigures(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0))).join("  ")}`;
+  const padded = (cell: string, at: number): string => {
+    const width = widths[at] ?? 0;
+    return isFigures(at) ? cell.padStart(width) : clipped(cell, width).padEnd(width);
+  };
+  const lead = (cells: readonly string[]): string => `  ${cells.map(padded).join("  ")}`;
   const lines = rows.map(({ cells, last, changed }) => {
     const front = lead(cells);
     const fits = front.length + 2 + last.length <= columns;
     const text = fits ? `${front}  ${last}` : `${front.trimEnd()}\n${wrapped(last, columns)}`;
     return changed === true ? style("cyan", text) : text;
   });
-  const head = style("dim", `${lead(heads.slice(0, -1))}  ${heads.at(-1) ?? ""}`);
+  const fullHead = `${lead(heads.slice(0, -1))}  ${heads.at(-1) ?? ""}`;
+  const head = style("dim", fullHead.length <= columns ? fullHead : lead(heads.slice(0, -1)).trimEnd());
   return `${style("bold", title)}\n${head}\n${lines.join("\n")}\n`;
+}
+
+/** Less of a value tells nothing. */
+const cellCharsMin = 8;
+
+/** The widest column gives what a narrow screen lacks: that is a value, mostly a model's name. */
+function shrunk(widths: readonly number[], columns: number): readonly number[] {
+  const over = widths.reduce((sum, width) => sum + width + 2, 0) - columns;
+  const widest = Math.max(...widths);
+  const at = widths.lastIndexOf(widest);
+  return over <= 0
+    ? widths
+    : widths.map((width, place) => (place === at ? Math.max(cellCharsMin, width - over) : width));
 }
 
 const indent = "      ";
 
-/** Broken between words; what has none, a path, stays whole so that it can be copied. */
-function wrapped(text: string, columns: number): string {
-  const lines = [indent];
-  for (const word of text.split(" ")) {
-    const line = lines.at(-1) ?? indent;
-    if (line === indent) lines[lines.length - 1] = indent + word;
-    else if (line.length + 1 + word.length <= columns) lines[lines.length - 1] = `${line} ${word}`;
-    else lines.push(indent + word);
-  }
-  return lines.join("\n");
-}
+const wrapped = (text: string, columns: number): string =>
+  filled(text, columns - indent.length).replaceAll(/^/gm, indent);
 
 function filesText(files: SettingsHere["reading"]["files"], { style }: Look): string {
   const colours = { read: "green", missing: "dim", broken: "red" } as const;

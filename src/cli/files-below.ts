@@ -1,8 +1,10 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { codeOf } from "../store/files/failure.ts";
 
 export type FilesBelow =
   | { readonly kind: "files"; readonly paths: readonly string[] }
+  | { readonly kind: "missing" }
   | { readonly kind: "unreadable"; readonly message: string };
 
 /** More files than this below one folder are no folder of sessions: somebody named the root of a disk. */
@@ -18,6 +20,8 @@ export async function filesBelow(path: string): Promise<FilesBelow> {
     if (!(await stat(path)).isDirectory()) return { kind: "files", paths: [path] };
     await collect(path, paths);
   } catch (error) {
+    const code = codeOf(error);
+    if (code === "ENOENT" || code === "ENOTDIR") return { kind: "missing" };
     return { kind: "unreadable", message: error instanceof Error ? error.message : String(error) };
   }
   return paths.length > filesMax

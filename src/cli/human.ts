@@ -23,3 +23,28 @@ export function clipped(value: string, width: number): string {
   const characters = Array.from(flat.slice(0, 2 * width));
   return characters.length > width ? `${characters.slice(0, width - 1).join("")}…` : flat;
 }
+
+/** The same without its beginning: the end of a path says more. */
+export function tail(value: string, width: number): string {
+  const flat = value.replaceAll(/\s+/g, " ").trim();
+  const characters = Array.from(flat.slice(-2 * width));
+  return characters.length > width ? `…${characters.slice(1 - width).join("")}` : flat;
+}
+
+/** Broken between words into lines of this width; what has none, a path, stays whole so that it can be copied. */
+export function filled(text: string, width: number): string {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + 1 + word.length <= width) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join("\n");
+}
+
+/** The beginning of a uuid, which `palimpsest expand` takes for the whole; another id is not cut. */
+export const shortId = (id: string): string => (/^[\da-f]{8}-[\da-f]{4}-/i.test(id) ? id.slice(0, 8) : id);
+
+/** `1 range`, `2 ranges`. */
+export const counted = (count: number, thing: string): string =>
+  `${humanCount(count)} ${thing}${count === 1 ? "" : "s"}`;

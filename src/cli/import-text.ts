@@ -9,13 +9,16 @@ export const importOf = ({ format, translated }: Pick<NamedLog, "format" | "tran
 
 /** What the translation of another agent's file could not carry over, a line each. */
 export function importText({ format, translated }: Pick<NamedLog, "format" | "translated">): string {
-  if (format === undefined || translated === undefined) return "";
-  return [`translated from a ${labelOf(format)}`, ...translated.notes.map(noteText)]
-    .map((line) => `${line}\n`)
-    .join("");
+  if (translated === undefined) return "";
+  return `${translatedText({ format, translated })}${translated.notes.map((note) => `${noteText(note)}\n`).join("")}`;
 }
 
-const noteText = ({ kind, count, detail }: ImportNote): string => `note: ${kind} ×${humanCount(count)}: ${detail}`;
+/** That it was translated, without what it did not carry. */
+export const translatedText = ({ format, translated }: Pick<NamedLog, "format" | "translated">): string =>
+  format === undefined || translated === undefined ? "" : `translated from a ${labelOf(format)}\n`;
+
+export const noteText = ({ kind, count, detail }: ImportNote): string =>
+  `note: ${kind} ×${humanCount(count)}: ${detail}`;
 
 export const labelOf = (format: LogFormat): string =>
   importers.find((importer) => importer.format === format)?.label ?? "Claude Code transcript";

@@ -49,3 +49,7 @@ function shortened(value: string): string {
     ? value
     : `${shown}… (${value.length - shown.length} more characters; --full shows them)`;
 }
+
+/** The way out of a view that is not sendable for open calls. */
+export const openCallsAdvice =
+  "Nothing has to be done: when the session goes on, a repair entry freezes a synthetic error result for each of them.";

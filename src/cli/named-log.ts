@@ -45,6 +45,12 @@ function notOpened(resolved: Exclude<ResolvedLog, { kind: "ours" | "foreign" }>,
         message: `no session or file is called ${name}`,
         hint: "`palimpsest sessions list --all` shows the sessions there are; a path to a .jsonl file works too.",
       });
+    case "not-a-file":
+      return failure({
+        code: exitCode.notFound,
+        message: `${resolved.path} is not a file`,
+        hint: "Give the path of a transcript; `palimpsest sessions import` takes folders.",
+      });
     case "unreadable":
       return failure({
         code: exitCode.machine,
@@ -60,6 +66,21 @@ function notOpened(resolved: Exclude<ResolvedLog, { kind: "ours" | "foreign" }>,
   }
 }
 
-/** Where not one line of a file is an entry, it is more likely the wrong file than a damaged one. */
-export const wrongFileNote = ({ fold, damage }: Pick<OpenedLog, "fold" | "damage">): string =>
-  fold.view().path.entries === 0 && damage.length > 0 ? "note: no line of it is an entry: is this a transcript?\n" : "";
+/**
+ * Where not one line of another tool's file is an entry, it is the wrong file rather than a damaged one: an answer about
+ * it would look like one about an empty session. A session of our own stays one, whatever became of its file.
+ */
+export function wrongFile(log: NamedLog, { fold, damage }: Pick<OpenedLog, "fold" | "damage">): Failure | undefined {
+  if (log.origin === "ours" || log.translated !== undefined || fold.view().path.entries > 0) return undefined;
+  if (damage.length > 0)
+    return failure({
+      code: exitCode.negative,
+      message: `${log.path} is not a transcript: no line of it is an entry`,
+      hint: "Give a transcript's path; `palimpsest sessions fsck` says what is wrong line by line.",
+    });
+  return failure({
+    code: exitCode.negative,
+    message: `${log.path} is empty: nothing was said in it yet`,
+    hint: "Give the path of a transcript that has entries.",
+  });
+}

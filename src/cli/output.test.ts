@@ -30,6 +30,18 @@ describe("what is written for people", () => {
   });
 });
 
+it.each([
+  [{ columns: 70 }, "50", 70],
+  [{}, "50", 50],
+  [{}, undefined, undefined],
+  [{}, "wide", undefined],
+  [{}, "0", undefined],
+  [{}, "99999", undefined],
+])("a terminal of %j with COLUMNS %s has %s columns", (terminalHas, said, columns) => {
+  const stream = Object.assign(new PassThrough(), terminalHas);
+  expect(createOutput(stream, said === undefined ? {} : { COLUMNS: said }).columns).toBe(columns);
+});
+
 describe("progress", () => {
   it("takes the place of what stood there, is cleared by an empty line, and is escaped too", async () => {
     const { out, read } = terminal();

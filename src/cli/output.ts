@@ -6,6 +6,7 @@ import { markedStyle, plain, type Style, wantsColour } from "./style.ts";
 /** Where a command writes. Waiting for each write keeps a slow reader from filling the memory. */
 export interface Output {
   readonly style: Style;
+  /** A terminal's own; elsewhere what `COLUMNS` says. */
   readonly columns: number | undefined;
   /**
    * For people: whatever the text quotes, only what `style` made of it reaches the terminal as more than characters.
@@ -49,7 +50,7 @@ export function createOutput(stream: OutputStream, env: Readonly<NodeJS.ProcessE
   const marked = markedStyle(randomUUID());
   return {
     style: wantsColour(stream, env) ? marked.style : plain,
-    columns: stream.columns,
+    columns: stream.columns ?? columnsIn(env),
     write: (text) => write(marked.sequences(printable(text))),
     progress: async (line) => {
       if (stream.isTTY !== true || line === progress) return;
@@ -60,6 +61,15 @@ export function createOutput(stream: OutputStream, env: Readonly<NodeJS.ProcessE
     json: (value) => write(`${JSON.stringify(value)}\n`),
     state: () => state,
   };
+}
+
+/** Fewer hold no line of ours, more are a slip of the finger. */
+const columnsMin = 20;
+const columnsMax = 1_000;
+
+function columnsIn({ COLUMNS = "" }: Readonly<NodeJS.ProcessEnv>): number | undefined {
+  const columns = /^\d{1,4}$/.test(COLUMNS) ? Number(COLUMNS) : 0;
+  return columns >= columnsMin && columns <= columnsMax ? columns : undefined;
 }
 
 const lineStart = "\r\u001B[K";

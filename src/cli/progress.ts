@@ -9,7 +9,6 @@ export function progressOn(
   { err }: Pick<CommandContext, "err">,
   { verb, size }: { verb: string; size: number },
 ): (done: number) => void {
-  if (size < progressBytesMin || err.columns === undefined) return () => {};
-  return (done) =>
-    void err.write(done >= size - 1 ? "\r\u001b[K" : `\r${verb} ${humanBytes(done)} of ${humanBytes(size)}`);
+  if (size < progressBytesMin) return () => {};
+  return (done) => void err.progress(done >= size - 1 ? "" : `${verb} ${humanBytes(done)} of ${humanBytes(size)}`);
 }

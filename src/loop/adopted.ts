@@ -1,21 +1,33 @@
 import type { TranscriptsDep } from "../ports/transcripts.ts";
 import type { BlobId, SessionId } from "../schema/brand.ts";
-import { readOrigin, sourceMark } from "./origin.ts";
+import { readOrigin, type SessionOrigin, sourceMark } from "./origin.ts";
 
-/** The project's sessions that were made from another tool's file, by the hash of that file. Reads one line of each. */
-export async function adoptedSources(deps: TranscriptsDep): Promise<Map<BlobId, SessionId>> {
-  const sessionBySource = new Map<BlobId, SessionId>();
+/** A session that was made from another tool's file. */
+export interface Adopted {
+  readonly session: SessionId;
+  readonly origin: SessionOrigin;
+}
+
+/** The project's, newest first. Reads one line of each session. */
+export async function adoptedSessions(deps: TranscriptsDep): Promise<readonly Adopted[]> {
+  const adopted: Adopted[] = [];
   for (const { sessionId } of await deps.transcripts.list()) {
     const made = await madeFrom(deps, sessionId);
-    // Newest first: of several copies the one that was worked on last counts.
-    if (made.kind === "source" && !sessionBySource.has(made.sha256)) sessionBySource.set(made.sha256, sessionId);
+    if (made.kind === "source") adopted.push({ session: sessionId, origin: made.origin });
   }
-  return sessionBySource;
+  return adopted;
 }
+
+/** By the hash of the file they were made from. Of several copies the newest counts: it was worked on last. */
+export const sessionBySource = (adopted: readonly Adopted[]): Map<BlobId, SessionId> =>
+  new Map(adopted.toReversed().map(({ session, origin }) => [sourceMark(origin).sha256, session]));
+
+export const adoptedSources = async (deps: TranscriptsDep): Promise<Map<BlobId, SessionId>> =>
+  sessionBySource(await adoptedSessions(deps));
 
 /** `unknown`: its first line names no source, because there never was one or because it is damaged. */
 export type MadeFrom =
-  | { readonly kind: "source"; readonly sha256: BlobId }
+  | { readonly kind: "source"; readonly origin: SessionOrigin; readonly sha256: BlobId }
   | { readonly kind: "unknown" }
   | { readonly kind: "missing" };
 
@@ -24,7 +36,7 @@ export async function madeFrom({ transcripts }: TranscriptsDep, id: SessionId): 
   if (source === undefined) return { kind: "missing" };
   try {
     const origin = await readOrigin(source);
-    return origin === undefined ? { kind: "unknown" } : { kind: "source", sha256: sourceMark(origin).sha256 };
+    return origin === undefined ? { kind: "unknown" } : { kind: "source", origin, sha256: sourceMark(origin).sha256 };
   } finally {
     await source.close();
   }

@@ -1,6 +1,8 @@
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
-import type { Tokens } from "../schema/brand.ts";
+import { tokens, type Tokens } from "../schema/brand.ts";
+import type { Entry } from "../schema/entry.ts";
+import { contextTokens } from "../schema/usage.ts";
 import { Calibration } from "../tokens/calibration.ts";
 import { type FixedPart, noFixedPart } from "../tokens/fixed-part.ts";
 import { TokenLedger } from "../tokens/ledger.ts";
@@ -14,6 +16,8 @@ export interface CountedLog extends OpenedLog {
   readonly model: string | undefined;
   /** The window that the server declared with it. */
   readonly serverTokens: Tokens | undefined;
+  /** The largest context that the provider counted for that model, as far as the log was read; 0 where it counted none. */
+  readonly recordedTokens: Tokens;
   /** What the log says that requests carry besides messages; the ledger knows it. */
   readonly fixedPart: FixedPart;
 }
@@ -40,5 +44,16 @@ async function counted(log: OpenedLog, { ledger, source }: Counting): Promise<Co
   ledger.carries(fixedPart);
   const newest = log.fold.path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
   const reply = newest?.kind === "assistant" ? newest : undefined;
-  return { ...log, ledger, model: reply?.model, serverTokens: reply?.usage?.window, fixedPart };
+  const model = reply?.model;
+  const recordedTokens = largestRecorded(log.fold.path.entries, model);
+  return { ...log, ledger, model, serverTokens: reply?.usage?.window, recordedTokens, fixedPart };
 }
+
+const largestRecorded = (path: readonly Entry[], model: string | undefined): Tokens =>
+  path.reduce(
+    (largest, entry) =>
+      entry.kind === "assistant" && entry.model === model && entry.usage !== undefined
+        ? tokens(Math.max(largest, contextTokens(entry.usage)))
+        : largest,
+    tokens(0),
+  );

@@ -43,6 +43,21 @@ describe("expand", () => {
     for (const id of ["u1", "t1", "look", "", "\n", '"', "user"]) expect(await textOf(log, id)).toBe("not-found");
   });
 
+  it("takes the first part of a uuid where only one entry has it", async () => {
+    const uuid = (last: number): string => `0e58b484-1111-4000-8000-00000000000${last}`;
+    const other = "1e58b484-1111-4000-8000-000000000000";
+    const log = line(said(uuid(1), "wanted")) + line({ ...said(other, "child"), parentUuid: uuid(1) });
+    expect(await textOf(log, "0e58b484")).toContain("wanted");
+    expect(await textOf(log, "0e58b484-1111")).toContain("wanted");
+    expect(await textOf(log, "0e58b48")).toBe("not-found");
+    const twins = await expand(
+      { blobs: memoryBlobs() },
+      sourceOf(Buffer.from(log + line(said(uuid(2), "twin")))),
+      "0e58b484",
+    );
+    expect(twins).toEqual({ kind: "ambiguous", candidates: [uuid(1), uuid(2)] });
+  });
+
   it("finds lines across the borders of chunks", async () => {
     const filler = line(said("filler", "x".repeat(scanChunkBytes - 300)));
     const wanted = said("wanted", "y".repeat(1000));

@@ -1,6 +1,6 @@
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
-import { isBlobId, type BlobId, toolUseId } from "../schema/brand.ts";
+import { isBlobId, type BlobId, type EntryId, toolUseId } from "../schema/brand.ts";
 import { type LineBytes, type Logged, readLines, placeOfId } from "../transcript/lines.ts";
 import { scanLines } from "./scan.ts";
 
@@ -10,13 +10,15 @@ export type Expanded =
   | { readonly kind: "result"; readonly bytes: Uint8Array }
   | { readonly kind: "blob"; readonly bytes: Uint8Array }
   | { readonly kind: "not-found" }
+  /** The beginning of several entries' uuids. */
+  | { readonly kind: "ambiguous"; readonly candidates: readonly EntryId[] }
   /** A call that nothing answered. */
   | { readonly kind: "unanswered" }
   /** The log names the blob that holds it, and the blob is gone. */
   | { readonly kind: "blob-missing"; readonly blob: BlobId };
 
 /**
- * An entry's uuid gives its line as it stands in the log; a call's id its result as the tool returned it (text as text,
+ * An entry's uuid, or a beginning that only one has, gives its line as it stands in the log; a call's id its result as the tool returned it (text as text,
  * blocks as JSON); a blob's id the blob. Only lines that hold the id are parsed, in bounded memory.
  */
 export async function expand(deps: BlobsDep, source: ByteSource, id: string): Promise<Expanded> {
@@ -33,7 +35,11 @@ export async function expand(deps: BlobsDep, source: ByteSource, id: string): Pr
     return bytes === undefined ? { kind: "blob-missing", blob: found.blob } : { kind: "result", bytes };
   }
   if (found.result !== undefined) return { kind: "result", bytes: found.result };
-  return { kind: found.called === true ? "unanswered" : "not-found" };
+  if (found.called === true) return { kind: "unanswered" };
+  const [only, ...others] = found.begun.values();
+  if (only === undefined) return { kind: "not-found" };
+  if (others.length > 0) return { kind: "ambiguous", candidates: [...found.begun.keys()] };
+  return { kind: "entry", bytes: await source.read(only) };
 }
 
 interface Found {
@@ -41,13 +47,20 @@ interface Found {
   result?: Uint8Array;
   blob?: BlobId | undefined;
   called?: boolean;
+  /** Entries whose uuid begins so. */
+  readonly begun: Map<EntryId, Logged>;
 }
 
+/** A shorter one stands in too many lines by chance; names that are no uuids are given whole. */
+const beginsUuid = /^[\da-f]{8}(?:-[\da-f-]*)?$/i;
+
 async function search(source: ByteSource, id: string): Promise<Found> {
-  const found: Found = {};
+  const found: Found = { begun: new Map() };
   for await (const logged of linesHolding(source, id)) {
     const { entry } = logged;
     if (entry.id === id) found.line ??= logged;
+    else if (entry.id?.startsWith(id) === true && beginsUuid.test(id) && !found.begun.has(entry.id))
+      found.begun.set(entry.id, logged);
     if (entry.kind === "user") {
       for (const block of entry.blocks) {
         if (block.type !== "tool_result" || block.tool_use_id !== toolUseId(id)) continue;

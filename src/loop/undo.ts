@@ -78,7 +78,7 @@ function tooLarge(now: Fold, undone: Fold, { blockingTokens, fixedTokens }: Undo
   const sizeOf = (fold: Fold): number => estimateShown(fold.shown().values()) + (fixedTokens ?? 0);
   const size = sizeOf(undone);
   if (size <= blockingTokens || size <= sizeOf(now)) return undefined;
-  const text = `the view would be about ${size} tokens; no request over ${blockingTokens} can be sent. Use --branch to go on from before the edit instead`;
+  const text = `the view would be about ${figure(size)} tokens; no request over ${figure(blockingTokens)} can be sent. Use --branch to go on from before the edit instead`;
   return { kind: "refused", why: "too-large", text };
 }
 
@@ -141,3 +141,5 @@ async function branchTo(session: Session, { edit, at }: { edit: EditEntry; at: E
 }
 
 const isBranch = (entry: EditEntry): entry is EditEntry & { edit: { type: "branch" } } => entry.edit.type === "branch";
+
+const figure = (count: number): string => count.toLocaleString("en-US");

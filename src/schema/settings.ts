@@ -78,6 +78,8 @@ export interface SettingRow<Value = SettingValues[SettingName]> {
   readonly whenWrong?: "warning";
   readonly about: string;
   readonly basis: Basis;
+  /** `planned`: it is read and kept, and nothing acts on it yet. */
+  readonly state?: "planned";
 }
 
 /** Fewer tokens hold no conversation; more are a slip of the finger. */
@@ -195,7 +197,9 @@ const others: Others = {
     default: "palimpsest",
     environment: ["PALIMPSEST_POLICY"],
     flag: "policy",
-    about: "The preset that decides which layers run and with which numbers.",
+    about:
+      "The preset that will decide which layers run and with which numbers; there are none yet, so it changes nothing.",
+    state: "planned",
     basis: "ours",
   },
 };

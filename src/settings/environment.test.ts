@@ -149,7 +149,7 @@ describe("flags", () => {
     [{ flag: "on", text: "model" }, "flag --on: there is no switch model"],
     [
       { flag: "context-tokens", text: "lots" },
-      'flag --context-tokens: expected a whole number of tokens from 1,000 to 100,000,000, found "lots"; ignored',
+      'flag --context-tokens: expected a whole number of tokens from 1,000 to 100,000,000, found "lots"; refused',
     ],
   ])("%j is an error", (flag, text) => {
     expect(flagValues([flag]).problems.map((problem) => `${problem.severity} ${problemText(problem)}`)).toEqual([

@@ -1,7 +1,8 @@
-import { open } from "node:fs/promises";
+import { lstat, open } from "node:fs/promises";
 import { join } from "node:path";
-import { type Json, type JsonObject, parseJson } from "../schema/json.ts";
+import { isObject, type Json, type JsonObject, parseJson } from "../schema/json.ts";
 import type { Scope } from "./given.ts";
+import { doubledKeys } from "./doubled-keys.ts";
 import { settingsFileBytesMax } from "./limits.ts";
 import { type ParsedSettings, parseSettings } from "./parse.ts";
 import type { Problem } from "./problem.ts";
@@ -41,8 +42,17 @@ export async function readScopeFile(file: ScopeFile): Promise<ReadFile> {
   if (content.kind === "unreadable") return broken(file, content.why);
   const json = jsonOf(content.text);
   if (json.kind === "broken") return broken(file, json.why);
-  return { ...file, state: "read", parsed: parseSettings(json.value, file.path) };
+  const parsed = parseSettings(json.value, file.path);
+  const problems = [...parsed.problems, ...doubledKeys(content.text).map((key) => doubledKey(key, file.path))];
+  return { ...file, state: isObject(json.value) ? "read" : "broken", parsed: { ...parsed, problems } };
 }
+
+const doubledKey = (key: string, where: string): Problem => ({
+  severity: "warning",
+  where,
+  key,
+  what: "stands there twice; the last one counts",
+});
 
 const noReserved: JsonObject = {};
 const nothing = (problems: readonly Problem[]): ParsedSettings => ({
@@ -79,11 +89,18 @@ async function contentOf(path: string): Promise<Content> {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (code === "") throw error;
-    return code === "ENOENT" || code === "ENOTDIR"
-      ? { kind: "missing" }
-      : { kind: "unreadable", why: `can't be read (${code}); ignored` };
+    if (code !== "ENOENT" && code !== "ENOTDIR") return { kind: "unreadable", why: `can't be read (${code}); ignored` };
+    return (await isLink(path))
+      ? { kind: "unreadable", why: "is a link that leads nowhere; ignored" }
+      : { kind: "missing" };
   }
 }
+
+const isLink = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    (seen) => seen.isSymbolicLink(),
+    () => false,
+  );
 
 function jsonOf(text: string): { kind: "json"; value: Json } | { kind: "broken"; why: string } {
   const source = text.replace(/^\uFEFF/, "");

@@ -45,7 +45,8 @@ function valued(flag: string, text: string): FlagReading {
   const read = textValue(name, text);
   if (read.kind === "value") return { kind: "given", name, value: read.value };
   const { expects, whenWrong: severity = "error" } = settingTable[name];
-  return { kind: "problem", problem: wrongValue({ ...placeOf(flag), severity, expected: expects, found: text }) };
+  const fate = severity === "error" ? "refused" : "ignored";
+  return { kind: "problem", problem: wrongValue({ ...placeOf(flag), severity, expected: expects, found: text, fate }) };
 }
 
 const placeOf = (flag: string) => ({ severity: "error", where: `flag --${flag}`, key: "" }) as const;

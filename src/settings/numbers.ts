@@ -20,6 +20,8 @@ export interface ModelKnowledge {
   /** The model in use; the one of the settings where it is absent. */
   readonly model?: string | undefined;
   readonly serverTokens?: Tokens | undefined;
+  /** The largest context that the provider counted for it in the session. */
+  readonly recordedTokens?: Tokens | undefined;
   readonly learnedTokens?: Tokens | undefined;
   /** Where that is remembered. */
   readonly learnedFrom?: string | undefined;
@@ -57,7 +59,9 @@ export const modelInUse = (settings: Settings, spokenTo: string | undefined): st
 export function numbersInForce(settings: Settings, knowledge: ModelKnowledge = {}): Numbers {
   const model = modelInUse(settings, knowledge.model);
   const switches = switchesOf(settings);
-  const window = windowOf(settings, { ...knowledge, model });
+  // What was recorded was recorded of the session's model, whichever is asked for now.
+  const recorded = model === knowledge.model ? {} : { recordedTokens: undefined };
+  const window = windowOf(settings, { ...knowledge, ...recorded, model });
   const outputTokensMax = outputOf(settings, model);
   const autoCompact = switches["compact.auto"].value ? "on" : "off";
   const compactPercent = settings.compactPercent.value;
@@ -110,6 +114,8 @@ function windowFrom(source: WindowSource, { settings, knowledge, from }: WindowC
       return registryFrom(settings, knowledge.model);
     case "fallback":
       return fallbackFrom(knowledge.model);
+    case "recorded":
+      return `the log has a context of ${(knowledge.recordedTokens ?? 0).toLocaleString("en-US")}`;
     case "learned":
       return knowledge.learnedFrom ?? "an error that named the maximum";
   }

@@ -20,11 +20,13 @@ export const problemText = ({ where, key, what }: Problem): string =>
 interface Wrong extends Pick<Problem, "severity" | "where" | "key"> {
   readonly expected: string;
   readonly found: Json | undefined;
+  /** `refused`: the command ends, so nothing goes on without it. */
+  readonly fate?: "ignored" | "refused";
 }
 
-export const wrongValue = ({ expected, found, ...rest }: Wrong): Problem => ({
+export const wrongValue = ({ expected, found, fate = "ignored", ...rest }: Wrong): Problem => ({
   ...rest,
-  what: `expected ${expected}, found ${foundText(found)}; ignored`,
+  what: `expected ${expected}, found ${foundText(found)}; ${fate}`,
 });
 
 /** Lists and objects are named, not quoted: they may hold what does not belong on a screen. */

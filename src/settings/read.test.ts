@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, writeFile, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -171,9 +171,30 @@ describe("files that are wrong", () => {
     ["null", "error : expected an object of settings, found null; ignored"],
     ['{"flags": true}', 'error flags: expected an object of switches, like {"snip": true}, found true; ignored'],
     ['{"model": {"apiKey": "secret"}}', "error model: expected a model's name, found an object; ignored"],
+    ['{"model": "a", "flags": {}, "model": "b"}', "warning model: stands there twice; the last one counts"],
+    ['{"flags": {"snip": true, "sn\\u0069p": false}}', "warning flags.snip: stands there twice; the last one counts"],
     ['{"__proto__": {"model": "x"}}', "warning __proto__: is not a setting that palimpsest knows; ignored"],
   ])("%j is said", async (content, text) => {
     expect((await problemsOf(content)).texts).toEqual([text]);
+  });
+
+  it("a file of which nothing counts is not told as read", async () => {
+    for (const content of ["[]", "null", "7"]) expect((await problemsOf(content)).files[0]?.state).toBe("broken");
+    expect((await problemsOf("{}")).files[0]?.state).toBe("read");
+  });
+
+  it("what stands in a text or in several objects is not doubled", async () => {
+    const hooks = '"hooks": {"a": {"x": 1, "y": "{\\"x\\": \\"x\\"}"}, "b": [{"x": 1}, {"x": 2}]}';
+    expect((await problemsOf(`{${hooks}, "model": "hooks"}`)).texts).toEqual([]);
+  });
+
+  it.skipIf(process.platform === "win32")("a link that leads nowhere is said", async () => {
+    const where = await place();
+    await mkdir(where.home, { recursive: true });
+    await symlink(join(where.home, "gone.json"), join(where.home, "settings.json"));
+    const { problems, files } = await readSettings({ ...where, env: {} });
+    expect(problems.map(({ what }) => what)).toEqual(["is a link that leads nowhere; ignored"]);
+    expect(files[0]?.state).toBe("broken");
   });
 
   it("does not quote a file that is not JSON", async () => {

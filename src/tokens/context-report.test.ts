@@ -5,11 +5,18 @@ import { tokens } from "../schema/brand.ts";
 import { Fold } from "../transcript/fold.ts";
 import { Calibration } from "./calibration.ts";
 import { type ContextReport, contextReport } from "./context-report.ts";
+import { noFixedPart } from "./fixed-part.ts";
 import { TokenLedger } from "./ledger.ts";
 import { thresholdsOf } from "./thresholds.ts";
 
-function reportOf(raws: readonly Raw[], window = 200_000): ContextReport {
+interface Given {
+  readonly window?: number;
+  readonly systemPrompt?: string;
+}
+
+function reportOf(raws: readonly Raw[], { window = 200_000, systemPrompt = "" }: Given = {}): ContextReport {
   const ledger = new TokenLedger(new Calibration());
+  ledger.carries({ ...noFixedPart, systemPrompts: systemPrompt === "" ? [] : [systemPrompt] });
   const fold = new Fold({ watch: ledger });
   fold.appendAll(
     raws.map((raw, at) => ({
@@ -47,7 +54,7 @@ describe("the report", () => {
             },
           },
         ]);
-        const { used, free, reserve, categories, window: of } = reportOf(raws, window);
+        const { used, free, reserve, categories, window: of } = reportOf(raws, { window });
         expect(used + free + reserve).toBe(of);
         expect(reserve).toBeGreaterThanOrEqual(0);
         expect(categories.reduce((sum, category) => sum + category.tokens, 0)).toBe(used);
@@ -72,6 +79,63 @@ describe("the report", () => {
       "localCommandOutput",
       "requests.Read",
       "results.Read",
+    ]);
+  });
+
+  it("shows no item larger than its category, and reads no larger than all results, whatever the provider counted", () => {
+    const sizes = fc.record({
+      words: fc.array(fc.integer({ min: 1, max: 5_000 }), { minLength: 1, maxLength: 6 }),
+      input: fc.integer({ min: 1, max: 60_000 }),
+      part: fc.integer({ min: 0, max: 3_000 }),
+    });
+    fc.assert(
+      fc.property(sizes, ({ words, input, part }) => {
+        // Each call is of a tool of its own, so each item fills a category.
+        const raws = words.flatMap((count, at) => [
+          says(`a${at}`, `m${at}`, {
+            type: "tool_use",
+            id: `t${at}`,
+            name: `Tool${at}`,
+            input: { all: "x ".repeat(count) },
+          }),
+          result(`r${at}`, `t${at}`, "word ".repeat(count)),
+        ]);
+        const last = { id: "last", content: [text("ok")], usage: { input_tokens: input, output_tokens: 1 } };
+        const report = reportOf([user("u"), ...raws, { ...says("z", "last"), message: last }], {
+          systemPrompt: "rule ".repeat(part),
+        });
+        const tokensByCategory = new Map(report.categories.map(({ name, tokens: size }) => [name, size]));
+        for (const { what, tokens: size } of report.largest) {
+          const [tool, kind] = what.split(" ");
+          if (kind === "request" || kind === "result")
+            expect(size).toBeLessThanOrEqual(tokensByCategory.get(`${kind}s.${tool}`) ?? 0);
+        }
+      }),
+      { numRuns: 200, seed: 1 },
+    );
+    const long = "line of a file\n".repeat(2_000);
+    const twice = ["1", "2", "3"].flatMap((at) => [
+      reading(`a${at}`, `t${at}`, "/f.ts"),
+      result(`r${at}`, `t${at}`, long),
+    ]);
+    const usage = { id: "last", content: [text("ok")], usage: { input_tokens: 2_000, output_tokens: 1 } };
+    const { reads, categories } = reportOf([user("u"), ...twice, { ...says("z", "last"), message: usage }]);
+    const results = categories.find(({ name }) => name === "results.Read")?.tokens ?? 0;
+    expect(reads.repeated[0]?.wasted).toBeLessThan(results);
+    expect(reads.repeated[0]?.wasted).toBeGreaterThan(results / 2);
+  });
+
+  it("lists repeated reads by what they waste", () => {
+    const twice = ["small", "large", "middle"].flatMap((name, at) =>
+      [1, 2].flatMap((time) => [
+        reading(`a-${name}${time}`, `${name}${time}`, name),
+        result(`r-${name}${time}`, `${name}${time}`, "word ".repeat([10, 1000, 100][at] ?? 0)),
+      ]),
+    );
+    expect(reportOf([user("u"), ...twice]).reads.repeated.map(({ path }) => path)).toEqual([
+      "large",
+      "middle",
+      "small",
     ]);
   });
 

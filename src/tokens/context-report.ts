@@ -63,8 +63,9 @@ export function contextReport({ fold, ledger, thresholds, autoCompact, largestMa
   const used = size.tokens;
   const wanted = thresholds.window - thresholds.limit;
   const reserve = tokens(Math.max(0, Math.min(wanted, thresholds.window - used)));
-  const count = (block: Block): Tokens => tokensOf(measureBlock(block), rates);
   const categories = categoriesOf(ledger, used);
+  const scale = viewScale(categories, ledger);
+  const count = (block: Block): Tokens => tokens(Math.floor(tokensOf(measureBlock(block), rates) * scale));
   const blocks = [...fold.shown()].flatMap(([entry, shown]) => shown.map((block) => ({ entry, block })));
   return {
     window: thresholds.window,
@@ -113,6 +114,20 @@ function categoriesOf(ledger: TokenLedger, used: Tokens): Category[] {
       tokens: tokens(part.tokens),
       percent: used === 0 ? 0 : Math.round((part.tokens / used) * 100),
     }));
+}
+
+/** How far the view's categories were shrunk. What stands in them shrinks alike: no item is larger than its category. */
+function viewScale(categories: readonly Category[], ledger: TokenLedger): number {
+  const pairs = categories.flatMap(({ name, tokens: shown }) => {
+    const own = ledger.categories.get(name);
+    return own === undefined ? [] : [{ shown, size: tokensOf(own.bytes, ledger.rates) }];
+  });
+  const shown = pairs.reduce((sum, pair) => sum + pair.shown, 0);
+  const size = pairs.reduce((sum, pair) => sum + pair.size, 0);
+  if (size === 0 || pairs.every((pair) => pair.size <= pair.shown)) return 1;
+  // One category may hold what rounding left over, at most a token for each: that is nobody's size.
+  const scales = [shown / size, Math.max(0, shown - categories.length) / size];
+  return scales.find((scale) => pairs.every((pair) => Math.floor(pair.size * scale) <= pair.shown)) ?? 0;
 }
 
 interface Sized {

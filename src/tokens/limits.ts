@@ -6,6 +6,9 @@ export const windowTokensDefault = tokens(200_000);
 /** What a `[1m]` behind a model's name or the 1M beta stands for. */
 export const windowTokensMillion = tokens(1_000_000);
 
+/** Sizes that windows usually have, smallest first: what a window that nobody knows is taken for. */
+export const usualWindowsTokens: readonly number[] = [200_000, 400_000, 1_000_000, 2_000_000, 10_000_000];
+
 /** Kept free for the reply, at most: replies are hardly ever longer, and a larger reserve would waste the window. */
 export const outputReserveTokensMax = tokens(20_000);
 

@@ -31,6 +31,7 @@ export interface SupersededRead {
 }
 
 export interface FileReads {
+  /** Those that waste most come first. */
   readonly repeated: readonly RepeatedRead[];
   /** Reads of a file that was changed later and then read again: they show a version that is gone. */
   readonly superseded: readonly SupersededRead[];
@@ -57,7 +58,9 @@ export function fileReads(blocks: Iterable<Block>, count: (block: Block) => Toke
   }
   const found = [...reads];
   return {
-    repeated: found.flatMap(([path, of]) => (of.length < 2 ? [] : [{ path, count: of.length, wasted: wasted(of) }])),
+    repeated: found
+      .flatMap(([path, of]) => (of.length < 2 ? [] : [{ path, count: of.length, wasted: wasted(of) }]))
+      .toSorted((one, other) => other.wasted - one.wasted),
     superseded: found.flatMap(([path, of]) => superseded(path, of, written.get(path) ?? [])),
   };
 }

@@ -13,6 +13,23 @@ const usual = (input: number, output: number): Prices => ({
 const million = { windowTokens: 1_000_000, outputTokensMax: 128_000 } as const;
 const small = { windowTokens: 200_000, outputTokensMax: 64_000 } as const;
 
+/** Writing to the cache costs nothing extra with other providers; only reading has a price of its own. */
+const readOnly = (prices: Pick<Prices, "input" | "cacheRead" | "output">): Prices => ({
+  ...prices,
+  cacheWrite5m: prices.input,
+  cacheWrite1h: prices.input,
+});
+
+/** 272,000 for the request and 128,000 for the reply. */
+const gpt5 = { windowTokens: 400_000, outputTokensMax: 128_000, cachePrefixTokensMin: 1024, thinking: "free" } as const;
+const gptSmall = {
+  windowTokens: 128_000,
+  outputTokensMax: 16_384,
+  cachePrefixTokensMin: 1024,
+  thinking: "free",
+} as const;
+const gemini25 = { windowTokens: 1_048_576, outputTokensMax: 65_536, thinking: "free" } as const;
+
 /**
  * Models we know, as of November 2026. Where the provider has not published a minimum cached prefix for a new model, that
  * of its predecessor stands. Settings (`models`) override any of it.
@@ -66,7 +83,79 @@ export const knownModels: readonly Model[] = [
     thinking: "free",
   },
   { id: "claude-haiku-4-5", ...small, cachePrefixTokensMin: 4096, prices: usual(1, 5), thinking: "free" },
+  { id: "claude-sonnet-4", ...small, cachePrefixTokensMin: 1024, prices: usual(3, 15), thinking: "free" },
+  {
+    id: "claude-opus-4-1",
+    ...small,
+    outputTokensMax: 32_000,
+    cachePrefixTokensMin: 1024,
+    prices: usual(15, 75),
+    thinking: "free",
+  },
+  {
+    id: "claude-opus-4",
+    ...small,
+    outputTokensMax: 32_000,
+    cachePrefixTokensMin: 1024,
+    prices: usual(15, 75),
+    thinking: "free",
+  },
+  { id: "claude-3-7-sonnet", ...small, cachePrefixTokensMin: 1024, prices: usual(3, 15), thinking: "free" },
+  {
+    id: "claude-3-5-sonnet",
+    ...small,
+    outputTokensMax: 8_192,
+    cachePrefixTokensMin: 1024,
+    prices: usual(3, 15),
+    thinking: "free",
+  },
+  {
+    id: "claude-3-5-haiku",
+    ...small,
+    outputTokensMax: 8_192,
+    cachePrefixTokensMin: 2048,
+    prices: { ...usual(0.8, 4), cacheRead: 0.08 },
+    thinking: "free",
+  },
+  { id: "gpt-5", ...gpt5, prices: readOnly({ input: 1.25, cacheRead: 0.125, output: 10 }) },
+  { id: "gpt-5-mini", ...gpt5, prices: readOnly({ input: 0.25, cacheRead: 0.025, output: 2 }) },
+  { id: "gpt-5-nano", ...gpt5, prices: readOnly({ input: 0.05, cacheRead: 0.005, output: 0.4 }) },
+  {
+    id: "gpt-5-pro",
+    ...gpt5,
+    outputTokensMax: 272_000,
+    prices: readOnly({ input: 15, cacheRead: 15, output: 120 }),
+  },
+  { id: "gpt-5-chat", ...gptSmall, prices: readOnly({ input: 1.25, cacheRead: 0.125, output: 10 }) },
+  { id: "gpt-5.1", ...gpt5, prices: readOnly({ input: 1.25, cacheRead: 0.125, output: 10 }) },
+  { id: "gpt-5.1-chat", ...gptSmall, prices: readOnly({ input: 1.25, cacheRead: 0.125, output: 10 }) },
+  { id: "gpt-5.1-codex-mini", ...gpt5, prices: readOnly({ input: 0.25, cacheRead: 0.025, output: 2 }) },
+  { id: "gpt-4o", ...gptSmall, prices: readOnly({ input: 2.5, cacheRead: 1.25, output: 10 }) },
+  { id: "gpt-4o-mini", ...gptSmall, prices: readOnly({ input: 0.15, cacheRead: 0.075, output: 0.6 }) },
+  {
+    id: "gemini-2.5-pro",
+    ...gemini25,
+    cachePrefixTokensMin: 4096,
+    prices: readOnly({ input: 1.25, cacheRead: 0.125, output: 10 }),
+    longPrompt: { overTokens: 200_000, prices: readOnly({ input: 2.5, cacheRead: 0.25, output: 15 }) },
+  },
+  {
+    id: "gemini-2.5-flash",
+    ...gemini25,
+    cachePrefixTokensMin: 1024,
+    prices: readOnly({ input: 0.3, cacheRead: 0.03, output: 2.5 }),
+  },
+  {
+    id: "gemini-2.5-flash-lite",
+    ...gemini25,
+    cachePrefixTokensMin: 1024,
+    prices: readOnly({ input: 0.1, cacheRead: 0.01, output: 0.4 }),
+  },
 ];
+
+/** Their windows were 1M where a beta header asked for it, which a log does not keep. */
+const millionBetaIds: ReadonlySet<string> = new Set(["claude-sonnet-4", "claude-sonnet-4-5"]);
+export const hasMillionBeta = ({ id }: Pick<Model, "id">): boolean => millionBetaIds.has(id);
 
 /** Of a model that a user names and we do not know: what is not said costs nothing and caches everything. */
 const unknownModel = {
@@ -77,21 +166,31 @@ const unknownModel = {
   thinking: "free",
 } as const;
 
-/** The model a name means: the longest id that begins it. A date or a `[1m]` behind the id does not matter. */
+/**
+ * The model a name means: the longest id that begins it. A date or a `[1m]` behind the id does not matter; a further
+ * number of one or two digits is another version, which we do not know.
+ */
 export function findModel(name: string, overrides: readonly ModelOverride[] = []): Model | undefined {
-  const known = longest(knownModels, name);
-  const override = longest(overrides, name);
+  const known = longest({ models: knownModels, name, notBehind: /^(?:\d|[.-]\d{1,2}(?!\d))/ });
+  const override = longest({ models: overrides, name, notBehind: /^\d/ });
   if (override === undefined) return known;
   const read = modelShape.safeParse({ ...unknownModel, ...known, ...override });
   return read.success ? read.data : undefined;
 }
 
-function longest<Of extends { readonly id: string }>(models: readonly Of[], name: string): Of | undefined {
+interface Looking<Of> {
+  readonly models: readonly Of[];
+  readonly name: string;
+  /** What makes it another model where it stands right behind the id. */
+  readonly notBehind: RegExp;
+}
+
+function longest<Of extends { readonly id: string }>({ models, name, notBehind }: Looking<Of>): Of | undefined {
   const bare = name.replace(providerPrefix, "");
   let found: Of | undefined;
   for (const model of models) {
     const fits = [name, bare, bare.replaceAll(/(\d)\.(?=\d)/g, "$1-")].some(
-      (one) => one.startsWith(model.id) && !/^\d/.test(one.slice(model.id.length)),
+      (one) => one.startsWith(model.id) && !notBehind.test(one.slice(model.id.length)),
     );
     if (fits && model.id.length > (found?.id.length ?? -1)) found = model;
   }

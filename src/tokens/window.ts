@@ -1,9 +1,12 @@
 import { tokens, type Tokens } from "../schema/brand.ts";
 import type { ModelOverride } from "../schema/model.ts";
-import { windowTokensDefault, windowTokensMillion } from "./limits.ts";
-import { findModel } from "./registry.ts";
+import { usualWindowsTokens, windowTokensDefault, windowTokensMillion } from "./limits.ts";
+import { findModel, hasMillionBeta } from "./registry.ts";
 
-/** Where a window's size came from, strongest first; a smaller size learned from an error caps them all. */
+/**
+ * Where a window's size came from, strongest first; a smaller size learned from an error caps them all.
+ * `recorded`: the session's own usage shows that the window is larger than the fallback, or that a beta was on.
+ */
 export type WindowSource =
   | "flag"
   | "environment"
@@ -13,6 +16,7 @@ export type WindowSource =
   | "beta"
   | "registry"
   | "fallback"
+  | "recorded"
   | "learned";
 
 export interface WindowInputs {
@@ -25,6 +29,8 @@ export interface WindowInputs {
   readonly betas?: readonly string[] | undefined;
   /** From an error that named the maximum. */
   readonly learnedTokens?: Tokens | undefined;
+  /** The largest context that the provider counted for this model in the session: it did fit. */
+  readonly recordedTokens?: Tokens | undefined;
   readonly models?: readonly ModelOverride[] | undefined;
 }
 
@@ -53,6 +59,16 @@ function askedWindow({ model = "", ...inputs }: WindowInputs & { model?: string 
   if (inputs.betas?.some((beta) => millionBeta.test(beta)) === true)
     return { tokens: windowTokensMillion, source: "beta" };
   const known = findModel(model, inputs.models);
-  if (known !== undefined) return { tokens: tokens(known.windowTokens), source: "registry" };
-  return { tokens: windowTokensDefault, source: "fallback" };
+  const { recordedTokens = 0 } = inputs;
+  if (known === undefined)
+    return recordedTokens > windowTokensDefault
+      ? { tokens: usualWindow(recordedTokens), source: "recorded" }
+      : { tokens: windowTokensDefault, source: "fallback" };
+  // What a provider counted in several steps may add up to more than a window that is known: it counts only where a beta explains it.
+  return recordedTokens > known.windowTokens && hasMillionBeta(known)
+    ? { tokens: windowTokensMillion, source: "recorded" }
+    : { tokens: tokens(known.windowTokens), source: "registry" };
 }
+
+/** The smallest usual window that holds so much, or as much itself. */
+const usualWindow = (held: number): Tokens => tokens(usualWindowsTokens.find((size) => size >= held) ?? held);

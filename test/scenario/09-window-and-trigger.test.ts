@@ -10,7 +10,7 @@ import type { SettingsNews } from "../../src/settings/watch.ts";
 import { learnedFrom } from "../../src/tokens/learned-window.ts";
 import { pressureOf } from "../../src/tokens/thresholds.ts";
 import { tokens } from "../../src/schema/brand.ts";
-import { newWorld, type World } from "./support/cli-world.ts";
+import { json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 
 interface Explained {
   readonly window: { tokens: number; source: string; from: string };
@@ -45,6 +45,34 @@ const project = (settings: object | string): Promise<string> =>
 const local = (settings: object): Promise<string> => put(join(root, ".palimpsest", "settings.local.json"), settings);
 
 describe("9. Window and trigger", () => {
+  it("a preset is kept, and explain says that it changes nothing yet, as does help", async () => {
+    const { window, switches } = await explain({});
+    expect(await explain({}, "--policy", "none")).toMatchObject({ window, switches });
+    const asked = await world.callWith({ cwd: root }, "explain", "--policy", "none");
+    expect(asked.out).toMatch(/^ +policy .*none.*\n? +flag --policy; changes nothing yet$/m);
+    expect((await world.call("explain", "--help")).out).toMatch(/--policy <policy> .*changes nothing/);
+  });
+
+  it("a window that nobody knows holds what the log shows was in use, and the headline says that it is a guess", async () => {
+    const raw = rawLog();
+    raw.add(said.user("Go."));
+    const usage = { input_tokens: 534_000, output_tokens: 859 };
+    raw.add({
+      ...said.text("m", "Done."),
+      message: { id: "m", model: "some-model", content: [{ type: "text", text: "Done." }], usage },
+    });
+    const file = world.file("large.jsonl", raw.entries);
+    const report = json<object>(await world.call("context", file, "--json"));
+    expect(report).toMatchObject({ window: 1_000_000, windowSource: "recorded", pressure: { blocking: false } });
+    const { out } = await world.call("context", file);
+    expect(out).toContain("(window assumed: the log has a context of 534,859; --context-tokens sets it)");
+    expect(out).not.toContain("no request fits");
+    expect(json<object>(await world.call("context", file, "--json", "--model", "another"))).toMatchObject({
+      window: 200_000,
+      windowSource: "fallback",
+    });
+  });
+
   it("precedence of flag, environment, local, project, user, suffix, registry, fallback; explain names each source", async () => {
     const opus = ["--model", "claude-opus-4-5"];
     expect((await explain({})).window).toEqual({ tokens: 200_000, source: "fallback", from: "no model is set" });

@@ -6,7 +6,13 @@ import { importFixtures } from "../fixture/imported.ts";
 import { expectRefusal, json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 
 interface Report {
-  readonly imported: { path: string; format: string; session: string; notes: { kind: string }[] }[];
+  readonly imported: {
+    path: string;
+    format: string;
+    session: string;
+    goesOnFrom?: string;
+    notes: { kind: string }[];
+  }[];
   readonly skipped: { path: string; why: string; detail: string }[];
 }
 
@@ -34,7 +40,7 @@ describe("palimpsest sessions import", () => {
     const before = contentsOf(folder);
     const report = json<Report>(await world.call("sessions", "import", folder, "missing", "--json"));
     expect(report.imported).toHaveLength(importFixtures.length);
-    expect(report.skipped.map(({ why }) => why).toSorted()).toEqual(["empty", "failed", "unknown format"]);
+    expect(report.skipped.map(({ why }) => why).toSorted()).toEqual(["empty", "not found", "unknown format"]);
     expect(contentsOf(folder)).toEqual(before);
     for (const { session, format } of report.imported.filter((_, at) => at % 4 === 0)) {
       const view = json<{ messages: unknown[]; damage: unknown[] }>(await world.call("view", session, "--json"));
@@ -57,16 +63,49 @@ describe("palimpsest sessions import", () => {
     });
   });
 
-  it("passes over what was imported before, and exits with 1 where nothing is left", async () => {
+  it("passes over what was imported before, which is no failure; where there was nothing to import it exits with 1", async () => {
     const world = await newWorld();
     const first = await world.call("sessions", "import", fixtures);
     expect(first).toMatchObject({ code: 0, err: "" });
     expect(first.out).toMatch(/^session +format +size +notes +file\n/);
     expect(first.out).toContain(`${importFixtures.length} imported, 0 skipped\n`);
     const again = await world.call("sessions", "import", fixtures);
-    expect(again.code).toBe(1);
+    expect(again.code).toBe(0);
     expect(again.out).toBe(`0 imported, ${importFixtures.length} skipped\n`);
     expect(again.err).toContain(`skipped (imported before): ${importFixtures.length}\n`);
+    const nothing = await world.call("sessions", "import", world.file("notes.md", "Not a session.\n"));
+    expect(nothing).toMatchObject({ code: 1, out: "0 imported, 1 skipped\n" });
+    const missing = await world.call("sessions", "import", "not-there");
+    expect(missing).toMatchObject({ code: 3, out: "0 imported, 1 skipped\n" });
+    expect(missing.err).toBe("skipped (not found): 1\n  not-there  there is no such file or folder\n");
+  });
+
+  it("lists what translating did not carry, each kind once for all files", async () => {
+    const world = await newWorld();
+    const { imported } = json<Report>(await world.call("sessions", "import", fixtures, "--json"));
+    const other = await newWorld();
+    const { out } = await other.call("sessions", "import", fixtures);
+    const kinds = [...out.matchAll(/^note: (\S+) ×[\d,]+: \S/gm)].map(([, kind = ""]) => kind);
+    expect(kinds.toSorted()).toEqual(
+      [...new Set(imported.flatMap(({ notes }) => notes.map(({ kind }) => kind)))].toSorted(),
+    );
+  });
+
+  it("of a file that has grown says which session it goes on from", async () => {
+    const world = await newWorld();
+    const raw = rawLog();
+    raw.add(said.user("First."));
+    const path = world.file("grows.jsonl", raw.entries);
+    const [first] = json<Report>(await world.call("sessions", "import", path, "--json")).imported;
+    raw.add(said.text("m1", "Second."));
+    world.file("grows.jsonl", raw.entries);
+    const second = await world.call("sessions", "import", path);
+    const id = /^(\S{8}) +claude-code/m.exec(second.out)?.[1] ?? "none";
+    expect(second.out).toContain(`${id} goes on where ${first?.session.slice(0, 8)} ends: its file has grown\n`);
+    raw.add(said.user("Third."));
+    world.file("grows.jsonl", raw.entries);
+    const [third] = json<Report>(await world.call("sessions", "import", path, "--json")).imported;
+    expect(third?.goesOnFrom?.slice(0, 8)).toBe(id);
   });
 
   it("by two processes at once makes one session of each file; who comes second tells it as imported before", async () => {
@@ -133,6 +172,7 @@ describe("another agent's file where it lies", () => {
     expect(view.import.notes.map(({ kind }) => kind)).toContain("compacted");
     const text = await world.call("view", path);
     expect(text.err).toContain("translated from a pi session\nnote: compacted ×1");
+    expect((await world.call("context", path)).err).toBe("translated from a pi session\n");
     expect((await world.call("sessions", "fsck", path)).out).toContain("no damage");
     expect((await world.call("sessions", "show", path)).code).toBe(0);
   });

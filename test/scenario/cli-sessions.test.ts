@@ -60,6 +60,20 @@ describe("palimpsest sessions list", () => {
   );
 });
 
+describe("palimpsest sessions list of a long session", () => {
+  it("says what the question mark in place of its messages means", async () => {
+    const long = await newWorld();
+    const short = await long.call("sessions", "list", "--all");
+    await sessionWith(long.deps, "long-one", async (session) => {
+      for (let at = 0; at < 10; at += 1) await append(session, user(`${at} ${"word ".repeat(10_000)}`));
+    });
+    const { out } = await long.call("sessions", "list", "--all");
+    expect(out).toMatch(/^long-one .* \? /m);
+    expect(out).toMatch(/^\?: too long to be counted for a list; `palimpsest sessions show`/m);
+    expect(short.out).not.toContain("?:");
+  });
+});
+
 describe("palimpsest sessions show", () => {
   it("tells size, view, state and every edit with whether it is in force", async () => {
     await sessionWith(world.deps, "shown", async (session) => {
@@ -84,6 +98,35 @@ describe("palimpsest sessions show", () => {
     expect(asText.out).toContain(`${pathOf(world, "shown")}\n`);
     expect(asText.out).toMatch(/view +3 messages, about [\d,]+ tokens\nstate +sendable\ndamage +none seen\n/);
     expect(asText.out).toMatch(new RegExp(`${edits[0]?.id} +clear +.* +in force`));
+  });
+
+  it("says of calls without a result what becomes of them when the session goes on", async () => {
+    await sessionWith(world.deps, "interrupted", async (session) => {
+      await append(session, user("Go."), reply("m1", call("t1")), user("And now?"));
+    });
+    const advice = /a\s+repair\s+entry\s+freezes\s+a\s+synthetic\s+error\s+result/;
+    for (const command of [["sessions", "show"], ["view"]]) {
+      const { out } = await world.call(...command, "interrupted");
+      expect(out).toMatch(/not sendable: a call has no result: Read t1\n/);
+      expect(out).toMatch(advice);
+      expect((await world.call(...command, "shown")).out).not.toMatch(advice);
+    }
+  });
+
+  it("fits the columns that COLUMNS says, with ids whole, and so do list and explain", async () => {
+    const narrow = { env: { COLUMNS: "50" } };
+    const [shown, listed, explained] = await Promise.all([
+      world.callWith(narrow, "sessions", "show", "shown"),
+      world.callWith(narrow, "sessions", "list", "--all"),
+      world.callWith(narrow, "explain", "--model", "claude-opus-4-5-20251101", "--policy", "claude-code-2026-all"),
+    ]);
+    const { edits } = json<{ edits: { id: string }[] }>(await world.call("sessions", "show", "shown", "--json"));
+    expect(shown.out).toContain(`\n  ${edits[0]?.id}\n`);
+    for (const { out } of [shown, listed, explained]) {
+      const lines = out.split("\n").filter((line) => !line.includes(world.home) && !line.includes("settings"));
+      expect(lines.length).toBeGreaterThan(3);
+      for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(50);
+    }
   });
 
   it("tells of the file a session was made from what became of it: grown with how to import that, changed, gone", async () => {
@@ -111,6 +154,10 @@ describe("palimpsest sessions show", () => {
     const [again] = await imported();
     expect(again?.session).not.toBe(session);
     expect((await world.call("view", again?.session ?? "")).out).toContain("More.");
+    expect(await told()).toEqual([
+      { path: file, state: "grown", grownBytes: growth.length, goesOnIn: again?.session },
+      `${file}, which has grown by ${growth.length} B since: session ${again?.session} goes on`,
+    ]);
     await writeFile(file, (await readFile(file, "utf8")).replace("As it was.", "As it is now."));
     expect(await told()).toEqual([{ path: file, state: "changed" }, `${file}, which has changed since`]);
     await rm(file);

@@ -125,7 +125,7 @@ describe("a folder that is called like a session", () => {
     const [viewed, folder] = await Promise.all([world.call("view", "abc123"), world.call("view", "only-a-folder")]);
     expect(viewed).toMatchObject({ code: 0, err: "" });
     expect(viewed.out).toContain("I am here.");
-    expectRefusal(folder, 6, "only-a-folder is not a file");
+    expectRefusal(folder, 3, "only-a-folder is not a file");
   });
 });
 

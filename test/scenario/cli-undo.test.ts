@@ -101,7 +101,11 @@ describe("palimpsest undo", () => {
     await session.close();
     const logBefore = world.log("huge");
     const refused = await world.call("undo", "huge");
-    expectRefusal(refused, 5, /the view would be about (\d{6}) tokens; no request over \d+ can be sent\. Use --branch/);
+    expectRefusal(
+      refused,
+      5,
+      /the view would be about (\d{3},\d{3}) tokens; no request over \d+,\d{3} can be sent\. Use --branch/,
+    );
     expect(world.log("huge").equals(logBefore)).toBe(true);
     const branched = await world.call("undo", "huge", "--branch");
     expect(branched).toMatchObject({ code: 0, err: "" });
@@ -227,7 +231,7 @@ describe("palimpsest undo of another tool's session", () => {
     ]);
     expectRefusal(nothing, 5, "no edit is in force");
     expectRefusal(unknown, 3, "nobody is not on this session's path");
-    expectRefusal(tooLarge, 5, /the view would be about \d+ tokens.*--branch/);
+    expectRefusal(tooLarge, 5, /the view would be about [\d,]+ tokens.*--branch/);
     expect(await readdir(alone.folder)).toEqual([]);
     expect(await readdir(`${alone.home}/projects`)).toEqual(["p"]);
   });

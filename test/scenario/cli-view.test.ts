@@ -142,26 +142,28 @@ describe("palimpsest view", () => {
     expect(turned).toMatchObject({ sendable: true });
   });
 
-  it("reads an empty, a binary and a truncated file for what they are", async () => {
+  it("reads a truncated file for what it is, and says of an empty one and of one that is no transcript that it is so", async () => {
     const raw = rawLog();
     raw.add(said.user("whole"));
     const whole = `${JSON.stringify(raw.entries[0])}\n`;
     const binary = Uint8Array.from({ length: 70_000 }, (_, at) => (at * 7919 + (at >> 3)) % 256);
-    const [empty, odd, cut, cutText] = await Promise.all([
-      view(world.file("empty.jsonl", "")),
-      view(world.file("binary.jsonl", binary)),
+    const [cut, cutText] = await Promise.all([
       view(world.file("cut.jsonl", `${whole}{"type":"user","uuid":"x","mess`)),
       world.call("view", world.file("cut2.jsonl", `${whole}{"type":"user","uuid":"x","mess`)),
     ]);
-    expect(empty).toMatchObject({ messages: [], sendable: false, why: "there is no user message yet", damage: [] });
-    expect(odd).toMatchObject({ messages: [], sendable: false, why: "there is no user message yet" });
-    expect(odd.damage.length).toBeGreaterThan(0);
+    const wrong = { empty: world.file("empty.jsonl", ""), binary: world.file("binary.jsonl", binary) };
+    const notes = world.file("notes.json", '{\n  "sessions": [{ "text": "Hello." }]\n}\n');
+    for (const command of [["view"], ["view", "--json"], ["context"], ["context", "--json"], ["sessions", "show"]]) {
+      expectRefusal(await world.call(...command, wrong.empty), 1, "empty.jsonl is empty", "that has entries");
+      for (const file of [wrong.binary, notes])
+        expectRefusal(await world.call(...command, file), 1, "is not a transcript: no line of it is an entry", "fsck");
+    }
     expect(cut).toMatchObject({
       sendable: true,
       damage: [{ kind: "torn", start: whole.length, end: whole.length + 31 }],
     });
     expect(cutText.out).toContain("whole");
-    expect(cutText).toMatchObject({ code: 0, err: "1 damaged ranges: see `palimpsest sessions fsck`\n" });
+    expect(cutText).toMatchObject({ code: 0, err: "1 damaged range: see `palimpsest sessions fsck`\n" });
   });
 
   it("passes over a line of 100 MB within 256 MB of memory, and so do fsck and expand", async () => {
@@ -232,8 +234,8 @@ describe("palimpsest view refuses in one line", () => {
     ]);
     expectRefusal(missing, 3, "no session or file is called no-such-session", "sessions list --all");
     expectRefusal(twins, 2, "twin is the beginning of 2 sessions", "Write more of the id: twin-1, twin-2");
-    expectRefusal(folder, 6, "is not a file: give the path of a transcript");
-    expectRefusal(sessionFolder, 6, "a-folder.jsonl is not a file");
+    expectRefusal(folder, 3, "is not a file", "`palimpsest sessions import` takes folders");
+    expectRefusal(sessionFolder, 3, "a-folder.jsonl is not a file");
     expectRefusal(noName, 2, "<session|file> is missing", "palimpsest view --help");
     expectRefusal(newlines, 3);
     await Promise.all(["twin-1", "twin-2"].map((id) => rm(pathOf(world, id))));

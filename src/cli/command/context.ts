@@ -2,13 +2,15 @@ import { createEngine, type Engine, localCounter } from "../../engine.ts";
 import { type CountedLog, openCounted } from "../../loop/counted.ts";
 import { type ContextReport, contextReport } from "../../tokens/context-report.ts";
 import { command } from "../command.ts";
-import { contextText } from "../context-text.ts";
+import { type ContextLook, contextText } from "../context-text.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { humanCount } from "../human.ts";
 import type { CounterOutcome, TokenCounter } from "../../ports/token-counter.ts";
 import type { Tokens } from "../../schema/brand.ts";
-import { openNamedLog, wrongFileNote } from "../named-log.ts";
+import type { Numbers } from "../../settings/numbers.ts";
+import { translatedText } from "../import-text.ts";
+import { openNamedLog, wrongFile } from "../named-log.ts";
 import { toldProblems } from "../settings-problems.ts";
 import { sessionOperand } from "../session-operand.ts";
 import { numberOptions, settingFlags } from "../setting-options.ts";
@@ -36,10 +38,13 @@ export const contextCommand = command({
     if (log.kind === "failure") return log;
     try {
       const counted = await openCounted(log, { source: log.source, origin: log.origin });
+      const wrongKind = wrongFile(log, counted);
+      if (wrongKind !== undefined) return wrongKind;
       const engine = createEngine(context);
       const { numbers, reading } = await engine.settings({
         model: counted.model,
         serverTokens: counted.serverTokens,
+        recordedTokens: counted.recordedTokens,
         flags: settingFlags(options),
       });
       const wrong = await toldProblems(context, reading.problems);
@@ -53,8 +58,8 @@ export const contextCommand = command({
         await context.out.json({ model, windowSource: numbers.window.source, ...asJson(report), exact: exact ?? null });
       } else {
         const { style, columns = 80 } = context.out;
-        await context.err.write(wrongFileNote(counted));
-        await context.out.write(contextText(report, { style, columns, model, windowSource: numbers.window.source }));
+        await context.err.write(translatedText(log));
+        await context.out.write(contextText(report, { style, columns, model, ...windowOf(numbers) }));
         if (exact !== undefined) {
           await context.out.write(`\nthe messages alone, by ${exact.counter}: ${humanCount(exact.tokens)} tokens\n`);
         }
@@ -100,6 +105,11 @@ async function exactCount({ engine, counted, counter }: ExactCounting): Promise<
   const tokens = await counter.count(fold.messages.flatMap((message) => message.content));
   return { kind: "exact", counter: counter.name, tokens };
 }
+
+const windowOf = ({ window }: Numbers): Pick<ContextLook, "windowSource" | "windowFrom"> => ({
+  windowSource: window.source,
+  windowFrom: window.from,
+});
 
 function asJson({ size, ...report }: ContextReport): object {
   return { ...report, countedBy: size.source, estimated: size.estimated, anchor: size.anchor ?? null };

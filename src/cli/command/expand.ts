@@ -10,7 +10,7 @@ export const expandCommand = command({
   summary: "print the original behind an id, byte for byte",
   operands: {
     session: sessionOperand,
-    id: { shown: "id", summary: "an entry's uuid, a tool call's id, or a blob's hash" },
+    id: { shown: "id", summary: "an entry's uuid or its first 8 characters, a tool call's id, or a blob's hash" },
   },
   details: [
     "An entry's uuid gives its line as it stands in the log; a tool call's id the result as the tool returned it (text as text, blocks as JSON); a hash the blob.",
@@ -25,6 +25,13 @@ export const expandCommand = command({
           code: exitCode.notFound,
           message: `nothing in ${log.path} has the id ${operands.id}`,
           hint: "`palimpsest view --json` lists the ids of calls and repairs.",
+        });
+      }
+      if (expanded.kind === "ambiguous") {
+        return failure({
+          code: exitCode.usage,
+          message: `${operands.id} is the beginning of ${expanded.candidates.length} entries`,
+          hint: `Write more of the id: ${expanded.candidates.slice(0, 4).join(", ")}${expanded.candidates.length > 4 ? ", …" : ""}`,
         });
       }
       if (expanded.kind === "unanswered") {

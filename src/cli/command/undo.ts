@@ -58,8 +58,9 @@ async function limitsFor(
   context: CommandContext,
   log: NamedLog,
 ): Promise<Pick<UndoOptions, "blockingTokens" | "fixedTokens">> {
-  const { model, serverTokens, ledger } = await openCounted(log, { source: log.source, origin: log.origin });
-  const { numbers } = await createEngine(context).settings({ model, serverTokens });
+  const counted = await openCounted(log, { source: log.source, origin: log.origin });
+  const { model, serverTokens, recordedTokens, ledger } = counted;
+  const { numbers } = await createEngine(context).settings({ model, serverTokens, recordedTokens });
   return { blockingTokens: numbers.thresholds.blocking, fixedTokens: ledger.fixedTokens };
 }
 

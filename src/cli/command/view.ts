@@ -5,10 +5,10 @@ import type { View } from "../../transcript/fold.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
-import { oneLine } from "../human.ts";
-import { renderMessage } from "../message-text.ts";
+import { counted, filled, oneLine } from "../human.ts";
+import { openCallsAdvice, renderMessage } from "../message-text.ts";
 import { importOf, importText } from "../import-text.ts";
-import { openNamedLog, wrongFileNote } from "../named-log.ts";
+import { openNamedLog, wrongFile } from "../named-log.ts";
 import { toldProblems } from "../settings-problems.ts";
 import { sessionOperand } from "../session-operand.ts";
 import { numberOptions, settingFlags } from "../setting-options.ts";
@@ -33,6 +33,8 @@ export const viewCommand = command({
     try {
       const opened = await opening(log, options.at);
       if (opened.kind === "failure") return opened;
+      const wrong = options.at === undefined ? wrongFile(log, opened) : undefined;
+      if (wrong !== undefined) return wrong;
       const view = opened.fold.view(opened.viewOptions);
       if (format === "json") {
         const report = await reportOn(context, opened, settingFlags(options));
@@ -71,6 +73,7 @@ async function reportOn(
   const { numbers, reading } = await createEngine(context).settings({
     model: opened.model,
     serverTokens: opened.serverTokens,
+    recordedTokens: opened.recordedTokens,
     flags,
   });
   const wrong = await toldProblems(context, reading.problems);
@@ -120,6 +123,7 @@ async function showText({ out, err }: CommandContext, { view, opened, full }: Sh
       ? `${out.style("green", "sendable")}\n`
       : `${out.style("yellow", "not sendable")}: ${oneLine(view.why?.text ?? "")}\n`,
   );
+  if (view.why?.code === "open-calls") await out.write(`${filled(openCallsAdvice, out.columns ?? 80)}\n`);
   await out.write(
     `${view.messages.length} messages from ${path.onPath} entries on the path (${path.aside} on other branches, ${path.sidechain} of sub-agents)\n`,
   );
@@ -133,7 +137,6 @@ async function showText({ out, err }: CommandContext, { view, opened, full }: Sh
       `repair: ${oneLine(`${repair.kind} ${repair.toolUse ?? repair.entry ?? ""} (${repair.detail})`)}\n`,
     );
   for (const problem of path.problems) await err.write(`note: ${oneLine(`${problem.kind} at ${problem.entry}`)}\n`);
-  await err.write(wrongFileNote(opened));
   if (opened.damage.length > 0)
-    await err.write(`${opened.damage.length} damaged ranges: see \`palimpsest sessions fsck\`\n`);
+    await err.write(`${counted(opened.damage.length, "damaged range")}: see \`palimpsest sessions fsck\`\n`);
 }

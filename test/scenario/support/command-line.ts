@@ -42,7 +42,7 @@ export function runNode(calling: Calling, ...args: readonly string[]): Promise<S
       ? [process.execPath, [...args]]
       : ["/bin/sh", ["-c", `${limits.join("; ")}; exec "$@"`, "sh", process.execPath, ...args]];
   const options = {
-    env: { ...process.env, ...compiledOnce, PALIMPSEST_HOME: calling.home, ...calling.env },
+    env: { ...process.env, COLUMNS: "", ...compiledOnce, PALIMPSEST_HOME: calling.home, ...calling.env },
     cwd: calling.cwd ?? resolve(calling.home, ".."),
     encoding: "utf8",
     maxBuffer: 256 * 2 ** 20,

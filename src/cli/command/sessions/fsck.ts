@@ -3,7 +3,7 @@ import type { SetAside } from "../../../ports/transcripts.ts";
 import { command, type CommandContext, type Outcome } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
 import { failure, type Failure } from "../../failure.ts";
-import { humanBytes, humanCount, oneLine } from "../../human.ts";
+import { counted, humanBytes, humanCount, oneLine } from "../../human.ts";
 import { type NamedLog, openNamedLog } from "../../named-log.ts";
 import type { Output } from "../../output.ts";
 import { sessionOperand } from "../../session-operand.ts";
@@ -94,8 +94,7 @@ function asText({ log, mode, found, repaired, left }: Report): string {
     ({ start, end, kept: where }) => `repaired  bytes ${start}–${end}, kept at ${oneLine(where)}`,
   );
   const count = left.damage.length;
-  const verdict =
-    count === 0 ? "no damage" : `${count} damaged ${count === 1 ? "range" : "ranges"}${adviceOn({ log, mode })}`;
+  const verdict = count === 0 ? "no damage" : `${counted(count, "damaged range")}${adviceOn({ log, mode })}`;
   return `${head}${[...damage, ...notes, ...kept, verdict].join("\n")}\n`;
 }
 

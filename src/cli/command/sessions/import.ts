@@ -3,14 +3,15 @@ import { createEngine, type Engine, type EngineDeps } from "../../../engine.ts";
 import type { ImportNote, LogFormat } from "../../../import/importer.ts";
 import { adoptOnce } from "../../../loop/adopt-once.ts";
 import { hashOf } from "../../../loop/hash.ts";
-import { adoptedSources } from "../../../loop/adopted.ts";
+import { type Adopted, adoptedSessions, sessionBySource } from "../../../loop/adopted.ts";
+import { sourceMark, sourceState } from "../../../loop/origin.ts";
 import type { BlobId, SessionId } from "../../../schema/brand.ts";
 import { command, type CommandContext, type Outcome } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
 import { failureOf } from "../../failure.ts";
 import { filesBelow } from "../../files-below.ts";
-import { humanBytes, clipped } from "../../human.ts";
-import { labelOf } from "../../import-text.ts";
+import { clipped, humanBytes, tail } from "../../human.ts";
+import { labelOf, noteText } from "../../import-text.ts";
 import { usage } from "../../parse.ts";
 import { table } from "../../table.ts";
 import { writingFailure } from "../../writing-failure.ts";
@@ -24,7 +25,8 @@ export const importCommand = command({
   json: "imported (path, format, session, notes) and skipped (path, why, detail)",
   details: [
     "Knows Claude Code, Codex, pi, opencode exports, Copilot CLI, Gemini CLI, SWE-agent and OpenHands by content, not by name. The files themselves are only read.",
-    "A file that was imported before and has not changed is passed over. Exit code 1: nothing could be imported.",
+    "A file that was imported before and has not changed is passed over. One that has grown becomes a second session, which is said.",
+    "Exit code 1: nothing could be imported, and not because it was before. Exit code 3: there is no such file or folder.",
   ],
   run: async (context, { operands, format }) => {
     if (operands.paths.length === 0) return usage("<files|folders…> is missing", context.called);
@@ -44,9 +46,18 @@ interface Imported {
   readonly session: SessionId;
   readonly sizeBytes: number;
   readonly notes: readonly ImportNote[];
+  /** The session that was made of the same file when it was shorter. */
+  readonly goesOnFrom?: SessionId;
 }
 
-type WhySkipped = "unknown format" | "empty" | "imported before" | "one of our own" | "nothing said" | "failed";
+type WhySkipped =
+  | "unknown format"
+  | "empty"
+  | "imported before"
+  | "one of our own"
+  | "nothing said"
+  | "not found"
+  | "failed";
 
 interface Skipped {
   readonly path: string;
@@ -59,7 +70,11 @@ interface Report {
   readonly skipped: readonly Skipped[];
 }
 
-const answer = ({ imported }: Report): Outcome => (imported.length > 0 ? exitCode.fine : exitCode.negative);
+function answer({ imported, skipped }: Report): Outcome {
+  const isAll = (why: WhySkipped): boolean => skipped.every((file) => file.why === why);
+  if (imported.length > 0 || (skipped.length > 0 && isAll("imported before"))) return exitCode.fine;
+  return skipped.length > 0 && isAll("not found") ? exitCode.notFound : exitCode.negative;
+}
 
 interface Importing {
   readonly engine: Engine;
@@ -74,23 +89,27 @@ async function importAll(context: CommandContext, { engine, deps, paths }: Impor
   for (const path of paths) {
     const below = await filesBelow(resolve(context.cwd, path));
     if (below.kind === "files") files.push(...below.paths);
+    else if (below.kind === "missing")
+      skipped.push({ path, why: "not found", detail: "there is no such file or folder" });
     else skipped.push({ path, why: "failed", detail: below.message });
   }
-  const known = await adoptedSources(deps);
-  const progress = progressOn(context, files.length);
+  const adopted = await adoptedSessions(deps);
+  const known = sessionBySource(adopted);
   for (const [at, path] of files.entries()) {
-    await progress.show(at + 1, path);
-    const outcome = await importOne({ engine, deps, known }, path);
+    const line = `${at + 1} of ${files.length}  ${path.split(/[\\/]/).at(-1) ?? path}`;
+    await context.err.progress(clipped(line, (context.err.columns ?? 80) - 1));
+    const outcome = await importOne({ engine, deps, known, adopted }, path);
     if ("session" in outcome) imported.push(outcome);
     else skipped.push(outcome);
   }
-  await progress.end();
+  await context.err.progress("");
   return { imported, skipped };
 }
 
 interface ImportingOne extends Omit<Importing, "paths"> {
   /** Grows as files are imported: the same content twice in one run is one session. */
   readonly known: Map<BlobId, SessionId>;
+  readonly adopted: readonly Adopted[];
 }
 
 /** Must not reject: one bad file never stops the rest. */
@@ -102,7 +121,8 @@ async function importOne(importing: ImportingOne, path: string): Promise<Importe
   }
 }
 
-async function importFile({ engine, deps, known }: ImportingOne, path: string): Promise<Imported | Skipped> {
+async function importFile(importing: ImportingOne, path: string): Promise<Imported | Skipped> {
+  const { engine, deps, known } = importing;
   const log = await engine.resolveLog(path);
   if (log.kind === "ours") return { path, why: "one of our own", detail: `session ${log.id}` };
   if (log.kind !== "foreign")
@@ -124,9 +144,27 @@ async function importFile({ engine, deps, known }: ImportingOne, path: string): 
       return { path, why: "failed", detail: writingFailure(opened, deps.sessionOf(hash)).message };
     await opened.writer.close();
     known.set(hash, opened.writer.id);
-    return { path, format, session: opened.writer.id, sizeBytes: size, notes: translated?.notes ?? [] };
+    const grown = await grownFrom(importing, log.path);
+    const goesOn = grown === undefined ? {} : { goesOnFrom: grown };
+    return { path, format, session: opened.writer.id, sizeBytes: size, notes: translated?.notes ?? [], ...goesOn };
   } finally {
     await log.source.close();
+  }
+}
+
+/** The session that was made of the most of the file that was there before. */
+async function grownFrom({ engine, deps, adopted }: ImportingOne, path: string): Promise<SessionId | undefined> {
+  const ofPath = adopted
+    .filter(({ origin }) => origin.edit.path === path)
+    .toSorted((one, other) => sourceMark(other.origin).length - sourceMark(one.origin).length);
+  const file = ofPath.length === 0 ? undefined : await engine.openFile(path);
+  if (file === undefined) return undefined;
+  try {
+    for (const { session, origin } of ofPath)
+      if ((await sourceState(deps.sha256, origin, file)).kind === "grown") return session;
+    return undefined;
+  } finally {
+    await file.close();
   }
 }
 
@@ -135,22 +173,6 @@ const importedBefore = (path: string, session: SessionId): Skipped => ({
   why: "imported before",
   detail: `session ${session}`,
 });
-
-interface Progress {
-  readonly show: (at: number, path: string) => Promise<void>;
-  readonly end: () => Promise<void>;
-}
-
-/** On a terminal only: one line that is written over. */
-function progressOn({ err }: CommandContext, of: number): Progress {
-  const { columns } = err;
-  if (columns === undefined) return { show: async () => {}, end: async () => {} };
-  return {
-    show: (at, path) =>
-      err.write(`\r\u001b[K${clipped(`${at} of ${of}  ${path.split(/[\\/]/).at(-1) ?? path}`, columns - 1)}`),
-    end: () => err.write("\r\u001b[K"),
-  };
-}
 
 async function show({ out, err }: CommandContext, { imported, skipped }: Report): Promise<void> {
   const width = Math.max(24, (out.columns ?? 120) - 56);
@@ -162,6 +184,10 @@ async function show({ out, err }: CommandContext, { imported, skipped }: Report)
     tail(path, width),
   ]);
   if (rows.length > 0) await out.write(table(columnsOfTable, rows));
+  for (const { session, goesOnFrom } of imported)
+    if (goesOnFrom !== undefined)
+      await out.write(`${session.slice(0, 8)} goes on where ${goesOnFrom.slice(0, 8)} ends: its file has grown\n`);
+  await out.write(notesText(imported));
   await out.write(`${imported.length} imported, ${skipped.length} skipped\n`);
   for (const [why, files] of Map.groupBy(skipped, (file) => file.why)) {
     await err.write(`skipped (${why}): ${files.length}\n`);
@@ -170,6 +196,22 @@ async function show({ out, err }: CommandContext, { imported, skipped }: Report)
     if (files.length > skippedShownMax)
       await err.write(`  … and ${files.length - skippedShownMax} more; --json lists all\n`);
   }
+}
+
+/** What translating did not carry, over all files: each kind once. */
+function notesText(imported: readonly Imported[]): string {
+  const byKind = Map.groupBy(
+    imported.flatMap(({ notes }) => notes),
+    ({ kind }) => kind,
+  );
+  return [...byKind.values()]
+    .flatMap(([first, ...more]) =>
+      first === undefined
+        ? []
+        : [noteText({ ...first, count: more.reduce((sum, { count }) => sum + count, first.count) })],
+    )
+    .map((line) => `${line}\n`)
+    .join("");
 }
 
 /** A folder may hold thousands of files that are no sessions. */
@@ -182,9 +224,3 @@ const columnsOfTable = [
   { title: "notes", align: "right" },
   { title: "file" },
 ] as const;
-
-/** The end of a path says more than its beginning. */
-const tail = (path: string, width: number): string => {
-  const line = clipped(path, path.length + 1);
-  return line.length > width ? `…${line.slice(1 - width)}` : line;
-};

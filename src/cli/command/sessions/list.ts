@@ -2,8 +2,8 @@ import { createEngine } from "../../../engine.ts";
 import type { SessionSummary } from "../../../ports/transcripts.ts";
 import { command } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
-import { clipped, humanBytes } from "../../human.ts";
-import { table } from "../../table.ts";
+import { clipped, filled, humanBytes } from "../../human.ts";
+import { type Column, table } from "../../table.ts";
 
 export const listCommand = command({
   name: "list",
@@ -21,32 +21,43 @@ export const listCommand = command({
           : "This project has no sessions yet; --all lists those of every project.\n",
       );
     } else {
-      const titleWidth = Math.max(20, (context.out.columns ?? 100) - 60);
-      await context.out.write(
-        table(
-          columns,
-          sessions.map((session) => rowOf(session, titleWidth)),
-        ),
-      );
+      await context.out.write(listText(sessions, context.out.columns ?? 100));
     }
     return exitCode.fine;
   },
 });
 
-const columns = [
-  { title: "session" },
-  { title: "modified" },
-  { title: "messages", align: "right" },
-  { title: "size", align: "right" },
-  { title: "branch" },
-  { title: "title" },
-] as const;
+type Cell = Column & { readonly of: (session: SessionSummary) => string };
 
-const rowOf = (session: SessionSummary, titleWidth: number): string[] => [
-  session.sessionId.slice(0, 8),
-  session.modified.slice(0, 16).replace("T", " "),
-  session.messageCount === undefined ? "?" : String(session.messageCount),
-  humanBytes(session.sizeBytes),
-  clipped(session.gitBranch ?? "-", 16),
-  clipped(session.summary ?? session.firstPrompt, titleWidth),
+const id: Cell = { title: "session", of: ({ sessionId }) => sessionId.slice(0, 8) };
+const messages: Cell = {
+  title: "messages",
+  align: "right",
+  of: ({ messageCount }) => (messageCount === undefined ? "?" : String(messageCount)),
+};
+const wide: readonly Cell[] = [
+  id,
+  { title: "modified", of: ({ modified }) => modified.slice(0, 16).replace("T", " ") },
+  messages,
+  { title: "size", align: "right", of: ({ sizeBytes }) => humanBytes(sizeBytes) },
+  { title: "branch", of: ({ gitBranch }) => clipped(gitBranch ?? "-", 16) },
 ];
+const narrow: readonly Cell[] = [id, { title: "modified", of: ({ modified }) => modified.slice(0, 10) }, messages];
+
+/** From here on there is room for all columns and a title. */
+const wideColumnsMin = 80;
+const titleCharsMin = 16;
+
+/** The title takes what the other columns leave. */
+function listText(sessions: readonly SessionSummary[], columns: number): string {
+  const cells = columns < wideColumnsMin ? narrow : wide;
+  const rows = sessions.map((session) => cells.map(({ of }) => of(session)));
+  const widths = cells.map(({ title }, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
+  const room = Math.max(titleCharsMin, columns - widths.reduce((sum, width) => sum + width + 2, 0));
+  const titled = rows.map((row, at) => [...row, clipped(titleOf(sessions[at]), room)]);
+  const uncounted = sessions.some(({ messageCount }) => messageCount === undefined);
+  const note = "?: too long to be counted for a list; `palimpsest sessions show` reads the session";
+  return `${table([...cells, { title: "title" }], titled)}${uncounted ? `${filled(note, columns)}\n` : ""}`;
+}
+
+const titleOf = (session: SessionSummary | undefined): string => session?.summary ?? session?.firstPrompt ?? "";

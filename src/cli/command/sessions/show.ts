@@ -1,13 +1,16 @@
 import { readOrigin, sourceState } from "../../../loop/origin.ts";
 import { type CountedLog, openCounted } from "../../../loop/counted.ts";
-import type { EntryId, Tokens } from "../../../schema/brand.ts";
+import { adoptedSessions } from "../../../loop/adopted.ts";
+import type { ByteSource } from "../../../ports/transcripts.ts";
+import type { EntryId, SessionId, Tokens } from "../../../schema/brand.ts";
 import type { EditEntry } from "../../../schema/entry.ts";
 import { undoneEdits } from "../../../transcript/undone.ts";
-import { createEngine } from "../../../engine.ts";
+import { createEngine, type EngineDeps } from "../../../engine.ts";
 import { command, type CommandContext } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
-import { humanBytes, humanCount, oneLine } from "../../human.ts";
-import { type NamedLog, openNamedLog, wrongFileNote } from "../../named-log.ts";
+import { counted, filled, humanBytes, humanCount, oneLine } from "../../human.ts";
+import { type NamedLog, openNamedLog, wrongFile } from "../../named-log.ts";
+import { openCallsAdvice } from "../../message-text.ts";
 import { sessionOperand } from "../../session-operand.ts";
 import { table } from "../../table.ts";
 
@@ -21,10 +24,11 @@ export const showCommand = command({
     if (log.kind === "failure") return log;
     try {
       const opened = await openCounted(log, { ...log, tailBytes: Math.min(log.source.size, wholeReadBytesMax) });
-      await context.err.write(wrongFileNote(opened));
+      const wrong = wrongFile(log, opened);
+      if (wrong !== undefined) return wrong;
       const session = { ...described(log, opened), madeFrom: await madeFrom(context, log) };
       if (format === "json") await context.out.json(session);
-      else await context.out.write(asText(session));
+      else await context.out.write(asText(session, context.out.columns ?? 80));
       return exitCode.fine;
     } finally {
       await log.source.close();
@@ -44,6 +48,7 @@ interface Described {
   readonly tokens: Tokens;
   readonly sendable: boolean;
   readonly why: string | null;
+  readonly whyCode: string | null;
   readonly entriesOnPath: number;
   readonly edits: readonly DescribedEdit[];
   readonly damagedRanges: number;
@@ -54,6 +59,8 @@ interface MadeFrom {
   readonly path: string;
   readonly state: "same" | "grown" | "changed" | "gone";
   readonly grownBytes?: number;
+  /** The session that was made of the file as it is now. */
+  readonly goesOnIn?: SessionId;
 }
 
 async function madeFrom(context: CommandContext, log: NamedLog): Promise<MadeFrom | null> {
@@ -64,10 +71,21 @@ async function madeFrom(context: CommandContext, log: NamedLog): Promise<MadeFro
   if (now === undefined) return { path, state: "gone" };
   try {
     const state = await sourceState(log.session.deps.sha256, origin, now);
-    return { path, state: state.kind, ...(state.kind === "grown" ? { grownBytes: state.bytes } : {}) };
+    if (state.kind !== "grown") return { path, state: state.kind };
+    const goesOnIn = await madeOf(log.session.deps, { path, now });
+    return { path, state: "grown", grownBytes: state.bytes, ...(goesOnIn === undefined ? {} : { goesOnIn }) };
   } finally {
     await now.close();
   }
+}
+
+async function madeOf(
+  deps: EngineDeps,
+  { path, now }: { readonly path: string; readonly now: ByteSource },
+): Promise<SessionId | undefined> {
+  for (const { session, origin } of await adoptedSessions(deps))
+    if (origin.edit.path === path && (await sourceState(deps.sha256, origin, now)).kind === "same") return session;
+  return undefined;
 }
 
 interface DescribedEdit {
@@ -90,6 +108,7 @@ function described(log: NamedLog, { fold, ledger, read, damage }: CountedLog): D
     tokens: ledger.size.tokens,
     sendable: view.sendable,
     why: view.why?.text ?? null,
+    whyCode: view.why?.code ?? null,
     entriesOnPath: view.path.onPath,
     edits: edits.map(({ id, edit, timestamp }) => ({
       id,
@@ -101,26 +120,43 @@ function described(log: NamedLog, { fold, ledger, read, damage }: CountedLog): D
   };
 }
 
-function asText(session: Described & { readonly madeFrom: MadeFrom | null }): string {
+function asText(session: Described & { readonly madeFrom: MadeFrom | null }, columns: number): string {
   const origin = session.origin === "ours" ? "" : "  (another tool's: read where it lies)";
   const lines = [
     `${oneLine(session.path)}${origin}`,
     `size      ${humanBytes(session.sizeBytes)}, ${humanBytes(session.bytesRead)} of it read`,
     `view      ${session.messages} messages, about ${humanCount(session.tokens)} tokens`,
-    `state     ${session.sendable ? "sendable" : `not sendable: ${oneLine(session.why ?? "")}`}`,
-    `damage    ${session.damagedRanges === 0 ? "none seen" : `${session.damagedRanges} ranges: see sessions fsck`}`,
+    `state     ${underLabel(session.sendable ? "sendable" : `not sendable: ${oneLine(session.why ?? "")}`, columns).trimStart()}`,
+    ...(session.whyCode === "open-calls" ? [underLabel(openCallsAdvice, columns)] : []),
+    `damage    ${session.damagedRanges === 0 ? "none seen" : `${counted(session.damagedRanges, "range")}: see sessions fsck`}`,
   ];
   if (session.madeFrom !== null) lines.push(`made from ${madeFromText(session.madeFrom)}`);
-  const edits = session.edits.map(({ id, kind, at, state }) => [id, kind, at.slice(0, 19).replace("T", " "), state]);
-  const shown =
-    edits.length === 0
-      ? "edits     none\n"
-      : `\n${table([{ title: "edit" }, { title: "kind" }, { title: "when" }, { title: "state" }], edits)}`;
-  return `${lines.join("\n")}\n${shown}`;
+  return `${lines.join("\n")}\n${session.edits.length === 0 ? "edits     none\n" : `\n${editTable(session.edits, columns)}`}`;
 }
 
-function madeFromText({ path, state, grownBytes = 0 }: MadeFrom): string {
-  const grown = `, which has grown by ${humanBytes(grownBytes)} since: palimpsest sessions import ${oneLine(path)}`;
+const labelColumns = 10;
+
+const underLabel = (text: string, columns: number): string =>
+  filled(text, columns - labelColumns).replaceAll(/^/gm, " ".repeat(labelColumns));
+
+/** Ids are there to be copied, so they are never cut: where a row has no room for its id, it stands below. */
+function editTable(edits: readonly DescribedEdit[], columns: number): string {
+  const rows = edits.map(({ kind, at, state }) => [kind, at.slice(0, 19).replace("T", " "), state]);
+  const titles = [{ title: "kind" }, { title: "when" }, { title: "state" }];
+  const wide = table(
+    [{ title: "edit" }, ...titles],
+    rows.map((row, at) => [edits[at]?.id ?? "", ...row]),
+  );
+  if (wide.split("\n").every((line) => line.length <= columns)) return wide;
+  const [head = "", ...narrow] = table(titles, rows).trimEnd().split("\n");
+  return [head, ...narrow.flatMap((line, at) => [line, `  ${oneLine(edits[at]?.id ?? "")}`])]
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+function madeFromText({ path, state, grownBytes = 0, goesOnIn }: MadeFrom): string {
+  const where = goesOnIn === undefined ? `palimpsest sessions import ${oneLine(path)}` : `session ${goesOnIn} goes on`;
+  const grown = `, which has grown by ${humanBytes(grownBytes)} since: ${where}`;
   const became = { same: "", grown, changed: ", which has changed since", gone: ", which is gone" }[state];
   return `${oneLine(path)}${became}`;
 }
