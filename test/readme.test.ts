@@ -1,6 +1,9 @@
-import { readFileSync } from "node:fs";
+import { execFile, spawnSync } from "node:child_process";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, it } from "vitest";
+import { served } from "./scenario/support/simulated.ts";
 
 const root = join(import.meta.dirname, "..");
 const read = (name: string): string => readFileSync(join(root, name), "utf8");
@@ -15,4 +18,20 @@ it("every link of the README leads to a file", () => {
   const links = [...read("README.md").matchAll(/\]\((?<path>[^)#:]+)\)/g)].map((match) => match.groups?.["path"] ?? "");
   expect(links.length).toBeGreaterThan(5);
   for (const link of links) expect(() => read(link), link).not.toThrow();
+});
+
+it.each(globSync("examples/[0-9]*.ts", { cwd: root }).toSorted())("%s runs", (example) => {
+  const ran = spawnSync(process.execPath, [join(root, example)], { encoding: "utf8" });
+  expect(ran.stderr).toBe("");
+  expect(ran.status).toBe(0);
+});
+
+const hasCurl = spawnSync("curl", ["--version"]).status === 0;
+
+it.skipIf(!hasCurl)("the README's curl gets an answer from the simulator (needs curl)", async () => {
+  const { url } = await served();
+  const [command = ""] = /curl http[\s\S]*?'\n(?=```)/.exec(read("README.md")) ?? [];
+  const here = command.replace("http://127.0.0.1:8787", url).replace("curl ", "curl --silent ");
+  const answer = await promisify(execFile)("sh", ["-c", here]);
+  expect(JSON.parse(answer.stdout)).toMatchObject({ type: "message", content: [{ type: "text" }] });
 });

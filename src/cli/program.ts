@@ -5,6 +5,8 @@ import { expandCommand } from "./command/expand.ts";
 import { explainCommand } from "./command/explain.ts";
 import { helpCommand } from "./command/help.ts";
 import { sessionsCommand } from "./command/sessions.ts";
+import { traceCommand } from "./command/trace.ts";
+import { simulateCommand } from "./command/simulate.ts";
 import { undoCommand } from "./command/undo.ts";
 import { versionCommand } from "./command/version.ts";
 import { viewCommand } from "./command/view.ts";
@@ -21,6 +23,8 @@ export const program = group({
     expandCommand,
     undoCommand,
     explainCommand,
+    simulateCommand,
+    traceCommand,
     helpCommand,
     versionCommand,
   ],

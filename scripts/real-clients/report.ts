@@ -1,0 +1,41 @@
+import { humanCount } from "../../src/cli/human.ts";
+import { table } from "../../src/cli/table.ts";
+import type { Verdict } from "./verdict.ts";
+
+export interface Row extends Verdict {
+  readonly client: string;
+  readonly version: string;
+  readonly model: string;
+  readonly wallMillis: number;
+}
+
+/** A line for each run, and below them what was wrong. */
+export const reportText = (rows: readonly Row[]): string =>
+  table(columns, rows.map(cells)) + rows.flatMap(problemLines).join("");
+
+const columns = [
+  { title: "client" },
+  { title: "version" },
+  { title: "model" },
+  { title: "requests", align: "right" },
+  { title: "refused", align: "right" },
+  { title: "read", align: "right" },
+  { title: "written", align: "right" },
+  { title: "cost", align: "right" },
+  { title: "wall", align: "right" },
+] as const;
+
+const cells = (row: Row): readonly string[] => [
+  row.client,
+  row.version,
+  row.model,
+  String(row.requests),
+  String(row.refused),
+  humanCount(row.readTokens),
+  humanCount(row.writtenTokens),
+  `$${row.costUsd.toFixed(4)}`,
+  `${(row.wallMillis / 1000).toFixed(1)} s`,
+];
+
+const problemLines = ({ client, model, problems }: Row): readonly string[] =>
+  problems.map((problem) => `✗ ${client}, ${model}: ${problem}\n`);

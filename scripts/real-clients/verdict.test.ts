@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import { join } from "node:path";
+import { Asking, longText } from "../../test/fixture/asking.ts";
+import type { JsonObject } from "../../src/schema/json.ts";
+import { parseFault } from "../../src/simulator/fault-text.ts";
+import { readScenario } from "../../src/simulator/scenario/read.ts";
+import { scriptActor } from "../../src/simulator/scenario/script.ts";
+import { Simulator } from "../../src/simulator/simulator.ts";
+import { readTrace, type Trace } from "../../src/simulator/trace/reader.ts";
+import { TraceWriter } from "../../src/simulator/trace/writer.ts";
+import { millis } from "../../src/schema/brand.ts";
+import { expectedAnswer, verdictOf } from "./verdict.ts";
+
+const cache_control = { type: "ephemeral" };
+const tools = [{ name: "bash", description: longText("shell"), input_schema: { type: "object", properties: {} } }];
+
+interface Habits {
+  readonly result?: string;
+  readonly marker?: JsonObject;
+  readonly second?: JsonObject;
+}
+
+/** An agent of a dozen lines: a title, a question, a call's result. */
+async function loop({ result = "PROBE_42\n", marker = { cache_control }, second = {} }: Habits = {}) {
+  const lines: string[] = [];
+  const trace = new TraceWriter({ write: async (line) => void lines.push(line) });
+  await trace.begin({ seed: 0, startedAt: millis(0) });
+  const reading = await readScenario(
+    { parseFault },
+    join(import.meta.dirname, "../../examples/scenarios/real-client.yaml"),
+  );
+  if (reading.kind === "wrong") return expect.unreachable();
+  const asking = new Asking(new Simulator({ actor: scriptActor(reading.scenario), trace }), { tools });
+  await asking.reply({ tools: [], messages: [{ role: "user", content: "A title?" }] });
+  const question = (more: JsonObject) => ({
+    role: "user",
+    content: [{ type: "text", text: "Run the probe.", ...more }],
+  });
+  const { content } = await asking.message({ messages: [question(marker)] });
+  const [call] = content;
+  if (call?.type !== "tool_use") return expect.unreachable();
+  const answered = { type: "tool_result", tool_use_id: call.id, content: result, ...marker };
+  const said = { role: "assistant", content: [{ type: "tool_use", id: call.id, name: call.name, input: call.input }] };
+  const replied = await asking.reply({
+    messages: [question({}), said, { role: "user", content: [answered] }],
+    ...second,
+  });
+  const [text] = replied.kind === "message" ? replied.message.content : [];
+  return { answer: text?.type === "text" ? text.text : undefined, trace: await traceOf(lines) };
+}
+
+async function traceOf(lines: readonly string[]): Promise<Trace> {
+  const read = await readTrace(ReadableStream.from(lines));
+  return read.kind === "trace" ? read.trace : expect.unreachable();
+}
+
+async function problems(habits?: Habits): Promise<readonly string[]> {
+  const { answer, trace } = await loop(habits);
+  return verdictOf({ exitCode: 0, told: { answer }, trace }).problems;
+}
+
+describe("the verdict on a client", () => {
+  it("is good where the probe came back, the cache was read and nothing was refused", async () => {
+    const { answer, trace } = await loop();
+    const verdict = verdictOf({ exitCode: 0, told: { answer }, trace });
+    expect(verdict).toMatchObject({ requests: 3, refused: 0, problems: [] });
+    expect(verdict.readTokens).toBeGreaterThan(1024);
+    expect(verdictOf({ exitCode: 0, told: { answer, costUsd: verdict.costUsd }, trace }).problems).toEqual([]);
+  });
+
+  it("names an exit code, another answer and another cost", async () => {
+    const { trace } = await loop();
+    const wrong = verdictOf({ exitCode: 7, told: { answer: "Hm.", costUsd: 1 }, trace }).problems;
+    expect(wrong).toEqual(["ended with 7", 'answered "Hm."', expect.stringMatching(/^says that it cost \$1, /)]);
+    expect(verdictOf({ exitCode: null, told: { answer: expectedAnswer }, trace }).problems).toHaveLength(1);
+  });
+
+  it("names a result without the probe", async () => {
+    expect(await problems({ result: "not found" })).toEqual([
+      'answered "The shell did not answer."',
+      "sent no result with PROBE_42",
+    ]);
+  });
+
+  it("names a cache that was left empty", async () => {
+    expect(await problems({ marker: {} })).toEqual(["the request before 3 left nothing in the cache"]);
+  });
+
+  it("names tokens that were in the cache and were not read", async () => {
+    const [problem, ...others] = await problems({ second: { system: "Another." } });
+    expect(problem).toMatch(/^request 3 read 0 of \d+ tokens that were in the cache$/);
+    expect(others).toEqual([]);
+  });
+
+  it("names what was refused", async () => {
+    expect(await problems({ second: { top_k: -1 } })).toEqual([
+      "answered undefined",
+      "sent no result with PROBE_42",
+      expect.stringMatching(/^request 3 was refused: top_k: /),
+      "only 1 requests of its loop were answered",
+    ]);
+  });
+});

@@ -1,0 +1,108 @@
+import { createEngine } from "../../engine.ts";
+import type { Actor } from "../../simulator/actor/actor.ts";
+import { command, type CommandContext } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import { failure, type Failure } from "../failure.ts";
+import { toldProblems } from "../settings-problems.ts";
+import { actorNames, chosenActor } from "../simulate-actor.ts";
+import { untilStopped } from "../until-stopped.ts";
+
+export const simulateCommand = command({
+  name: "simulate",
+  summary: "serve a Messages API on this machine that needs no key and refuses what the real one refuses",
+  options: {
+    port: { type: "string", shown: "n", summary: "port to listen on; 0 takes any that is free (default 8787)" },
+    host: { type: "string", shown: "address", summary: "address to listen on (default 127.0.0.1)" },
+    scenario: {
+      type: "string",
+      shown: "file",
+      summary: "answer by a scenario: YAML, or a module exporting `scenario`",
+    },
+    replay: { type: "string", shown: "session|file", summary: "answer with the replies of a recorded session" },
+    actor: { type: "string", shown: actorNames.join("|"), summary: "who answers without either (default echo)" },
+    seed: { type: "string", shown: "n", summary: "same ids, signatures and chance for the same number (default 0)" },
+    clock: { type: "string", shown: "real|virtual", summary: "virtual: time passes only by header and delays" },
+    fault: {
+      type: "string",
+      shown: "fault probability",
+      takes: "many",
+      summary: "let some requests fail: 'overloaded 0.1', 'rate-limit retry-after=3 0.05'",
+    },
+    trace: { type: "string", shown: "file", summary: "write every request and reply to a new file of JSON lines" },
+  },
+  details: [
+    "The first line on stdout is the base URL for clients (ANTHROPIC_BASE_URL). It answers until it is stopped with Ctrl-C.",
+    "Any key is taken; each key has a prompt cache of its own. A request can move the clock (x-simulator-advance-ms) and ask for a fault (x-simulator-fault).",
+  ],
+  run: async (context, { options }) => {
+    const numbers = readNumbers(options);
+    if (numbers.kind === "failure") return numbers;
+    const actor = await chosenActor(context, options);
+    if (actor.kind === "failure") return actor;
+    const { reading } = await createEngine(context).settings();
+    const wrong = await toldProblems(context, reading.problems);
+    if (wrong !== undefined) return wrong;
+    const { launchSimulator } = await import("../../simulator/launch.ts");
+    const launched = await launchSimulator({
+      ...numbers,
+      seed: numbers.seed ?? actor.seed ?? 0,
+      hostname: options.host,
+      actor: actor.actor,
+      faults: options.fault,
+      trace: options.trace,
+      models: reading.settings.models.value,
+      onTraceError: (error) => void context.err.write(`the trace ends here: ${error.message}\n`),
+    });
+    if (launched.kind === "failed") return notLaunched(launched);
+    await context.out.write(`${launched.url}\n`);
+    await told(context, { actor: actor.actor, trace: options.trace });
+    await untilStopped();
+    await launched.close();
+    return exitCode.fine;
+  },
+});
+
+interface Numbers {
+  readonly kind: "numbers";
+  readonly port: number;
+  readonly seed: number | undefined;
+  readonly clock: "real" | "virtual";
+}
+
+const portDefault = 8787;
+
+function readNumbers(options: {
+  readonly port: string | undefined;
+  readonly seed: string | undefined;
+  readonly clock: string | undefined;
+}): Numbers | Failure {
+  const port = options.port === undefined ? portDefault : Number(options.port);
+  if (!/^\d+$/.test(options.port ?? "0") || port > 65_535)
+    return usage(`${options.port} is no port`, "A port is a whole number from 0 to 65535; 0 takes any that is free.");
+  const seed = options.seed === undefined ? undefined : Number(options.seed);
+  if (seed !== undefined && !Number.isSafeInteger(seed)) return usage(`${options.seed} is no seed`, "A whole number.");
+  const clock = options.clock ?? "real";
+  if (clock !== "real" && clock !== "virtual")
+    return usage(`there is no clock called ${clock}`, "Clocks: real, virtual.");
+  return { kind: "numbers", port, seed, clock };
+}
+
+const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
+
+function notLaunched({ code, message }: { readonly code: string; readonly message: string }): Failure {
+  if (code === "usage") return usage(message, "`palimpsest help simulate` lists the faults and their parameters.");
+  if (code === "EADDRINUSE")
+    return failure({
+      code: exitCode.busy,
+      message: "the port is in use",
+      hint: "Choose another with --port, or --port 0 for any that is free.",
+    });
+  if (code === "exists")
+    return failure({ code: exitCode.refused, message, hint: "Name a file that does not exist yet." });
+  return failure({ code: exitCode.machine, message, hint: "Choose another address, port or file." });
+}
+
+/** On stderr: stdout holds the URL alone, for scripts. */
+async function told(context: CommandContext, { actor, trace }: { actor: Actor; trace: string | undefined }) {
+  await context.err.write(`${actor.name} answers; stop with Ctrl-C.${trace === undefined ? "" : ` Trace: ${trace}`}\n`);
+}

@@ -1,0 +1,56 @@
+import { traceDiff } from "../../../simulator/trace/diff.ts";
+import type { Trace, TraceRequest } from "../../../simulator/trace/reader.ts";
+import { command } from "../../command.ts";
+import { exitCode } from "../../exit-code.ts";
+import { type Failure, failure } from "../../failure.ts";
+import { openNamedTrace, traceOperand } from "../../named-trace.ts";
+import { usage } from "../../parse.ts";
+import { diffText } from "../../trace-text.ts";
+
+export const diffCommand = command({
+  name: "diff",
+  summary: "say what changed between two requests, why the cache missed, and what it cost",
+  operands: {
+    trace: traceOperand,
+    from: { shown: "n", summary: "number of the earlier request" },
+    to: { shown: "m", summary: "number of the later request" },
+  },
+  json: "from, to, blocks, parameters, cache",
+  run: async (context, { operands, format }) => {
+    const [from, to] = [operands.from, operands.to].map(numberOf);
+    if (from === undefined || to === undefined || from >= to) {
+      return usage("<n> and <m> are numbers of requests, the earlier one first", context.called);
+    }
+    const opened = await openNamedTrace(context, operands.trace);
+    if (opened.kind === "failure") return opened;
+    const { trace } = opened;
+    const [earlier, later] = [requestOf(trace, from), requestOf(trace, to)];
+    if (earlier === undefined || later === undefined) {
+      return noSuchRequest({ trace, n: earlier === undefined ? from : to, called: operands.trace });
+    }
+    const diff = traceDiff({ trace, from: earlier, to: later });
+    if (format === "json") await context.out.json(diff);
+    else await context.out.write(diffText(diff, context.out.style));
+    return exitCode.fine;
+  },
+});
+
+const numberOf = (text: string): number | undefined => (/^\d{1,15}$/.test(text) ? Number(text) : undefined);
+
+const requestOf = ({ requests }: Trace, wanted: number): TraceRequest | undefined =>
+  requests.find(({ n }) => n === wanted);
+
+interface Missing {
+  readonly trace: Trace;
+  readonly n: number;
+  readonly called: string;
+}
+
+function noSuchRequest({ trace: { requests }, n, called }: Missing): Failure {
+  const last = requests.at(-1);
+  return failure({
+    code: exitCode.notFound,
+    message: `${called} has no request ${n}`,
+    hint: last === undefined ? "It has none at all." : `\`palimpsest trace list\` shows those it has, up to ${last.n}.`,
+  });
+}

@@ -1,0 +1,150 @@
+import { z } from "zod";
+import { anyJson } from "../json.ts";
+
+/**
+ * Content blocks as they stand in a request, strictly: a field that the API does not know is refused by name. The
+ * engine's own `Block` (schema/block.ts) is the lenient view of the same values, for logs that must open whatever is in them.
+ */
+export const cacheControl = z.strictObject({
+  type: z.literal("ephemeral"),
+  ttl: z.enum(["5m", "1h"]).optional(),
+});
+export type CacheControl = z.infer<typeof cacheControl>;
+
+const marked = { cache_control: cacheControl.nullish() };
+const object = z.record(z.string(), anyJson);
+
+export const textBlock = z.strictObject({
+  type: z.literal("text"),
+  text: z.string(),
+  citations: z.array(object).nullish(),
+  ...marked,
+});
+
+const imageSource = z.discriminatedUnion("type", [
+  z.strictObject({
+    type: z.literal("base64"),
+    media_type: z.enum(["image/jpeg", "image/png", "image/gif", "image/webp"]),
+    data: z.string(),
+  }),
+  z.strictObject({ type: z.literal("url"), url: z.string() }),
+  z.strictObject({ type: z.literal("file"), file_id: z.string() }),
+]);
+
+const imageBlock = z.strictObject({
+  type: z.literal("image"),
+  source: imageSource,
+  transformations: object.nullish(),
+  ...marked,
+});
+
+const documentSource = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("base64"), media_type: z.literal("application/pdf"), data: z.string() }),
+  z.strictObject({ type: z.literal("text"), media_type: z.literal("text/plain"), data: z.string() }),
+  z.strictObject({
+    type: z.literal("content"),
+    content: z.union([z.string(), z.array(z.discriminatedUnion("type", [textBlock, imageBlock]))]),
+  }),
+  z.strictObject({ type: z.literal("url"), url: z.string() }),
+  z.strictObject({ type: z.literal("file"), file_id: z.string() }),
+]);
+
+const documentBlock = z.strictObject({
+  type: z.literal("document"),
+  source: documentSource,
+  citations: z.strictObject({ enabled: z.boolean().optional() }).nullish(),
+  context: z.string().nullish(),
+  title: z.string().nullish(),
+  ...marked,
+});
+
+const searchResultBlock = z.strictObject({
+  type: z.literal("search_result"),
+  content: z.array(textBlock),
+  source: z.string(),
+  title: z.string(),
+  citations: z.strictObject({ enabled: z.boolean().optional() }).optional(),
+  ...marked,
+});
+
+const thinkingBlock = z.strictObject({
+  type: z.literal("thinking"),
+  thinking: z.string(),
+  signature: z.string(),
+  /** Refused by a rule of its own, whose message is better than "extra input". */
+  ...marked,
+});
+const redactedThinkingBlock = z.strictObject({ type: z.literal("redacted_thinking"), data: z.string(), ...marked });
+
+const toolUseBlock = z.strictObject({
+  type: z.literal("tool_use"),
+  id: z.string(),
+  name: z.string(),
+  input: object,
+  caller: object.nullish(),
+  toolset_name: z.string().nullish(),
+  ...marked,
+});
+
+const toolReference = z.strictObject({ type: z.literal("tool_reference"), tool_name: z.string(), ...marked });
+const browserState = z.looseObject({ type: z.literal("browser_state") });
+
+const resultPart = z.discriminatedUnion("type", [
+  textBlock,
+  imageBlock,
+  searchResultBlock,
+  documentBlock,
+  toolReference,
+  browserState,
+]);
+
+const toolResultBlock = z.strictObject({
+  type: z.literal("tool_result"),
+  tool_use_id: z.string(),
+  content: z.union([z.string(), z.array(resultPart)]).optional(),
+  is_error: z.boolean().nullish(),
+  toolset_name: z.string().nullish(),
+  ...marked,
+});
+
+const serverToolUseBlock = z.strictObject({
+  type: z.literal("server_tool_use"),
+  id: z.string(),
+  name: z.string(),
+  input: object,
+  caller: object.nullish(),
+  ...marked,
+});
+
+const serverResult = <Type extends string>(type: Type) =>
+  z.strictObject({
+    type: z.literal(type),
+    tool_use_id: z.string(),
+    content: anyJson,
+    caller: object.nullish(),
+    ...marked,
+  });
+
+const containerUploadBlock = z.strictObject({ type: z.literal("container_upload"), file_id: z.string(), ...marked });
+
+export const wireBlock = z.discriminatedUnion("type", [
+  textBlock,
+  imageBlock,
+  documentBlock,
+  searchResultBlock,
+  thinkingBlock,
+  redactedThinkingBlock,
+  toolUseBlock,
+  toolResultBlock,
+  serverToolUseBlock,
+  serverResult("web_search_tool_result"),
+  serverResult("web_fetch_tool_result"),
+  serverResult("code_execution_tool_result"),
+  serverResult("bash_code_execution_tool_result"),
+  serverResult("text_editor_code_execution_tool_result"),
+  serverResult("tool_search_tool_result"),
+  containerUploadBlock,
+]);
+
+export type WireBlock = z.infer<typeof wireBlock>;
+export type WireResultPart = z.infer<typeof resultPart>;

@@ -1,0 +1,91 @@
+import type { JsonObject } from "../json.ts";
+
+/** A reply of the Messages API as the simulator writes it and a client reads it. */
+export interface WireUsage {
+  readonly input_tokens: number;
+  readonly cache_creation_input_tokens: number;
+  readonly cache_read_input_tokens: number;
+  readonly cache_creation: {
+    readonly ephemeral_5m_input_tokens: number;
+    readonly ephemeral_1h_input_tokens: number;
+  };
+  readonly output_tokens: number;
+  readonly output_tokens_details: { readonly thinking_tokens: number } | null;
+  readonly server_tool_use: null;
+  readonly service_tier: "standard";
+  readonly inference_geo: string | null;
+  readonly speed: "standard" | "fast";
+}
+
+export type ReplyBlock =
+  | { readonly type: "text"; readonly text: string; readonly citations: null }
+  | { readonly type: "thinking"; readonly thinking: string; readonly signature: string }
+  | { readonly type: "redacted_thinking"; readonly data: string }
+  | {
+      readonly type: "tool_use";
+      readonly id: string;
+      readonly name: string;
+      readonly input: JsonObject;
+      readonly caller: { readonly type: "direct" };
+    };
+
+export const stopReasons = [
+  "end_turn",
+  "max_tokens",
+  "stop_sequence",
+  "tool_use",
+  "pause_turn",
+  "refusal",
+  "model_context_window_exceeded",
+] as const;
+export type StopReason = (typeof stopReasons)[number];
+
+export type CacheMissReason =
+  | {
+      readonly type: "model_changed" | "system_changed" | "tools_changed" | "messages_changed";
+      readonly cache_missed_input_tokens: number;
+    }
+  | { readonly type: "previous_message_not_found" | "unavailable" };
+
+export interface InputTransformation {
+  readonly type: "thinking_dropped" | "thinking_mismatch_allowed";
+  /** `messages.3.content.0` */
+  readonly path: string;
+  readonly reason: "model_binding_mismatch" | "prefix_binding_mismatch";
+}
+
+export interface ReplyMessage {
+  readonly id: string;
+  readonly type: "message";
+  readonly role: "assistant";
+  readonly model: string;
+  readonly content: readonly ReplyBlock[];
+  readonly stop_reason: StopReason | null;
+  readonly stop_sequence: string | null;
+  readonly stop_details: null;
+  readonly container: null;
+  readonly usage: WireUsage;
+  /** Absent unless asked for; null on a first turn and where nothing diverged. */
+  readonly diagnostics?: { readonly cache_miss_reason: CacheMissReason | null } | null;
+  readonly input_transformations?: readonly InputTransformation[];
+}
+
+export type StreamEvent =
+  | { readonly type: "message_start"; readonly message: ReplyMessage }
+  | { readonly type: "content_block_start"; readonly index: number; readonly content_block: ReplyBlock }
+  | { readonly type: "content_block_delta"; readonly index: number; readonly delta: BlockDelta }
+  | { readonly type: "content_block_stop"; readonly index: number }
+  | {
+      readonly type: "message_delta";
+      readonly delta: Pick<ReplyMessage, "stop_reason" | "stop_sequence" | "stop_details" | "container">;
+      readonly usage: Omit<WireUsage, "cache_creation" | "service_tier" | "inference_geo" | "speed">;
+    }
+  | { readonly type: "message_stop" }
+  | { readonly type: "ping" }
+  | { readonly type: "error"; readonly error: { readonly type: string; readonly message: string } };
+
+export type BlockDelta =
+  | { readonly type: "text_delta"; readonly text: string }
+  | { readonly type: "input_json_delta"; readonly partial_json: string }
+  | { readonly type: "thinking_delta"; readonly thinking: string }
+  | { readonly type: "signature_delta"; readonly signature: string };

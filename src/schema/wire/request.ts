@@ -1,0 +1,99 @@
+import { z } from "zod";
+import { anyJson } from "../json.ts";
+import { cacheControl, textBlock, wireBlock } from "./block.ts";
+
+/** `POST /v1/messages`, body. Rules that concern more than one field are not here: the simulator has them. */
+const object = z.record(z.string(), anyJson);
+
+const effort = z.enum(["low", "medium", "high", "xhigh", "max"]).nullish();
+
+export const wireMessage = z.strictObject({
+  role: z.enum(["user", "assistant", "system"]),
+  content: z.union([z.string(), z.array(wireBlock)]),
+  /** Only of system messages, and only with a beta; a rule says so. */
+  output_config: z.strictObject({ effort }).nullish(),
+});
+export type WireMessage = z.infer<typeof wireMessage>;
+
+/** A client's own tool has a schema; a tool of the provider has a dated type and its own fields. */
+export const wireTool = z.union([
+  z.strictObject({
+    type: z.literal("custom").nullish(),
+    name: z.string(),
+    description: z.string().optional(),
+    input_schema: object,
+    cache_control: cacheControl.nullish(),
+    allowed_callers: z.array(z.string()).optional(),
+    defer_loading: z.boolean().optional(),
+    eager_input_streaming: z.boolean().nullish(),
+    input_examples: z.array(object).optional(),
+    strict: z.boolean().optional(),
+  }),
+  z.looseObject({
+    type: z.string().regex(/_\d{8}$/),
+    name: z.string().optional(),
+    cache_control: cacheControl.nullish(),
+    defer_loading: z.boolean().optional(),
+  }),
+]);
+export type WireTool = z.infer<typeof wireTool>;
+
+const parallel = { disable_parallel_tool_use: z.boolean().optional() };
+const toolChoice = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("auto"), ...parallel }),
+  z.strictObject({ type: z.literal("any"), ...parallel }),
+  z.strictObject({ type: z.literal("tool"), name: z.string(), ...parallel }),
+  z.strictObject({ type: z.literal("none") }),
+]);
+
+const blockBinding = z.strictObject({ prefix_mismatch_behavior: z.enum(["error", "drop_block"]).nullish() }).nullish();
+const display = z.enum(["summarized", "omitted", "updates"]).nullish();
+const thinkingConfig = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("enabled"), budget_tokens: z.int(), display, block_binding: blockBinding }),
+  z.strictObject({ type: z.literal("adaptive"), display, block_binding: blockBinding }),
+  z.strictObject({ type: z.literal("between_tools") }),
+  z.strictObject({ type: z.literal("disabled") }),
+]);
+
+const outputConfig = z.strictObject({
+  effort,
+  format: object.nullish(),
+  task_budget: object.nullish(),
+});
+
+/** What a count of tokens takes too. */
+const counted = {
+  model: z.string().min(1),
+  messages: z.array(wireMessage),
+  system: z.union([z.string(), z.array(textBlock)]).nullish(),
+  tools: z.array(wireTool).nullish(),
+  tool_choice: toolChoice.nullish(),
+  thinking: thinkingConfig.nullish(),
+  cache_control: cacheControl.nullish(),
+  output_config: outputConfig.nullish(),
+  /** Older name of `output_config.format`. */
+  output_format: object.nullish(),
+  speed: z.enum(["standard", "fast"]).nullish(),
+  mcp_servers: z.array(object).nullish(),
+  context_management: object.nullish(),
+};
+
+export const countRequest = z.strictObject(counted);
+
+export const messagesRequest = z.strictObject({
+  ...counted,
+  max_tokens: z.int().nonnegative(),
+  stream: z.boolean().nullish(),
+  stop_sequences: z.array(z.string()).nullish(),
+  temperature: z.number().min(0).max(1).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  top_k: z.int().nonnegative().nullish(),
+  metadata: z.strictObject({ user_id: z.string().max(512).nullish() }).nullish(),
+  service_tier: z.enum(["auto", "standard_only"]).nullish(),
+  inference_geo: z.string().nullish(),
+  container: anyJson.optional(),
+  diagnostics: z.strictObject({ previous_message_id: z.string().nullish() }).nullish(),
+});
+
+export type MessagesRequest = z.infer<typeof messagesRequest>;
+export type CountRequest = z.infer<typeof countRequest>;

@@ -1,0 +1,153 @@
+import { field, isArray, isObject, type JsonObject, text as textField } from "../../schema/json.ts";
+import type { MessagesRequest } from "../../schema/wire/request.ts";
+import { quotedCharsMax } from "../limits.ts";
+import { assistantTexts, callsOf, type HeardCall, lastUserText, userTexts } from "./request-text.ts";
+
+/**
+ * What happened in a conversation, read off the request alone. The last user text is not part of it: it asks for
+ * something to be made of the rest.
+ */
+export interface Facts {
+  /** What people said, verbatim and in order. */
+  readonly messages: readonly string[];
+  /** The user messages and the request that an earlier summary carried. */
+  readonly carried: { readonly messages?: string; readonly request?: string };
+  /** What the assistant said. */
+  readonly replies: readonly string[];
+  readonly calls: readonly HeardCall[];
+  readonly files: readonly FileUse[];
+  readonly commands: readonly string[];
+  readonly errors: readonly Failure[];
+  /** Of the newest todo list, what is not done. */
+  readonly openTodos: readonly string[];
+}
+
+export interface FileUse {
+  readonly path: string;
+  readonly how: "read" | "changed";
+  /** What was last put into it. */
+  readonly code?: string;
+}
+
+export interface Failure {
+  readonly call: HeardCall;
+  readonly text: string;
+  /** The next call that changed something. */
+  readonly fix?: HeardCall;
+}
+
+export function factsOf(request: MessagesRequest): Facts {
+  const heard = userTexts(request)
+    .slice(0, -1)
+    .map(({ text }) => text);
+  const summaries = heard.filter(isSummary);
+  const messages = heard.filter((text) => !isSummary(text));
+  const calls = callsOf(request);
+  return {
+    messages: messages.length > 0 || summaries.length > 0 ? messages : serialisedMessages(lastUserText(request)),
+    carried: carriedBy(summaries.at(-1)),
+    replies: assistantTexts(request).map(({ text }) => text),
+    calls,
+    files: filesOf(calls),
+    commands: calls.flatMap(({ input }) => textField(input, "command") ?? []),
+    errors: failuresOf(calls),
+    openTodos: openTodos(calls),
+  };
+}
+
+/** One line, cut to what may be quoted in passing. */
+export function quoted(text: string): string {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length > quotedCharsMax ? `${line.slice(0, quotedCharsMax - 1)}…` : line;
+}
+
+/** The call in a few words: `edit src/a.ts`, `bash npm test`. */
+export function callText({ name, input }: HeardCall): string {
+  const object =
+    pathOf(input) ?? textField(input, "command") ?? textField(input, "pattern") ?? textField(input, "query");
+  return quoted(object === undefined ? name : `${name} ${object}`);
+}
+
+const isChange = ({ name }: HeardCall): boolean => /edit|write|create|patch|replace/i.test(name) && !/todo/i.test(name);
+
+export const pathOf = (input: JsonObject): string | undefined =>
+  pathFields.map((name) => textField(input, name)).find((path) => path !== undefined && path !== "");
+
+const pathFields = ["file_path", "path", "filePath", "file", "filename", "notebook_path"];
+const codeFields = ["new_string", "newText", "new_str", "newString", "content", "file_text"];
+
+const isSummary = (text: string): boolean => requestHead.test(text) && messagesHead.test(text);
+
+/** Blanks but no line ends before the number: a search over lines must not start anew behind every empty one. */
+const requestHead = /^[^\S\n]*1\. Primary Request[^\n]*\n/m;
+const messagesHead = /^[^\S\n]*6\. All User Messages[^\n]*\n/m;
+
+function carriedBy(summary: string | undefined): Facts["carried"] {
+  if (summary === undefined) return {};
+  const messages = between(summary, { head: messagesHead, next: /\n[^\S\n]*7\. / });
+  const request = between(summary, { head: requestHead, next: /\n[^\S\n]*2\. / });
+  return { ...(messages === undefined ? {} : { messages }), ...(request === undefined ? {} : { request }) };
+}
+
+/** A section's text, where another one follows it. */
+function between(text: string, { head, next }: { readonly head: RegExp; readonly next: RegExp }): string | undefined {
+  const found = head.exec(text);
+  if (found === null) return undefined;
+  const rest = text.slice(found.index + found[0].length);
+  const end = rest.search(next);
+  return end === -1 ? undefined : rest.slice(0, end).trim();
+}
+
+/** Some clients write the conversation out as one text with the speakers' names before it. */
+const serialisedMessages = (text: string): readonly string[] =>
+  [...text.matchAll(/^\[?(?:User|Human)\]?:\s*(.+)$/gm)].flatMap(([, said]) => said?.trim() ?? []);
+
+function filesOf(calls: readonly HeardCall[]): readonly FileUse[] {
+  const byPath = new Map<string, FileUse>();
+  for (const call of calls) {
+    const path = pathOf(call.input);
+    if (path === undefined) continue;
+    const before = byPath.get(path);
+    const code = isChange(call) ? codeFields.map((name) => textField(call.input, name)).find(Boolean) : undefined;
+    const kept = code ?? before?.code;
+    const how = isChange(call) || before?.how === "changed" ? "changed" : "read";
+    byPath.set(path, { path, how, ...(kept === undefined ? {} : { code: kept }) });
+  }
+  for (const path of calls.flatMap(({ input }) => pathsIn(textField(input, "command") ?? "")))
+    if (!byPath.has(path)) byPath.set(path, { path, how: "read" });
+  return [...byPath.values()];
+}
+
+/** Words of a command that can only be files: a folder, a name and an ending. */
+const pathsIn = (command: string): readonly string[] => command.split(/[^\w.@/-]+/).flatMap(pathIn);
+
+/** Up to the last part that ends like a file, back to where its folders begin: `/a/b.ts` is `a/b.ts`. */
+function pathIn(word: string): readonly string[] {
+  const parts = word.split("/");
+  const last = parts.findLastIndex((part, at) => at > 0 && parts[at - 1] !== "" && fileName.test(part));
+  const [name] = fileName.exec(parts[last] ?? "") ?? [];
+  if (name === undefined || last === -1) return [];
+  const first = parts.findLastIndex((part, at) => at < last && part === "") + 1;
+  return [[...parts.slice(first, last), name].join("/")];
+}
+
+const fileName = /^[\w.-]+\.\w+/;
+
+function failuresOf(calls: readonly HeardCall[]): readonly Failure[] {
+  const failures: Failure[] = [];
+  let fix: HeardCall | undefined;
+  for (const call of calls.toReversed()) {
+    if (call.result?.failed === true)
+      failures.push({ call, text: call.result.text, ...(fix === undefined ? {} : { fix }) });
+    if (isChange(call)) fix = call;
+  }
+  return failures.toReversed();
+}
+
+function openTodos(calls: readonly HeardCall[]): readonly string[] {
+  const lists = calls.map(({ input }) => field(input, "todos")).filter((todos) => isArray(todos));
+  return (lists.at(-1) ?? []).flatMap((todo) => {
+    if (!isObject(todo) || textField(todo, "status") === "completed") return [];
+    return textField(todo, "content") ?? textField(todo, "text") ?? [];
+  });
+}

@@ -1,0 +1,30 @@
+import type { StreamEvent } from "../schema/wire/reply.ts";
+
+/** What a client gets: a body, a stream, or one of the two things that no status code can say. */
+export type Answer =
+  | {
+      readonly kind: "body";
+      readonly status: number;
+      readonly headers: AnswerHeaders;
+      readonly body: object;
+    }
+  | { readonly kind: "stream"; readonly headers: AnswerHeaders; readonly events: AsyncIterable<Sent> }
+  /** The connection is closed without a word. */
+  | { readonly kind: "dropped" }
+  /** Nothing comes, until the client goes or `hangMillisMax` has passed. */
+  | { readonly kind: "silence" };
+
+export type AnswerHeaders = Readonly<Record<string, string>>;
+
+export type Sent =
+  | { readonly kind: "event"; readonly event: StreamEvent }
+  /** Only the beginning of the event's bytes, cut inside a character. */
+  | { readonly kind: "torn"; readonly event: StreamEvent };
+
+/** Thrown by a stream that is to break: whoever carries it closes the connection. */
+export class StreamBroken extends Error {
+  constructor() {
+    super("the stream was broken on purpose");
+    this.name = "StreamBroken";
+  }
+}

@@ -1,0 +1,185 @@
+import { millis, type Millis } from "../../schema/brand.ts";
+import { cachedPrefixesMax, lookBackMax } from "../limits.ts";
+import type { Lifetime, Prompt, PromptBlock } from "../prompt.ts";
+import { Recent } from "../recent.ts";
+import { splitUsage, type UsageSplit } from "./usage-split.ts";
+
+export interface Look {
+  readonly prompt: Prompt;
+  /** Start of the request. */
+  readonly at: Millis;
+  /** The model's shortest prefix that is cached. */
+  readonly minimumTokens: number;
+}
+
+/** What the cache does for one request. The parts for `commit` are plain data too, so that a trace can show them. */
+export interface CachePlan {
+  readonly at: Millis;
+  readonly usage: UsageSplit;
+  /** The highest over all breakpoints: what is read and paid as such. */
+  readonly hit?: CacheHit;
+  /** In the order of the prompt. */
+  readonly breakpoints: readonly BreakpointOutcome[];
+  readonly writes: readonly CacheWrite[];
+  /** Number of losses before the look: an entry that was lost since is not there to be refreshed. */
+  readonly losses: number;
+}
+
+export interface CacheHit {
+  /** Index in the prompt's blocks. */
+  readonly position: number;
+  readonly path: string;
+  readonly chain: string;
+  readonly tokensUpTo: number;
+  readonly key: string;
+  /** That of the entry, whatever the marker of the reading request says. */
+  readonly lifetime: Lifetime;
+}
+
+export type BreakpointOutcome = {
+  /** Index in the prompt's blocks. */
+  readonly position: number;
+  readonly path: string;
+  readonly lifetime: Lifetime;
+} & (
+  | { readonly kind: "hit"; readonly hit: CacheHit }
+  | { readonly kind: "miss" }
+  /** The prefix is too short for the model: neither read nor written, and nothing is said about it. */
+  | { readonly kind: "below-minimum" }
+);
+
+export interface CacheWrite {
+  readonly key: string;
+  readonly path: string;
+  readonly tokensUpTo: number;
+  readonly lifetime: Lifetime;
+}
+
+/**
+ * The provider's prompt cache. A request looks when it starts and commits when its reply begins; what it writes can be
+ * read only from then on, so requests that run at the same time do not share.
+ *
+ *     absent  -- commit: written at a breakpoint -->  live until the writing request's start + lifetime
+ *     live    -- commit: read -->                     live until the reading request's start + the same lifetime
+ *     live    -- commit: written anew -->             live until the later of both ends, at the longer lifetime
+ *     live    -- its end is reached -->               absent for every look from that moment on
+ *     live    -- used longest ago, or lose() -->      absent
+ *
+ * What a request reads, and so refreshes, is for each of its breakpoints the highest entry that this breakpoint finds:
+ * a marked system prompt stays alive although a longer prefix was read too. The marker of the reading request does not
+ * matter: an entry of five minutes that is found under a 1h marker lives five minutes more. A breakpoint at or before
+ * the highest hit is not paid for, and what is not paid for is not written.
+ */
+export class PromptCache {
+  readonly #entryByKey: Recent<string, Entry>;
+  #losses = 0;
+
+  constructor(prefixesMax: number = cachedPrefixesMax) {
+    this.#entryByKey = new Recent(prefixesMax);
+  }
+
+  /** Entries that are remembered, some of them perhaps past their end. */
+  get size(): number {
+    return this.#entryByKey.size;
+  }
+
+  /** Changes nothing. Costs a pass over the blocks and at most `lookBackMax` look-ups a breakpoint. */
+  look({ prompt, at, minimumTokens }: Look): CachePlan {
+    const breakpoints: BreakpointOutcome[] = [];
+    for (const [position, { breakpoint: lifetime, path, tokensUpTo }] of prompt.blocks.entries()) {
+      if (lifetime === undefined) continue;
+      const place = { position, path, lifetime };
+      if (tokensUpTo < minimumTokens) breakpoints.push({ ...place, kind: "below-minimum" });
+      else breakpoints.push({ ...place, ...this.#lookBack({ prompt, at, position }) });
+    }
+    const hit = highest(breakpoints);
+    const writes = writesBehind(hit, { prompt, breakpoints });
+    const usage = splitUsage({ promptTokens: prompt.tokens, readTokens: hit?.tokensUpTo ?? 0, written: writes });
+    return { at, usage, ...(hit === undefined ? {} : { hit }), breakpoints, writes, losses: this.#losses };
+  }
+
+  /** The reply begins: what was read lives on, what was written can be read from now on. A second time changes nothing. */
+  commit({ at, breakpoints, writes, losses }: CachePlan): void {
+    this.#dropExpired(at);
+    if (losses === this.#losses)
+      for (const outcome of breakpoints) if (outcome.kind === "hit") this.#put(outcome.hit, at);
+    for (const write of writes) this.#put(write, at);
+  }
+
+  /** Everything is gone, as when the provider's machines restart. */
+  lose(): void {
+    this.#entryByKey.clear();
+    this.#losses += 1;
+  }
+
+  #lookBack({ prompt, at, position }: LookBack): { kind: "hit"; hit: CacheHit } | { kind: "miss" } {
+    const lowest = Math.max(0, position - lookBackMax + 1);
+    for (let place = position; place >= lowest; place -= 1) {
+      const block = prompt.blocks[place];
+      if (block === undefined) break;
+      const key = keyOf(prompt, block);
+      const entry = this.#entryByKey.peek(key);
+      if (entry === undefined || entry.until <= at) continue;
+      const { path, chain, tokensUpTo } = block;
+      return { kind: "hit", hit: { position: place, path, chain, tokensUpTo, key, lifetime: entry.lifetime } };
+    }
+    return { kind: "miss" };
+  }
+
+  /** A read counts as a use like a write: both put the entry last in the line of those that go. */
+  #put({ key, lifetime }: Pick<CacheWrite, "key" | "lifetime">, at: Millis): void {
+    const until = millis(at + millisByLifetime[lifetime]);
+    const before = this.#entryByKey.peek(key);
+    const live = before !== undefined && before.until > at ? before : undefined;
+    this.#entryByKey.set(key, {
+      until: live === undefined || live.until < until ? until : live.until,
+      lifetime: live?.lifetime === "1h" ? "1h" : lifetime,
+    });
+  }
+
+  /** Only from the end where the longest unused stand: that keeps a commit cheap, and the limit holds in any case. */
+  #dropExpired(at: Millis): void {
+    for (;;) {
+      const key = this.#entryByKey.oldest;
+      const entry = key === undefined ? undefined : this.#entryByKey.peek(key);
+      if (key === undefined || entry === undefined || entry.until > at) return;
+      this.#entryByKey.take(key);
+    }
+  }
+}
+
+interface Entry {
+  readonly until: Millis;
+  readonly lifetime: Lifetime;
+}
+
+interface LookBack {
+  readonly prompt: Prompt;
+  readonly at: Millis;
+  readonly position: number;
+}
+
+const millisByLifetime: Readonly<Record<Lifetime, number>> = { "5m": 5 * 60_000, "1h": 60 * 60_000 };
+
+/** Model and workspace are in every salt; a parameter that matters from a level on is in the salts from there on. */
+const keyOf = ({ salts }: Prompt, { level, chain }: PromptBlock): string => `${salts[level]}\u0000${chain}`;
+
+function highest(breakpoints: readonly BreakpointOutcome[]): CacheHit | undefined {
+  let found: CacheHit | undefined;
+  for (const outcome of breakpoints)
+    if (outcome.kind === "hit" && outcome.hit.position > (found?.position ?? -1)) found = outcome.hit;
+  return found;
+}
+
+function writesBehind(
+  hit: CacheHit | undefined,
+  { prompt, breakpoints }: { readonly prompt: Prompt; readonly breakpoints: readonly BreakpointOutcome[] },
+): readonly CacheWrite[] {
+  const writes: CacheWrite[] = [];
+  for (const { kind, position, lifetime } of breakpoints) {
+    const block = prompt.blocks[position];
+    if (block === undefined || kind === "below-minimum" || position <= (hit?.position ?? -1)) continue;
+    writes.push({ key: keyOf(prompt, block), path: block.path, tokensUpTo: block.tokensUpTo, lifetime });
+  }
+  return writes;
+}

@@ -1,0 +1,57 @@
+import { createAdaptorServer } from "@hono/node-server";
+import type { AddressInfo } from "node:net";
+import { requestMillisMax } from "../limits.ts";
+import type { Simulator } from "../simulator.ts";
+import { createApp } from "./app.ts";
+
+export interface Serving {
+  readonly kind: "serving";
+  readonly url: string;
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export type ServeOutcome = Serving | { readonly kind: "failed"; readonly code: string; readonly message: string };
+
+export interface ServeOptions {
+  /** 0: any that is free. */
+  readonly port: number;
+  /** Loopback where it is absent: the simulator asks for no real key. */
+  readonly hostname?: string;
+}
+
+export async function serveSimulator(simulator: Simulator, options: ServeOptions): Promise<ServeOutcome> {
+  const { port, hostname = "127.0.0.1" } = options;
+  const server = createAdaptorServer({
+    fetch: createApp(simulator).fetch,
+    // A library has no business with the globals of the process it runs in.
+    overrideGlobalObjects: false,
+    serverOptions: { requestTimeout: requestMillisMax, keepAliveTimeout: keepAliveMillis },
+  });
+  return new Promise((resolve) => {
+    server.once("error", (error: Error & { code?: string }) =>
+      resolve({ kind: "failed", code: error.code ?? "unknown", message: error.message }),
+    );
+    server.listen(port, hostname, () => {
+      const address = server.address();
+      const bound = isAddress(address) ? address.port : port;
+      const host = hostname.includes(":") ? `[${hostname}]` : hostname;
+      resolve({
+        kind: "serving",
+        url: `http://${host}:${bound}`,
+        port: bound,
+        close: () =>
+          new Promise((done) => {
+            server.close(() => done());
+            if ("closeAllConnections" in server) server.closeAllConnections();
+          }),
+      });
+    });
+  });
+}
+
+const isAddress = (address: AddressInfo | string | null): address is AddressInfo =>
+  typeof address === "object" && address !== null;
+
+/** Longer than clients keep an idle connection, so that they close it and not we, under their next request. */
+const keepAliveMillis = 65_000;

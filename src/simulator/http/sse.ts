@@ -1,0 +1,51 @@
+import type { StreamEvent } from "../../schema/wire/reply.ts";
+import type { Sent } from "../answer.ts";
+import type { Connection } from "./connection.ts";
+
+/**
+ * Events as the bytes of a stream, one at a time as they are asked for: a slow client slows the simulator, not its
+ * memory, and nothing is made ahead that a break would have to take back.
+ */
+export function sseBody(events: AsyncIterable<Sent>, connection: Connection): ReadableStream<Uint8Array> {
+  const iterator = events[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const next = await iterator.next();
+          if (next.done === true) controller.close();
+          else controller.enqueue(bytesOf(next.value));
+        } catch (error) {
+          if (connection.incoming === undefined) controller.error(error);
+          else await cutOff(connection.incoming.socket);
+        }
+      },
+      async cancel() {
+        await iterator.return?.();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** What was sent reaches the client before the connection ends in the middle. */
+const cutOff = (socket: NonNullable<Connection["incoming"]>["socket"]): Promise<void> =>
+  new Promise((resolve) => {
+    socket.write("", () => {
+      socket.destroy();
+      resolve();
+    });
+  });
+
+function bytesOf(sent: Sent): Uint8Array {
+  const bytes = Buffer.from(sse(sent.event), "utf8");
+  return sent.kind === "event" ? bytes : bytes.subarray(0, insideCharacter(bytes));
+}
+
+const sse = (event: StreamEvent): string => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+
+/** Behind the first byte of the first character that has several; in the middle where there is none. */
+function insideCharacter(bytes: Uint8Array): number {
+  const at = bytes.findIndex((byte) => byte >= 0xc0);
+  return at < 0 ? Math.floor(bytes.length / 2) : at + 1;
+}

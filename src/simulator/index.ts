@@ -1,0 +1,27 @@
+/** The public names of `palimpsest/simulator`, one by one. */
+export type { Actor, Move, SaidBlock, Scene, Take } from "./actor/actor.ts";
+export { adversaryActor } from "./actor/adversary.ts";
+export { type AdversaryMode, adversaryModes } from "./actor/adversary-mode.ts";
+export { echoActor } from "./actor/echo.ts";
+export { extractActor } from "./actor/extract.ts";
+export { recordedReplies } from "./actor/recorded.ts";
+export { type RecordedReply, replayActor, type ReplayOptions } from "./actor/replay.ts";
+export type { Answer, AnswerHeaders, Sent } from "./answer.ts";
+export { realClock, type SimulatorClock, virtualClock } from "./clock.ts";
+export type { Fault, FaultKind } from "./fault.ts";
+export { FaultChoice, parseProbableFault, type ProbableFault } from "./fault-choice.ts";
+export { faultText, parseFault } from "./fault-text.ts";
+export { simulatorFetch } from "./http/fetch.ts";
+export { type ServeOptions, type ServeOutcome, serveSimulator, type Serving } from "./http/serve.ts";
+export { type LaunchOptions, type Launched, launchSimulator } from "./launch.ts";
+export type { Refusal } from "./refusal.ts";
+export { type ScenarioProblem, scenarioProblemText } from "./scenario/problem.ts";
+export { parseScenario, readScenario, type ScenarioReading } from "./scenario/read.ts";
+export type { MoveMaker, ScenarioForm } from "./scenario/schema.ts";
+export { scriptActor } from "./scenario/script.ts";
+export { type Call, Simulator, type SimulatorOptions } from "./simulator.ts";
+export { type TraceDiff, traceDiff } from "./trace/diff.ts";
+export { readTrace } from "./trace/reader.ts";
+export { openTraceFile, type TraceFile } from "./trace/trace-file.ts";
+export { TraceWriter } from "./trace/writer.ts";
+export type { BindingMode } from "./thinking.ts";

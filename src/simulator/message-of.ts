@@ -1,0 +1,58 @@
+import type { CacheMissReason, InputTransformation, ReplyMessage, WireUsage } from "../schema/wire/reply.ts";
+import type { MessagesRequest } from "../schema/wire/request.ts";
+import type { UsageSplit } from "./cache/usage-split.ts";
+import type { Fault } from "./fault.ts";
+import type { Said } from "./reply.ts";
+
+export interface MessageInputs {
+  readonly messageId: string;
+  readonly request: MessagesRequest;
+  readonly betas: ReadonlySet<string>;
+  readonly said: Said;
+  readonly split: UsageSplit;
+  readonly fault: Fault | undefined;
+  readonly transformations: readonly InputTransformation[];
+  /** Undefined where nobody asked. */
+  readonly missReason: CacheMissReason | null | undefined;
+}
+
+const bindingBeta = "thinking-binding-controls-2026-08-01";
+
+export function messageOf(inputs: MessageInputs): ReplyMessage {
+  const { messageId, request, betas, said, transformations, missReason } = inputs;
+  return {
+    id: messageId,
+    type: "message",
+    role: "assistant",
+    model: request.model,
+    content: said.content,
+    stop_reason: said.stopReason,
+    stop_sequence: said.stopSequence,
+    stop_details: null,
+    container: null,
+    usage: usageOf(inputs),
+    ...(missReason === undefined
+      ? {}
+      : { diagnostics: missReason === null ? null : { cache_miss_reason: missReason } }),
+    ...(betas.has(bindingBeta) ? { input_transformations: transformations } : {}),
+  };
+}
+
+function usageOf({ request, said, split, fault }: MessageInputs): WireUsage {
+  const factor = fault?.kind === "wrong-usage" ? fault.factor : 1;
+  const told = (tokens: number): number => Math.round(tokens * factor);
+  const fiveMinutes = told(split.cacheWrite5mTokens);
+  const hour = told(split.cacheWrite1hTokens);
+  return {
+    input_tokens: told(split.inputTokens),
+    cache_creation_input_tokens: fiveMinutes + hour,
+    cache_read_input_tokens: told(split.cacheReadTokens),
+    cache_creation: { ephemeral_5m_input_tokens: fiveMinutes, ephemeral_1h_input_tokens: hour },
+    output_tokens: told(said.outputTokens),
+    output_tokens_details: said.thinkingTokens === 0 ? null : { thinking_tokens: told(said.thinkingTokens) },
+    server_tool_use: null,
+    service_tier: "standard",
+    inference_geo: request.inference_geo ?? null,
+    speed: request.speed ?? "standard",
+  };
+}

@@ -1,0 +1,84 @@
+import type { Model } from "../schema/model.ts";
+
+/** What the API does differently from model to model, beyond windows and prices. */
+export interface ModelTraits {
+  /** The last message may be the assistant's. */
+  readonly prefill: "allowed" | "refused";
+  /** Kinds of `thinking` that the model takes. */
+  readonly thinkingTypes: readonly ("enabled" | "adaptive" | "between_tools" | "disabled")[];
+  /** input + max_tokens over the window: answered as far as it goes, or refused beforehand. */
+  readonly overflow: "stops" | "refused";
+  /** `role: "system"` inside `messages`. */
+  readonly systemMessages: "allowed" | "refused";
+  /** `tool_choice` any or tool. */
+  readonly forcedTools: "allowed" | "refused";
+  /** Thinking of earlier turns is taken out of the prompt once a person speaks again. */
+  readonly oldThinking: "kept" | "stripped";
+  /** `bound`: thinking is valid only behind the prefix it was made with. */
+  readonly binding: Model["thinking"];
+  /** Images and document pages in one request. */
+  readonly imagesMax: number;
+  /** Tokens for the same text, against the oldest tokenizer. */
+  readonly tokenizerFactor: number;
+  /** What the presence of tools adds to the prompt, by whether a tool is forced. */
+  readonly toolTokens: { readonly auto: number; readonly forced: number };
+}
+
+interface ModelName {
+  readonly line: string;
+  readonly version: number;
+}
+
+/** `claude-opus-4-8-20260101` is line opus, version 4.08. Of a name without a version the newest rules count. */
+export function modelName(id: string): ModelName {
+  const found = /(haiku|sonnet|opus|fable|mythos)-(\d{1,2})(?:-(\d{1,2})(?!\d))?/.exec(id);
+  if (found !== null) return { line: found[1] ?? "", version: Number(found[2]) + Number(found[3] ?? 0) / 100 };
+  const old = /claude-(\d)-(\d)-(haiku|sonnet|opus)/.exec(id);
+  return old === null
+    ? { line: "", version: 99 }
+    : { line: old[3] ?? "", version: Number(old[1]) + Number(old[2]) / 100 };
+}
+
+export function modelTraits(model: Model): ModelTraits {
+  const { line, version } = modelName(model.id);
+  const since = (from: number): boolean => version >= from;
+  return {
+    prefill: since(4.06) ? "refused" : "allowed",
+    thinkingTypes: thinkingTypes(version),
+    overflow: since(4.05) ? "stops" : "refused",
+    systemMessages: takesSystemMessages(line, version) ? "allowed" : "refused",
+    forcedTools: model.thinking === "bound" ? "refused" : "allowed",
+    oldThinking: stripsThinking(line, version) ? "stripped" : "kept",
+    binding: model.thinking,
+    imagesMax: model.windowTokens > 200_000 ? 600 : 100,
+    tokenizerFactor: since(4.07) ? 1.3 : 1,
+    toolTokens: toolTokensByModel.find(([id]) => model.id.startsWith(id))?.[1] ?? { auto: 346, forced: 313 },
+  };
+}
+
+function thinkingTypes(version: number): ModelTraits["thinkingTypes"] {
+  if (version >= 4.07) return ["adaptive", "between_tools", "disabled"];
+  return version >= 4.06 ? ["enabled", "adaptive", "disabled"] : ["enabled", "disabled"];
+}
+
+/** Documented for Fable 5, Mythos 5, Opus 4.8 and Opus 5, and not for Sonnet 5; later models are taken to have it. */
+function takesSystemMessages(line: string, version: number): boolean {
+  if (line === "opus") return version >= 4.08;
+  return line === "sonnet" || line === "haiku" ? version > 5 : version >= 5;
+}
+
+function stripsThinking(line: string, version: number): boolean {
+  if (line === "haiku") return version <= 4.05;
+  return version < (line === "sonnet" ? 4.06 : 4.05);
+}
+
+/** As published; longest ids first. */
+const toolTokensByModel: readonly (readonly [string, ModelTraits["toolTokens"]])[] = [
+  ["claude-opus-5", { auto: 286, forced: 406 }],
+  ["claude-opus-4-8", { auto: 290, forced: 410 }],
+  ["claude-opus-4-7", { auto: 675, forced: 804 }],
+  ["claude-opus-4-6", { auto: 497, forced: 589 }],
+  ["claude-sonnet-4-6", { auto: 497, forced: 589 }],
+  ["claude-sonnet-5", { auto: 354, forced: 474 }],
+  ["claude-haiku-4-5", { auto: 496, forced: 588 }],
+];

@@ -1,0 +1,100 @@
+import type { Model } from "../schema/model.ts";
+import { invalid, refusal, type Refusal } from "./refusal.ts";
+import { modelName, modelTraits } from "./model-traits.ts";
+
+/** `GET /v1/models` and `/v1/models/{id}`. */
+export interface ModelsQuery {
+  readonly limit?: string | undefined;
+  readonly afterId?: string | undefined;
+  readonly beforeId?: string | undefined;
+}
+
+export function modelsPage(models: readonly Model[], query: ModelsQuery): Refusal | { kind: "page"; body: object } {
+  const limit = query.limit === undefined ? pageDefault : Number(query.limit);
+  if (!Number.isInteger(limit) || limit < 1 || limit > pageMax)
+    return invalid(`Input should be a whole number from 1 to ${pageMax}`, "limit");
+  const after = query.afterId ? models.findIndex(({ id }) => id === query.afterId) + 1 : 0;
+  const before = query.beforeId ? models.findIndex(({ id }) => id === query.beforeId) : models.length;
+  const until = before < 0 ? models.length : before;
+  const start = query.beforeId && !query.afterId ? Math.max(after, until - limit) : after;
+  const page = models.slice(start, Math.min(start + limit, until));
+  return {
+    kind: "page",
+    body: {
+      data: page.map((model) => modelInfo(model)),
+      has_more: query.beforeId && !query.afterId ? start > 0 : start + page.length < until,
+      first_id: page[0]?.id ?? null,
+      last_id: page.at(-1)?.id ?? null,
+    },
+  };
+}
+
+export const unknownModel = (name: string): Refusal => refusal("not_found_error", `model: ${name}`);
+
+export function modelInfo(model: Model): object {
+  const { line } = modelName(model.id);
+  return {
+    type: "model",
+    id: model.id,
+    display_name: displayName(model.id),
+    created_at: modelsCreatedAt,
+    lifecycle: "active",
+    line: line === "" ? null : line,
+    deprecated_at: null,
+    retires_at: null,
+    max_input_tokens: model.windowTokens,
+    max_tokens: model.outputTokensMax,
+    capabilities: capabilities(model),
+  };
+}
+
+/** What this simulator does for the model, not what the model could do elsewhere. */
+function capabilities(model: Model): object {
+  const { thinkingTypes } = modelTraits(model);
+  return {
+    batch: can(false),
+    citations: can(false),
+    code_execution: can(false),
+    context_management: {
+      supported: false,
+      clear_thinking_20251015: can(false),
+      clear_tool_uses_20250919: can(false),
+      compact_20260112: can(false),
+    },
+    compaction: { supported: false, summarize: can(false) },
+    effort: {
+      supported: true,
+      low: can(true),
+      medium: can(true),
+      high: can(true),
+      max: can(true),
+      xhigh: can(true),
+    },
+    image_input: can(true),
+    pdf_input: can(true),
+    server_tools: { supported: false, code_execution: can(false), web_search: can(false) },
+    structured_outputs: can(false),
+    thinking: {
+      supported: true,
+      types: Object.fromEntries(
+        (["adaptive", "between_tools", "disabled", "enabled"] as const).map((type) => [
+          type,
+          can(thinkingTypes.includes(type)),
+        ]),
+      ),
+    },
+  };
+}
+
+const can = (supported: boolean): object => ({ supported });
+
+const displayName = (id: string): string =>
+  id
+    .replace(/-(\d+)-(\d+)$/, " $1.$2")
+    .split(/[- ]/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(" ");
+
+const pageDefault = 20;
+const pageMax = 1000;
+const modelsCreatedAt = "2026-01-01T00:00:00Z";

@@ -1,0 +1,30 @@
+import { type ErrorBody, type ErrorType, statusByErrorType } from "../schema/wire/error.ts";
+
+/** A request that the API does not take, and how it says so. */
+export interface Refusal {
+  readonly kind: "refused";
+  readonly status: number;
+  readonly type: ErrorType;
+  readonly message: string;
+  readonly errorCode?: string;
+  /** Whole seconds, for the `retry-after` header. */
+  readonly retryAfterSeconds?: number;
+}
+
+export const refusal = (type: ErrorType, message: string, more: Partial<Refusal> = {}): Refusal => ({
+  kind: "refused",
+  status: statusByErrorType[type],
+  type,
+  message,
+  ...more,
+});
+
+/** The usual kind: something in the body is wrong. `path` as the API names places: `messages.3.content.0`. */
+export const invalid = (message: string, path?: string): Refusal =>
+  refusal("invalid_request_error", path === undefined ? message : `${path}: ${message}`);
+
+export const errorBody = ({ type, message, errorCode }: Refusal, requestId: string | null): ErrorBody => ({
+  type: "error",
+  error: { type, message, ...(errorCode === undefined ? {} : { details: { error_code: errorCode } }) },
+  request_id: requestId,
+});

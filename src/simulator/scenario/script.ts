@@ -1,0 +1,143 @@
+import type { MessagesRequest } from "../../schema/wire/request.ts";
+import type { Actor, Move, Scene, Take } from "../actor/actor.ts";
+import { adversaryActor } from "../actor/adversary.ts";
+import { overMove } from "../actor/after.ts";
+import { Cue } from "../actor/cue.ts";
+import { echoActor, echoMove } from "../actor/echo.ts";
+import { extractActor } from "../actor/extract.ts";
+import { FreshIds } from "../actor/fresh-ids.ts";
+import type { Fault } from "../fault.ts";
+import { type Random, seededRandom } from "../random.ts";
+import { compileMove, type Lane, type Part, type Scenario } from "./compile.ts";
+import type { Condition } from "./condition.ts";
+import { flawsOf, pathText } from "./problem.ts";
+import { moveForm, type MoveMaker } from "./schema.ts";
+import { type Slot, slotsOf } from "./walk.ts";
+
+/** Plays a scenario. Each lane keeps its own position, for as long as the actor lives. */
+export function scriptActor(scenario: Scenario): Actor {
+  const { seed } = scenario;
+  const lanes = scenario.lanes.map((lane) => ({ lane, actor: actorOf(lane) }));
+  return {
+    name: scenario.name,
+    play: (scene) => {
+      const found = lanes.find(({ lane }) => lane.meets(scene.request));
+      if (found === undefined) throw new Error("a scenario's last lane takes every request");
+      return found.actor.play(seed === undefined ? scene : { ...scene, random: reseeded(scene, seed) });
+    },
+  };
+}
+
+/** By the seed and the request: choices do not depend on which requests came before. */
+const reseeded = ({ random }: Scene, seed: number): Random => seededRandom(seed ^ Math.floor(random() * 2 ** 32));
+
+function actorOf({ name, part }: Lane): Actor {
+  switch (part.kind) {
+    case "steps":
+      return new Script(name, part);
+    case "made":
+      return { name, play: async (scene) => ({ move: await madeMove(part.make, scene) }) };
+    case "actor":
+      return namedActor(part);
+  }
+}
+
+function namedActor({ actor, modes }: Extract<Part, { kind: "actor" }>): Actor {
+  switch (actor) {
+    case "echo":
+      return echoActor;
+    case "extract":
+      return extractActor;
+    case "adversary":
+      return adversaryActor(modes);
+  }
+}
+
+async function madeMove(make: MoveMaker, scene: Scene): Promise<Move> {
+  const read = moveForm.safeParse(await make(scene));
+  const made = read.success ? compileMove(read.data) : { kind: "flawed" as const, flaws: flawsOf(read.error.issues) };
+  if (made.kind === "move") return made.move;
+  const text = made.flaws.map(({ at, what }) => `${pathText(at)} ${what}`.trim()).join("; ");
+  throw new TypeError(`the scenario's function gave no move: ${text}`);
+}
+
+/**
+ * Steps, played one after the other. A branch is decided by the request that reaches it; faults are spent when they
+ * happen, moves unless they were lost. A refusal that went out is not lost: a retry gets what comes behind it.
+ */
+class Script implements Actor {
+  readonly name: string;
+  readonly #part: StepsPart;
+  readonly #cue = new Cue<Line>();
+  readonly #ids = new FreshIds();
+  #slots: Slots;
+  #asked: Asked | undefined;
+
+  constructor(name: string, part: StepsPart) {
+    this.name = name;
+    this.#part = part;
+    this.#slots = this.#fromTheStart();
+  }
+
+  play({ request }: Scene): Take {
+    this.#asked = { request, answers: new Map() };
+    const { slot, ...ends } = this.#cue.deal(() => this.#next());
+    const { move, faults } = slot;
+    const [fault] = faults;
+    const spent = (): void => void faults.shift();
+    return {
+      move: move === "over" ? this.#over(request) : move,
+      ...(fault === undefined ? {} : { fault, faulted: spent }),
+      ...ends,
+    };
+  }
+
+  #next(): Line {
+    const { value, done } = this.#slots.next();
+    if (done !== true) return { move: this.#ids.of(value.move), faults: value.faults };
+    // A generator that has ended gives its last faults only once.
+    const faults = value ?? [];
+    if (this.#part.after !== "repeat") return { move: "over", faults };
+    this.#slots = this.#fromTheStart();
+    const first = this.#slots.next();
+    // A whole round of branches without a move: looking further would never end.
+    if (first.done === true) return { move: "over", faults };
+    return { move: this.#ids.of(first.value.move), faults: [...faults, ...first.value.faults] };
+  }
+
+  #fromTheStart(): Slots {
+    return slotsOf(this.#part.steps, (condition) => this.#meets(condition));
+  }
+
+  /** A request answers a condition once, however often a repeated branch asks. */
+  #meets(condition: Condition): boolean {
+    if (this.#asked === undefined) throw new Error("a script looks for its next move only when a request wants one");
+    const { request, answers } = this.#asked;
+    const known = answers.get(condition);
+    if (known !== undefined) return known;
+    const answer = condition(request);
+    answers.set(condition, answer);
+    return answer;
+  }
+
+  /** Made for each request anew: the one that gets it may not be the one for which the script ended. */
+  #over(request: MessagesRequest): Move {
+    return this.#part.after === "echo" ? echoMove(request) : overMove(`The scenario “${this.name}”`);
+  }
+}
+
+/** A move that is under way, or none any more, and the faults that are still to befall it. */
+interface Line {
+  readonly move: Move | "over";
+  readonly faults: Fault[];
+}
+
+type Slots = Generator<Slot, Fault[]>;
+
+/** Whom branches ask while the next move is looked for. */
+interface Asked {
+  readonly request: MessagesRequest;
+  readonly answers: Map<Condition, boolean>;
+}
+
+type StepsPart = Extract<Part, { kind: "steps" }>;

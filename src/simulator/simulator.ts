@@ -1,0 +1,281 @@
+import type { Millis } from "../schema/brand.ts";
+import { isObject, type Json, type JsonObject, text } from "../schema/json.ts";
+import type { Model, ModelOverride } from "../schema/model.ts";
+import { findModel, knownModels } from "../tokens/registry.ts";
+import type { Actor } from "./actor/actor.ts";
+import { echoActor } from "./actor/echo.ts";
+import type { Answer, AnswerHeaders } from "./answer.ts";
+import { Fingerprints } from "./cache/diagnose.ts";
+import { PromptCache } from "./cache/prompt-cache.ts";
+import { type SimulatorClock, virtualClock } from "./clock.ts";
+import { type HeaderSource, readControl, reportHeaders } from "./control.ts";
+import { isTooDeep, tooDeep } from "./depth.ts";
+import { type EarlyOutcome, earlyFault } from "./early-fault.ts";
+import { type Exchanged, exchange, type ExchangeDeps } from "./exchange.ts";
+import type { Fault } from "./fault.ts";
+import type { FaultChoice } from "./fault-choice.ts";
+import { hashOf } from "./hash.ts";
+import { Interned } from "./interned.ts";
+import { modelInfo, modelsPage, type ModelsQuery, unknownModel } from "./models-list.ts";
+import type { Prompt } from "./prompt.ts";
+import { earlierThinkingTokens, PromptReader } from "./prompt-of.ts";
+import { errorBody, type Refusal, refusal } from "./refusal.ts";
+import { admit } from "./admit.ts";
+import { type BindingMode, ThinkingSeal } from "./thinking.ts";
+import type { TraceWriter } from "./trace/writer.ts";
+import { readHeaders } from "./validate/headers.ts";
+import { Shapes } from "./validate/shape.ts";
+
+export interface SimulatorOptions {
+  /** Who answers; `echo` where it is absent. */
+  readonly actor?: Actor;
+  /** Ids, signatures and chance are the same for the same seed. */
+  readonly seed?: number;
+  /** Stands still where it is absent. */
+  readonly clock?: SimulatorClock;
+  /** On top of the models that we know. */
+  readonly models?: readonly ModelOverride[];
+  readonly faults?: FaultChoice;
+  readonly trace?: TraceWriter;
+  /** How strictly thinking is bound to its prefix on models that bind it. */
+  readonly binding?: BindingMode;
+}
+
+/** One request, already read: the simulator knows no transport. Bodies are values: who changes one later breaks its own cache. */
+export interface Call {
+  readonly body: Json;
+  readonly headers: HeaderSource;
+  /** Raised when the client goes. */
+  readonly signal?: AbortSignal;
+}
+
+/** A Messages API in this process: the same whether it is asked over HTTP (`http/app.ts`) or directly. */
+export class Simulator {
+  readonly clock: SimulatorClock;
+  readonly cache = new PromptCache();
+  readonly #options: SimulatorOptions;
+  readonly #seed: number;
+  readonly #shapes = new Shapes();
+  readonly #interned = new Interned();
+  readonly #deps: ExchangeDeps;
+  #requests = 0;
+
+  constructor(options: SimulatorOptions = {}) {
+    this.#options = options;
+    this.#seed = options.seed ?? 0;
+    this.clock = options.clock ?? virtualClock();
+    this.#deps = {
+      actor: options.actor ?? echoActor,
+      clock: this.clock,
+      cache: this.cache,
+      fingerprints: new Fingerprints(),
+      prompts: new PromptReader(),
+      seal: new ThinkingSeal(this.#seed),
+      binding: options.binding ?? "enforced",
+      isBound: (id) => this.#model(id)?.thinking === "bound",
+      trace: options.trace,
+    };
+  }
+
+  /** Blocks that had to be hashed so far: grows with what is new, not with what is sent. */
+  get hashedBlocks(): number {
+    return this.#deps.prompts.hashed;
+  }
+
+  async messages(call: Call): Promise<Answer> {
+    const start = this.#start("/v1/messages", call);
+    if (start.kind === "ended") return start.answer;
+    const { asked } = start;
+    const body = this.#interned.known(call.body);
+    const shape = this.#shapes.messages(body);
+    if (shape.kind === "refused") return this.#refuse(asked, shape);
+    const { request } = shape;
+    const model = this.#model(request.model);
+    if (model === undefined) return this.#refuse(asked, unknownModel(request.model));
+    const input = { ...asked, body: isObject(body) ? body : {}, request, model, signal: call.signal };
+    try {
+      const outcome = await exchange(this.#deps, input);
+      if (outcome.kind === "message" || outcome.kind === "stream") this.#interned.remember(input.body);
+      return this.#answer(asked, outcome);
+    } catch (error) {
+      // Actors are other people's code: their mistake is told to who can mend it, and stays this request's own.
+      return this.#refuse(asked, refusal("api_error", `The actor failed: ${String(error)}`));
+    }
+  }
+
+  countTokens(call: Call): Answer {
+    const start = this.#start("/v1/messages/count_tokens", call);
+    if (start.kind === "ended") return start.answer;
+    const { asked } = start;
+    const shape = this.#shapes.count(call.body);
+    if (shape.kind === "refused") return this.#refuse(asked, shape);
+    const { request } = shape;
+    const model = this.#model(request.model);
+    if (model === undefined) return this.#refuse(asked, unknownModel(request.model));
+    const counted = admit(this.#deps, { ...asked, request, model, endpoint: "count_tokens" });
+    if (counted.kind === "refused") return this.#refuse(asked, counted);
+    const { prompt } = counted;
+    // A count ignores the thinking of earlier turns, whatever the model.
+    const inputTokens = prompt.tokens - earlierThinkingTokens(prompt, request.messages);
+    this.#traceRequest(asked, { model: model.id, prompt });
+    void this.#options.trace?.reply({ n: asked.n, status: 200, outcome: "delivered", inputTokens });
+    return this.#body(asked, { input_tokens: inputTokens });
+  }
+
+  models(call: Omit<Call, "body">, query: ModelsQuery): Answer {
+    const start = this.#start("/v1/models", { ...call, body: {} });
+    if (start.kind === "ended") return start.answer;
+    const page = modelsPage(this.#allModels(), query);
+    return page.kind === "refused" ? this.#refuse(start.asked, page) : this.#body(start.asked, page.body);
+  }
+
+  model(call: Omit<Call, "body">, id: string): Answer {
+    const start = this.#start("/v1/models", { ...call, body: {} });
+    if (start.kind === "ended") return start.answer;
+    const model = this.#model(id);
+    return model === undefined
+      ? this.#refuse(start.asked, unknownModel(id))
+      : this.#body(start.asked, modelInfo(model));
+  }
+
+  /** For what goes wrong before there is a call: a body that is no JSON, a path that does not exist. */
+  refuse(refused: Refusal, endpoint = ""): Answer {
+    return this.#refuse(this.#number(endpoint, {}), refused);
+  }
+
+  #start(endpoint: string, { headers, body }: Call): Started {
+    if (isTooDeep(body)) return { kind: "ended", answer: this.refuse(tooDeep(), endpoint) };
+    const numbered = this.#number(endpoint, body);
+    const control = readControl(headers);
+    if (control.kind === "refused") return { kind: "ended", answer: this.#refuse(numbered, control) };
+    this.clock.advance(control.advanceMillis);
+    const fault = control.fault ?? this.#options.faults?.choose(numbered.n);
+    if (fault?.kind === "clock-jump") this.clock.advance(fault.byMs);
+    if (fault?.kind === "cache-lost") this.cache.lose();
+    const asked = { ...numbered, at: this.clock.now(), fault };
+    const early = earlyFault(fault);
+    if (early !== undefined) return { kind: "ended", answer: this.#early(asked, early) };
+    const read = readHeaders(headers);
+    if (read.kind === "refused") return { kind: "ended", answer: this.#refuse(asked, read) };
+    const { workspace, betas } = read;
+    return { kind: "started", asked: { ...asked, workspace, betas } };
+  }
+
+  #number(endpoint: string, body: Json): Asked {
+    this.#requests += 1;
+    const n = this.#requests;
+    const id = (kind: string): string => `${kind}_${hashOf(`${this.#seed} ${n} ${kind}`)}`;
+    return {
+      n,
+      seed: this.#seed,
+      requestId: id("req"),
+      messageId: id("msg"),
+      at: this.clock.now(),
+      endpoint,
+      body: isObject(body) ? body : {},
+      fault: undefined,
+      workspace: "",
+      betas: new Set(),
+    };
+  }
+
+  #answer(asked: Asked, outcome: Exchanged): Answer {
+    switch (outcome.kind) {
+      case "refused":
+        return this.#refused(asked, outcome);
+      case "dropped":
+      case "silence":
+        return outcome;
+      case "message":
+        return this.#body(asked, outcome.message, outcome.headers);
+      case "stream":
+        return { ...outcome, headers: { ...this.#headers(asked), ...outcome.headers } };
+    }
+  }
+
+  #early(asked: Asked, outcome: EarlyOutcome): Answer {
+    if (outcome.kind === "refused") return this.#refuse(asked, outcome);
+    this.#traceRequest(asked, {});
+    void this.#options.trace?.reply({ n: asked.n, status: 0, outcome: "broken" });
+    return outcome;
+  }
+
+  #refuse(asked: Asked, refused: Refusal): Answer {
+    this.#traceRequest(asked, {});
+    void this.#options.trace?.reply({ n: asked.n, status: refused.status, outcome: "refused", error: refused });
+    return this.#refused(asked, refused);
+  }
+
+  /** As far as it is known: one that was refused early has named no model that is one. */
+  #traceRequest(asked: Asked, known: { readonly model?: string; readonly prompt?: Prompt }): void {
+    const { n, requestId: id, at, endpoint, workspace, betas, body, fault } = asked;
+    const faults = fault === undefined ? [] : [fault];
+    const model = known.model ?? text(body, "model") ?? "";
+    void this.#options.trace?.request({
+      n,
+      id,
+      at,
+      endpoint,
+      workspace,
+      betas: [...betas],
+      body,
+      faults,
+      ...known,
+      model,
+    });
+  }
+
+  #refused(asked: Asked, refused: Refusal): Answer {
+    const { status, retryAfterSeconds } = refused;
+    const headers = {
+      ...this.#headers(asked),
+      ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) }),
+    };
+    return { kind: "body", status, headers, body: errorBody(refused, asked.requestId) };
+  }
+
+  #body(asked: Asked, body: object, headers: AnswerHeaders = {}): Answer {
+    return { kind: "body", status: 200, headers: { ...this.#headers(asked), ...headers }, body };
+  }
+
+  #headers({ requestId, n }: Asked): AnswerHeaders {
+    return {
+      "request-id": requestId,
+      [reportHeaders.number]: String(n),
+      [reportHeaders.now]: new Date(this.clock.now()).toISOString(),
+    };
+  }
+
+  /** By its id, with a date or `[1m]` behind it if one likes: unlike the engine, the API takes no other form of a name. */
+  #model(name: string): Model | undefined {
+    const model = findModel(name, this.#options.models);
+    return model !== undefined && name.startsWith(model.id) && nameEnd.test(name.slice(model.id.length))
+      ? model
+      : undefined;
+  }
+
+  #allModels(): readonly Model[] {
+    const added = (this.#options.models ?? []).filter(({ id }) => !knownModels.some((known) => known.id === id));
+    return [...knownModels.map(({ id }) => id), ...added.map(({ id }) => id)].flatMap((id) => this.#model(id) ?? []);
+  }
+}
+
+const nameEnd = /^(?:-\d{8}|-latest)?(?:\[1m\])?$/;
+
+/** What is known of a request from its first moment on; more of it once its headers are read. */
+interface Asked {
+  readonly n: number;
+  readonly seed: number;
+  readonly requestId: string;
+  readonly messageId: string;
+  readonly at: Millis;
+  readonly endpoint: string;
+  readonly body: JsonObject;
+  readonly fault: Fault | undefined;
+  readonly workspace: string;
+  readonly betas: ReadonlySet<string>;
+}
+
+type Started =
+  | { readonly kind: "ended"; readonly answer: Answer }
+  | { readonly kind: "started"; readonly asked: Asked };

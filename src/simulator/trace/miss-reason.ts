@@ -1,0 +1,107 @@
+import { lookBackMax } from "../limits.ts";
+import type { Level, Lifetime } from "../prompt.ts";
+import type { TraceBlock } from "./block-list.ts";
+import { levelOf, levels } from "./level.ts";
+import { brokenLevel } from "./parameter-change.ts";
+import type { TraceRequest } from "./reader.ts";
+
+/**
+ * Why a request did not read what an earlier one left in the cache. The first four are the API's own words.
+ * `too_early`: the reply that wrote it had not begun; `lost`: it should have been there; `no_reply`: one of the two was
+ * not answered.
+ */
+export type MissReason =
+  | "model_changed"
+  | "tools_changed"
+  | "system_changed"
+  | "messages_changed"
+  | "workspace_changed"
+  | "not_marked"
+  | "below_minimum"
+  | "look_back_too_far"
+  | "expired"
+  | "too_early"
+  | "lost"
+  | "no_reply"
+  | "hit";
+
+export interface MissInput {
+  readonly from: TraceRequest;
+  readonly to: TraceRequest;
+  /** Tokens that `to` had to pay for again; none is a hit, wherever it came from. */
+  readonly againTokens: number;
+}
+
+/** A change of what was sent comes first; behind it what kept even the unchanged part from being read. */
+export function missReasons({ from, to, againTokens }: MissInput): readonly MissReason[] {
+  if (from.reply?.usage === undefined || to.reply?.usage === undefined) return ["no_reply"];
+  const entries = entriesOf(from);
+  const last = entries.at(-1);
+  if (last === undefined) return [from.breakpoints.length === 0 ? "not_marked" : "below_minimum"];
+  if (againTokens === 0) return ["hit"];
+  const shared = to.blocks.sharedWith(from.blocks);
+  const broken = brokenLevel(from, to);
+  const usable = entries.findLast(({ at }) => at < shared && isBefore(from.blocks.at(at)?.level, broken));
+  const change = usable === last ? [] : [changeReason({ from, to, shared, broken })];
+  const kept = usable === undefined ? [] : keptReasons(usable, { from, to });
+  const reasons = [...change, ...kept];
+  return reasons.length === 0 ? ["hit"] : reasons;
+}
+
+interface Entry {
+  /** Position of its last block. */
+  readonly at: number;
+  readonly lifetime: Lifetime;
+}
+
+/** What a request left in the cache: what it wrote and what it found, shortest first. */
+export function entriesOf({ cache, breakpoints }: TraceRequest): readonly Entry[] {
+  const lifetimeByPosition = new Map<number, Lifetime>();
+  for (const { at, found, outcome } of cache?.breakpoints ?? []) {
+    if (found !== null) lifetimeByPosition.set(found.at, found.lifetime);
+    if (outcome === "written") lifetimeByPosition.set(at, breakpoints.find((mark) => mark.at === at)?.lifetime ?? "5m");
+  }
+  return [...lifetimeByPosition]
+    .map(([at, lifetime]) => ({ at, lifetime }))
+    .toSorted((one, other) => one.at - other.at);
+}
+
+interface Change {
+  readonly from: TraceRequest;
+  readonly to: TraceRequest;
+  readonly shared: number;
+  readonly broken: Level | undefined;
+}
+
+function changeReason({ from, to, shared, broken }: Change): MissReason {
+  if (from.workspace !== to.workspace) return "workspace_changed";
+  if (from.model !== to.model) return "model_changed";
+  const changed = new Set([partOf(from.blocks.at(shared)), partOf(to.blocks.at(shared)), broken]);
+  // The API counts the speed as part of the model.
+  if (broken === "system" && JSON.stringify(from.params["speed"]) !== JSON.stringify(to.params["speed"])) {
+    if (!changed.has("tools")) return "model_changed";
+  }
+  const level = levels.find((one) => changed.has(one)) ?? "messages";
+  return `${level}_changed`;
+}
+
+/** Some tools stand with the system prompt for the cache; who sent them changed the tools all the same. */
+const partOf = (block: TraceBlock | undefined): Level | undefined =>
+  block === undefined ? undefined : levelOf(block.path);
+
+function keptReasons(entry: Entry, { from, to }: Pick<Change, "from" | "to">): readonly MissReason[] {
+  if ((to.cache?.hit ?? -1) >= entry.at) return [];
+  if (to.breakpoints.length === 0) return ["not_marked"];
+  if (to.faults.includes("cache-lost")) return ["lost"];
+  if (!to.breakpoints.some(({ at }) => at >= entry.at && at - entry.at < lookBackMax)) return ["look_back_too_far"];
+  const elapsedMillis = Date.parse(to.at) - Date.parse(from.at);
+  if (elapsedMillis >= millisByLifetime[entry.lifetime]) return ["expired"];
+  const { beganAt } = from.reply ?? {};
+  if (beganAt !== undefined && Date.parse(to.at) < Date.parse(beganAt)) return ["too_early"];
+  return ["lost"];
+}
+
+const millisByLifetime: Readonly<Record<Lifetime, number>> = { "5m": 5 * 60_000, "1h": 60 * 60_000 };
+
+const isBefore = (level: Level | undefined, broken: Level | undefined): boolean =>
+  broken === undefined || (level !== undefined && levels.indexOf(level) < levels.indexOf(broken));

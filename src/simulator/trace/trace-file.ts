@@ -1,0 +1,102 @@
+import { createReadStream } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { traceWaitingBytesMax } from "../limits.ts";
+
+export interface TraceFileDeps {
+  readonly path: string;
+  /** Called once at most: from then on lines are dropped. */
+  readonly onError: (error: Error) => void;
+}
+
+export type TraceFileOutcome =
+  | { readonly kind: "open"; readonly file: TraceFile }
+  /** A trace is one run of the simulator: what is there already is neither continued nor replaced. */
+  | { readonly kind: "exists" };
+
+/** Rejects where the machine refuses. The file is its owner's alone: it holds everything that was sent. */
+export async function openTraceFile({ path, onError }: TraceFileDeps): Promise<TraceFileOutcome> {
+  const handle = await open(path, "a", 0o600);
+  if ((await handle.stat()).size > 0) {
+    await handle.close();
+    return { kind: "exists" };
+  }
+  return { kind: "open", file: new TraceFile(handle, onError) };
+}
+
+/** Lines for a file, in the order of the calls, several in one write. Nothing here rejects. */
+export class TraceFile {
+  readonly #handle: Pick<FileHandle, "appendFile" | "close">;
+  readonly #onError: (error: Error) => void;
+  #waiting: string[] = [];
+  #waitingBytes = 0;
+  /** Present while lines go out; resolves when none waits any more. */
+  #draining: Promise<void> | undefined;
+  #state: "open" | "broken" | "closed" = "open";
+  #told = false;
+
+  constructor(handle: Pick<FileHandle, "appendFile" | "close">, onError: (error: Error) => void) {
+    this.#handle = handle;
+    this.#onError = onError;
+  }
+
+  /** Resolves at once, unless so much waits for the disk that whoever writes must wait too. */
+  readonly write = async (line: string): Promise<void> => {
+    if (this.#state !== "open") return;
+    this.#waiting.push(`${line}\n`);
+    this.#waitingBytes += Buffer.byteLength(line) + 1;
+    this.#draining ??= this.#drain();
+    if (this.#waitingBytes > traceWaitingBytesMax) await this.#draining;
+  };
+
+  /** What was written so far is in the file, or has been reported as failed. */
+  async flush(): Promise<void> {
+    await this.#draining;
+  }
+
+  async close(): Promise<void> {
+    if (this.#state === "closed") return;
+    await this.flush();
+    this.#state = "closed";
+    await this.#handle.close().catch((error: unknown) => this.#fail(error));
+  }
+
+  async #drain(): Promise<void> {
+    // Lines of the same moment go out together.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const lines = this.#waiting;
+      this.#waiting = [];
+      this.#waitingBytes = 0;
+      try {
+        await this.#handle.appendFile(lines.join(""));
+      } catch (error) {
+        this.#waiting = [];
+        this.#fail(error);
+      }
+    }
+    this.#draining = undefined;
+  }
+
+  #fail(error: unknown): void {
+    if (this.#state === "open") this.#state = "broken";
+    if (this.#told) return;
+    this.#told = true;
+    this.#onError(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+/** The lines of a file; what stands behind the last newline is one too. Only a newline ends a line: JSON may hold U+2028. */
+export async function* fileLines(path: string): AsyncGenerator<string> {
+  let parts: string[] = [];
+  const chunks: AsyncIterable<string> = createReadStream(path, { encoding: "utf8" });
+  for await (const chunk of chunks) {
+    const [first = "", ...others] = chunk.split("\n");
+    parts.push(first);
+    for (const next of others) {
+      yield parts.join("");
+      parts = [next];
+    }
+  }
+  const last = parts.join("");
+  if (last !== "") yield last;
+}

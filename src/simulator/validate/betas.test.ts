@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import { holdRules } from "../../../test/fixture/rule-rows.ts";
+import { judged, models } from "../../../test/fixture/wire-request.ts";
+import type { JsonObject } from "../../schema/json.ts";
+
+const extra = (path: string): string => `${path}: Extra inputs are not permitted`;
+const row = ([rule, fields, path, beta]: [string, JsonObject, string, string]) => ({
+  rule,
+  refused: fields,
+  message: extra(path),
+  allowed: fields,
+  allowedOn: { betas: [beta] },
+});
+const editing = { betas: ["context-management-2025-06-27"] };
+const edits = (...list: JsonObject[]): JsonObject => ({ context_management: { edits: list } });
+const notApplied = "this simulator does not apply context edits";
+
+describe("fields that need a beta", () => {
+  holdRules([
+    row(["context_management", edits(), "context_management", "context-management-2025-06-27"]),
+    row(["context_management, for compaction", edits(), "context_management", "compact-2026-01-12"]),
+    row(["mcp_servers", { mcp_servers: [] }, "mcp_servers", "mcp-client-2025-11-20"]),
+    row(["speed", { speed: "fast" }, "speed", "fast-mode-2026-02-01"]),
+    row(["output_format", { output_format: {} }, "output_format", "structured-outputs-2025-11-13"]),
+    row([
+      "output_config.task_budget",
+      { output_config: { task_budget: { type: "tokens", total: 9 } } },
+      "output_config.task_budget",
+      "task-budgets-2026-03-13",
+    ]),
+    {
+      rule: "speed, on models before 5 only",
+      refused: { speed: "standard" },
+      on: { model: "claude-opus-4-8" },
+      message: extra("speed"),
+      allowed: { speed: "fast" },
+      allowedOn: { model: models.new },
+    },
+    {
+      rule: "another beta does not help",
+      refused: { output_format: {} },
+      on: { betas: ["compact-2026-01-12"] },
+      message: extra("output_format"),
+      allowed: { output_format: null, context_management: null, speed: null },
+    },
+  ]);
+});
+
+it("servers to connect to are refused also with their beta: nobody would be asked", () => {
+  const servers = { mcp_servers: [{ type: "url", name: "s", url: "https://example.com/mcp" }] };
+  for (const name of ["mcp-client-2025-04-04", "mcp-client-2025-11-20", "mcp-client-2026-09-15"])
+    expect(judged(servers, { betas: [name] })).toMatchObject({
+      status: 400,
+      message: "mcp_servers.0: this simulator does not connect to MCP servers",
+    });
+});
+
+describe("context_management", () => {
+  holdRules([
+    {
+      rule: "is refused where it would change the request, which the simulator does not do",
+      refused: edits({ type: "clear_thinking_20251015", keep: "all" }, { type: "clear_tool_uses_20250919" }),
+      on: editing,
+      message: `context_management.edits.1: ${notApplied}`,
+      allowed: edits({ type: "clear_thinking_20251015", keep: "all" }),
+    },
+    {
+      rule: "may say that all thinking stays, not that some goes",
+      refused: edits({ type: "clear_thinking_20251015", keep: { type: "thinking_turns", value: 1 } }),
+      on: editing,
+      message: `context_management.edits.0: ${notApplied}`,
+      allowed: edits({ type: "clear_thinking_20251015", keep: { type: "all" } }),
+    },
+    {
+      rule: "holds a list of edits",
+      refused: { context_management: { edits: {} } },
+      on: editing,
+      message: "context_management.edits: Input should be a valid list",
+      allowed: { context_management: {} },
+    },
+    {
+      rule: "holds nothing but edits",
+      refused: { context_management: { edit: [] } },
+      on: editing,
+      message: extra("context_management.edit"),
+      allowed: edits(),
+    },
+  ]);
+
+  it("needs its beta in a count too", () => {
+    expect(judged(edits(), { endpoint: "count_tokens" })).toMatchObject({ message: extra("context_management") });
+  });
+});

@@ -1,0 +1,56 @@
+import type { WireTool } from "../../schema/wire/request.ts";
+import { invalid, refusal, type Refusal } from "../refusal.ts";
+import { type CheckInput, forcesTool, isCustomTool, type Rule, toolPath } from "./check-input.ts";
+import { schemaProblem } from "./tool-schema.ts";
+
+const toolNameForm = /^[a-zA-Z0-9_-]{1,128}$/;
+
+/** Names, schemas and the choice between tools. Calls in `messages` need not be of a tool that is still there. */
+export const checkTools: Rule = (input) => {
+  const tools = input.request.tools ?? [];
+  const names = new Set<string>();
+  for (const [at, tool] of tools.entries()) {
+    const found = checkTool(tool, at);
+    if (found !== undefined) return found;
+    if (tool.name === undefined) continue;
+    if (names.has(tool.name))
+      return refusal("invalid_request_error", "tools: Tool names must be unique.", {
+        errorCode: "tool_name_conflict",
+      });
+    names.add(tool.name);
+  }
+  return checkChoice(input, names);
+};
+
+function checkTool(tool: WireTool, at: number): Refusal | undefined {
+  const path = toolPath(tool, at);
+  if (isCustomTool(tool)) {
+    if (!toolNameForm.test(tool.name))
+      return invalid(`String should match pattern '${toolNameForm.source}'`, `${path}.name`);
+    const problem = schemaProblem(tool.input_schema);
+    if (problem !== undefined)
+      return invalid(
+        problem.message,
+        problem.field === undefined ? `${path}.input_schema` : `${path}.input_schema.${problem.field}`,
+      );
+  }
+  const isMarked = tool.cache_control !== undefined && tool.cache_control !== null;
+  return isMarked && tool.defer_loading === true
+    ? invalid(
+        `Tool '${tool.name ?? ""}' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.`,
+        `tools.${at}`,
+      )
+    : undefined;
+}
+
+function checkChoice({ request, traits }: CheckInput, names: ReadonlySet<string>): Refusal | undefined {
+  const choice = request.tool_choice;
+  if (choice === undefined || choice === null) return undefined;
+  const hasTools = (request.tools ?? []).length > 0;
+  if (!hasTools) return invalid("`tool_choice` may only be specified while providing `tools`", "tool_choice");
+  if (choice.type === "tool" && !names.has(choice.name))
+    return invalid(`Tool '${choice.name}' not found in provided tools`, "tool_choice");
+  return forcesTool(request) && traits.forcedTools === "refused"
+    ? invalid(`type '${choice.type}' is not supported on this model, which chooses tools by itself`, "tool_choice")
+    : undefined;
+}

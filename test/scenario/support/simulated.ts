@@ -1,0 +1,33 @@
+import { onTestFinished } from "vitest";
+import type { Actor, Move, SaidBlock } from "../../../src/simulator/actor/actor.ts";
+import { serveSimulator } from "../../../src/simulator/http/serve.ts";
+import { Simulator, type SimulatorOptions } from "../../../src/simulator/simulator.ts";
+
+/** An actor that makes these moves, the last one again and again. A move is spent when its reply has arrived. */
+export function playing(...moves: readonly (Move | readonly SaidBlock[])[]): Actor {
+  let at = 0;
+  return {
+    name: "playing",
+    play: () => {
+      const chosen = moves[Math.min(at, moves.length - 1)] ?? [];
+      const move: Move = "kind" in chosen ? chosen : { kind: "say", blocks: chosen };
+      return { move, delivered: () => void (at += 1) };
+    },
+  };
+}
+
+export const says = (text: string): readonly SaidBlock[] => [{ type: "text", text }];
+
+export interface Served {
+  readonly simulator: Simulator;
+  readonly url: string;
+}
+
+/** A simulator on a free port, closed when the test ends. */
+export async function served(options: SimulatorOptions = {}): Promise<Served> {
+  const simulator = new Simulator(options);
+  const serving = await serveSimulator(simulator, { port: 0 });
+  if (serving.kind === "failed") throw new Error(serving.message);
+  onTestFinished(() => serving.close());
+  return { simulator, url: serving.url };
+}
