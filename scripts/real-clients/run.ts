@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { parseFault } from "../../src/simulator/fault-text.ts";
 import { launchSimulator } from "../../src/simulator/launch.ts";
 import { scenarioProblemText } from "../../src/simulator/scenario/problem.ts";
 import { readScenario } from "../../src/simulator/scenario/read.ts";
@@ -35,8 +34,8 @@ const clientMillisMax = 120_000;
 
 /** One question to a client whose API is a simulator of its own. */
 export async function runClient({ client, model, program, folder }: RunOptions): Promise<Run> {
-  const reading = await readScenario({ parseFault }, scenarioFile);
-  if (reading.kind === "wrong") throw new Error(reading.problems.map(scenarioProblemText).join("\n"));
+  const reading = await readScenario(scenarioFile);
+  if (reading.kind !== "scenario") throw new Error(reading.problems.map(scenarioProblemText).join("\n"));
   await mkdir(folder, { recursive: true });
   const tracePath = join(folder, "trace.jsonl");
   const simulator = await launchSimulator({

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { join } from "node:path";
 import { Asking, longText } from "../../test/fixture/asking.ts";
 import type { JsonObject } from "../../src/schema/json.ts";
-import { parseFault } from "../../src/simulator/fault-text.ts";
 import { readScenario } from "../../src/simulator/scenario/read.ts";
 import { scriptActor } from "../../src/simulator/scenario/script.ts";
 import { Simulator } from "../../src/simulator/simulator.ts";
@@ -25,11 +24,8 @@ async function loop({ result = "PROBE_42\n", marker = { cache_control }, second 
   const lines: string[] = [];
   const trace = new TraceWriter({ write: async (line) => void lines.push(line) });
   await trace.begin({ seed: 0, startedAt: millis(0) });
-  const reading = await readScenario(
-    { parseFault },
-    join(import.meta.dirname, "../../examples/scenarios/real-client.yaml"),
-  );
-  if (reading.kind === "wrong") return expect.unreachable();
+  const reading = await readScenario(join(import.meta.dirname, "../../examples/scenarios/real-client.yaml"));
+  if (reading.kind !== "scenario") return expect.unreachable();
   const asking = new Asking(new Simulator({ actor: scriptActor(reading.scenario), trace }), { tools });
   await asking.reply({ tools: [], messages: [{ role: "user", content: "A title?" }] });
   const question = (more: JsonObject) => ({

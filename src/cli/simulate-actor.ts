@@ -5,7 +5,6 @@ import { echoActor } from "../simulator/actor/echo.ts";
 import { extractActor } from "../simulator/actor/extract.ts";
 import { recordedReplies } from "../simulator/actor/recorded.ts";
 import { replayActor } from "../simulator/actor/replay.ts";
-import { parseFault } from "../simulator/fault-text.ts";
 import { scenarioProblemText } from "../simulator/scenario/problem.ts";
 import { readScenario } from "../simulator/scenario/read.ts";
 import { scriptActor } from "../simulator/scenario/script.ts";
@@ -59,12 +58,13 @@ export async function chosenActor(context: CommandContext, asked: Asked): Promis
 }
 
 async function scripted({ err }: CommandContext, file: string): Promise<Chosen | Failure> {
-  const read = await readScenario({ parseFault }, file);
+  const read = await readScenario(file);
   if (read.kind === "scenario") {
     const { seed } = read.scenario;
     return { kind: "actor", actor: scriptActor(read.scenario), ...(seed === undefined ? {} : { seed }) };
   }
-  const hint = "docs/scenarios.md has every field.";
+  if (read.kind === "absent") return failure({ code: exitCode.notFound, message: `no file is called ${file}` });
+  const hint = "`palimpsest help simulate` lists the fields.";
   const [first, ...others] = read.problems.map((problem) => oneLine(scenarioProblemText(problem)));
   if (first === undefined || others.length === 0)
     return failure({ code: exitCode.usage, message: first ?? `${file} can't be read`, hint });

@@ -3,9 +3,9 @@ import type { TraceDiff } from "../simulator/trace/diff.ts";
 import type { MissReason } from "../simulator/trace/miss-reason.ts";
 import type { ParameterChange } from "../simulator/trace/parameter-change.ts";
 import type { TextDifference } from "../simulator/trace/text-difference.ts";
-import { clipped, humanCount } from "./human.ts";
+import { clipped, counted, filled, humanCount, oneLine } from "./human.ts";
 import type { Style } from "./style.ts";
-import { table } from "./table.ts";
+import { type Column, table } from "./table.ts";
 
 /** A request of a trace as the list shows it. Null: there was no reply to tell. */
 export interface ListedRequest {
@@ -25,119 +25,178 @@ export interface ListedRequest {
     readonly output: number;
   } | null;
   readonly costUsd: number | null;
+  /** What a count of tokens answered. */
+  readonly countedTokens: number | null;
+  /** Why it was refused. */
+  readonly error: { readonly type: string; readonly message: string } | null;
   /** Number of the earlier request that the reasons speak of. */
   readonly comparedWith: number | null;
   readonly reasons: readonly MissReason[];
   readonly faults: readonly string[];
 }
 
-export function traceTable(requests: readonly ListedRequest[]): string {
+/** Where there is no room for all columns, those go that say least about the cache. Without a width nothing is cut. */
+export function traceTable(requests: readonly ListedRequest[], width: number | undefined): string {
   if (requests.length === 0) return "The trace has no requests yet.\n";
+  const room = width ?? Number.POSITIVE_INFINITY;
+  const fits = (cells: readonly Cell[]): boolean => widthOf(cells, requests) + happenedCharsMin <= room;
+  const cells = fits(wide) ? wide : narrow;
+  const left = Math.max(happenedCharsMin, room - widthOf(cells, requests));
   return table(
-    columns,
-    requests.map((request) => [
-      String(request.n),
-      request.at.slice(0, 19).replace("T", " "),
-      request.model === "" ? "-" : request.model,
-      humanCount(request.blocks),
-      ...tokenCells(request.tokens),
-      request.costUsd === null ? "-" : humanUsd(request.costUsd),
-      whatHappened(request),
-    ]),
+    [...cells, { title: "cache" }],
+    requests.map((request) => [...cells.map(({ of }) => of(request)), cut(whatHappened(request), left)]),
   );
 }
 
-const columns = [
-  { title: "n", align: "right" },
-  { title: "time" },
-  { title: "model" },
-  { title: "blocks", align: "right" },
-  { title: "read", align: "right" },
-  { title: "written", align: "right" },
-  { title: "input", align: "right" },
-  { title: "output", align: "right" },
-  { title: "cost", align: "right" },
-  { title: "cache" },
-] as const;
+interface Cell extends Column {
+  readonly of: (request: ListedRequest) => string;
+}
 
-const tokenCells = (tokens: ListedRequest["tokens"]): readonly string[] =>
-  tokens === null
-    ? ["-", "-", "-", "-"]
-    : [tokens.read, tokens.written, tokens.input, tokens.output].map((count) => humanCount(count));
+const tokens = (title: "read" | "written" | "input" | "output"): Cell => ({
+  title,
+  align: "right",
+  of: (request) => (request.tokens === null ? "-" : humanCount(request.tokens[title])),
+});
+const number: Cell = { title: "n", align: "right", of: ({ n }) => String(n) };
+const cost: Cell = {
+  title: "cost",
+  align: "right",
+  of: ({ costUsd }) => (costUsd === null ? "-" : humanUsd(costUsd)),
+};
+const wide: readonly Cell[] = [
+  number,
+  { title: "time", of: ({ at }) => at.slice(0, 19).replace("T", " ") },
+  { title: "model", of: ({ model }) => (model === "" ? "-" : model) },
+  { title: "blocks", align: "right", of: ({ blocks }) => humanCount(blocks) },
+  tokens("read"),
+  tokens("written"),
+  tokens("input"),
+  tokens("output"),
+  cost,
+];
+const narrow: readonly Cell[] = [number, tokens("read"), tokens("written"), cost];
 
-function whatHappened({ status, outcome, comparedWith, reasons, faults, tokens }: ListedRequest): string {
+/** Room for the last column's most usual words. */
+const happenedCharsMin = 24;
+
+/** Of the columns and the gaps behind them. */
+const widthOf = (cells: readonly Cell[], requests: readonly ListedRequest[]): number =>
+  cells.reduce(
+    (sum, { title, of }) => sum + 2 + requests.reduce((most, one) => Math.max(most, of(one).length), title.length),
+    0,
+  );
+
+function whatHappened({ endpoint, countedTokens, comparedWith, reasons, faults, ...request }: ListedRequest): string {
+  const { status, outcome, error } = request;
+  const where = endpoint === "/v1/messages" || endpoint === "" ? [] : [endpoint];
+  const count = countedTokens === null ? [] : [`${humanCount(countedTokens)} tokens counted`];
   const against = comparedWith === null ? [] : [`${reasons.map(reasonText).join(", ")} (against ${comparedWith})`];
-  const first = comparedWith === null && tokens !== null ? ["first"] : [];
-  const ending = outcome === "delivered" ? [] : [outcome === null ? "no reply" : `${outcome} ${status ?? ""}`.trim()];
-  return [...against, ...first, ...ending, ...faults.map((fault) => `fault: ${fault}`)].join("; ");
+  const first = comparedWith === null && request.tokens !== null ? ["first"] : [];
+  const why = error === null ? "" : `: ${cut(oneLine(error.message), errorCharsMax)}`;
+  const ended = outcome === null ? "no reply" : `${outcome} ${status ?? ""}`.trim();
+  const ending = outcome === "delivered" ? [] : [`${ended}${why}`];
+  return [...where, ...count, ...against, ...first, ...ending, ...faults.map((fault) => `fault: ${fault}`)].join("; ");
+}
+
+/** `--json` has it whole. */
+const errorCharsMax = 120;
+
+export interface DiffLook {
+  readonly style: Style;
+  /** Nothing is cut or broken without it. */
+  readonly columns: number | undefined;
 }
 
 /** A comparison of two requests in a few lines. */
-export function diffText({ from, to, blocks, parameters, cache }: TraceDiff, style: Style): string {
-  const { reasons, offeredTokens, readTokens, againTokens, extraUsd } = cache;
+export function diffText({ from, to, blocks, parameters, cache }: TraceDiff, { style, columns }: DiffLook): string {
+  const { reasons, offeredTokens, readTokens, elsewhere, elsewhereTokens, againTokens, extraUsd } = cache;
+  const room = Math.max(textCharsMin, (columns ?? Number.POSITIVE_INFINITY) - labelColumns);
+  const row = (label: string, text: string): string =>
+    filled(text, room)
+      .split("\n")
+      .map((line, at) => `${(at === 0 ? label : "").padEnd(labelColumns)}${line}`)
+      .join("\n");
+  const read = `read ${humanCount(readTokens)} of ${humanCount(offeredTokens)} tokens that ${from} left there`;
+  const other =
+    elsewhereTokens === 0 ? "" : `; ${humanCount(elsewhereTokens)} more that ${elsewhere ?? "another"} left`;
   const price = extraUsd === null ? "price not known" : `${humanUsd(extraUsd)} more than a full hit`;
   return [
     style("bold", `request ${from} → ${to}`),
-    ...changeLines(blocks, style),
-    ...parameters.map((parameter) => `parameter   ${parameterText(parameter)}`),
-    `cache       ${reasons.map(reasonText).join(", ")}: read ${humanCount(readTokens)} of ${humanCount(offeredTokens)} tokens that ${from} left there`,
-    `cost        ${humanCount(againTokens)} tokens written or sent again, ${price}`,
+    row("blocks", changeText(blocks)),
+    ...("position" in blocks && blocks.kind !== "appended" ? differenceLines(blocks.difference, { style, room }) : []),
+    ...parameters.map((parameter) => row("parameter", parameterText(parameter, room))),
+    row("cache", `${reasons.map(reasonText).join(", ")}: ${read}${other}`),
+    row("cost", `${humanCount(againTokens)} tokens written or sent again, ${price}`),
     "",
   ].join("\n");
 }
 
-function changeLines(change: BlockChange, style: Style): readonly string[] {
+const labelColumns = 12;
+/** Narrower than this nothing can be read, whatever the terminal. */
+const textCharsMin = 20;
+
+function changeText(change: BlockChange): string {
   switch (change.kind) {
     case "same":
-      return ["blocks      the same"];
+      return "the same";
     case "no_prompt":
-      return [
-        `blocks      request ${change.n} ${change.outcome === "refused" ? "was refused" : "ended"} before it became a prompt`,
-      ];
+      return `request ${change.n} ${change.outcome === "refused" ? "was refused" : "ended"} before it became a prompt`;
     case "appended":
-      return [
-        `blocks      only appended: ${counted(change.blocks)} from position ${change.position} on, ${humanCount(change.tokens)} tokens`,
-      ];
+      return `only appended: ${counted(change.blocks, "block")} from position ${change.position} on, ${humanCount(change.tokens)} tokens`;
     case "changed":
-      return [
-        `blocks      ${change.path} changed (${change.level}, position ${change.position}): ${change.oldHash} → ${change.newHash}`,
-        ...differenceLines(change.difference, style),
-      ];
+      return `${change.path} changed (${placeText(change)}): ${change.oldHash} → ${change.newHash}`;
     case "inserted":
-      return [
-        `blocks      ${counted(change.blocks)} inserted at ${change.path} (${change.level}, position ${change.position}): ${change.newHash}`,
-        ...differenceLines(change.difference, style),
-      ];
+      return `${moved(change)} (${placeText(change)}): ${change.newHash}`;
     case "removed":
-      return [
-        `blocks      ${counted(change.blocks)} removed at ${change.path} (${change.level}, position ${change.position}): ${change.oldHash}`,
-        ...differenceLines(change.difference, style),
-      ];
+      return `${moved(change)} (${placeText(change)}): ${change.oldHash}`;
   }
 }
 
-function differenceLines(difference: TextDifference | undefined, style: Style): readonly string[] {
-  if (difference === undefined) return ["            what differs is not in the trace"];
-  const { at, before, old, now, after } = difference;
-  const line = (mark: string, middle: string): string => `          ${mark} ${flat(before)}${middle}${flat(after)}`;
+const placeText = ({ level, position }: { readonly level: string; readonly position: number }): string =>
+  `${level}, position ${position}`;
+
+const moved = ({ kind, blocks, path }: Extract<BlockChange, { kind: "inserted" | "removed" }>): string =>
+  blocks === 1 ? `${path} ${kind}` : `${counted(blocks, "block")} ${kind} at ${path}`;
+
+interface DifferenceLook {
+  readonly style: Style;
+  readonly room: number;
+}
+
+function differenceLines(difference: TextDifference | undefined, { style, room }: DifferenceLook): readonly string[] {
+  const indent = " ".repeat(labelColumns);
+  if (difference === undefined) return [`${indent}what differs is not in the trace`];
+  const { at, old, now } = difference;
+  // What differs has half of the line at least.
+  const around = Math.floor(room / 4);
+  const before = cutBefore(flat(difference.before), around);
+  const after = cut(flat(difference.after), around);
+  const middle = room - before.length - after.length;
+  const isAlone = before === "" && after === "";
+  const line = (mark: "-" | "+", text: string): string =>
+    `${mark.padStart(labelColumns - 1)} ${before}${style(mark === "-" ? "red" : "green", cut(flat(text), middle))}${after}`;
   return [
-    `            at character ${humanCount(at)}:`,
-    ...(old === "" && before === "" && after === "" ? [] : [line("-", style("red", flat(old)))]),
-    ...(now === "" && before === "" && after === "" ? [] : [line("+", style("green", flat(now)))]),
+    `${indent}at character ${humanCount(at)}:`,
+    ...(old === "" && isAlone ? [] : [line("-", old)]),
+    ...(now === "" && isAlone ? [] : [line("+", now)]),
   ];
 }
 
-function parameterText({ name, old, now, breaks }: ParameterChange): string {
+function parameterText({ name, old, now, breaks }: ParameterChange, room: number): string {
   const effect = breaks === null ? "does not matter to the cache" : `breaks the cache from ${breaks} on`;
+  const shown = (value: unknown): string => clipped(JSON.stringify(value), Math.min(80, room));
   return `${name}: ${shown(old)} → ${shown(now)} (${effect})`;
 }
 
 /** Line ends stay visible: they may be all that differs. */
 const flat = (text: string): string => text.replaceAll("\n", "⏎").replaceAll("\t", "⇥");
 
-const shown = (value: unknown): string => clipped(JSON.stringify(value), 80);
+/** Its beginning, with every blank as it is. */
+const cut = (text: string, width: number): string =>
+  text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 
-const counted = (blocks: number): string => `${humanCount(blocks)} ${blocks === 1 ? "block" : "blocks"}`;
+const cutBefore = (text: string, width: number): string =>
+  text.length <= width ? text : `…${text.slice(text.length - Math.max(0, width - 1))}`;
 
 const reasonText = (reason: MissReason): string => reason.replaceAll("_", " ");
 

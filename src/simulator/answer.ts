@@ -8,6 +8,8 @@ export type Answer =
       readonly headers: AnswerHeaders;
       readonly body: object;
     }
+  /** A body of which only the beginning is sent; then the connection ends. */
+  | { readonly kind: "cut"; readonly headers: AnswerHeaders; readonly body: object; readonly place: CutPlace }
   | { readonly kind: "stream"; readonly headers: AnswerHeaders; readonly events: AsyncIterable<Sent> }
   /** The connection is closed without a word. */
   | { readonly kind: "dropped" }
@@ -16,15 +18,18 @@ export type Answer =
 
 export type AnswerHeaders = Readonly<Record<string, string>>;
 
+/** In the middle of the bytes, or of a character. */
+export type CutPlace = "middle" | "character";
+
 export type Sent =
   | { readonly kind: "event"; readonly event: StreamEvent }
   /** Only the beginning of the event's bytes, cut inside a character. */
   | { readonly kind: "torn"; readonly event: StreamEvent };
 
-/** Thrown by a stream that is to break: whoever carries it closes the connection. */
+/** Thrown by a reply that is to break: whoever carries it closes the connection. */
 export class StreamBroken extends Error {
   constructor() {
-    super("the stream was broken on purpose");
+    super("the reply was broken on purpose");
     this.name = "StreamBroken";
   }
 }

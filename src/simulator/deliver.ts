@@ -1,6 +1,6 @@
 import type { Millis } from "../schema/brand.ts";
 import type { StreamEvent } from "../schema/wire/reply.ts";
-import { type Sent, StreamBroken } from "./answer.ts";
+import { type CutPlace, type Sent, StreamBroken } from "./answer.ts";
 import type { SimulatorClock } from "./clock.ts";
 import type { Fault } from "./fault.ts";
 
@@ -16,6 +16,12 @@ export interface Delivery {
   readonly onBegin: () => void;
   /** Once: with the last event, or when the stream ends before it. */
   readonly onEnd: (how: "delivered" | "broken") => void;
+}
+
+/** Where a fault cuts a reply that goes out as one body. */
+export function cutPlace(fault: Fault | undefined): CutPlace | undefined {
+  if (fault?.kind === "break") return "middle";
+  return fault?.kind === "break-utf8" ? "character" : undefined;
 }
 
 /** The events of a reply on their way to the client, with whatever is to go wrong on it. Who stops reading ends it at once. */

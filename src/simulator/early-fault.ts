@@ -4,8 +4,14 @@ import { type Refusal, refusal } from "./refusal.ts";
 /** Faults that come instead of a reply. */
 export type EarlyOutcome = Refusal | { readonly kind: "dropped" } | { readonly kind: "silence" };
 
+/** How a reply goes out. */
+export type ReplyForm = "json" | "stream";
+
+/** A body is sent once: nothing in it can come twice. */
+export const fits = (fault: Fault, form: ReplyForm): boolean => form === "stream" || fault.kind !== "duplicate";
+
 /** Undefined for a fault that leaves room for a reply. */
-export function earlyFault(fault: Fault | undefined): EarlyOutcome | undefined {
+export function earlyFault(fault: Fault | undefined, form: ReplyForm): EarlyOutcome | undefined {
   switch (fault?.kind) {
     case "rate-limit":
       return refusal(
@@ -15,6 +21,9 @@ export function earlyFault(fault: Fault | undefined): EarlyOutcome | undefined {
       );
     case "server-error":
       return refusal("api_error", "Internal server error");
+    case "overloaded-midway":
+      // What breaks a stream with an event keeps a body from being sent at all.
+      return form === "json" ? refusal("overloaded_error", "Overloaded") : undefined;
     case "overloaded":
       return refusal("overloaded_error", "Overloaded");
     case "timeout":
@@ -25,7 +34,6 @@ export function earlyFault(fault: Fault | undefined): EarlyOutcome | undefined {
       return { kind: "silence" };
     case "break":
     case "break-utf8":
-    case "overloaded-midway":
     case "duplicate":
     case "trickle":
     case "wrong-usage":

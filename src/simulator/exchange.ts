@@ -1,20 +1,21 @@
-import type { Millis } from "../schema/brand.ts";
+import { type Millis, millis } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Model } from "../schema/model.ts";
 import type { CacheMissReason, ReplyMessage } from "../schema/wire/reply.ts";
 import type { MessagesRequest } from "../schema/wire/request.ts";
 import type { Actor, Move, Take } from "./actor/actor.ts";
+import { checkTake } from "./actor/check-take.ts";
 import { admit, type AdmitDeps, type Admitted } from "./admit.ts";
-import type { AnswerHeaders, Sent } from "./answer.ts";
+import type { AnswerHeaders, CutPlace, Sent } from "./answer.ts";
 import type { Fingerprinted, Fingerprints } from "./cache/diagnose.ts";
 import type { CachePlan, PromptCache } from "./cache/prompt-cache.ts";
 import type { SimulatorClock } from "./clock.ts";
 import { reportHeaders } from "./control.ts";
-import { deliver } from "./deliver.ts";
-import { type EarlyOutcome, earlyFault } from "./early-fault.ts";
+import { cutPlace, deliver } from "./deliver.ts";
+import { type EarlyOutcome, earlyFault, fits, type ReplyForm } from "./early-fault.ts";
 import type { Fault } from "./fault.ts";
 import { hashOf } from "./hash.ts";
-import { messageOf } from "./message-of.ts";
+import { messageOf, withRawInputs } from "./message-of.ts";
 import { type Price, priceOf } from "./price.ts";
 import type { Prompt } from "./prompt.ts";
 import { seededRandom } from "./random.ts";
@@ -51,7 +52,8 @@ export interface ExchangeInput {
 }
 
 export type Exchanged =
-  | { readonly kind: "message"; readonly message: ReplyMessage; readonly headers: AnswerHeaders }
+  | { readonly kind: "message"; readonly message: object; readonly headers: AnswerHeaders }
+  | { readonly kind: "cut"; readonly message: object; readonly place: CutPlace; readonly headers: AnswerHeaders }
   | { readonly kind: "stream"; readonly events: AsyncIterable<Sent>; readonly headers: AnswerHeaders }
   | EarlyOutcome;
 
@@ -97,9 +99,8 @@ class Exchange {
     const tooLong = checkSize({ request, model, betas, traits, promptTokens: prompt.tokens });
     if (tooLong !== undefined) return this.#without(tooLong, { prompt });
     const take = await this.#play();
-    const fault = this.#input.fault ?? take.fault;
-    if (this.#input.fault === undefined) take.faulted?.();
-    const early = earlyFault(fault);
+    const fault = this.#input.fault ?? this.#befalling(take);
+    const early = earlyFault(fault, this.#form);
     if (early !== undefined) {
       take.lost?.();
       return this.#without(early, { prompt, fault });
@@ -111,6 +112,17 @@ class Exchange {
     if (take.move.delayMs !== undefined) await this.#deps.clock.sleep(take.move.delayMs, signal);
     if (signal?.aborted === true) return this.#gone(take);
     return this.#reply(this.#decide({ admitted, plan, take, fault, move: take.move }));
+  }
+
+  get #form(): ReplyForm {
+    return this.#input.request.stream === true ? "stream" : "json";
+  }
+
+  /** The actor's fault, where it can happen to this reply. */
+  #befalling({ fault, faulted }: Take): Fault | undefined {
+    if (fault === undefined || !fits(fault, this.#form)) return undefined;
+    faulted?.();
+    return fault;
   }
 
   /** What an actor's fault does before its reply; a client's has struck when the request came. Returns when the request starts. */
@@ -133,7 +145,9 @@ class Exchange {
     const { request, seed, n } = this.#input;
     if (request.max_tokens === 0) return { move: { kind: "say", blocks: [], stop: "max_tokens" } };
     const random = seededRandom(Math.imul(seed, 0x9e3779b1) + n);
-    return this.#deps.actor.play({ request, now: this.#deps.clock.now(), random });
+    const take = await this.#deps.actor.play({ request, now: this.#deps.clock.now(), random });
+    checkTake(take);
+    return take;
   }
 
   #decide(known: Omit<Decided, "said" | "message" | "price">): Decided {
@@ -153,12 +167,23 @@ class Exchange {
     return { ...known, said, message, price };
   }
 
-  #reply(decided: Decided): Exchanged {
+  async #reply(decided: Decided): Promise<Exchanged> {
     const headers = { [reportHeaders.cost]: String(decided.price.totalUsd) };
-    if (this.#input.request.stream === true) return { kind: "stream", events: this.#streamed(decided), headers };
+    if (this.#form === "stream") return { kind: "stream", events: this.#streamed(decided), headers };
+    const { fault, said } = decided;
+    if (fault?.kind === "trickle")
+      await this.#deps.clock.sleep(this.#trickled(decided, fault.everyMs), this.#input.signal);
+    if (this.#input.signal?.aborted === true) return this.#gone(decided.take);
+    const place = cutPlace(fault);
     this.#begin(decided);
-    this.#end(decided, "delivered");
-    return { kind: "message", message: decided.message, headers };
+    this.#end(decided, place === undefined ? "delivered" : "broken");
+    const message = withRawInputs(decided.message, said.rawInputs);
+    return place === undefined ? { kind: "message", message, headers } : { kind: "cut", message, place, headers };
+  }
+
+  /** As long as the pauses between the events of a stream would have taken. */
+  #trickled({ message, said }: Decided, everyMillis: Millis): Millis {
+    return millis(everyMillis * ([...eventsOf(message, said.rawInputs)].length - 1));
   }
 
   #streamed(decided: Decided): AsyncIterable<Sent> {

@@ -34,6 +34,13 @@ export function faultText(fault: Fault): string {
   return value === undefined || argument === undefined ? fault.kind : `${fault.kind} ${argument.name}=${value}`;
 }
 
+/** How each fault may be written, with what counts where its number is not given: `break [after=5]`. */
+export const faultForms = (): readonly string[] =>
+  faultKinds.map((kind) => {
+    const argument = argumentByKind[kind];
+    return argument === undefined ? kind : `${kind} [${argument.name}=${argument.usual ?? "n"}]`;
+  });
+
 interface Argument {
   readonly name: string;
   readonly what: string;

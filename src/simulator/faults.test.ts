@@ -6,6 +6,7 @@ import { parseJson } from "../schema/json.ts";
 import type { Actor, Take } from "./actor/actor.ts";
 import { realClock } from "./clock.ts";
 import type { Fault } from "./fault.ts";
+import { FaultChoice } from "./fault-choice.ts";
 import { Simulator } from "./simulator.ts";
 import { TraceWriter } from "./trace/writer.ts";
 
@@ -87,7 +88,51 @@ describe("the clock", () => {
   });
 });
 
+describe("a client's fault on what is sent as one body", () => {
+  it("duplicate is refused: it has no such form", async () => {
+    const asking = new Asking(new Simulator());
+    expect(await asking.refusal({ messages }, { "x-simulator-fault": "duplicate" })).toMatch(
+      /^400 x-simulator-fault: duplicate happens to a stream only/,
+    );
+    expect(await asking.stream({ messages }, { "x-simulator-fault": "duplicate" })).not.toHaveLength(0);
+  });
+
+  it("duplicate by chance leaves it alone, and the trace does not claim it", async () => {
+    const { lines, trace } = tracing();
+    const faults = new FaultChoice({ seed: 0, faults: [{ fault: { kind: "duplicate" }, probability: 1 }] });
+    await new Asking(new Simulator({ faults, trace })).message({ messages });
+    expect(lines.find(({ type }) => type === "request")).toMatchObject({ faults: [] });
+  });
+
+  it.each(["break", "break-utf8"])("%s cuts it, and the trace says so", async (fault) => {
+    const { lines, trace } = tracing();
+    const asking = new Asking(new Simulator({ trace }));
+    expect((await asking.answer({ messages }, { "x-simulator-fault": fault })).kind).toBe("cut");
+    expect(() => asking.count({ messages }, { "x-simulator-fault": fault })).toThrow("got cut");
+    expect(lines.filter(({ type }) => type === "reply").map(({ outcome }) => outcome)).toEqual(["broken", "broken"]);
+  });
+});
+
+function tracing(): { readonly lines: Record<string, unknown>[]; readonly trace: TraceWriter } {
+  const lines: Record<string, unknown>[] = [];
+  const write = async (line: string): Promise<void> => void lines.push(JSON.parse(line) as Record<string, unknown>);
+  return { lines, trace: new TraceWriter({ write }) };
+}
+
 describe("the trace", () => {
+  it("holds what a request was, though a fault met it before anybody looked", async () => {
+    const { lines, trace } = tracing();
+    const asking = new Asking(new Simulator({ trace }));
+    await asking.message({ messages });
+    await asking.refusal({ messages }, { "x-simulator-fault": "overloaded" });
+    await asking.refusal({ messages: [] }, { "x-simulator-fault": "overloaded" });
+    const [whole, met, none] = lines.filter(({ type }) => type === "request");
+    const { workspace, salts } = whole ?? {};
+    expect(met).toMatchObject({ workspace, salts, blocks: { base: 1, shared: 1 } });
+    expect(none).toMatchObject({ workspace, blocks: { shared: 0, added: [] } });
+    expect(none).not.toHaveProperty("salts");
+  });
+
   it("holds every request under its own number: refused, dropped, hanging, failing", async () => {
     const lines: Json[] = [];
     const write = (line: string): Promise<void> => {

@@ -19,7 +19,8 @@ export { type ScenarioProblem, scenarioProblemText } from "./scenario/problem.ts
 export { parseScenario, readScenario, type ScenarioReading } from "./scenario/read.ts";
 export type { MoveMaker, ScenarioForm } from "./scenario/schema.ts";
 export { scriptActor } from "./scenario/script.ts";
-export { type Call, Simulator, type SimulatorOptions } from "./simulator.ts";
+export type { SimulatorOptions } from "./options.ts";
+export { type Call, Simulator } from "./simulator.ts";
 export { type TraceDiff, traceDiff } from "./trace/diff.ts";
 export { readTrace } from "./trace/reader.ts";
 export { openTraceFile, type TraceFile } from "./trace/trace-file.ts";

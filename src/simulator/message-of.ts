@@ -1,3 +1,4 @@
+import { type Json, parseJson } from "../schema/json.ts";
 import type { CacheMissReason, InputTransformation, ReplyMessage, WireUsage } from "../schema/wire/reply.ts";
 import type { MessagesRequest } from "../schema/wire/request.ts";
 import type { UsageSplit } from "./cache/usage-split.ts";
@@ -36,6 +37,26 @@ export function messageOf(inputs: MessageInputs): ReplyMessage {
       : { diagnostics: missReason === null ? null : { cache_miss_reason: missReason } }),
     ...(betas.has(bindingBeta) ? { input_transformations: transformations } : {}),
   };
+}
+
+/**
+ * The message as one body carries it. Input that no parser takes can't stand in JSON as it is: there it is a text where
+ * an object belongs; input that is JSON, but perhaps no object, stands as it is.
+ */
+export const withRawInputs = (message: ReplyMessage, rawInputs: ReadonlyMap<number, string>): object => ({
+  ...message,
+  content: message.content.map((block, at) => {
+    const raw = rawInputs.get(at);
+    return raw === undefined ? block : { ...block, input: jsonOrText(raw) };
+  }),
+});
+
+function jsonOrText(raw: string): Json {
+  try {
+    return parseJson(raw);
+  } catch {
+    return raw;
+  }
 }
 
 function usageOf({ request, said, split, fault }: MessageInputs): WireUsage {

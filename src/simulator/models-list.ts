@@ -7,9 +7,13 @@ export interface ModelsQuery {
   readonly limit?: string | undefined;
   readonly afterId?: string | undefined;
   readonly beforeId?: string | undefined;
+  /** Stages; `active` and `deprecated` where none is named. */
+  readonly lifecycle?: readonly string[] | undefined;
 }
 
-export function modelsPage(models: readonly Model[], query: ModelsQuery): Refusal | { kind: "page"; body: object } {
+export function modelsPage(all: readonly Model[], query: ModelsQuery): Refusal | { kind: "page"; body: object } {
+  const stages = query.lifecycle?.length ? query.lifecycle : ["active", "deprecated"];
+  const models = all.filter(({ id }) => stages.includes(lifecycleOf(id)));
   const limit = query.limit === undefined ? pageDefault : Number(query.limit);
   if (!Number.isInteger(limit) || limit < 1 || limit > pageMax)
     return invalid(`Input should be a whole number from 1 to ${pageMax}`, "limit");
@@ -37,11 +41,11 @@ export function modelInfo(model: Model): object {
     type: "model",
     id: model.id,
     display_name: displayName(model.id),
-    created_at: modelsCreatedAt,
-    lifecycle: "active",
+    created_at: releaseUnknown,
+    lifecycle: lifecycleOf(model.id),
     line: line === "" ? null : line,
     deprecated_at: null,
-    retires_at: null,
+    retires_at: retirementById[model.id] ?? null,
     max_input_tokens: model.windowTokens,
     max_tokens: model.outputTokensMax,
     capabilities: capabilities(model),
@@ -97,4 +101,14 @@ const displayName = (id: string): string =>
 
 const pageDefault = 20;
 const pageMax = 1000;
-const modelsCreatedAt = "2026-01-01T00:00:00Z";
+/** What the API says of a model whose release date is not known. */
+const releaseUnknown = "1970-01-01T00:00:00Z";
+
+/** As the provider's own client warns. */
+const retirementById: Readonly<Record<string, string>> = { "claude-sonnet-4-5": "2026-11-30T00:00:00Z" };
+
+/** Models before 4.5 are retired by November 2026. This simulator answers for them all the same: old sessions name them. */
+function lifecycleOf(id: string): "active" | "deprecated" | "retired" {
+  if (modelName(id).version < 4.05) return "retired";
+  return Object.hasOwn(retirementById, id) ? "deprecated" : "active";
+}

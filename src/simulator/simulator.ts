@@ -1,8 +1,7 @@
 import type { Millis } from "../schema/brand.ts";
 import { isObject, type Json, type JsonObject, text } from "../schema/json.ts";
-import type { Model, ModelOverride } from "../schema/model.ts";
+import type { Model } from "../schema/model.ts";
 import { findModel, knownModels } from "../tokens/registry.ts";
-import type { Actor } from "./actor/actor.ts";
 import { echoActor } from "./actor/echo.ts";
 import type { Answer, AnswerHeaders } from "./answer.ts";
 import { Fingerprints } from "./cache/diagnose.ts";
@@ -10,36 +9,21 @@ import { PromptCache } from "./cache/prompt-cache.ts";
 import { type SimulatorClock, virtualClock } from "./clock.ts";
 import { type HeaderSource, readControl, reportHeaders } from "./control.ts";
 import { isTooDeep, tooDeep } from "./depth.ts";
-import { type EarlyOutcome, earlyFault } from "./early-fault.ts";
+import { cutPlace } from "./deliver.ts";
+import { type EarlyOutcome, earlyFault, fits, type ReplyForm } from "./early-fault.ts";
 import { type Exchanged, exchange, type ExchangeDeps } from "./exchange.ts";
 import type { Fault } from "./fault.ts";
-import type { FaultChoice } from "./fault-choice.ts";
 import { hashOf } from "./hash.ts";
 import { Interned } from "./interned.ts";
 import { modelInfo, modelsPage, type ModelsQuery, unknownModel } from "./models-list.ts";
+import { checkOptions, type SimulatorOptions } from "./options.ts";
 import type { Prompt } from "./prompt.ts";
 import { earlierThinkingTokens, PromptReader } from "./prompt-of.ts";
-import { errorBody, type Refusal, refusal } from "./refusal.ts";
+import { errorBody, invalid, type Refusal, refusal } from "./refusal.ts";
 import { admit } from "./admit.ts";
-import { type BindingMode, ThinkingSeal } from "./thinking.ts";
-import type { TraceWriter } from "./trace/writer.ts";
+import { ThinkingSeal } from "./thinking.ts";
 import { readHeaders } from "./validate/headers.ts";
 import { Shapes } from "./validate/shape.ts";
-
-export interface SimulatorOptions {
-  /** Who answers; `echo` where it is absent. */
-  readonly actor?: Actor;
-  /** Ids, signatures and chance are the same for the same seed. */
-  readonly seed?: number;
-  /** Stands still where it is absent. */
-  readonly clock?: SimulatorClock;
-  /** On top of the models that we know. */
-  readonly models?: readonly ModelOverride[];
-  readonly faults?: FaultChoice;
-  readonly trace?: TraceWriter;
-  /** How strictly thinking is bound to its prefix on models that bind it. */
-  readonly binding?: BindingMode;
-}
 
 /** One request, already read: the simulator knows no transport. Bodies are values: who changes one later breaks its own cache. */
 export interface Call {
@@ -61,6 +45,7 @@ export class Simulator {
   #requests = 0;
 
   constructor(options: SimulatorOptions = {}) {
+    checkOptions(options);
     this.#options = options;
     this.#seed = options.seed ?? 0;
     this.clock = options.clock ?? virtualClock();
@@ -83,7 +68,7 @@ export class Simulator {
   }
 
   async messages(call: Call): Promise<Answer> {
-    const start = this.#start("/v1/messages", call);
+    const start = this.#start(messagesPath, call);
     if (start.kind === "ended") return start.answer;
     const { asked } = start;
     const body = this.#interned.known(call.body);
@@ -118,7 +103,8 @@ export class Simulator {
     // A count ignores the thinking of earlier turns, whatever the model.
     const inputTokens = prompt.tokens - earlierThinkingTokens(prompt, request.messages);
     this.#traceRequest(asked, { model: model.id, prompt });
-    void this.#options.trace?.reply({ n: asked.n, status: 200, outcome: "delivered", inputTokens });
+    const outcome = cutPlace(asked.fault) === undefined ? "delivered" : "broken";
+    void this.#options.trace?.reply({ n: asked.n, status: 200, outcome, inputTokens });
     return this.#body(asked, { input_tokens: inputTokens });
   }
 
@@ -148,17 +134,26 @@ export class Simulator {
     const numbered = this.#number(endpoint, body);
     const control = readControl(headers);
     if (control.kind === "refused") return { kind: "ended", answer: this.#refuse(numbered, control) };
+    const form = endpoint === messagesPath && isObject(body) && body["stream"] === true ? "stream" : "json";
+    if (control.fault !== undefined && !fits(control.fault, form))
+      return { kind: "ended", answer: this.#refuse(numbered, unfit(control.fault)) };
     this.clock.advance(control.advanceMillis);
-    const fault = control.fault ?? this.#options.faults?.choose(numbered.n);
+    const fault = control.fault ?? this.#byChance(numbered.n, form);
     if (fault?.kind === "clock-jump") this.clock.advance(fault.byMs);
     if (fault?.kind === "cache-lost") this.cache.lose();
-    const asked = { ...numbered, at: this.clock.now(), fault };
-    const early = earlyFault(fault);
-    if (early !== undefined) return { kind: "ended", answer: this.#early(asked, early) };
     const read = readHeaders(headers);
+    const { workspace, betas } = read.kind === "refused" ? numbered : read;
+    const asked = { ...numbered, at: this.clock.now(), fault, workspace, betas };
+    // A fault comes before the rules, as a gateway's does.
+    const early = earlyFault(fault, form);
+    if (early !== undefined) return { kind: "ended", answer: this.#early(asked, early) };
     if (read.kind === "refused") return { kind: "ended", answer: this.#refuse(asked, read) };
-    const { workspace, betas } = read;
-    return { kind: "started", asked: { ...asked, workspace, betas } };
+    return { kind: "started", asked };
+  }
+
+  #byChance(n: number, form: ReplyForm): Fault | undefined {
+    const fault = this.#options.faults?.choose(n);
+    return fault !== undefined && fits(fault, form) ? fault : undefined;
   }
 
   #number(endpoint: string, body: Json): Asked {
@@ -188,16 +183,33 @@ export class Simulator {
         return outcome;
       case "message":
         return this.#body(asked, outcome.message, outcome.headers);
+      case "cut":
+        return { ...outcome, body: outcome.message, headers: { ...this.#headers(asked), ...outcome.headers } };
       case "stream":
         return { ...outcome, headers: { ...this.#headers(asked), ...outcome.headers } };
     }
   }
 
   #early(asked: Asked, outcome: EarlyOutcome): Answer {
-    if (outcome.kind === "refused") return this.#refuse(asked, outcome);
-    this.#traceRequest(asked, {});
-    void this.#options.trace?.reply({ n: asked.n, status: 0, outcome: "broken" });
-    return outcome;
+    const { n } = asked;
+    this.#traceRequest(asked, this.#options.trace === undefined ? {} : this.#promptOf(asked));
+    if (outcome.kind !== "refused") {
+      void this.#options.trace?.reply({ n, status: 0, outcome: "broken" });
+      return outcome;
+    }
+    void this.#options.trace?.reply({ n, status: outcome.status, outcome: "refused", error: outcome });
+    return this.#refused(asked, outcome);
+  }
+
+  /** What a request that a fault met would have become; nothing where a rule would have refused it. */
+  #promptOf({ endpoint, body, workspace, betas }: Asked): Known {
+    if (endpoint !== messagesPath || workspace === "") return {};
+    const shape = this.#shapes.messages(this.#interned.known(body));
+    const model = shape.kind === "refused" ? undefined : this.#model(shape.request.model);
+    if (shape.kind === "refused" || model === undefined) return {};
+    const input = { endpoint: "messages", request: shape.request, model, workspace, betas } as const;
+    const admitted = admit(this.#deps, input);
+    return admitted.kind === "refused" ? {} : { model: model.id, prompt: admitted.prompt };
   }
 
   #refuse(asked: Asked, refused: Refusal): Answer {
@@ -207,7 +219,7 @@ export class Simulator {
   }
 
   /** As far as it is known: one that was refused early has named no model that is one. */
-  #traceRequest(asked: Asked, known: { readonly model?: string; readonly prompt?: Prompt }): void {
+  #traceRequest(asked: Asked, known: Known): void {
     const { n, requestId: id, at, endpoint, workspace, betas, body, fault } = asked;
     const faults = fault === undefined ? [] : [fault];
     const model = known.model ?? text(body, "model") ?? "";
@@ -234,8 +246,10 @@ export class Simulator {
     return { kind: "body", status, headers, body: errorBody(refused, asked.requestId) };
   }
 
-  #body(asked: Asked, body: object, headers: AnswerHeaders = {}): Answer {
-    return { kind: "body", status: 200, headers: { ...this.#headers(asked), ...headers }, body };
+  #body(asked: Asked, body: object, more: AnswerHeaders = {}): Answer {
+    const headers = { ...this.#headers(asked), ...more };
+    const place = cutPlace(asked.fault);
+    return place === undefined ? { kind: "body", status: 200, headers, body } : { kind: "cut", headers, body, place };
   }
 
   #headers({ requestId, n }: Asked): AnswerHeaders {
@@ -249,14 +263,18 @@ export class Simulator {
   /** By its id, with a date or `[1m]` behind it if one likes: unlike the engine, the API takes no other form of a name. */
   #model(name: string): Model | undefined {
     const model = findModel(name, this.#options.models);
-    return model !== undefined && name.startsWith(model.id) && nameEnd.test(name.slice(model.id.length))
-      ? model
-      : undefined;
+    if (model === undefined || !this.#isServed(model.id) || !name.startsWith(model.id)) return undefined;
+    return nameEnd.test(name.slice(model.id.length)) ? model : undefined;
+  }
+
+  /** This API's own, and whatever was added to them. */
+  #isServed(id: string): boolean {
+    return id.startsWith("claude-") || (this.#options.models ?? []).some((added) => added.id === id);
   }
 
   #allModels(): readonly Model[] {
-    const added = (this.#options.models ?? []).filter(({ id }) => !knownModels.some((known) => known.id === id));
-    return [...knownModels.map(({ id }) => id), ...added.map(({ id }) => id)].flatMap((id) => this.#model(id) ?? []);
+    const ids = new Set([...knownModels, ...(this.#options.models ?? [])].map(({ id }) => id));
+    return [...ids].flatMap((id) => this.#model(id) ?? []);
   }
 }
 
@@ -275,6 +293,17 @@ interface Asked {
   readonly workspace: string;
   readonly betas: ReadonlySet<string>;
 }
+
+/** Of a request, as far as it came. */
+interface Known {
+  readonly model?: string;
+  readonly prompt?: Prompt;
+}
+
+const messagesPath = "/v1/messages";
+
+const unfit = (fault: Fault): Refusal =>
+  invalid(`${fault.kind} happens to a stream only: send "stream": true`, "x-simulator-fault");
 
 type Started =
   | { readonly kind: "ended"; readonly answer: Answer }

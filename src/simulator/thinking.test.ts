@@ -3,7 +3,8 @@ import { Asking } from "../../test/fixture/asking.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
 import type { ReplyMessage } from "../schema/wire/reply.ts";
 import type { Actor, SaidBlock } from "./actor/actor.ts";
-import { Simulator, type SimulatorOptions } from "./simulator.ts";
+import type { SimulatorOptions } from "./options.ts";
+import { Simulator } from "./simulator.ts";
 
 const thinks: Actor = {
   name: "thinks",

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { faultKinds } from "../../src/simulator/fault-text.ts";
 import { palimpsest } from "./support/command-line.ts";
 import { served } from "./support/simulated.ts";
 
@@ -97,7 +98,9 @@ describe("palimpsest simulate", () => {
   it.each<[string, readonly string[], RegExp, number]>([
     ["two who answer", ["--actor", "echo", "--replay", "x"], /only one can answer/, 2],
     ["an actor that is none", ["--actor", "parrot"], /no actor called parrot/, 2],
-    ["a scenario that is not there", ["--scenario", "nowhere.yaml"], /nowhere\.yaml/, 2],
+    ["a scenario that is not there", ["--scenario", "nowhere.yaml"], /no file is called nowhere\.yaml$/, 3],
+    ["a module that is not there", ["--scenario", "nowhere.ts"], /no file is called nowhere\.ts$/, 3],
+    ["a trace in no folder", ["--trace", "/nowhere/x.jsonl"], /no folder for the trace \/nowhere\/x\.jsonl$/, 3],
     ["a session that is not there", ["--replay", "nowhere"], /no session or file/, 3],
     ["a fault that is none", ["--fault", "earthquake 0.1"], /earthquake/, 2],
     ["a port that is none", ["--port", "x"], /no port/, 2],
@@ -124,16 +127,23 @@ describe("palimpsest simulate", () => {
     );
     expect(lines.slice(7)).toEqual([
       `palimpsest: ${file} has 7 problems`,
-      expect.stringContaining("docs/scenarios.md"),
+      expect.stringContaining("palimpsest help simulate"),
     ]);
     expect(await wrong(1)).toHaveLength(2);
     expect(await wrong(1001)).toHaveLength(102);
   });
 
+  it("help lists every fault with its usual number, and the fields of a scenario", async () => {
+    const { out } = await palimpsest({ home: folder() }, "help", "simulate");
+    for (const kind of faultKinds) expect(out).toContain(kind);
+    expect(out).toContain("break [after=5], break-utf8, overloaded-midway [after=3]");
+    expect(out).toMatch(/of a condition: lastUser anyText/);
+  });
+
   it("refuses a port that is in use, and a trace that is there already", async () => {
     const { url } = await served();
     const busy = await palimpsest({ home: folder() }, "simulate", "--port", new URL(url).port);
-    expect([busy.code, busy.err]).toEqual([4, expect.stringContaining("in use")]);
+    expect([busy.code, busy.err]).toEqual([4, expect.stringContaining(`port ${new URL(url).port} is in use`)]);
     const trace = join(folder(), "trace.jsonl");
     writeFileSync(trace, "mine\n");
     const kept = await palimpsest({ home: folder() }, "simulate", "--port", "0", "--trace", trace);

@@ -1,6 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { ListedRequest } from "../../src/cli/trace-text.ts";
 import type { TraceDiff } from "../../src/simulator/trace/diff.ts";
+import { Simulator } from "../../src/simulator/simulator.ts";
+import { TraceWriter } from "../../src/simulator/trace/writer.ts";
+import { Asking } from "../fixture/asking.ts";
 import { marked, message, system, tool, TraceMaker } from "../fixture/trace.ts";
 import { expectRefusal, json, newWorld, type World } from "./support/cli-world.ts";
 
@@ -35,7 +38,7 @@ describe("palimpsest trace list", () => {
       "1 | 2026-11-01 00:00:01 | claude-opus-5 | 4 | 0 | 4,000 | 0 | 10 | $0.0253 | first",
       "2 | 2026-11-01 00:00:02 | claude-opus-5 | 6 | 4,000 | 2,000 | 0 | 10 | $0.0147 | hit (against 1)",
       "3 | 2026-11-01 00:00:03 | claude-opus-5 | 4 | 0 | 4,000 | 0 | 10 | $0.0253 | system changed (against 2)",
-      "4 | 2026-11-01 00:00:04 | claude-opus-5 | 4 | - | - | - | - | - | refused 529; fault: overloaded",
+      "4 | 2026-11-01 00:00:04 | claude-opus-5 | 4 | - | - | - | - | - | refused 529: Overloaded; fault: overloaded",
       "",
     ]);
   });
@@ -48,6 +51,7 @@ describe("palimpsest trace list", () => {
       [3, 2, ["system_changed"]],
       [4, null, []],
     ]);
+    expect(listed[3]).toMatchObject({ error: { type: "overloaded_error", message: "Overloaded" } });
     expect(listed[1]).toEqual({
       n: 2,
       id: "req_2",
@@ -60,10 +64,41 @@ describe("palimpsest trace list", () => {
       outcome: "delivered",
       tokens: { read: 4000, written: 2000, input: 0, output: 10 },
       costUsd: 0.01475,
+      countedTokens: null,
+      error: null,
       comparedWith: 1,
       reasons: ["hit"],
       faults: [],
     });
+  });
+
+  it("fits the columns that there are, and so does diff", async () => {
+    const narrow = { env: { COLUMNS: "60" } };
+    for (const args of [
+      ["list", trace],
+      ["diff", trace, "2", "3"],
+      ["diff", trace, "1", "2"],
+    ]) {
+      const { code, out } = await world.callWith(narrow, "trace", ...args);
+      expect(code).toBe(0);
+      // Escapes of what would drive the terminal come on top.
+      expect(
+        out
+          .replaceAll("\\x1b", " ")
+          .split("\n")
+          .filter((line) => line.length > 60),
+      ).toEqual([]);
+    }
+  });
+
+  it("shows what was counted, and where", async () => {
+    const lines: string[] = [];
+    const writer = new TraceWriter({ write: async (line) => void lines.push(line) });
+    const simulator = new Simulator({ trace: writer });
+    await writer.begin({ seed: 0, startedAt: simulator.clock.now() });
+    new Asking(simulator).count({ messages: [{ role: "user", content: "Hello" }] });
+    const { out } = await world.call("trace", "list", world.file("counted.jsonl", `${lines.join("\n")}\n`));
+    expect(out).toMatch(/\/v1\/messages\/count_tokens; \d+ tokens counted\n$/);
   });
 
   it("leaves out a last line that was not written whole, and says so", async () => {
@@ -103,7 +138,7 @@ describe("palimpsest trace diff", () => {
         "          + You\\x1b[31m kelp.",
         'parameter   tool_choice: null → {"type":"none"} (breaks the cache from messages on)',
         "cache       system changed: read 0 of 6,000 tokens that 2 left there",
-        "cost        4,000 tokens written or sent again, $0.0230 more than a full hit",
+        "cost        3,000 tokens written or sent again, $0.0173 more than a full hit",
         "",
       ].join("\n"),
     );
@@ -123,9 +158,9 @@ describe("palimpsest trace diff", () => {
       to: 3,
       blocks: { kind: "changed", path: "system.0", position: 1, level: "system", type: "text" },
       parameters: [{ name: "tool_choice", old: null, now: { type: "none" }, breaks: "messages" }],
-      cache: { reasons: ["system_changed"], offeredTokens: 6000, readTokens: 0, againTokens: 4000 },
+      cache: { reasons: ["system_changed"], offeredTokens: 6000, readTokens: 0, againTokens: 3000, elsewhere: null },
     });
-    expect(diff.cache.extraUsd).toBeCloseTo((4000 * (6.25 - 0.5)) / 1_000_000, 12);
+    expect(diff.cache.extraUsd).toBeCloseTo((3000 * (6.25 - 0.5)) / 1_000_000, 12);
   });
 
   it("says of a request that was refused early that it never was a prompt, not that its blocks are gone", async () => {

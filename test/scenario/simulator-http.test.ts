@@ -1,7 +1,9 @@
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
+import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
 import { bodyBytesMax } from "../../src/simulator/limits.ts";
+import { Simulator } from "../../src/simulator/simulator.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
 const headers = { "content-type": "application/json", "x-api-key": "sk-test", "anthropic-version": "2023-06-01" };
@@ -99,10 +101,24 @@ describe("what a client may find odd", () => {
 
   it.each([
     ["a name behind a model's", "claude-opus-5-9-nonsense", 404],
+    ["a model of another provider", "gpt-4o", 404],
+    ["a model that is retired", "claude-3-5-haiku", 200],
     ["a date behind a model's name", "claude-opus-5-20260101", 200],
   ])("%s", async (_, model, status) => {
     const { url } = await served();
     expect((await ask(url, { body: JSON.stringify({ ...hello, model }) })).status).toBe(status);
+  });
+
+  it("models are this API's own and those that were added; retired ones only if asked for", async () => {
+    const { url } = await served({ models: [{ id: "house-model" }] });
+    const ids = async (query: string): Promise<readonly string[]> => {
+      const { body } = await ask(url, { path: `/v1/models?limit=1000${query}`, method: "GET" });
+      return (body as { data: { id: string }[] }).data.map(({ id }) => id);
+    };
+    expect(await ids("")).toEqual(expect.arrayContaining(["claude-opus-5", "claude-sonnet-4-5", "house-model"]));
+    expect((await ids("")).filter((id) => /^(?:gpt|gemini|claude-3)/.test(id))).toEqual([]);
+    expect(await ids("&lifecycle[]=deprecated")).toEqual(["claude-sonnet-4-5"]);
+    expect(await ids("&lifecycle[]=retired")).toContain("claude-3-5-haiku");
   });
 
   it("half a character is no valid JSON", async () => {
@@ -215,6 +231,44 @@ describe("a stream that breaks over HTTP", () => {
     const { bytes, end } = await streamed("break-utf8");
     expect(end).toBe("broken");
     expect(() => new TextDecoder("utf-8", { fatal: true }).decode(bytes)).toThrow(TypeError);
+  });
+});
+
+describe("a body that breaks over HTTP", () => {
+  const began = async (fault: string): Promise<Buffer> => {
+    const { url } = await served({ actor: playing(says("Wörter über Wörter.")) });
+    const response = await fetch(`${url}/v1/messages`, {
+      method: "POST",
+      headers: { ...headers, "x-simulator-fault": fault },
+      body: JSON.stringify(hello),
+    });
+    expect(response.status).toBe(200);
+    const chunks: Uint8Array[] = [];
+    const body: AsyncIterable<Uint8Array> | null = response.body;
+    await expect(async () => {
+      for await (const chunk of body ?? []) chunks.push(chunk);
+    }).rejects.toThrow(TypeError);
+    return Buffer.concat(chunks);
+  };
+
+  it("has sent a part of it", async () => {
+    const bytes = await began("break");
+    expect(bytes.toString()).toMatch(/^\{"id":"msg_/);
+    expect(() => JSON.parse(bytes.toString()) as unknown).toThrow(SyntaxError);
+  });
+
+  it("inside a character has sent a part of that", async () => {
+    const bytes = await began("break-utf8");
+    expect(() => new TextDecoder("utf-8", { fatal: true }).decode(bytes)).toThrow(TypeError);
+  });
+
+  it("breaks in process too", async () => {
+    const response = await simulatorFetch(new Simulator())("http://any/v1/messages", {
+      method: "POST",
+      headers: { ...headers, "x-simulator-fault": "break" },
+      body: JSON.stringify(hello),
+    });
+    await expect(response.json()).rejects.toThrow(/broken on purpose/);
   });
 });
 

@@ -13,7 +13,8 @@ import { realClock } from "../../src/simulator/clock.ts";
 import { parseFault } from "../../src/simulator/fault-text.ts";
 import { millis } from "../../src/schema/brand.ts";
 import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import { Simulator, type SimulatorOptions } from "../../src/simulator/simulator.ts";
+import type { SimulatorOptions } from "../../src/simulator/options.ts";
+import { Simulator } from "../../src/simulator/simulator.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
 const model = "claude-sonnet-5-5";

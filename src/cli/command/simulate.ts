@@ -1,11 +1,15 @@
 import { createEngine } from "../../engine.ts";
 import type { Actor } from "../../simulator/actor/actor.ts";
+import { faultForms } from "../../simulator/fault-text.ts";
+import { conditionForm, laneForm, scenarioForm, stepForm } from "../../simulator/scenario/schema.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { toldProblems } from "../settings-problems.ts";
 import { actorNames, chosenActor } from "../simulate-actor.ts";
 import { untilStopped } from "../until-stopped.ts";
+
+const fields = ({ shape }: { readonly shape: object }): string => Object.keys(shape).join(" ");
 
 export const simulateCommand = command({
   name: "simulate",
@@ -20,19 +24,29 @@ export const simulateCommand = command({
     },
     replay: { type: "string", shown: "session|file", summary: "answer with the replies of a recorded session" },
     actor: { type: "string", shown: actorNames.join("|"), summary: "who answers without either (default echo)" },
-    seed: { type: "string", shown: "n", summary: "same ids, signatures and chance for the same number (default 0)" },
-    clock: { type: "string", shown: "real|virtual", summary: "virtual: time passes only by header and delays" },
+    seed: {
+      type: "string",
+      shown: "n",
+      summary: "same ids, signatures and chance for the same number (default the scenario's, else 0)",
+    },
+    clock: {
+      type: "string",
+      shown: "real|virtual",
+      summary: "virtual: time passes only by header and delays (default real)",
+    },
     fault: {
       type: "string",
       shown: "fault probability",
       takes: "many",
-      summary: "let some requests fail: 'overloaded 0.1', 'rate-limit retry-after=3 0.05'",
+      summary: "let some requests fail: 'overloaded 0.1', 'rate-limit retry-after=3 0.05'; may be given several times",
     },
     trace: { type: "string", shown: "file", summary: "write every request and reply to a new file of JSON lines" },
   },
   details: [
     "The first line on stdout is the base URL for clients (ANTHROPIC_BASE_URL). It answers until it is stopped with Ctrl-C.",
     "Any key is taken; each key has a prompt cache of its own. A request can move the clock (x-simulator-advance-ms) and ask for a fault (x-simulator-fault).",
+    `Faults, with the number that counts where none is given: ${faultForms().join(", ")}.`,
+    `Fields of a scenario: ${fields(scenarioForm)}; of a lane: ${fields(laneForm)}; of a step: ${fields(stepForm)}; of a condition: ${fields(conditionForm)}.`,
   ],
   run: async (context, { options }) => {
     const numbers = readNumbers(options);
@@ -53,7 +67,7 @@ export const simulateCommand = command({
       models: reading.settings.models.value,
       onTraceError: (error) => void context.err.write(`the trace ends here: ${error.message}\n`),
     });
-    if (launched.kind === "failed") return notLaunched(launched);
+    if (launched.kind === "failed") return notLaunched(launched, { ...options, port: numbers.port });
     await context.out.write(`${launched.url}\n`);
     await told(context, { actor: actor.actor, trace: options.trace });
     await untilStopped();
@@ -89,13 +103,22 @@ function readNumbers(options: {
 
 const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
 
-function notLaunched({ code, message }: { readonly code: string; readonly message: string }): Failure {
+function notLaunched(
+  { code, message }: { readonly code: string; readonly message: string },
+  { port, trace = "" }: { readonly port: number; readonly trace: string | undefined },
+): Failure {
   if (code === "usage") return usage(message, "`palimpsest help simulate` lists the faults and their parameters.");
   if (code === "EADDRINUSE")
     return failure({
       code: exitCode.busy,
-      message: "the port is in use",
+      message: `port ${port} is in use`,
       hint: "Choose another with --port, or --port 0 for any that is free.",
+    });
+  if (code === "ENOENT")
+    return failure({
+      code: exitCode.notFound,
+      message: `there is no folder for the trace ${trace}`,
+      hint: "Make it first, or name a file in another.",
     });
   if (code === "exists")
     return failure({ code: exitCode.refused, message, hint: "Name a file that does not exist yet." });

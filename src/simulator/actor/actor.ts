@@ -9,6 +9,7 @@ import type { Refusal } from "../refusal.ts";
 /** Who answers behind the simulator. It sees a request that has passed validation and says what the model would say. */
 export interface Actor {
   readonly name: string;
+  /** A take with one move; what it throws is told to the client as a 500. */
   play(scene: Scene): Take | Promise<Take>;
 }
 

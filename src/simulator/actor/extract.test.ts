@@ -60,7 +60,14 @@ describe("what is asked for, told by its words", () => {
       "Provide a detailed prompt for continuing.",
       { system: "You are tasked with summarizing conversations." },
     ],
-    ["other", "Summarize this function for me", {}],
+    ["summary", "Please summarize", {}],
+    ["summary", "Summarize this function for me", {}],
+    ["summary", "Give me a short summary.", {}],
+    ["summary", "Sum all of this up.", {}],
+    ["other", "The summary page does not load", {}],
+    ["notes", "Take notes on what we did.", {}],
+    ["memories", "Add what matters to memory.", {}],
+    ["progress", "Send me a progress report.", {}],
     ["other", "Write a title that summarises the conversation", {}],
     ["notes", "Update the notes file `/s/session-memory/summary.md` with the edit tool.", {}],
     ["other", "Update the notes file notes.md", { tools: [] }],
@@ -117,6 +124,21 @@ describe("summary", () => {
     expect(section(await answerTo(asked(ask)), 6)).toBe(
       "- Fix the failing test in `test/a.test.ts`.\nThen tell me why it failed.\n- I prefer short answers. Always run the linter first.",
     );
+  });
+
+  it("counts what looks like an error though nobody marked it, and files that were only named", async () => {
+    const request = requestOf([
+      userSays("Look at docs/plan.md first."),
+      assistantSays(calls("t1", "Bash", { command: "npm test" })),
+      answers("t1", "> test\n 2 failed, 3 passed\n at src/deep/sum.ts:3 (see https://example.org/a/b.html)"),
+      assistantSays(calls("t2", "Read", { file_path: "log.txt" })),
+      answers("t2", "All is well.\nError: an old one, quoted in a file"),
+      userSays(ask),
+    ]);
+    const text = await answerTo(request);
+    expect(text).toContain("2 calls, 1 of them failed, 3 files");
+    expect(section(text, 3)).toBe("- docs/plan.md (named)\n- src/deep/sum.ts (named)\n- log.txt (read)");
+    expect(section(text, 4)).toContain("Bash npm test: > test 2 failed");
   });
 
   it("calls no tool, though all are offered", async () => {

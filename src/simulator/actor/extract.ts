@@ -37,19 +37,24 @@ export type Task = "summary" | "notes" | "memories" | "progress" | "other";
 export function taskOf(request: MessagesRequest): Task {
   const ask = lastUserText(request);
   const system = systemText(request);
-  if (fewWords.test(ask) || (fewWords.test(system) && aboutProgress.test(system))) return "progress";
+  if (fewWords.test(ask) || progressAsk.test(ask) || (fewWords.test(system) && aboutProgress.test(system)))
+    return "progress";
   if (/<summary>/i.test(ask)) return "summary";
   const filed = filedTask(request, ask);
   if (filed !== undefined) return filed;
   const asksForTitle = /\b(?:title|topic|headline)\b/i.test(ask);
-  const asksForSummary = /\bsummar(?:y|i[sz]e)/i.test(ask) && conversation.test(ask) && !asksForTitle;
+  const asksForSummary = summaryAsk.test(ask) && !asksForTitle;
   return asksForSummary || /\bsummari[sz]ing (?:the |our )?conversations?\b/i.test(system) ? "summary" : "other";
 }
 
 const fewWords = /\b(?:3|three)\s*(?:-|–|to|or)\s*(?:5|five)[\s-]+words?\b/i;
 /** A system prompt may speak of few words in passing. */
 const aboutProgress = /\b(?:present[ -]tense|progress|status)\b/i;
-const conversation = /\b(?:conversation|session|chat|discussion|messages|transcript|so far|context)\b/i;
+const progressAsk =
+  /\b(?:progress|status) (?:report|update|line)\b|\breport (?:on )?(?:your |the )?progress\b|\bwhat are you doing\b/i;
+/** Whatever is to be summed up; a summary that is only spoken of is none that is asked for. */
+const summaryAsk =
+  /\bsummari[sz](?:e|ing)\b|\bsum (?:\w+ ){0,3}up\b|\brecap\b|\btl;?dr\b|\bsummary of\b|\b(?:write|give|make|create|provide|produce|draft|generate|need|want|update)\b[^.?!\n]{0,60}\bsummary\b/i;
 
 /** Notes or memories, whichever the request speaks of more; paths don't speak. */
 function filedTask(request: MessagesRequest, ask: string): "notes" | "memories" | undefined {
@@ -57,14 +62,16 @@ function filedTask(request: MessagesRequest, ask: string): "notes" | "memories" 
     .split(/\s+/)
     .filter((word) => !word.includes("/") && !/.\.md\b/.test(word))
     .join(" ");
-  const notes = /\b(?:file|sections?|template)\b/i.test(words) ? countOf(words, /\bnotes\b/gi) : 0;
+  const notes = /\b(?:file|sections?|template|take|update|write|keep|revise)\b/i.test(words)
+    ? countOf(words, /\bnotes\b/gi)
+    : 0;
   const memories = savingVerb.test(words) ? countOf(words, /\bmemor(?:y|ies)\b/gi) : 0;
   if (notes >= memories && notes > 0 && editTool(request) !== undefined) return "notes";
   const canWrite = writeTool(request) !== undefined || editTool(request) !== undefined;
   return memories > 0 && canWrite ? "memories" : undefined;
 }
 
-const savingVerb = /\b(?:extract|save|store|write|record|keep|consolidate|update)\b/i;
+const savingVerb = /\b(?:extract|save|store|write|record|keep|consolidate|update|add|create|collect|commit)\b/i;
 const countOf = (text: string, form: RegExp): number => text.match(form)?.length ?? 0;
 
 interface Errand {

@@ -24,7 +24,8 @@ export interface Facts {
 
 export interface FileUse {
   readonly path: string;
-  readonly how: "read" | "changed";
+  /** `named`: only spoken of, by somebody or in a result. */
+  readonly how: "read" | "changed" | "named";
   /** What was last put into it. */
   readonly code?: string;
 }
@@ -43,12 +44,13 @@ export function factsOf(request: MessagesRequest): Facts {
   const summaries = heard.filter(isSummary);
   const messages = heard.filter((text) => !isSummary(text));
   const calls = callsOf(request);
+  const replies = assistantTexts(request).map(({ text }) => text);
   return {
     messages: messages.length > 0 || summaries.length > 0 ? messages : serialisedMessages(lastUserText(request)),
     carried: carriedBy(summaries.at(-1)),
-    replies: assistantTexts(request).map(({ text }) => text),
+    replies,
     calls,
-    files: filesOf(calls),
+    files: filesOf(calls, [...messages, ...replies]),
     commands: calls.flatMap(({ input }) => textField(input, "command") ?? []),
     errors: failuresOf(calls),
     openTodos: openTodos(calls),
@@ -102,7 +104,8 @@ function between(text: string, { head, next }: { readonly head: RegExp; readonly
 const serialisedMessages = (text: string): readonly string[] =>
   [...text.matchAll(/^\[?(?:User|Human)\]?:\s*(.+)$/gm)].flatMap(([, said]) => said?.trim() ?? []);
 
-function filesOf(calls: readonly HeardCall[]): readonly FileUse[] {
+/** Those that were only named come first: where a list is cut, they go. */
+function filesOf(calls: readonly HeardCall[], texts: readonly string[]): readonly FileUse[] {
   const byPath = new Map<string, FileUse>();
   for (const call of calls) {
     const path = pathOf(call.input);
@@ -115,11 +118,18 @@ function filesOf(calls: readonly HeardCall[]): readonly FileUse[] {
   }
   for (const path of calls.flatMap(({ input }) => pathsIn(textField(input, "command") ?? "")))
     if (!byPath.has(path)) byPath.set(path, { path, how: "read" });
-  return [...byPath.values()];
+  const used = new Set([...byPath.keys()].flatMap((path) => [path, ...pathsIn(path)]));
+  const named = new Set([...texts, ...calls.flatMap(({ result }) => result?.text ?? [])].flatMap(pathsIn));
+  const only = [...named].filter((path) => !used.has(path));
+  return [...only.map((path) => ({ path, how: "named" as const })), ...byPath.values()];
 }
 
-/** Words of a command that can only be files: a folder, a name and an ending. */
-const pathsIn = (command: string): readonly string[] => command.split(/[^\w.@/-]+/).flatMap(pathIn);
+/** Words that can only be files: a folder, a name and an ending. Addresses are none. */
+const pathsIn = (text: string): readonly string[] =>
+  text
+    .replaceAll(/\bhttps?:\S+/g, "")
+    .split(/[^\w.@/-]+/)
+    .flatMap(pathIn);
 
 /** Up to the last part that ends like a file, back to where its folders begin: `/a/b.ts` is `a/b.ts`. */
 function pathIn(word: string): readonly string[] {
@@ -137,12 +147,22 @@ function failuresOf(calls: readonly HeardCall[]): readonly Failure[] {
   const failures: Failure[] = [];
   let fix: HeardCall | undefined;
   for (const call of calls.toReversed()) {
-    if (call.result?.failed === true)
+    if (call.result !== undefined && isFailed(call))
       failures.push({ call, text: call.result.text, ...(fix === undefined ? {} : { fix }) });
     if (isChange(call)) fix = call;
   }
   return failures.toReversed();
 }
+
+/** Marked as failed, or a text that looks like it: its first line, or any of what a command said. */
+function isFailed({ input, result }: HeardCall): boolean {
+  if (result === undefined || result.failed) return result !== undefined;
+  const [first = ""] = result.text.split("\n", 1);
+  return errorLine.test(textField(input, "command") === undefined ? first : result.text);
+}
+
+const errorLine =
+  /^[^\S\n]*(?:(?:[A-Z]\w*)?(?:Error|Exception)\b|error|fatal|panic|Traceback|FAIL(?:ED|URE)?)\b[:\s(]|\b[1-9]\d* (?:tests? )?failed\b|\bexit(?:ed with)? code [1-9]|\bcommand not found\b|\bno such file or directory\b|\bpermission denied\b/im;
 
 function openTodos(calls: readonly HeardCall[]): readonly string[] {
   const lists = calls.map(({ input }) => field(input, "todos")).filter((todos) => isArray(todos));

@@ -7,7 +7,7 @@ import { invalid, refusal } from "../refusal.ts";
 import type { Call, Simulator } from "../simulator.ts";
 import { readBody } from "./body.ts";
 import { ConnectionDropped, type Connection } from "./connection.ts";
-import { sseBody } from "./sse.ts";
+import { cutBody, sseBody } from "./sse.ts";
 
 interface Env {
   readonly Bindings: Connection;
@@ -39,6 +39,7 @@ export function createApp(simulator: Simulator): Hono<Env> {
       limit: context.req.query("limit"),
       afterId: context.req.query("after_id"),
       beforeId: context.req.query("before_id"),
+      lifecycle: [...(context.req.queries("lifecycle") ?? []), ...(context.req.queries("lifecycle[]") ?? [])],
     };
     return respond(context, simulator.models({ headers: context.req.raw.headers }, query));
   });
@@ -99,6 +100,10 @@ async function respond(context: Route, answer: Answer): Promise<Response> {
           "content-type": "text/event-stream; charset=utf-8",
           "cache-control": "no-cache",
         },
+      });
+    case "cut":
+      return new Response(cutBody(answer, context.env), {
+        headers: { ...answer.headers, "transfer-encoding": "chunked", "content-type": "application/json" },
       });
     case "silence":
       await untilGone(context.req.raw.signal);

@@ -1,13 +1,33 @@
 import type { StreamEvent } from "../../schema/wire/reply.ts";
-import type { Sent } from "../answer.ts";
+import { type Answer, type Sent, StreamBroken } from "../answer.ts";
 import type { Connection } from "./connection.ts";
 
+/** Events as the bytes of a stream. */
+export const sseBody = (events: AsyncIterable<Sent>, connection: Connection): ReadableStream<Uint8Array> =>
+  carried(events, { connection, bytesOf: sentBytes });
+
+/** The beginning of a body, then the end of the connection. */
+export const cutBody = ({ body, place }: Cut, connection: Connection): ReadableStream<Uint8Array> =>
+  carried(beginning(Buffer.from(JSON.stringify(body), "utf8"), place), { connection, bytesOf: (bytes) => bytes });
+
+type Cut = Extract<Answer, { kind: "cut" }>;
+
+async function* beginning(bytes: Uint8Array, place: Cut["place"]): AsyncGenerator<Uint8Array> {
+  yield bytes.subarray(0, place === "character" ? insideCharacter(bytes) : Math.floor(bytes.length / 2));
+  throw new StreamBroken();
+}
+
+interface Carrier<Part> {
+  readonly connection: Connection;
+  readonly bytesOf: (part: Part) => Uint8Array;
+}
+
 /**
- * Events as the bytes of a stream, one at a time as they are asked for: a slow client slows the simulator, not its
- * memory, and nothing is made ahead that a break would have to take back.
+ * One part at a time as they are asked for: a slow client slows the simulator, not its memory, and nothing is made ahead
+ * that a break would have to take back.
  */
-export function sseBody(events: AsyncIterable<Sent>, connection: Connection): ReadableStream<Uint8Array> {
-  const iterator = events[Symbol.asyncIterator]();
+function carried<Part>(parts: AsyncIterable<Part>, { connection, bytesOf }: Carrier<Part>): ReadableStream<Uint8Array> {
+  const iterator = parts[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -37,7 +57,7 @@ const cutOff = (socket: NonNullable<Connection["incoming"]>["socket"]): Promise<
     });
   });
 
-function bytesOf(sent: Sent): Uint8Array {
+function sentBytes(sent: Sent): Uint8Array {
   const bytes = Buffer.from(sse(sent.event), "utf8");
   return sent.kind === "event" ? bytes : bytes.subarray(0, insideCharacter(bytes));
 }

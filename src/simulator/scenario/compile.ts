@@ -2,7 +2,7 @@ import { millis } from "../../schema/brand.ts";
 import type { Move, SaidBlock } from "../actor/actor.ts";
 import type { AdversaryMode } from "../actor/adversary-mode.ts";
 import type { After } from "../actor/after.ts";
-import type { FaultReading } from "../fault-text.ts";
+import { parseFault } from "../fault-text.ts";
 import type { Fault } from "../fault.ts";
 import { repeatsMax } from "../limits.ts";
 import { type Refusal, refusal } from "../refusal.ts";
@@ -53,10 +53,6 @@ export type Step = { readonly times: number | undefined } & (
   | { readonly kind: "fault"; readonly faults: readonly Fault[] }
 );
 
-export interface FaultsDep {
-  readonly parseFault: (text: string) => FaultReading;
-}
-
 export interface Flawed {
   readonly kind: "flawed";
   readonly flaws: readonly Flaw[];
@@ -64,8 +60,8 @@ export interface Flawed {
 export type Compiled = { readonly kind: "scenario"; readonly scenario: Scenario } | Flawed;
 
 /** Checks what goes together, and makes conditions, moves and faults of the form. */
-export function compileScenario(deps: FaultsDep, form: ScenarioForm): Compiled {
-  const compiler = new Compiler(deps);
+export function compileScenario(form: ScenarioForm): Compiled {
+  const compiler = new Compiler();
   const lanes = (form.lanes ?? []).map((lane, at): Lane => ({
     name: lane.name,
     meets: compiler.condition(lane.when, ["lanes", at, "when"]),
@@ -79,18 +75,13 @@ export function compileScenario(deps: FaultsDep, form: ScenarioForm): Compiled {
 
 /** Of one move, for those that a function makes. */
 export function compileMove(form: MoveForm): { readonly kind: "move"; readonly move: Move } | Flawed {
-  const compiler = new Compiler({ parseFault: () => ({ kind: "wrong", message: "belongs to a step" }) });
+  const compiler = new Compiler();
   const move = compiler.move(form, []);
   return compiler.flaws.length === 0 ? { kind: "move", move } : { kind: "flawed", flaws: compiler.flaws };
 }
 
 class Compiler {
   readonly flaws: Flaw[] = [];
-  readonly #deps: FaultsDep;
-
-  constructor(deps: FaultsDep) {
-    this.#deps = deps;
-  }
 
   part({ moves, actor, modes, after }: LaneForm, at: Place): Part {
     if (modes !== undefined && actor !== "adversary") this.#flaw([...at, "modes"], "belongs to `actor: adversary`");
@@ -104,6 +95,7 @@ class Compiler {
       if (after !== undefined) this.#flaw([...at, "after"], "belongs to a list of `moves`; a function never ends");
       return { kind: "made", make: moves };
     }
+    if (moves?.length === 0) this.#flaw([...at, "moves"], "is an empty list; give it a move, or `actor` instead");
     const steps = this.#steps(moves ?? [], { at: [...at, "moves"], repeats: 1 });
     return { kind: "steps", steps, after: after ?? "end" };
   }
@@ -170,7 +162,7 @@ class Compiler {
   #faults(written: StepForm["fault"], at: Place): readonly Fault[] {
     const texts = typeof written === "string" ? [written] : (written ?? []);
     return texts.flatMap((text, index) => {
-      const reading = this.#deps.parseFault(text);
+      const reading = parseFault(text);
       if (reading.kind === "fault") return [reading.fault];
       this.#flaw(typeof written === "string" ? at : [...at, index], reading.message);
       return [];

@@ -32,6 +32,7 @@ export const pathText = (at: Place): string =>
     .join("")
     .replace(/^\./, "");
 
+/** Of a value that was parsed with `reportInput`, so that what is missing is told from what is wrong. */
 export const flawsOf = (issues: readonly z.core.$ZodIssue[], above: Place = []): readonly Flaw[] =>
   issues.flatMap((issue) => {
     const at = [...above, ...issue.path];
@@ -41,7 +42,7 @@ export const flawsOf = (issues: readonly z.core.$ZodIssue[], above: Place = []):
       case "invalid_union":
         return unionFlaws(issue, at);
       default:
-        return [{ at, what: whatOf(issue) }];
+        return [{ at, what: issue.input === undefined ? `is missing; ${whatOf(issue)}` : whatOf(issue) }];
     }
   });
 
@@ -57,7 +58,7 @@ const depthOf = (flaws: readonly Flaw[]): number => Math.max(0, ...flaws.map(({ 
 function whatOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
-      return `expected ${nameByType[issue.expected] ?? issue.expected}`;
+      return issue.expected === "object" ? issue.message : `expected ${nameByType[issue.expected] ?? issue.expected}`;
     case "invalid_value":
       return `expected one of ${issue.values.map(String).join(", ")}`;
     case "too_small":
@@ -75,7 +76,6 @@ const nameByType: Readonly<Record<string, string>> = {
   int: "a whole number",
   number: "a number",
   array: "a list",
-  object: "fields with values",
   record: "fields with values",
   boolean: "true or false",
 };

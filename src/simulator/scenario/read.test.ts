@@ -4,14 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { delivered, requestOf, said } from "../../../test/fixture/scene.ts";
-import { parseFault } from "../fault-text.ts";
 import { scenarioProblemText } from "./problem.ts";
 import { parseScenario, readScenario, type ScenarioReading } from "./read.ts";
 import { scriptActor } from "./script.ts";
 
-const parse = (text: string): ScenarioReading => parseScenario({ parseFault }, { file: "s.yaml", text });
+const parse = (text: string): ScenarioReading => parseScenario({ file: "s.yaml", text });
 const problems = (reading: ScenarioReading): readonly string[] =>
-  reading.kind === "wrong" ? reading.problems.map(scenarioProblemText) : [];
+  reading.kind !== "scenario" ? reading.problems.map(scenarioProblemText) : [];
 
 describe("what is wrong is said with its line, its path and what is allowed", () => {
   it.each([
@@ -22,7 +21,7 @@ describe("what is wrong is said with its line, its path and what is allowed", ()
     ],
     [
       "an unknown field at the top",
-      "name: x\nmovs: []\n",
+      "name: x\nmovs: [{ text: a }]\n",
       /^s\.yaml:2:1: movs: is not known here; allowed: name, seed, lanes, moves/,
     ],
     [
@@ -31,10 +30,10 @@ describe("what is wrong is said with its line, its path and what is allowed", ()
       /^s\.yaml:3:13: moves\[0\]\.when\.lastUsr: .*allowed: lastUser, anyText/,
     ],
     ["a value of the wrong type", "name: x\nmoves:\n  - text: 3\n", /^s\.yaml:3:5: moves\[0\]\.text: expected a text$/],
-    ["no name", "moves: []\n", /^s\.yaml:1:1: name: expected a text$/],
+    ["no name", "actor: echo\n", /^s\.yaml:1:1: name: is missing; expected a text$/],
     [
       "a value that is none of those allowed",
-      "name: x\nmoves: []\nafter: stop\n",
+      "name: x\nmoves: [{ text: a }]\nafter: stop\n",
       /^s\.yaml:3:1: after: expected one of echo, repeat, end$/,
     ],
     ["an unknown actor", "name: x\nactor: genius\n", /actor: expected one of echo, extract, adversary$/],
@@ -75,8 +74,33 @@ describe("what is wrong is said with its line, its path and what is allowed", ()
       /^s\.yaml:4:25: moves\[0\]\.fault\[1\]: unknown fault oops: one of rate-limit, /,
     ],
     ["malformed YAML", "name: x\nmoves: [\n", /^s\.yaml:\d+:\d+: /],
+    [
+      "malformed YAML, of which only the first slip is told",
+      "name: x\nmoves:\n  - text: [a\n  - text: }b\n  - text: *c\n",
+      /^s\.yaml:\d+:\d+: /,
+    ],
+    ["no moves in the list", "name: x\nmoves: []\n", /^s\.yaml:2:1: moves: is an empty list/],
+    [
+      "a name that no tool may have",
+      "name: x\nmoves:\n  - tools: [{ name: read file }]\n",
+      /tools\[0\]\.name: expected up to 128 letters/,
+    ],
+    [
+      "a number of turns without a direction",
+      "name: x\nmoves:\n  - when: { turns: 3 }\n    do: []\n",
+      /turns: expected fields with values; allowed: atLeast, atMost$/,
+    ],
+    [
+      "a refusal without words",
+      "name: x\nmoves:\n  - refuse: { type: api_error }\n",
+      /refuse\.message: is missing; expected a text$/,
+    ],
     ["neither moves nor an actor", "name: x\n", /needs `moves` or `actor`$/],
-    ["moves and an actor", "name: x\nactor: echo\nmoves: []\n", /^s\.yaml:2:1: actor: stands beside `moves`/],
+    [
+      "moves and an actor",
+      "name: x\nactor: echo\nmoves: [{ text: a }]\n",
+      /^s\.yaml:2:1: actor: stands beside `moves`/,
+    ],
     ["modes without the adversary", "name: x\nactor: echo\nmodes: [empty]\n", /modes: belongs to `actor: adversary`$/],
     ["an actor that ends", "name: x\nactor: echo\nafter: end\n", /after: belongs to `moves`/],
     [
@@ -124,7 +148,7 @@ describe("what is wrong is said with its line, its path and what is allowed", ()
     ],
     [
       "a mistake in a lane",
-      "name: x\nmoves: []\nlanes:\n  - name: l\n    when: { called: a }\n",
+      "name: x\nmoves: [{ text: a }]\nlanes:\n  - name: l\n    when: { called: a }\n",
       /^s\.yaml:4:5: lanes\[0\]: needs `moves` or `actor`$/,
     ],
   ])("%s", (_, text, expected) => {
@@ -133,6 +157,14 @@ describe("what is wrong is said with its line, its path and what is allowed", ()
 
   it("all of it at once", () => {
     expect(problems(parse("name: x\nseed: a\nafter: b\nmoves:\n  - text: 1\n"))).toHaveLength(3);
+  });
+
+  it("what goes together too, where the form is wrong elsewhere, in the order of the lines", () => {
+    const text =
+      "moves:\n  - delayMs: 3\n  - { text: 1, fault: oops }\n  - { refuse: { type: api_error }, text: a }\nmodes: [empty]\n";
+    expect(problems(parse(text)).map((problem) => problem.replace(/^s\.yaml:\d+:\d+: /, "").split(/[:;] /)[0])).toEqual(
+      ["name", "moves[0]", "moves[1].text", "moves[1].fault", "moves[2].refuse.message", "modes"],
+    );
   });
 
   it("aliases that stand for billions are refused", () => {
@@ -151,8 +183,8 @@ describe("files", () => {
     return join(folder, name);
   };
   const firstReply = async (path: string): Promise<string> => {
-    const reading = await readScenario({ parseFault }, path);
-    if (reading.kind === "wrong") return problems(reading).join("\n");
+    const reading = await readScenario(path);
+    if (reading.kind !== "scenario") return problems(reading).join("\n");
     return said(await delivered(scriptActor(reading.scenario), requestOf("Hello you")));
   };
 
@@ -169,7 +201,7 @@ describe("files", () => {
       "export const scenario = { name: 'b', moves: ({ request }) => ({ text: `heard ${request.messages.length}` }) };",
       "heard 1",
     ],
-    ["c.mjs", "export const scenario = { name: 'c', moves: [], after: 'echo' };", "You wrote: “Hello you”"],
+    ["c.mjs", "export const scenario = { name: 'c', actor: 'echo' };", "You wrote: “Hello you”"],
   ])("%s is read", async (name, text, expected) => {
     expect(await firstReply(await file(name, text))).toBe(expected);
   });
@@ -193,8 +225,8 @@ describe("files", () => {
     expect(await firstReply(await file(name, text))).toMatch(expected);
   });
 
-  it("a missing file is a problem, not a crash", async () => {
-    expect(await firstReply(join(folder, "none.yaml"))).toMatch(/none\.yaml: can't be read: .*ENOENT/);
+  it.each(["none.yaml", "none.ts"])("a missing file is told, not a crash: %s", async (name) => {
+    expect(await firstReply(join(folder, name))).toMatch(new RegExp(`${name}: is not there`));
   });
 
   it("a function that gives no move throws and says what is wrong with it", async () => {

@@ -1,20 +1,23 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type Document } from "yaml";
 import { aliasesMax, scenarioBytesMax } from "../limits.ts";
-import { type Compiled, compileScenario, type FaultsDep, type Scenario } from "./compile.ts";
+import { checkScenario } from "./check.ts";
+import type { Scenario } from "./compile.ts";
 import { loadModule } from "./load-module.ts";
-import { flawsOf, pathText, type ScenarioProblem, type Place } from "./problem.ts";
-import { scenarioForm } from "./schema.ts";
+import { pathText, type ScenarioProblem, type Place } from "./problem.ts";
 
 export type ScenarioReading =
   | { readonly kind: "scenario"; readonly scenario: Scenario }
-  | { readonly kind: "wrong"; readonly problems: readonly ScenarioProblem[] };
+  /** `absent`: there is no such file, which is its one problem. */
+  | { readonly kind: "wrong" | "absent"; readonly problems: readonly ScenarioProblem[] };
 
 /** A scenario file: YAML (JSON too), or a module with an export named `scenario`, which is run. */
-export async function readScenario(deps: FaultsDep, file: string): Promise<ScenarioReading> {
+export async function readScenario(file: string): Promise<ScenarioReading> {
+  if (!existsSync(file)) return { kind: "absent", problems: [{ file, path: "", what: "is not there" }] };
   const ending = extname(file).toLowerCase();
-  if (moduleEndings.includes(ending)) return readModule(deps, file);
+  if (moduleEndings.includes(ending)) return readModule(file);
   if (!textEndings.includes(ending)) {
     const allowed = [...textEndings, ...moduleEndings].join(", ");
     return wrong(file, `is no scenario by its ending; allowed: ${allowed}`);
@@ -23,7 +26,7 @@ export async function readScenario(deps: FaultsDep, file: string): Promise<Scena
   if (typeof bytes === "string") return wrong(file, `can't be read: ${bytes}`);
   if (bytes.length > scenarioBytesMax)
     return wrong(file, `has ${bytes.length} bytes; a scenario has at most ${scenarioBytesMax}`);
-  return parseScenario(deps, { file, text: bytes.toString("utf8") });
+  return parseScenario({ file, text: bytes.toString("utf8") });
 }
 
 const textEndings = [".yaml", ".yml", ".json"];
@@ -35,21 +38,18 @@ export interface ScenarioText {
   readonly text: string;
 }
 
-export function parseScenario(deps: FaultsDep, { file, text }: ScenarioText): ScenarioReading {
+export function parseScenario({ file, text }: ScenarioText): ScenarioReading {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  if (document.errors.length > 0) {
-    const problems = document.errors.map(({ message, pos }) => ({
-      file,
-      ...place(lines, pos[0]),
-      path: "",
-      what: message,
-    }));
-    return { kind: "wrong", problems };
+  // Behind the first error nothing means what it was meant to.
+  const [error] = document.errors;
+  if (error !== undefined) {
+    const { message, pos } = error;
+    return { kind: "wrong", problems: [{ file, ...place(lines, pos[0]), path: "", what: message }] };
   }
   const value = valueOf(document);
   if (value.kind === "endless") return wrong(file, value.why);
-  const checked = check(deps, value.value);
+  const checked = checkScenario(value.value);
   if (checked.kind === "scenario") return checked;
   const problems = checked.flaws.map(({ at, what }) => ({
     file,
@@ -57,10 +57,13 @@ export function parseScenario(deps: FaultsDep, { file, text }: ScenarioText): Sc
     path: pathText(at),
     what,
   }));
-  return { kind: "wrong", problems };
+  return {
+    kind: "wrong",
+    problems: problems.toSorted((one, other) => one.line - other.line || one.column - other.column),
+  };
 }
 
-async function readModule(deps: FaultsDep, file: string): Promise<ScenarioReading> {
+async function readModule(file: string): Promise<ScenarioReading> {
   let module: unknown;
   try {
     module = await loadModule(file);
@@ -69,14 +72,9 @@ async function readModule(deps: FaultsDep, file: string): Promise<ScenarioReadin
   }
   if (typeof module !== "object" || module === null || !("scenario" in module))
     return wrong(file, "has no export named `scenario`");
-  const checked = check(deps, module.scenario);
+  const checked = checkScenario(module.scenario);
   if (checked.kind === "scenario") return checked;
   return { kind: "wrong", problems: checked.flaws.map(({ at, what }) => ({ file, path: pathText(at), what })) };
-}
-
-function check(deps: FaultsDep, value: unknown): Compiled {
-  const read = scenarioForm.safeParse(value);
-  return read.success ? compileScenario(deps, read.data) : { kind: "flawed", flaws: flawsOf(read.error.issues) };
 }
 
 type Value = { readonly kind: "value"; readonly value: unknown } | { readonly kind: "endless"; readonly why: string };

@@ -6,6 +6,7 @@ import { adversaryModes } from "../actor/adversary-mode.ts";
 import { afters } from "../actor/after.ts";
 import { repeatsMax, waitMillisMax } from "../limits.ts";
 import type { Scene } from "../actor/actor.ts";
+import { toolNameForm } from "../validate/tool-rules.ts";
 import { patternProblem } from "./pattern.ts";
 
 /**
@@ -14,8 +15,8 @@ import { patternProblem } from "./pattern.ts";
  */
 const closed = <Shape extends z.core.$ZodLooseShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> =>
   z.strictObject(shape, {
-    error: (issue) =>
-      issue.code === "unrecognized_keys" ? `is not known here; allowed: ${Object.keys(shape).join(", ")}` : undefined,
+    error: ({ code }) =>
+      `${code === "unrecognized_keys" ? "is not known here" : "expected fields with values"}; allowed: ${Object.keys(shape).join(", ")}`,
   });
 
 const pattern = z
@@ -54,7 +55,7 @@ export const conditionForm = closed({
 });
 
 const toolForm = closed({
-  name: z.string().min(1),
+  name: z.string().regex(toolNameForm, { error: "expected up to 128 letters, digits, _ and -, as the API does" }),
   input: z.record(z.string(), anyJson).optional(),
   id: z.string().min(1).optional(),
   rawInput: z.string().optional(),

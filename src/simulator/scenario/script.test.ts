@@ -13,7 +13,6 @@ import {
   userSays,
 } from "../../../test/fixture/scene.ts";
 import type { Actor, SaidBlock } from "../actor/actor.ts";
-import { parseFault } from "../fault-text.ts";
 import { scenarioProblemText } from "./problem.ts";
 import { parseScenario, readScenario, type ScenarioReading } from "./read.ts";
 import { scriptActor } from "./script.ts";
@@ -23,11 +22,10 @@ const withResult = (content: string): ReturnType<typeof requestOf> =>
   requestOf([userSays("Go"), assistantSays(calls("t1", "bash", {})), answers("t1", content)]);
 
 function actorFor(reading: ScenarioReading): Actor {
-  if (reading.kind === "wrong") throw new Error(reading.problems.map(scenarioProblemText).join("\n"));
+  if (reading.kind !== "scenario") throw new Error(reading.problems.map(scenarioProblemText).join("\n"));
   return scriptActor(reading.scenario);
 }
-const actorOf = (text: string): Actor =>
-  actorFor(parseScenario({ parseFault }, { file: "s.yaml", text: `name: s\n${text}` }));
+const actorOf = (text: string): Actor => actorFor(parseScenario({ file: "s.yaml", text: `name: s\n${text}` }));
 
 async function heard(actor: Actor, requests: readonly ReturnType<typeof requestOf>[]): Promise<readonly string[]> {
   const replies: string[] = [];
@@ -279,7 +277,7 @@ moves: [{ text: a }, { text: b }]`;
   });
 
   it("start anew with every actor of one scenario", async () => {
-    const reading = parseScenario({ parseFault }, { file: "s.yaml", text: `name: s\n${text}` });
+    const reading = parseScenario({ file: "s.yaml", text: `name: s\n${text}` });
     expect([await heard(actorFor(reading), hellos(1)), await heard(actorFor(reading), hellos(1))]).toEqual([
       ["a"],
       ["a"],
@@ -319,7 +317,7 @@ async function session(
 
 describe("examples", () => {
   const example = async (name: string): Promise<Actor> =>
-    actorFor(await readScenario({ parseFault }, `examples/scenarios/${name}.yaml`));
+    actorFor(await readScenario(`examples/scenarios/${name}.yaml`));
 
   it("failing-test.yaml repairs what fails and sees it pass", async () => {
     let edited = false;
@@ -364,7 +362,7 @@ describe("examples", () => {
   });
 
   it("counting.ts makes its moves, and stands in docs/scenarios.md as it is", async () => {
-    const actor = actorFor(await readScenario({ parseFault }, "examples/scenarios/counting.ts"));
+    const actor = actorFor(await readScenario("examples/scenarios/counting.ts"));
     expect(await heard(actor, [hello, withResult("x")])).toEqual(["That was message 1.", "That was message 3."]);
     expect(await readFile("docs/scenarios.md", "utf8")).toContain(
       await readFile("examples/scenarios/counting.ts", "utf8"),
@@ -375,7 +373,7 @@ describe("examples", () => {
   it("the example of docs/scenarios.md does what the page says", async () => {
     const page = await readFile("docs/scenarios.md", "utf8");
     const text = /```yaml\n(# Complete example.*?)```/s.exec(page)?.[1] ?? "";
-    const actor = actorFor(parseScenario({ parseFault }, { file: "docs/scenarios.md", text }));
+    const actor = actorFor(parseScenario({ file: "docs/scenarios.md", text }));
     const log = await session(actor, { ask: "Go", run: (name) => (name === "bash" ? "2 tests FAIL" : "ok") });
     const told = /```text\n(.*?)```/s.exec(page)?.[1]?.trim().split("\n");
     expect(log).toEqual(told);

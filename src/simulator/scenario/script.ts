@@ -54,7 +54,7 @@ function namedActor({ actor, modes }: Extract<Part, { kind: "actor" }>): Actor {
 }
 
 async function madeMove(make: MoveMaker, scene: Scene): Promise<Move> {
-  const read = moveForm.safeParse(await make(scene));
+  const read = moveForm.safeParse(await make(scene), { reportInput: true });
   const made = read.success ? compileMove(read.data) : { kind: "flawed" as const, flaws: flawsOf(read.error.issues) };
   if (made.kind === "move") return made.move;
   const text = made.flaws.map(({ at, what }) => `${pathText(at)} ${what}`.trim()).join("; ");
@@ -70,6 +70,8 @@ class Script implements Actor {
   readonly #part: StepsPart;
   readonly #cue = new Cue<Line>();
   readonly #ids = new FreshIds();
+  /** Faults of moves that were delivered without them. */
+  readonly #waiting: Fault[] = [];
   #slots: Slots;
   #asked: Asked | undefined;
 
@@ -81,15 +83,29 @@ class Script implements Actor {
 
   play({ request }: Scene): Take {
     this.#asked = { request, answers: new Map() };
-    const { slot, ...ends } = this.#cue.deal(() => this.#next());
+    const { slot, delivered, lost } = this.#cue.deal(() => this.#dealt());
     const { move, faults } = slot;
     const [fault] = faults;
-    const spent = (): void => void faults.shift();
+    let waits = fault !== undefined;
     return {
       move: move === "over" ? this.#over(request) : move,
-      ...(fault === undefined ? {} : { fault, faulted: spent }),
-      ...ends,
+      ...(fault === undefined ? {} : { fault }),
+      faulted: () => {
+        faults.shift();
+        waits = false;
+      },
+      delivered: () => {
+        if (waits) this.#waiting.push(...faults.splice(0));
+        delivered();
+      },
+      lost,
     };
+  }
+
+  /** The next line, with what could not befall the one before it. */
+  #dealt(): Line {
+    const { move, faults } = this.#next();
+    return { move, faults: [...this.#waiting.splice(0), ...faults] };
   }
 
   #next(): Line {

@@ -1,15 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { delivered, played, requestOf, said } from "../../../test/fixture/scene.ts";
 import type { Actor } from "../actor/actor.ts";
-import { parseFault } from "../fault-text.ts";
 import { parseScenario } from "./read.ts";
 import { scriptActor } from "./script.ts";
 
 const hello = requestOf("Hello you");
 
 function actorOf(text: string): Actor {
-  const reading = parseScenario({ parseFault }, { file: "s.yaml", text: `name: s\n${text}` });
-  if (reading.kind === "wrong") throw new Error(reading.problems.map(({ what }) => what).join("\n"));
+  const reading = parseScenario({ file: "s.yaml", text: `name: s\n${text}` });
+  if (reading.kind !== "scenario") throw new Error(reading.problems.map(({ what }) => what).join("\n"));
   return scriptActor(reading.scenario);
 }
 

@@ -2,6 +2,7 @@ import { isObject, text } from "../../schema/json.ts";
 import { meetAgainBlocksMax } from "../limits.ts";
 import type { Level } from "../prompt.ts";
 import type { TraceBlock } from "./block-list.ts";
+import { levelOf, levels } from "./level.ts";
 import type { ReplyLine } from "./line.ts";
 import type { Trace, TraceRequest } from "./reader.ts";
 import { type TextDifference, textDifference } from "./text-difference.ts";
@@ -31,7 +32,7 @@ interface Told {
 }
 
 export interface Compared {
-  readonly trace: Pick<Trace, "blockByHash">;
+  readonly trace: Pick<Trace, "blockByHash" | "requests">;
   readonly from: TraceRequest;
   readonly to: TraceRequest;
 }
@@ -48,7 +49,7 @@ export function blockChange({ trace, from, to }: Compared): BlockChange {
   const told = differenceOf(trace, oldFirst, newFirst);
   if (oldFirst === undefined) return appended(position, now);
   if (newFirst === undefined) return removed({ position, first: oldFirst, blocks: old.length, told });
-  const meeting = meetAgain(old, now);
+  const meeting = meetAgain(old, now) ?? givenWay(old, now);
   if (meeting?.kind === "inserted") {
     const { path, level, type, hash } = newFirst;
     const alone = differenceOf(trace, undefined, newFirst);
@@ -101,10 +102,26 @@ function meetAgain(
   return undefined;
 }
 
+/** Parts of a prompt stand in order: where another part begins on one side only, the rest of that part is gone or new. */
+function givenWay(
+  old: readonly TraceBlock[],
+  now: readonly TraceBlock[],
+): { readonly kind: "inserted" | "removed"; readonly blocks: number } | undefined {
+  const [oldRank, newRank] = [rankOf(old[0]), rankOf(now[0])];
+  if (oldRank === newRank) return undefined;
+  const [kind, longer] = oldRank < newRank ? (["removed", old] as const) : (["inserted", now] as const);
+  const rank = Math.min(oldRank, newRank);
+  const end = longer.findIndex((block) => rankOf(block) !== rank);
+  return { kind, blocks: end === -1 ? longer.length : end };
+}
+
+const rankOf = (block: TraceBlock | undefined): number =>
+  levels.findIndex((level) => level === levelOf(block?.path ?? ""));
+
 const isAt = (blocks: readonly TraceBlock[], at: number, wanted: TraceBlock | undefined): boolean =>
   wanted !== undefined && blocks[at]?.hash === wanted.hash;
 
-/** Levels stand in the order of the prompt, so where they differ the later level's block has given way. */
+/** A tool may stand with the system prompt for the cache, and no more do so. */
 const earlier = (old: TraceBlock, now: TraceBlock): Level => {
   if (old.level === now.level) return now.level;
   if (old.level === "tools" || now.level === "tools") return "tools";

@@ -67,6 +67,11 @@ describe("which block changed first", () => {
       { kind: "removed", position: 2, blocks: 1, path: "messages.0.content.0", difference: { old: "one", now: "" } },
     ],
     ["the end taken off", [...head, message("one")], { kind: "removed", position: 3, blocks: 1 }],
+    [
+      "the system prompt taken out, and another message",
+      [tool("read"), message("uno"), message("one"), message("two")],
+      { kind: "removed", position: 1, blocks: 1, path: "system.0", level: "system" },
+    ],
     ["the tools taken out", plain.slice(1), { kind: "removed", position: 0, path: "tools.0", level: "tools" }],
     [
       "everything behind the head",
@@ -164,7 +169,29 @@ describe("why the cache missed", () => {
   });
 });
 
+it("what an older request left is not what the earlier of the two left", async () => {
+  const maker = new TraceMaker();
+  await maker.send({ made: plain });
+  await maker.send({ made: [tool("read"), marked(system("You kelp.")), message("one"), marked(message("two"))] });
+  await maker.send({ made: plain });
+  const trace = await maker.trace();
+  const [, from, to] = trace.requests;
+  if (from === undefined || to === undefined) throw new Error("no requests");
+  const { reasons, readTokens, elsewhere, elsewhereTokens } = traceDiff({ trace, from, to }).cache;
+  expect({ reasons, readTokens, elsewhere, elsewhereTokens }).toEqual({
+    reasons: ["system_changed"],
+    readTokens: 0,
+    elsewhere: 1,
+    elsewhereTokens: 4000,
+  });
+});
+
 describe("which parameters differ", () => {
+  it("says none of a request that never became a prompt", async () => {
+    const unread = { made: plain, reply: "unread", workspace: "", params: { max_tokens: 1 } } as const;
+    expect((await diffOf({ made: plain }, unread)).parameters).toEqual([]);
+  });
+
   it("says of each from which level on it breaks the cache, the worst first", async () => {
     const diff = await diffOf(
       { made: plain, params: { max_tokens: 100, thinking: { type: "adaptive" } }, betas: ["b", "a"] },
@@ -189,24 +216,24 @@ describe("what it cost", () => {
   it.each<[string, Sending["made"], object]>([
     ["nothing on a hit", plain, { offeredTokens: 4000, readTokens: 4000, againTokens: 0, extraUsd: 0 }],
     [
-      "what had to be written again",
+      "what had to be written again, not what is new",
       [...head, message("uno"), marked(message("two"))],
-      { offeredTokens: 4000, readTokens: 2000, againTokens: 2000, extraUsd: 2000 * (written - read) },
+      { offeredTokens: 4000, readTokens: 2000, againTokens: 1000, extraUsd: 1000 * (written - read) },
     ],
     [
       "what had to be sent again",
       [...head, message("uno"), message("two")],
-      { offeredTokens: 4000, readTokens: 2000, againTokens: 2000, extraUsd: 2000 * (sent - read) },
+      { offeredTokens: 4000, readTokens: 2000, againTokens: 1000, extraUsd: 1000 * (sent - read) },
     ],
     [
       "both, in the order in which a prompt is paid",
       [tool("write"), marked(system("You help.")), message("one")],
-      { readTokens: 0, againTokens: 3000, extraUsd: 2000 * (written - read) + 1000 * (sent - read) },
+      { readTokens: 0, againTokens: 2000, extraUsd: 1000 * (written - read) + 1000 * (sent - read) },
     ],
     [
-      "no more than the later prompt holds",
+      "nothing for what stands in its place",
       [...head, marked(message("summary", { tokens: 500 }))],
-      { offeredTokens: 4000, readTokens: 2000, againTokens: 500, extraUsd: 500 * (written - read) },
+      { offeredTokens: 4000, readTokens: 2000, againTokens: 0, extraUsd: 0 },
     ],
     [
       "nothing for what is new behind",
@@ -240,6 +267,8 @@ it("a trace that does not say how a reply was billed is read by what the client 
     reasons: ["hit"],
     offeredTokens: 4000,
     readTokens: 3900,
+    elsewhereTokens: 0,
+    elsewhere: null,
     againTokens: 100,
     extraUsd: null,
   });

@@ -2,7 +2,7 @@ import type { Prices } from "../../schema/model.ts";
 import { promptTokensOf, type UsageSplit } from "../cache/usage-split.ts";
 import { type BlockChange, blockChange, type Compared } from "./block-change.ts";
 import type { ReplyLine } from "./line.ts";
-import { entriesOf, type MissReason, missReasons } from "./miss-reason.ts";
+import { entriesOf, type MissReason, missReasons, usableEntry } from "./miss-reason.ts";
 import { type ParameterChange, parameterChanges } from "./parameter-change.ts";
 import type { TraceRequest } from "./reader.ts";
 
@@ -12,43 +12,96 @@ export interface TraceDiff {
   readonly to: number;
   readonly blocks: BlockChange;
   readonly parameters: readonly ParameterChange[];
-  readonly cache: CacheComparison;
+  readonly cache: CacheComparison & {
+    /** The newest request that left these. Null where there are none, or where it is not in the trace. */
+    readonly elsewhere: number | null;
+  };
 }
 
 export interface CacheComparison {
   readonly reasons: readonly MissReason[];
   /** What the earlier request left in the cache. */
   readonly offeredTokens: number;
+  /** Of these. */
   readonly readTokens: number;
-  /** Of what was offered, as far as the later prompt is that long: written or sent again. */
+  /** Read of what other requests left. */
+  readonly elsewhereTokens: number;
+  /** Of what was offered, and is in the later prompt too: written or sent again. */
   readonly againTokens: number;
   /** More than if all of that had been read. Null where a price is not known. */
   readonly extraUsd: number | null;
 }
 
-export const traceDiff = (compared: Compared): TraceDiff => ({
-  from: compared.from.n,
-  to: compared.to.n,
-  blocks: blockChange(compared),
-  parameters: parameterChanges(compared.from, compared.to),
-  cache: cacheComparison(compared),
-});
+export function traceDiff(compared: Compared): TraceDiff {
+  const { from, to, trace } = compared;
+  const cache = cacheComparison(compared);
+  return {
+    from: from.n,
+    to: to.n,
+    blocks: blockChange(compared),
+    parameters: parameterChanges(from, to),
+    cache: { ...cache, elsewhere: cache.elsewhereTokens === 0 ? null : leftBy(trace.requests, to) },
+  };
+}
 
 export function cacheComparison({ from, to }: Pick<Compared, "from" | "to">): CacheComparison {
-  const last = entriesOf(from).at(-1);
-  const answered = from.reply?.usage !== undefined;
-  const offeredTokens = last === undefined || !answered ? 0 : from.blocks.tokensUpTo(last.at + 1);
+  const offered = from.reply?.usage === undefined ? undefined : entriesOf(from).at(-1);
+  const usable = offered === undefined ? undefined : usableEntry(from, to);
+  const offeredCount = offered === undefined ? 0 : offered.at + 1;
   const split = splitOf(to.reply);
-  const readTokens = split?.cacheReadTokens ?? 0;
-  const againTokens =
-    split === undefined ? 0 : Math.max(0, Math.min(offeredTokens, promptTokensOf(split)) - readTokens);
+  const allReadTokens = split?.cacheReadTokens ?? 0;
+  const readTokens = Math.min(allReadTokens, usable === undefined ? 0 : from.blocks.tokensUpTo(usable.at + 1));
+  const again = split === undefined ? [] : againIn({ from, to, offeredCount, readTokens: allReadTokens });
+  const isAllRead = split !== undefined && readTokens === promptTokensOf(split);
   return {
-    reasons: missReasons({ from, to, againTokens }),
-    offeredTokens,
+    reasons: missReasons({ from, to, isAllRead }),
+    offeredTokens: from.blocks.tokensUpTo(offeredCount),
     readTokens,
-    againTokens,
-    extraUsd: split === undefined ? null : extraUsd({ prices: to.reply?.pricesUsdPerMTok, split, againTokens }),
+    elsewhereTokens: allReadTokens - readTokens,
+    againTokens: again.reduce((sum, { start, end }) => sum + end - start, 0),
+    extraUsd: split === undefined ? null : extraUsd({ prices: to.reply?.pricesUsdPerMTok, split, again }),
   };
+}
+
+/** The newest request that left what this one read. */
+function leftBy(requests: readonly TraceRequest[], to: TraceRequest): number | null {
+  const hit = to.cache?.hit ?? null;
+  if (hit === null) return null;
+  const source = requests.findLast(
+    (one) => one.n < to.n && one.reply?.usage !== undefined && (usableEntry(one, to)?.at ?? -1) >= hit,
+  );
+  return source?.n ?? null;
+}
+
+/** A part of a prompt, in tokens from its beginning. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+interface AgainInput {
+  readonly from: TraceRequest;
+  readonly to: TraceRequest;
+  readonly offeredCount: number;
+  /** From wherever. */
+  readonly readTokens: number;
+}
+
+/** Blocks of the later prompt that were offered, each as often as it was, without what was read of them. */
+function againIn({ from, to, offeredCount, readTokens }: AgainInput): readonly Span[] {
+  const timesByHash = new Map<string, number>();
+  for (const { hash } of from.blocks.from(0).slice(0, offeredCount))
+    timesByHash.set(hash, (timesByHash.get(hash) ?? 0) + 1);
+  const again: Span[] = [];
+  let start = 0;
+  for (const { hash, tokens } of to.blocks) {
+    const end = start + tokens;
+    const times = timesByHash.get(hash) ?? 0;
+    if (times > 0) timesByHash.set(hash, times - 1);
+    if (times > 0 && end > readTokens) again.push({ start: Math.max(start, readTokens), end });
+    start = end;
+  }
+  return again;
 }
 
 /**
@@ -93,24 +146,25 @@ function splitOf(reply: ReplyLine | undefined): UsageSplit | undefined {
 interface PaidAgain {
   readonly prices: Prices | undefined;
   readonly split: UsageSplit;
-  readonly againTokens: number;
+  readonly again: readonly Span[];
 }
 
-/** Behind what is read a prompt is written for an hour, then for five minutes, the rest is input: in this order it is paid. */
-function extraUsd({ prices, split, againTokens }: PaidAgain): number | null {
-  if (againTokens === 0) return 0;
+/** Behind what is read a prompt is written for an hour, then for five minutes, the rest is input: so each token has its price. */
+function extraUsd({ prices, split, again }: PaidAgain): number | null {
+  if (again.length === 0) return 0;
   if (prices === undefined) return null;
+  const hourEnd = split.cacheReadTokens + split.cacheWrite1hTokens;
+  const minutesEnd = hourEnd + split.cacheWrite5mTokens;
   const paid = [
-    { tokens: split.cacheWrite1hTokens, price: prices.cacheWrite1h },
-    { tokens: split.cacheWrite5mTokens, price: prices.cacheWrite5m },
-    { tokens: split.inputTokens, price: prices.input },
+    { start: 0, end: hourEnd, price: prices.cacheWrite1h },
+    { start: hourEnd, end: minutesEnd, price: prices.cacheWrite5m },
+    { start: minutesEnd, end: Number.POSITIVE_INFINITY, price: prices.input },
   ];
-  let left = againTokens;
-  let extra = 0;
-  for (const { tokens, price } of paid) {
-    const again = Math.min(left, tokens);
-    extra += (again * (price - prices.cacheRead)) / 1e6;
-    left -= again;
-  }
-  return extra;
+  const more = again.flatMap((span) =>
+    paid.map(({ price, ...zone }) => overlap(span, zone) * (price - prices.cacheRead)),
+  );
+  return more.reduce((sum, usd) => sum + usd, 0) / 1e6;
 }
+
+const overlap = (one: Span, other: Span): number =>
+  Math.max(0, Math.min(one.end, other.end) - Math.max(one.start, other.start));

@@ -28,24 +28,29 @@ export type MissReason =
 export interface MissInput {
   readonly from: TraceRequest;
   readonly to: TraceRequest;
-  /** Tokens that `to` had to pay for again; none is a hit, wherever it came from. */
-  readonly againTokens: number;
+  /** All of `to` was read, from what `from` left. */
+  readonly isAllRead: boolean;
 }
 
 /** A change of what was sent comes first; behind it what kept even the unchanged part from being read. */
-export function missReasons({ from, to, againTokens }: MissInput): readonly MissReason[] {
+export function missReasons({ from, to, isAllRead }: MissInput): readonly MissReason[] {
   if (from.reply?.usage === undefined || to.reply?.usage === undefined) return ["no_reply"];
-  const entries = entriesOf(from);
-  const last = entries.at(-1);
+  const last = entriesOf(from).at(-1);
   if (last === undefined) return [from.breakpoints.length === 0 ? "not_marked" : "below_minimum"];
-  if (againTokens === 0) return ["hit"];
-  const shared = to.blocks.sharedWith(from.blocks);
-  const broken = brokenLevel(from, to);
-  const usable = entries.findLast(({ at }) => at < shared && isBefore(from.blocks.at(at)?.level, broken));
-  const change = usable === last ? [] : [changeReason({ from, to, shared, broken })];
+  if (isAllRead) return ["hit"];
+  const usable = usableEntry(from, to);
+  const change = usable?.at === last.at ? [] : [changeReason(from, to)];
   const kept = usable === undefined ? [] : keptReasons(usable, { from, to });
   const reasons = [...change, ...kept];
   return reasons.length === 0 ? ["hit"] : reasons;
+}
+
+/** The longest of what `from` left that is a beginning of `to` for the cache. */
+export function usableEntry(from: TraceRequest, to: TraceRequest): Entry | undefined {
+  if (from.workspace !== to.workspace || from.model !== to.model) return undefined;
+  const shared = to.blocks.sharedWith(from.blocks);
+  const broken = brokenLevel(from, to);
+  return entriesOf(from).findLast(({ at }) => at < shared && isBefore(from.blocks.at(at)?.level, broken));
 }
 
 interface Entry {
@@ -66,16 +71,11 @@ export function entriesOf({ cache, breakpoints }: TraceRequest): readonly Entry[
     .toSorted((one, other) => one.at - other.at);
 }
 
-interface Change {
-  readonly from: TraceRequest;
-  readonly to: TraceRequest;
-  readonly shared: number;
-  readonly broken: Level | undefined;
-}
-
-function changeReason({ from, to, shared, broken }: Change): MissReason {
+function changeReason(from: TraceRequest, to: TraceRequest): MissReason {
   if (from.workspace !== to.workspace) return "workspace_changed";
   if (from.model !== to.model) return "model_changed";
+  const shared = to.blocks.sharedWith(from.blocks);
+  const broken = brokenLevel(from, to);
   const changed = new Set([partOf(from.blocks.at(shared)), partOf(to.blocks.at(shared)), broken]);
   // The API counts the speed as part of the model.
   if (broken === "system" && JSON.stringify(from.params["speed"]) !== JSON.stringify(to.params["speed"])) {
@@ -89,7 +89,7 @@ function changeReason({ from, to, shared, broken }: Change): MissReason {
 const partOf = (block: TraceBlock | undefined): Level | undefined =>
   block === undefined ? undefined : levelOf(block.path);
 
-function keptReasons(entry: Entry, { from, to }: Pick<Change, "from" | "to">): readonly MissReason[] {
+function keptReasons(entry: Entry, { from, to }: Pick<MissInput, "from" | "to">): readonly MissReason[] {
   if ((to.cache?.hit ?? -1) >= entry.at) return [];
   if (to.breakpoints.length === 0) return ["not_marked"];
   if (to.faults.includes("cache-lost")) return ["lost"];

@@ -12,8 +12,12 @@ export interface ParameterChange {
   readonly breaks: Level | null;
 }
 
-/** Everything besides the blocks in which two requests differ, what breaks the cache first. */
+/**
+ * Everything besides the blocks in which two requests differ, what breaks the cache first. Of a request that never became
+ * a prompt too little is known to compare it.
+ */
 export function parameterChanges(from: TraceRequest, to: TraceRequest): readonly ParameterChange[] {
+  if (from.salts === undefined || to.salts === undefined) return [];
   const old = parametersOf(from);
   const now = parametersOf(to);
   const names = new Set([...Object.keys(old), ...Object.keys(now)]);

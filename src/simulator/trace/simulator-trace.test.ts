@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { asyncLines } from "../../../test/fixture/trace.ts";
 import type { Json, JsonObject } from "../../schema/json.ts";
-import { Simulator, type SimulatorOptions } from "../simulator.ts";
+import type { SimulatorOptions } from "../options.ts";
+import { Simulator } from "../simulator.ts";
 import { comparands, traceDiff } from "./diff.ts";
 import { readTrace, type Trace } from "./reader.ts";
 import { TraceWriter } from "./writer.ts";
@@ -55,7 +56,7 @@ describe("a trace of the simulator", () => {
     expect(to.reply).toMatchObject({ outcome: "delivered", status: 200 });
     const { cache } = traceDiff({ trace, from, to });
     expect(cache.reasons).toEqual([reason]);
-    expect(cache.againTokens === 0).toBe(reason === "hit");
+    expect(cache.readTokens === cache.offeredTokens).toBe(reason === "hit");
     expect(cache.offeredTokens).toBe(from.blocks.tokensUpTo(from.blocks.length));
   });
 
@@ -84,7 +85,7 @@ describe("a trace of the simulator", () => {
     if (from === undefined || to === undefined) throw new Error("requests are missing");
     const { readTokens, againTokens, extraUsd } = traceDiff({ trace, from, to }).cache;
     expect(readTokens).toBe(0);
-    expect(againTokens).toBeGreaterThan(3000);
+    expect(againTokens).toBeGreaterThan(1500);
     expect(extraUsd).toBeCloseTo((againTokens * usdPerMTok) / 1e6, 9);
   });
 
@@ -96,7 +97,7 @@ describe("a trace of the simulator", () => {
       if (from === undefined || to === undefined) throw new Error("requests are missing");
       const { offeredTokens, ...cache } = traceDiff({ trace, from, to }).cache;
       expect(offeredTokens).toBeGreaterThan(3000);
-      expect(cache).toEqual({ reasons: ["hit"], readTokens: offeredTokens, againTokens: 0, extraUsd: 0 });
+      expect(cache).toMatchObject({ reasons: ["hit"], readTokens: offeredTokens, againTokens: 0, extraUsd: 0 });
     },
   );
 });

@@ -3,7 +3,8 @@ import { invalid, refusal, type Refusal } from "../refusal.ts";
 import { type CheckInput, forcesTool, isCustomTool, type Rule, toolPath } from "./check-input.ts";
 import { schemaProblem } from "./tool-schema.ts";
 
-const toolNameForm = /^[a-zA-Z0-9_-]{1,128}$/;
+/** What a tool may be called. */
+export const toolNameForm = /^[a-zA-Z0-9_-]{1,128}$/;
 
 /** Names, schemas and the choice between tools. Calls in `messages` need not be of a tool that is still there. */
 export const checkTools: Rule = (input) => {

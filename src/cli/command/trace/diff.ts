@@ -30,7 +30,7 @@ export const diffCommand = command({
     }
     const diff = traceDiff({ trace, from: earlier, to: later });
     if (format === "json") await context.out.json(diff);
-    else await context.out.write(diffText(diff, context.out.style));
+    else await context.out.write(diffText(diff, context.out));
     return exitCode.fine;
   },
 });

@@ -27,12 +27,14 @@ export const listCommand = command({
       outcome: request.reply?.outcome ?? null,
       tokens: tokensOf(request.reply?.usage),
       costUsd: request.reply?.costUsd ?? null,
+      countedTokens: request.reply?.inputTokens ?? null,
+      error: request.reply?.error ?? null,
       comparedWith: before?.n ?? null,
       reasons: before === undefined ? [] : cacheComparison({ from: before, to: request }).reasons,
       faults: request.faults,
     }));
     if (format === "json") await context.out.json(listed);
-    else await context.out.write(traceTable(listed));
+    else await context.out.write(traceTable(listed, context.out.columns));
     return exitCode.fine;
   },
 });
