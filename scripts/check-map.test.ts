@@ -83,6 +83,16 @@ describe("the arrows of the map", () => {
     expect(rules[1]).toMatch(/plan\.ts:1 node:fs: a plan is pure/);
   });
 
+  it("holds whatever a layer has beside its run to the pure folders and to the layers", () => {
+    const rules = rulesOf({
+      "src/layers/1-offload/plan.ts": `import "./limits.ts";`,
+      "src/layers/1-offload/limits.ts": `import "node:fs"; import "../../ports/b.ts";`,
+      "src/ports/b.ts": "",
+    });
+    expect(rules).toHaveLength(2);
+    expect(rules.every((rule) => rule.startsWith("src/layers/1-offload/limits.ts"))).toBe(true);
+  });
+
   it("refuses folders without a column, files outside src, missing files, computed names and the package's own name", () => {
     expect(
       rulesOf({

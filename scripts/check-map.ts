@@ -20,6 +20,7 @@ const columns: readonly (readonly string[])[] = [
   ["loop"],
   ["simulator", "replay", "gateway"],
   ["engine"],
+  ["agent"],
   ["cli", "index"],
 ];
 
@@ -37,10 +38,10 @@ const narrow: readonly NarrowRule[] = [
     why: "an export is rendered, not read: it imports only schema, transcript and tokens, and no Node module",
   },
   {
-    files: "src/layers/*/plan.ts",
+    files: "src/layers/*/!(run*).ts",
     node: "none",
-    places: ["schema", "transcript", "tokens", "cache"],
-    why: "a plan is pure: it imports only schema, transcript, tokens and cache, and no Node module",
+    places: ["schema", "transcript", "tokens", "cache", "layers"],
+    why: "a plan is pure: it imports only schema, transcript, tokens, cache and what is pure in layers, and no Node module",
   },
 ];
 

@@ -10,7 +10,10 @@ const docs = readFileSync(join(import.meta.dirname, "../docs/cli.md"), "utf8");
 const actionsOf = (command: Command, called: string): [string, Action][] =>
   command.kind === "action"
     ? [[called, command]]
-    : command.commands.flatMap((one) => actionsOf(one, `${called} ${one.name}`));
+    : [
+        ...(command.itself === undefined ? [] : [[`${called} -p`, command.itself] as [string, Action]]),
+        ...command.commands.flatMap((one) => actionsOf(one, `${called} ${one.name}`)),
+      ];
 const sectionOf = (called: string): string =>
   docs.split(/^## /m).find((section) => section.split(/ `|\n/)[0] === called) ?? "";
 

@@ -27,6 +27,8 @@ export interface Group {
   readonly name: string;
   readonly summary: string;
   readonly commands: readonly Command[];
+  /** What it does when options but no command are given. */
+  readonly itself?: Action;
 }
 
 /** A command that does something. Made with `command`, which keeps the types of its arguments to itself. */

@@ -140,7 +140,7 @@ const valueCharsMax = 28;
 function valueText(value: unknown): string {
   if (typeof value === "boolean") return value ? "on" : "off";
   if (typeof value === "number") return value.toLocaleString("en-US");
-  if (Array.isArray(value)) return value.length === 1 ? "1 override" : `${value.length} overrides`;
+  if (Array.isArray(value)) return `${value.length} given`;
   return typeof value === "string" ? clipped(value, valueCharsMax) : "none";
 }
 

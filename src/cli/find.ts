@@ -1,4 +1,4 @@
-import type { Command, Group } from "./command.ts";
+import type { Action, Command, Group } from "./command.ts";
 import type { Failure } from "./failure.ts";
 import { unknown, usage } from "./parse.ts";
 
@@ -23,6 +23,7 @@ export function find(program: Group, argv: readonly string[]): Found {
   for (; at < argv.length && command.kind === "group"; at++) {
     const word = argv[at] ?? "";
     if (word.startsWith("-")) {
+      if (isOwn(command, word)) return { kind: "found", command: command.itself, called, flags: [], rest: argv };
       const problem = flagProblem(word, command === program ? rootFlags : groupFlags);
       if (problem !== undefined) return usage(problem, called);
       flags.push(word);
@@ -38,6 +39,14 @@ export function find(program: Group, argv: readonly string[]): Found {
   }
   return { kind: "found", command, called, flags, rest: argv.slice(at) };
 }
+
+/** An option of what the group does by itself: then the whole line is that. */
+const isOwn = (command: Group, word: string): command is Group & { readonly itself: Action } =>
+  command.itself !== undefined &&
+  Object.entries(command.itself.options).some(
+    ([name, { short }]) =>
+      word === `--${name}` || word.startsWith(`--${name}=`) || (short !== undefined && word === `-${short}`),
+  );
 
 const groupFlags = ["--help", "-h", "--debug", "--json"];
 const rootFlags = [...groupFlags, "--version", "-v"];

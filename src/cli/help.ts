@@ -28,7 +28,7 @@ const exitCodesSection: Section = {
   rows: Object.entries(meaningByExitCode).map(([code, meaning]) => [code, meaning] as const),
 };
 
-function groupSections({ name, summary, commands }: Group, called: string): readonly Section[] {
+function groupSections({ name, summary, commands, itself }: Group, called: string): readonly Section[] {
   const isWhole = called === name;
   const common: Section[] = [
     {
@@ -43,7 +43,15 @@ function groupSections({ name, summary, commands }: Group, called: string): read
   ];
   return [
     { rows: [`${called}: ${summary}`] },
-    { heading: "Usage", rows: [`${called} <command> [arguments] [options]`] },
+    {
+      heading: "Usage",
+      rows: [
+        `${called} <command> [arguments] [options]`,
+        ...(itself === undefined
+          ? []
+          : [[`${called} -p <prompt> [options]`, `${itself.summary} (${called} -p --help)`] as const]),
+      ],
+    },
     { heading: "Commands", rows: commands.map((command) => [command.name, command.summary] as const) },
     ...common,
     ...(isWhole ? [exitCodesSection] : []),

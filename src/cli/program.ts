@@ -1,4 +1,5 @@
 import { group } from "./command.ts";
+import { agentCommand } from "./command/agent.ts";
 import { contextCommand } from "./command/context.ts";
 import { demoCommand } from "./command/demo.ts";
 import { expandCommand } from "./command/expand.ts";
@@ -15,6 +16,7 @@ import { viewCommand } from "./command/view.ts";
 export const program = group({
   name: "palimpsest",
   summary: "a context and memory engine for LLM agents",
+  itself: agentCommand,
   commands: [
     demoCommand,
     viewCommand,

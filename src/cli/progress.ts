@@ -1,5 +1,5 @@
 import type { CommandContext } from "./command.ts";
-import { humanBytes } from "./human.ts";
+import { humanBytes } from "../schema/human-bytes.ts";
 
 /** From this size on reading a log takes long enough to want a sign of life. */
 const progressBytesMin = 16 * 1024 * 1024;

@@ -3,10 +3,31 @@ import process from "node:process";
 /** Resolves when the person or the system asks the process to end. A second request ends it at once, as without us. */
 export const untilStopped = (): Promise<void> =>
   new Promise((resolve) => {
-    const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
     const stop = (): void => {
-      for (const signal of signals) process.off(signal, stop);
+      for (const signal of stopSignals) process.off(signal, stop);
       resolve();
     };
-    for (const signal of signals) process.on(signal, stop);
+    for (const signal of stopSignals) process.on(signal, stop);
   });
+
+export interface StopSignal {
+  readonly signal: AbortSignal;
+  /** From then on the process ends as without us. */
+  release(): void;
+}
+
+/** Raised at the first request to end; a second one ends the process at once. */
+export function stopSignal(): StopSignal {
+  const controller = new AbortController();
+  const stop = (): void => {
+    release();
+    controller.abort();
+  };
+  const release = (): void => {
+    for (const signal of stopSignals) process.off(signal, stop);
+  };
+  for (const signal of stopSignals) process.on(signal, stop);
+  return { signal: controller.signal, release };
+}
+
+const stopSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

@@ -159,7 +159,8 @@ async function originalOf(
 ): Promise<ResultContent | undefined> {
   const bytes = await deps.blobs.get(blob);
   if (bytes === undefined) return undefined;
-  const text = new TextDecoder().decode(bytes);
+  // A mark at the beginning is the result's own first character.
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   if (media === "text") return mask === undefined ? text : mask(text);
   const blocks = blocksIn(text);
   const masked = blocks === undefined || mask === undefined ? blocks : maskJson(blocks, mask);

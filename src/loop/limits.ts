@@ -24,3 +24,21 @@ export const promptHeadBytes = bytes(512 * 1024);
 
 /** Requests whose count is remembered: a process sees a handful of tool sets, each with a few steps. */
 export const rememberedCountsMax = 500;
+
+/** Between a reply's limit and the window: our own count may be that far off. */
+export const outputMarginTokens = 1_000;
+
+/** A reply with less room is not worth asking for; a request that can't give it is over the limit before. */
+export const outputTokensMin = 1_024;
+
+/** Rounds of one turn. A model that has not come to an end by then goes in circles. */
+export const roundsMax = 500;
+
+/** Tools that only read and run side by side. */
+export const parallelCallsMax = 8;
+
+/** How long a tool that is to stop may take to do so; then its call ends without it. */
+export const abortGraceMs = millis(5_000);
+
+/** How often a hook may make the model go on in one turn. */
+export const stopHooksMax = 10;

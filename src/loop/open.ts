@@ -180,7 +180,8 @@ async function fetchOriginals(
 }
 
 function resultContent(bytes: Uint8Array, media: "text" | "json"): ResultContent | undefined {
-  const text = new TextDecoder().decode(bytes);
+  // A mark at the beginning is the result's own first character.
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   if (media === "text") return text;
   const blocks = parseJson(text);
   return isArray(blocks) ? blocks.filter((block) => isObject(block)) : undefined;

@@ -7,13 +7,14 @@ import { type Entry, readEntry } from "../schema/entry.ts";
 import { parseJson } from "../schema/json.ts";
 import type { Receipt } from "../schema/receipt.ts";
 import { estimateBlock, utf8Length } from "../tokens/estimate.ts";
+import type { TokenLedger } from "../tokens/ledger.ts";
 import { type Circumstances, type Draft, placed, type PlacedEntry } from "../transcript/draft.ts";
 import type { Fold, View } from "../transcript/fold.ts";
 import { lineBytesMax } from "../transcript/limits.ts";
 import { fiveMinuteRates, makeReceipt, type ReceiptInput } from "../transcript/receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
 import type { RestoredSeed } from "./checkpoint.ts";
-import { type OpenedLog, openLog } from "./open.ts";
+import { type CountedLog, openCounted } from "./counted.ts";
 
 export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, TailDep {}
 
@@ -59,12 +60,12 @@ export async function readLog(
   deps: TranscriptsDep & BlobsDep & TailDep,
   id: SessionId,
   undone?: ReadonlySet<EntryId>,
-): Promise<OpenedLog | undefined> {
+): Promise<CountedLog | undefined> {
   const source = await deps.transcripts.openForReading(id);
   if (source === undefined) return undefined;
   try {
     const { tailBytes } = deps;
-    return await openLog(deps, {
+    return await openCounted(deps, {
       source,
       origin: "ours",
       ...(undone === undefined ? {} : { undone }),
@@ -99,12 +100,12 @@ export class Session {
   readonly #deps: SessionDeps;
   readonly #writer: TranscriptWriter;
   readonly #circumstances: Circumstances;
-  #log: OpenedLog;
+  #log: CountedLog;
   #last: Promise<unknown> = Promise.resolve();
   readonly #ending = new Set<EndingAct>();
   #closed: Promise<void> | undefined;
 
-  constructor(deps: SessionDeps, parts: { writer: TranscriptWriter; log: OpenedLog; circumstances: Circumstances }) {
+  constructor(deps: SessionDeps, parts: { writer: TranscriptWriter; log: CountedLog; circumstances: Circumstances }) {
     this.id = parts.writer.id;
     this.#deps = deps;
     this.#writer = parts.writer;
@@ -116,12 +117,22 @@ export class Session {
     return this.#log.fold;
   }
 
+  /** The size of the context at any moment. */
+  get ledger(): TokenLedger {
+    return this.#log.ledger;
+  }
+
+  /** That answered last. */
+  get model(): string | undefined {
+    return this.#log.model;
+  }
+
   get restored(): RestoredSeed | undefined {
     return this.#log.restored;
   }
 
   /** How much of the log the fold was made from. */
-  get read(): OpenedLog["read"] {
+  get read(): CountedLog["read"] {
     return this.#log.read;
   }
 
@@ -167,12 +178,12 @@ export class Session {
   }
 
   /** The log as it would open with these edits undone. */
-  async readUndone(undone: ReadonlySet<EntryId>): Promise<OpenedLog | undefined> {
+  async readUndone(undone: ReadonlySet<EntryId>): Promise<CountedLog | undefined> {
     return readLog(this.#deps, this.id, undone);
   }
 
   /** Goes on with a log that was read further back. */
-  adoptLog(log: OpenedLog): void {
+  adoptLog(log: CountedLog): void {
     this.#log = log;
   }
 

@@ -5,7 +5,8 @@ import type { Receipt } from "../schema/receipt.ts";
 import type { Fold } from "../transcript/fold.ts";
 import { planUndo, type UndoPlan } from "../transcript/undo.ts";
 import { estimateShown } from "../tokens/estimate.ts";
-import { type OpenedLog, openLog, type OpenOptions } from "./open.ts";
+import { type CountedLog, openCounted } from "./counted.ts";
+import type { OpenOptions } from "./open.ts";
 import type { Session } from "./session.ts";
 
 export interface UndoOptions {
@@ -63,8 +64,8 @@ export async function undoRefusal(
   log: OpenOptions,
   options: UndoOptions,
 ): Promise<Refused | undefined> {
-  const read = (undone?: ReadonlySet<EntryId>): Promise<OpenedLog> =>
-    openLog(deps, { ...log, ...(undone === undefined ? {} : { undone }) });
+  const read = (undone?: ReadonlySet<EntryId>): Promise<CountedLog> =>
+    openCounted(deps, { ...log, ...(undone === undefined ? {} : { undone }) });
   const now = await read();
   const { plan } = await planDeep(now, { target: options.target, read });
   if (plan.kind === "refused") return plan;
@@ -83,7 +84,7 @@ function tooLarge(now: Fold, undone: Fold, { blockingTokens, fixedTokens }: Undo
 }
 
 type Planned = Extract<UndoPlan, { kind: "plan" }>;
-type Read = (undone: ReadonlySet<EntryId>) => Promise<OpenedLog | undefined>;
+type Read = (undone: ReadonlySet<EntryId>) => Promise<CountedLog | undefined>;
 
 interface Planning {
   readonly target: EntryId | undefined;
@@ -92,9 +93,9 @@ interface Planning {
 
 /** The named edit may lie before the boundary at which the log was opened: then the log is read further back. */
 async function planDeep(
-  log: Pick<OpenedLog, "fold" | "read">,
+  log: Pick<CountedLog, "fold" | "read">,
   planning: Planning,
-): Promise<{ plan: UndoPlan; deeper?: OpenedLog }> {
+): Promise<{ plan: UndoPlan; deeper?: CountedLog }> {
   const plan = planUndo(log.fold.path.entries, planning.target);
   if (plan.kind !== "refused" || plan.why !== "not-on-path" || log.read.from === "beginning") return { plan };
   const deeper = await planning.read(new Set(log.fold.projection.boundaries.map((boundary) => boundary.id)));

@@ -14,6 +14,8 @@ export type SessionId = Brand<string, "SessionId">;
 export type Tokens = Brand<number, "Tokens">;
 export type Bytes = Brand<number, "Bytes">;
 export type Millis = Brand<number, "Millis">;
+/** Billionths of a dollar, whole ones. */
+export type NanoUsd = Brand<number, "NanoUsd">;
 
 export const entryId = (text: string): EntryId => text as EntryId;
 export const messageId = (text: string): MessageId => text as MessageId;
@@ -22,6 +24,7 @@ export const sessionId = (text: string): SessionId => text as SessionId;
 export const tokens = (count: number): Tokens => count as Tokens;
 export const bytes = (count: number): Bytes => count as Bytes;
 export const millis = (count: number): Millis => count as Millis;
+export const nanoUsd = (count: number): NanoUsd => count as NanoUsd;
 
 const blobIdShape = /^[0-9a-f]{64}$/;
 export const isBlobId = (text: string): text is BlobId => blobIdShape.test(text);

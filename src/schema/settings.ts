@@ -1,5 +1,8 @@
 import { z } from "zod";
+import { type HookSetting, hookSettingShape } from "./hook.ts";
 import { type ModelOverride, modelOverrideShape } from "./model.ts";
+import { resultCharsHard, resultCharsMin, type ToolLimit, toolLimitShape } from "./tool-limit.ts";
+import { type PromptChoice, promptChoiceShape } from "./prompt-choice.ts";
 
 /** Where a number comes from: the published descriptions of the systems we follow, or us. */
 export type Basis = "published" | "ours";
@@ -51,11 +54,14 @@ export type SettingValues = {
   readonly outputTokensMax: number | undefined;
   readonly compactPercent: number | undefined;
   readonly blockingTokens: number | undefined;
+  readonly toolLimits: readonly ToolLimit[];
   readonly autoCompactEnabled: boolean;
   readonly autoMemoryEnabled: boolean;
   readonly autoDreamEnabled: boolean;
   readonly durability: (typeof durabilities)[number];
   readonly policy: (typeof policyNames)[number];
+  readonly systemPrompts: readonly PromptChoice[];
+  readonly hooks: readonly HookSetting[];
 } & { readonly [Name in `flags.${SwitchName}`]: boolean };
 export type SettingName = keyof SettingValues;
 
@@ -65,6 +71,8 @@ export interface SettingRow<Value = SettingValues[SettingName]> {
   /** Ends the sentence "expected …". */
   readonly expects: string;
   readonly type: "text" | "number" | "switch" | "list";
+  /** Of a list: of two with one id the stronger scope's counts, or every scope's items count, the weakest first. */
+  readonly addsUp?: "by-id" | "all";
   readonly default: Value;
   /** What stands for a default that depends on something else. */
   readonly defaultSays?: string;
@@ -116,6 +124,7 @@ const others: Others = {
     shape: modelOverrideShape,
     expects: "a list of models, each with its id and what differs from the registry",
     type: "list",
+    addsUp: "by-id",
     default: [],
     defaultSays: "the registry",
     environment: [],
@@ -167,6 +176,17 @@ const others: Others = {
     about: "No request is sent above this; meant for tests.",
     basis: "published",
   },
+  toolLimits: {
+    shape: toolLimitShape,
+    expects: `a list of tools, each with its id and its resultCharsMax from ${resultCharsMin.toLocaleString("en-US")} to ${resultCharsHard.toLocaleString("en-US")}`,
+    type: "list",
+    addsUp: "by-id",
+    default: [],
+    defaultSays: "each tool's own",
+    environment: [],
+    about: "Longer results of these tools are offloaded; scopes add up, by id.",
+    basis: "published",
+  },
   autoCompactEnabled: master({
     environment: ["PALIMPSEST_AUTO_COMPACT_ENABLED"],
     offBy: ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"],
@@ -201,6 +221,28 @@ const others: Others = {
       "The preset that will decide which layers run and with which numbers; there are none yet, so it changes nothing.",
     state: "planned",
     basis: "ours",
+  },
+  systemPrompts: {
+    shape: promptChoiceShape,
+    expects: "a list of beginnings of model names, each with a family or a text",
+    type: "list",
+    addsUp: "by-id",
+    default: [],
+    defaultSays: "by model",
+    environment: [],
+    about: "Which system prompt a model gets; scopes add up, by id.",
+    basis: "ours",
+  },
+  hooks: {
+    shape: hookSettingShape,
+    expects: "an object of events, each with a list of matchers and their hooks",
+    type: "list",
+    addsUp: "all",
+    default: [],
+    defaultSays: "none",
+    environment: [],
+    about: "Commands to run at events; those of all scopes run.",
+    basis: "published",
   },
 };
 
@@ -277,7 +319,7 @@ export const settingNames = Object.keys(settingTable) as SettingName[];
 export const isSettingName = (name: string): name is SettingName => Object.hasOwn(settingTable, name);
 
 /** Keys of the ecosystem's settings files: kept as they are, not interpreted yet. */
-export const reservedKeys: ReadonlySet<string> = new Set(["$schema", "hooks", "permissions", "env", "statusLine"]);
+export const reservedKeys: ReadonlySet<string> = new Set(["$schema", "permissions", "env", "statusLine"]);
 
 /** Off here, off there: people who know one name for a thing need not know the switches below it. */
 export const masterBySwitch: {

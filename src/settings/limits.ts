@@ -12,5 +12,8 @@ export const watchSettleMs = millis(80);
 /** How often arming the watches may find that folders came or went meanwhile. */
 export const armTriesMax = 5;
 
+/** All hooks of one event start at once. */
+export const hooksPerFileMax = 100;
+
 /** How much of a wrong value a message quotes. */
 export const quotedCharsMax = 40;

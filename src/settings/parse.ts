@@ -1,11 +1,12 @@
 import type { z } from "zod";
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import { isSettingName, reservedKeys, settingNames, settingTable, type SettingName } from "../schema/settings.ts";
+import { parseHooks } from "./hooks.ts";
 import { type Problem, wrongValue } from "./problem.ts";
 
 export interface ParsedSettings {
   readonly values: ReadonlyMap<SettingName, unknown>;
-  /** `hooks`, `permissions`, `env`, … as they stand in the file. */
+  /** `permissions`, `env`, … as they stand in the file. */
   readonly reserved: JsonObject;
   readonly problems: readonly Problem[];
 }
@@ -22,6 +23,7 @@ export function parseSettings(json: Json, where: string): ParsedSettings {
   for (const [key, value] of Object.entries(json)) {
     if (reservedKeys.has(key)) reserved.push([key, value]);
     else if (key === "flags") problems.push(...takeFlags({ value, where, values }));
+    else if (key === "hooks") problems.push(...takeHooks({ value, where, values }));
     else problems.push(...take({ key, value, where, values }));
   }
   return { values, reserved: Object.fromEntries(reserved), problems };
@@ -39,6 +41,13 @@ function takeFlags({ value, where, values }: Taking): readonly Problem[] {
     return [wrongValue({ severity: "error", where, key: "flags", expected, found: value })];
   }
   return Object.entries(value).flatMap(([name, on]) => take({ key: `flags.${name}`, value: on, where, values }));
+}
+
+/** A list in force, an object of lists in the file. */
+function takeHooks({ value, where, values }: Taking): readonly Problem[] {
+  const { hooks, problems } = parseHooks(value, where);
+  if (hooks.length > 0) values.set("hooks", hooks);
+  return problems;
 }
 
 function take({ key, value, where, values }: Taking & { readonly key: string }): readonly Problem[] {

@@ -12,11 +12,14 @@ function samples(name: SettingName): readonly [unknown, unknown] {
   if (type === "switch") return [true, false];
   if (name === "model") return ["claude-a", "claude-b"];
   if (name === "models") return [[model("claude-haiku-4-5", 11_000)], [model("claude-haiku-4-5", 12_000)]];
+  if (name === "systemPrompts") return [[{ id: "qwen-", family: "gpt" }], [{ id: "qwen-", text: "Be brief." }]];
+  if (name === "toolLimits") return [[toolLimit("bash", 11_000)], [toolLimit("bash", 12_000)]];
   if (name === "durability") return ["always", "never"];
   if (name === "policy") return ["opencode", "none"];
   return name === "compactPercent" ? [50, 72.5] : [11_000, 12_000];
 }
 const model = (id: string, windowTokens: number) => ({ id, windowTokens });
+const toolLimit = (id: string, resultCharsMax: number) => ({ id, resultCharsMax });
 
 const scopes = ["user", "project", "local", "environment", "flag"] as const;
 type AnyScope = (typeof scopes)[number];
@@ -67,29 +70,33 @@ function sourceOf(name: SettingName, scope: AnyScope, value: unknown): string {
 }
 
 describe("precedence", () => {
-  it.each(settingNames)("%s: every scope gives it a value, and of two the stronger counts", async (name) => {
-    const [one, other] = samples(name);
-    for (const [at, weaker] of available(name).entries()) {
-      const alone = await readWith(name, new Map([[weaker, one]]));
-      expect(alone.reading.problems).toEqual([]);
-      expect(alone.reading.settings[name]).toMatchObject({ value: one, source: sourceOf(name, weaker, one) });
-      for (const stronger of available(name).slice(at + 1)) {
-        for (const [low, high] of [samples(name), [other, one] as const]) {
-          const { reading } = await readWith(
-            name,
-            new Map([
-              [weaker, low],
-              [stronger, high],
-            ]),
-          );
-          expect(reading.settings[name], `${weaker} < ${stronger}`).toMatchObject({
-            value: high,
-            source: sourceOf(name, stronger, high),
-          });
+  // Of hooks all scopes count: settings/hooks.test.ts.
+  it.each(settingNames.filter((name) => name !== "hooks"))(
+    "%s: every scope gives it a value, and of two the stronger counts",
+    async (name) => {
+      const [one, other] = samples(name);
+      for (const [at, weaker] of available(name).entries()) {
+        const alone = await readWith(name, new Map([[weaker, one]]));
+        expect(alone.reading.problems).toEqual([]);
+        expect(alone.reading.settings[name]).toMatchObject({ value: one, source: sourceOf(name, weaker, one) });
+        for (const stronger of available(name).slice(at + 1)) {
+          for (const [low, high] of [samples(name), [other, one] as const]) {
+            const { reading } = await readWith(
+              name,
+              new Map([
+                [weaker, low],
+                [stronger, high],
+              ]),
+            );
+            expect(reading.settings[name], `${weaker} < ${stronger}`).toMatchObject({
+              value: high,
+              source: sourceOf(name, stronger, high),
+            });
+          }
         }
       }
-    }
-  });
+    },
+  );
 
   it("without anything every setting has its default", async () => {
     const { reading } = await readWith("model", new Map());
@@ -122,6 +129,16 @@ describe("precedence", () => {
     expect(reading.settings.models.value).toEqual([model("claude-haiku-4-5", 3_000), model("claude-opus-5", 2_000)]);
     expect(reading.settings.models.source).toBe("local");
     expect(reading.settings.models.from).toMatch(/settings\.local\.json and .*home\/settings\.json$/);
+  });
+
+  it("limits of tools add up, and one out of range is said and left out", async () => {
+    const limits = new Map([
+      ["user", [toolLimit("bash", 30_000), toolLimit("grep", 20_000)]],
+      ["local", [toolLimit("bash", 40_000), toolLimit("glob", 1_999)]],
+    ] as const);
+    const { reading } = await readWith("toolLimits", limits);
+    expect(reading.settings.toolLimits.value).toEqual([toolLimit("bash", 40_000), toolLimit("grep", 20_000)]);
+    expect(reading.problems.map(({ key }) => key)).toEqual(["toolLimits[1].resultCharsMax"]);
   });
 
   it("a user's settings file counts once where the home folder is the project", () => {
@@ -184,8 +201,8 @@ describe("files that are wrong", () => {
   });
 
   it("what stands in a text or in several objects is not doubled", async () => {
-    const hooks = '"hooks": {"a": {"x": 1, "y": "{\\"x\\": \\"x\\"}"}, "b": [{"x": 1}, {"x": 2}]}';
-    expect((await problemsOf(`{${hooks}, "model": "hooks"}`)).texts).toEqual([]);
+    const kept = '"permissions": {"a": {"x": 1, "y": "{\\"x\\": \\"x\\"}"}, "b": [{"x": 1}, {"x": 2}]}';
+    expect((await problemsOf(`{${kept}, "model": "permissions"}`)).texts).toEqual([]);
   });
 
   it.skipIf(process.platform === "win32")("a link that leads nowhere is said", async () => {
@@ -208,13 +225,13 @@ describe("files that are wrong", () => {
   });
 
   it("a byte order mark is no damage, and the ecosystem's keys are kept without a word", async () => {
-    const hooks = { PreCompact: [{ matcher: "auto", hooks: [{ type: "command", command: "true" }] }] };
+    const statusLine = { type: "command", command: "true" };
     const { texts, settings, reservedByScope } = await problemsOf(
-      `\uFEFF${JSON.stringify({ hooks, permissions: {}, env: { A: "1" }, model: "m" })}`,
+      `\uFEFF${JSON.stringify({ statusLine, permissions: {}, env: { A: "1" }, model: "m" })}`,
     );
     expect(texts).toEqual([]);
     expect(settings.model.value).toBe("m");
-    expect(reservedByScope.get("user")).toEqual({ hooks, permissions: {}, env: { A: "1" } });
+    expect(reservedByScope.get("user")).toEqual({ statusLine, permissions: {}, env: { A: "1" } });
   });
 
   it("models: a bad one is left out, an unknown key in one is only said", async () => {

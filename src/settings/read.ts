@@ -17,7 +17,7 @@ export interface SettingsReading {
   /** Errors first. */
   readonly problems: readonly Problem[];
   readonly files: readonly Pick<ReadFile, "scope" | "path" | "state">[];
-  /** Keys that are kept and not interpreted yet (`hooks`, …), by scope. */
+  /** Keys that are kept and not interpreted yet (`permissions`, …), by scope. */
   readonly reservedByScope: ReadonlyMap<Scope, JsonObject>;
 }
 

@@ -1,7 +1,7 @@
 import { type Json, parseJson } from "../schema/json.ts";
 import type { CacheMissReason, InputTransformation, ReplyMessage, WireUsage } from "../schema/wire/reply.ts";
 import type { MessagesRequest } from "../schema/wire/request.ts";
-import type { UsageSplit } from "./cache/usage-split.ts";
+import type { UsageSplit } from "../cache/usage-split.ts";
 import type { Fault } from "./fault.ts";
 import type { Said } from "./reply.ts";
 

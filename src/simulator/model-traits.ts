@@ -1,3 +1,4 @@
+import { modelName } from "../cache/model-name.ts";
 import type { Model } from "../schema/model.ts";
 
 /** What the API does differently from model to model, beyond windows and prices. */
@@ -22,21 +23,6 @@ export interface ModelTraits {
   readonly tokenizerFactor: number;
   /** What the presence of tools adds to the prompt, by whether a tool is forced. */
   readonly toolTokens: { readonly auto: number; readonly forced: number };
-}
-
-interface ModelName {
-  readonly line: string;
-  readonly version: number;
-}
-
-/** `claude-opus-4-8-20260101` is line opus, version 4.08. Of a name without a version the newest rules count. */
-export function modelName(id: string): ModelName {
-  const found = /(haiku|sonnet|opus|fable|mythos)-(\d{1,2})(?:-(\d{1,2})(?!\d))?/.exec(id);
-  if (found !== null) return { line: found[1] ?? "", version: Number(found[2]) + Number(found[3] ?? 0) / 100 };
-  const old = /claude-(\d)-(\d)-(haiku|sonnet|opus)/.exec(id);
-  return old === null
-    ? { line: "", version: 99 }
-    : { line: old[3] ?? "", version: Number(old[1]) + Number(old[2]) / 100 };
 }
 
 export function modelTraits(model: Model): ModelTraits {

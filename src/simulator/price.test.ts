@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Model } from "../schema/model.ts";
 import { findModel } from "../tokens/registry.ts";
-import type { UsageSplit } from "./cache/usage-split.ts";
-import { type Price, priceOf, type Spent } from "./price.ts";
+import type { Spent, UsageSplit } from "../cache/usage-split.ts";
+import { type Price, priceOf } from "./price.ts";
 
 const model = (id: string): Model => {
   const found = findModel(id);

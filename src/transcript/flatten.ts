@@ -28,6 +28,7 @@ export interface FlattenOptions {
 }
 
 interface Group {
+  readonly index: number;
   readonly role: "user" | "assistant";
   readonly content: Block[];
   /** The entry each block comes from. */
@@ -78,8 +79,9 @@ interface Late {
 export class Flattened {
   readonly #options: FlattenOptions;
   readonly #groups: Group[] = [];
-  /** The groups as they are sent: what only flattening needs to know stays out of a request. */
+  /** The groups as they are sent. A message is a value: what changes its group replaces it. */
   readonly #messages: Message[] = [];
+  readonly #changed = new Set<Group>();
   readonly #calls = new Map<ToolUseId, Call>();
   /** Calls that nothing answers yet. */
   readonly #open = new Set<ToolUseId>();
@@ -96,7 +98,10 @@ export class Flattened {
     this.#options = options;
   }
 
+  /** The same messages as before where nothing changed; costs what did. */
   get groups(): readonly Message[] {
+    for (const { index, role, content } of this.#changed) this.#messages[index] = { role, content: [...content] };
+    this.#changed.clear();
     return this.#messages;
   }
 
@@ -151,9 +156,9 @@ export class Flattened {
     for (const toolUse of this.#open) this.#answerByRepair(toolUse);
   }
 
-  /** A copy of the messages, with a synthetic answer to every open call. */
+  /** The messages, with a synthetic answer to every open call. */
   answered(): readonly Message[] {
-    const messages: Message[] = this.#messages.map(({ role, content }) => ({ role, content: [...content] }));
+    const messages = [...this.groups];
     const openByGroup = Map.groupBy(this.#open, (toolUse) => this.#calls.get(toolUse)?.group ?? -1);
     for (const [group, calls] of openByGroup) {
       const { answered, content } = this.#groups[group + 1] ?? { answered: [], content: [] };
@@ -237,6 +242,7 @@ export class Flattened {
   #put(group: Group, { block, instead, entry, at = group.content.length }: Put): void {
     group.content.splice(at, 0, block);
     group.sources.splice(at, 0, entry);
+    this.#changed.add(group);
     this.#options.watch?.shown(block, entry, instead);
   }
 
@@ -245,6 +251,7 @@ export class Flattened {
     const entry = group.sources[at];
     if (before === undefined || entry === undefined) return;
     group.content[at] = block;
+    this.#changed.add(group);
     this.#options.watch?.hidden(before, entry);
     this.#options.watch?.shown(block, entry, instead);
   }
@@ -285,6 +292,7 @@ export class Flattened {
   #take(group: Group, at: number): void {
     const [block] = group.content.splice(at, 1);
     const [entry] = group.sources.splice(at, 1);
+    this.#changed.add(group);
     if (block !== undefined && entry !== undefined) this.#options.watch?.hidden(block, entry);
   }
 
@@ -316,9 +324,7 @@ export class Flattened {
       return;
     }
     const reply = replyOf(item);
-    const held = this.#held.get(reply);
-    if (held === undefined) this.#held.set(reply, [{ block: sendable(block), entry: item.entry }]);
-    else held.push({ block: sendable(block), entry: item.entry });
+    this.#held.set(reply, [...(this.#held.get(reply) ?? []), { block: sendable(block), entry: item.entry }]);
   }
 
   #call(item: Item, block: ToolUseBlock): void {
@@ -357,9 +363,7 @@ export class Flattened {
       if (tooLate) {
         this.#repairs.push(repairOf("thinking-left-out", { entry: held.entry }));
         this.thinkingLeftOut += 1;
-        continue;
-      }
-      this.#put(group, held);
+      } else this.#put(group, held);
     }
     this.#held.delete(reply);
     this.#put(group, { block, entry: item.entry });
@@ -383,9 +387,10 @@ export class Flattened {
   }
 
   #newGroup(role: Group["role"]): Group {
-    const group: Group = { role, content: [], sources: [], replies: new Set(), answered: [] };
+    const index = this.#groups.length;
+    const group: Group = { index, role, content: [], sources: [], replies: new Set(), answered: [] };
     this.#groups.push(group);
-    this.#messages.push({ role, content: group.content });
+    this.#changed.add(group);
     return group;
   }
 }

@@ -216,6 +216,41 @@ describe("whether the view can be sent", () => {
   });
 });
 
+describe("the next request", () => {
+  it("is the view's messages, as they are", () => {
+    const fold = folded([...turn(1), ...turn(2)]);
+    const next = fold.next();
+    expect(next).toMatchObject({ kind: "sendable", messages: fold.view().messages });
+    expect(next.kind === "sendable" && next.messages).toBe(fold.messages);
+  });
+
+  it("begins with the same first line each time where the log begins with a reply", () => {
+    const fold = folded([says("a", "m", text("Hi")), user("1")]);
+    const [one, other] = [fold.next(), fold.next()].map((next) => (next.kind === "sendable" ? next.messages : []));
+    expect(one).toEqual(fold.view().messages);
+    expect(one?.[0]).toBe(other?.[0]);
+  });
+
+  it("keeps every message that did not change, and leaves the changed one as it was sent", () => {
+    const raws = [...turn(1), ...turn(2)];
+    const logged = loggedRaws([...raws, clear("c", "x1"), user("u3")]);
+    const fold = new Fold();
+    for (const one of logged.slice(0, raws.length)) fold.append(one);
+    const before = [...fold.messages];
+    const bytes = JSON.stringify(before);
+    for (const one of logged.slice(raws.length)) fold.append(one);
+    expect(fold.messages.map((message, at) => message === before[at])).toEqual([true, true, false, true, false]);
+    expect(JSON.stringify(before)).toBe(bytes);
+  });
+
+  it("is none where the view can't be sent", () => {
+    expect(folded([user("1"), says("a", "m", call("x"))]).next()).toMatchObject({
+      kind: "not-sendable",
+      why: { code: "open-calls" },
+    });
+  });
+});
+
 describe("thinking of another tool", () => {
   const raws = [user("1"), says("a", "m", { type: "thinking", thinking: "hm", signature: "s" }, text("hi")), user("2")];
 

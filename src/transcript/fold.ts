@@ -58,6 +58,14 @@ export interface NotSendable {
   readonly text: string;
 }
 
+export type NextRequest =
+  | {
+      readonly kind: "sendable";
+      readonly messages: readonly Message[];
+      readonly serverDeleted: ReadonlySet<ToolUseId>;
+    }
+  | { readonly kind: "not-sendable"; readonly why: NotSendable };
+
 export interface PathFigures {
   readonly entries: number;
   readonly onPath: number;
@@ -100,7 +108,7 @@ export class Fold {
     return this.#projection;
   }
 
-  /** Live messages without any synthetic answer: valid until the next append. */
+  /** Without any synthetic answer. The list is live until the next append; the messages in it are values. */
   get messages(): readonly Message[] {
     return this.#flattened.groups;
   }
@@ -169,6 +177,14 @@ export class Fold {
       serverDeleted: [...this.#projection.serverDeleted],
       path: this.#figures(),
     };
+  }
+
+  /** The messages of the view where they can be sent. The list is live until the next append, and costs what changed since the last call. */
+  next(options: ViewOptions = {}): NextRequest {
+    const why = this.#notSendable(options);
+    if (why !== undefined) return { kind: "not-sendable", why };
+    const messages = withFirstUser(this.#flattened.groups);
+    return { kind: "sendable", messages, serverDeleted: this.#projection.serverDeleted };
   }
 
   #take(logged: Logged): PathStep {

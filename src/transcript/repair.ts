@@ -49,7 +49,8 @@ export const lateResultHeader = (toolName: string, toolUse: ToolUseId): string =
 /** A request must open with the user. Prepending a line keeps what was said before the first message we have. */
 export const firstUserLine = "[The beginning of this conversation is not in the log.]";
 
-export function withFirstUser(messages: readonly Message[]): readonly Message[] {
-  if (messages[0]?.role !== "assistant") return messages;
-  return [{ role: "user", content: [{ type: "text", text: firstUserLine }] }, ...messages];
-}
+/** One object for all requests: what knows a block by its identity need not look at it again. */
+const firstUserMessage: Message = { role: "user", content: [{ type: "text", text: firstUserLine }] };
+
+export const withFirstUser = (messages: readonly Message[]): readonly Message[] =>
+  messages[0]?.role === "assistant" ? [firstUserMessage, ...messages] : messages;

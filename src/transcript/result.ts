@@ -16,14 +16,17 @@ export function resultBlock(block: ToolResultBlock, look: ResultLook): Block {
   return sendable(content === block.content ? block : { ...block, content });
 }
 
+/** What stands for a result without a visible character: the API takes no empty one. */
 const noOutput = (toolName: string): string => `(${toolName} completed with no output)`;
 
+export function isEmptyContent(content: ResultContent): boolean {
+  return typeof content === "string" ? content.trim() === "" : content.every((part) => isBlankText(part));
+}
+
 function filled(content: ResultContent | undefined, toolName: string): ResultContent {
-  if (content === undefined) return noOutput(toolName);
-  if (typeof content === "string") return content.trim() === "" ? noOutput(toolName) : content;
-  if (content.every((part) => isInner(part))) return content.length === 0 ? noOutput(toolName) : content;
-  const kept = content.filter((part) => !isBlankText(part)).map((part) => (isInner(part) ? part : asText(part)));
-  return kept.length === 0 ? noOutput(toolName) : kept;
+  if (content === undefined || isEmptyContent(content)) return noOutput(toolName);
+  if (typeof content === "string" || content.every((part) => isInner(part))) return content;
+  return content.filter((part) => !isBlankText(part)).map((part) => (isInner(part) ? part : asText(part)));
 }
 
 const isBlankText = (part: JsonObject): boolean => part["type"] === "text" && (text(part, "text") ?? "").trim() === "";

@@ -15,7 +15,17 @@ it("the demo ends well, shows every view again byte for byte, and leaves nothing
   expect(out).toContain("byte for byte");
   expect(out).not.toContain("DIFFERENT");
   expect(out).not.toContain("undefined");
-  for (const step of ["A long session", "Offload", "Clear", "Compact", "Crash", "Expand", "Undo"])
+  for (const step of [
+    "An agent at work",
+    "repaired",
+    "A long session",
+    "Offload",
+    "Clear",
+    "Compact",
+    "Crash",
+    "Expand",
+    "Undo",
+  ])
     expect(out).toContain(step);
   expect(await readdir(tmp)).toEqual([]);
   expect(await readdir(home)).toEqual(["tmp"]);

@@ -25,11 +25,25 @@ export const pending: readonly Pending[] = [
     waitsFor: "receipts for changes of branch",
   },
   { acceptance: 3, variant: "the unanswered message is verbatim after compaction", waitsFor: "layers/4-compact" },
+  { acceptance: 4, variant: "MCP servers that answer in another order, one that fails once", waitsFor: "tool/mcp" },
+  { acceptance: 4, variant: "memory written between requests", waitsFor: "memory" },
   {
     acceptance: 4,
-    variant: "file edits, git status, midnight, MCP order and memory between requests",
-    waitsFor: "loop/request, working state",
+    variant: "the compaction request shares at least 95% of its prefix with the request before it",
+    waitsFor: "layers/4-compact",
   },
+  {
+    acceptance: 4,
+    variant:
+      "an edit or undo that another process made since the last request is told before the first one of this process",
+    waitsFor: "figures of the last request in the session",
+  },
+  {
+    acceptance: 15,
+    variant: "thinking behind a clear or a compaction that the engine itself plans",
+    waitsFor: "layers/2-clear, layers/4-compact",
+  },
+  { acceptance: 15, variant: "the plain summariser's input has no thinking", waitsFor: "layers/4-compact" },
   {
     acceptance: 7,
     variant: "kill at every write of a compaction that the engine itself plans and runs",
@@ -66,5 +80,15 @@ export const pending: readonly Pending[] = [
     acceptance: 9,
     variant: "a switch changed in the file stops its layer in the running session and is in the transcript",
     waitsFor: "loop/turn",
+  },
+  {
+    acceptance: 11,
+    variant: "the report of a sub-agent that ran, not one that the test wrote",
+    waitsFor: "layers/7-agents",
+  },
+  {
+    acceptance: 11,
+    variant: "an image that was left out comes back as an image, not as its bytes in text",
+    waitsFor: "images in tool/recall",
   },
 ];

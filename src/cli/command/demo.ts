@@ -8,13 +8,15 @@ import { expand } from "../../loop/expand.ts";
 import { openSession, type Edited, type Session } from "../../loop/session.ts";
 import { undo } from "../../loop/undo.ts";
 import { messageId, type SessionId, sessionId, type ToolUseId, toolUseId } from "../../schema/brand.ts";
+import { humanBytes } from "../../schema/human-bytes.ts";
 import { blockingTokensDefault } from "../../tokens/limits.ts";
 import { estimateShown } from "../../tokens/estimate.ts";
 import { resultDraft, replyDraft, userDraft } from "../../transcript/draft.ts";
 import { command, type CommandContext } from "../command.ts";
+import { agentAtWork } from "../demo/agent-at-work.ts";
 import { generatedSession, hugeLog } from "../demo/generated-session.ts";
 import { exitCode } from "../exit-code.ts";
-import { humanBytes, humanCount } from "../human.ts";
+import { humanCount } from "../human.ts";
 import { receiptText } from "../receipt-text.ts";
 import { ownVersion } from "../version.ts";
 
@@ -57,6 +59,7 @@ class Demo {
     const project = await engine.project();
     if (project.kind === "failed") throw new Error(project.message);
     const { deps } = project;
+    await this.#work();
     const id = sessionId("demo-session");
     let session = await this.#open(deps, id, "create");
     await this.#fill(session);
@@ -75,6 +78,19 @@ class Demo {
     const opened = await openSession(deps, { id, mode, circumstances: { cwd: this.#home, version: ownVersion() } });
     if (opened.kind !== "open") throw new Error(`the demo's session is ${opened.kind}`);
     return opened.session;
+  }
+
+  async #work(): Promise<void> {
+    await this.#title(
+      "An agent at work",
+      "real tools on a small project; the model is simulated, its prices and cache are not",
+    );
+    const { lines, costUsd, hitRate, repaired } = await agentAtWork(this.#home);
+    for (const line of lines) await this.#say(line);
+    await this.#say(`project   ${repaired ? this.#good("repaired") : this.#bad("STILL BROKEN")}`);
+    await this.#say(
+      `cost      $${costUsd.toFixed(4)}, ${Math.round(hitRate * 100)}% of the prompts read from the cache`,
+    );
   }
 
   async #fill(session: Session): Promise<void> {
@@ -192,7 +208,7 @@ class Demo {
     await this.#context.out.write(
       [
         "",
-        "You saw a transcript that only grows, a view that is a projection of it, three edits with their receipts,",
+        "You saw an agent at work, a transcript that only grows, a view that is a projection of it, three edits with their receipts,",
         "a repair after a crash, and the way back. Try it on a session of yours:",
         "",
         `  ${me} view <a Claude Code transcript.jsonl>     the exact request the model would get`,

@@ -4,7 +4,7 @@ import { type MadeBlock, madePrompt } from "../../../test/fixture/made-prompt.ts
 import { millis } from "../../schema/brand.ts";
 import type { Lifetime, Prompt } from "../prompt.ts";
 import { type CachePlan, PromptCache } from "./prompt-cache.ts";
-import { promptTokensOf } from "./usage-split.ts";
+import { promptTokensOf } from "../../cache/usage-split.ts";
 
 /**
  * The rules once more, as naively as they can be written: every prefix that was ever written or read, with its content in

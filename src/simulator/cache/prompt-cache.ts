@@ -2,7 +2,8 @@ import { millis, type Millis } from "../../schema/brand.ts";
 import { cachedPrefixesMax, lookBackMax } from "../limits.ts";
 import type { Lifetime, Prompt, PromptBlock } from "../prompt.ts";
 import { Recent } from "../recent.ts";
-import { splitUsage, type UsageSplit } from "./usage-split.ts";
+import type { UsageSplit } from "../../cache/usage-split.ts";
+import { splitUsage } from "./usage-split.ts";
 
 export interface Look {
   readonly prompt: Prompt;

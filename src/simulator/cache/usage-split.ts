@@ -1,16 +1,5 @@
+import type { UsageSplit } from "../../cache/usage-split.ts";
 import type { Lifetime } from "../prompt.ts";
-
-/** A prompt's tokens by what is paid for them; the parts add up to the whole prompt. */
-export interface UsageSplit {
-  /** Neither read from the cache nor written to it: what stands behind the last breakpoint. */
-  readonly inputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheWrite5mTokens: number;
-  readonly cacheWrite1hTokens: number;
-}
-
-export const promptTokensOf = (split: UsageSplit): number =>
-  split.inputTokens + split.cacheReadTokens + split.cacheWrite5mTokens + split.cacheWrite1hTokens;
 
 export interface SplitInput {
   readonly promptTokens: number;

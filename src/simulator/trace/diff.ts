@@ -1,5 +1,5 @@
 import type { Prices } from "../../schema/model.ts";
-import { promptTokensOf, type UsageSplit } from "../cache/usage-split.ts";
+import { promptTokensOf, type UsageSplit } from "../../cache/usage-split.ts";
 import { type BlockChange, blockChange, type Compared } from "./block-change.ts";
 import type { ReplyLine } from "./line.ts";
 import { entriesOf, type MissReason, missReasons, usableEntry } from "./miss-reason.ts";

@@ -1,7 +1,7 @@
 import type { Millis } from "../../schema/brand.ts";
 import type { Prices } from "../../schema/model.ts";
 import type { ReplyMessage } from "../../schema/wire/reply.ts";
-import type { UsageSplit } from "../cache/usage-split.ts";
+import type { UsageSplit } from "../../cache/usage-split.ts";
 import type { Fault } from "../fault.ts";
 import type { Lifetime, Prompt } from "../prompt.ts";
 

@@ -1,5 +1,5 @@
 import { field, isArray, isObject, type Json, type JsonObject } from "../../schema/json.ts";
-import { modelName } from "../model-traits.ts";
+import { modelName } from "../../cache/model-name.ts";
 import { invalid, type Refusal } from "../refusal.ts";
 import type { CheckInput, Rule } from "./check-input.ts";
 

@@ -1,4 +1,5 @@
 import type { WireBlock, WireResultPart } from "../../schema/wire/block.ts";
+import { decodedBytes, isBase64 } from "../../tokens/image-header.ts";
 import { imageBytesMax } from "../limits.ts";
 import { invalid, type Refusal } from "../refusal.ts";
 import { blockPath, type Rule } from "./check-input.ts";
@@ -63,15 +64,3 @@ function checkMedium({ block, path }: Medium): Refusal | undefined {
     ? invalid(`image exceeds ${imageBytesMax / 2 ** 20} MB maximum: ${bytes} bytes > ${imageBytesMax} bytes`, place)
     : undefined;
 }
-
-/** Looks for a wrong character instead of matching the whole: megabytes would overflow the matcher's stack. */
-function isBase64(data: string): boolean {
-  const padding = data.indexOf("=");
-  const isPadded = padding === -1 || /^={1,2}$/.test(data.slice(padding, padding + 3));
-  return data.length % 4 === 0 && isPadded && !/[^A-Za-z0-9+/=]/.test(data);
-}
-
-const decodedBytes = (data: string): number => {
-  const padding = data.indexOf("=");
-  return (data.length / 4) * 3 - (padding === -1 ? 0 : data.length - padding);
-};

@@ -12,7 +12,7 @@ import {
   utimes,
 } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { type BlobId, blobId, isBlobId } from "../../schema/brand.ts";
+import { type BlobId, blobId, isBlobId, type SessionId } from "../../schema/brand.ts";
 import type { BlobLink, BlobPut, Blobs } from "../../ports/blobs.ts";
 import type { Durability } from "../../ports/transcripts.ts";
 import { copyChunkBytes } from "../limits.ts";
@@ -140,11 +140,14 @@ async function list(folder: string): Promise<readonly BlobId[]> {
   }
 }
 
+/** Where a session's links are, in the project's folder. */
+export const resultsFolder = (folder: string, session: SessionId): string => join(folder, session, "tool-results");
+
 /** A convenience for people: where it can't be made there is no path, and the blob is there all the same. */
 async function linkBlob(folder: string, wanted: BlobLink): Promise<string | undefined> {
   if (!isSessionName(wanted.session)) return undefined;
   const target = join(folder, "blobs", wanted.blob);
-  const results = join(folder, wanted.session, "tool-results");
+  const results = resultsFolder(folder, wanted.session);
   const path = join(results, `${safeFileName(wanted.toolUse)}.${wanted.media === "json" ? "json" : "txt"}`);
   try {
     if (await exists(path)) return path;

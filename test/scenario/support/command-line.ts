@@ -52,6 +52,8 @@ export function runNode(calling: Calling, ...args: readonly string[]): Promise<S
     const child = execFile(file, all, options, (_error, out, err) =>
       done({ code: child.exitCode, signal: child.signalCode, out, err }),
     );
+    // Nobody types: who waits for words through the pipe need not.
+    child.stdin?.end();
   });
 }
 

@@ -11,7 +11,7 @@ import { exportJsonl, type ExportOptions, readForDocument } from "../../../loop/
 import { command, type CommandContext, type Outcome } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
 import { failure, type Failure } from "../../failure.ts";
-import { humanBytes } from "../../human.ts";
+import { humanBytes } from "../../../schema/human-bytes.ts";
 import { MediaFiles } from "../../media-files.ts";
 import { type NamedLog, openNamedLog } from "../../named-log.ts";
 import { usage } from "../../parse.ts";

@@ -5,7 +5,8 @@ import type { SessionWriter } from "../../../ports/garbage.ts";
 import { command } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
 import { failure, type Failure } from "../../failure.ts";
-import { humanBytes, humanCount } from "../../human.ts";
+import { humanBytes } from "../../../schema/human-bytes.ts";
+import { humanCount } from "../../human.ts";
 import { table } from "../../table.ts";
 
 const minutes = garbageAgeMin / 60_000;

@@ -2,7 +2,8 @@ import { createEngine } from "../../../engine.ts";
 import type { SessionSummary } from "../../../ports/transcripts.ts";
 import { command } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
-import { clipped, filled, humanBytes } from "../../human.ts";
+import { humanBytes } from "../../../schema/human-bytes.ts";
+import { clipped, filled } from "../../human.ts";
 import { type Column, table } from "../../table.ts";
 
 export const listCommand = command({

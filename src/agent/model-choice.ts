@@ -1,0 +1,61 @@
+import { randomUUID } from "node:crypto";
+import { anthropicModel } from "../model/anthropic/client.ts";
+import { openaiModel } from "../model/openai/client.ts";
+import type { ClockDep } from "../ports/clock.ts";
+import type { ModelPort } from "../ports/model.ts";
+import type { Actor } from "../simulator/actor/actor.ts";
+import { realClock } from "../simulator/clock.ts";
+import { simulatorFetch } from "../simulator/http/fetch.ts";
+import { Simulator } from "../simulator/simulator.ts";
+
+/** Who answers: a provider, or a simulator in this process. */
+export type ModelChoice =
+  | { readonly kind: "provider"; readonly baseUrl?: string | undefined }
+  | { readonly kind: "simulator"; readonly actor: Actor; readonly seed: number };
+
+export type ModelPicked =
+  | { readonly kind: "model"; readonly model: ModelPort }
+  /** `message`: what is missing, and what to do about it. */
+  | { readonly kind: "no-key"; readonly message: string };
+
+export interface PickInput extends ClockDep {
+  readonly choice: ModelChoice;
+  /** Its id. */
+  readonly name: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export function pickModel({ choice, name, env, now }: PickInput): ModelPicked {
+  if (choice.kind === "simulator") {
+    const { actor, seed } = choice;
+    const simulator = new Simulator({ actor, seed, clock: realClock() });
+    return { kind: "model", model: anthropicModel({ apiKey: "simulator", fetch: simulatorFetch(simulator), now }) };
+  }
+  return isOpenai(name, env) ? openai({ choice, name, env, now }) : anthropic({ choice, name, env, now });
+}
+
+/** Claude is spoken to in its own form, whoever serves it; anything else in the form that everybody else understands. */
+const isOpenai = (name: string, env: PickInput["env"]): boolean =>
+  !/claude/i.test(name) && env["ANTHROPIC_BASE_URL"] === undefined;
+
+function anthropic({ choice, env, now }: PickInput): ModelPicked {
+  const asked = choice.kind === "provider" ? choice.baseUrl : undefined;
+  const baseUrl = asked ?? env["ANTHROPIC_BASE_URL"];
+  const to = baseUrl === undefined ? {} : { baseUrl };
+  const apiKey = env["ANTHROPIC_API_KEY"];
+  const authToken = env["ANTHROPIC_AUTH_TOKEN"];
+  if (apiKey !== undefined && apiKey !== "") return { kind: "model", model: anthropicModel({ apiKey, now, ...to }) };
+  if (authToken !== undefined && authToken !== "")
+    return { kind: "model", model: anthropicModel({ authToken, now, ...to }) };
+  return { kind: "no-key", message: "Set ANTHROPIC_API_KEY, or use --model simulator to try it without a model." };
+}
+
+function openai({ choice, env, now }: PickInput): ModelPicked {
+  const asked = choice.kind === "provider" ? choice.baseUrl : undefined;
+  const baseUrl = asked ?? env["OPENAI_BASE_URL"];
+  const apiKey = env["OPENAI_API_KEY"] ?? (baseUrl === undefined ? undefined : "none");
+  if (apiKey === undefined)
+    return { kind: "no-key", message: "Set OPENAI_API_KEY or --base-url, or use --model simulator to try it without." };
+  const to = baseUrl === undefined ? {} : { baseUrl };
+  return { kind: "model", model: openaiModel({ apiKey, now, uuid: randomUUID, ...to }) };
+}

@@ -1,0 +1,57 @@
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../test/contract/temporary-folder.ts";
+import { openedForTest } from "../../test/fixture/session.ts";
+import { createEngine } from "../engine.ts";
+import { millis, sessionId, toolUseId } from "../schema/brand.ts";
+import type { JsonObject } from "../schema/json.ts";
+import { readFiles } from "../tool/read-files.ts";
+import { findShell } from "../tool/shell/find-shell.ts";
+import { toolbox } from "./toolbox.ts";
+
+async function offloadedOne() {
+  const folder = await temporaryFolder();
+  const cwd = join(folder, "work");
+  await mkdir(cwd);
+  const env = { PATH: process.env["PATH"], PALIMPSEST_HOME: join(folder, "home") };
+  const project = await createEngine({ env, cwd }).project();
+  if (project.kind !== "located") throw new Error(project.message);
+  const { deps } = project;
+  const session = await openedForTest(deps);
+  const choice = { mode: "acceptEdits", allow: [], deny: [] } as const;
+  const box = await toolbox({ choice, deps, session, roots: [cwd], home: folder, env, shell: await findShell() });
+  const kept = async (id: string): Promise<string> => {
+    const put = await deps.blobs.put(new TextEncoder().encode("line one\nline two\n"));
+    if (put.kind !== "stored") throw new Error(put.message);
+    const link = { blob: put.id, session: sessionId(id), toolUse: toolUseId("toolu_9"), media: "text" } as const;
+    return (await deps.blobs.link(link)) ?? "";
+  };
+  /** What the tool says, or the verdict where it is not allowed. */
+  const call = async (name: string, input: JsonObject): Promise<unknown> => {
+    const context = { toolUse: toolUseId("toolu_1"), cwd, files: readFiles(), now: millis(0) };
+    const plan = await box.tools.find((tool) => tool.name === name)?.plan(input, context);
+    if (plan?.kind !== "ready") throw new Error(`not ready: ${JSON.stringify(plan)}`);
+    const verdict = await box.permit({ tool: name, input, acts: plan.acts });
+    return verdict.kind === "allowed" ? (await plan.run(new AbortController().signal)).content : verdict.kind;
+  };
+  return { folder, call, path: await kept(session.id), other: await kept("another-session") };
+}
+
+test("the file that a preview names is read, searched and shown in parts", async () => {
+  const { call, path } = await offloadedOne();
+  expect(await call("read", { path, offset: 2 })).toContain("line two");
+  expect(await call("grep", { path, pattern: "two", output: "content" })).toContain("line two");
+  expect(await call("bash", { command: `head -1 ${path}` })).toBe("line one");
+});
+
+test("it is not written, and nothing else of the store is read", async () => {
+  const { folder, call, path, other } = await offloadedOne();
+  await writeFile(join(folder, "secret"), "s");
+  await symlink(join(folder, "secret"), `${path}.link`);
+  expect(await call("write", { file_path: `${path}.new`, content: "x" })).toBe("ask");
+  expect(await call("bash", { command: `rm ${path}` })).toBe("ask");
+  for (const one of [other, `${path}.link`, join(path, "../../..")]) {
+    expect(await call("bash", { command: `cat ${one}` }), one).toBe("ask");
+  }
+});

@@ -1,0 +1,60 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "../../test/contract/temporary-folder.ts";
+import { openedForTest } from "../../test/fixture/session.ts";
+import { createEngine } from "../engine.ts";
+import type { Tool } from "../ports/tools.ts";
+import { millis, toolUseId } from "../schema/brand.ts";
+import type { JsonObject } from "../schema/json.ts";
+import { readFiles } from "../tool/read-files.ts";
+import { findShell } from "../tool/shell/find-shell.ts";
+import { toolbox } from "./toolbox.ts";
+
+async function openedBox() {
+  const folder = await temporaryFolder();
+  const work = join(folder, "work");
+  await mkdir(join(work, "deep", "deeper"), { recursive: true });
+  const env = { PATH: process.env["PATH"], PALIMPSEST_HOME: join(folder, "home") };
+  const project = await createEngine({ env, cwd: work }).project();
+  if (project.kind !== "located") throw new Error(project.message);
+  const { deps } = project;
+  const session = await openedForTest(deps);
+  const choice = { mode: "bypass", allow: [], deny: [] } as const;
+  const box = await toolbox({ choice, deps, session, roots: [work], home: folder, env, shell: await findShell() });
+  return { work, box };
+}
+
+interface Call {
+  readonly name: string;
+  readonly input: JsonObject;
+  readonly cwd: string;
+}
+
+async function called(tools: readonly Tool[], { name, input, cwd }: Call): Promise<void> {
+  const context = { toolUse: toolUseId("toolu_1"), cwd, files: readFiles(), now: millis(0) };
+  const plan = await tools.find((tool) => tool.name === name)?.plan(input, context);
+  if (plan?.kind !== "ready") throw new Error(`not ready: ${JSON.stringify(plan)}`);
+  await plan.run(new AbortController().signal);
+}
+
+test("a fork's tools are defined as the session's, and begin where those stand", async () => {
+  const { work, box } = await openedBox();
+  await called(box.tools, { name: "bash", input: { command: "cd deep" }, cwd: work });
+  const forked = box.forked();
+  const definitions = (tools: readonly Tool[]) =>
+    tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  expect(definitions(forked.tools)).toEqual(definitions(box.tools));
+  expect(forked.cwd()).toBe(join(work, "deep"));
+});
+
+test("where a fork goes, the session and other forks do not follow", async () => {
+  const { work, box } = await openedBox();
+  const [one, other] = [box.forked(), box.forked()];
+  await called(one.tools, { name: "bash", input: { command: "cd deep/deeper" }, cwd: work });
+  expect(one.cwd()).toBe(join(work, "deep", "deeper"));
+  expect(box.cwd()).toBeUndefined();
+  expect(other.cwd()).toBeUndefined();
+  await called(box.tools, { name: "bash", input: { command: "cd deep" }, cwd: work });
+  expect(one.cwd()).toBe(join(work, "deep", "deeper"));
+});

@@ -1,0 +1,120 @@
+import type { TextBlock } from "../schema/block.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { ToolDefinition } from "../tokens/fixed-part.ts";
+
+/** One text of the system prompt, under the name by which a change of it is told: a file's path, `environment`… */
+export interface SystemPiece {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** What the requests of a session carry besides messages, as it would be rendered at some moment. */
+export interface FrozenParts {
+  readonly model: string;
+  readonly thinking?: JsonObject | undefined;
+  readonly betas: readonly string[];
+  readonly tools: readonly ToolDefinition[];
+  readonly system: readonly SystemPiece[];
+}
+
+/**
+ * The parts as every request of a session sends them, rendered at its start and at a compaction only. Forks are handed
+ * the same object: its tools and blocks keep their identity, and so their bytes.
+ */
+export interface Baseline extends FrozenParts {
+  readonly systemBlocks: readonly TextBlock[];
+}
+
+/** Copies the lists: whoever made them may go on changing his own. A piece without text has no block. */
+export function makeBaseline({ model, thinking, betas, tools, system }: FrozenParts): Baseline {
+  return {
+    model,
+    ...(thinking === undefined ? {} : { thinking: structuredClone(thinking) }),
+    betas: [...betas],
+    tools: structuredClone(tools),
+    system: system.map(({ name, text }) => ({ name, text })),
+    systemBlocks: system.flatMap(({ text }) => (text.trim() === "" ? [] : [{ type: "text", text } as const])),
+  };
+}
+
+export type Change =
+  | { readonly kind: "model"; readonly before: string; readonly now: string }
+  | { readonly kind: "thinking"; readonly before: JsonObject | undefined; readonly now: JsonObject | undefined }
+  | { readonly kind: "betas"; readonly added: readonly string[]; readonly removed: readonly string[] }
+  | { readonly kind: "tool-added" | "tool-changed"; readonly tool: ToolDefinition }
+  | { readonly kind: "tool-removed"; readonly name: string }
+  | { readonly kind: "tools-reordered" }
+  | { readonly kind: "system-added"; readonly piece: SystemPiece }
+  | { readonly kind: "system-changed"; readonly piece: SystemPiece; readonly before: string }
+  | { readonly kind: "system-removed"; readonly name: string }
+  | { readonly kind: "system-reordered" };
+
+/**
+ * What would have changed in the prefix. The loop tells it behind the conversation and leaves the prefix alone. To tell
+ * each change once, `before` is what the model was told last: the baseline, or the parts of the last announcement.
+ * An order alone is nothing that the model need be told; it is named because it would break the cache.
+ */
+export function changesOf(before: FrozenParts, now: FrozenParts): readonly Change[] {
+  const changes: Change[] = [];
+  if (before.model !== now.model) changes.push({ kind: "model", before: before.model, now: now.model });
+  if (textOf(before.thinking) !== textOf(now.thinking))
+    changes.push({ kind: "thinking", before: before.thinking, now: now.thinking });
+  const added = now.betas.filter((beta) => !before.betas.includes(beta));
+  const removed = before.betas.filter((beta) => !now.betas.includes(beta));
+  if (added.length + removed.length > 0) changes.push({ kind: "betas", added, removed });
+  return [...changes, ...toolChanges(before.tools, now.tools), ...systemChanges(before.system, now.system)];
+}
+
+function toolChanges(before: readonly ToolDefinition[], now: readonly ToolDefinition[]): readonly Change[] {
+  const { added, removed, both, reordered } = compared(before, now);
+  return [
+    ...added.map((tool): Change => ({ kind: "tool-added", tool })),
+    ...both.flatMap(({ was, is }): Change[] =>
+      textOf(was) === textOf(is) ? [] : [{ kind: "tool-changed", tool: is }],
+    ),
+    ...removed.map(({ name }): Change => ({ kind: "tool-removed", name })),
+    ...(reordered ? [{ kind: "tools-reordered" } as const] : []),
+  ];
+}
+
+function systemChanges(before: readonly SystemPiece[], now: readonly SystemPiece[]): readonly Change[] {
+  const { added, removed, both, reordered } = compared(before, now);
+  return [
+    ...added.map((piece): Change => ({ kind: "system-added", piece })),
+    ...both.flatMap(({ was, is }): Change[] =>
+      was.text === is.text ? [] : [{ kind: "system-changed", piece: is, before: was.text }],
+    ),
+    ...removed.map(({ name }): Change => ({ kind: "system-removed", name })),
+    ...(reordered ? [{ kind: "system-reordered" } as const] : []),
+  ];
+}
+
+interface Named {
+  readonly name: string;
+}
+
+interface Compared<Of> {
+  readonly added: readonly Of[];
+  readonly removed: readonly Of[];
+  readonly both: readonly { readonly was: Of; readonly is: Of }[];
+  readonly reordered: boolean;
+}
+
+function compared<Of extends Named>(before: readonly Of[], now: readonly Of[]): Compared<Of> {
+  const wasByName = new Map(before.map((one) => [one.name, one]));
+  const isByName = new Map(now.map((one) => [one.name, one]));
+  const both = now.flatMap((is) => {
+    const was = wasByName.get(is.name);
+    return was === undefined ? [] : [{ was, is }];
+  });
+  const left = before.filter(({ name }) => isByName.has(name));
+  return {
+    added: now.filter(({ name }) => !wasByName.has(name)),
+    removed: before.filter(({ name }) => !isByName.has(name)),
+    both,
+    reordered: left.some(({ name }, at) => both[at]?.is.name !== name),
+  };
+}
+
+/** The order of fields counts: it is what is sent. */
+const textOf = (value: JsonObject | undefined): string => (value === undefined ? "" : JSON.stringify(value));

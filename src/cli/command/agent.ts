@@ -1,0 +1,192 @@
+import { type Agent, type AgentOpened, openAgent, type SessionChoice } from "../../agent/open-agent.ts";
+import type { ModelChoice } from "../../agent/model-choice.ts";
+import { createEngine } from "../../engine.ts";
+import { sessionId } from "../../schema/brand.ts";
+import { agentOutput, type OutputFormat, outputFormats } from "../agent-output.ts";
+import { command, type CommandContext } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import { failure, type Failure } from "../failure.ts";
+import { pipedText } from "../piped-text.ts";
+import { settingFlags, settingOptions } from "../setting-options.ts";
+import { chosenActor } from "../simulate-actor.ts";
+import { stopSignal } from "../until-stopped.ts";
+import { ownVersion } from "../version.ts";
+
+const modes = { default: "default", acceptEdits: "acceptEdits", plan: "plan", bypassPermissions: "bypass" } as const;
+
+/** What `palimpsest` does without a command. */
+export const agentCommand = command({
+  name: "palimpsest",
+  summary: "let the agent do one task and print what it says",
+  operands: { prompt: { shown: "prompt", summary: "what to do, where -p has no text", takes: "optional" } },
+  options: {
+    print: {
+      type: "boolean",
+      short: "p",
+      summary: "one turn, without a terminal UI; the task may come from a pipe too",
+    },
+    "base-url": { type: "string", shown: "url", summary: "another server, in the provider's form" },
+    scenario: { type: "string", shown: "file", summary: "with --model simulator: what the model says" },
+    replay: {
+      type: "string",
+      shown: "session|file",
+      summary: "with --model simulator: answer with a recorded session",
+    },
+    actor: { type: "string", shown: "name", summary: "with --model simulator: echo, extract or adversary" },
+    "output-format": { type: "string", shown: "text|json|stream-json", summary: "what stdout holds (default text)" },
+    continue: { type: "boolean", short: "c", summary: "go on with the project's newest session" },
+    resume: { type: "string", short: "r", shown: "session", summary: "go on with this session" },
+    fork: { type: "boolean", summary: "with --continue or --resume: in a session of its own" },
+    "permission-mode": {
+      type: "string",
+      shown: "default|acceptEdits|plan|bypassPermissions",
+      summary: "what runs without asking",
+    },
+    allow: {
+      type: "string",
+      shown: "rule",
+      takes: "many",
+      summary: "what may run: 'Bash(git status:*)', 'Edit(src/**)'",
+    },
+    deny: { type: "string", shown: "rule", takes: "many", summary: "what may never run" },
+    ...settingOptions,
+    model: { type: "string", shown: "model", summary: "who answers: a model's id, or `simulator`" },
+  },
+  details: [
+    "Nobody is there to be asked: what the rules leave to a person is denied, and the model is told so.",
+    "The session is kept; --continue goes on with it. Exit code 1: the turn ended without an answer.",
+  ],
+  run: async (context, { operands, options }) => {
+    const format = formatOf(options["output-format"]);
+    if (format === undefined)
+      return usage(
+        `there is no output format called ${options["output-format"]}`,
+        `Formats: ${outputFormats.join(", ")}.`,
+      );
+    const mode = modeOf(options["permission-mode"] ?? "default");
+    if (mode === undefined)
+      return usage(
+        `there is no permission mode called ${options["permission-mode"]}`,
+        `Modes: ${Object.keys(modes).join(", ")}.`,
+      );
+    const prompt = await promptOf(context, operands.prompt);
+    if (prompt === undefined)
+      return usage(
+        "there is nothing to do",
+        'Say it: palimpsest -p "Fix the failing test", or send it through a pipe.',
+      );
+    const session = await sessionOf(context, options);
+    if ("code" in session) return session;
+    const model = await modelOf(context, options);
+    if ("code" in model) return model;
+    const isSimulated = model.kind === "simulator";
+    const flags = settingFlags(options).filter(({ flag }) => !(isSimulated && flag === "model"));
+    const { env, cwd } = context;
+    const tools = { mode, allow: options.allow, deny: options.deny };
+    const opened = await openAgent({ env, cwd, version: ownVersion(), flags, session, model, tools });
+    if (opened.kind !== "agent") return notOpened(opened);
+    for (const warning of opened.warnings) await context.err.write(`warning: ${warning}\n`);
+    return turn(context, { agent: opened, prompt, format });
+  },
+});
+
+interface Turn {
+  readonly agent: Agent;
+  readonly prompt: string;
+  readonly format: OutputFormat;
+}
+
+async function turn(context: CommandContext, { agent, prompt, format }: Turn): Promise<0 | 1> {
+  const stop = stopSignal();
+  const output = agentOutput(context, { agent, format });
+  try {
+    for await (const event of agent.turn(prompt, stop.signal)) await output.event(event);
+    return await output.end();
+  } finally {
+    stop.release();
+    await agent.close();
+  }
+}
+
+const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
+
+const formatOf = (asked = "text"): OutputFormat | undefined => outputFormats.find((format) => format === asked);
+
+const modeOf = (asked: string): (typeof modes)[keyof typeof modes] | undefined =>
+  Object.entries(modes).find(([name]) => name === asked)?.[1];
+
+/** What was said, and what came through a pipe behind it. */
+async function promptOf({ stdin }: CommandContext, said = ""): Promise<string | undefined> {
+  const piped = await pipedText(stdin, said === "" ? "required" : "optional");
+  const parts = [said, piped].map((part) => part.trim()).filter((part) => part !== "");
+  return parts.length === 0 ? undefined : parts.join("\n\n");
+}
+
+async function sessionOf(
+  context: CommandContext,
+  options: { readonly continue: boolean; readonly resume: string | undefined; readonly fork: boolean },
+): Promise<SessionChoice | Failure> {
+  if (options.continue && options.resume !== undefined)
+    return usage("--continue and --resume name two sessions", "Give one of them.");
+  const kind = options.fork ? "fork" : "resume";
+  if (options.resume !== undefined) {
+    const found = await createEngine(context).resolveLog(options.resume);
+    if (found.kind === "ours") return { kind, id: found.id };
+    return failure({
+      code: exitCode.notFound,
+      message: `no session of ours is called ${options.resume}`,
+      hint: "`palimpsest sessions list` shows them; import another tool's log first.",
+    });
+  }
+  if (!options.continue)
+    return options.fork ? usage("--fork needs a session", "Add --continue or --resume <session>.") : { kind: "new" };
+  const [newest] = await createEngine(context).list("project");
+  if (newest === undefined)
+    return failure({
+      code: exitCode.notFound,
+      message: "this project has no session yet",
+      hint: "Leave out --continue to start one.",
+    });
+  return { kind, id: sessionId(newest.sessionId) };
+}
+
+async function modelOf(
+  context: CommandContext,
+  options: {
+    readonly model: string | undefined;
+    readonly "base-url": string | undefined;
+    readonly scenario: string | undefined;
+    readonly replay: string | undefined;
+    readonly actor: string | undefined;
+  },
+): Promise<ModelChoice | Failure> {
+  const { scenario, replay, actor } = options;
+  if (options.model === "simulator") {
+    const chosen = await chosenActor(context, { scenario, replay, actor });
+    return chosen.kind === "failure" ? chosen : { kind: "simulator", actor: chosen.actor, seed: chosen.seed ?? 0 };
+  }
+  if ([scenario, replay, actor].some((one) => one !== undefined))
+    return usage("only the simulator follows a script", "Add --model simulator.");
+  return { kind: "provider", baseUrl: options["base-url"] };
+}
+
+function notOpened(opened: Exclude<AgentOpened, { kind: "agent" }>): Failure {
+  switch (opened.kind) {
+    case "no-key":
+      return failure({ code: exitCode.refused, message: "there is no key for a model", hint: opened.message });
+    case "missing":
+      return failure({
+        code: exitCode.notFound,
+        message: `there is no session ${opened.id}`,
+        hint: "`palimpsest sessions list` shows them.",
+      });
+    case "busy":
+      return failure({
+        code: exitCode.busy,
+        message: `the session is in use by ${opened.holder}`,
+        hint: "Add --fork to go on in a session of its own.",
+      });
+    case "failed":
+      return failure({ code: exitCode.machine, message: opened.message });
+  }
+}

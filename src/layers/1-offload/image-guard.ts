@@ -1,0 +1,167 @@
+import { z } from "zod";
+import type { Block, Message, TextBlock, ToolResultBlock } from "../../schema/block.ts";
+import type { JsonObject } from "../../schema/json.ts";
+import { type ImageFacts, type ImageVerdict, judgeImage, type LeftOut, longestSide, stubText } from "./image.ts";
+import { imagesFew, imagesStep, manyImagesSideMax, mediaCharsMax, mediaCharsStep } from "./limits.ts";
+
+/**
+ * The last look at a request's images and documents: whatever a transcript holds, another tool's or an older one of
+ * ours, what is sent is within the API's caps. A pure function of the messages, so the same view gives the same bytes;
+ * where a cap is on all together, the oldest leave, several at a time.
+ *
+ * Remembers what it found out about a block as long as the block lives: an image is looked through once, and a block
+ * that stays as it is stays the same object.
+ */
+export class ImageGuard {
+  readonly #verdicts = new WeakMap<object, ImageVerdict>();
+  readonly #stubs = new WeakMap<object, TextBlock>();
+  readonly #results = new WeakMap<object, { readonly stubs: string; readonly block: ToolResultBlock }>();
+
+  guard(messages: readonly Message[], options: GuardOptions): Guarded {
+    const media = messages.flatMap((message, at) => mediaIn(message, at));
+    const whyByMedium = new Map<Medium, LeftOut>();
+    for (const medium of media) {
+      const verdict = this.#judge(medium);
+      if (verdict.kind === "flawed") whyByMedium.set(medium, verdict.flaw);
+    }
+    this.#leaveOutMany(media, whyByMedium);
+    leaveOutOldest(media, { whyByMedium, countMax: options.countMax });
+    leaveOutHeavy(media, whyByMedium);
+    if (whyByMedium.size === 0) return { messages, leftOut: 0 };
+    return { messages: this.#without(messages, { whyByMedium, idOf: options.idOf }), leftOut: whyByMedium.size };
+  }
+
+  #judge({ part, what }: Medium): ImageVerdict {
+    if (what === "document") return { kind: "fits", facts: noFacts };
+    const known = this.#verdicts.get(part);
+    if (known !== undefined) return known;
+    const verdict = judgeImage(part);
+    this.#verdicts.set(part, verdict);
+    return verdict;
+  }
+
+  /** Among many images none may be large. Leaving out the oldest large ones until few are left does it too. */
+  #leaveOutMany(media: readonly Medium[], whyByMedium: Map<Medium, LeftOut>): void {
+    const left = media.filter((medium) => medium.what === "image" && !whyByMedium.has(medium));
+    const over = inSteps(left.length - imagesFew);
+    const large = left.filter((medium) => {
+      const { header } = this.#judge(medium).facts;
+      return header !== undefined && longestSide(header) > manyImagesSideMax;
+    });
+    for (const medium of large.slice(0, over)) whyByMedium.set(medium, "many-large");
+  }
+
+  #without(messages: readonly Message[], stubbing: Stubbing): readonly Message[] {
+    const stubbed = Map.groupBy(stubbing.whyByMedium.keys(), ({ message }) => message);
+    return messages.map((message, at) => {
+      const mediaByBlock = Map.groupBy(stubbed.get(at) ?? [], ({ block }) => block);
+      if (mediaByBlock.size === 0) return message;
+      const content = message.content.map((block) => {
+        const media = mediaByBlock.get(block);
+        if (media === undefined) return block;
+        if (block.type === "tool_result") return this.#stubbedResult(block, { media, stubbing });
+        return media[0] === undefined ? block : this.#stub(media[0], stubbing);
+      });
+      return { ...message, content };
+    });
+  }
+
+  #stubbedResult(
+    block: ToolResultBlock,
+    { media, stubbing }: { readonly media: readonly Medium[]; readonly stubbing: Stubbing },
+  ): Block {
+    const stubByPart = new Map<object, TextBlock>(media.map((medium) => [medium.part, this.#stub(medium, stubbing)]));
+    const stubs = media.map((medium) => `${medium.index} ${stubByPart.get(medium.part)?.text ?? ""}`).join("\n");
+    const known = this.#results.get(block);
+    if (known?.stubs === stubs || typeof block.content !== "object") return known?.block ?? block;
+    const content = block.content.map((part): JsonObject => {
+      const stub = stubByPart.get(part);
+      return stub === undefined ? part : { type: stub.type, text: stub.text };
+    });
+    const made = { ...block, content };
+    this.#results.set(block, { stubs, block: made });
+    return made;
+  }
+
+  #stub(medium: Medium, { whyByMedium, idOf }: Stubbing): TextBlock {
+    const { block, part, what } = medium;
+    const id = block.type === "tool_result" ? block.tool_use_id : idOf?.(block);
+    const why = whyByMedium.get(medium) ?? "too-many";
+    const text = stubText({ what, why, facts: this.#judge(medium).facts, id });
+    const known = this.#stubs.get(part);
+    if (known?.text === text) return known;
+    const stub: TextBlock = { type: "text", text };
+    this.#stubs.set(part, stub);
+    return stub;
+  }
+}
+
+export interface GuardOptions {
+  /** Images and documents that one request may hold: `imagesMax` of the model's window. */
+  readonly countMax: number;
+  /** Under which `recall` gives the entry that a block of a user's message comes from. */
+  readonly idOf?: (block: Block) => string | undefined;
+}
+
+export interface Guarded {
+  /** The very messages that were given, where nothing had to be left out. */
+  readonly messages: readonly Message[];
+  readonly leftOut: number;
+}
+
+/** An image or document, and where it stands. */
+interface Medium {
+  readonly message: number;
+  readonly block: Block;
+  readonly part: object;
+  /** Place in its result; 0 in a message. */
+  readonly index: number;
+  readonly what: "image" | "document";
+}
+
+interface Stubbing {
+  readonly whyByMedium: ReadonlyMap<Medium, LeftOut>;
+  readonly idOf: GuardOptions["idOf"];
+}
+
+const noFacts: ImageFacts = { mediaType: undefined, bytes: undefined, header: undefined };
+
+function mediaIn({ content }: Message, message: number): readonly Medium[] {
+  return content.flatMap((block): readonly Medium[] => {
+    if (block.type === "image" || block.type === "document")
+      return [{ message, block, part: block, index: 0, what: block.type }];
+    if (block.type !== "tool_result" || typeof block.content !== "object") return [];
+    return block.content.flatMap((part, index) => {
+      const what = part["type"];
+      return what === "image" || what === "document" ? [{ message, block, part, index, what }] : [];
+    });
+  });
+}
+
+interface Counting {
+  readonly whyByMedium: Map<Medium, LeftOut>;
+  readonly countMax: number;
+}
+
+function leaveOutOldest(media: readonly Medium[], { whyByMedium, countMax }: Counting): void {
+  const left = media.filter((medium) => !whyByMedium.has(medium));
+  for (const medium of left.slice(0, inSteps(left.length - countMax))) whyByMedium.set(medium, "too-many");
+}
+
+/** By what they add to the body, again the oldest first. */
+function leaveOutHeavy(media: readonly Medium[], whyByMedium: Map<Medium, LeftOut>): void {
+  const left = media.filter((medium) => !whyByMedium.has(medium));
+  const sizes = left.map(({ part }) => encodedChars(part));
+  const over = sizes.reduce((sum, size) => sum + size, 0) - mediaCharsMax;
+  let toGo = Math.ceil(over / mediaCharsStep) * mediaCharsStep;
+  for (const [at, medium] of left.entries()) {
+    if (toGo <= 0) return;
+    toGo -= sizes[at] ?? 0;
+    whyByMedium.set(medium, "too-many");
+  }
+}
+
+const encodedShape = z.object({ source: z.object({ data: z.string() }) });
+const encodedChars = (part: object): number => encodedShape.safeParse(part).data?.source.data.length ?? 0;
+
+const inSteps = (over: number): number => Math.max(0, Math.ceil(over / imagesStep) * imagesStep);

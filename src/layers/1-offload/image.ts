@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { humanBytes } from "../../schema/human-bytes.ts";
+import { decodedBytes, type ImageHeader, imageHeader, isBase64 } from "../../tokens/image-header.ts";
+import { imageBytesMax, imageSideMax } from "./limits.ts";
+
+/** Why the API would refuse a request for this image alone. */
+export type ImageFlaw = "malformed" | "not-base64" | "no-image" | "wrong-format" | "too-many-bytes" | "too-many-pixels";
+
+export interface ImageFacts {
+  /** As declared; undefined where it is not. */
+  readonly mediaType: string | undefined;
+  /** Decoded; undefined where it can't be. */
+  readonly bytes: number | undefined;
+  readonly header: ImageHeader | undefined;
+}
+
+export type ImageVerdict =
+  | { readonly kind: "fits"; readonly facts: ImageFacts }
+  | { readonly kind: "flawed"; readonly flaw: ImageFlaw; readonly facts: ImageFacts };
+
+const imageShape = z.object({
+  source: z.discriminatedUnion("type", [
+    z.object({ type: z.literal("base64"), media_type: z.string(), data: z.string() }),
+    z.object({ type: z.literal("url"), url: z.string() }),
+    z.object({ type: z.literal("file"), file_id: z.string() }),
+  ]),
+});
+
+const noFacts: ImageFacts = { mediaType: undefined, bytes: undefined, header: undefined };
+
+/** Looks at the bytes, not only at what they are declared to be. What lies elsewhere (a URL, a file's id) can't be judged here. */
+export function judgeImage(block: object): ImageVerdict {
+  const read = imageShape.safeParse(block);
+  if (!read.success) return { kind: "flawed", flaw: "malformed", facts: noFacts };
+  const { source } = read.data;
+  if (source.type !== "base64") return { kind: "fits", facts: noFacts };
+  const { media_type: mediaType, data } = source;
+  if (data === "" || !isBase64(data)) return { kind: "flawed", flaw: "not-base64", facts: { ...noFacts, mediaType } };
+  const facts: ImageFacts = { mediaType, bytes: decodedBytes(data), header: imageHeader(data) };
+  const flaw = flawOf(facts);
+  return flaw === undefined ? { kind: "fits", facts } : { kind: "flawed", flaw, facts };
+}
+
+function flawOf({ mediaType, bytes = 0, header }: ImageFacts): ImageFlaw | undefined {
+  if (header === undefined || header.width === 0 || header.height === 0) return "no-image";
+  if (mediaType !== `image/${header.format}`) return "wrong-format";
+  if (bytes > imageBytesMax) return "too-many-bytes";
+  return longestSide(header) > imageSideMax ? "too-many-pixels" : undefined;
+}
+
+export const longestSide = ({ width, height }: ImageHeader): number => Math.max(width, height);
+
+/** The image itself where its text is what encoding gives again, else the block that holds it: nothing of it is lost either way. */
+export function originalBytes(block: object): Uint8Array {
+  const { data: read } = imageShape.safeParse(block);
+  if (read?.source.type === "base64") {
+    const decoded = Buffer.from(read.source.data, "base64");
+    if (decoded.length > 0 && decoded.toString("base64") === read.source.data) return decoded;
+  }
+  return new TextEncoder().encode(JSON.stringify(block));
+}
+
+/** Of an image that is right by itself, and of a document: there are too many in the request. */
+export type LeftOut = ImageFlaw | "many-large" | "too-many";
+
+const reasons: { readonly [Why in LeftOut]: string } = {
+  malformed: "it has no source that can be read",
+  "not-base64": "its data is not base64",
+  "no-image": "its data is no whole PNG, JPEG, GIF or WebP",
+  "wrong-format": "its data is of another format than declared",
+  "too-many-bytes": `it is over ${humanBytes(imageBytesMax)}`,
+  "too-many-pixels": `a side is over ${imageSideMax.toLocaleString("en-US")} pixels`,
+  "many-large": "it is too large to be sent beside so many others",
+  "too-many": "newer ones fill what one request may hold",
+};
+
+const titles = { image: "Image", document: "Document" } as const;
+
+export interface StubInput {
+  readonly what: "image" | "document";
+  readonly why: LeftOut;
+  readonly facts: ImageFacts;
+  /** Under which `recall` gives the original. */
+  readonly id: string | undefined;
+}
+
+/** What stands in an image's place. */
+export function stubText({ what, why, facts, id }: StubInput): string {
+  const { header, bytes, mediaType } = facts;
+  const known = [
+    header === undefined ? mediaType?.slice(0, 40) : header.format.toUpperCase(),
+    header === undefined ? undefined : `${header.width} × ${header.height} pixels`,
+    bytes === undefined ? undefined : humanBytes(bytes),
+  ].filter((fact) => fact !== undefined);
+  const details = known.length === 0 ? "" : ` (${known.join(", ")})`;
+  const kept = id === undefined ? "The original is in the transcript." : `The original is kept: recall ${id}`;
+  return `[${titles[what]}${details} not shown: ${reasons[why]}. ${kept}]`;
+}

@@ -1,0 +1,37 @@
+import type { HashDep } from "../../cache/breaks.ts";
+import type { BlobsDep } from "../../ports/blobs.ts";
+import type { ClockDep } from "../../ports/clock.ts";
+import type { OffloadLimits } from "../../layers/1-offload/plan.ts";
+import type { HookPlace, HooksDep } from "../../ports/hooks.ts";
+import type { ModelDep } from "../../ports/model.ts";
+import type { PermissionDep, Tool } from "../../ports/tools.ts";
+import type { Millis, Tokens } from "../../schema/brand.ts";
+import type { RetryLimits } from "../../model/limits.ts";
+import type { Numbers } from "../../settings/numbers.ts";
+
+/** Everything an agent touches besides its conversation. */
+export interface AgentDeps extends ModelDep, PermissionDep, HooksDep, ClockDep, BlobsDep, HashDep {
+  readonly tools: readonly Tool[];
+  readonly cwd: () => string;
+  /** A fork's own: defined as these and standing where these stand now. What its calls change is seen by it alone. */
+  readonly toolsForFork: () => Pick<AgentDeps, "tools" | "cwd">;
+  /** Must resolve early when the signal is raised. */
+  readonly wait: (time: Millis, signal: AbortSignal) => Promise<void>;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+  /** Numbers in force at this moment: settings may change while a turn runs. */
+  readonly numbers: () => Numbers;
+  readonly offloadLimits: () => OffloadLimits;
+  readonly retries: RetryLimits;
+  /** Where the session is, for hooks. */
+  readonly place: () => HookPlace;
+  /** An error named a smaller window than we knew. Must not reject. */
+  readonly learn: (lesson: WindowLesson) => Promise<void>;
+}
+
+export interface WindowLesson {
+  readonly model: string;
+  readonly limitTokens: Tokens;
+  /** The words that said so. */
+  readonly from: string;
+}

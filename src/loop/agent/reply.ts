@@ -1,0 +1,128 @@
+import { causeText } from "../../cache/breaks.ts";
+import { nextTry } from "../../model/retry.ts";
+import type { WriteFailure } from "../../ports/blobs.ts";
+import type { ModelFailure } from "../../ports/model.ts";
+import type { LoopEvent } from "../../schema/event.ts";
+import type { JsonObject } from "../../schema/json.ts";
+import { readUsage } from "../../schema/usage.ts";
+import type { AgentDeps } from "./deps.ts";
+import { type ReplyCall, ReplyWriter } from "./reply-writer.ts";
+import { sentAt, type Sending } from "./request.ts";
+
+export type ReplyOutcome =
+  | { readonly kind: "replied"; readonly calls: readonly ReplyCall[]; readonly stopReason: string }
+  | { readonly kind: "failed"; readonly failure: ModelFailure; readonly message: string }
+  | { readonly kind: "aborted" }
+  | { readonly kind: "unwritten"; readonly failure: WriteFailure };
+
+export interface ReplyInput extends Sending {
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Asks for one reply until it comes whole, or nothing more can be done.
+ *
+ *   asking ──block ends──▶ asking: the block before it is on disk
+ *   asking ──reply ends──▶ replied: its last block goes to disk with the final usage
+ *   asking ──fails, may succeed later──▶ waiting ──▶ asking: the new reply begins where the broken one began, which stays
+ *                                                   in the log beside the path
+ *   asking ──fails for good, or is aborted──▶ over: blocks that came whole stay on the path
+ */
+export async function* askForReply(deps: AgentDeps, input: ReplyInput): AsyncGenerator<LoopEvent, ReplyOutcome> {
+  const asking = new Asking(deps, input);
+  for (let attempt = 1; ; attempt += 1) {
+    const outcome = yield* asking.once();
+    if (outcome.kind !== "failed") return outcome;
+    const { failure } = outcome;
+    if (failure.why === "aborted" || input.signal.aborted) return asking.left({ kind: "aborted" });
+    const next = nextTry({ failure, attempt, random: deps.random(), limits: deps.retries });
+    if (next.kind === "give-up") return asking.left({ ...outcome, message: next.message });
+    yield { kind: "retry-start", attempt: attempt + 1, afterMs: next.ms, message: failure.message };
+    await deps.wait(next.ms, input.signal);
+    if (input.signal.aborted) return asking.left({ kind: "aborted" });
+  }
+}
+
+class Asking {
+  readonly #deps: AgentDeps;
+  readonly #input: ReplyInput;
+  readonly #from: ReplyWriter["from"];
+  #writer: ReplyWriter;
+  /** The messages are live: they are looked at while they are still those that were sent. */
+  #looked: "not-yet" | "written" | "observed" = "not-yet";
+
+  constructor(deps: AgentDeps, input: ReplyInput) {
+    this.#deps = deps;
+    this.#input = input;
+    this.#from = input.conversation.line.leaf;
+    this.#writer = new ReplyWriter(input.conversation, this.#from);
+  }
+
+  /** Nobody asks again: what came of the last reply is kept. */
+  async left(outcome: ReplyOutcome): Promise<ReplyOutcome> {
+    const failure = await this.#writer.keep();
+    return failure === undefined ? outcome : { kind: "unwritten", failure };
+  }
+
+  async *once(): AsyncGenerator<LoopEvent, ReplyOutcome> {
+    const { conversation, assembled, signal } = this.#input;
+    const writer = new ReplyWriter(conversation, this.#from);
+    this.#writer = writer;
+    let begun: JsonObject | undefined;
+    for await (const event of this.#deps.model.send(assembled.request, signal)) {
+      switch (event.kind) {
+        case "reply-start":
+          begun = event.usage;
+          writer.start(event);
+          yield* this.#began(event.usage);
+          yield { kind: "reply-start", id: event.id };
+          break;
+        case "text-delta":
+        case "thinking-delta":
+          yield { kind: event.kind, text: event.text };
+          break;
+        case "input-delta":
+          break;
+        case "block-end": {
+          if (event.flawed !== undefined) yield { kind: "warning", code: "flawed-input", message: event.flawed };
+          const failure = await writer.block(event);
+          if (failure !== undefined) return { kind: "unwritten", failure };
+          break;
+        }
+        case "reply-end": {
+          const failure = await writer.end(event);
+          if (failure !== undefined) return { kind: "unwritten", failure };
+          const { stopReason } = event;
+          this.#paid(event.usage);
+          yield { kind: "reply-end", id: writer.id, stopReason, usage: readUsage({ usage: event.usage }) };
+          return { kind: "replied", calls: writer.calls, stopReason };
+        }
+        case "failure":
+          // What a broken reply read and wrote is paid for all the same.
+          if (begun !== undefined) this.#paid(begun);
+          return { kind: "failed", failure: event.failure, message: event.failure.message };
+      }
+    }
+    throw new Error("a model ended without a reply and without a failure");
+  }
+
+  /** The first byte is here: others may read what this request wrote, and its usage tells what it could read itself. */
+  *#began(usage: JsonObject): Generator<LoopEvent> {
+    const { conversation, assembled } = this.#input;
+    if (this.#looked === "not-yet") {
+      this.#looked = "written";
+      conversation.written.began(assembled.messages, assembled.breakpoints);
+    }
+    const told = readUsage({ usage });
+    if (this.#looked === "observed" || told === undefined) return;
+    this.#looked = "observed";
+    const sent = sentAt(this.#deps.now(), this.#input);
+    const broken = conversation.breaks.observe(sent, told);
+    if (broken !== undefined) yield { kind: "cache-break", cause: causeText(broken.cause), tokens: broken.lostTokens };
+  }
+
+  #paid(usage: JsonObject): void {
+    const { costs, source, baseline, line } = this.#input.conversation;
+    costs.add({ source, model: baseline.model, usage, headerTokens: line.fixedTokens });
+  }
+}

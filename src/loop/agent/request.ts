@@ -1,0 +1,74 @@
+import type { Breakpoint } from "../../cache/breakpoints.ts";
+import type { BreakCause, SentRequest } from "../../cache/breaks.ts";
+import { imagesMax } from "../../layers/1-offload/limits.ts";
+import type { ModelRequest } from "../../ports/model.ts";
+import type { Message } from "../../schema/block.ts";
+import { type Millis, tokens, type Tokens } from "../../schema/brand.ts";
+import type { Numbers } from "../../settings/numbers.ts";
+import { estimateBlock } from "../../tokens/estimate.ts";
+import type { NotSendable } from "../../transcript/fold.ts";
+import { outputMarginTokens, outputTokensMin } from "../limits.ts";
+import type { Conversation } from "./conversation.ts";
+
+export type Assembled =
+  | {
+      readonly kind: "request";
+      readonly request: ModelRequest;
+      readonly breakpoints: readonly Breakpoint[];
+      /** Live: valid until the next append. */
+      readonly messages: readonly Message[];
+      readonly tokens: Tokens;
+    }
+  | { readonly kind: "not-sendable"; readonly why: NotSendable }
+  | { readonly kind: "over-limit"; readonly tokens: Tokens; readonly limit: Tokens };
+
+/** The next request of a conversation, as bytes. Costs what is new since the last one, and one copy of the bytes. */
+export function assemble(conversation: Conversation, { thresholds, outputTokensMax }: Numbers): Assembled {
+  const { line, baseline, pieces, written, images, lifetimes, mark } = conversation;
+  const next = line.next();
+  if (next.kind === "not-sendable") return next;
+  const used = line.usedTokens;
+  if (used >= thresholds.blocking) return { kind: "over-limit", tokens: used, limit: thresholds.blocking };
+  const { messages } = images.guard(next.messages, { countMax: imagesMax(thresholds.window) });
+  const { model, tools, systemBlocks: system, thinking, betas } = baseline;
+  const breakpoints = mark({ tools, system, messages, written: written.places(messages), lifetimes });
+  const room = thresholds.window - used - outputMarginTokens;
+  const maxTokens = Math.max(outputTokensMin, Math.min(outputTokensMax.tokens, room));
+  const body = pieces.bytes({
+    model,
+    maxTokens,
+    tools,
+    system,
+    messages,
+    breakpoints,
+    thinking,
+    params: { stream: true },
+  });
+  return { kind: "request", request: { model, body, betas }, breakpoints, messages, tokens: tokens(used) };
+}
+
+export type AssembledRequest = Extract<Assembled, { kind: "request" }>;
+
+/** The request as the cache sees it. */
+export function sentAt(at: Millis, { conversation, assembled }: Sending): SentRequest {
+  const { model, tools, systemBlocks: system, thinking, betas } = conversation.baseline;
+  const { messages } = assembled;
+  return { model, tools, system, thinking, betas, messages, lifetime: conversation.lifetimes.rolling, at };
+}
+
+export interface Sending {
+  readonly conversation: Conversation;
+  readonly assembled: AssembledRequest;
+}
+
+/** What has to be written again: everything behind the first difference. */
+export function rewrittenTokens({ messages, tokens: all }: AssembledRequest, cause: BreakCause): Tokens {
+  if (cause.kind !== "message") return all;
+  const behind = messages.slice(cause.message).flatMap(({ content }) => content);
+  return tokens(
+    Math.min(
+      all,
+      behind.reduce((sum, block) => sum + estimateBlock(block), 0),
+    ),
+  );
+}

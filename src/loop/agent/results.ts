@@ -1,0 +1,74 @@
+import type { OffloadDecision } from "../../layers/1-offload/plan.ts";
+import { offload, type RoundResult } from "../../layers/1-offload/run.ts";
+import type { WriteFailure } from "../../ports/blobs.ts";
+import type { ToolUseId } from "../../schema/brand.ts";
+import type { LoopEvent } from "../../schema/event.ts";
+import type { CallResult } from "./calls.ts";
+import type { Conversation } from "./conversation.ts";
+import type { AgentDeps } from "./deps.ts";
+
+/**
+ * The results of a round on their way into the transcript, through the first layer. Each goes to disk as it arrives; what
+ * all of them together exceed is offloaded when the round ends. With the next request everything is frozen.
+ */
+export class Results {
+  readonly #deps: AgentDeps;
+  readonly #conversation: Conversation;
+  #round: RoundResult[] = [];
+  #decided = new Map<ToolUseId, OffloadDecision>();
+  #events: LoopEvent[] = [];
+  #failure: WriteFailure | undefined;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(deps: AgentDeps, conversation: Conversation) {
+    this.#deps = deps;
+    this.#conversation = conversation;
+  }
+
+  /** One after the other, also where several arrive at once. What can't be written is told at the end of the round. */
+  take(result: CallResult): Promise<void> {
+    this.#last = this.#last.then(() => this.#take(result));
+    return this.#last;
+  }
+
+  /** Everything so far is part of a request: it stays as it is. */
+  sent(): void {
+    this.#round = [];
+    this.#decided = new Map();
+  }
+
+  *roundEnds(): Generator<LoopEvent, WriteFailure | undefined> {
+    yield* this.#events.splice(0);
+    return this.#failure;
+  }
+
+  async #take({ call, tool, content, outcome }: CallResult): Promise<void> {
+    if (this.#failure !== undefined) return;
+    const { resultCharsMax, offload: exempt } = tool ?? {};
+    const arrived: RoundResult = {
+      toolUse: call.id,
+      tool: call.name,
+      content,
+      isError: outcome !== "done",
+      resultCharsMax,
+      offload: exempt,
+      state: "arrived",
+    };
+    const { line, session } = this.#conversation;
+    const limits = this.#deps.offloadLimits();
+    const results = [...this.#round, arrived];
+    const round = await offload(this.#deps, { session, results, limits, decided: this.#decided });
+    const appended = await line.append(...round.drafts);
+    if (appended.kind === "failed") {
+      this.#failure = appended;
+      return;
+    }
+    this.#round.push({ ...arrived, state: "logged" });
+    // What went to disk is decided; what was kept may still go while the round lasts.
+    for (const [toolUse, decision] of round.decisions)
+      if (decision.kind === "offloaded") this.#decided.set(toolUse, decision);
+    const edits = round.drafts.filter(({ type }) => type === "offload").length;
+    if (edits > 0) this.#events.push({ kind: "edit", what: "offload", entries: appended.entries.slice(-edits) });
+    for (const { code, message } of round.warnings) this.#events.push({ kind: "warning", code, message });
+  }
+}

@@ -1,0 +1,210 @@
+import { causeText } from "../../cache/breaks.ts";
+import type { WriteFailure } from "../../ports/blobs.ts";
+import type { HookMoment, HookOutcome } from "../../ports/hooks.ts";
+import type { LoopEvent, TurnEnd } from "../../schema/event.ts";
+import { userDraft } from "../../transcript/draft.ts";
+import { roundsMax as roundsMaxDefault, stopHooksMax } from "../limits.ts";
+import { type CallResult, runCalls } from "./calls.ts";
+import type { Conversation } from "./conversation.ts";
+import type { AgentDeps } from "./deps.ts";
+import { Results } from "./results.ts";
+import { askForReply, type ReplyOutcome } from "./reply.ts";
+import { type Assembled, assemble, type AssembledRequest, rewrittenTokens, sentAt } from "./request.ts";
+import { contextDraft, queuedDraft } from "./reminders.ts";
+
+export interface TurnInput {
+  readonly conversation: Conversation;
+  /** What the person said. */
+  readonly text: string;
+  readonly signal: AbortSignal;
+  /** What the person says meanwhile; taken at the next boundary between rounds. */
+  readonly queue: string[];
+  readonly roundsMax?: number;
+}
+
+/**
+ * One turn: from what a person says to the reply without a call.
+ *
+ *   said ──▶ asking ──reply with calls──▶ calling ──results are in──▶ asking
+ *            asking ──reply without a call, nothing queued──▶ answered
+ *            asking ──no request fits──▶ over-limit          asking ──fails for good──▶ failed
+ *            asking, calling ──abort──▶ aborted: open calls get a frozen answer
+ *
+ * Whatever happens, the transcript is whole at every moment: each step is on disk before the next begins.
+ */
+export async function* runTurn(deps: AgentDeps, input: TurnInput): AsyncGenerator<LoopEvent> {
+  const leave = new AbortController();
+  const signal = AbortSignal.any([input.signal, leave.signal]);
+  const turn = new Turn(deps, { ...input, signal });
+  yield { kind: "turn-start", session: input.conversation.session, model: input.conversation.baseline.model };
+  let isOver = false;
+  try {
+    const end = yield* turn.run();
+    isOver = true;
+    await input.conversation.line.endTurn();
+    yield { kind: "turn-end", ...end };
+  } finally {
+    // Who stops listening wants nothing more to happen.
+    leave.abort();
+    if (!isOver) await input.conversation.line.settle();
+  }
+}
+
+type Replied = Extract<ReplyOutcome, { kind: "replied" }>;
+
+interface Ended {
+  readonly reason: TurnEnd;
+  readonly message?: string;
+}
+
+class Turn {
+  readonly #deps: AgentDeps;
+  readonly #input: TurnInput;
+  readonly #results: Results;
+  #requests = 0;
+  #stopsBlocked = 0;
+
+  constructor(deps: AgentDeps, input: TurnInput) {
+    this.#deps = deps;
+    this.#input = input;
+    this.#results = new Results(deps, input.conversation);
+  }
+
+  async *run(): AsyncGenerator<LoopEvent, Ended> {
+    const begun = yield* this.#begin();
+    if (begun !== undefined) return begun;
+    const { roundsMax = roundsMaxDefault } = this.#input;
+    for (let round = 1; round <= roundsMax; round += 1) {
+      const ended = yield* this.#round();
+      if (ended !== undefined) return ended;
+    }
+    return { reason: "turn-limit", message: `The turn was ended after ${roundsMax} rounds.` };
+  }
+
+  async *#begin(): AsyncGenerator<LoopEvent, Ended | undefined> {
+    const { conversation, text } = this.#input;
+    // A run that was killed left calls open: nobody knows how far they came, so they are not run again.
+    const settled = await conversation.line.settle();
+    if (settled.kind === "failed") return unwritten(settled);
+    const hook = yield* this.#fire({ name: "UserPromptSubmit", prompt: text });
+    const stopped = hook.blocked ?? hook.stopped;
+    if (stopped !== undefined) return { reason: "blocked-by-hook", message: stopped.reason };
+    const appended = await conversation.line.append(userDraft(text), ...hook.context.map((one) => contextDraft(one)));
+    return appended.kind === "failed" ? unwritten(appended) : undefined;
+  }
+
+  /** Undefined: the turn goes on. */
+  async *#round(): AsyncGenerator<LoopEvent, Ended | undefined> {
+    const { conversation, signal } = this.#input;
+    const drained = yield* this.#drain();
+    if (drained !== undefined) return drained;
+    const assembled = assemble(conversation, this.#deps.numbers());
+    if (assembled.kind !== "request") return unsent(assembled);
+    this.#requests += 1;
+    yield* this.#foresee(assembled);
+    yield { kind: "request-start", number: this.#requests, tokens: assembled.tokens };
+    this.#results.sent();
+    const outcome = yield* askForReply(this.#deps, { conversation, assembled, signal });
+    if (outcome.kind !== "replied") return this.#over(outcome);
+    if (outcome.calls.length > 0) return yield* this.#call(outcome);
+    return cutShort(outcome.stopReason) ?? (yield* this.#answered());
+  }
+
+  /** What the cache will not give is told before it is paid for. */
+  *#foresee(assembled: AssembledRequest): Generator<LoopEvent> {
+    const { conversation } = this.#input;
+    const cause = conversation.breaks.foresee(sentAt(this.#deps.now(), { conversation, assembled }));
+    if (cause !== undefined)
+      yield { kind: "cache-break", cause: causeText(cause), tokens: rewrittenTokens(assembled, cause) };
+  }
+
+  async *#call({ calls }: Replied): AsyncGenerator<LoopEvent, Ended | undefined> {
+    const { conversation, signal } = this.#input;
+    let stopped: string | undefined;
+    const onResult = (result: CallResult): Promise<void> => {
+      stopped ??= result.stopped;
+      return this.#results.take(result);
+    };
+    yield* runCalls(this.#deps, { conversation, calls, signal, onResult });
+    const failure = yield* this.#results.roundEnds();
+    if (failure !== undefined) return unwritten(failure);
+    if (signal.aborted) return this.#aborted();
+    return stopped === undefined ? undefined : { reason: "blocked-by-hook", message: stopped };
+  }
+
+  /** Messages that came meanwhile, inside a reminder that says whose they are. */
+  async *#drain(): AsyncGenerator<LoopEvent, Ended | undefined> {
+    for (const text of this.#input.queue.splice(0)) {
+      const appended = await this.#input.conversation.line.append(queuedDraft(text));
+      if (appended.kind === "failed") return unwritten(appended);
+      yield { kind: "message-queued", text };
+    }
+    return undefined;
+  }
+
+  async *#answered(): AsyncGenerator<LoopEvent, Ended | undefined> {
+    if (this.#input.queue.length > 0) return undefined;
+    const hook = yield* this.#fire({ name: "Stop", again: this.#stopsBlocked > 0 });
+    if (hook.blocked === undefined || hook.stopped !== undefined || this.#stopsBlocked >= stopHooksMax)
+      return this.#input.queue.length > 0 ? undefined : { reason: "answered" };
+    this.#stopsBlocked += 1;
+    const appended = await this.#input.conversation.line.append(contextDraft(hook.blocked.reason));
+    return appended.kind === "failed" ? unwritten(appended) : undefined;
+  }
+
+  async *#fire(moment: HookMoment): AsyncGenerator<LoopEvent, HookOutcome> {
+    const outcome = await this.#deps.hooks.fire({ ...this.#deps.place(), ...moment }, this.#input.signal);
+    for (const message of [...outcome.messages, ...outcome.warnings]) yield { kind: "warning", code: "hook", message };
+    return outcome;
+  }
+
+  async #over(outcome: Exclude<ReplyOutcome, Replied>): Promise<Ended> {
+    switch (outcome.kind) {
+      case "aborted":
+        return this.#aborted();
+      case "unwritten":
+        return unwritten(outcome.failure);
+      case "failed": {
+        await this.#input.conversation.line.settle();
+        const { failure, message } = outcome;
+        if (failure.why !== "too-long") return { reason: "failed", message };
+        const { limitTokens } = failure;
+        if (limitTokens !== undefined)
+          await this.#deps.learn({
+            model: this.#input.conversation.baseline.model,
+            limitTokens,
+            from: failure.message,
+          });
+        return { reason: "over-limit", message };
+      }
+    }
+  }
+
+  async #aborted(): Promise<Ended> {
+    const settled = await this.#input.conversation.line.settle();
+    return settled.kind === "failed" ? unwritten(settled) : { reason: "aborted" };
+  }
+}
+
+/** A reply that did not come to its own end. */
+function cutShort(stopReason: string): Ended | undefined {
+  if (stopReason === "max_tokens")
+    return { reason: "cut-short", message: "The reply was cut off at its limit of tokens." };
+  if (stopReason === "refusal") return { reason: "refused", message: "The model refused to answer." };
+  if (stopReason !== "model_context_window_exceeded") return undefined;
+  return { reason: "over-limit", message: "The reply was cut off where the window ends." };
+}
+
+const unwritten = ({ message }: WriteFailure): Ended => ({ reason: "failed", message });
+
+function unsent(assembled: Exclude<Assembled, { kind: "request" }>): Ended {
+  switch (assembled.kind) {
+    case "over-limit": {
+      const { tokens, limit } = assembled;
+      const message = `The context has about ${tokens} tokens; no request over ${limit} can be sent.`;
+      return { reason: "over-limit", message };
+    }
+    case "not-sendable":
+      return { reason: "failed", message: assembled.why.text };
+  }
+}

@@ -1,0 +1,172 @@
+import { BreakDetector } from "../cache/breaks.ts";
+import type { Fork, ForkOutcome, ForkTask } from "../ports/fork.ts";
+import { noHooks } from "../ports/hooks.ts";
+import type { PermissionDep } from "../ports/tools.ts";
+import type { LoopEvent } from "../schema/event.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { Conversation } from "./agent/conversation.ts";
+import type { AgentDeps } from "./agent/deps.ts";
+import { ForkLine } from "./agent/fork-line.ts";
+import { runTurn } from "./agent/turn.ts";
+import { forkBreakpoints } from "./fork-breakpoints.ts";
+
+/**
+ * Forks of one conversation. What decides the cached prefix is the parent's own: baseline, blocks, their bytes. What can
+ * change is copied: the line, the files read, the tools' state, where the cache was written. The parent never notices.
+ */
+export class ConversationForks implements Fork {
+  readonly #deps: AgentDeps;
+  readonly #parent: Conversation;
+  #newest: { readonly blocks: number; readonly begun: Promise<void> } | undefined;
+
+  constructor(deps: AgentDeps, parent: Conversation) {
+    this.#deps = deps;
+    this.#parent = parent;
+  }
+
+  async run(task: ForkTask, signal: AbortSignal): Promise<ForkOutcome> {
+    const usage: JsonObject[] = [];
+    try {
+      return await this.#run({ task, usage }, signal);
+    } catch (error) {
+      return { kind: "failed", message: `The fork broke off: ${String(error)}`, usage };
+    }
+  }
+
+  async #run({ task, usage }: Pick<ForkParts, "task" | "usage">, signal: AbortSignal): Promise<ForkOutcome> {
+    const { line: parent } = this.#parent;
+    const messages = parent.snapshot();
+    const line = new ForkLine({ messages, usedTokens: parent.usedTokens, fixedTokens: parent.fixedTokens });
+    // Everything is copied before the fork waits: the parent goes on meanwhile.
+    const fork = new ForkRun({ deps: this.#deps, parent: this.#parent, line, task, usage });
+    const { wait, begun } = this.#gate(task, line.commonBlocks);
+    try {
+      await untilAborted(wait, signal);
+      return signal.aborted ? { kind: "over", why: "aborted", usage } : await fork.run(signal, begun);
+    } finally {
+      // Siblings must not wait for one that failed before its reply began.
+      begun();
+    }
+  }
+
+  /**
+   * Forks of one point share what they have in common only once the first one's reply begins: the others wait for that.
+   * One that writes nothing has nothing to wait for.
+   */
+  #gate({ cacheWrite }: ForkTask, blocks: number): { readonly wait: Promise<void>; readonly begun: () => void } {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (cacheWrite === "skip") return { wait: Promise.resolve(), begun: resolve };
+    const first = this.#newest;
+    if (first?.blocks === blocks) return { wait: first.begun, begun: resolve };
+    this.#newest = { blocks, begun: promise };
+    return { wait: Promise.resolve(), begun: resolve };
+  }
+}
+
+interface ForkParts {
+  readonly deps: AgentDeps;
+  readonly parent: Conversation;
+  readonly line: ForkLine;
+  readonly task: ForkTask;
+  /** As the provider said it, request by request; filled as it runs. */
+  readonly usage: JsonObject[];
+}
+
+class ForkRun {
+  readonly #parts: ForkParts;
+  readonly #deps: AgentDeps;
+  readonly #conversation: Conversation;
+  #text = "";
+
+  constructor(parts: ForkParts) {
+    const { deps, task } = parts;
+    this.#parts = parts;
+    const narrowed = { permit: both(deps, task), hooks: noHooks, model: booked(parts) };
+    this.#deps = { ...deps, ...deps.toolsForFork(), ...narrowed };
+    this.#conversation = conversationOf(parts);
+  }
+
+  async run(signal: AbortSignal, begun: () => void): Promise<ForkOutcome> {
+    const { task } = this.#parts;
+    const input = {
+      conversation: this.#conversation,
+      text: task.directive,
+      signal,
+      queue: [],
+      roundsMax: task.roundsMax,
+    };
+    let end: Extract<LoopEvent, { kind: "turn-end" }> | undefined;
+    for await (const event of runTurn(this.#deps, input)) {
+      if (event.kind === "reply-start") {
+        begun();
+        this.#text = "";
+      }
+      if (event.kind === "text-delta") this.#text += event.text;
+      if (event.kind === "turn-end") end = event;
+    }
+    return this.#outcome(end);
+  }
+
+  #outcome(end: Extract<LoopEvent, { kind: "turn-end" }> | undefined): ForkOutcome {
+    const { line, usage } = this.#parts;
+    switch (end?.reason) {
+      case "answered":
+        return { kind: "answered", text: this.#text, said: line.said, usage };
+      case "failed":
+      case "refused":
+      case "cut-short":
+        return { kind: "failed", message: end.message ?? "", usage };
+      case "over-limit":
+      case "aborted":
+        return { kind: "over", why: end.reason, usage };
+      case "turn-limit":
+        return { kind: "over", why: "rounds", usage };
+      case "blocked-by-hook":
+      case undefined:
+        throw new Error("a fork has no hooks and always ends");
+    }
+  }
+}
+
+function conversationOf({ deps, parent, line, task }: ForkParts): Conversation {
+  return {
+    ...parent,
+    line,
+    written: parent.written.copy(),
+    breaks: new BreakDetector(deps),
+    files: parent.files.copy(),
+    ids: parent.ids.copy(),
+    source: task.source,
+    mark: (input) => forkBreakpoints(input, { common: line.common, cacheWrite: task.cacheWrite }),
+  };
+}
+
+function booked({ deps: { model }, usage }: ForkParts): AgentDeps["model"] {
+  return {
+    ...model,
+    send: async function* (request, signal) {
+      for await (const event of model.send(request, signal)) {
+        if (event.kind === "reply-end") usage.push(event.usage);
+        yield event;
+      }
+    },
+  };
+}
+
+/** Whichever comes first. */
+async function untilAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const stop = (): void => resolve();
+  signal.addEventListener("abort", stop, { once: true });
+  await Promise.race([wait, promise]);
+  signal.removeEventListener("abort", stop);
+}
+
+/** A fork inherits or narrows, it never widens. */
+const both =
+  (parent: PermissionDep, own: PermissionDep): PermissionDep["permit"] =>
+  async (request) => {
+    const verdict = await own.permit(request);
+    return verdict.kind === "allowed" ? parent.permit(request) : verdict;
+  };

@@ -1,0 +1,86 @@
+import Anthropic, { APIError } from "@anthropic-ai/sdk";
+import { Stream } from "@anthropic-ai/sdk/core/streaming";
+import type { Millis } from "../../schema/brand.ts";
+import { isObject, type Json, parseJson, text } from "../../schema/json.ts";
+import type { ClockDep } from "../../ports/clock.ts";
+import type { ModelEvent, ModelPort } from "../../ports/model.ts";
+import { descriptionOf, type SizeKeys } from "../description.ts";
+import { describeMillisMax, pingedSilenceMillisMax, timerMillisMax } from "../limits.ts";
+import { oneTry } from "../one-try.ts";
+import { classify } from "./failures.ts";
+import { ReplyAssembly } from "./reply.ts";
+
+export type AnthropicOptions = AnthropicCredential &
+  ClockDep & {
+    /** The provider's own where it is absent. */
+    readonly baseUrl?: string;
+    readonly fetch?: typeof fetch;
+    /** The longest silence of the server. */
+    readonly timeoutMs?: Millis;
+  };
+
+type AnthropicCredential =
+  | { readonly apiKey: string; readonly authToken?: never }
+  | { readonly authToken: string; readonly apiKey?: never };
+
+const providerUrl = "https://api.anthropic.com";
+
+/** The Messages API. Bodies go out byte for byte; retries are the caller's, who knows what was said already. */
+export function anthropicModel(options: AnthropicOptions): ModelPort {
+  const client = clientOf(options);
+  const silenceMs = options.timeoutMs ?? pingedSilenceMillisMax;
+  return {
+    provider: "anthropic",
+    send: ({ body, betas }, signal) =>
+      oneTry({
+        signal,
+        silenceMs,
+        ask: (askSignal) =>
+          client
+            .post("/v1/messages", { body, stream: true, headers: headersOf(betas), signal: askSignal })
+            .asResponse(),
+        read: replyEvents,
+        classify: (error) => classify(options, error),
+      }),
+    describe: async (model) => {
+      try {
+        const path = `/v1/models/${encodeURIComponent(model)}`;
+        return descriptionOf(await client.get<Json>(path, { timeout: describeMillisMax }), sizeKeys);
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+/** Everything is said, so that the SDK looks for nothing in the environment. */
+function clientOf({ apiKey, authToken, baseUrl, fetch }: AnthropicOptions): Anthropic {
+  return new Anthropic({
+    apiKey: apiKey ?? null,
+    authToken: authToken ?? null,
+    baseURL: baseUrl ?? providerUrl,
+    maxRetries: 0,
+    // Ours counts silence, not the time of the whole.
+    timeout: timerMillisMax,
+    logLevel: "off",
+    ...(fetch === undefined ? {} : { fetch }),
+  });
+}
+
+const headersOf = (betas: readonly string[]): Record<string, string> => ({
+  "content-type": "application/json",
+  ...(betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") }),
+});
+
+async function* replyEvents(response: Response): AsyncGenerator<ModelEvent> {
+  const assembly = new ReplyAssembly();
+  for await (const { data } of Stream.rawEvents(response)) {
+    if (data === "") continue;
+    const event = parseJson(data);
+    if (!isObject(event)) continue;
+    if (text(event, "type") === "error") throw new APIError(undefined, event, undefined, response.headers);
+    yield* assembly.take(event);
+  }
+}
+
+const sizeKeys: SizeKeys = { window: ["max_input_tokens"], output: ["max_tokens"] };

@@ -1,0 +1,182 @@
+import { type Block, parseBlock } from "../../schema/block.ts";
+import { messageId } from "../../schema/brand.ts";
+import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
+import type { ModelEvent } from "../../ports/model.ts";
+import { readCallInput } from "../call-input.ts";
+import { brokenStream } from "../failure.ts";
+
+/**
+ * Puts a reply together from the events of its stream.
+ *
+ * before message_start → started → (block open → closed)* → message_stop: over
+ *
+ * An event that repeats a step already taken changes nothing; a delta that comes twice can't be told from one that says
+ * the same again. Kinds of events and deltas that we do not know are skipped.
+ */
+export class ReplyAssembly {
+  #state: "waiting" | "started" | "over" = "waiting";
+  readonly #openByIndex = new Map<number, OpenBlock>();
+  readonly #closed = new Set<number>();
+  #usage: JsonObject = {};
+  #stopReason: string | undefined;
+  #hasCall = false;
+
+  take(event: JsonObject): readonly ModelEvent[] {
+    if (this.#state === "over") return [];
+    const type = text(event, "type");
+    if (type === "message_start") return this.#start(objectAt(event, "message"));
+    if (type === undefined || !laterTypes.has(type)) return [];
+    if (this.#state === "waiting") return this.#break(`The reply began with ${type}.`);
+    switch (type) {
+      case "content_block_start":
+        return this.#open(event);
+      case "content_block_delta":
+        return this.#extend(event);
+      case "content_block_stop":
+        return this.#close(indexOf(event));
+      case "message_delta":
+        return this.#end(event);
+      default:
+        return this.#stop();
+    }
+  }
+
+  #start(message: JsonObject): readonly ModelEvent[] {
+    if (this.#state !== "waiting") return [];
+    this.#state = "started";
+    this.#usage = objectAt(message, "usage");
+    const id = messageId(text(message, "id") ?? "");
+    return [{ kind: "reply-start", id, model: text(message, "model") ?? "", usage: this.#usage }];
+  }
+
+  #open(event: JsonObject): readonly ModelEvent[] {
+    const index = indexOf(event);
+    if (this.#openByIndex.has(index) || this.#closed.has(index)) return [];
+    this.#openByIndex.set(index, { block: objectAt(event, "content_block"), inputJson: "" });
+    return [];
+  }
+
+  #extend(event: JsonObject): readonly ModelEvent[] {
+    const index = indexOf(event);
+    const open = this.#openByIndex.get(index);
+    if (open === undefined) {
+      return this.#closed.has(index) ? [] : this.#break(`A piece came for block ${index}, which never began.`);
+    }
+    const delta = objectAt(event, "delta");
+    const extended = extend(open, delta);
+    this.#openByIndex.set(index, extended);
+    return newsOf(delta, index);
+  }
+
+  #close(index: number): readonly ModelEvent[] {
+    const open = this.#openByIndex.get(index);
+    if (open === undefined) return [];
+    this.#openByIndex.delete(index);
+    this.#closed.add(index);
+    const { block, flawed } = whole(open);
+    if (block.type === "tool_use") this.#hasCall = true;
+    return [{ kind: "block-end", index, block, ...(flawed === undefined ? {} : { flawed }) }];
+  }
+
+  /** Figures are those of the whole reply so far; what an event leaves out stays as it was. */
+  #end(event: JsonObject): readonly ModelEvent[] {
+    const told = Object.entries(objectAt(event, "usage")).filter(([, value]) => value !== null);
+    this.#usage = { ...this.#usage, ...Object.fromEntries(told) };
+    this.#stopReason = text(objectAt(event, "delta"), "stop_reason") ?? this.#stopReason;
+    return [];
+  }
+
+  #stop(): readonly ModelEvent[] {
+    const left = [...this.#openByIndex.keys()].toSorted((a, b) => a - b).flatMap((index) => this.#close(index));
+    this.#state = "over";
+    const stopReason = this.#stopReason ?? (this.#hasCall ? "tool_use" : "end_turn");
+    return [...left, { kind: "reply-end", stopReason, usage: this.#usage }];
+  }
+
+  #break(message: string): readonly ModelEvent[] {
+    this.#state = "over";
+    return [{ kind: "failure", failure: brokenStream(message) }];
+  }
+}
+
+const laterTypes: ReadonlySet<string> = new Set([
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta",
+  "message_stop",
+]);
+
+interface OpenBlock {
+  /** As it began, with what came since. */
+  readonly block: JsonObject;
+  /** Pieces of a call's input, which mean nothing before the last one. */
+  readonly inputJson: string;
+}
+
+function extend({ block, inputJson }: OpenBlock, delta: JsonObject): OpenBlock {
+  const grown = (key: string): OpenBlock => ({
+    block: { ...block, [key]: (text(block, key) ?? "") + (text(delta, key) ?? "") },
+    inputJson,
+  });
+  switch (text(delta, "type")) {
+    case "text_delta":
+      return grown("text");
+    case "thinking_delta":
+      return grown("thinking");
+    case "signature_delta":
+      return { block: { ...block, signature: text(delta, "signature") ?? "" }, inputJson };
+    case "input_json_delta":
+      return { block, inputJson: inputJson + (text(delta, "partial_json") ?? "") };
+    case "citations_delta":
+      return {
+        block: { ...block, citations: [...listAt(block, "citations"), field(delta, "citation") ?? null] },
+        inputJson,
+      };
+    case "compaction_delta": {
+      const { type: _, ...final } = delta;
+      return { block: { ...block, ...final }, inputJson };
+    }
+    default:
+      return { block, inputJson };
+  }
+}
+
+function newsOf(delta: JsonObject, index: number): readonly ModelEvent[] {
+  switch (text(delta, "type")) {
+    case "text_delta":
+      return [{ kind: "text-delta", index, text: text(delta, "text") ?? "" }];
+    case "thinking_delta":
+      return [{ kind: "thinking-delta", index, text: text(delta, "thinking") ?? "" }];
+    case "input_json_delta":
+      return [{ kind: "input-delta", index, json: text(delta, "partial_json") ?? "" }];
+    default:
+      return [];
+  }
+}
+
+interface Whole {
+  readonly block: Block;
+  readonly flawed?: string;
+}
+
+function whole({ block, inputJson }: OpenBlock): Whole {
+  if (inputJson === "") return { block: parseBlock(block) };
+  const { input, flawed } = readCallInput(inputJson);
+  return { block: parseBlock({ ...block, input }), ...(flawed === undefined ? {} : { flawed }) };
+}
+
+const indexOf = (event: JsonObject): number => {
+  const index = field(event, "index");
+  return typeof index === "number" ? index : 0;
+};
+
+const objectAt = (object: JsonObject, key: string): JsonObject => {
+  const value = field(object, key);
+  return isObject(value) ? value : {};
+};
+
+const listAt = (object: JsonObject, key: string): readonly Json[] => {
+  const value = field(object, key);
+  return isArray(value) ? value : [];
+};

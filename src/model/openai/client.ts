@@ -1,0 +1,106 @@
+import OpenAI from "openai";
+import { Stream } from "openai/core/streaming";
+import type { Millis } from "../../schema/brand.ts";
+import { isObject, type Json, type JsonObject, parseJson } from "../../schema/json.ts";
+import type { ClockDep } from "../../ports/clock.ts";
+import type { IdsDep } from "../../ports/ids.ts";
+import type { ModelEvent, ModelPort } from "../../ports/model.ts";
+import { descriptionOf, type SizeKeys } from "../description.ts";
+import { describeMillisMax, silenceMillisMax, timerMillisMax } from "../limits.ts";
+import { oneTry } from "../one-try.ts";
+import { classify } from "./failures.ts";
+import { ChatAssembly } from "./reply.ts";
+import { type ChatForm, chatRequest } from "./request.ts";
+
+export interface OpenaiOptions extends ClockDep, IdsDep {
+  /** Servers on one's own machine take any. */
+  readonly apiKey: string;
+  /** The provider's own where it is absent. */
+  readonly baseUrl?: string;
+  readonly fetch?: typeof fetch;
+  /** The longest silence of the server. */
+  readonly timeoutMs?: Millis;
+}
+
+const providerUrl = "https://api.openai.com/v1";
+
+/**
+ * Chat completions, of OpenAI and of every server that speaks their form. Requests come in the form of the Messages
+ * API and are translated; so are the replies.
+ */
+export function openaiModel(options: OpenaiOptions): ModelPort {
+  const client = clientOf(options);
+  const silenceMs = options.timeoutMs ?? silenceMillisMax;
+  const form = formOf(client.baseURL);
+  return {
+    provider: "openai",
+    send: ({ body }, signal) => {
+      const chat = chatRequest(readBody(body), form);
+      return oneTry({
+        signal,
+        silenceMs,
+        ask: (askSignal) =>
+          client.post("/chat/completions", { body: chat, stream: true, signal: askSignal }).asResponse(),
+        read: (response) => replyEvents({ client, options, response }),
+        classify: (error) => classify(options, error),
+      });
+    },
+    describe: async (model) => {
+      try {
+        const path = `/models/${encodeURIComponent(model)}`;
+        return descriptionOf(await client.get<Json>(path, { timeout: describeMillisMax }), sizeKeys);
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+/** Everything is said, so that the SDK looks for nothing in the environment. */
+function clientOf({ apiKey, baseUrl, fetch }: OpenaiOptions): OpenAI {
+  return new OpenAI({
+    // The SDK refuses to start without one, where a server on one's own machine asks for none.
+    apiKey: apiKey === "" ? "none" : apiKey,
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    baseURL: baseUrl ?? providerUrl,
+    maxRetries: 0,
+    // Ours counts silence, not the time of the whole.
+    timeout: timerMillisMax,
+    logLevel: "off",
+    ...(fetch === undefined ? {} : { fetch }),
+  });
+}
+
+const formOf = (baseUrl: string): ChatForm => ({
+  outputLimit: baseUrl.startsWith("https://api.openai.com/") ? "max_completion_tokens" : "max_tokens",
+});
+
+/** Our own bytes: where they are no request, that is a bug. */
+function readBody(body: Uint8Array): JsonObject {
+  const request = parseJson(new TextDecoder().decode(body));
+  if (!isObject(request)) throw new TypeError("the body of a request is no object");
+  return request;
+}
+
+interface Reading {
+  readonly client: OpenAI;
+  readonly options: OpenaiOptions;
+  readonly response: Response;
+}
+
+async function* replyEvents({ client, options, response }: Reading): AsyncGenerator<ModelEvent> {
+  const assembly = new ChatAssembly(options);
+  for await (const chunk of Stream.fromSSEResponse<Json>(response, new AbortController(), client)) {
+    if (isObject(chunk)) yield* assembly.take(chunk);
+  }
+  yield* assembly.end();
+}
+
+/** OpenAI itself tells nothing of a model's size; other servers do, each by its own name. */
+const sizeKeys: SizeKeys = {
+  window: ["context_window", "context_length", "max_model_len", "max_context_length", "max_input_tokens"],
+  output: ["max_completion_tokens", "max_output_tokens"],
+};

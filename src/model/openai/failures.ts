@@ -1,0 +1,60 @@
+import { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai";
+import type { ClockDep } from "../../ports/clock.ts";
+import type { ModelFailure } from "../../ports/model.ts";
+import { abortedFailure, connectionFailure, failureOf, type FailureRule, type ServerError } from "../failure.ts";
+
+/** Besides requests that are too long, which `overflow.ts` knows. Servers that only speak the form use their own codes. */
+const rules: readonly FailureRule[] = [
+  { codes: ["insufficient_quota", "billing_hard_limit_reached"], why: "spend-limit", retry: "never" },
+  { types: ["insufficient_quota"], why: "spend-limit", retry: "never" },
+  { statuses: [402], why: "spend-limit", retry: "never" },
+  { codes: ["invalid_api_key"], why: "unauthorised", retry: "never" },
+  { statuses: [401, 403, 407], why: "unauthorised", retry: "never" },
+  { codes: ["model_not_found"], why: "not-found", retry: "never" },
+  { statuses: [404], why: "not-found", retry: "never" },
+  { statuses: [408, 504], why: "timeout", retry: "later" },
+  // A lock of the server's own.
+  { statuses: [409], why: "server", retry: "later" },
+  { codes: ["rate_limit_exceeded"], why: "rate-limited", retry: "later" },
+  { statuses: [429], why: "rate-limited", retry: "later" },
+  { codes: ["server_overloaded", "slow_down"], why: "overloaded", retry: "later" },
+  { statuses: [503, 529], why: "overloaded", retry: "later" },
+  { codes: ["content_filter", "content_policy_violation"], why: "refused", retry: "never" },
+  { types: ["invalid_request_error"], why: "refused", retry: "never" },
+];
+
+/** What an error of the SDK, or of the connection beneath it, means. */
+export function classify({ now }: ClockDep, error: unknown): ModelFailure {
+  if (error instanceof APIUserAbortError) return abortedFailure;
+  if (error instanceof APIConnectionTimeoutError) return { why: "timeout", retry: "later", message: error.message };
+  if (error instanceof APIConnectionError) return connectionFailure(error);
+  if (isApiError(error)) return failureOf({ rules, now }, serverErrorOf(error));
+  return connectionFailure(error);
+}
+
+const isApiError = (error: unknown): error is APIError => error instanceof APIError;
+
+const silentForm = /^\d{3} status code \(no body\)$/;
+
+function serverErrorOf(error: APIError): ServerError {
+  const code = codeOf(error);
+  // Inside a stream, some servers give the status as the code.
+  const status = error.status ?? statusIn(code);
+  return {
+    status,
+    type: error.type,
+    code: code === undefined ? undefined : String(code),
+    message: silentForm.test(error.message) ? "" : error.message,
+    headers: error.headers,
+    requestId: error.requestID ?? undefined,
+  };
+}
+
+/** The SDK hands on whatever the server called a code. */
+const codeOf = ({ code }: { readonly code?: unknown }): string | number | undefined =>
+  typeof code === "string" || typeof code === "number" ? code : undefined;
+
+function statusIn(code: string | number | undefined): number | undefined {
+  const status = Number(code);
+  return status >= 400 && status < 600 ? status : undefined;
+}

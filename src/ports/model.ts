@@ -1,0 +1,72 @@
+import type { Block } from "../schema/block.ts";
+import type { MessageId, Millis, Tokens } from "../schema/brand.ts";
+import type { JsonObject } from "../schema/json.ts";
+
+/** A model that answers requests, whoever serves it. */
+export interface ModelPort {
+  /** `anthropic`, `openai`: whose form the bodies have. */
+  readonly provider: string;
+  /**
+   * One try, streamed. Must not reject: what goes wrong is the last event, `failure`. Ends with exactly one of
+   * `reply-end` and `failure`. Aborting ends it with `failure` of why `aborted`.
+   */
+  send(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+  /** What the server says of a model; undefined where it says nothing or can't be reached. */
+  describe(model: string): Promise<ModelDescription | undefined>;
+}
+
+export interface ModelRequest {
+  readonly model: string;
+  /** Sent as they are: the bytes decide what the provider's cache recognises. */
+  readonly body: Uint8Array;
+  /** Values of the `anthropic-beta` header; other providers ignore them. */
+  readonly betas: readonly string[];
+}
+
+export interface ModelDescription {
+  readonly windowTokens?: Tokens;
+  readonly outputTokensMax?: Tokens;
+  /** The server's own words, for capabilities that only some have. */
+  readonly capabilities: JsonObject;
+}
+
+export type ModelEvent =
+  | { readonly kind: "reply-start"; readonly id: MessageId; readonly model: string; readonly usage: JsonObject }
+  | { readonly kind: "text-delta"; readonly index: number; readonly text: string }
+  | { readonly kind: "thinking-delta"; readonly index: number; readonly text: string }
+  | { readonly kind: "input-delta"; readonly index: number; readonly json: string }
+  /** A whole block, as it goes into the transcript. Input that was no JSON is an empty object, and `flawed` says so. */
+  | { readonly kind: "block-end"; readonly index: number; readonly block: Block; readonly flawed?: string }
+  | { readonly kind: "reply-end"; readonly stopReason: string; readonly usage: JsonObject }
+  | { readonly kind: "failure"; readonly failure: ModelFailure };
+
+export interface ModelFailure {
+  readonly why:
+    | "too-long"
+    | "overloaded"
+    | "rate-limited"
+    | "server"
+    | "network"
+    | "timeout"
+    | "broken-stream"
+    | "refused"
+    | "unauthorised"
+    | "not-found"
+    | "spend-limit"
+    | "aborted";
+  /** One line for a person. */
+  readonly message: string;
+  /** Whether the same request may succeed later. */
+  readonly retry: "later" | "never";
+  /** What the server asks for. */
+  readonly retryAfterMs?: Millis;
+  /** Of `too-long`, where the message says it. */
+  readonly limitTokens?: Tokens;
+  readonly usedTokens?: Tokens;
+  readonly status?: number;
+  readonly requestId?: string;
+}
+
+export interface ModelDep {
+  readonly model: ModelPort;
+}

@@ -1,0 +1,92 @@
+import type { Millis, ToolUseId } from "../schema/brand.ts";
+import type { JsonObject } from "../schema/json.ts";
+
+/** Something the agent can do. Definitions are part of the cached prefix: the same for a whole session. */
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the input, as the model is shown it. */
+  readonly inputSchema: JsonObject;
+  /** `read`: changes nothing, may run beside others. `write`: one at a time, in order. */
+  readonly effect: "read" | "write";
+  /** Longer results are offloaded; the layer's own limit where it is absent. */
+  readonly resultCharsMax?: number;
+  /** Its output is a file read back: never offloaded again. */
+  readonly offload?: "never";
+  /** What a rule or a person decides about, before anything runs. Wrong input is told to the model. */
+  plan(input: JsonObject, context: ToolContext): Promise<ToolPlan>;
+}
+
+export type ToolPlan =
+  | { readonly kind: "ready"; readonly acts: readonly Act[]; run(signal: AbortSignal): Promise<ToolOutcome> }
+  /** The input is wrong, or what it names is not there: the model is told and nothing runs. */
+  | { readonly kind: "wrong"; readonly message: string };
+
+/** What running it would touch: permission is asked for each. Paths are real paths. */
+export type Act =
+  /** `ofCommand`: read by this simple command of the shell line beside it, counted as its parser does. */
+  | { readonly kind: "read"; readonly path: string; readonly ofCommand?: number }
+  | { readonly kind: "write"; readonly path: string }
+  | ShellAct
+  | { readonly kind: "state"; readonly what: string };
+
+export interface ShellAct {
+  readonly kind: "shell";
+  readonly command: string;
+  /** What a parser of the shell language found it to be; `unknown` where it can't tell. */
+  readonly effect: "read-only" | "unknown";
+  /** `told`: the acts beside it name everything that its harmless commands read. `unclear`: perhaps not everything. */
+  readonly reads: "told" | "unclear";
+}
+
+export interface ToolOutcome {
+  readonly content: string | readonly JsonObject[];
+  readonly isError?: boolean;
+  /** For people: one line. */
+  readonly summary: string;
+}
+
+export interface ToolContext {
+  readonly toolUse: ToolUseId;
+  readonly cwd: string;
+  readonly files: ReadFiles;
+  readonly now: Millis;
+}
+
+/** Which files the agent has seen, in which state: an edit needs a read before it, and a changed file a fresh one. */
+export interface ReadFiles {
+  get(path: string): ReadFile | undefined;
+  set(path: string, read: ReadFile): void;
+  delete(path: string): void;
+  /** A fork's own. */
+  copy(): ReadFiles;
+  entries(): Iterable<readonly [string, ReadFile]>;
+}
+
+export interface ReadFile {
+  /** Of the file's bytes when it was read or written. */
+  readonly hash: string;
+  readonly modifiedMs: number;
+  /** Lines shown, from 1; undefined: all of it. */
+  readonly lines?: { readonly from: number; readonly to: number };
+  /** The call whose result shows it: as long as that is in the view, a repeated read need not show it again. */
+  readonly shownBy: ToolUseId;
+}
+
+export type Verdict =
+  | { readonly kind: "allowed" }
+  /** `reason` is told to the model. */
+  | { readonly kind: "denied"; readonly reason: string }
+  /** A person has to decide; without one it is denied. */
+  | { readonly kind: "ask"; readonly reason: string };
+
+export interface PermissionDep {
+  /** Must not reject. */
+  readonly permit: (request: PermissionRequest) => Promise<Verdict>;
+}
+
+export interface PermissionRequest {
+  readonly tool: string;
+  readonly input: JsonObject;
+  readonly acts: readonly Act[];
+}

@@ -1,0 +1,44 @@
+import type { EntryId, MessageId, Millis, Tokens, ToolUseId } from "./brand.ts";
+import type { JsonObject } from "./json.ts";
+import type { Usage } from "./usage.ts";
+
+/** What a turn tells while it runs. Command line, gateway, library and tests read the same stream. */
+export type LoopEvent =
+  | { readonly kind: "turn-start"; readonly session: string; readonly model: string }
+  | { readonly kind: "request-start"; readonly number: number; readonly tokens: Tokens }
+  /** The first byte of the reply is here. */
+  | { readonly kind: "reply-start"; readonly id: MessageId }
+  | { readonly kind: "text-delta"; readonly text: string }
+  | { readonly kind: "thinking-delta"; readonly text: string }
+  | {
+      readonly kind: "reply-end";
+      readonly id: MessageId;
+      readonly stopReason: string;
+      readonly usage: Usage | undefined;
+    }
+  /** The reply so far does not count: it is asked for again. */
+  | { readonly kind: "retry-start"; readonly attempt: number; readonly afterMs: Millis; readonly message: string }
+  | { readonly kind: "call-start"; readonly id: ToolUseId; readonly tool: string; readonly input: JsonObject }
+  | {
+      readonly kind: "call-end";
+      readonly id: ToolUseId;
+      readonly tool: string;
+      readonly outcome: "done" | "failed" | "denied" | "interrupted";
+      readonly summary: string;
+    }
+  | { readonly kind: "edit"; readonly what: string; readonly entries: readonly EntryId[] }
+  | { readonly kind: "message-queued"; readonly text: string }
+  | { readonly kind: "cache-break"; readonly cause: string; readonly tokens: Tokens }
+  | { readonly kind: "warning"; readonly code: string; readonly message: string }
+  | { readonly kind: "turn-end"; readonly reason: TurnEnd; readonly message?: string };
+
+/** `answered`: the reply had no call. `over-limit`: no request fits. */
+export type TurnEnd =
+  | "answered"
+  | "aborted"
+  | "failed"
+  | "refused"
+  | "cut-short"
+  | "over-limit"
+  | "turn-limit"
+  | "blocked-by-hook";

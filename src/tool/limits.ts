@@ -1,0 +1,81 @@
+import { bytes, millis } from "../schema/brand.ts";
+
+/** Of a file that read, edit and write take into memory: a larger one is searched, not read. */
+export const fileBytesMax = bytes(32 * 2 ** 20);
+/** Lines shown where the call names no limit. */
+export const readLinesDefault = 2_000;
+/** A longer line is minified or data: its start says what it is. */
+export const readLineCharsMax = 2_000;
+/** A read is never offloaded, so it stays within what a result may hold by itself. */
+export const readCharsMax = 100_000;
+/** The API's limit for one image, decoded. */
+export const imageBytesMax = bytes(5 * 2 ** 20);
+/** In base64 a third more, and sent again with every request; the API takes 32 MB for a whole request. */
+export const pdfBytesMax = bytes(4 * 2 ** 20);
+/** How many bytes are looked at to tell text from binary. */
+export const sniffBytesMax = bytes(8_192);
+
+/** Files remembered as read; the oldest go first, and must be read again before an edit. */
+export const readFilesMax = 1_000;
+
+/** Lines of context around a change. */
+export const snippetContextLines = 3;
+/** A large replacement is known to the model, which wrote it: its start is enough. */
+export const snippetLinesMax = 30;
+export const snippetLineCharsMax = 300;
+/** Line numbers named when a text occurs several times. */
+export const matchLinesNamedMax = 10;
+/** Lines compared to find the one most like what was asked for: a bound on the time. */
+export const nearestLinesMax = 20_000;
+export const nearestLineCharsMax = 200;
+
+/** Links followed by hand, for a file that is not there yet: as many as Linux follows. */
+export const linksFollowedMax = 40;
+
+export const shellTimeoutMsDefault = millis(120_000);
+export const shellTimeoutMsMax = millis(600_000);
+/** Between asking a process group to end and ending it. */
+export const shellKillGraceMs = millis(2_000);
+/** How often it is looked whether a process group is gone. */
+export const groupLookMs = millis(20);
+/** For output still in the pipe once the shell has ended. */
+export const shellDrainMs = millis(200);
+/** Longer results go to a blob; the head stays in the view. */
+export const shellResultCharsMax = 30_000;
+/** Kept in memory of one command, half from its start and half from its end. */
+export const shellOutputBytesMax = bytes(4 * 2 ** 20);
+/** Where the shell is, told by itself: a path, not an output. */
+export const shellFolderBytesMax = bytes(16_384);
+/** A longer line is not looked into: it counts as unknown. */
+export const shellCommandCharsMax = 20_000;
+/** Names looked at to see where a pattern such as `*.ts` leads. */
+export const shellGlobNamesMax = 5_000;
+/** Looks at the disk to see what the words of a line may name. */
+export const shellLookupsMax = 2_000;
+/** Folders a line may stand in after its `cd`s. */
+export const shellFoldersMax = 16;
+/** How deep a shell within a shell (`sh -c "…"`) is looked into. */
+export const shellNestingMax = 5;
+
+/** Entries of a search shown where the call names no limit, and at most. */
+export const searchEntriesDefault = 250;
+export const searchEntriesMax = 5_000;
+export const searchLineCharsMax = 500;
+export const searchContextLinesMax = 50;
+export const searchResultCharsMax = 30_000;
+export const searchTimeoutMs = millis(30_000);
+/** Of one message of ripgrep, which holds a whole line of a file: a longer one is left out. */
+export const searchMessageCharsMax = 4 * 2 ** 20;
+export const globEntriesMax = 100;
+/** Files whose age is compared. */
+export const globFilesMax = 50_000;
+
+export const todosMax = 100;
+export const todoCharsMax = 1_000;
+
+/** A page of what was expanded, by default and at most: never offloaded, so it must fit by itself. */
+export const recallCharsDefault = 20_000;
+export const recallCharsMax = 100_000;
+
+/** All definitions together: they stand in front of every request. */
+export const definitionsTokensMax = 4_000;

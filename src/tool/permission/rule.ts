@@ -1,0 +1,114 @@
+import { pathPattern } from "../pattern.ts";
+
+/**
+ * A rule as people write it: `Bash(git status:*)`, `Edit(src/**)`, `Read(~/.ssh/**)`, `mcp__server`, `Grep`.
+ * Names of tools are taken in any case. `Edit` and `Write` are about every change of a file, `Read` about every read.
+ */
+export type Rule =
+  | { readonly kind: "tool"; readonly text: string; readonly name: string }
+  | {
+      readonly kind: "path";
+      readonly text: string;
+      readonly act: "read" | "write";
+      readonly pattern: string | undefined;
+    }
+  | { readonly kind: "shell"; readonly text: string; readonly pattern: ShellPattern };
+
+export type ShellPattern =
+  | { readonly kind: "any" }
+  /** `git status:*`: these words, then any others. */
+  | { readonly kind: "starts"; readonly words: readonly string[] }
+  /** `program`: its first word; undefined where that is a pattern itself. */
+  | { readonly kind: "like"; readonly form: RegExp; readonly program: string | undefined };
+
+/** `deny` beats `allow`. */
+export interface Rules {
+  readonly allow: readonly Rule[];
+  readonly deny: readonly Rule[];
+}
+
+export type ParsedRules = { readonly rules: Rules; readonly problems: readonly string[] };
+
+/** A rule that can't be read is told, never guessed at. */
+export function parseRules(given: {
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+}): ParsedRules {
+  const problems: string[] = [];
+  const parsed = (texts: readonly string[] = []): readonly Rule[] =>
+    texts.flatMap((text) => {
+      const rule = parseRule(text.trim());
+      if (rule === undefined) problems.push(`${text}: not a rule; write a tool's name, or Bash(…), Read(…) or Edit(…)`);
+      return rule === undefined ? [] : [rule];
+    });
+  return { rules: { allow: parsed(given.allow), deny: parsed(given.deny) }, problems };
+}
+
+const actByTool: ReadonlyMap<string, "read" | "write"> = new Map([
+  ["read", "read"],
+  ["edit", "write"],
+  ["write", "write"],
+  ["multiedit", "write"],
+]);
+
+function parseRule(text: string): Rule | undefined {
+  const [, name = "", inner] = /^([\w-]+)(?:\((.*)\))?$/s.exec(text) ?? [];
+  if (name === "") return undefined;
+  const tool = name.toLowerCase();
+  const pattern = inner === undefined || inner === "" || inner === "*" ? undefined : inner;
+  const act = actByTool.get(tool);
+  if (act !== undefined) return { kind: "path", text, act, pattern };
+  if (tool === "bash") return { kind: "shell", text, pattern: shellPattern(pattern) };
+  return pattern === undefined ? { kind: "tool", text, name: tool } : undefined;
+}
+
+function shellPattern(pattern: string | undefined): ShellPattern {
+  if (pattern === undefined) return { kind: "any" };
+  const start = /^(.*?)(?::| )\*$/s.exec(pattern)?.[1];
+  if (start !== undefined && !start.includes("*")) return { kind: "starts", words: start.split(/\s+/).filter(Boolean) };
+  const words = pattern.split(/\s+/).filter(Boolean).join(" ");
+  const source = words.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\/]/g, String.raw`\$&`));
+  const [program = ""] = words.split(" ");
+  return {
+    kind: "like",
+    form: new RegExp(`^${source.join(".*")}$`, "su"),
+    program: program.includes("*") ? undefined : program,
+  };
+}
+
+export interface Places {
+  /** Real paths; the project's own folder first. */
+  readonly roots: readonly string[];
+  readonly home: string;
+}
+
+export interface RulePlaces extends Places {
+  readonly use: "allow" | "deny";
+}
+
+/**
+ * `//x`: from the root of the file system. `~/x`: from home. `/x` and `a/b`: from the project's folder. `x`: of that
+ * name in any folder of the project. What a rule names includes what is below it.
+ */
+export function pathMatcher(pattern: string | undefined, places: RulePlaces): (path: string) => boolean {
+  if (pattern === undefined) return () => true;
+  // A ban holds for every spelling and every folder; a leave only for what it says.
+  const letters = places.use === "deny" ? "any-case" : "as-given";
+  const roots = places.use === "deny" ? places.roots : places.roots.slice(0, 1);
+  const forms = absolutePatterns(pattern.normalize("NFC"), { roots, home: places.home }).flatMap((absolute) =>
+    [absolute, `${absolute}/**`].map((one) => pathPattern(one, letters)),
+  );
+  return (path) => forms.some((form) => form.test(path.normalize("NFC")));
+}
+
+function absolutePatterns(pattern: string, { roots, home }: Places): readonly string[] {
+  const bare = pattern.replace(/\/+$/, "");
+  if (bare.startsWith("//")) return [bare.slice(1)];
+  if (bare === "~" || bare.startsWith("~/")) return [literal(home) + bare.slice(1)];
+  const below = bare.replace(/^\.?\//, "");
+  const anywhere = !bare.includes("/");
+  return roots.map((root) => `${literal(root === "/" ? "" : root)}/${anywhere ? "**/" : ""}${below}`);
+}
+
+/** A folder's own name is no pattern. */
+const literal = (path: string): string => path.replaceAll(/[*?[{},\]]/g, "[$&]");

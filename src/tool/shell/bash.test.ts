@@ -1,0 +1,209 @@
+import { spawnSync } from "node:child_process";
+import { mkdir, readFile, realpath, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { toolbox } from "../../../test/fixture/toolbox.ts";
+import { shellOutputBytesMax } from "../limits.ts";
+
+/** A dead process that nobody has asked after yet is none. */
+const isRunning = (pid: number): boolean => {
+  const { stdout } = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
+  return /^[^Z\s]/.test(stdout.trim());
+};
+
+describe("bash", () => {
+  test("gives both streams in the order of writing", async () => {
+    const box = await toolbox();
+    const ran = await box.call("bash", { command: "for i in 1 2 3; do echo out $i; echo err $i >&2; done" });
+    expect(ran.text).toBe("out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3");
+  });
+
+  test("tells the exit code of a command that fails", async () => {
+    const box = await toolbox();
+    expect(await box.call("bash", { command: "echo a; exit 3" })).toMatchObject({
+      isError: true,
+      text: "a\n[exit code 3]",
+    });
+    expect(await box.call("bash", { command: "true" })).toMatchObject({ isError: false, text: "" });
+    expect(await box.call("bash", { command: "kill -9 $$" })).toMatchObject({ text: "[ended by SIGKILL]" });
+    expect(await box.call("bash", { command: "echo 'a" })).toMatchObject({ isError: true });
+  });
+
+  test("keeps the folder between calls while it is inside the project", async () => {
+    const box = await toolbox();
+    await mkdir(join(box.project, "a/b"), { recursive: true });
+    await box.call("bash", { command: "cd a" });
+    expect((await box.call("bash", { command: "cd b; pwd" })).text).toBe(join(box.project, "a/b"));
+    const left = await box.call("bash", { command: `cd ${box.outside}` });
+    expect(left.text).toContain(`the working directory is ${box.project} again`);
+    expect((await box.call("bash", { command: "pwd" })).text).toBe(box.project);
+    await symlink(box.outside, join(box.project, "link"));
+    await box.call("bash", { command: "cd link" });
+    expect((await box.call("bash", { command: "pwd -P" })).text).toBe(box.project);
+  });
+
+  test("comes back to the session's folder when the kept one is gone", async () => {
+    const box = await toolbox();
+    await box.call("bash", { command: "mkdir gone && cd gone" });
+    await box.call("bash", { command: "rmdir ../gone" });
+    expect(await box.call("bash", { command: "pwd" })).toMatchObject({ isError: true });
+    expect((await box.call("bash", { command: "pwd" })).text).toBe(box.project);
+  });
+
+  test("ends the whole group at the time limit", async () => {
+    const box = await toolbox();
+    const started = performance.now();
+    const ran = await box.call("bash", {
+      command: "(sleep 30; echo late > late.txt) & echo $! > pid; sleep 30",
+      timeout_ms: 300,
+    });
+    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(ran).toMatchObject({ isError: true, text: "[ended after 300 ms, its time limit]" });
+    const pid = Number(await readFile(join(box.project, "pid"), "utf8"));
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  test("ends by force what does not listen, when interrupted", async () => {
+    const box = await toolbox();
+    const abort = new AbortController();
+    const running = box.call("bash", { command: "trap '' TERM; while :; do sleep 1; done" }, { signal: abort.signal });
+    await wait(300);
+    abort.abort();
+    expect(await running).toMatchObject({ isError: true, text: "[interrupted]" });
+  });
+
+  test("runs nothing once it is interrupted", async () => {
+    const box = await toolbox();
+    const ran = await box.call("bash", { command: "echo a > a.txt" }, { signal: AbortSignal.abort() });
+    expect(ran.text).toBe("[interrupted]");
+    await expect(readFile(join(box.project, "a.txt"))).rejects.toThrow("ENOENT");
+  });
+
+  test("does not wait for what is left in the background, and ends it", async () => {
+    const box = await toolbox();
+    const ran = await box.call("bash", { command: "sleep 60 & echo started $!" });
+    expect(ran.text).toContain("[Processes it left in the background were ended.]");
+    const pid = Number(/started (\d+)/.exec(ran.text)?.[1]);
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  test("gives no input: a program that reads ends at once", async () => {
+    const box = await toolbox();
+    expect(await box.call("bash", { command: "cat; echo done" })).toMatchObject({ text: "done" });
+  });
+
+  test("keeps head and tail of an output without end, and only so much", async () => {
+    const box = await toolbox();
+    const ran = await box.call("bash", {
+      command: "echo first; head -c 9000000 /dev/zero | tr '\\0' x; echo; echo last",
+    });
+    expect(ran.text.length).toBeLessThan(shellOutputBytesMax + 200);
+    expect(ran.text).toMatch(/^first\n/);
+    expect(ran.text).toMatch(/\nlast$/);
+    expect(ran.text).toMatch(/… \(\d+ bytes left out\) …/);
+  });
+
+  test("names what a read-only command reads, by real paths", async () => {
+    const box = await toolbox();
+    await writeFile(join(box.outside, "secret"), "s");
+    await symlink(join(box.outside, "secret"), join(box.project, "link.txt"));
+    await writeFile(join(box.project, "a.txt"), "a");
+    const reads = async (command: string): Promise<readonly string[]> =>
+      (await box.acts("bash", { command })).flatMap((act) => (act.kind === "read" ? [act.path] : []));
+    const secret = join(box.outside, "secret");
+    expect(await reads("cut -d/ -f1 a.txt < /dev/null; echo /etc/passwd; tr / _")).toEqual([
+      join(box.project, "a.txt"),
+    ]);
+    expect(await reads("cat a.txt")).toEqual([join(box.project, "a.txt")]);
+    expect(await reads("cat link.txt")).toEqual([secret]);
+    expect(await reads("cat *.txt")).toContain(secret);
+    expect(await reads("cat ../outside/secret")).toEqual([secret]);
+    expect(await reads("cat < ../outside/secret")).toEqual([secret]);
+    expect(await reads("cd ../outside && cat secret")).toContain(secret);
+    expect(await reads("grep -f../outside/secret a.txt")).toContain(secret);
+    expect(await reads("grep -rf../outside/secret a.txt")).toContain(secret);
+    expect(await reads("grep --file=../outside/secret a.txt")).toContain(secret);
+    await mkdir(join(box.outside, "in"));
+    await symlink(join(box.outside, "in"), join(box.project, "in"));
+    expect(await reads("cat in/../secret")).toEqual([secret]);
+    expect(await reads("cd in && cat ../secret")).toContain(secret);
+    expect(await reads("cd in && cd .. && cat secret")).toContain(secret);
+    expect(await reads("cat ~")).toEqual([await realpath(process.env["HOME"] ?? "")]);
+    for (const command of ["cat ~root/x", `cat -${"a".repeat(9_000)}`, "cat **/x"])
+      expect(await box.acts("bash", { command })).toMatchObject([{ effect: "unknown", reads: "unclear" }]);
+  });
+
+  test("names what the words of a pattern lead to, as files and as options", async () => {
+    const box = await toolbox();
+    const [secret, deep] = [join(box.outside, "secret"), join(box.project, "deep/er")];
+    await writeFile(secret, "s");
+    await mkdir(deep, { recursive: true });
+    await symlink(secret, join(deep, "link"));
+    await mkdir(join(box.project, "-f../outside"), { recursive: true });
+    await writeFile(join(box.project, "-f../outside/secret"), "");
+    await writeFile(join(box.project, "a.txt"), "a");
+    const reads = async (command: string): Promise<readonly string[]> =>
+      (await box.acts("bash", { command })).flatMap((act) => (act.kind === "read" ? [act.path] : []));
+    expect(await reads("cat d*/*/link")).toEqual([secret]);
+    expect(await reads("cat */er/li*")).toEqual([secret]);
+    expect(await reads("cat x*/er/li*")).toEqual([]);
+    expect(await reads("grep -f../outside/s* a.txt")).toContain(secret);
+  });
+
+  test("takes nothing for an option or for home that may be a name", async () => {
+    const box = await toolbox();
+    const secret = join(box.outside, "secret");
+    await writeFile(secret, "s");
+    await mkdir(join(box.project, "~"));
+    await symlink(secret, join(box.project, "~/link"));
+    await symlink(secret, join(box.project, "-link"));
+    for (const command of ["cat -- -link", "cat '~/link'", "cat '~'/l*", "cd '~' && cat link"])
+      expect(await box.acts("bash", { command }), command).toContainEqual({
+        kind: "read",
+        path: secret,
+        ofCommand: command.startsWith("cd") ? 1 : 0,
+      });
+  });
+
+  test("names what known programs read in a line that does other things too", async () => {
+    const box = await toolbox();
+    const file = join(box.project, "a.txt");
+    await writeFile(file, "a");
+    const acts = async (command: string) => await box.acts("bash", { command });
+    const unknown = { kind: "shell", effect: "unknown" };
+    expect(await acts("make; cat a.txt")).toMatchObject([
+      { ...unknown, reads: "told" },
+      { kind: "read", path: file, ofCommand: 1 },
+    ]);
+    for (const command of ["cat a.txt > b", "X=1; cat a.txt", "cat $X a.txt", "sed -i s/a/b/ a.txt", "make < a.txt"])
+      expect(await acts(command), command).toMatchObject([unknown, { kind: "read", path: file }]);
+    for (const command of ["cd $X; cat a.txt", "pushd b; cat a.txt", "eval x; cat a.txt", "cat a.txt ~root/x"])
+      expect(await acts(command), command).toMatchObject([{ ...unknown, reads: "unclear" }, { path: file }]);
+  });
+
+  test("does not take a comparison of folders for harmless", async () => {
+    const box = await toolbox();
+    await mkdir(join(box.project, "d"));
+    for (const name of ["a", "b"]) await writeFile(join(box.project, name), name);
+    expect(await box.acts("bash", { command: "diff a b" })).toMatchObject([{ effect: "read-only" }, {}, {}]);
+    for (const command of ["diff d a", "diff a d", "diff --from-file=d a", "diff . d", "cd d; diff .. ."])
+      expect((await box.acts("bash", { command }))[0], command).toMatchObject({ effect: "unknown", reads: "unclear" });
+  });
+
+  test("does not trust git where the project's files can set it up", async () => {
+    const box = await toolbox();
+    await mkdir(join(box.project, "bare/objects"), { recursive: true });
+    await writeFile(join(box.project, "bare/HEAD"), "ref: refs/heads/main\n");
+    expect(await box.acts("bash", { command: "git status" })).toMatchObject([{ effect: "read-only" }]);
+    expect((await box.acts("bash", { command: "cd bare && git status" }))[0]).toMatchObject({ effect: "unknown" });
+  });
+
+  test("takes programs for read-only commands from the system, not from the project", async () => {
+    const box = await toolbox({ env: { PATH: `.:bin:${process.env["PATH"]}` } });
+    await mkdir(join(box.project, "bin"));
+    await writeFile(join(box.project, "bin/ls"), "#!/bin/sh\necho evil\n", { mode: 0o755 });
+    await writeFile(join(box.project, "ls"), "#!/bin/sh\necho evil\n", { mode: 0o755 });
+    expect((await box.call("bash", { command: "ls" })).text).toBe("bin\nls");
+  });
+});

@@ -1,0 +1,155 @@
+import { parseLine, type ShellLine, type ShellRedirect, type ShellWord, type SimpleCommand } from "./line.ts";
+import { isHarmless, isKnown } from "./programs.ts";
+
+/** What a line would do, without running or expanding it. `read-only` is a promise; whatever is not proved is `unknown`. */
+export type ShellEffect =
+  | { readonly kind: "read-only"; readonly reading: Reading }
+  /** `reading` is undefined where the line can't be parsed. */
+  | { readonly kind: "unknown"; readonly why: string; readonly reading: Reading | undefined };
+
+/** What the known programs of a line may read, whatever its other commands do. */
+export interface Reading {
+  /** Words that may name what is read, in any folder of `folders` or where the line starts. */
+  readonly named: readonly NamedWord[];
+  /** Where its `cd`s lead, in order. */
+  readonly folders: readonly string[];
+  /** Of its read-only commands. */
+  readonly programs: ReadonlySet<string>;
+  /** `unclear`: a command may change the shell itself, and with it where and what the others are. */
+  readonly shell: "same" | "unclear";
+}
+
+export interface NamedWord {
+  readonly word: ShellWord;
+  /** By its place in the line; undefined: redirected into whatever. */
+  readonly command: number | undefined;
+  readonly program: string | undefined;
+}
+
+export function effectOf(source: string): ShellEffect {
+  const line = parseLine(source);
+  if (line.kind === "unclear") return { kind: "unknown", why: line.why, reading: undefined };
+  const reading = readingOf(line);
+  const why = doubtAbout(line);
+  return why === undefined ? { kind: "read-only", reading } : { kind: "unknown", why, reading };
+}
+
+type ClearLine = Extract<ShellLine, { kind: "line" }>;
+
+function doubtAbout(line: ClearLine): string | undefined {
+  const [beyond] = line.beyond;
+  if (beyond !== undefined) return `it uses ${beyond}`;
+  const variable = [...line.variables, ...line.commands.flatMap(({ variables }) => variables)].find(
+    (name) => !isHarmlessVariable(name),
+  );
+  if (variable !== undefined) return `it uses the variable ${variable}`;
+  const redirect = line.redirects.find((one) => !isHarmlessRedirect(one));
+  if (redirect !== undefined) return `it redirects with ${redirect.operator}`;
+  const command = line.commands.find((one) => !isReadOnly(one));
+  return command && `not known to be harmless: ${command.words[0]?.value ?? "an assignment"}`;
+}
+
+function readingOf({ commands, redirects }: ClearLine): Reading {
+  const named = commands.flatMap((one, command) =>
+    namedBy(one).map((word): NamedWord => ({ word, command, program: one.words[0]?.value })),
+  );
+  const inputs = inputsOf(redirects).map((word): NamedWord => ({ word, command: undefined, program: undefined }));
+  return {
+    named: [...named, ...inputs],
+    folders: commands
+      .flatMap(({ words }) => (words[0]?.value === "cd" ? words.slice(1) : []))
+      .map(({ value }) => value),
+    programs: new Set(commands.filter(isReadOnly).flatMap(({ words }) => words.slice(0, 1).map(({ value }) => value))),
+    shell: commands.every((one) => isReadOnly(one) || isOtherProgram(one)) ? "same" : "unclear",
+  };
+}
+
+/** What it may take for files: the texts of some programs are no names, but a pattern among them looks for names. */
+function namedBy({ words }: SimpleCommand): readonly ShellWord[] {
+  const [name, ...args] = words;
+  if (name === undefined || !isKnown(name.value)) return [];
+  return takesNoFile.has(name.value) ? args.filter((arg) => arg.kind === "glob") : args;
+}
+
+/** A process of its own: what it does to its folder and variables is nothing to the rest of the line. */
+const isOtherProgram = ({ words: [name] }: SimpleCommand): boolean =>
+  name?.kind === "plain" && !builtins.has(name.value);
+
+/** Of bash, that do more than tell something. Without a name it is an assignment. */
+const builtins: ReadonlySet<string> = new Set(
+  (
+    ". alias bind builtin cd command complete compopt declare dirs enable eval exec exit export fc getopts hash " +
+    "history let local mapfile popd printf pushd read readarray readonly return set shift shopt source trap typeset " +
+    "ulimit umask unalias unset"
+  ).split(" "),
+);
+
+const takesNoFile: ReadonlySet<string> = new Set(
+  ": basename date dirname echo false printf pwd seq tr true type uname which whoami".split(" "),
+);
+
+/** One simple command by itself; redirections and syntax around it are the line's. */
+export function isReadOnly({ words, assigns, variables }: SimpleCommand): boolean {
+  const [name, ...args] = words;
+  if (!variables.every(isHarmlessVariable)) return false;
+  if (name?.kind !== "plain" || !assigns.every((variable) => harmlessAssigns.has(variable))) return false;
+  // What becomes of a dynamic word is unseen: an option, a name of a file. Only echo takes it as it is.
+  if (name.value !== "echo" && args.some((arg) => arg.kind === "dynamic")) return false;
+  if (name.value === "cd" && args.some((arg) => arg.kind !== "plain")) return false;
+  // A name that a pattern finds may look like an option.
+  if (args.some((arg) => arg.kind === "glob" && /^[*?[]/.test(arg.value) && !takesAnyName.has(name.value)))
+    return false;
+  return isHarmless(
+    name.value,
+    args.map((arg) => arg.value),
+  );
+}
+
+/** No option of theirs does harm, so a file called `-o` does none either. */
+const takesAnyName: ReadonlySet<string> = new Set(["cat", "echo", "head", "ls", "stat", "tail"]);
+
+/** That tell how things look, not which program runs. */
+const harmlessAssigns: ReadonlySet<string> = new Set(["COLUMNS", "LANG", "LC_ALL", "LC_COLLATE", "NO_COLOR", "TZ"]);
+
+/** Of others the value may be a secret. */
+const harmlessVariables: ReadonlySet<string> = new Set([
+  "?",
+  "$",
+  "#",
+  "HOME",
+  "LANG",
+  "OLDPWD",
+  "PATH",
+  "PWD",
+  "SHELL",
+  "USER",
+]);
+
+export const isHarmlessVariable = (name: string): boolean => harmlessVariables.has(name);
+
+export function isHarmlessRedirect({ operator, target }: ShellRedirect): boolean {
+  switch (operator) {
+    case "<<":
+    case "<<-":
+    case "<<<":
+      return true;
+    case "<":
+      // The shell opens connections under names such as /dev/tcp/….
+      return target?.kind === "plain" && (target.value === "/dev/null" || !/^\/+(dev|proc)\b/.test(target.value));
+    case "<&":
+      return target?.kind === "plain" && /^(\d+|-)$/.test(target.value);
+    case ">&":
+      return target?.kind === "plain" && /^(\d+|-|\/dev\/null)$/.test(target.value);
+    case ">":
+    case ">>":
+    case ">|":
+    case "&>":
+    case "&>>":
+      return target?.kind === "plain" && target.value === "/dev/null";
+    default:
+      return false;
+  }
+}
+
+const inputsOf = (redirects: readonly ShellRedirect[]): readonly ShellWord[] =>
+  redirects.flatMap(({ operator, target }) => (operator === "<" && target !== undefined ? [target] : []));

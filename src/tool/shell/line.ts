@@ -1,0 +1,152 @@
+import { forEachChild, parse, type Redirection, type SyntaxNode, type Word } from "unbash";
+import { shellCommandCharsMax } from "../limits.ts";
+
+/** A word of a command after quotes are removed. `glob`: a pattern for names. `dynamic`: only the shell knows what it becomes. */
+export interface ShellWord {
+  readonly kind: "plain" | "glob" | "dynamic";
+  readonly value: string;
+}
+
+/** A program and its arguments, wherever in the line it stands: in a list, a loop, a substitution, a here-document. */
+export interface SimpleCommand {
+  readonly words: readonly ShellWord[];
+  /** Names of the variables set for it or, without words, in the shell. */
+  readonly assigns: readonly string[];
+  /** Names of the variables whose value stands in its words or in what is redirected into it. */
+  readonly variables: readonly string[];
+}
+
+export interface ShellRedirect {
+  readonly operator: string;
+  readonly target: ShellWord | undefined;
+}
+
+export type ShellLine =
+  /** Not shell language as the parser knows it, or made to look like something else. */
+  | { readonly kind: "unclear"; readonly why: string }
+  | {
+      readonly kind: "line";
+      readonly commands: readonly SimpleCommand[];
+      readonly redirects: readonly ShellRedirect[];
+      /** Variables whose value stands elsewhere, as in the list of a loop. */
+      readonly variables: readonly string[];
+      /** Kinds of syntax besides commands, lists, pipelines, groups and words. */
+      readonly beyond: ReadonlySet<string>;
+    };
+
+/** Everything a line would run, by a parser of the language; nothing is expanded. Cost: linear in the line. */
+export function parseLine(source: string): ShellLine {
+  if (source.length > shellCommandCharsMax)
+    return { kind: "unclear", why: "the command is too long to be looked into" };
+  if (unseen.test(source)) return { kind: "unclear", why: "the command holds invisible or look-alike characters" };
+  const found: Found = { commands: [], redirects: [], variables: [], beyond: new Set(), errors: [] };
+  visit(parse(source), found);
+  const [error] = found.errors;
+  if (error !== undefined) return { kind: "unclear", why: `the command can't be parsed: ${error}` };
+  return { kind: "line", ...found };
+}
+
+/** Control characters, directions, joiners and spaces other than tab, newline and space: what is read is not what is run. */
+const unseen = /(?![\t\n ])[\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}]/u;
+
+interface Found {
+  readonly commands: SimpleCommand[];
+  readonly redirects: ShellRedirect[];
+  /** Of the innermost command, outside of commands the line's. */
+  readonly variables: string[];
+  readonly beyond: Set<string>;
+  readonly errors: string[];
+}
+
+function visit(node: SyntaxNode, outer: Found): void {
+  const found = node.type === "Command" ? { ...outer, variables: [] } : outer;
+  note(node, found);
+  forEachChild(node, (child) => visit(child, found));
+}
+
+function note(node: SyntaxNode, found: Found): void {
+  switch (node.type) {
+    case "Script":
+      for (const error of node.errors ?? []) found.errors.push(error.message);
+      return;
+    case "Command":
+      found.commands.push(simpleOf(node, found.variables));
+      return;
+    case "Redirect":
+    case "HereString":
+    case "HereDoc":
+      noteRedirect(node, found);
+      return;
+    case "SimpleExpansion":
+      found.variables.push(node.text.slice(1));
+      return;
+    case "ParameterExpansion":
+      found.variables.push(node.parameter);
+      if (node.prefix !== undefined || node.index !== undefined || node.operation !== undefined)
+        found.beyond.add(node.type);
+      return;
+    case "CommandExpansion":
+    case "ProcessSubstitution":
+      // Without a script there is something in it that was not parsed.
+      if (node.script === undefined) found.beyond.add(node.type);
+      return;
+    case "Statement":
+      if (node.background === true) found.beyond.add("Background");
+      return;
+    default:
+      if (!plainSyntax.has(node.type)) found.beyond.add(node.type);
+  }
+}
+
+/** Whose meaning is that of their parts. */
+const plainSyntax: ReadonlySet<string> = new Set([
+  "AndOr",
+  "AnsiCQuoted",
+  "Assignment",
+  "BraceGroup",
+  "CompoundList",
+  "DoubleQuoted",
+  "FileDescriptor",
+  "Glob",
+  "HereDocBody",
+  "HereDocDelimiter",
+  "Literal",
+  "Negation",
+  "Pipeline",
+  "Redirected",
+  "SingleQuoted",
+  "Subshell",
+  "Time",
+  "Word",
+]);
+
+function simpleOf(node: Extract<SyntaxNode, { type: "Command" }>, variables: readonly string[]): SimpleCommand {
+  const args = node.args.map((arg): ShellWord =>
+    arg.type === "Word" ? wordOf(arg) : { kind: "dynamic", value: arg.text },
+  );
+  return {
+    words: node.name === undefined ? args : [wordOf(node.name), ...args],
+    assigns: node.prefix.flatMap((part) => (part.type === "Assignment" ? [part.name] : [])),
+    variables,
+  };
+}
+
+function noteRedirect(node: Redirection, found: Found): void {
+  const target = node.type === "HereDoc" || node.target === undefined ? undefined : wordOf(node.target);
+  found.redirects.push({ operator: node.operator, target });
+}
+
+function wordOf(word: Word): ShellWord {
+  const kinds = new Set([...(word.parts ?? []).map((part) => part.type), ...innerKinds(word)]);
+  const { value } = word;
+  if (kinds.size === 0) return { kind: "plain", value };
+  for (const kind of kinds) if (!stillKinds.has(kind)) return { kind: "dynamic", value };
+  return { kind: kinds.has("Glob") ? "glob" : "plain", value };
+}
+
+const stillKinds: ReadonlySet<string> = new Set(["AnsiCQuoted", "DoubleQuoted", "Glob", "Literal", "SingleQuoted"]);
+
+type Kind = NonNullable<Word["parts"]>[number]["type"];
+
+const innerKinds = (word: Word): readonly Kind[] =>
+  (word.parts ?? []).flatMap((part) => (part.type === "DoubleQuoted" ? part.parts.map((inner) => inner.type) : []));

@@ -1,0 +1,23 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { Output } from "./output.ts";
+
+test("gives the bytes back while they fit, and their two ends when they do not", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.string({ unit: "grapheme-ascii", maxLength: 30 })),
+      fc.integer({ min: 2, max: 60 }),
+      (parts, most) => {
+        const output = new Output(most);
+        for (const part of parts) output.add(Buffer.from(part));
+        const whole = parts.join("");
+        const half = Math.floor(most / 2);
+        const expected =
+          whole.length <= 2 * half
+            ? whole
+            : `${whole.slice(0, half)}\n… (${whole.length - 2 * half} bytes left out) …\n${whole.slice(-half)}`;
+        expect(output.text()).toBe(expected);
+      },
+    ),
+  );
+});

@@ -1,0 +1,182 @@
+import { lstat, readdir, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { resolveReal } from "../confine.ts";
+import { codeOf } from "../failure.ts";
+import { shellFoldersMax, shellGlobNamesMax, shellLookupsMax } from "../limits.ts";
+import type { NamedWord, Reading } from "./effect.ts";
+import type { ShellWord } from "./line.ts";
+
+export interface ShellReads {
+  /** Of everything there that a word may name: some are no paths to the program. */
+  readonly files: readonly ShellRead[];
+  /** Why something may be missing among them. */
+  readonly unclear: string | undefined;
+}
+
+export interface ShellRead {
+  /** A real path. */
+  readonly path: string;
+  /** Of the command that names it; undefined: redirected. */
+  readonly command: number | undefined;
+}
+
+export interface Standing {
+  readonly cwd: string;
+  readonly home: string;
+}
+
+/** What a line may read, so that its files pass the same rules as those of the read tool. */
+export async function readsOf(reading: Reading, { cwd, home }: Standing): Promise<ShellReads> {
+  const folders = await foldersOf(reading.folders, { cwd, home });
+  if (folders === undefined) return { files: [], unclear: "it changes the folder too often" };
+  const lookups = reading.named.reduce((sum, { word }) => sum + spellings(word.value).length, 0) * folders.length;
+  if (lookups > shellLookupsMax) return { files: [], unclear: "it has too many words to look at" };
+  let unclear = reading.shell === "unclear" ? "it changes the shell that runs it" : undefined;
+  if (reading.programs.has("git") && (await Promise.all(folders.map(isPlainlyInRepository))).includes(false))
+    unclear ??= "git would take its settings from files that are part of the project";
+  const fileByKey = new Map<string, ShellRead>();
+  for (const folder of folders) {
+    for (const named of reading.named) {
+      const paths = await foundBy(named.word, { cwd: folder, home });
+      unclear ??= await doubtAbout(named, paths);
+      for (const path of paths ?? []) {
+        if (path !== "/dev/null") fileByKey.set(`${named.command} ${path}`, { path, command: named.command });
+      }
+    }
+  }
+  return { files: [...fileByKey.values()], unclear };
+}
+
+async function doubtAbout(
+  { word, program }: NamedWord,
+  paths: readonly string[] | undefined,
+): Promise<string | undefined> {
+  if (paths === undefined) return `it is not clear where ${word.value} leads`;
+  if (program !== "diff") return undefined;
+  const areFolders = await Promise.all(paths.map(isFolder));
+  return areFolders.includes(true) ? "diff reads what links in a folder lead to" : undefined;
+}
+
+/** Each `cd` may have happened or not, and `..` may go up from a link or from where it leads: the shell does either. */
+async function foldersOf(named: readonly string[], { cwd, home }: Standing): Promise<readonly string[] | undefined> {
+  const folders = new Set([cwd]);
+  for (const name of named.flatMap((one) => meanings(one, home))) {
+    for (const folder of Array.from(folders)) {
+      folders.add(resolve(folder, name));
+      const real = await resolveReal(name, folder);
+      if (real.kind === "real") folders.add(real.path);
+    }
+    if (folders.size > shellFoldersMax) return undefined;
+  }
+  return [...folders];
+}
+
+/** In quotes, or behind an option, `~` is a name like any other. */
+const meanings = (name: string, home: string): readonly string[] =>
+  /^~(\/|$)/.test(name) ? [home + name.slice(1), name] : [name];
+
+/** Undefined where it can't be told. */
+async function foundBy(word: ShellWord, standing: Standing): Promise<readonly string[] | undefined> {
+  switch (word.kind) {
+    case "plain":
+      return await existing(spellings(word.value), standing);
+    case "glob": {
+      const words = await wordsLike(word.value, standing);
+      return words && (await existing([word.value, ...words].flatMap(spellings), standing));
+    }
+    case "dynamic":
+      // Of the harmless commands only echo takes one, and reads nothing.
+      return [];
+  }
+}
+
+/** `--file=a`, `-fa` and `-rfa` may all mean the file `a`; behind `--` they are files themselves. */
+function spellings(value: string): readonly string[] {
+  const afterEquals = value.includes("=") ? [value.slice(value.indexOf("=") + 1)] : [];
+  if (!/^-[^-]/.test(value)) return [value, ...afterEquals];
+  const ends = Array.from({ length: value.length - 1 }, (_, index) => value.slice(index + 1));
+  // `cut -d/` means no file.
+  return [value, ...afterEquals, ...ends.filter((end) => end !== "/")];
+}
+
+async function existing(names: readonly string[], { cwd, home }: Standing): Promise<readonly string[] | undefined> {
+  const paths: string[] = [];
+  for (const name of names) {
+    if (/^~[^/]/.test(name)) return undefined;
+    if (name === "" || name.includes("\0")) continue;
+    for (const meaning of meanings(name, home)) {
+      const resolved = await resolveReal(meaning, cwd);
+      if (resolved.kind === "real" && resolved.exists) paths.push(resolved.path);
+    }
+  }
+  return paths;
+}
+
+/** At least every word that the shell would make of a pattern; undefined where they are too many. */
+async function wordsLike(pattern: string, { cwd, home }: Standing): Promise<readonly string[] | undefined> {
+  const parts = pattern.split("/");
+  // By a setting of the shell it goes into any depth.
+  if (parts.includes("**")) return undefined;
+  let words = [""];
+  for (const [index, part] of parts.entries()) {
+    const end = index === parts.length - 1 ? "" : "/";
+    const grown: string[] = [];
+    for (const word of words) {
+      const names = /[*?[\\]/.test(part) ? await namesLike(part, foldersAt(word, { cwd, home })) : [part];
+      grown.push(...names.map((name) => word + name + end));
+      if (grown.length > shellGlobNamesMax) return undefined;
+    }
+    words = grown;
+  }
+  return words;
+}
+
+const foldersAt = (word: string, { cwd, home }: Standing): readonly string[] =>
+  word === "" ? [cwd] : meanings(word, home).map((name) => (name.startsWith("/") ? name : `${cwd}/${name}`));
+
+/** Every entry of the folders that has the pattern's fixed start. */
+async function namesLike(pattern: string, folders: readonly string[]): Promise<readonly string[]> {
+  const start = pattern.slice(0, pattern.search(/[*?[\\]/));
+  const names = (await Promise.all(folders.map(namesIn))).flat();
+  return names.filter((name) => name.startsWith(start) && (start !== "" || !name.startsWith(".")));
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return false;
+  }
+}
+
+async function namesIn(path: string): Promise<readonly string[]> {
+  try {
+    return await readdir(path);
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return [];
+  }
+}
+
+/**
+ * A folder that looks like the inside of a repository is one to git, and its `config` names programs to run; unlike
+ * `.git`, such a folder can be part of a project that was fetched from somewhere.
+ */
+async function isPlainlyInRepository(folder: string): Promise<boolean> {
+  for (let at = folder; ; at = dirname(at)) {
+    if (await isThere(join(at, ".git"))) return true;
+    if ((await isThere(join(at, "HEAD"))) && (await isThere(join(at, "objects")))) return false;
+    if (dirname(at) === at) return true;
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return false;
+  }
+}

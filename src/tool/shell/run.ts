@@ -1,0 +1,127 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Readable } from "node:stream";
+import { setTimeout as wait } from "node:timers/promises";
+import type { Millis } from "../../schema/brand.ts";
+import { codeOf } from "../failure.ts";
+import { groupLookMs, shellDrainMs, shellFolderBytesMax, shellKillGraceMs, shellOutputBytesMax } from "../limits.ts";
+import { Output } from "./output.ts";
+
+export interface ShellRun {
+  /** Of the program that reads the line, such as `/bin/bash`. */
+  readonly shell: string;
+  readonly command: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: Millis;
+  readonly signal: AbortSignal;
+}
+
+export interface ShellEnd {
+  readonly how:
+    | { readonly kind: "exited"; readonly code: number }
+    | { readonly kind: "killed"; readonly signal: string }
+    | { readonly kind: "timed-out" }
+    | { readonly kind: "aborted" }
+    /** The shell itself could not be started. */
+    | { readonly kind: "not-started"; readonly why: string };
+  /** What it wrote, both streams in the order of writing. */
+  readonly output: string;
+  /** Where the shell stood at its end; undefined if it did not come to say. */
+  readonly folder: string | undefined;
+  /** Processes it had left running, which were ended. */
+  readonly leftRunning: "none" | "ended";
+}
+
+/**
+ * One pipe for both streams keeps their order. The folder is told on a third descriptor at the end. On lines of their
+ * own in front of the command, so that nothing the command holds can change what they are.
+ */
+const prelude = "exec 2>&1\ntrap 'pwd -P >&3' EXIT\n";
+
+/** Runs the line in a process group of its own, which is gone when this returns. */
+export async function runShell(run: ShellRun): Promise<ShellEnd> {
+  if (run.signal.aborted) return { how: { kind: "aborted" }, output: "", folder: undefined, leftRunning: "none" };
+  const child = spawn(run.shell, ["-c", prelude + run.command], {
+    cwd: run.cwd,
+    env: run.env,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
+  });
+  const output = new Output(shellOutputBytesMax);
+  const folder = new Output(shellFolderBytesMax);
+  const streams = [collect(child.stdio[1], output), collect(child.stdio[2], output), collect(child.stdio[3], folder)];
+  const closed = Promise.all(streams);
+  const how = await endOf(run, { child, closed });
+  const leftRunning = await endGroup({ child, closed });
+  await Promise.race([closed, wait(shellDrainMs)]);
+  for (const stream of child.stdio) stream?.destroy();
+  const stood = folder.text().trimEnd();
+  return { how, output: output.text(), folder: stood === "" ? undefined : stood, leftRunning };
+}
+
+async function collect(stream: ChildProcess["stdio"][number] | undefined, output: Output): Promise<void> {
+  if (!isReadable(stream)) return;
+  await new Promise<void>((resolve) => {
+    stream.on("data", (chunk: Buffer) => output.add(chunk));
+    stream.once("close", resolve);
+    stream.once("error", () => resolve());
+  });
+}
+
+const isReadable = (stream: ChildProcess["stdio"][number] | undefined): stream is Readable =>
+  stream !== null && stream !== undefined && "read" in stream;
+
+interface Group {
+  readonly child: ChildProcess;
+  /** Resolves once no process holds our pipes any more. */
+  readonly closed: Promise<unknown>;
+}
+
+async function endOf({ signal, timeoutMs }: ShellRun, group: Group): Promise<ShellEnd["how"]> {
+  const { child } = group;
+  let stopped: "timed-out" | "aborted" | undefined;
+  const stop = (why: "timed-out" | "aborted"): void => {
+    stopped ??= why;
+    void endGroup(group);
+  };
+  const onAbort = (): void => stop("aborted");
+  const timer = setTimeout(() => stop("timed-out"), timeoutMs);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await new Promise<ShellEnd["how"]>((resolve) => {
+      child.once("error", (error) => resolve({ kind: "not-started", why: error.message }));
+      child.once("exit", (code, name) => {
+        if (stopped !== undefined) resolve({ kind: stopped });
+        else if (code !== null) resolve({ kind: "exited", code });
+        else resolve({ kind: "killed", signal: name ?? "unknown" });
+      });
+    });
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Asks the whole group to end, then ends it. Closed pipes mean that what still counts as a process is mostly a dead one. */
+async function endGroup({ child, closed }: Group): Promise<"none" | "ended"> {
+  if (!signalGroup(child, "SIGTERM")) return "none";
+  let graceMs: number = shellKillGraceMs;
+  void closed.then(() => (graceMs = shellDrainMs));
+  for (let waitedMs = 0; waitedMs < graceMs; waitedMs += groupLookMs) {
+    await wait(groupLookMs);
+    if (!signalGroup(child, 0)) return "ended";
+  }
+  signalGroup(child, "SIGKILL");
+  return "ended";
+}
+
+/** False once the group has no process. */
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals | 0): boolean {
+  if (child.pid === undefined) return false;
+  try {
+    return process.kill(-child.pid, signal);
+  } catch (error) {
+    if (codeOf(error) === "ESRCH" || codeOf(error) === "EPERM") return false;
+    throw error;
+  }
+}

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import type { Tool } from "../ports/tools.ts";
+import { defineTool } from "./define.ts";
+import { todoCharsMax, todosMax } from "./limits.ts";
+
+const todo = z.object({
+  content: z.string().min(1).max(todoCharsMax),
+  status: z.enum(["pending", "in_progress", "completed"]),
+  activeForm: z.string().max(todoCharsMax).optional().describe("How it reads while it is being done."),
+});
+
+const input = z.object({ todos: z.array(todo).max(todosMax) });
+
+export type Todo = Readonly<z.infer<typeof todo>>;
+
+/** A session's own, and a copy for each fork. */
+export interface Todos {
+  list: readonly Todo[];
+}
+
+export interface TodoDeps {
+  readonly todos: Todos;
+}
+
+export const todoTool = ({ todos }: TodoDeps): Tool =>
+  defineTool({
+    name: "todo",
+    description:
+      "Keep a list of the steps of a longer task. Give the whole list each time; have one step in progress, and mark each as completed when it is done.",
+    input,
+    effect: "write",
+    plan: async ({ todos: list }) => ({
+      kind: "ready",
+      acts: [{ kind: "state", what: "todo" }],
+      run: async () => {
+        todos.list = list;
+        const words = wordsOf(list);
+        return { content: words, summary: words };
+      },
+    }),
+  });
+
+function wordsOf(list: readonly Todo[]): string {
+  const count = (status: Todo["status"]): number => list.filter((one) => one.status === status).length;
+  const active = count("in_progress");
+  const advice = active > 1 ? " Better have one step in progress at a time." : "";
+  return `List kept: ${count("completed")} of ${list.length} done, ${active} in progress.${advice}`;
+}

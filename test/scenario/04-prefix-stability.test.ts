@@ -1,0 +1,48 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Asking } from "../fixture/asking.ts";
+import { expectStable } from "./support/stability.ts";
+import { agentWorld, firstBreak, refused, turn } from "./support/whole-agent.ts";
+
+describe("4. Prefix stability", () => {
+  it.each(["claude-sonnet-5-5", "claude-opus-5"])(
+    "every request of %s begins with the one before: file edits, git, midnight, todos, settings, instructions, resume",
+    (model) => expectStable(40, model),
+  );
+
+  it("a model that takes over is told before its first request, with what is written again; so is the one that comes back", async () => {
+    const world = await agentWorld({});
+    const first = await world.open({ kind: "new" }, "claude-opus-5");
+    const { id } = first.session;
+    expect(await turn(first, "Hello.")).not.toContainEqual(expect.objectContaining({ kind: "cache-break" }));
+    await first.close();
+    await writeFile(join(world.work, "CLAUDE.md"), "Rules that came later.\n");
+    const models = ["claude-sonnet-5-5", "claude-opus-5"];
+    for (const [at, model] of models.entries()) {
+      const agent = await world.open({ kind: "resume", id }, model);
+      const events = await turn(agent, "And now?");
+      await agent.close();
+      const before = models[1 - at] ?? "";
+      const kinds = events.map(({ kind }) => kind);
+      expect(kinds.indexOf("cache-break")).toBeLessThan(kinds.indexOf("request-start"));
+      const broken = events.filter((event) => event.kind === "cache-break");
+      expect(broken).toMatchObject([{ cause: `the model changed from ${before} to ${model}` }]);
+      expect(broken[0]?.tokens).toBeGreaterThan(2000);
+    }
+    expect(refused(world.seen)).toEqual([]);
+    // The first model's own prefix is as it was.
+    expect(firstBreak([world.seen[0], world.seen[2]].flatMap((one) => one ?? []))).toBeUndefined();
+  });
+
+  it("what requests carry besides messages is at most 10,000 tokens", async () => {
+    const world = await agentWorld({});
+    const agent = await world.open({ kind: "new" }, "claude-sonnet-5-5");
+    await turn(agent, "Hi.");
+    await agent.close();
+    const { max_tokens: _max, stream: _stream, thinking: _thinking, ...body } = world.seen[0]?.body ?? {};
+    const counted = new Asking(world.simulator).count(body);
+    expect(counted).toBeGreaterThan(1000);
+    expect(counted).toBeLessThanOrEqual(10_000);
+  });
+});

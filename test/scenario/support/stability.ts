@@ -1,0 +1,106 @@
+import { execFile } from "node:child_process";
+import { appendFile, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, vi } from "vitest";
+import type { Agent } from "../../../src/agent/open-agent.ts";
+import type { LoopEvent } from "../../../src/schema/event.ts";
+import type { Actor, SaidBlock } from "../../../src/simulator/actor/actor.ts";
+import { type AgentWorld, agentWorld, firstBreak, refused, turn } from "./whole-agent.ts";
+
+/**
+ * Over so many turns each request begins with the one before, block by block; nothing is refused; and the cache gives at
+ * least 97% of what a client reads that only ever appends.
+ */
+export async function expectStable(turns: number, model: string): Promise<void> {
+  const { world, events } = await lived(turns, model);
+  const { seen } = world;
+  expect(refused(seen)).toEqual([]);
+  const ends = events.flatMap((event) => (event.kind === "turn-end" ? event.reason : []));
+  expect(ends).toEqual(Array.from({ length: turns }, () => "answered"));
+  expect(seen.length).toBe(2 * turns);
+  expect(firstBreak(seen)).toBeUndefined();
+  expect(events.filter(({ kind }) => kind === "cache-break")).toEqual([]);
+  expect(readShare(events)).toBeGreaterThan(0.97);
+  // It did not stand still.
+  const last = JSON.stringify(seen.at(-1)?.body);
+  expect(last).toContain(`Rules of turn ${turns - 5}.`);
+  expect(last).toContain("note 8");
+  expect(new Set(seen.map(({ body }) => body["max_tokens"])).size).toBeGreaterThan(2);
+}
+
+const day = 86_400_000;
+const git = promisify(execFile);
+
+/** Thinks, reads a file, keeps a list and runs a command, then says a word. */
+const worker: Actor = {
+  name: "worker",
+  play: ({ request }) => {
+    const { content } = request.messages.at(-1) ?? { content: "" };
+    const isAnswered = typeof content !== "string" && content.some(({ type }) => type === "tool_result");
+    const round = request.messages.length;
+    const todos = [{ content: `Step ${round}`, status: "in_progress" }];
+    const calls: SaidBlock[] = [
+      { type: "thinking", thinking: `What has changed in round ${round}?` },
+      { type: "tool_use", name: "read", input: { path: "notes.txt" } },
+      { type: "tool_use", name: "todo", input: { todos } },
+      { type: "tool_use", name: "bash", input: { command: `echo ${round}; git status --short` } },
+    ];
+    return { move: { kind: "say", blocks: isAnswered ? [{ type: "text", text: `Round ${round} is done.` }] : calls } };
+  },
+};
+
+/** What happens between two turns, from outside the agent. */
+async function disturb({ work, home }: AgentWorld, n: number): Promise<void> {
+  await appendFile(join(work, "notes.txt"), `note ${n}\n`);
+  if (n % 7 === 0) await writeFile(join(work, `new-${n}.txt`), "x");
+  if (n % 10 === 3) await git("git", [...identity, "commit", "-qam", `${n}`], { cwd: work });
+  if (n % 10 === 5) await writeFile(join(work, "CLAUDE.md"), `Rules of turn ${n}.\n`);
+  if (n % 10 === 7) await writeFile(join(home, "settings.json"), JSON.stringify({ outputTokensMax: 4000 + n }));
+  if (n % 12 === 11) vi.setSystemTime(Date.now() + day);
+}
+
+const identity = ["-c", "user.name=t", "-c", "user.email=t@t"];
+
+interface Lived {
+  readonly world: AgentWorld;
+  readonly events: readonly LoopEvent[];
+}
+
+/** A session of so many turns in a project that does not stand still, closed and opened again every few turns. */
+async function lived(turns: number, model: string): Promise<Lived> {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 10, 15, 22) });
+  const world = await agentWorld({ actor: worker });
+  await mkdir(world.home, { recursive: true });
+  await writeFile(join(world.work, "notes.txt"), "begun\n");
+  await writeFile(join(world.work, "CLAUDE.md"), "Rules of the start.\n");
+  await git("git", ["init", "-q"], { cwd: world.work });
+  await git("git", ["add", "."], { cwd: world.work });
+  const events: LoopEvent[] = [];
+  let agent: Agent = await world.open({ kind: "new" }, model);
+  try {
+    for (let n = 1; n <= turns; n += 1) {
+      events.push(...(await turn(agent, `Turn ${n}: look again.`)));
+      await disturb(world, n);
+      if (n % 9 !== 0) continue;
+      const { id } = agent.session;
+      await agent.close();
+      agent = await world.open({ kind: "resume", id }, model);
+    }
+    return { world, events };
+  } finally {
+    await agent.close();
+    vi.useRealTimers();
+  }
+}
+
+/**
+ * What was read from the cache, against what a client reads that only ever appends: each request all of the one before.
+ * Nothing expires: the simulator's clock stands still.
+ */
+function readShare(events: readonly LoopEvent[]): number {
+  const usages = events.flatMap((event) => (event.kind === "reply-end" ? (event.usage ?? []) : []));
+  const whole = usages.map(({ input, cacheRead, cacheWrite }) => input + cacheRead + cacheWrite);
+  const ideal = whole.slice(0, -1).reduce((sum, tokens) => sum + tokens, 0);
+  return usages.slice(1).reduce((sum, { cacheRead }) => sum + cacheRead, 0) / ideal;
+}

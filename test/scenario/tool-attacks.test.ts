@@ -1,0 +1,359 @@
+import { execFileSync } from "node:child_process";
+import { access, link, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../src/schema/json.ts";
+import { type Toolbox, toolbox } from "../fixture/toolbox.ts";
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+async function attacked(options: Parameters<typeof toolbox>[0] = { mode: "acceptEdits" }): Promise<Toolbox> {
+  const box = await toolbox(options);
+  await writeFile(join(box.outside, "secret"), "the secret\n");
+  await mkdir(join(box.project, "src"));
+  await writeFile(join(box.project, "src/a.ts"), "a\n");
+  await symlink(box.outside, join(box.project, "folder-link"));
+  await symlink(join(box.outside, "secret"), join(box.project, "file-link"));
+  await symlink(join(box.outside, "new"), join(box.project, "dangling-link"));
+  return box;
+}
+
+const untouched = async (box: Toolbox): Promise<void> => {
+  expect(await readdir(box.outside)).toEqual(["secret"]);
+  expect(await readFile(join(box.outside, "secret"), "utf8")).toBe("the secret\n");
+};
+
+describe("files outside the project", () => {
+  test.each([
+    ["..", "../outside/new"],
+    [".. below", "src/../../outside/new"],
+    [".. through a link", "folder-link/../outside/new"],
+    ["a linked folder", "folder-link/new"],
+    ["new folders in a linked folder", "folder-link/a/b/new"],
+    ["a linked file", "file-link"],
+    ["a link to what is not there yet", "dangling-link"],
+  ])("are not written without a person's word: %s", async (_name, file_path) => {
+    const box = await attacked();
+    expect(await box.call("write", { file_path, content: "evil" })).toMatchObject({ kind: "asked" });
+    await untouched(box);
+  });
+
+  test("nor by an absolute path", async () => {
+    const box = await attacked();
+    const file_path = join(box.outside, "new");
+    expect(await box.call("write", { file_path, content: "evil" })).toMatchObject({ kind: "asked" });
+    expect(await box.call("write", { file_path: "/dev/tcp", content: "evil" })).toMatchObject({ kind: "wrong" });
+    await untouched(box);
+  });
+
+  test.each(["../outside/secret", "file-link", "folder-link/secret", "folder-link/../outside/secret"])(
+    "are not read: %s",
+    async (path) => {
+      const box = await attacked();
+      expect(await box.call("read", { path })).toMatchObject({ kind: "asked" });
+      expect(await box.call("grep", { path, pattern: "." })).toMatchObject({ kind: "asked" });
+      expect(await box.call("bash", { command: `cat ${path}` })).toMatchObject({ kind: "asked" });
+      expect(await box.call("edit", { file_path: path, old_string: "the", new_string: "x" })).toMatchObject({
+        kind: "asked",
+      });
+      await untouched(box);
+    },
+  );
+});
+
+describe("what is swapped between permission and run", () => {
+  const toLink = (box: Toolbox, name: string, target: string) => async (): Promise<void> => {
+    await rm(join(box.project, name), { recursive: true });
+    await symlink(target, join(box.project, name));
+  };
+
+  test("a file for a link: the link is not followed in reading", async () => {
+    const box = await attacked();
+    const meanwhile = toLink(box, "src/a.ts", join(box.outside, "secret"));
+    const read = await box.call("read", { path: "src/a.ts" }, { meanwhile });
+    expect(read).toMatchObject({ kind: "ran", isError: true });
+    expect(read.text).not.toContain("the secret");
+  });
+
+  test("a folder for a link: nothing is read through it", async () => {
+    const box = await attacked();
+    await writeFile(join(box.outside, "a.ts"), "the secret\n");
+    const meanwhile = toLink(box, "src", box.outside);
+    expect((await box.call("read", { path: "src/a.ts" }, { meanwhile })).text).not.toContain("the secret");
+  });
+
+  test.each(["grep", "glob"])("a folder for a link: %s does not look into it", async (tool) => {
+    const box = await attacked();
+    const input: JsonObject = { pattern: tool === "grep" ? "secret" : "*", path: "src", output: "content" };
+    const found = await box.call(tool, input, { meanwhile: toLink(box, "src", box.outside) });
+    expect(found.text).not.toContain("secret\n");
+    expect(found).toMatchObject({ isError: true });
+  });
+
+  test("a folder for a link: nothing is written through it", async () => {
+    const box = await attacked();
+    const meanwhile = toLink(box, "src", box.outside);
+    const input = { file_path: "src/new.ts", content: "evil" };
+    expect(await box.call("write", input, { meanwhile })).toMatchObject({ kind: "ran", isError: true });
+    await untouched(box);
+  });
+
+  test("a folder further up for a link: nothing is written through it", async () => {
+    const box = await attacked();
+    await mkdir(join(box.project, "src/deep"));
+    await mkdir(join(box.outside, "deep"));
+    const meanwhile = toLink(box, "src", box.outside);
+    const input = { file_path: "src/deep/new.ts", content: "evil" };
+    expect(await box.call("write", input, { meanwhile })).toMatchObject({ kind: "ran", isError: true });
+    expect(await readdir(join(box.outside, "deep"))).toEqual([]);
+  });
+
+  test("a folder that was not there for a link: nothing is written through it, no folder made", async () => {
+    const box = await attacked();
+    const meanwhile = (): Promise<void> => symlink(box.outside, join(box.project, "fresh"));
+    const input = { file_path: "fresh/a/b/new.ts", content: "evil" };
+    expect(await box.call("write", input, { meanwhile })).toMatchObject({ kind: "ran", isError: true });
+    await untouched(box);
+  });
+
+  test("a file for a link: what it leads to stays as it is", async () => {
+    const box = await attacked();
+    await box.call("read", { path: "src/a.ts" });
+    const meanwhile = toLink(box, "src/a.ts", join(box.outside, "secret"));
+    expect(await box.call("write", { file_path: "src/a.ts", content: "evil" }, { meanwhile })).toMatchObject({
+      isError: true,
+    });
+    await untouched(box);
+  });
+
+  test("a file for a pipe: reading does not hang", async () => {
+    const box = await attacked();
+    const path = join(box.project, "src/a.ts");
+    const meanwhile = async (): Promise<void> => {
+      await rm(path);
+      execFileSync("/bin/sh", ["-c", "mkfifo src/a.ts"], { cwd: box.project });
+    };
+    expect(await box.call("read", { path }, { meanwhile })).toMatchObject({ isError: true });
+  });
+
+  test("a hard link: replacing the file leaves the other name as it was", async () => {
+    const box = await attacked();
+    await link(join(box.outside, "secret"), join(box.project, "hard"));
+    await box.call("read", { path: "hard" });
+    expect(await box.call("write", { file_path: "hard", content: "evil" })).toMatchObject({ isError: false });
+    await untouched(box);
+  });
+
+  test("the parent folder renamed away: the write is refused, not lost elsewhere", async () => {
+    const box = await attacked();
+    const meanwhile = async (): Promise<void> => {
+      await rename(join(box.project, "src"), join(box.outside, "moved"));
+      await symlink(join(box.outside, "moved"), join(box.project, "src"));
+    };
+    expect(await box.call("write", { file_path: "src/b.ts", content: "evil" }, { meanwhile })).toMatchObject({
+      isError: true,
+    });
+    expect(await readdir(join(box.outside, "moved"))).toEqual(["a.ts"]);
+  });
+});
+
+describe("commands", () => {
+  const mark = "touch evil";
+  test.each([
+    ["a list", `ls; ${mark}`],
+    ["a condition", `git status && ${mark}`],
+    ["a substitution", `echo $(${mark})`],
+    ["backticks", `echo \`${mark}\``],
+    ["a second line", `ls\n${mark}`],
+    ["escapes", "$'\\x74ouch' evil"],
+    ["a continued line", "tou\\\nch evil"],
+    ["a here-document", `cat <<EOF\n$(${mark})\nEOF`],
+    ["a here-document for a shell", `sh <<'EOF'\n${mark}\nEOF`],
+    ["find", `find . -maxdepth 0 -exec ${mark} \\;`],
+    ["git's pager", `git -c core.pager='${mark}' -p log`],
+    ["git's alias", `git -c alias.x='!${mark}' x`],
+    ["git's watcher", `git -c core.fsmonitor='${mark}' status`],
+    ["sed", "echo a | sed -n 'w evil'"],
+    ["sed that executes", `echo a | sed '1e ${mark}'`],
+    ["env", `env ${mark}`],
+    ["a look-alike of ls", `ⅼs; ${mark}`],
+    ["a redirection", "echo > evil"],
+    ["a redirection in a substitution", "echo $(echo > evil)"],
+    ["sort", "echo | sort -o evil"],
+    ["a variable", "X='touch evil'; $X"],
+    ["a prompt", "X='$(touch evil)'; echo ${X@P}"],
+    ["arithmetic", "X='a[$(touch evil)]'; echo $((X))"],
+    ["a trap", `trap '${mark}' EXIT`],
+    ["a function", `ls() { ${mark}; }; ls`],
+    ["xargs", "echo evil | xargs touch"],
+    ["a process substitution", `cat <(${mark})`],
+  ])("are not run without a person's word: %s", async (_name, command) => {
+    const rules = { allow: ["Bash(git status:*)", "Bash(echo:*)"] };
+    const [box, planning] = [await attacked({ mode: "acceptEdits", ...rules }), await attacked({ mode: "plan" })];
+    expect(await box.call("bash", { command })).toMatchObject({ kind: "asked" });
+    expect(await planning.call("bash", { command })).toMatchObject({ kind: "denied" });
+    expect(await exists(join(box.project, "evil"))).toBe(false);
+    expect(await exists(join(planning.project, "evil"))).toBe(false);
+  });
+
+  test("cannot be brought in by writing what harmless commands run", async () => {
+    const box = await attacked();
+    for (const file_path of [".git/config", ".git/hooks/post-checkout", "src/.git/config", ".claude/settings.json"]) {
+      expect(await box.call("write", { file_path, content: "evil" }), file_path).toMatchObject({ kind: "asked" });
+    }
+  });
+});
+
+describe("files that a harmless command would show", () => {
+  const prepared = async (options: Parameters<typeof toolbox>[0]): Promise<Toolbox> => {
+    const box = await attacked(options);
+    const at = (name: string): string => join(box.project, name);
+    await writeFile(at("list"), `${join(box.outside, "secret")}\n`);
+    await writeFile(at("s"), "x\n");
+    await mkdir(at("links"));
+    await symlink(join(box.outside, "secret"), at("links/s"));
+    await mkdir(at("plain"));
+    await writeFile(at("plain/s"), "x\n");
+    await writeFile(at("plain/.env"), "x\n");
+    await symlink(join(box.outside, "secret"), at("-link"));
+    await writeFile(at(".env"), "the secret\n");
+    execFileSync("git", ["init", "-q"], { cwd: box.project });
+    execFileSync("git", ["add", "-f", ".env"], { cwd: box.project });
+    return box;
+  };
+
+  test.each([
+    "strings @list",
+    "diff links plain",
+    "diff links s",
+    "diff s links",
+    "wc --files0-from=list",
+    "du --files0-from=list",
+    "sort --files0-from=list",
+    "file -f list",
+    "md5sum -c list",
+    "cat -- -link",
+    "cat links/*",
+    "cat */s",
+    "grep -f file-link s",
+    "grep -f folder-link/* s",
+    "cat < file-link",
+  ])("outside the project is not shown: %s", async (command) => {
+    const box = await prepared({ mode: "default" });
+    expect(await box.call("bash", { command })).toMatchObject({ kind: "asked" });
+  });
+
+  test.each([
+    "diff . plain",
+    "grep -d recurse secret .",
+    "grep --directories=recurse secret .",
+    "grep -r secret .",
+    "git status -v",
+    "git status -sv",
+    "cat .e*",
+  ])("against a ban is not shown: %s", async (command) => {
+    const box = await prepared({ mode: "default", deny: ["Read(.env)"] });
+    expect((await box.call("bash", { command })).kind).toMatch(/asked|denied/);
+    const allowing = await prepared({ mode: "default", deny: ["Read(.env)"], allow: ["Bash(git commit:*)"] });
+    expect((await allowing.call("bash", { command: `git commit -m x; ${command}` })).kind).toMatch(/asked|denied/);
+  });
+
+  const allow = ["Bash(git status:*)", "Bash(git commit:*)", "Bash(npm --version)"];
+  const openers = ["git status", "git commit -m x", "npm --version", "if true; then npm --version; fi"];
+
+  test.each(openers)("is not shown behind a command that a rule allows: %s", async (opener) => {
+    const env = { ...process.env, GITHUB_TOKEN: "the secret" };
+    const box = await prepared({ mode: "acceptEdits", allow, env });
+    for (const second of [
+      "cat ../outside/secret",
+      "cat file-link",
+      "cat < file-link",
+      "cd ../outside && cat secret",
+      "cat /proc/*/environ | tr '\\0' '\\n' | grep KEY",
+      "cat /pro[c]/self/environ",
+      "echo $GITHUB_TOKEN",
+      'printf %s "${GITHUB_TOKEN}"',
+      "cat <<< $GITHUB_TOKEN",
+      "for t in $GITHUB_TOKEN; do echo $t; done",
+    ]) {
+      expect(await box.call("bash", { command: `${opener}; ${second}` }), second).toMatchObject({ kind: "asked" });
+      expect(await box.call("bash", { command: `${second}; ${opener}` }), second).toMatchObject({ kind: "asked" });
+    }
+    expect(await box.call("bash", { command: `${opener}; cat s; echo $HOME` })).toMatchObject({ kind: "ran" });
+  });
+
+  test.each([...openers, "touch a > b", "X=1"])("that a ban names is not shown behind: %s", async (opener) => {
+    for (const mode of ["default", "bypass"] as const) {
+      const box = await prepared({ mode, allow, deny: ["Read(.env)"] });
+      expect(await box.call("bash", { command: `${opener}; cat .env` })).toMatchObject({ kind: "denied" });
+    }
+  });
+
+  test("of a process is not shown even by a command that a rule allows", async () => {
+    for (const rule of ["Bash(cat:*)", "Bash"]) {
+      const box = await prepared({ mode: "default", allow: [rule] });
+      for (const command of ["cat /proc/self/environ", "cat /proc/*/environ", "cd /proc/self; cat environ"])
+        expect(await box.call("bash", { command }), command).toMatchObject({ kind: "asked" });
+      expect(await box.call("bash", { command: "cat file-link" })).toMatchObject({ kind: "ran", text: "the secret" });
+    }
+  });
+});
+
+describe("a ban on commands", () => {
+  test.each(["$(echo rm) -f s", "x=rm; $x -f s", 'bash -c "$(echo rm) -f s"', "echo rm -f s | sh", "r[m] -f s"])(
+    "is not passed by a name that only the shell knows: %s",
+    async (command) => {
+      const box = await attacked({ mode: "bypass", deny: ["Bash(rm:*)"] });
+      await writeFile(join(box.project, "s"), "");
+      expect(await box.call("bash", { command })).toMatchObject({ kind: "asked" });
+      expect(await exists(join(box.project, "s"))).toBe(true);
+    },
+  );
+});
+
+describe("keys", () => {
+  const key = "sk-test-0123456789";
+  const env = { ...process.env, ANTHROPIC_API_KEY: key, OPENAI_API_KEY: key, PALIMPSEST_GATEWAY_TOKEN: key };
+
+  test.each([
+    "env",
+    "printenv",
+    "export -p",
+    "echo $ANTHROPIC_API_KEY",
+    "cat /proc/self/environ",
+    "cat /proc/$$/environ",
+  ])("are not in the environment of a command that was permitted: %s", async (command) => {
+    const box = await attacked({ mode: "bypass", env });
+    const ran = await box.call("bash", { command });
+    expect(ran).toMatchObject({ kind: "ran", isError: false });
+    expect(ran.text).not.toContain(key);
+  });
+
+  test.each([
+    "env",
+    "printenv",
+    "echo $ANTHROPIC_API_KEY",
+    "cat /proc/self/environ",
+    "cat /proc/$PPID/environ",
+    "cat /proc/*/environ",
+    "cd /proc/self && cat environ",
+    "strings < /proc/1/environ",
+    "jq -n env",
+  ])("and nothing that could show one runs unasked: %s", async (command) => {
+    const box = await attacked({ mode: "acceptEdits", env });
+    expect(await box.call("bash", { command })).toMatchObject({ kind: "asked" });
+  });
+
+  test("nor do the tools for files read what a process holds", async () => {
+    const box = await attacked({ mode: "bypass", env });
+    await symlink("/proc/self/environ", join(box.project, "environ"));
+    for (const path of ["/proc/self/environ", "/proc/thread-self/environ", "environ", "/dev/fd/0"]) {
+      expect(await box.call("read", { path }), path).toMatchObject({ kind: "wrong" });
+      expect(await box.call("grep", { path, pattern: "." }), path).toMatchObject({ kind: "wrong" });
+    }
+  });
+});
