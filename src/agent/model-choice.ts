@@ -47,7 +47,10 @@ function anthropic({ choice, env, now }: PickInput): ModelPicked {
   if (apiKey !== undefined && apiKey !== "") return { kind: "model", model: anthropicModel({ apiKey, now, ...to }) };
   if (authToken !== undefined && authToken !== "")
     return { kind: "model", model: anthropicModel({ authToken, now, ...to }) };
-  return { kind: "no-key", message: "Set ANTHROPIC_API_KEY, or use --model simulator to try it without a model." };
+  return {
+    kind: "no-key",
+    message: "Set ANTHROPIC_API_KEY (any value for a server of your own), or use --model simulator to try it without.",
+  };
 }
 
 function openai({ choice, env, now }: PickInput): ModelPicked {

@@ -3,6 +3,7 @@ import type { ModelChoice } from "../../agent/model-choice.ts";
 import { createEngine } from "../../engine.ts";
 import { sessionId } from "../../schema/brand.ts";
 import { agentOutput, type OutputFormat, outputFormats } from "../agent-output.ts";
+import { parseRules } from "../../tool/permission/rule.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
@@ -11,6 +12,8 @@ import { settingFlags, settingOptions } from "../setting-options.ts";
 import { chosenActor } from "../simulate-actor.ts";
 import { stopSignal } from "../until-stopped.ts";
 import { ownVersion } from "../version.ts";
+
+const toolNames: ReadonlySet<string> = new Set(["grep", "glob", "todo", "recall"]);
 
 const modes = { default: "default", acceptEdits: "acceptEdits", plan: "plan", bypassPermissions: "bypass" } as const;
 
@@ -69,6 +72,9 @@ export const agentCommand = command({
         `there is no permission mode called ${options["permission-mode"]}`,
         `Modes: ${Object.keys(modes).join(", ")}.`,
       );
+    const wrongRule = wrongRuleIn(options);
+    if (wrongRule !== undefined)
+      return usage(wrongRule, "Rules look like 'Bash(npm test:*)', 'Edit(src/**)', 'Read(.env)' or Grep.");
     const prompt = await promptOf(context, operands.prompt);
     if (prompt === undefined)
       return usage(
@@ -115,6 +121,18 @@ const formatOf = (asked = "text"): OutputFormat | undefined => outputFormats.fin
 const modeOf = (asked: string): (typeof modes)[keyof typeof modes] | undefined =>
   Object.entries(modes).find(([name]) => name === asked)?.[1];
 
+/** A rule that means nothing must not pass for one that does, least of all a ban. */
+function wrongRuleIn(given: {
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+}): string | undefined {
+  const { rules, problems } = parseRules(given);
+  const unknown = [...rules.allow, ...rules.deny].find((rule) => rule.kind === "tool" && !isToolName(rule.name));
+  return problems[0] ?? (unknown === undefined ? undefined : `${unknown.text}: there is no such tool`);
+}
+
+const isToolName = (name: string): boolean => toolNames.has(name) || name.startsWith("mcp__");
+
 /** What was said, and what came through a pipe behind it. */
 async function promptOf({ stdin }: CommandContext, said = ""): Promise<string | undefined> {
   const piped = await pipedText(stdin, said === "" ? "required" : "optional");
@@ -140,7 +158,8 @@ async function sessionOf(
   }
   if (!options.continue)
     return options.fork ? usage("--fork needs a session", "Add --continue or --resume <session>.") : { kind: "new" };
-  const [newest] = await createEngine(context).list("project");
+  // A session in which nothing was said, because a hook stopped it, is nothing to go on with.
+  const newest = (await createEngine(context).list("project")).find(({ messageCount }) => messageCount !== 0);
   if (newest === undefined)
     return failure({
       code: exitCode.notFound,

@@ -87,6 +87,7 @@ class Turn {
     const settled = await conversation.line.settle();
     if (settled.kind === "failed") return unwritten(settled);
     const hook = yield* this.#fire({ name: "UserPromptSubmit", prompt: text });
+    if (this.#input.signal.aborted) return { reason: "aborted" };
     const stopped = hook.blocked ?? hook.stopped;
     if (stopped !== undefined) return { reason: "blocked-by-hook", message: stopped.reason };
     const appended = await conversation.line.append(userDraft(text), ...hook.context.map((one) => contextDraft(one)));
