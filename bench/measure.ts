@@ -24,6 +24,13 @@ export function median(values: readonly number[]): number {
     : ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2;
 }
 
+/** In milliseconds. */
+export function timed(act: () => void): number {
+  const start = performance.now();
+  act();
+  return performance.now() - start;
+}
+
 export function conditions(): { readonly [name: string]: string } {
   return {
     commit: git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain") === "" ? "" : " with changes"),

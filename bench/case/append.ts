@@ -1,11 +1,9 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { parseJson } from "../../src/schema/json.ts";
-import { readEntry } from "../../src/schema/entry.ts";
 import { Fold } from "../../src/transcript/fold.ts";
-import type { Logged } from "../../src/transcript/lines.ts";
 import { GeneratedLog } from "../generated-log.ts";
 import { type BenchCase, median } from "../measure.ts";
+import { parsed } from "../parsed-line.ts";
 
 const small = 1_000;
 const large = 100_000;
@@ -44,12 +42,6 @@ export const appendCase: BenchCase = {
 interface Subject {
   prepare(line: string): () => void;
 }
-
-const parsed = (line: string): Logged => {
-  const reading = readEntry(parseJson(line));
-  if (reading.kind !== "entry") throw new Error(reading.why);
-  return { entry: reading.entry, start: 0, end: line.length };
-};
 
 class Whole implements Subject {
   readonly #fold = new Fold();

@@ -3,14 +3,13 @@ import { planBreakpoints } from "../../src/cache/breakpoints.ts";
 import { type RequestParts, RequestPieces } from "../../src/cache/pieces.ts";
 import { Written } from "../../src/cache/written.ts";
 import type { Message } from "../../src/schema/block.ts";
-import { readEntry } from "../../src/schema/entry.ts";
-import { parseJson } from "../../src/schema/json.ts";
 import { Calibration } from "../../src/tokens/calibration.ts";
 import { TokenLedger } from "../../src/tokens/ledger.ts";
 import { Fold } from "../../src/transcript/fold.ts";
 import type { Logged } from "../../src/transcript/lines.ts";
 import { GeneratedLog } from "../generated-log.ts";
-import { type BenchCase, type Figure, median } from "../measure.ts";
+import { type BenchCase, type Figure, median, timed } from "../measure.ts";
+import { parsed } from "../parsed-line.ts";
 
 const bytesPerToken = 4;
 const resultChars = 3_000;
@@ -179,16 +178,4 @@ function resultPart(block: Content): ToolPart[] {
   if (block.type !== "tool_result" || typeof block.content !== "string") return [];
   const output = { type: "text", value: block.content } as const;
   return [{ type: "tool-result", toolCallId: block.tool_use_id, toolName: "Read", output }];
-}
-
-function parsed(line: string): Logged {
-  const reading = readEntry(parseJson(line));
-  if (reading.kind !== "entry") throw new Error(reading.why);
-  return { entry: reading.entry, start: 0, end: line.length };
-}
-
-function timed(act: () => void): number {
-  const start = performance.now();
-  act();
-  return performance.now() - start;
 }

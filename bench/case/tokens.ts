@@ -2,14 +2,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { nextCallErrors, quantile } from "../../test/fixture/next-call.ts";
 import { entryId } from "../../src/schema/brand.ts";
-import { readEntry } from "../../src/schema/entry.ts";
-import { parseJson } from "../../src/schema/json.ts";
 import { Calibration } from "../../src/tokens/calibration.ts";
 import { TokenLedger } from "../../src/tokens/ledger.ts";
 import { Fold } from "../../src/transcript/fold.ts";
 import { type Logged, readLines } from "../../src/transcript/lines.ts";
 import { GeneratedLog } from "../generated-log.ts";
-import { type BenchCase, type Figure, median } from "../measure.ts";
+import { type BenchCase, type Figure, median, timed } from "../measure.ts";
+import { parsed } from "../parsed-line.ts";
 
 const corpus = resolve(
   process.env["PALIMPSEST_CORPUS"] ?? join(import.meta.dirname, "../../../shared/corpus"),
@@ -134,16 +133,4 @@ function generated(bytes: number): Logged[] {
     }
   }
   return lines.map(parsed);
-}
-
-function parsed(line: string): Logged {
-  const reading = readEntry(parseJson(line));
-  if (reading.kind !== "entry") throw new Error(reading.why);
-  return { entry: reading.entry, start: 0, end: line.length };
-}
-
-function timed(act: () => void): number {
-  const start = performance.now();
-  act();
-  return performance.now() - start;
 }

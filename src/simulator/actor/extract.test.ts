@@ -286,10 +286,10 @@ describe("progress line", () => {
     );
 
   it.each<[string, object, string]>([
-    ["Read", { file_path: "/work/src/loop.ts" }, "Reading loop.ts in src"],
+    ["Read", { file_path: "/project/src/loop.ts" }, "Reading loop.ts in src"],
     ["edit", { path: "loop.ts" }, "Editing loop.ts right now"],
     ["Bash", { command: "npm run check --silent --workspace a" }, "Running npm run check --silent"],
-    ["Grep", { pattern: "TODO" }, "Searching TODO right now"],
+    ["Grep", { pattern: "retry" }, "Searching retry right now"],
     ["mystery", {}, "Using mystery right now"],
   ])("%s %o: %s", async (name, input, expected) => {
     const found = await line(name, input);

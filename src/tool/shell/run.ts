@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Millis } from "../../schema/brand.ts";
-import { codeOf } from "../failure.ts";
 import { groupLookMs, shellDrainMs, shellFolderBytesMax, shellKillGraceMs, shellOutputBytesMax } from "../limits.ts";
+import { signalGroup } from "../process-group.ts";
 import { Output } from "./output.ts";
 
 export interface ShellRun {
@@ -104,24 +104,13 @@ async function endOf({ signal, timeoutMs }: ShellRun, group: Group): Promise<She
 
 /** Asks the whole group to end, then ends it. Closed pipes mean that what still counts as a process is mostly a dead one. */
 async function endGroup({ child, closed }: Group): Promise<"none" | "ended"> {
-  if (!signalGroup(child, "SIGTERM")) return "none";
+  if (!signalGroup(child.pid, "SIGTERM")) return "none";
   let graceMs: number = shellKillGraceMs;
   void closed.then(() => (graceMs = shellDrainMs));
   for (let waitedMs = 0; waitedMs < graceMs; waitedMs += groupLookMs) {
     await wait(groupLookMs);
-    if (!signalGroup(child, 0)) return "ended";
+    if (!signalGroup(child.pid, 0)) return "ended";
   }
-  signalGroup(child, "SIGKILL");
+  signalGroup(child.pid, "SIGKILL");
   return "ended";
-}
-
-/** False once the group has no process. */
-function signalGroup(child: ChildProcess, signal: NodeJS.Signals | 0): boolean {
-  if (child.pid === undefined) return false;
-  try {
-    return process.kill(-child.pid, signal);
-  } catch (error) {
-    if (codeOf(error) === "ESRCH" || codeOf(error) === "EPERM") return false;
-    throw error;
-  }
 }

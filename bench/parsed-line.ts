@@ -1,0 +1,10 @@
+import { readEntry } from "../src/schema/entry.ts";
+import { parseJson } from "../src/schema/json.ts";
+import type { Logged } from "../src/transcript/lines.ts";
+
+/** A line of a generated log as a session has it once it is on disk. */
+export function parsed(line: string): Logged {
+  const reading = readEntry(parseJson(line));
+  if (reading.kind !== "entry") throw new Error(reading.why);
+  return { entry: reading.entry, start: 0, end: line.length };
+}
