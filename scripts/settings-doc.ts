@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type SettingName, settingNames, settingTable, switchNames } from "../src/schema/settings.ts";
 import { builtInNumbers } from "../src/settings/numbers.ts";
+import { filledPage, type Row } from "./doc-tables.ts";
 
 /**
  * The tables of docs/settings.md come from the data that the code runs on. `node scripts/settings-doc.ts` writes them;
@@ -9,15 +10,7 @@ import { builtInNumbers } from "../src/settings/numbers.ts";
  */
 export const settingsPage = resolve(import.meta.dirname, "../docs/settings.md");
 
-export function withTables(page: string): string {
-  return Object.entries(tables).reduce((text, [name, rows]) => {
-    const between = new RegExp(`(?<=<!-- ${name} -->\n)[\\s\\S]*?(?=<!-- end ${name} -->)`);
-    if (!between.test(text)) throw new Error(`the page has no place for ${name}`);
-    return text.replace(between, () => `\n${markdownTable(rows)}\n`);
-  }, page);
-}
-
-type Row = readonly string[];
+export const withTables = (page: string): string => filledPage(page, tables);
 
 const isSwitch = (name: SettingName): boolean => name.startsWith("flags.");
 
@@ -64,15 +57,6 @@ const tables = {
 
 function code(text: string): string {
   return `\`${text}\``;
-}
-
-/** Columns padded, as the formatter leaves them. */
-function markdownTable(rows: readonly Row[]): string {
-  const cells = rows.map((row) => row.map((cell) => cell.replaceAll("|", String.raw`\|`)));
-  const widths = (cells[0] ?? []).map((_, at) => Math.max(3, ...cells.map((row) => row[at]?.length ?? 0)));
-  const line = (row: Row): string => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |\n`;
-  const [head = [], ...body] = cells;
-  return [line(head), line(widths.map((width) => "-".repeat(width))), ...body.map(line)].join("");
 }
 
 if (import.meta.main) writeFileSync(settingsPage, withTables(readFileSync(settingsPage, "utf8")));

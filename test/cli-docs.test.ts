@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { Action, Command } from "../src/cli/command.ts";
 import { meaningByExitCode } from "../src/cli/exit-code.ts";
 import { program } from "../src/cli/program.ts";
+import type { LoopEvent, TurnEnd } from "../src/schema/event.ts";
 
 const docs = readFileSync(join(import.meta.dirname, "../docs/cli.md"), "utf8");
 
@@ -16,6 +17,39 @@ const actionsOf = (command: Command, called: string): [string, Action][] =>
       ];
 const sectionOf = (called: string): string =>
   docs.split(/^## /m).find((section) => section.split(/ `|\n/)[0] === called) ?? "";
+
+/** The compiler keeps these two whole, the tests the documentation. */
+type EventFields = {
+  readonly [Kind in LoopEvent["kind"]]: Readonly<
+    Record<Exclude<keyof Extract<LoopEvent, { kind: Kind }>, "kind" | "session">, "always" | "maybe">
+  >;
+};
+const eventFields: EventFields = {
+  "turn-start": { model: "always" },
+  "request-start": { number: "always", tokens: "always" },
+  "reply-start": { id: "always" },
+  "text-delta": { text: "always" },
+  "thinking-delta": { text: "always" },
+  "reply-end": { id: "always", stopReason: "always", usage: "maybe" },
+  "retry-start": { attempt: "always", afterMs: "always", message: "always" },
+  "call-start": { id: "always", tool: "always", input: "always" },
+  "call-end": { id: "always", tool: "always", outcome: "always", summary: "always" },
+  edit: { what: "always", entries: "always" },
+  "message-queued": { text: "always" },
+  "cache-break": { cause: "always", tokens: "always" },
+  warning: { code: "always", message: "always" },
+  "turn-end": { reason: "always", message: "maybe" },
+};
+const turnEnds: Readonly<Record<TurnEnd, true>> = {
+  answered: true,
+  aborted: true,
+  failed: true,
+  refused: true,
+  "cut-short": true,
+  "over-limit": true,
+  "turn-limit": true,
+  "blocked-by-hook": true,
+};
 
 describe("docs/cli.md", () => {
   it.each(actionsOf(program, program.name))("describes %s with every option", (called, { options, operands, json }) => {
@@ -32,5 +66,20 @@ describe("docs/cli.md", () => {
       text,
     ]);
     expect(Object.fromEntries(rows)).toEqual(meaningByExitCode);
+  });
+
+  it("lists the events of stream-json with their fields, and every way a turn can end", () => {
+    const section = sectionOf("palimpsest -p");
+    const table = section.split("| fields ")[1] ?? "";
+    const rows = [...table.matchAll(/^\| `([a-z-]+)` +\| (.*?) +\|/gm)].map(([, kind, fields]) => [kind, fields]);
+    const expected = Object.entries(eventFields).map(([kind, fields]) => [
+      kind,
+      Object.entries(fields)
+        .map(([name, there]) => (there === "always" ? `\`${name}\`` : `\`${name}\`?`))
+        .join(", "),
+    ]);
+    expect(rows).toEqual(expected);
+    const reasons = section.split("\n").find((line) => line.startsWith("| `reason`")) ?? "";
+    expect([...reasons.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name)).toEqual(["reason", ...Object.keys(turnEnds)]);
   });
 });

@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { FrozenParts } from "../cache/baseline.ts";
-import { CostLedger } from "../cache/costs.ts";
+import { CostLedger, type CostSummary } from "../cache/costs.ts";
 import { modelName } from "../cache/model-name.ts";
 import { createEngine, type Engine, type EngineDeps } from "../engine.ts";
 import { offloadLimits, unlimited } from "../layers/1-offload/plan.ts";
@@ -30,12 +30,14 @@ import { type SessionId, sessionId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
 import type { FlagInput } from "../settings/flags.ts";
 import { numbersInForce } from "../settings/numbers.ts";
+import type { Problem } from "../settings/problem.ts";
 import { findModel } from "../tokens/registry.ts";
 import { readFiles } from "../tool/read-files.ts";
 import { findShell } from "../tool/shell/find-shell.ts";
 import { makeHooks } from "../tool/hooks/hooks.ts";
 import { type ModelChoice, pickModel } from "./model-choice.ts";
-import { type Toolbox, type ToolChoice, toolbox } from "./toolbox.ts";
+import { type Toolbox, toolbox } from "./toolbox.ts";
+import { toolChoice, type ToolWishes, whileSame } from "./tool-choice.ts";
 
 export interface AgentOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -44,7 +46,7 @@ export interface AgentOptions {
   readonly flags: readonly FlagInput[];
   readonly session: SessionChoice;
   readonly model: ModelChoice;
-  readonly tools: ToolChoice;
+  readonly tools: ToolWishes;
 }
 
 export type SessionChoice =
@@ -58,8 +60,11 @@ export interface Agent {
   readonly session: Session;
   readonly conversation: Conversation;
   readonly model: string;
+  /** What was paid before the session was forked or copied from another; its own costs are the conversation's. */
+  readonly inheritedCosts: CostSummary;
   /** What a person should know before the first turn. */
   readonly warnings: readonly string[];
+  readonly settingsProblems: readonly Problem[];
   turn(text: string, signal: AbortSignal): AsyncGenerator<LoopEvent>;
   /** For what a person says while a turn runs. */
   readonly queue: string[];
@@ -112,7 +117,11 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   if (picked.kind === "no-key") return picked;
   const cwd = await realpath(options.cwd);
   const shell = await findShell();
-  const box = await toolbox({ choice: options.tools, deps, session, roots: [root, cwd], home: homedir(), env, shell });
+  const choice = whileSame(
+    () => settings.current().settings,
+    (current) => toolChoice(options.tools, current),
+  );
+  const box = await toolbox({ choice, deps, session, roots: [root, cwd], home: homedir(), env, shell });
   const prefix = await prefixNow(parts, { model, cwd, tools: box.tools, settings });
   const frozen = await frozenBaseline(deps, { session, now: prefix.parts });
   if (frozen.kind === "failed") return frozen;
@@ -120,11 +129,12 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   const systemPrompts = baseline.systemBlocks.map(({ text }) => text);
   session.ledger.carries({ systemPrompts, tools: baseline.tools, memoryFiles: [] });
   const agentDeps = depsOf(parts, { model, cwd, box, settings, port: picked.model, shell: shell.path });
+  const costs = costsSoFar(session, first.reading.settings.models.value);
   const conversation = mainConversation(agentDeps, {
     session: session.id,
     line: new SessionLine(session),
     baseline,
-    costs: costsSoFar(session, first.reading.settings.models.value),
+    costs: costs.own,
     files: readFiles(),
     ids: new UsedIds(session.fold.path.entries),
     lifetimes: { fixed: "5m", rolling: "5m" },
@@ -133,13 +143,14 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   const greeted = await greet(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (greeted.kind === "failed") return greeted;
   const queue: string[] = [];
-  const ofSettings = first.reading.problems.map(({ what, where }) => `${where}: ${what}`);
   return {
     kind: "agent",
     session,
     conversation,
     model,
-    warnings: [...prefix.instructions.problems, ...box.problems, ...ofSettings, ...greeted.warnings],
+    inheritedCosts: costs.inherited.session,
+    warnings: [...prefix.instructions.problems, ...box.problems, ...greeted.warnings],
+    settingsProblems: first.reading.problems,
     turn: (text, signal) => runTurn(agentDeps, { conversation, text, signal, queue }),
     queue,
     close: async () => {
@@ -286,9 +297,12 @@ function thinkingOf(model: string): Pick<FrozenParts, "thinking" | "betas"> {
   };
 }
 
-function costsSoFar(session: Session, models: ConstructorParameters<typeof CostLedger>[0]): CostLedger {
-  const costs = new CostLedger(models);
-  for (const paid of pastRequests(session.fold.path.entries)) costs.add(paid);
+type CostsByPayer = Readonly<Record<"own" | "inherited", CostLedger>>;
+
+function costsSoFar(session: Session, models: ConstructorParameters<typeof CostLedger>[0]): CostsByPayer {
+  const costs = { own: new CostLedger(models), inherited: new CostLedger(models) };
+  for (const paid of pastRequests({ path: session.fold.path.entries, session: session.id }))
+    costs[paid.paidBy].add(paid);
   return costs;
 }
 

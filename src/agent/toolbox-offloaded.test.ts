@@ -20,7 +20,15 @@ async function offloadedOne() {
   const { deps } = project;
   const session = await openedForTest(deps);
   const choice = { mode: "acceptEdits", allow: [], deny: [] } as const;
-  const box = await toolbox({ choice, deps, session, roots: [cwd], home: folder, env, shell: await findShell() });
+  const box = await toolbox({
+    choice: () => choice,
+    deps,
+    session,
+    roots: [cwd],
+    home: folder,
+    env,
+    shell: await findShell(),
+  });
   const kept = async (id: string): Promise<string> => {
     const put = await deps.blobs.put(new TextEncoder().encode("line one\nline two\n"));
     if (put.kind !== "stored") throw new Error(put.message);

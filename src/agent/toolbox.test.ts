@@ -10,8 +10,9 @@ import type { JsonObject } from "../schema/json.ts";
 import { readFiles } from "../tool/read-files.ts";
 import { findShell } from "../tool/shell/find-shell.ts";
 import { toolbox } from "./toolbox.ts";
+import type { ToolChoice } from "./tool-choice.ts";
 
-async function openedBox() {
+async function openedBox(choose: () => ToolChoice = () => bypass) {
   const folder = await temporaryFolder();
   const work = join(folder, "work");
   await mkdir(join(work, "deep", "deeper"), { recursive: true });
@@ -20,10 +21,19 @@ async function openedBox() {
   if (project.kind !== "located") throw new Error(project.message);
   const { deps } = project;
   const session = await openedForTest(deps);
-  const choice = { mode: "bypass", allow: [], deny: [] } as const;
-  const box = await toolbox({ choice, deps, session, roots: [work], home: folder, env, shell: await findShell() });
+  const box = await toolbox({
+    choice: choose,
+    deps,
+    session,
+    roots: [work],
+    home: folder,
+    env,
+    shell: await findShell(),
+  });
   return { work, box };
 }
+
+const bypass: ToolChoice = { mode: "bypass", allow: [], deny: [] };
 
 interface Call {
   readonly name: string;
@@ -57,4 +67,13 @@ test("where a fork goes, the session and other forks do not follow", async () =>
   expect(other.cwd()).toBeUndefined();
   await called(box.tools, { name: "bash", input: { command: "cd deep" }, cwd: work });
   expect(one.cwd()).toBe(join(work, "deep", "deeper"));
+});
+
+test("a rule counts from the call after it was written", async () => {
+  let choice = bypass;
+  const { work, box } = await openedBox(() => choice);
+  const request = { tool: "read", input: {}, acts: [{ kind: "read", path: join(work, "secret") }] } as const;
+  expect(await box.permit(request)).toEqual({ kind: "allowed" });
+  choice = { ...bypass, deny: ["Read(secret)"] };
+  expect(await box.permit(request)).toMatchObject({ kind: "denied" });
 });

@@ -3,26 +3,21 @@ import type { EngineDeps } from "../engine.ts";
 import { expand } from "../loop/expand.ts";
 import type { Session } from "../loop/session.ts";
 import type { PermissionDep, Tool } from "../ports/tools.ts";
-import type { ToolUseId } from "../schema/brand.ts";
+import type { SessionId, ToolUseId } from "../schema/brand.ts";
 import { resultsFolder } from "../store/files/blobs.ts";
 import { realRoots, resolveReal } from "../tool/confine.ts";
 import { mayReadFor, permitFor } from "../tool/permission.ts";
-import type { PermissionMode } from "../tool/permission/decide.ts";
-import { parseRules } from "../tool/permission/rule.ts";
+import { parseRules, type Rules } from "../tool/permission/rule.ts";
 import type { Expanded } from "../tool/recall.ts";
 import type { Environment } from "../tool/shell/environment.ts";
 import type { Shell } from "../tool/shell/bash.ts";
-import { builtinTools, type ToolsetDeps } from "../tool/toolset.ts";
-
-export interface ToolChoice {
-  readonly mode: PermissionMode;
-  /** As in settings: `Bash(git status:*)`, `Edit(src/**)`. */
-  readonly allow: readonly string[];
-  readonly deny: readonly string[];
-}
+import { builtinTools, toolNames, type ToolsetDeps } from "../tool/toolset.ts";
+import { ancestorsOf } from "./ancestors.ts";
+import { type ToolChoice, whileSame } from "./tool-choice.ts";
 
 export interface ToolboxInput {
-  readonly choice: ToolChoice;
+  /** Asked for at each call, so that a rule counts from when it is written; the same object while nothing has changed. */
+  readonly choice: () => ToolChoice;
   readonly deps: EngineDeps;
   readonly session: Session;
   readonly roots: readonly string[];
@@ -41,18 +36,25 @@ export interface Toolset {
 }
 
 export interface Toolbox extends PermissionDep, Toolset {
-  /** Rules that could not be read. */
+  /** Rules that mean nothing, as they are when it opens. */
   readonly problems: readonly string[];
 }
 
 /** The built-in tools of one session, with what they may do. */
 export async function toolbox({ choice, deps, session, home, env, shell, ...input }: ToolboxInput): Promise<Toolbox> {
   const roots = await realRoots(input.roots);
-  const readRoots = await offloadedBy(deps, session);
-  const { rules, problems } = parseRules({ allow: choice.allow, deny: choice.deny });
+  const readRoots = await previewFolders(deps, session);
+  const policy = whileSame(choice, ({ mode, ...written }) => {
+    const { rules, problems } = parseRules(written);
+    return {
+      mayRead: mayReadFor({ rules, roots, home }),
+      permit: permitFor({ mode, rules, roots, readRoots, home }),
+      problems: [...problems, ...unknownTools(rules)],
+    };
+  });
   const fixed: Stateless = {
     isShown: (toolUse) => isShownWhole(session, toolUse),
-    mayRead: mayReadFor({ rules, roots, home }),
+    mayRead: (path) => policy().mayRead(path),
     roots,
     home,
     env,
@@ -60,15 +62,36 @@ export async function toolbox({ choice, deps, session, home, env, shell, ...inpu
     expand: (id) => recalled({ deps, session, id }),
   };
   const tools = toolset(fixed, { standing: { cwd: undefined }, todos: { list: [] } });
-  return { ...tools, problems, permit: permitFor({ mode: choice.mode, rules, roots, readRoots, home }) };
+  return { ...tools, problems: policy().problems, permit: (request) => policy().permit(request) };
 }
 
-/** Previews name files here for the model to read; the first offload makes the folder. Nowhere in a store without files. */
-async function offloadedBy({ transcripts }: EngineDeps, { id }: Session): Promise<readonly string[]> {
+/** A rule about nothing must not pass for one that does something, least of all a ban. */
+function unknownTools({ allow, deny }: Rules): readonly string[] {
+  const names: ReadonlySet<string> = new Set(toolNames);
+  return [...allow, ...deny].flatMap((rule) =>
+    rule.kind === "tool" && !names.has(rule.name) && !rule.name.startsWith("mcp__")
+      ? [`${rule.text}: there is no such tool`]
+      : [],
+  );
+}
+
+/**
+ * Previews name files here for the model to read: the session's own, and those it was forked from. The first offload
+ * makes the folder. Nowhere in a store without files.
+ */
+async function previewFolders(deps: EngineDeps, session: Session): Promise<readonly string[]> {
+  const ids = [session.id, ...(await ancestorsOf(deps, session))];
+  return (await Promise.all(ids.map((id) => previewFolder(deps, id)))).flat();
+}
+
+/** None where a link leads from it to somewhere else. */
+async function previewFolder({ transcripts }: EngineDeps, id: SessionId): Promise<readonly string[]> {
   const transcript = transcripts.whereIs(id);
   if (transcript === undefined) return [];
-  const resolved = await resolveReal(resultsFolder(dirname(transcript), id), "/");
-  return resolved.kind === "real" ? [resolved.path] : [];
+  const store = await resolveReal(dirname(transcript), "/");
+  const folder = await resolveReal(resultsFolder(dirname(transcript), id), "/");
+  if (store.kind !== "real" || folder.kind !== "real") return [];
+  return folder.path === resultsFolder(store.path, id) ? [folder.path] : [];
 }
 
 type ToolState = Pick<ToolsetDeps, "standing" | "todos">;

@@ -100,6 +100,20 @@ describe("an expected break is not flagged", () => {
   });
 });
 
+describe("an edit between two runs", () => {
+  const edited: BreakCause = { kind: "edit", edit: "undo", repliedAt: millis(0) };
+
+  it.each<[string, number, BreakCause | undefined]>([
+    ["is told before the first request", 299_999, edited],
+    ["is no cause where the cache has forgotten by itself", 300_000, undefined],
+  ])("%s", (_, at, told) => {
+    const made = new BreakDetector({ hash: hashOf }, edited);
+    expect(made.foresee(later({ at: millis(at) }))).toEqual(told);
+    expect(made.foresee(later({ at: millis(at) }))).toBeUndefined();
+    expect(made.observe(later({ at: millis(at) }), usage(0, 100_000))).toBeUndefined();
+  });
+});
+
 describe("the likely cause of a break", () => {
   const { thinking: _thinking, ...withoutThinking } = later();
   it.each<[string, SentRequest, BreakCause]>([
@@ -155,6 +169,7 @@ describe("the likely cause of a break", () => {
     [{ kind: "system", block: 1 }, "block 1 of the system prompt changed"],
     [{ kind: "thinking" }, "the thinking settings changed"],
     [{ kind: "message", message: 3, block: 0 }, "message 3 changed at its block 0"],
+    [{ kind: "edit", edit: "undo", repliedAt: millis(0) }, "the context was edited since the last request: undo"],
     [{ kind: "unknown" }, "nothing that was sent before changed; the provider did not find its prefix"],
   ])("in one line: %o", (cause, line) => expect(causeText(cause)).toBe(line));
 });

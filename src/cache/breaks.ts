@@ -31,6 +31,8 @@ export type BreakCause =
   | { readonly kind: "system"; readonly block: number }
   | { readonly kind: "thinking" }
   | { readonly kind: "message"; readonly message: number; readonly block: number }
+  /** Made between two runs of the session; `repliedAt`: when the reply came that it stands behind. */
+  | { readonly kind: "edit"; readonly edit: string; readonly repliedAt: Millis }
   /** Nothing of ours changed: the provider lost it, or its breakpoints did not find it. */
   | { readonly kind: "unknown" };
 
@@ -86,7 +88,7 @@ export class BreakDetector {
   foresee(request: SentRequest): BreakCause | undefined {
     const moved = this.#moved;
     this.#moved = undefined;
-    if (moved !== undefined) return moved;
+    if (moved !== undefined) return isForgotten(moved, request) ? undefined : moved;
     const before = this.#baseline;
     if (before === undefined || this.#expected !== undefined || isOver(before.print, request.at)) return undefined;
     const cause = likelyCause(before.print, this.#prints.of(request));
@@ -129,6 +131,8 @@ export function causeText(cause: BreakCause): string {
       return "the thinking settings changed";
     case "message":
       return `message ${cause.message} changed at its block ${cause.block}`;
+    case "edit":
+      return `the context was edited since the last request: ${cause.edit}`;
     case "unknown":
       return "nothing that was sent before changed; the provider did not find its prefix";
   }
@@ -186,6 +190,10 @@ class Fingerprints {
 
 /** Time runs from the start of the request that wrote or read last. */
 const isOver = ({ at, lifetime }: Fingerprint, now: Millis): boolean => now - at >= millisByLifetime[lifetime];
+
+/** What the cache has lost by itself no edit has broken. */
+const isForgotten = (moved: BreakCause, { at, lifetime }: SentRequest): boolean =>
+  moved.kind === "edit" && at - moved.repliedAt >= millisByLifetime[lifetime];
 
 /** The first that differs, in the order in which a change costs most. */
 function likelyCause(before: Fingerprint, now: Fingerprint): BreakCause {

@@ -2,7 +2,9 @@ import { spawn, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
+import { passingForOld } from "../../test/fixture/old-node.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const launcher = join(root, "bin", "palimpsest");
@@ -19,27 +21,36 @@ function isOld(node: string): boolean {
   return status === 0 && major >= 18 && major < 24;
 }
 
-const nodes = [
-  { name: "this Node", node: process.execPath },
-  ...(oldNode === undefined ? [] : [{ name: "an older Node", node: oldNode }]),
-];
+interface Running {
+  readonly name: string;
+  readonly node: string;
+  readonly flags: readonly string[];
+}
 
-describe.each(nodes)("bin/palimpsest under $name", ({ node }) => {
+/** These start a second Node. */
+const relaunching: readonly Running[] = [
+  { name: "a Node that passes for an older one", node: process.execPath, flags: passingForOld() },
+  ...(oldNode === undefined ? [] : [{ name: "an older Node", node: oldNode, flags: [] }]),
+];
+const nodes: readonly Running[] = [{ name: "this Node", node: process.execPath, flags: [] }, ...relaunching];
+
+describe.each(nodes)("bin/palimpsest under $name", ({ node, flags }) => {
   it("runs, without noise on stderr", () => {
-    const { status, stdout, stderr } = spawnSync(node, [launcher, "version", "--json"], { encoding: "utf8" });
+    const { status, stdout, stderr } = spawnSync(node, [...flags, launcher, "version", "--json"], { encoding: "utf8" });
     expect(stderr).toBe("");
     expect(status).toBe(0);
     expect(stdout).toContain(`"node":"24.`);
   });
 
   it("passes exit code and stderr on", () => {
-    const { status, stdout, stderr } = spawnSync(node, [launcher, "nonsense"], { encoding: "utf8" });
+    const { status, stdout, stderr } = spawnSync(node, [...flags, launcher, "nonsense"], { encoding: "utf8" });
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
-    expect(stderr).toBe("palimpsest: unknown command nonsense (see palimpsest --help)\n");
+    expect(stderr).toMatch(/^palimpsest: unknown command nonsense \(see palimpsest --help\)\n/);
   });
 
   it.skipIf(process.platform === "win32")("is quiet when nobody reads", () => {
-    const shell = `"${node}" "${launcher}" --help | true; "${node}" "${launcher}" --help | head -n 1`;
+    const called = [node, ...flags, launcher].map((word) => `"${word}"`).join(" ");
+    const shell = `${called} --help | true; ${called} --help | head -n 1`;
     const { stdout, stderr } = spawnSync("sh", ["-c", shell], { encoding: "utf8" });
     expect({ stdout, stderr }).toEqual({
       stdout: "palimpsest: a context and memory engine for LLM agents\n",
@@ -58,16 +69,49 @@ describe.each(nodes)("bin/palimpsest under $name", ({ node }) => {
          return 0;
        };`,
     );
-    expect(await terminated(node, [join(folder, "bin", "palimpsest"), "handle"])).toEqual({
+    expect(await terminated(node, [...flags, join(folder, "bin", "palimpsest"), "handle"])).toEqual({
       code: 7,
       signal: null,
       output: "hello ready false handled",
     });
-    expect(await terminated(node, [join(folder, "bin", "palimpsest"), "die"])).toEqual({
+    expect(await terminated(node, [...flags, join(folder, "bin", "palimpsest"), "die"])).toEqual({
       code: null,
       signal: "SIGTERM",
       output: "hello ready false",
     });
+  });
+});
+
+describe.each(relaunching)("bin/palimpsest that had to start another Node, under $name", ({ node, flags }) => {
+  it.skipIf(process.platform === "win32")("is not outlived by it, even when it is killed outright", async () => {
+    const folder = packageWith(
+      `export const main = async ({ stdout }) => {
+         process.on("SIGTERM", () => { stdout.write(" asked to end"); process.exit(0); });
+         setInterval(() => {}, 1000);
+         stdout.write("ready");
+         return 0;
+       };`,
+    );
+    const started = spawn(node, [...flags, join(folder, "bin", "palimpsest")], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    started.stdout.once("data", () => started.kill("SIGKILL"));
+    // Its stdout closes when the last process that holds it has ended.
+    expect(await text(started.stdout)).toBe("ready asked to end");
+  });
+
+  it("ends by itself when there is nothing left to do, and says nothing of the channel to what it starts", () => {
+    const folder = packageWith(
+      `export const main = async ({ env, stdout }) => {
+         stdout.write(String(Object.keys(env).some((name) => name.startsWith("NODE_CHANNEL"))));
+         return 3;
+       };`,
+    );
+    const { status, stdout } = spawnSync(node, [...flags, join(folder, "bin", "palimpsest")], {
+      encoding: "utf8",
+      timeout: 20_000,
+    });
+    expect({ status, stdout }).toEqual({ status: 3, stdout: "false" });
   });
 });
 

@@ -154,6 +154,23 @@ describe("the real table", () => {
     expect((await real(["-v", "--json"])).out).toBe((await real(["version", "--json"])).out);
   });
 
+  it.each([
+    [["hello"], "palimpsest -p hello"],
+    [["fix", "the", "test", "--json"], "palimpsest -p 'fix the test'"],
+    [["it's broken"], String.raw`palimpsest -p 'it'\''s broken'`],
+  ])("takes %j for a task that lacks its -p", async (argv, line) => {
+    const { code, err } = await real(argv);
+    expect(code).toBe(2);
+    expect(err).toMatch(/^palimpsest: unknown command .*\n/);
+    expect(err).toContain(`Then say it with -p: ${line}\n`);
+  });
+
+  it("takes a slip of the pen for no task", async () => {
+    expect((await real(["undoo"])).err).toBe(
+      "palimpsest: unknown command undoo: did you mean undo? (see palimpsest --help)\n",
+    );
+  });
+
   it("explains commands, sub-commands and exit codes", async () => {
     expect((await real(["help", "version"])).out).toBe((await real(["version", "--help"])).out);
     expect((await real(["help"])).out).toBe((await real(["--help"])).out);

@@ -17,6 +17,11 @@ export function renderMessage(message: Message, look: MessageLook): string {
   return `${head}\n${blocks.join("\n")}\n`;
 }
 
+export function renderSystem(texts: readonly string[], look: MessageLook): string {
+  const blocks = texts.map((words) => renderBlock({ type: "text", text: words }, look));
+  return `${look.style("bold", "── system")}\n${blocks.join("\n")}\n`;
+}
+
 function renderBlock(block: Block, { style, length }: MessageLook): string {
   const cut = (value: string): string => (length === "full" ? value : shortened(value));
   switch (block.type) {

@@ -60,7 +60,16 @@ describe("progress", () => {
 
 it("bytes and JSON stay as they are", async () => {
   const { out, read } = terminal();
-  await out.bytes(Buffer.from("\u001B[2J"));
+  await out.bytes(Buffer.from("\u001B[2J\n"));
   await out.json({ text: "\u202E\u009B" });
-  expect(read()).toBe('\u001B[2J{"text":"\u202E\u009B"}\n');
+  expect(read()).toBe('\u001B[2J\n{"text":"\u202E\u009B"}\n');
+});
+
+it("bytes that end within a line get its end at a terminal, and only there", async () => {
+  const { out, read } = terminal();
+  for (const text of ["", "a", "b\n"]) await out.bytes(Buffer.from(text));
+  expect(read()).toBe("a\nb\n");
+  const pipe = new PassThrough();
+  await createOutput(pipe, {}).bytes(Buffer.from("a"));
+  expect(String(pipe.read())).toBe("a");
 });

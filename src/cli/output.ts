@@ -15,7 +15,7 @@ export interface Output {
   write(text: string): Promise<void>;
   /** At a terminal only: a line that the next one takes the place of; an empty one clears it. */
   progress(line: string): Promise<void>;
-  /** As they are, without a newline behind them. */
+  /** As they are. At a terminal a last line without its end gets one, so that what follows has a line of its own. */
   bytes(data: Uint8Array): Promise<void>;
   /** One JSON value on a line of its own. */
   json(value: unknown): Promise<void>;
@@ -57,7 +57,10 @@ export function createOutput(stream: OutputStream, env: Readonly<NodeJS.ProcessE
       progress = line;
       await write(`${lineStart}${printable(line)}`);
     },
-    bytes: write,
+    bytes: async (data) => {
+      await write(data);
+      if (stream.isTTY === true && data.length > 0 && data.at(-1) !== newline) await write("\n");
+    },
     json: (value) => write(`${JSON.stringify(value)}\n`),
     state: () => state,
   };
@@ -72,6 +75,7 @@ function columnsIn({ COLUMNS = "" }: Readonly<NodeJS.ProcessEnv>): number | unde
   return columns >= columnsMin && columns <= columnsMax ? columns : undefined;
 }
 
+const newline = 0x0a;
 const lineStart = "\r\u001B[K";
 
 const isReaderGone = (error: Error): boolean =>

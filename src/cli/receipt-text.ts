@@ -13,7 +13,7 @@ export function receiptText(receipt: Receipt, style: Style): string {
   const { price, tokensBefore, tokensAfter, tokensBehind } = receipt;
   return [
     `  entries   ${counts.join(", ")}`,
-    `  tokens    ${humanCount(tokensBefore)} → ${style("bold", humanCount(tokensAfter))} (estimated)`,
+    `  tokens    ${humanCount(tokensBefore)} → ${style("bold", humanCount(tokensAfter))} (messages alone, estimated)`,
     `  cache     ${humanCount(tokensBehind)} tokens behind the change are written again; ${paysText(price.breakEvenRounds)}`,
     "",
   ].join("\n");

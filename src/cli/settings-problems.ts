@@ -12,11 +12,11 @@ export async function toldProblems(
 ): Promise<Failure | undefined> {
   const wrongFlag = problems.find(({ severity, where }) => severity === "error" && where.startsWith("flag "));
   if (wrongFlag !== undefined) return usage(said(wrongFlag), context.called);
-  await report(context, problems);
+  await tellProblems(context, problems);
   return undefined;
 }
 
-async function report({ err }: CommandContext, problems: readonly Problem[]): Promise<void> {
+export async function tellProblems({ err }: CommandContext, problems: readonly Problem[]): Promise<void> {
   for (const problem of problems) {
     const colour = problem.severity === "error" ? "red" : "yellow";
     await err.write(`${err.style(colour, `${problem.severity}:`)} ${said(problem)}\n`);
@@ -24,8 +24,13 @@ async function report({ err }: CommandContext, problems: readonly Problem[]): Pr
 }
 
 export function said(problem: Problem): string {
-  const { unknown } = problem;
-  const guess = unknown === undefined ? undefined : nearest(unknown.name, unknown.known);
   const text = problemText(problem);
-  return guess === undefined ? text : `${text}; did you mean ${guess}?`;
+  if (problem.unknown === undefined) return text;
+  const { name, known } = problem.unknown;
+  const guess = nearest(name, known);
+  if (guess !== undefined) return `${text}; did you mean ${guess}?`;
+  return known.length > namesListedMax ? text : `${text}; there are ${known.join(", ")}`;
 }
+
+/** As many as hooks have events: more is a table, and belongs to the documentation. */
+const namesListedMax = 16;

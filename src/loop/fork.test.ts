@@ -3,6 +3,7 @@ import { loggingTool, testAgent, type ToolLog } from "../../test/fixture/agent.t
 import { openedForTest, testDeps } from "../../test/fixture/session.ts";
 import { says } from "../../test/scenario/support/simulated.ts";
 import { roundCharsMax } from "../layers/1-offload/limits.ts";
+import { retryLimitsDefault } from "../model/limits.ts";
 import type { ForkTask } from "../ports/fork.ts";
 import type { ToolOutcome } from "../ports/tools.ts";
 import type { Block, Message } from "../schema/block.ts";
@@ -37,13 +38,19 @@ const actor = (): Actor => {
   };
 };
 
-async function working(tools: { readonly log: ToolLog } = { log: { runs: [], most: 0 } }) {
+interface Work {
+  readonly log?: ToolLog;
+  readonly actor?: Actor;
+  readonly over?: Partial<AgentDeps>;
+}
+
+async function working({ log = { runs: [], most: 0 }, over = {}, ...played }: Work = {}) {
   const deps = testDeps();
   const session = await openedForTest(deps);
   const long = () => Promise.resolve({ content: "line of output\n".repeat(300), summary: "" });
-  const look = loggingTool("look", { effect: "read", log: tools.log, act: long });
-  const simulator = new Simulator({ actor: actor() });
-  const agent = testAgent({ deps, session, simulator, tools: [look] });
+  const look = loggingTool("look", { effect: "read", log, act: long });
+  const simulator = new Simulator({ actor: played.actor ?? actor() });
+  const agent = testAgent({ deps, session, simulator, tools: [look], over });
   await agent.turn("Go.");
   return { agent, session, simulator, forks: new ConversationForks(agent.deps, agent.conversation) };
 }
@@ -83,6 +90,29 @@ describe("a fork", () => {
     const usages = outcomes.map((outcome) => outcome.usage);
     const [first, ...others] = usages;
     for (const usage of others) expect(read(usage)).toBe(read(first ?? []) + wrote(first ?? []) - ownTokens(usage));
+  });
+
+  it("of five of which the first fails before its reply begins, one of the others writes what they share and three read it", async () => {
+    const worker = actor();
+    let failures = 0;
+    const overloadedOnce: Actor = {
+      name: "overloaded once",
+      play: async (scene) => {
+        const take = await worker.play(scene);
+        if (failures > 0 || !lastUserText(scene.request).startsWith("Fork")) return take;
+        failures += 1;
+        return { ...take, fault: { kind: "overloaded" } };
+      },
+    };
+    const retries = { ...retryLimitsDefault, triesMax: 1 };
+    const { forks } = await working({ actor: overloadedOnce, over: { retries } });
+    const outcomes = await Promise.all([1, 2, 3, 4, 5].map((n) => forks.run(task(`Fork ${n}, do your part.`), signal)));
+    expect(outcomes.map(({ kind }) => kind)).toEqual(["failed", "answered", "answered", "answered", "answered"]);
+    const [second, ...others] = outcomes.slice(1).map(({ usage }) => usage);
+    for (const usage of others) {
+      expect(wrote(usage)).toBeLessThan(wrote(second ?? []));
+      expect(read(usage)).toBe(read(second ?? []) + wrote(second ?? []) - ownTokens(usage));
+    }
   });
 
   it("that skips the cache write writes nothing", async () => {

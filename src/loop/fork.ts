@@ -9,6 +9,7 @@ import type { AgentDeps } from "./agent/deps.ts";
 import { ForkLine } from "./agent/fork-line.ts";
 import { runTurn } from "./agent/turn.ts";
 import { forkBreakpoints } from "./fork-breakpoints.ts";
+import { follower, type Pass, Stagger } from "./stagger.ts";
 
 /**
  * Forks of one conversation. What decides the cached prefix is the parent's own: baseline, blocks, their bytes. What can
@@ -17,7 +18,7 @@ import { forkBreakpoints } from "./fork-breakpoints.ts";
 export class ConversationForks implements Fork {
   readonly #deps: AgentDeps;
   readonly #parent: Conversation;
-  #newest: { readonly blocks: number; readonly begun: Promise<void> } | undefined;
+  #newest: { readonly blocks: number; readonly stagger: Stagger } | undefined;
 
   constructor(deps: AgentDeps, parent: Conversation) {
     this.#deps = deps;
@@ -39,28 +40,29 @@ export class ConversationForks implements Fork {
     const line = new ForkLine({ messages, usedTokens: parent.usedTokens, fixedTokens: parent.fixedTokens });
     // Everything is copied before the fork waits: the parent goes on meanwhile.
     const fork = new ForkRun({ deps: this.#deps, parent: this.#parent, line, task, usage });
-    const { wait, begun } = this.#gate(task, line.commonBlocks);
+    const pass = await this.#enter(task, { blocks: line.commonBlocks, signal });
     try {
-      await untilAborted(wait, signal);
-      return signal.aborted ? { kind: "over", why: "aborted", usage } : await fork.run(signal, begun);
+      return signal.aborted ? { kind: "over", why: "aborted", usage } : await fork.run(signal, pass.begun);
     } finally {
-      // Siblings must not wait for one that failed before its reply began.
-      begun();
+      pass.left();
     }
   }
 
   /**
-   * Forks of one point share what they have in common only once the first one's reply begins: the others wait for that.
-   * One that writes nothing has nothing to wait for.
+   * Forks of one point share what they have in common only once the first one's reply begins: the others wait for that,
+   * and where it fails before, the next of them goes first. One that writes nothing has nothing to wait for.
    */
-  #gate({ cacheWrite }: ForkTask, blocks: number): { readonly wait: Promise<void>; readonly begun: () => void } {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    if (cacheWrite === "skip") return { wait: Promise.resolve(), begun: resolve };
-    const first = this.#newest;
-    if (first?.blocks === blocks) return { wait: first.begun, begun: resolve };
-    this.#newest = { blocks, begun: promise };
-    return { wait: Promise.resolve(), begun: resolve };
+  async #enter({ cacheWrite }: ForkTask, { blocks, signal }: ForkStart): Promise<Pass> {
+    if (cacheWrite === "skip") return follower;
+    if (this.#newest?.blocks !== blocks) this.#newest = { blocks, stagger: new Stagger() };
+    return this.#newest.stagger.enter(signal);
   }
+}
+
+interface ForkStart {
+  /** That it shares with its parent: what tells one point from another. */
+  readonly blocks: number;
+  readonly signal: AbortSignal;
 }
 
 interface ForkParts {
@@ -151,16 +153,6 @@ function booked({ deps: { model }, usage }: ForkParts): AgentDeps["model"] {
       }
     },
   };
-}
-
-/** Whichever comes first. */
-async function untilAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const stop = (): void => resolve();
-  signal.addEventListener("abort", stop, { once: true });
-  await Promise.race([wait, promise]);
-  signal.removeEventListener("abort", stop);
 }
 
 /** A fork inherits or narrows, it never widens. */

@@ -45,5 +45,8 @@ export const retryLimitsDefault: RetryLimits = {
   retryAfterMillisMax: millis(120_000),
 };
 
+/** So many different pieces of a text, each of them twice and none alone: no model writes so, a proxy repeats. */
+export const doubledPiecesMin = 4;
+
 /** Servers that cut a prompt off silently leave a hair's breadth of the window. */
 export const silentOverflowShare = 0.99;

@@ -35,6 +35,8 @@ export interface AssistantEntry extends Envelope {
   readonly synthetic: boolean;
   readonly model: string | undefined;
   readonly usage: Usage | undefined;
+  /** The session that paid for it: a copied line keeps its own. */
+  readonly session: string | undefined;
 }
 export interface AttachmentEntry extends Envelope {
   readonly kind: "attachment";
@@ -107,6 +109,7 @@ function entryOf(raw: JsonObject, type: string): Entry {
       synthetic,
       model: text(message, "model"),
       usage: readUsage(message),
+      session: text(raw, "sessionId"),
     };
   }
   const attachment = type === "attachment" ? field(raw, "attachment") : undefined;

@@ -44,6 +44,8 @@ export const policyNames = [
   "mask",
   "api",
 ] as const;
+/** What runs without asking; the words of the ecosystem's settings files and of `--permission-mode`. */
+export const permissionModeNames = ["default", "acceptEdits", "plan", "bypassPermissions"] as const;
 const durabilities = ["always", "turn", "never"] as const;
 
 /** Undefined where nothing is set: the model, or the part that uses it, then decides. */
@@ -62,6 +64,9 @@ export type SettingValues = {
   readonly policy: (typeof policyNames)[number];
   readonly systemPrompts: readonly PromptChoice[];
   readonly hooks: readonly HookSetting[];
+  readonly "permissions.allow": readonly string[];
+  readonly "permissions.deny": readonly string[];
+  readonly "permissions.defaultMode": (typeof permissionModeNames)[number];
 } & { readonly [Name in `flags.${SwitchName}`]: boolean };
 export type SettingName = keyof SettingValues;
 
@@ -94,6 +99,8 @@ export interface SettingRow<Value = SettingValues[SettingName]> {
 const windowShape = z.int().min(1_000).max(100_000_000);
 const windowExpects = "a whole number of tokens from 1,000 to 100,000,000";
 const countShape = z.int().min(1).max(100_000_000);
+const ruleShape = z.string().min(1);
+const rulesExpects = "a list of rules, like Bash(npm test:*), Edit(src/**) or Grep";
 const countExpects = "a whole number of tokens from 1 to 100,000,000";
 
 type Switches = { readonly [Name in `flags.${SwitchName}`]: SettingRow<boolean> };
@@ -244,6 +251,37 @@ const others: Others = {
     about: "Commands to run at events; those of all scopes run.",
     basis: "published",
   },
+  "permissions.allow": {
+    shape: ruleShape,
+    expects: rulesExpects,
+    type: "list",
+    addsUp: "all",
+    default: [],
+    defaultSays: "none",
+    environment: [],
+    about: "What may run without asking; --allow adds to it. Only in your own file: a project can't give itself leave.",
+    basis: "published",
+  },
+  "permissions.deny": {
+    shape: ruleShape,
+    expects: rulesExpects,
+    type: "list",
+    addsUp: "all",
+    default: [],
+    defaultSays: "none",
+    environment: [],
+    about: "What may never run; those of all scopes count, and --deny adds to them.",
+    basis: "published",
+  },
+  "permissions.defaultMode": {
+    shape: z.enum(permissionModeNames),
+    expects: `one of ${permissionModeNames.join(", ")}`,
+    type: "text",
+    default: "default",
+    environment: [],
+    about: "What runs without asking, unless --permission-mode says otherwise. A project's files may only say plan.",
+    basis: "published",
+  },
 };
 
 /** What rewrites the view, all of it: `DISABLE_COMPACT` means zero rewrites. An offload happens before anything was sent. */
@@ -319,7 +357,7 @@ export const settingNames = Object.keys(settingTable) as SettingName[];
 export const isSettingName = (name: string): name is SettingName => Object.hasOwn(settingTable, name);
 
 /** Keys of the ecosystem's settings files: kept as they are, not interpreted yet. */
-export const reservedKeys: ReadonlySet<string> = new Set(["$schema", "permissions", "env", "statusLine"]);
+export const reservedKeys: ReadonlySet<string> = new Set(["$schema", "env", "statusLine"]);
 
 /** Off here, off there: people who know one name for a thing need not know the switches below it. */
 export const masterBySwitch: {

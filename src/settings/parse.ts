@@ -6,7 +6,7 @@ import { type Problem, wrongValue } from "./problem.ts";
 
 export interface ParsedSettings {
   readonly values: ReadonlyMap<SettingName, unknown>;
-  /** `permissions`, `env`, … as they stand in the file. */
+  /** `env`, `statusLine`, … as they stand in the file. */
   readonly reserved: JsonObject;
   readonly problems: readonly Problem[];
 }
@@ -23,6 +23,7 @@ export function parseSettings(json: Json, where: string): ParsedSettings {
   for (const [key, value] of Object.entries(json)) {
     if (reservedKeys.has(key)) reserved.push([key, value]);
     else if (key === "flags") problems.push(...takeFlags({ value, where, values }));
+    else if (key === "permissions") problems.push(...takePermissions({ value, where, values }));
     else if (key === "hooks") problems.push(...takeHooks({ value, where, values }));
     else problems.push(...take({ key, value, where, values }));
   }
@@ -41,6 +42,16 @@ function takeFlags({ value, where, values }: Taking): readonly Problem[] {
     return [wrongValue({ severity: "error", where, key: "flags", expected, found: value })];
   }
   return Object.entries(value).flatMap(([name, on]) => take({ key: `flags.${name}`, value: on, where, values }));
+}
+
+function takePermissions({ value, where, values }: Taking): readonly Problem[] {
+  if (!isObject(value)) {
+    const expected = 'an object with "allow", "deny" and "defaultMode"';
+    return [wrongValue({ severity: "error", where, key: "permissions", expected, found: value })];
+  }
+  return Object.entries(value).flatMap(([name, one]) =>
+    take({ key: `permissions.${name}`, value: one, where, values }),
+  );
 }
 
 /** A list in force, an object of lists in the file. */
@@ -131,13 +142,20 @@ function without(json: Json, dropped: ReadonlySet<string>, above = ""): Json {
   return Object.fromEntries(kept.map(([key, value]) => [key, without(value, dropped, `${above}${key}.`)]));
 }
 
-const topKeys = [...new Set(settingNames.map((name) => (name.startsWith("flags.") ? "flags" : name)))];
-const switchKeys = settingNames.filter((name) => name.startsWith("flags."));
+/** Settings that stand together in an object of the file. */
+const objects = ["flags", "permissions"] as const;
+const objectOf = (key: string): string | undefined => objects.find((object) => key.startsWith(`${object}.`));
+const topKeys = [...new Set(settingNames.map((name) => objectOf(name) ?? name))];
+
+function keysBeside(key: string): readonly string[] {
+  const object = objectOf(key);
+  return object === undefined ? topKeys : settingNames.filter((name) => objectOf(name) === object);
+}
 
 const unknownKey = (key: string, where: string): Problem => ({
   severity: "warning",
   where,
   key,
   what: "is not a setting that palimpsest knows; ignored",
-  unknown: { name: key, known: key.startsWith("flags.") ? switchKeys : topKeys },
+  unknown: { name: key, known: keysBeside(key) },
 });

@@ -70,8 +70,8 @@ function sourceOf(name: SettingName, scope: AnyScope, value: unknown): string {
 }
 
 describe("precedence", () => {
-  // Of hooks all scopes count: settings/hooks.test.ts.
-  it.each(settingNames.filter((name) => name !== "hooks"))(
+  // Of hooks all scopes count (hooks.test.ts), and a project may not allow (narrowing-only.test.ts).
+  it.each(settingNames.filter((name) => name !== "hooks" && !name.startsWith("permissions.")))(
     "%s: every scope gives it a value, and of two the stronger counts",
     async (name) => {
       const [one, other] = samples(name);
@@ -201,8 +201,8 @@ describe("files that are wrong", () => {
   });
 
   it("what stands in a text or in several objects is not doubled", async () => {
-    const kept = '"permissions": {"a": {"x": 1, "y": "{\\"x\\": \\"x\\"}"}, "b": [{"x": 1}, {"x": 2}]}';
-    expect((await problemsOf(`{${kept}, "model": "permissions"}`)).texts).toEqual([]);
+    const kept = '"env": {"a": {"x": 1, "y": "{\\"x\\": \\"x\\"}"}, "b": [{"x": 1}, {"x": 2}]}';
+    expect((await problemsOf(`{${kept}, "model": "env"}`)).texts).toEqual([]);
   });
 
   it.skipIf(process.platform === "win32")("a link that leads nowhere is said", async () => {
@@ -231,7 +231,7 @@ describe("files that are wrong", () => {
     );
     expect(texts).toEqual([]);
     expect(settings.model.value).toBe("m");
-    expect(reservedByScope.get("user")).toEqual({ statusLine, permissions: {}, env: { A: "1" } });
+    expect(reservedByScope.get("user")).toEqual({ statusLine, env: { A: "1" } });
   });
 
   it("models: a bad one is left out, an unknown key in one is only said", async () => {

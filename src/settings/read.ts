@@ -4,6 +4,7 @@ import { type Environment, environmentValues } from "./environment.ts";
 import { type ReadFile, readScopeFile, scopeFiles, type SettingsPlace } from "./files.ts";
 import { type FlagInput, flagValues } from "./flags.ts";
 import type { Given, GivenValues, Scope, Settings } from "./given.ts";
+import { narrowingOnly } from "./narrowing-only.ts";
 import type { Problem } from "./problem.ts";
 import { resolveSettings } from "./resolve.ts";
 
@@ -17,7 +18,7 @@ export interface SettingsReading {
   /** Errors first. */
   readonly problems: readonly Problem[];
   readonly files: readonly Pick<ReadFile, "scope" | "path" | "state">[];
-  /** Keys that are kept and not interpreted yet (`permissions`, …), by scope. */
+  /** Keys that are kept and not interpreted yet (`env`, …), by scope. */
   readonly reservedByScope: ReadonlyMap<Scope, JsonObject>;
 }
 
@@ -45,7 +46,8 @@ export function settingsFrom(
   };
 }
 
-function fileValues({ scope, path, parsed }: ReadFile): GivenValues {
+function fileValues(file: ReadFile): GivenValues {
+  const { scope, path, parsed } = narrowingOnly(file);
   const given = [...parsed.values].map(
     ([name, value]) => [name, { value, source: scope, from: path } satisfies Given] as const,
   );

@@ -100,6 +100,7 @@ function solveSymmetric(matrix: number[][], right: number[]): number[] {
 }
 
 const mapped = (value: (name: ContentClass, at: number) => number): Rates => {
-  const [prose = 0, code = 0, json = 0, cjk = 0, base64 = 0, emoji = 0, media = 0] = contentClasses.map(value);
-  return { prose, code, json, cjk, base64, emoji, media };
+  const [prose = 0, code = 0, numbers = 0, json = 0, cjk = 0, base64 = 0, emoji = 0, media = 0] =
+    contentClasses.map(value);
+  return { prose, code, numbers, json, cjk, base64, emoji, media };
 };

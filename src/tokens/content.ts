@@ -8,6 +8,8 @@ import { type JsonObject, text } from "../schema/json.ts";
 export interface ByteCounts {
   prose: number;
   code: number;
+  /** Digits and the signs beside them: tokenizers cut numbers into threes, and what parts them is a token of its own. */
+  numbers: number;
   json: number;
   cjk: number;
   base64: number;
@@ -17,14 +19,33 @@ export interface ByteCounts {
 }
 
 export type ContentClass = keyof ByteCounts;
-export const contentClasses: readonly ContentClass[] = ["prose", "code", "json", "cjk", "base64", "emoji", "media"];
+export const contentClasses: readonly ContentClass[] = [
+  "prose",
+  "code",
+  "numbers",
+  "json",
+  "cjk",
+  "base64",
+  "emoji",
+  "media",
+];
 
-export const noBytes = (): ByteCounts => ({ prose: 0, code: 0, json: 0, cjk: 0, base64: 0, emoji: 0, media: 0 });
+export const noBytes = (): ByteCounts => ({
+  prose: 0,
+  code: 0,
+  numbers: 0,
+  json: 0,
+  cjk: 0,
+  base64: 0,
+  emoji: 0,
+  media: 0,
+});
 
 /** Written out: a loop over the names would cost several times as much, and this runs for every block that is counted. */
 export function addBytes(into: ByteCounts, counts: ByteCounts, times: 1 | -1 = 1): void {
   into.prose += times * counts.prose;
   into.code += times * counts.code;
+  into.numbers += times * counts.numbers;
   into.json += times * counts.json;
   into.cjk += times * counts.cjk;
   into.base64 += times * counts.base64;
@@ -70,9 +91,12 @@ function measurePart(part: JsonObject, counts: ByteCounts): void {
 }
 
 export function measureText(value: string, counts: ByteCounts): void {
-  const { ascii, symbols, other } = scan(value, counts);
-  const plain = ascii + other;
-  if (symbols > codeSymbolShare * plain) counts.code += plain;
+  const { ascii, other, unencoded } = scan(value, counts);
+  const { symbols, numbers } = sampled(unencoded);
+  const inNumbers = Math.min(numbers, ascii);
+  const plain = ascii + other - inNumbers;
+  counts.numbers += inNumbers;
+  if (symbols > codeSymbolShare * (ascii + other)) counts.code += plain;
   else counts.prose += plain;
 }
 
@@ -84,30 +108,31 @@ export function measureJson(value: object, counts: ByteCounts): void {
 /** Code has more signs than prose; between the two lies a gap, and nothing hangs on where in it the line is drawn. */
 const codeSymbolShare = 0.07;
 
-/** Longer runs of letters and digits are no words: encoded data, which tokenizers cut into small pieces. */
-const base64RunMin = 64;
-
 const word = 1;
 const symbol = 2;
+const digit = 4;
 const signs = '!"#$%&()*+/:;<=>@[\\]^_`{|}~';
-const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
+/** Of every UTF-16 unit: looked up without asking for a bound, which would cost a fifth of the scan. */
+const kinds = Uint8Array.from({ length: 0x10000 }, (_, code) => {
   const sign = String.fromCharCode(code);
-  return (/[A-Za-z0-9+/=_-]/.test(sign) ? word : 0) | (signs.includes(sign) ? symbol : 0);
+  const isWordSign = /[A-Za-z0-9+/=_-]/.test(sign);
+  return (isWordSign ? word : 0) | (signs.includes(sign) ? symbol : 0) | (/\d/.test(sign) ? digit : 0);
 });
 
 interface Scanned {
   readonly ascii: number;
-  readonly symbols: number;
   readonly other: number;
+  /** The text without its encoded data. */
+  readonly unencoded: string;
 }
 
 /** This runs over everything that is ever counted. Most text is ASCII, and that takes a look at a few of its characters. */
 function scan(value: string, counts: ByteCounts): Scanned {
-  const encoded = encodedLength(value);
+  const unencoded = withoutEncoded(value);
+  const encoded = value.length - unencoded.length;
   counts.base64 += encoded;
-  const symbols = symbolsIn(value);
   const bytes = Buffer.byteLength(value);
-  if (bytes - value.length <= value.length * plainExtraShare) return { ascii: bytes - encoded, symbols, other: 0 };
+  if (bytes - value.length <= value.length * plainExtraShare) return { ascii: bytes - encoded, other: 0, unencoded };
   let ascii = 0;
   let other = 0;
   for (let at = 0; at < value.length; at += 1) {
@@ -118,42 +143,78 @@ function scan(value: string, counts: ByteCounts): Scanned {
     else if (isWide(unit)) counts.cjk += 3;
     else other += 3;
   }
-  return { ascii: ascii - encoded, symbols, other };
+  return { ascii: ascii - encoded, other, unencoded };
 }
 
 /** A dash or an accent here and there makes no other language: such text is not looked through sign by sign. */
 const plainExtraShare = 0.03;
 
-const isWord = (value: string, at: number): boolean => ((kinds[value.charCodeAt(at)] ?? 0) & word) !== 0;
+/** Longer runs of letters and digits are no words: encoded data, which tokenizers cut into small pieces. */
+const encodedRunMin = 64;
+
+const kindOf = (unit: number): number => kinds[unit] ?? 0;
+const isWord = (value: string, at: number): boolean => (kindOf(value.charCodeAt(at)) & word) !== 0;
 
 /** A run that is long enough covers a place that is a multiple of its least length, so only those are looked at. */
-function encodedLength(value: string): number {
-  let encoded = 0;
-  for (let at = base64RunMin - 1; at < value.length; at += base64RunMin) {
+function withoutEncoded(value: string): string {
+  let kept = "";
+  let keptTo = 0;
+  for (let at = encodedRunMin - 1; at < value.length; at += encodedRunMin) {
     if (!isWord(value, at)) continue;
     let from = at;
     let to = at + 1;
     while (from > 0 && isWord(value, from - 1)) from -= 1;
     while (to < value.length && isWord(value, to)) to += 1;
-    if (to - from >= base64RunMin && isEncoded(value.slice(from, from + base64RunMin))) encoded += to - from;
-    at += Math.floor((to - 1 - at) / base64RunMin) * base64RunMin;
+    if (to - from >= encodedRunMin && isEncoded(value.slice(from, from + encodedRunMin))) {
+      kept += value.slice(keptTo, from);
+      keptTo = to;
+    }
+    at += Math.floor((to - 1 - at) / encodedRunMin) * encodedRunMin;
   }
-  return encoded;
+  return keptTo === 0 ? value : kept + value.slice(keptTo);
 }
 
 /** Rules of dashes and long paths are runs too; encoded data mixes letters and digits. */
 const isEncoded = (run: string): boolean =>
   /[A-Za-z]/.test(run) && (/\d/.test(run) || (/[a-z]/.test(run) && /[A-Z]/.test(run)));
 
-/** Signs in the whole text, from a sample of it. */
-function symbolsIn(value: string): number {
-  const step = Math.max(1, Math.floor(value.length / symbolSampleChars));
-  let symbols = 0;
-  for (let at = 0; at < value.length; at += step) if (((kinds[value.charCodeAt(at)] ?? 0) & symbol) !== 0) symbols += 1;
-  return symbols * step;
+interface Sample {
+  readonly symbols: number;
+  readonly numbers: number;
 }
 
-const symbolSampleChars = 300;
+/** How many signs and bytes of numbers a whole text has, from a look at some places of it. */
+function sampled(value: string): Sample {
+  const last = value.length - placeChars - 1;
+  if (last < 1) return { symbols: 0, numbers: /\d/.test(value) ? value.length : 0 };
+  const places = Math.min(placesMax, Math.ceil(value.length / placeChars));
+  // In step with no line length, and all over the text.
+  const stride = Math.ceil(last * goldenShare);
+  let symbols = 0;
+  let apart = 0;
+  for (let place = 0, from = 1; place < places; place += 1) {
+    let before = kindOf(value.charCodeAt(from - 1));
+    let here = kindOf(value.charCodeAt(from));
+    // Never looks behind either end: one such look makes every later one several times slower.
+    for (let at = from; at < from + placeChars; at += 1) {
+      const behind = kindOf(value.charCodeAt(at + 1));
+      symbols += here & symbol;
+      if ((before | here | behind) < digit) apart += 1;
+      before = here;
+      here = behind;
+    }
+    from += stride;
+    if (from > last) from -= last;
+  }
+  const seen = places * placeChars;
+  const each = value.length / seen;
+  return { symbols: (symbols / symbol) * each, numbers: Math.round((seen - apart) * each) };
+}
+
+const placesMax = 75;
+const placeChars = 4;
+/** Multiples of it, taken round, leave the most even gaps. */
+const goldenShare = 0.618034;
 
 /** Han, kana, hangul and their full-width signs: about one token a character. */
 const isWide = (unit: number): boolean => (unit >= 0x2e80 && unit <= 0xd7ff) || (unit >= 0xf900 && unit <= 0xffef);

@@ -6,12 +6,13 @@ import { type ByteCounts, type ContentClass, contentClasses, measureBlock } from
 export type Rates = { readonly [Class in ContentClass]: number };
 
 /**
- * Before anything is known: text at 4 bytes a token, JSON at 2, an image or document at 2,000 tokens. Wide characters,
- * emoji and encoded data cost more a byte than text; these are rates of public tokenizers, on the dear side.
+ * Before anything is known: text at 4 bytes a token, JSON at 2, an image or document at 2,000 tokens. Numbers, wide
+ * characters, emoji and encoded data cost more a byte than text; these are rates of public tokenizers, on the dear side.
  */
 export const defaultRates: Rates = {
   prose: 1 / 4,
   code: 1 / 4,
+  numbers: 1 / 1.9,
   json: 1 / 2,
   cjk: 1 / 3.2,
   base64: 1 / 1.8,

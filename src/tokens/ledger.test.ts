@@ -16,7 +16,7 @@ import { tokens } from "../schema/brand.ts";
 import { Fold } from "../transcript/fold.ts";
 import { Calibration } from "./calibration.ts";
 import { tokensOf } from "./estimate.ts";
-import { measureBlock } from "./content.ts";
+import { measureBlock, noBytes } from "./content.ts";
 import { type FixedFigure, type FixedPart, noFixedPart } from "./fixed-part.ts";
 import { TokenLedger } from "./ledger.ts";
 
@@ -224,6 +224,7 @@ describe("calibration", () => {
     const rates = {
       prose: 1 / 4.4,
       code: 1 / 3.1,
+      numbers: 1 / 1.7,
       json: 1 / 2.6,
       cjk: 1 / 2.4,
       base64: 1 / 1.4,
@@ -234,10 +235,11 @@ describe("calibration", () => {
       const prose = 500 + ((round * 37) % 900);
       const code = (round * 101) % 4000;
       const json = (round * 53) % 700;
-      const counts = { prose, code, json, cjk: round % 5 === 0 ? 600 : 0, base64: 0, emoji: 0, media: 0 };
+      const numbers = (round * 29) % 500;
+      const counts = { ...noBytes(), prose, code, numbers, json, cjk: round % 5 === 0 ? 600 : 0 };
       calibration.observe(counts, tokensOf(counts, rates));
     }
-    for (const name of ["prose", "code", "json", "cjk"] as const) {
+    for (const name of ["prose", "code", "numbers", "json", "cjk"] as const) {
       expect(calibration.rates[name] / rates[name], name).toBeGreaterThan(0.95);
       expect(calibration.rates[name] / rates[name], name).toBeLessThan(1.25);
     }
@@ -246,7 +248,7 @@ describe("calibration", () => {
   it("leaves alone what growth can't have come from: history that was dropped, text that was never logged", () => {
     const calibration = new Calibration();
     const before = calibration.rates;
-    const counts = { prose: 4000, code: 0, json: 0, cjk: 0, base64: 0, emoji: 0, media: 0 };
+    const counts = { ...noBytes(), prose: 4000 };
     calibration.observe(counts, 90_000 as never);
     calibration.observe(counts, -5_000 as never);
     expect(calibration.rates).toEqual(before);

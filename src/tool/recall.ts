@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Tool } from "../ports/tools.ts";
+import { countWords } from "./count-words.ts";
 import { defineTool, failed } from "./define.ts";
 import { recallCharsDefault, recallCharsMax } from "./limits.ts";
 
@@ -12,7 +13,7 @@ export type Expanded =
   | { readonly kind: "found"; readonly text: string }
   | { readonly kind: "missing"; readonly why: string };
 
-const input = z.object({
+const input = z.strictObject({
   id: z.string().min(1).describe("Of an entry, a tool call or a blob, as a marker or preview names it."),
   offset: z.int().min(0).max(1_000_000_000).optional().describe("First character, from 0."),
   limit: z.int().min(1).max(recallCharsMax).optional().describe(`Characters; ${recallCharsDefault} by default.`),
@@ -32,7 +33,8 @@ export const recallTool = ({ expand }: RecallDeps): Tool =>
         const found = await expand(id);
         if (found.kind === "missing") return failed(`${id}: ${found.why}`);
         const { text } = found;
-        if (offset > 0 && offset >= text.length) return failed(`${id}: it has only ${text.length} characters`);
+        if (offset > 0 && offset >= text.length)
+          return failed(`${id}: it has only ${countWords(text.length, "character")}`);
         const to = pageEnd(text, offset + limit);
         const more =
           to < text.length ? `\n(characters ${offset} to ${to} of ${text.length}; go on with offset ${to})` : "";

@@ -3,13 +3,13 @@ import type { Tool } from "../ports/tools.ts";
 import { defineTool } from "./define.ts";
 import { todoCharsMax, todosMax } from "./limits.ts";
 
-const todo = z.object({
-  content: z.string().min(1).max(todoCharsMax),
-  status: z.enum(["pending", "in_progress", "completed"]),
+const todo = z.strictObject({
+  content: z.string().min(1).max(todoCharsMax).describe("What is to be done."),
+  status: z.enum(["pending", "in_progress", "completed"]).describe("How far it is."),
   activeForm: z.string().max(todoCharsMax).optional().describe("How it reads while it is being done."),
 });
 
-const input = z.object({ todos: z.array(todo).max(todosMax) });
+const input = z.strictObject({ todos: z.array(todo).max(todosMax).describe("All steps, in order.") });
 
 export type Todo = Readonly<z.infer<typeof todo>>;
 

@@ -1,8 +1,11 @@
+import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { toolbox } from "../../test/fixture/toolbox.ts";
+import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import type { WireTool } from "../schema/wire/request.ts";
 import { countToolTokens } from "../simulator/tokenizer.ts";
 import { definitionsTokensMax } from "./limits.ts";
+import { toolNames } from "./toolset.ts";
 
 const wireTools = async (): Promise<readonly WireTool[]> =>
   (await toolbox()).tools.map(({ name, description, inputSchema }) => ({
@@ -13,7 +16,8 @@ const wireTools = async (): Promise<readonly WireTool[]> =>
 
 test("the tools stand in a fixed order and their definitions are the same bytes each time", async () => {
   const [once, again] = [await wireTools(), await wireTools()];
-  expect(once.map(({ name }) => name)).toEqual(["read", "write", "edit", "bash", "grep", "glob", "todo", "recall"]);
+  expect(once.map(({ name }) => name)).toEqual(toolNames);
+  expect(toolNames).toEqual(["read", "write", "edit", "bash", "grep", "glob", "todo", "recall"]);
   expect(JSON.stringify(again)).toBe(JSON.stringify(once));
   expect(JSON.stringify(once)).not.toMatch(/\$schema|\/tmp|\/home/);
 });
@@ -38,6 +42,43 @@ test("every schema is an object that says what must be given", async () => {
     todo: ["object", ["todos"]],
     recall: ["object", ["id"]],
   });
+});
+
+test("no object in an input takes a key that its schema does not name", async () => {
+  const open = (at: Json | undefined): readonly Json[] => {
+    if (isArray(at)) return at.flatMap(open);
+    if (!isObject(at)) return [];
+    const here = at["type"] === "object" && at["additionalProperties"] !== false ? [at] : [];
+    return [...here, ...Object.values(at).flatMap(open)];
+  };
+  const { tools } = await toolbox();
+  expect(tools.map(({ name, inputSchema }) => [name, open(inputSchema)])).toEqual(tools.map(({ name }) => [name, []]));
+});
+
+test.each<[string, JsonObject, string]>([
+  [
+    "grep",
+    { pattern: "x", output_mode: "content" },
+    'grep: input: there is no "output_mode" here; it takes pattern, path,',
+  ],
+  [
+    "bash",
+    { command: "touch ran", timeout: 5 },
+    'bash: input: there is no "timeout" here; it takes command, timeout_ms,',
+  ],
+  ["edit", { path: "a", old_string: "b", new_string: "c" }, "file_path, old_string, new_string, replace_all"],
+  [
+    "todo",
+    { todos: [{ content: "a", status: "pending", id: "1" }] },
+    'todos.0: there is no "id" here; it takes content, status, activeForm',
+  ],
+])("a key that %s does not know is told with those it knows, and nothing runs", async (name, input, words) => {
+  const box = await toolbox();
+  const called = await box.call(name, input);
+  expect(called.kind).toBe("wrong");
+  expect(called.text).toContain(words);
+  expect(box.todos.list).toEqual([]);
+  expect(await readdir(box.project)).toEqual([]);
 });
 
 test("what reads back is never offloaded, and only what changes nothing may run beside others", async () => {

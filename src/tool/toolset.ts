@@ -10,6 +10,9 @@ import { type TodoDeps, todoTool } from "./todo.ts";
 
 export type ToolsetDeps = ReadDeps & SearchDeps & BashDeps & TodoDeps & RecallDeps;
 
+/** In the order of `builtinTools`. */
+export const toolNames = ["read", "write", "edit", "bash", "grep", "glob", "todo", "recall"] as const;
+
 /** In a fixed order: definitions are the first bytes of every request, and a cached prefix is only the same bytes. */
 export const builtinTools = (deps: ToolsetDeps): readonly Tool[] => [
   readTool(deps),

@@ -5,6 +5,7 @@ import { planUndo } from "./undo.ts";
 import { undoneEdits } from "./undone.ts";
 
 const turn: Raw[] = [user("u"), says("a", "m", call("x")), result("r", "x")];
+const setting = (uuid: string): Raw => ({ type: "setting", uuid, name: "request.baseline", value: {} });
 const plan = (raws: readonly Raw[], target?: string): ReturnType<typeof planUndo> =>
   planUndo(chained(raws), target === undefined ? undefined : entryId(target));
 const editsOf = (outcome: ReturnType<typeof planUndo>): string =>
@@ -31,6 +32,9 @@ describe("planning an undo", () => {
     ["takes the newest edit where none is named", [clear("c", "x"), clear("d", "x")], undefined, "d"],
     ["passes over what is undone already", [clear("c", "x"), clear("d", "x"), undo("e", "d")], undefined, "c"],
     ["passes over repairs", [clear("c", "x"), { type: "repair", uuid: "p", results: [] }], undefined, "c"],
+    ["passes over settings", [clear("c", "x"), setting("s")], undefined, "c"],
+    ["finds nothing where there are only settings", [setting("s")], undefined, "nothing-to-undo"],
+    ["takes a setting that is named", [setting("s")], "s", "s"],
     ["takes the edit that is named", [clear("c", "x"), clear("d", "x")], "c", "c"],
     ["an undo can be named: a redo", [clear("c", "x"), undo("d", "c")], "d", "d"],
     ["a covered boundary: the newer one first", [boundary("b"), summary("s"), boundary("c"), summary("t")], "b", "c b"],

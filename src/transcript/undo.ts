@@ -13,7 +13,10 @@ export type UndoPlan =
       readonly text: string;
     };
 
-/** Edits that changed what the model sees, or will: the ones a bare `undo` takes back. */
+/**
+ * Edits that changed what the model sees, or will: the ones a bare `undo` takes back. A setting is none: its entry only
+ * remembers what files say or what requests carry, and nobody means that.
+ */
 const undoable: ReadonlySet<EditKind> = new Set([
   "offload",
   "clear",
@@ -22,7 +25,6 @@ const undoable: ReadonlySet<EditKind> = new Set([
   "boundary",
   "pin",
   "unpin",
-  "setting",
   "undo",
   "server-edits",
   "branch",

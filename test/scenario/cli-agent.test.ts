@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { passingForOld } from "../fixture/old-node.ts";
 import { palimpsest, type Said } from "./support/command-line.ts";
 import { says, served } from "./support/simulated.ts";
 
@@ -91,6 +92,48 @@ describe("palimpsest -p", () => {
     expect(await text(child.stdout)).toContain("Explain: a piped error message");
   });
 
+  it("pays for a fork from the fork on, also when that is gone on with", async () => {
+    const at = world();
+    const said = async (...args: readonly string[]): Promise<Record<string, unknown>> =>
+      result(await agent(at, ...args, "--output-format", "json"));
+    const parent = await said("First");
+    expect(parent).toMatchObject({ num_requests: 1, num_retries: 0, inherited_cost_usd: 0 });
+    const inherited = Number(parent["total_cost_usd"]);
+    expect(inherited).toBeGreaterThan(0);
+    const fork = await said("Second", "--continue", "--fork");
+    expect(fork).toMatchObject({ costs: { requests: 1 }, inherited_cost_usd: inherited });
+    const later = await said("Third", "--resume", String(fork["session_id"]));
+    expect(later).toMatchObject({ costs: { requests: 2 }, inherited_cost_usd: inherited });
+    expect(later["total_cost_usd"]).toBeGreaterThan(Number(fork["total_cost_usd"]));
+  });
+
+  it.skipIf(process.platform === "win32")("ends with its launcher, and so do the commands it runs", async () => {
+    const at = world();
+    const command = "echo $$ > shell.txt; sleep 60; echo late > late.txt";
+    writeFileSync(
+      join(at.cwd, "wait.yaml"),
+      `name: wait\nmoves: [{ tools: [{ name: bash, input: { command: "${command}" } }] }]\n`,
+    );
+    const launcher = resolve(import.meta.dirname, "../../bin/palimpsest");
+    const asked = ["-p", "Wait", "--scenario", "wait.yaml", "--permission-mode", "bypassPermissions"];
+    const started = spawn(process.execPath, [...passingForOld(), launcher, ...asked, "--model", "simulator"], {
+      cwd: at.cwd,
+      env: { ...process.env, PALIMPSEST_HOME: at.home },
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    await vi.waitUntil(() => existsSync(join(at.cwd, "shell.txt")), { timeout: 20_000 });
+    started.kill("SIGKILL");
+    // Closed once nobody holds it any more.
+    await text(started.stdout);
+    const shell = readFileSync(join(at.cwd, "shell.txt"), "utf8").trim();
+    expect(() => process.kill(-Number(shell), 0)).toThrow("ESRCH");
+    const [listed] = JSON.parse((await palimpsest({ ...at }, "sessions", "list", "--json")).out) as [
+      { sessionId: string },
+    ];
+    expect(await palimpsest({ ...at }, "sessions", "fsck", listed.sessionId)).toMatchObject({ code: 0 });
+    expect((await palimpsest({ ...at }, "view", listed.sessionId)).out).toMatch(/^sendable$/m);
+  });
+
   it("talks to a server by its base URL, and tries again when that is overloaded", async () => {
     const at = world();
     const faults = [{ kind: "overloaded" } as const];
@@ -105,9 +148,18 @@ describe("palimpsest -p", () => {
       },
     });
     const calling = { ...at, env: { ANTHROPIC_API_KEY: "sk-test" } };
-    const said = await palimpsest(calling, "-p", "Hello", "--model", "claude-opus-5", "--base-url", url);
-    expect(said).toMatchObject({ code: 0, out: "Here at last.\n" });
-    expect(said.err).toContain("trying again");
+    const asked = ["-p", "Hello", "--model", "claude-opus-5", "--base-url", url];
+    const said = await palimpsest(calling, ...asked, "--output-format", "stream-json");
+    expect(result(said)).toMatchObject({ result: "Here at last.", num_requests: 1, num_retries: 1 });
+    for (const line of linesOf(said)) {
+      expect([typeof line["type"], line["session_id"]]).toEqual(["string", result(said)["session_id"]]);
+      expect(line).not.toHaveProperty("kind");
+      expect(line).not.toHaveProperty("session");
+    }
+    faults.push({ kind: "overloaded" });
+    const words = await palimpsest(calling, ...asked);
+    expect(words).toMatchObject({ code: 0, out: "Here at last.\n" });
+    expect(words.err).toContain("trying again");
   });
 
   it("says what the agent's own instructions say, and keeps no key in the session", async () => {
@@ -129,6 +181,29 @@ describe("palimpsest -p", () => {
     expect(said.out).toBe("I saw it.\n");
     const list = await palimpsest({ ...at }, "sessions", "list", "--json");
     expect(list.out).not.toContain("very-secret");
+    const [{ sessionId }] = JSON.parse(list.out) as [{ sessionId: string }];
+    const view = JSON.parse((await palimpsest({ ...at }, "view", sessionId, "--json")).out) as { system: string[] };
+    expect(view.system.join("\n")).toContain("Always answer in rhyme.");
+    const shown = await palimpsest({ ...at }, "view", sessionId, "--full");
+    expect(shown.out).toMatch(/^── system\n[^]*Always answer in rhyme\.[^]*── user\nHello/);
+  });
+
+  it("leaves nothing to undo where nothing was edited", async () => {
+    const at = world();
+    const { session_id } = result(await agent(at, "Hello", "--output-format", "json"));
+    const undone = await palimpsest({ ...at }, "undo", String(session_id));
+    expect(undone.code).toBe(5);
+    expect(undone.err).toContain("no edit is in force");
+  });
+
+  it("names a hook's event that is none, and what was probably meant", async () => {
+    const at = world();
+    mkdirSync(join(at.cwd, ".palimpsest"));
+    const hooks = { PreTool: [], Nonsense: [] };
+    writeFileSync(join(at.cwd, ".palimpsest", "settings.json"), JSON.stringify({ hooks }));
+    const { err } = await agent(at, "Hello");
+    expect(err).toMatch(/hooks\.PreTool: is not an event .*did you mean PreToolUse\?/);
+    expect(err).toMatch(/hooks\.Nonsense: is not an event .*there are SessionStart, .*Stop/);
   });
 
   it.each<[string, readonly string[], RegExp, number]>([

@@ -49,7 +49,7 @@ describe("palimpsest undo", () => {
     expect(first).toMatchObject({ code: 0, err: "" });
     expect(first.out).toMatch(
       new RegExp(
-        `^undone: boundary ${boundary}\\n {2}entries +.*restored.*\\n {2}tokens +[\\d,]+ → [\\d,]+ \\(estimated\\)\\n`,
+        `^undone: boundary ${boundary}\\n {2}entries +.*restored.*\\n {2}tokens +[\\d,]+ → [\\d,]+ \\(messages alone, estimated\\)\\n`,
       ),
     );
     expect(await viewed("steps")).toBe(afterClear);

@@ -8,6 +8,7 @@ import { command, type CommandContext } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { pipedText } from "../piped-text.ts";
+import { tellProblems } from "../settings-problems.ts";
 import { settingFlags, settingOptions } from "../setting-options.ts";
 import { chosenActor } from "../simulate-actor.ts";
 import { stopSignal } from "../until-stopped.ts";
@@ -66,12 +67,10 @@ export const agentCommand = command({
         `there is no output format called ${options["output-format"]}`,
         `Formats: ${outputFormats.join(", ")}.`,
       );
-    const mode = modeOf(options["permission-mode"] ?? "default");
-    if (mode === undefined)
-      return usage(
-        `there is no permission mode called ${options["permission-mode"]}`,
-        `Modes: ${Object.keys(modes).join(", ")}.`,
-      );
+    const askedMode = options["permission-mode"];
+    const mode = askedMode === undefined ? undefined : modeOf(askedMode);
+    if (askedMode !== undefined && mode === undefined)
+      return usage(`there is no permission mode called ${askedMode}`, `Modes: ${Object.keys(modes).join(", ")}.`);
     const wrongRule = wrongRuleIn(options);
     if (wrongRule !== undefined)
       return usage(wrongRule, "Rules look like 'Bash(npm test:*)', 'Edit(src/**)', 'Read(.env)' or Grep.");
@@ -91,6 +90,7 @@ export const agentCommand = command({
     const tools = { mode, allow: options.allow, deny: options.deny };
     const opened = await openAgent({ env, cwd, version: ownVersion(), flags, session, model, tools });
     if (opened.kind !== "agent") return notOpened(opened);
+    await tellProblems(context, opened.settingsProblems);
     for (const warning of opened.warnings) await context.err.write(`warning: ${warning}\n`);
     return turn(context, { agent: opened, prompt, format });
   },

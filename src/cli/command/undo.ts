@@ -6,12 +6,12 @@ import { adoptedSources } from "../../loop/adopted.ts";
 import { openCounted } from "../../loop/counted.ts";
 import { openSession, readLog, Session } from "../../loop/session.ts";
 import { type Undone, undo, type UndoOptions, undoRefusal } from "../../loop/undo.ts";
-import { entryId } from "../../schema/brand.ts";
+import { entryId, type Tokens } from "../../schema/brand.ts";
 import { command, type CommandContext, type Outcome } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { type NamedLog, openNamedLog } from "../named-log.ts";
-import { oneLine } from "../human.ts";
+import { humanCount, oneLine } from "../human.ts";
 import { receiptText } from "../receipt-text.ts";
 import { sessionOperand } from "../session-operand.ts";
 import { ownVersion } from "../version.ts";
@@ -31,7 +31,7 @@ export const undoCommand = command({
       summary: "the model binds thinking to its prefix: leave out what stands behind the edit",
     },
   },
-  json: "session, undone edits, what was said, receipts",
+  json: "session, undone edits, what was said, receipts, tokens of the context now",
   details: [
     "Another tool's transcript is never written: a session of our own that holds a copy of it is made first, and its id is printed.",
   ],
@@ -174,7 +174,8 @@ async function report({ out }: CommandContext, { outcome, session, format }: Rep
     case "undone":
       if (format === "json") {
         const { edits, said, receipts, undos } = outcome;
-        await out.json({ session: session.id, undone: edits.map((edit) => edit.id), undos, said, receipts });
+        const undone = edits.map((edit) => edit.id);
+        await out.json({ session: session.id, undone, undos, said, receipts, tokens: await contextTokens(session) });
         return exitCode.fine;
       }
       for (const line of outcome.said) await out.write(`${oneLine(line)}\n`);
@@ -184,9 +185,17 @@ async function report({ out }: CommandContext, { outcome, session, format }: Rep
           `undone: ${edit.edit.type} ${oneLine(edit.id)}\n${receipt === undefined ? "" : receiptText(receipt, out.style)}`,
         );
       }
+      await out.write(`context   now about ${humanCount(await contextTokens(session))} tokens\n`);
       await out.write(backText(session.id, outcome.undos.toReversed()));
       return exitCode.fine;
   }
+}
+
+/** As every other command counts it: read anew, with what the provider counted and what requests carry besides messages. */
+async function contextTokens(session: Session): Promise<Tokens> {
+  const now = await session.readUndone(new Set());
+  if (now === undefined) throw new Error(`the session ${session.id} that was just written can't be read`);
+  return now.ledger.size.tokens;
 }
 
 /** How to bring back what was undone, in the order in which it has to be done. */

@@ -1,12 +1,13 @@
 import { createEngine } from "../../engine.ts";
 import { type CountedLog, openCounted, openCountedAt } from "../../loop/counted.ts";
+import { frozenSystem } from "../../loop/agent/frozen.ts";
 import { type ContextReport, contextReport } from "../../tokens/context-report.ts";
 import type { View } from "../../transcript/fold.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { counted, filled, oneLine } from "../human.ts";
-import { openCallsAdvice, renderMessage } from "../message-text.ts";
+import { openCallsAdvice, renderMessage, renderSystem } from "../message-text.ts";
 import { importOf, importText } from "../import-text.ts";
 import { openNamedLog, wrongFile } from "../named-log.ts";
 import { toldProblems } from "../settings-problems.ts";
@@ -23,7 +24,7 @@ export const viewCommand = command({
     full: { type: "boolean", summary: "do not shorten long blocks" },
     ...numberOptions,
   },
-  json: "messages (Messages API form), sendable, why, repairs, path figures, tokens, window, thresholds, pressure, categories, fixedPart, deferred, damage; import (format, notes) of a translated file",
+  json: "system, messages (Messages API form), sendable, why, repairs, path figures, tokens, window, thresholds, pressure, categories, fixedPart, deferred, damage; import (format, notes) of a translated file",
   details: [
     "A file of another tool is read where it lies and never written. Its recorded thinking was not signed for you: it is left out and counted.",
   ],
@@ -36,12 +37,13 @@ export const viewCommand = command({
       const wrong = options.at === undefined ? wrongFile(log, opened) : undefined;
       if (wrong !== undefined) return wrong;
       const view = opened.fold.view(opened.viewOptions);
+      const system = (await frozenSystem(log, opened.fold)) ?? opened.fixedPart.systemPrompts;
       if (format === "json") {
         const report = await reportOn(context, opened, settingFlags(options));
         if (report.kind === "failure") return report;
-        await context.out.json({ ...asJson(view, opened), ...figuresOf(report.report), ...importOf(log) });
+        await context.out.json({ system, ...asJson(view, opened), ...figuresOf(report.report), ...importOf(log) });
       } else {
-        await showText(context, { view, opened, full: options.full });
+        await showText(context, { system, view, opened, length: options.full ? "full" : "short" });
         await context.err.write(importText(log));
       }
       return exitCode.fine;
@@ -108,14 +110,16 @@ function asJson(view: View, opened: CountedLog): object {
 }
 
 interface Shown {
+  readonly system: readonly string[];
   readonly view: View;
   readonly opened: CountedLog;
-  readonly full: boolean;
+  readonly length: "full" | "short";
 }
 
-async function showText({ out, err }: CommandContext, { view, opened, full }: Shown): Promise<void> {
-  for (const message of view.messages)
-    await out.write(renderMessage(message, { style: out.style, length: full ? "full" : "short" }));
+async function showText({ out, err }: CommandContext, { system, view, opened, length }: Shown): Promise<void> {
+  const look = { style: out.style, length };
+  if (system.length > 0) await out.write(renderSystem(system, look));
+  for (const message of view.messages) await out.write(renderMessage(message, look));
   const { path } = view;
   await out.write(out.style("dim", `\n${"─".repeat(60)}\n`));
   await out.write(

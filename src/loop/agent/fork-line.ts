@@ -75,6 +75,11 @@ export class ForkLine implements Line {
       .filter(({ content }) => content.length > 0);
   }
 
+  /** Its parent's last request showed everything that it begins with. */
+  held(): readonly [] {
+    return [];
+  }
+
   snapshot(): readonly Message[] {
     const messages = [...this.#messages];
     for (const answer of this.#answers()) put(messages, { role: "user", content: [answer] });

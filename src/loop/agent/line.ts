@@ -1,3 +1,5 @@
+import { type HeldOptions, heldRounds } from "../../layers/1-offload/held.ts";
+import type { RoundResult } from "../../layers/1-offload/run.ts";
 import type { Message } from "../../schema/block.ts";
 import { type EntryId, tokens, type Tokens } from "../../schema/brand.ts";
 import type { NextRequest } from "../../transcript/fold.ts";
@@ -16,6 +18,8 @@ export interface Line {
   readonly fixedTokens: Tokens;
   /** Where the line goes on; null at its very beginning. */
   readonly leaf: EntryId | null;
+  /** Rounds that another tool recorded, as long as no model has answered to them here; what was shown once stays as it is. */
+  held(options: HeldOptions): readonly (readonly RoundResult[])[];
   append(...drafts: readonly Draft[]): Promise<Appended>;
   /** Freezes an answer for every open call. */
   settle(): Promise<Appended>;
@@ -47,6 +51,13 @@ export class SessionLine implements Line {
 
   get leaf(): EntryId | null {
     return this.#session.fold.path.leaf?.id ?? null;
+  }
+
+  held(options: HeldOptions): readonly (readonly RoundResult[])[] {
+    const { foreignUntil, path, projection } = this.#session.fold;
+    if (foreignUntil === 0) return [];
+    const isShown = path.logged.some(({ start, entry }) => start >= foreignUntil && entry.kind === "assistant");
+    return isShown ? [] : heldRounds(projection, options);
   }
 
   append(...drafts: readonly Draft[]): Promise<Appended> {

@@ -2,6 +2,7 @@ import { causeText } from "../../cache/breaks.ts";
 import { nextTry } from "../../model/retry.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { ModelFailure } from "../../ports/model.ts";
+import type { Message } from "../../schema/block.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import { readUsage } from "../../schema/usage.ts";
@@ -48,12 +49,14 @@ class Asking {
   readonly #input: ReplyInput;
   readonly #from: ReplyWriter["from"];
   #writer: ReplyWriter;
-  /** The messages are live: they are looked at while they are still those that were sent. */
-  #looked: "not-yet" | "written" | "observed" = "not-yet";
+  /** The assembled list is live: a broken try leaves blocks in it that the next one does not send. */
+  readonly #sent: readonly Message[];
+  #hasBegun = false;
 
   constructor(deps: AgentDeps, input: ReplyInput) {
     this.#deps = deps;
     this.#input = input;
+    this.#sent = [...input.assembled.messages];
     this.#from = input.conversation.line.leaf;
     this.#writer = new ReplyWriter(input.conversation, this.#from);
   }
@@ -109,15 +112,12 @@ class Asking {
   /** The first byte is here: others may read what this request wrote, and its usage tells what it could read itself. */
   *#began(usage: JsonObject): Generator<LoopEvent> {
     const { conversation, assembled } = this.#input;
-    if (this.#looked === "not-yet") {
-      this.#looked = "written";
-      conversation.written.began(assembled.messages, assembled.breakpoints);
-    }
+    const sent = { ...assembled, messages: this.#sent };
+    if (!this.#hasBegun) conversation.written.began(sent.messages, sent.breakpoints);
+    this.#hasBegun = true;
     const told = readUsage({ usage });
-    if (this.#looked === "observed" || told === undefined) return;
-    this.#looked = "observed";
-    const sent = sentAt(this.#deps.now(), this.#input);
-    const broken = conversation.breaks.observe(sent, told);
+    if (told === undefined) return;
+    const broken = conversation.breaks.observe(sentAt(this.#deps.now(), { conversation, assembled: sent }), told);
     if (broken !== undefined) yield { kind: "cache-break", cause: causeText(broken.cause), tokens: broken.lostTokens };
   }
 

@@ -61,10 +61,10 @@ export interface Sending {
   readonly assembled: AssembledRequest;
 }
 
-/** What has to be written again: everything behind the first difference. */
+/** What has to be written again: everything behind the first difference. Which that is, an edit does not tell: all messages at most. */
 export function rewrittenTokens({ messages, tokens: all }: AssembledRequest, cause: BreakCause): Tokens {
-  if (cause.kind !== "message") return all;
-  const behind = messages.slice(cause.message).flatMap(({ content }) => content);
+  if (cause.kind !== "message" && cause.kind !== "edit") return all;
+  const behind = messages.slice(cause.kind === "edit" ? 0 : cause.message).flatMap(({ content }) => content);
   return tokens(
     Math.min(
       all,

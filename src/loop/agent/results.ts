@@ -1,7 +1,8 @@
 import type { OffloadDecision } from "../../layers/1-offload/plan.ts";
-import { offload, type RoundResult } from "../../layers/1-offload/run.ts";
+import { offload, type OffloadedRound, type RoundResult } from "../../layers/1-offload/run.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
-import type { ToolUseId } from "../../schema/brand.ts";
+import type { Tool } from "../../ports/tools.ts";
+import type { EntryId, ToolUseId } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import type { CallResult } from "./calls.ts";
 import type { Conversation } from "./conversation.ts";
@@ -37,6 +38,20 @@ export class Results {
     this.#decided = new Map();
   }
 
+  /** What another tool recorded is decided about before the first request shows it, and then never again. */
+  async *takeOver(): AsyncGenerator<LoopEvent, WriteFailure | undefined> {
+    const { line, session } = this.#conversation;
+    const limits = this.#deps.offloadLimits();
+    const toolOf = (name: string): Tool | undefined => this.#deps.tools.find((tool) => tool.name === name);
+    for (const results of line.held({ toolOf: (name) => limitsOf(toolOf(name)) })) {
+      const round = await offload(this.#deps, { session, results, limits });
+      const appended = await line.append(...round.drafts);
+      if (appended.kind === "failed") return appended;
+      this.#tell(round, appended.entries);
+    }
+    return yield* this.roundEnds();
+  }
+
   *roundEnds(): Generator<LoopEvent, WriteFailure | undefined> {
     yield* this.#events.splice(0);
     return this.#failure;
@@ -44,14 +59,12 @@ export class Results {
 
   async #take({ call, tool, content, outcome }: CallResult): Promise<void> {
     if (this.#failure !== undefined) return;
-    const { resultCharsMax, offload: exempt } = tool ?? {};
     const arrived: RoundResult = {
       toolUse: call.id,
       tool: call.name,
       content,
       isError: outcome !== "done",
-      resultCharsMax,
-      offload: exempt,
+      ...limitsOf(tool),
       state: "arrived",
     };
     const { line, session } = this.#conversation;
@@ -67,8 +80,17 @@ export class Results {
     // What went to disk is decided; what was kept may still go while the round lasts.
     for (const [toolUse, decision] of round.decisions)
       if (decision.kind === "offloaded") this.#decided.set(toolUse, decision);
-    const edits = round.drafts.filter(({ type }) => type === "offload").length;
-    if (edits > 0) this.#events.push({ kind: "edit", what: "offload", entries: appended.entries.slice(-edits) });
-    for (const { code, message } of round.warnings) this.#events.push({ kind: "warning", code, message });
+    this.#tell(round, appended.entries);
+  }
+
+  #tell({ drafts, warnings }: OffloadedRound, entries: readonly EntryId[]): void {
+    const edits = drafts.filter(({ type }) => type === "offload").length;
+    if (edits > 0) this.#events.push({ kind: "edit", what: "offload", entries: entries.slice(-edits) });
+    for (const { code, message } of warnings) this.#events.push({ kind: "warning", code, message });
   }
 }
+
+const limitsOf = (tool: Tool | undefined): Pick<RoundResult, "resultCharsMax" | "offload"> => ({
+  resultCharsMax: tool?.resultCharsMax,
+  offload: tool?.offload,
+});

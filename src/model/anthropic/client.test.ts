@@ -151,9 +151,11 @@ describe.each(ways)("a model of the Messages API $name", ({ connect }) => {
     expect(endIn(events)).toBeDefined();
   });
 
-  it("survives deltas that come twice, and says so of a call that they spoil", async () => {
+  it.each<[string, readonly SaidBlock[]]>([
+    ["a call", [{ type: "tool_use", name: "weather", input: { city: "Paris" } }]],
+    ["a long text", says("One word after the other, until there are enough of them to be sure of it. ".repeat(5))],
+  ])("fails where every delta of %s comes twice", async (_, blocks) => {
     const parsed = parseFault("duplicate");
-    const blocks = [{ type: "tool_use", name: "weather", input: { city: "Paris" } }] as const;
     const actor = {
       name: "twice",
       play: () => ({
@@ -162,8 +164,8 @@ describe.each(ways)("a model of the Messages API $name", ({ connect }) => {
       }),
     };
     const events = await hear(await connect({ actor }), request({ tools: [weather] }));
-    expect(flawsIn(events)).toEqual([expect.stringMatching(/no JSON/)]);
-    expect(endIn(events)).toBeDefined();
+    expect(failureIn(events)).toMatchObject({ why: "broken-stream", retry: "later" });
+    expect(failureIn(events).message).toContain("twice");
   });
 
   it.each([

@@ -96,7 +96,32 @@ describe("a reply put together", () => {
     ]);
   });
 
+  const twice = (...events: readonly JsonObject[]) => events.flatMap((event) => [event, event]);
+  const thinks = (thinking: string) => piece(0, { type: "thinking_delta", thinking });
+  const signed = piece(0, { type: "signature_delta", signature: "s" });
+  const says = (...texts: readonly string[]) => texts.map((text) => piece(0, { type: "text_delta", text }));
+  const thinking = begin(0, { type: "thinking", thinking: "", signature: "" });
+  const calling = begin(0, { type: "tool_use", id: "toolu_1", name: "Read", input: {} });
+  const inputs = (...jsons: readonly string[]) =>
+    jsons.map((partial_json) => piece(0, { type: "input_json_delta", partial_json }));
+  const wordy = begin(0, { type: "text", text: "" });
+
   it.each<[string, readonly JsonObject[]]>([
+    ["says the same twice", [wordy, ...says("ha", "ha")]],
+    ["says the same many times", [wordy, ...says(...Array.from({ length: 20 }, () => "ha"))]],
+    ["says a few words twice each", [wordy, ...says("a", "a", "b", "b", "c", "c")]],
+    ["repeats all but one", [wordy, ...twice(...says("a", "b", "c", "d", "e")), ...says("f")]],
+    ["signs in two pieces", [thinking, thinks("so"), signed, piece(0, { type: "signature_delta", signature: "t" })]],
+    ["has an input that is no JSON", [calling, ...inputs("", '{"a":', "{{")]],
+    ["has no input", [calling, ...inputs("", "")]],
+  ])("is whole where a block %s", (_, events) => {
+    expect(assembled([start, ...events, close(0), end, stop]).at(-1)).toMatchObject({ kind: "reply-end" });
+  });
+
+  it.each<[string, readonly JsonObject[]]>([
+    ["a signature that comes twice", [start, thinking, ...twice(thinks("so"), signed), close(0), end, stop]],
+    ["an input that is doubled", [start, calling, ...twice(...inputs("", '{"a":', "1}")), close(0), end, stop]],
+    ["a text that goes on in pairs", [start, wordy, ...twice(...says("a", "b", "c", "d")), close(0), end, stop]],
     ["a piece of a block that never began", [start, piece(1, { type: "text_delta", text: "Hi" }), end, stop]],
     ["a block before the beginning", [...hi, end, stop]],
   ])("breaks off at %s, and says nothing more", (_, events) => {

@@ -4,14 +4,18 @@ import { field, isArray, isObject, type Json, type JsonObject, text } from "../.
 import type { ModelEvent } from "../../ports/model.ts";
 import { readCallInput } from "../call-input.ts";
 import { brokenStream } from "../failure.ts";
+import { doubledPiecesMin } from "../limits.ts";
+import { Pieces } from "./doubled.ts";
 
 /**
  * Puts a reply together from the events of its stream.
  *
  * before message_start → started → (block open → closed)* → message_stop: over
  *
- * An event that repeats a step already taken changes nothing; a delta that comes twice can't be told from one that says
- * the same again. Kinds of events and deltas that we do not know are skipped.
+ * An event that repeats a step already taken changes nothing. A delta that comes twice can't be told from one that says
+ * the same again; but a signature comes once, input that is doubled is no JSON, and no text goes on in pairs: a reply
+ * whose deltas were doubled is broken, since its thinking would be refused ever after. Kinds of events and deltas that we
+ * do not know are skipped.
  */
 export class ReplyAssembly {
   #state: "waiting" | "started" | "over" = "waiting";
@@ -52,7 +56,11 @@ export class ReplyAssembly {
   #open(event: JsonObject): readonly ModelEvent[] {
     const index = indexOf(event);
     if (this.#openByIndex.has(index) || this.#closed.has(index)) return [];
-    this.#openByIndex.set(index, { block: objectAt(event, "content_block"), inputJson: "" });
+    this.#openByIndex.set(index, {
+      block: objectAt(event, "content_block"),
+      inputJson: "",
+      pieces: new Pieces(),
+    });
     return [];
   }
 
@@ -63,8 +71,9 @@ export class ReplyAssembly {
       return this.#closed.has(index) ? [] : this.#break(`A piece came for block ${index}, which never began.`);
     }
     const delta = objectAt(event, "delta");
-    const extended = extend(open, delta);
-    this.#openByIndex.set(index, extended);
+    if (isSameSignature(open, delta)) return this.#break(doubledText(index));
+    open.pieces.take(JSON.stringify(delta));
+    this.#openByIndex.set(index, extend(open, delta));
     return newsOf(delta, index);
   }
 
@@ -74,6 +83,7 @@ export class ReplyAssembly {
     this.#openByIndex.delete(index);
     this.#closed.add(index);
     const { block, flawed } = whole(open);
+    if (open.pieces.pairs >= (flawed === undefined ? doubledPiecesMin : 1)) return this.#break(doubledText(index));
     if (block.type === "tool_use") this.#hasCall = true;
     return [{ kind: "block-end", index, block, ...(flawed === undefined ? {} : { flawed }) }];
   }
@@ -112,12 +122,14 @@ interface OpenBlock {
   readonly block: JsonObject;
   /** Pieces of a call's input, which mean nothing before the last one. */
   readonly inputJson: string;
+  readonly pieces: Pieces;
 }
 
-function extend({ block, inputJson }: OpenBlock, delta: JsonObject): OpenBlock {
+function extend(open: OpenBlock, delta: JsonObject): OpenBlock {
+  const { block, inputJson } = open;
   const grown = (key: string): OpenBlock => ({
+    ...open,
     block: { ...block, [key]: (text(block, key) ?? "") + (text(delta, key) ?? "") },
-    inputJson,
   });
   switch (text(delta, "type")) {
     case "text_delta":
@@ -125,22 +137,30 @@ function extend({ block, inputJson }: OpenBlock, delta: JsonObject): OpenBlock {
     case "thinking_delta":
       return grown("thinking");
     case "signature_delta":
-      return { block: { ...block, signature: text(delta, "signature") ?? "" }, inputJson };
+      return { ...open, block: { ...block, signature: text(delta, "signature") ?? "" } };
     case "input_json_delta":
-      return { block, inputJson: inputJson + (text(delta, "partial_json") ?? "") };
+      return { ...open, inputJson: inputJson + (text(delta, "partial_json") ?? "") };
     case "citations_delta":
       return {
+        ...open,
         block: { ...block, citations: [...listAt(block, "citations"), field(delta, "citation") ?? null] },
-        inputJson,
       };
     case "compaction_delta": {
       const { type: _, ...final } = delta;
-      return { block: { ...block, ...final }, inputJson };
+      return { ...open, block: { ...block, ...final } };
     }
     default:
-      return { block, inputJson };
+      return open;
   }
 }
+
+const isSameSignature = ({ block }: OpenBlock, delta: JsonObject): boolean => {
+  const signature = text(delta, "type") === "signature_delta" ? text(delta, "signature") : undefined;
+  return signature !== undefined && signature !== "" && text(block, "signature") === signature;
+};
+
+const doubledText = (index: number): string =>
+  `Every piece of block ${index} came twice: something between here and the server repeats what it forwards.`;
 
 function newsOf(delta: JsonObject, index: number): readonly ModelEvent[] {
   switch (text(delta, "type")) {

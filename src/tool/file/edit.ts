@@ -9,10 +9,10 @@ import { nothingShown, seenOnDisk } from "./seen.ts";
 import { type Change, substitute } from "./substitute.ts";
 import { decodeText, encodeText } from "./text.ts";
 
-const input = z.object({
+const input = z.strictObject({
   file_path: z.string().describe("Absolute, or relative to the working directory."),
   old_string: z.string().describe("Text to replace, exactly as in the file, without line numbers."),
-  new_string: z.string(),
+  new_string: z.string().describe("Text in its place."),
   replace_all: z.boolean().optional().describe("Every occurrence; otherwise there must be exactly one."),
 });
 

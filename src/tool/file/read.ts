@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { ReadFile, Tool, ToolContext, ToolOutcome } from "../../ports/tools.ts";
 import type { ToolUseId } from "../../schema/brand.ts";
 import { resolveReal } from "../confine.ts";
+import { countWords } from "../count-words.ts";
 import { isSpecial } from "../inside.ts";
 import { defineTool, failed, wrong } from "../define.ts";
 import { readCharsMax, readLineCharsMax, readLinesDefault } from "../limits.ts";
@@ -15,7 +16,7 @@ export interface ReadDeps {
 }
 
 const input = z
-  .object({
+  .strictObject({
     file_path: z.string().optional().describe("Absolute, or relative to the working directory."),
     path: z.string().optional().describe("Same as file_path."),
     offset: z.int().min(1).max(100_000_000).optional().describe("First line, from 1."),
@@ -108,7 +109,7 @@ function contentOf(asked: Asked, bytes: Buffer): Shown {
   if (text === undefined) {
     return {
       kind: "refused",
-      message: `${asked.path}: a binary file (${bytes.length} bytes), or not UTF-8; not shown`,
+      message: `${asked.path}: a binary file (${countWords(bytes.length, "byte")}), or not UTF-8; not shown`,
     };
   }
   return shownLines(asked, linesOf(text.text));
@@ -118,7 +119,8 @@ function shownLines({ path, offset, limit }: Asked, lines: readonly string[]): S
   if (lines.length === 0) {
     return { kind: "shown", content: `(${path} is empty)`, lines: undefined, summary: "empty file" };
   }
-  if (offset > lines.length) return { kind: "refused", message: `${path}: it has only ${lines.length} lines` };
+  if (offset > lines.length)
+    return { kind: "refused", message: `${path}: it has only ${countWords(lines.length, "line")}` };
   const shown: string[] = [];
   let chars = 0;
   for (const [index, line] of lines.slice(offset - 1, offset - 1 + limit).entries()) {
@@ -134,7 +136,7 @@ function shownLines({ path, offset, limit }: Asked, lines: readonly string[]): S
     kind: "shown",
     content: shown.join("\n"),
     lines: isAll ? undefined : { from: offset, to },
-    summary: isAll ? `${lines.length} lines` : `lines ${offset} to ${to} of ${lines.length}`,
+    summary: isAll ? countWords(lines.length, "line") : `lines ${offset} to ${to} of ${lines.length}`,
   };
 }
 

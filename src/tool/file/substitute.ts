@@ -1,3 +1,4 @@
+import { countWords } from "../count-words.ts";
 import {
   matchLinesNamedMax,
   nearestLineCharsMax,
@@ -101,7 +102,7 @@ function snippetOf(text: string, change: { readonly at: number; readonly length:
   const last = Math.min(lines.length, lineAt(text, change.at + change.length) + snippetContextLines);
   const shownLast = Math.min(last, first + snippetLinesMax - 1);
   const shown = lines.slice(first - 1, shownLast).map((line, index) => numbered(first + index, cut(line)));
-  return [...shown, ...(shownLast < last ? [`(${last - shownLast} more lines)`] : [])].join("\n");
+  return [...shown, ...(shownLast < last ? [`(${countWords(last - shownLast, "more line")})`] : [])].join("\n");
 }
 
 const cut = (line: string): string =>

@@ -1,3 +1,4 @@
+import { countWords } from "../count-words.ts";
 import { sniffBytesMax } from "../limits.ts";
 
 /** A text file as it is edited: without its byte order mark and with `\n` only, if it can be put back exactly. */
@@ -40,7 +41,7 @@ export const numbered = (number: number, line: string): string => `${String(numb
 
 export const sizeWords = (bytes: number): string =>
   bytes < 1_024
-    ? `${bytes} bytes`
+    ? countWords(bytes, "byte")
     : bytes < 2 ** 20
       ? `${(bytes / 1_024).toFixed(1)} KB`
       : `${(bytes / 2 ** 20).toFixed(1)} MB`;

@@ -8,7 +8,7 @@ import { replaceFile } from "./replace.ts";
 import { nothingShown, seenOnDisk } from "./seen.ts";
 import { sizeWords } from "./text.ts";
 
-const input = z.object({
+const input = z.strictObject({
   file_path: z.string().describe("Absolute, or relative to the working directory."),
   content: z.string().describe("The whole new content."),
 });

@@ -3,6 +3,7 @@ import { join, relative } from "node:path";
 import { z } from "zod";
 import type { Tool, ToolOutcome } from "../../ports/tools.ts";
 import { resolveReal } from "../confine.ts";
+import { countWords } from "../count-words.ts";
 import { isSpecial } from "../inside.ts";
 import { defineTool, failed, wrong } from "../define.ts";
 import { codeOf } from "../failure.ts";
@@ -11,7 +12,7 @@ import type { SearchDeps } from "./grep.ts";
 import { nameFilter, searchedFiles, shownPath } from "./place.ts";
 import { runRipgrep } from "./ripgrep.ts";
 
-const input = z.object({
+const input = z.strictObject({
   pattern: z.string().min(1).describe("E.g. src/**/*.ts; one without a slash is for names in any folder."),
   path: z.string().optional().describe("Folder; the working directory by default."),
 });
@@ -67,7 +68,7 @@ async function glob({ deps, pattern, folder, cwd, signal }: Globbing): Promise<T
   if (newest.length > shown.length) shown.push(`(${newest.length - shown.length} more; narrow the pattern)`);
   if (end.kind === "cut") shown.push("(not all folders were looked at; narrow the search)");
   const content = shown.length === 0 ? "No files found." : shown.join("\n");
-  return { content, summary: `${newest.length} files` };
+  return { content, summary: countWords(newest.length, "file") };
 }
 
 async function newestFirst(paths: readonly string[]): Promise<readonly string[]> {

@@ -3,6 +3,7 @@ import { dirname, relative } from "node:path";
 import { z } from "zod";
 import type { Tool, ToolOutcome } from "../../ports/tools.ts";
 import { resolveReal } from "../confine.ts";
+import { countWords } from "../count-words.ts";
 import { isSpecial } from "../inside.ts";
 import { defineTool, failed, wrong } from "../define.ts";
 import { codeOf } from "../failure.ts";
@@ -22,7 +23,7 @@ export interface SearchDeps {
   readonly mayRead: (path: string) => boolean;
 }
 
-const input = z.object({
+const input = z.strictObject({
   pattern: z.string().min(1).describe("Regular expression (Rust syntax)."),
   path: z.string().optional().describe("File or folder; the working directory by default."),
   glob: z.string().optional().describe("Only files like this, e.g. *.ts or src/**/*.test.ts."),
@@ -186,7 +187,7 @@ class Found {
   }
 
   words(): string {
-    return `${this.#entries} ${this.#output === "content" ? "matches" : "files"}`;
+    return countWords(this.#entries, this.#output === "content" ? "match" : "file");
   }
 
   endWords(end: RipgrepEnd): readonly string[] {

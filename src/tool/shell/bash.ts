@@ -31,8 +31,8 @@ export interface ShellStanding {
   cwd: string | undefined;
 }
 
-const input = z.object({
-  command: z.string().min(1),
+const input = z.strictObject({
+  command: z.string().min(1).describe("One line or several."),
   timeout_ms: z
     .int()
     .min(1)

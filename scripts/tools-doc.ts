@@ -1,0 +1,95 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Tool } from "../src/ports/tools.ts";
+import { field, isArray, isObject, type Json, type JsonObject } from "../src/schema/json.ts";
+import { countToolTokens } from "../src/simulator/tokenizer.ts";
+import { builtinTools } from "../src/tool/toolset.ts";
+import { filledPage, type Row } from "./doc-tables.ts";
+
+/**
+ * The inputs in docs/tools.md come from the schemas that the model is shown. `node scripts/tools-doc.ts` writes them; a
+ * test fails where the page says something else.
+ */
+export const toolsPage = resolve(import.meta.dirname, "../docs/tools.md");
+
+export function withInputs(page: string): string {
+  const size = /[\d,]+(?= tokens in all)/;
+  if (!size.test(page)) throw new Error("the page has no place for the size of the definitions");
+  const filled = filledPage(page, { inputs: [["tool", "input", "value", "needed", "meaning"], ...inputRows()] });
+  return filled.replace(size, definitionsTokens().toLocaleString("en-US"));
+}
+
+/** Defined and never called: what calls need is not there. */
+const tools: readonly Tool[] = builtinTools({
+  isShown: () => false,
+  mayRead: () => false,
+  roots: [],
+  home: "/",
+  env: {},
+  shell: { kind: "sh", path: "/bin/sh" },
+  standing: { cwd: undefined },
+  todos: { list: [] },
+  expand: async () => ({ kind: "missing", why: "nothing is kept" }),
+});
+
+const definitionsTokens = (): number =>
+  tools
+    .map(({ name, description, inputSchema }) => countToolTokens({ name, description, input_schema: inputSchema }))
+    .reduce((sum, one) => sum + one, 0);
+
+const inputRows = (): readonly Row[] =>
+  tools.flatMap(({ name, inputSchema }) => rowsOf(inputSchema, { tool: name, above: "" }));
+
+interface Place {
+  readonly tool: string;
+  /** `todos[].` in front of what stands in each. */
+  readonly above: string;
+}
+
+function rowsOf(schema: JsonObject, { tool, above }: Place): readonly Row[] {
+  const required = field(schema, "required");
+  const properties = field(schema, "properties");
+  if (!isObject(properties)) return [];
+  return Object.entries(properties).flatMap(([key, value]): readonly Row[] => {
+    if (!isObject(value)) return [];
+    const needed = isArray(required) && required.includes(key) ? "yes" : "";
+    const meaning = text(field(value, "description")).replaceAll(/[^\s,;]*\*[^\s,;]*[^\s,;.]/g, code);
+    const row = [code(tool), code(`${above}${key}`), valueWords(value), needed, meaning];
+    const items = field(value, "items");
+    return [row, ...(isObject(items) ? rowsOf(items, { tool, above: `${above}${key}[].` }) : [])];
+  });
+}
+
+function valueWords(schema: JsonObject): string {
+  const choices = field(schema, "enum");
+  if (isArray(choices)) return choices.map((choice) => code(text(choice))).join(", ");
+  const type = text(field(schema, "type"));
+  switch (type) {
+    case "string":
+      return `text${upTo(field(schema, "maxLength"), " characters")}`;
+    case "boolean":
+      return "true or false";
+    case "integer":
+      return `${words(field(schema, "minimum"))} to ${words(field(schema, "maximum"))}`;
+    case "array":
+      return `list${upTo(field(schema, "maxItems"), "")}`;
+    default:
+      throw new Error(`the page has no words for a ${type}`);
+  }
+}
+
+const upTo = (most: Json | undefined, unit: string): string =>
+  most === undefined ? "" : `, at most ${words(most)}${unit}`;
+
+const words = (value: Json | undefined): string => Number(value).toLocaleString("en-US");
+
+function text(value: Json | undefined): string {
+  if (typeof value !== "string") throw new Error("every input says what it is");
+  return value;
+}
+
+function code(word: string): string {
+  return `\`${word}\``;
+}
+
+if (import.meta.main) writeFileSync(toolsPage, withInputs(readFileSync(toolsPage, "utf8")));

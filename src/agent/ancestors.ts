@@ -1,0 +1,46 @@
+import type { Session } from "../loop/session.ts";
+import { originLineBytesMax } from "../loop/limits.ts";
+import type { Transcripts, TranscriptsDep } from "../ports/transcripts.ts";
+import { type SessionId, sessionId } from "../schema/brand.ts";
+import { codeOf } from "../tool/failure.ts";
+import { ancestorsMax } from "./limits.ts";
+
+/**
+ * The sessions that this one was forked from. A copied entry names the session that wrote it, but so may any line of a
+ * log from elsewhere: only a transcript that begins as ours does is believed to be one that ours was copied from.
+ */
+export async function ancestorsOf({ transcripts }: TranscriptsDep, session: Session): Promise<readonly SessionId[]> {
+  const named = namedBy(session);
+  if (named.length === 0) return [];
+  const own = await firstLine(transcripts, session.id);
+  const found = await Promise.all(
+    named.map(async (id) => (own !== undefined && (await firstLine(transcripts, id)) === own ? [id] : [])),
+  );
+  return found.flat();
+}
+
+/** Newest first. */
+function namedBy({ id, fold }: Session): readonly SessionId[] {
+  const names = fold.path.entries.toReversed().flatMap((entry) => (entry.kind === "assistant" ? [entry.session] : []));
+  return [...new Set(names)]
+    .flatMap((name) => (name === undefined || name === id ? [] : [sessionId(name)]))
+    .slice(0, ancestorsMax);
+}
+
+/** Of a very long one its start. Undefined where there is none. */
+async function firstLine(transcripts: Transcripts, id: SessionId): Promise<string | undefined> {
+  try {
+    const source = await transcripts.openForReading(id);
+    if (source === undefined) return undefined;
+    try {
+      const head = await source.read({ start: 0, end: Math.min(originLineBytesMax, source.size) });
+      const end = head.indexOf(0x0a);
+      return head.length === 0 ? undefined : new TextDecoder().decode(end === -1 ? head : head.subarray(0, end));
+    } finally {
+      await source.close();
+    }
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
