@@ -64,6 +64,7 @@ export type SettingValues = {
   readonly policy: (typeof policyNames)[number];
   readonly systemPrompts: readonly PromptChoice[];
   readonly hooks: readonly HookSetting[];
+  readonly trustedProjects: readonly string[];
   readonly "permissions.allow": readonly string[];
   readonly "permissions.deny": readonly string[];
   readonly "permissions.defaultMode": (typeof permissionModeNames)[number];
@@ -248,8 +249,19 @@ const others: Others = {
     default: [],
     defaultSays: "none",
     environment: [],
-    about: "Commands to run at events; those of all scopes run.",
+    about: "Commands to run at events; those of all scopes run, a project's only if you trust the project.",
     basis: "published",
+  },
+  trustedProjects: {
+    shape: z.string().min(1),
+    expects: "a list of folders, from the root or from ~/",
+    type: "list",
+    addsUp: "all",
+    default: [],
+    defaultSays: "none",
+    environment: [],
+    about: "Folders whose projects may run hooks and allow tools by their own settings. Only in your own file.",
+    basis: "ours",
   },
   "permissions.allow": {
     shape: ruleShape,
@@ -259,7 +271,7 @@ const others: Others = {
     default: [],
     defaultSays: "none",
     environment: [],
-    about: "What may run without asking; --allow adds to it. Only in your own file: a project can't give itself leave.",
+    about: "What may run without asking; --allow adds to it. In your own file, or a project's that you trust.",
     basis: "published",
   },
   "permissions.deny": {
@@ -279,7 +291,8 @@ const others: Others = {
     type: "text",
     default: "default",
     environment: [],
-    about: "What runs without asking, unless --permission-mode says otherwise. A project's files may only say plan.",
+    about:
+      "What runs without asking, unless --permission-mode says otherwise. A project's files may only say plan, unless you trust it.",
     basis: "published",
   },
 };

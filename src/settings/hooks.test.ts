@@ -14,12 +14,19 @@ const parsed = (json: Json) => {
   return { hooks, texts: problems.map((problem) => `${problem.severity} ${problemText(problem)}`) };
 };
 
-it("hooks of every scope count, the user's first, and each knows its file", async () => {
+it("hooks of every scope count in a project that is trusted, the user's first, and each knows its file", async () => {
   const folder = await mkdtemp(join(tmpdir(), "hooks-"));
   const place = { home: join(folder, "home"), root: join(folder, "root") };
+  const trustedProjects = [place.root];
   for (const { scope, path } of scopeFiles(place)) {
     await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, JSON.stringify({ hooks: { Stop: [{ hooks: [command(scope)] }] } }));
+    await writeFile(
+      path,
+      JSON.stringify({
+        ...(scope === "user" ? { trustedProjects } : {}),
+        hooks: { Stop: [{ hooks: [command(scope)] }] },
+      }),
+    );
   }
   const { settings, problems } = await readSettings({ ...place, env: {} });
   expect(problems).toEqual([]);

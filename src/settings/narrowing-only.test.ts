@@ -53,7 +53,9 @@ describe.each(["project", "local"] as const)("a project's file (%s)", (scope) =>
     const read = await permissions({ user: { allow: ["Grep"] }, [scope]: { allow: ["Bash"] } });
     expect(read.allow).toEqual(["Grep"]);
     expect(read.problems).toEqual([
-      "warning permissions.allow: counts only in your own settings, not in a project's; ignored",
+      expect.stringMatching(
+        /^warning permissions.allow: a project's do not count unless .* "trustedProjects"; ignored$/,
+      ),
     ]);
   });
 
@@ -63,10 +65,56 @@ describe.each(["project", "local"] as const)("a project's file (%s)", (scope) =>
       const read = await permissions({ user: { defaultMode: "plan" }, [scope]: { defaultMode } });
       expect(read.mode).toBe("plan");
       expect(read.problems).toEqual([
-        "warning permissions.defaultMode: may only be plan in a project's settings; ignored",
+        expect.stringMatching(/^warning permissions.defaultMode: may only be plan .* "trustedProjects"; ignored$/),
       ]);
     },
   );
+});
+
+describe("a project that is trusted", () => {
+  const hooks = { Stop: [{ hooks: [{ type: "command", command: "touch ran" }] }] };
+  const asked = { hooks, permissions: { allow: ["Bash"], defaultMode: "acceptEdits" } };
+
+  interface Asked {
+    readonly trusted: (root: string) => string;
+    readonly own?: object;
+  }
+
+  async function read({ trusted, own = {} }: Asked) {
+    const folder = await mkdtemp(join(tmpdir(), "trusted-"));
+    const place = { home: join(folder, "home"), root: join(folder, "work", "project") };
+    for (const { scope, path } of scopeFiles(place)) {
+      await mkdir(dirname(path), { recursive: true });
+      const mine = { trustedProjects: [trusted(place.root)] };
+      await writeFile(path, JSON.stringify(scope === "user" ? mine : scope === "project" ? { ...asked, ...own } : {}));
+    }
+    const { settings, problems } = await readSettings({ ...place, env: { HOME: folder } });
+    return { hooks: settings.hooks.value.length, allow: settings["permissions.allow"].value, problems };
+  }
+
+  it.each<[string, Asked["trusted"]]>([
+    ["its own folder", (root) => root],
+    ["a folder above it", (root) => dirname(root)],
+    ["from ~", () => "~/work/project"],
+  ])("may run hooks and allow: named by %s", async (_name, trusted) => {
+    expect(await read({ trusted })).toEqual({ hooks: 1, allow: ["Bash"], problems: [] });
+  });
+
+  it.each<[string, Asked["trusted"]]>([
+    ["another folder", (root) => `${root}-not`],
+    ["a folder inside it", (root) => join(root, "src")],
+    ["a path that begins nowhere", () => "work/project"],
+  ])("is not one by %s", async (_name, trusted) => {
+    const { hooks: count, allow, problems } = await read({ trusted });
+    expect({ count, allow }).toEqual({ count: 0, allow: [] });
+    expect(problems.map(({ key }) => key)).toEqual(["hooks", "permissions.allow", "permissions.defaultMode"]);
+  });
+
+  it("does not become one by its own word", async () => {
+    const { hooks: count, problems } = await read({ trusted: () => "/elsewhere", own: { trustedProjects: ["/"] } });
+    expect(count).toBe(0);
+    expect(problems.map(({ key }) => key)).toContain("trustedProjects");
+  });
 });
 
 describe("what is wrong is said, and the rest counts", () => {

@@ -1,23 +1,47 @@
+import { dirname, isAbsolute, join, relative } from "node:path";
+import type { SettingName } from "../schema/settings.ts";
 import type { ReadFile } from "./files.ts";
 import type { Problem } from "./problem.ts";
 
+export interface Trust {
+  /** As the person's own settings name them. */
+  readonly folders: readonly string[];
+  /** What `~` stands for; undefined where nobody knows. */
+  readonly userHome: string | undefined;
+}
+
 /**
- * A project's files, the local one too, may come with a clone: they may forbid, and may not allow. What would widen what
- * the person allowed is left out and said.
+ * A project's files, the local one too, may come with a clone: they may forbid, and may neither allow nor run anything,
+ * unless the person trusts the project. What would widen what the person allowed is left out and said.
  */
-export function narrowingOnly(file: ReadFile): ReadFile {
+export function narrowingOnly(file: ReadFile, trust: Trust): ReadFile {
   if (file.scope === "user") return file;
   const values = new Map(file.parsed.values);
   const problems: Problem[] = [];
-  const leaveOut = (key: "permissions.allow" | "permissions.defaultMode", what: string): void => {
+  const leaveOut = (key: SettingName, what: string): void => {
     values.delete(key);
     problems.push({ severity: "warning", where: file.path, key, what });
   };
-  const allow = values.get("permissions.allow");
-  if (Array.isArray(allow) && allow.length > 0)
-    leaveOut("permissions.allow", "counts only in your own settings, not in a project's; ignored");
-  const mode = values.get("permissions.defaultMode");
-  if (mode !== undefined && mode !== "plan")
-    leaveOut("permissions.defaultMode", "may only be plan in a project's settings; ignored");
+  if (hasAny(values.get("trustedProjects"))) leaveOut("trustedProjects", "counts only in your own settings; ignored");
+  const root = dirname(dirname(file.path));
+  if (!isTrusted(root, trust)) {
+    const unless = `unless your own settings name ${root} under "trustedProjects"; ignored`;
+    if (hasAny(values.get("hooks"))) leaveOut("hooks", `a project's do not run ${unless}`);
+    if (hasAny(values.get("permissions.allow"))) leaveOut("permissions.allow", `a project's do not count ${unless}`);
+    const mode = values.get("permissions.defaultMode");
+    if (mode !== undefined && mode !== "plan")
+      leaveOut("permissions.defaultMode", `may only be plan in a project's settings ${unless}`);
+  }
   return { ...file, parsed: { ...file.parsed, values, problems: [...file.parsed.problems, ...problems] } };
+}
+
+const hasAny = (list: unknown): boolean => Array.isArray(list) && list.length > 0;
+
+function isTrusted(root: string, { folders, userHome }: Trust): boolean {
+  return folders.some((folder) => {
+    const named = folder.startsWith("~/") && userHome !== undefined ? join(userHome, folder.slice(2)) : folder;
+    if (!isAbsolute(named)) return false;
+    const inside = relative(named, root);
+    return inside === "" || (!inside.startsWith("..") && !isAbsolute(inside));
+  });
 }

@@ -4,7 +4,7 @@ import { type Environment, environmentValues } from "./environment.ts";
 import { type ReadFile, readScopeFile, scopeFiles, type SettingsPlace } from "./files.ts";
 import { type FlagInput, flagValues } from "./flags.ts";
 import type { Given, GivenValues, Scope, Settings } from "./given.ts";
-import { narrowingOnly } from "./narrowing-only.ts";
+import { narrowingOnly, type Trust } from "./narrowing-only.ts";
 import type { Problem } from "./problem.ts";
 import { resolveSettings } from "./resolve.ts";
 
@@ -35,7 +35,12 @@ export function settingsFrom(
   files: readonly ReadFile[],
   inputs: Pick<SettingsInputs, "env" | "flags">,
 ): SettingsReading {
-  const places = [...files.map(fileValues), environmentValues(inputs.env), flagValues(inputs.flags ?? [])];
+  const trust = { folders: trustedFolders(files), userHome: inputs.env["HOME"] };
+  const places = [
+    ...files.map((file) => fileValues(file, trust)),
+    environmentValues(inputs.env),
+    flagValues(inputs.flags ?? []),
+  ];
   const settings = resolveSettings(places);
   const problems = [...places.flatMap((one) => one.problems), ...modelProblems(settings)];
   return {
@@ -46,8 +51,14 @@ export function settingsFrom(
   };
 }
 
-function fileValues(file: ReadFile): GivenValues {
-  const { scope, path, parsed } = narrowingOnly(file);
+/** Whom to trust is the person's own word. */
+function trustedFolders(files: readonly ReadFile[]): readonly string[] {
+  const folders = files.find(({ scope }) => scope === "user")?.parsed.values.get("trustedProjects");
+  return Array.isArray(folders) ? folders.filter((folder) => typeof folder === "string") : [];
+}
+
+function fileValues(file: ReadFile, trust: Trust): GivenValues {
+  const { scope, path, parsed } = narrowingOnly(file, trust);
   const given = [...parsed.values].map(
     ([name, value]) => [name, { value, source: scope, from: path } satisfies Given] as const,
   );
