@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
@@ -21,13 +22,14 @@ function callsIn(json: Json | undefined): readonly Call[] {
 
 const callsOf = (yaml: string): readonly Call[] => callsIn(parseJson(JSON.stringify(parse(yaml))));
 
-const page = readFileSync("docs/scenarios.md", "utf8");
+const root = resolve(import.meta.dirname, "..");
+const page = readFileSync(join(root, "docs/scenarios.md"), "utf8");
 /** Calls the tools of other clients, by their names. */
 const forOthers = "examples/scenarios/real-client.yaml";
 const sources: readonly (readonly [string, string])[] = [
   ...[...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, yaml = ""]) => ["docs/scenarios.md", yaml] as const),
-  ...globSync("examples/scenarios/*.yaml", { exclude: [forOthers] }).map(
-    (file) => [file, readFileSync(file, "utf8")] as const,
+  ...globSync("examples/scenarios/*.yaml", { cwd: root, exclude: [forOthers] }).map(
+    (file) => [file, readFileSync(join(root, file), "utf8")] as const,
   ),
 ];
 

@@ -1,6 +1,18 @@
 import { expect, test } from "vitest";
-import { openedForTest, testDeps } from "../../test/fixture/session.ts";
-import { ancestorsOf } from "./ancestors.ts";
+import {
+  append,
+  openedForTest,
+  reopened,
+  reply,
+  testDeps,
+  testSession,
+  text,
+  user,
+} from "../../test/fixture/session.ts";
+import { appendBoundary } from "../loop/boundary.ts";
+import { sessionId } from "../schema/brand.ts";
+import { ancestorsOf, rememberOrigin } from "./ancestors.ts";
+import { copySession } from "./copy-session.ts";
 import { ancestorsMax } from "./limits.ts";
 
 interface Line {
@@ -48,4 +60,36 @@ test("of a log with very many names only the newest are looked for", async () =>
   const lines = Array.from({ length: ancestorsMax + 5 }, (_, at) => ({ id: `e${at}`, session: `s${at}` }));
   const all = Object.fromEntries(lines.map(({ session }) => [session, log(lines[0] ?? first)]));
   expect(await ancestors({ ...all, "test-session": log(...lines) })).toHaveLength(ancestorsMax);
+});
+
+test("a fork knows its ancestors also where it is opened behind a boundary", async () => {
+  const deps = testDeps({
+    seed: new Map([
+      ["first", log(first)],
+      ["second", log(first, second)],
+    ]),
+    tailBytes: 64,
+  });
+  await copySession(deps, { from: sessionId("second"), to: testSession });
+  const session = await openedForTest(deps, "resume");
+  await rememberOrigin(session, sessionId("second"));
+  await append(session, user("Go on."), reply("msg_1", text("Done.")));
+  await appendBoundary(deps, session, { summary: "All so far.", trigger: "manual" });
+  await append(session, reply("msg_2", text("Behind it.")));
+  const again = await reopened(deps, session);
+  expect(again.read.from).toBe("boundary");
+  expect(await ancestorsOf(deps, again)).toEqual(["second", "first"]);
+  await again.close();
+});
+
+test("a noted ancestor that begins otherwise is none", async () => {
+  const deps = testDeps({
+    seed: new Map([
+      ["second", log(second)],
+      ["test-session", log(own)],
+    ]),
+  });
+  const session = await openedForTest(deps, "resume");
+  await rememberOrigin(session, sessionId("second"));
+  expect(await ancestorsOf(deps, session)).toEqual([]);
 });

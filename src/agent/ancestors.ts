@@ -1,13 +1,16 @@
+import { z } from "zod";
 import type { Session } from "../loop/session.ts";
 import { originLineBytesMax } from "../loop/limits.ts";
+import type { WriteFailure } from "../ports/blobs.ts";
 import type { Transcripts, TranscriptsDep } from "../ports/transcripts.ts";
 import { type SessionId, sessionId } from "../schema/brand.ts";
 import { codeOf } from "../tool/failure.ts";
 import { ancestorsMax } from "./limits.ts";
 
 /**
- * The sessions that this one was forked from. A copied entry names the session that wrote it, but so may any line of a
- * log from elsewhere: only a transcript that begins as ours does is believed to be one that ours was copied from.
+ * The sessions that this one was forked from, newest first. A fork notes whom it was copied from, and a copied entry
+ * names the session that wrote it, but so may any line of a log from elsewhere: only a transcript that begins as ours
+ * does is believed to be one that ours was copied from.
  */
 export async function ancestorsOf({ transcripts }: TranscriptsDep, session: Session): Promise<readonly SessionId[]> {
   const named = namedBy(session);
@@ -19,11 +22,25 @@ export async function ancestorsOf({ transcripts }: TranscriptsDep, session: Sess
   return found.flat();
 }
 
-/** Newest first. */
+/** Notes in a fresh copy which session it was made from: behind a boundary, no entry of the view tells. */
+export async function rememberOrigin(session: Session, from: SessionId): Promise<WriteFailure | undefined> {
+  const value = [...new Set([from, ...namedBy(session)])].slice(0, ancestorsMax);
+  const appended = await session.append({ type: "setting", name: ancestorsName, value });
+  return appended.kind === "failed" ? appended : undefined;
+}
+
+/** Kept as a setting of the session: it goes through boundaries with the others. */
+const ancestorsName = "session.ancestors";
+
+const ancestorsShape = z.array(z.string());
+
 function namedBy({ id, fold }: Session): readonly SessionId[] {
-  const names = fold.path.entries.toReversed().flatMap((entry) => (entry.kind === "assistant" ? [entry.session] : []));
-  return [...new Set(names)]
-    .flatMap((name) => (name === undefined || name === id ? [] : [sessionId(name)]))
+  const noted = ancestorsShape.safeParse(fold.projection.settings.get(ancestorsName));
+  const writers = fold.path.entries
+    .toReversed()
+    .flatMap((entry) => (entry.kind === "assistant" && entry.session !== undefined ? [entry.session] : []));
+  return [...new Set([...(noted.success ? noted.data : []), ...writers])]
+    .flatMap((name) => (name === id ? [] : [sessionId(name)]))
     .slice(0, ancestorsMax);
 }
 

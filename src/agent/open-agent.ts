@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { FrozenParts } from "../cache/baseline.ts";
 import { CostLedger, type CostSummary } from "../cache/costs.ts";
@@ -13,6 +13,7 @@ import type { AgentDeps } from "../loop/agent/deps.ts";
 import { frozenBaseline, lastAsked } from "../loop/agent/frozen.ts";
 import { pastRequests } from "../loop/agent/past-costs.ts";
 import { contextDraft } from "../loop/agent/reminders.ts";
+import { recordedReads } from "../loop/agent/recorded-reads.ts";
 import { SessionLine } from "../loop/agent/line.ts";
 import { UsedIds } from "../loop/agent/used-ids.ts";
 import { runTurn } from "../loop/agent/turn.ts";
@@ -31,13 +32,19 @@ import type { LoopEvent } from "../schema/event.ts";
 import type { FlagInput } from "../settings/flags.ts";
 import { numbersInForce } from "../settings/numbers.ts";
 import type { Problem } from "../settings/problem.ts";
+import type { SettingsReading } from "../settings/read.ts";
 import { findModel } from "../tokens/registry.ts";
 import { readFiles } from "../tool/read-files.ts";
 import { findShell } from "../tool/shell/find-shell.ts";
 import { makeHooks } from "../tool/hooks/hooks.ts";
+import { rememberOrigin } from "./ancestors.ts";
+import { copySession } from "./copy-session.ts";
+import { settleLeft } from "./left-groups.ts";
 import { type ModelChoice, pickModel } from "./model-choice.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
-import { toolChoice, type ToolWishes, whileSame } from "./tool-choice.ts";
+import { problemsIn, unreadBans } from "./rule-problems.ts";
+import { settingsNewsBox, withNews } from "./settings-news.ts";
+import { narrowingChoice, type ToolChoice, toolChoice, type ToolWishes, whileSame } from "./tool-choice.ts";
 
 export interface AgentOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -74,6 +81,8 @@ export interface Agent {
 export type AgentOpened =
   | Agent
   | { readonly kind: "no-key"; readonly message: string }
+  /** Settings may hold a ban that can't be read: nothing runs until a person has looked. */
+  | { readonly kind: "unread-bans"; readonly problems: readonly Problem[] }
   | { readonly kind: "missing"; readonly id: SessionId }
   | { readonly kind: "busy"; readonly holder: string }
   | WriteFailure;
@@ -87,7 +96,10 @@ export async function openAgent(options: AgentOptions): Promise<AgentOpened> {
   const project = await engine.project();
   if (project.kind === "failed") return project;
   // Without a key nothing will come of it: then no session is made either.
-  const named = (await engine.settings({ flags: options.flags })).numbers.model ?? modelDefault;
+  const { reading, numbers } = await engine.settings({ flags: options.flags });
+  const unread = unreadBans(reading);
+  if (unread.length > 0) return { kind: "unread-bans", problems: unread };
+  const named = numbers.model ?? modelDefault;
   const picked = pickModel({ choice: options.model, name: named, env: options.env, now: project.deps.now });
   if (picked.kind === "no-key" && options.session.kind === "new") return picked;
   const opened = await openChosen(project.deps, options);
@@ -110,18 +122,23 @@ interface Assembling {
 async function assembled(parts: Assembling): Promise<AgentOpened> {
   const { engine, options, deps, root, session } = parts;
   const { flags, env } = options;
-  const settings = await followSettings(engine, { session, flags });
+  const news = settingsNewsBox((await engine.settings({ flags })).reading);
+  const settings = await followSettings(engine, { session, flags, onNews: news.put });
+  // They may have become unreadable since they were looked at.
+  const unread = unreadBans(settings.current());
+  if (unread.length > 0) return { kind: "unread-bans", problems: unread };
   const first = await engine.settings({ flags, model: lastAsked(session) ?? session.model });
   const model = first.numbers.model ?? modelDefault;
   const picked = pickModel({ choice: options.model, name: model, env, now: deps.now });
   if (picked.kind === "no-key") return picked;
   const cwd = await realpath(options.cwd);
   const shell = await findShell();
-  const choice = whileSame(
-    () => settings.current().settings,
-    (current) => toolChoice(options.tools, current),
-  );
-  const box = await toolbox({ choice, deps, session, roots: [root, cwd], home: homedir(), env, shell });
+  const choice = choiceFrom(options.tools, settings);
+  const guarded = guardedBy(engine.home, settings.current().files);
+  const left = await settleLeft(deps, session);
+  if (left.kind === "failed") return left;
+  const places = { roots: [root, cwd], home: homedir(), guarded };
+  const box = await toolbox({ choice, deps, session, env, shell, groups: left.groups, ...places });
   const prefix = await prefixNow(parts, { model, cwd, tools: box.tools, settings });
   const frozen = await frozenBaseline(deps, { session, now: prefix.parts });
   if (frozen.kind === "failed") return frozen;
@@ -135,7 +152,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     line: new SessionLine(session),
     baseline,
     costs: costs.own,
-    files: readFiles(),
+    files: readFiles(recordedReads(session.fold)),
     ids: new UsedIds(session.fold.path.entries),
     lifetimes: { fixed: "5m", rolling: "5m" },
     moved,
@@ -149,9 +166,9 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     conversation,
     model,
     inheritedCosts: costs.inherited.session,
-    warnings: [...prefix.instructions.problems, ...box.problems, ...greeted.warnings],
-    settingsProblems: first.reading.problems,
-    turn: (text, signal) => runTurn(agentDeps, { conversation, text, signal, queue }),
+    warnings: [...left.warnings, ...prefix.instructions.problems, ...greeted.warnings],
+    settingsProblems: problemsIn(first.reading),
+    turn: (text, signal) => withNews(runTurn(agentDeps, { conversation, text, signal, queue }), news),
     queue,
     close: async () => {
       const moment = { name: "SessionEnd", reason: "other" } as const;
@@ -160,6 +177,18 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     },
   };
 }
+
+function choiceFrom(wishes: ToolWishes, settings: FollowedSettings): () => ToolChoice {
+  const current = () => settings.current().settings;
+  const narrowed = narrowingChoice(toolChoice(wishes, current()));
+  return whileSame(current, (now) => narrowed(toolChoice(wishes, now)));
+}
+
+/** Files that decide what the agent may do, and the folders in which they, or others that count, may come to be. */
+const guardedBy = (home: string, files: SettingsReading["files"]): readonly string[] => [
+  home,
+  ...files.flatMap(({ scope, path }) => (scope === "user" ? [path] : [path, dirname(path)])),
+];
 
 interface Greeting {
   readonly options: AgentOptions;
@@ -248,13 +277,15 @@ function depsOf({ engine, options, deps, root, session }: Assembling, input: Dep
   const { model, cwd, box, settings } = input;
   const current = () => settings.current().settings;
   const numbers = () => numbersInForce(current(), { model });
+  // A hook is a program that also answers for the person: one that is written while the session runs waits for the next.
+  const hooks = current().hooks.value;
   return {
     ...deps,
     model: input.port,
     tools: box.tools,
     permit: box.permit,
     hooks: makeHooks({
-      settings: () => current().hooks.value,
+      settings: () => hooks,
       shell: input.shell,
       env: options.env,
       projectRoot: root,
@@ -310,7 +341,7 @@ const dayOf = (at: number): string => new Date(at).toLocaleDateString("sv-SE");
 
 type Chosen =
   | { readonly kind: "open"; readonly session: Session }
-  | Exclude<AgentOpened, { kind: "agent" } | { kind: "no-key" }>;
+  | Exclude<AgentOpened, { kind: "agent" } | { kind: "no-key" } | { kind: "unread-bans" }>;
 
 async function openChosen(deps: EngineDeps, options: AgentOptions): Promise<Chosen> {
   const { session: choice, cwd, version } = options;
@@ -323,39 +354,17 @@ async function openChosen(deps: EngineDeps, options: AgentOptions): Promise<Chos
   const mode = choice.kind === "new" ? "create" : "resume";
   const opened = await openSession(deps, { id, circumstances, mode });
   switch (opened.kind) {
-    case "open":
-      return { kind: "open", session: opened.session };
+    case "open": {
+      const failure = choice.kind === "fork" ? await rememberOrigin(opened.session, choice.id) : undefined;
+      if (failure === undefined) return { kind: "open", session: opened.session };
+      await opened.session.close();
+      return failure;
+    }
     case "missing":
     case "exists":
       return { kind: "missing", id };
     case "busy":
     case "failed":
       return opened;
-  }
-}
-
-interface Copying {
-  readonly from: SessionId;
-  readonly to: SessionId;
-}
-
-/** Line by line, as it stands: what was frozen stays frozen, and the requests go on with the same bytes. */
-async function copySession(
-  { transcripts }: EngineDeps,
-  { from, to }: Copying,
-): Promise<{ readonly kind: "copied" } | Exclude<Chosen, { kind: "open" }>> {
-  const source = await transcripts.openForReading(from);
-  if (source === undefined) return { kind: "missing", id: from };
-  const created = await transcripts.create(to);
-  if (created.kind !== "open")
-    return created.kind === "exists" || created.kind === "missing" ? { kind: "missing", id: to } : created;
-  try {
-    const text = new TextDecoder().decode(await source.read({ start: 0, end: source.size }));
-    const lines = text.split("\n").filter((line) => line !== "");
-    const appended = await created.writer.append(lines);
-    return appended.kind === "failed" ? appended : { kind: "copied" };
-  } finally {
-    await created.writer.close();
-    await source.close();
   }
 }

@@ -1,4 +1,4 @@
-import { type permissionModeNames } from "../schema/settings.ts";
+import { permissionModeNames } from "../schema/settings.ts";
 import type { Settings } from "../settings/given.ts";
 import type { PermissionMode } from "../tool/permission/decide.ts";
 
@@ -6,19 +6,48 @@ export interface ToolChoice {
   readonly mode: PermissionMode;
   /** As in settings: `Bash(git status:*)`, `Edit(src/**)`. */
   readonly allow: readonly string[];
+  readonly ask: readonly string[];
   readonly deny: readonly string[];
 }
 
 /** What the caller asks for on top of the settings; without a mode theirs counts. */
-export interface ToolWishes extends Omit<ToolChoice, "mode"> {
+export interface ToolWishes extends Omit<ToolChoice, "mode" | "ask"> {
   readonly mode?: PermissionMode | undefined;
 }
 
 export const toolChoice = (asked: ToolWishes, settings: Settings): ToolChoice => ({
   mode: asked.mode ?? modeByName[settings["permissions.defaultMode"].value],
   allow: [...settings["permissions.allow"].value, ...asked.allow],
+  ask: settings["permissions.ask"].value,
   deny: [...settings["permissions.deny"].value, ...asked.deny],
 });
+
+/**
+ * The choice while a session is open, from what it was when it opened and what the settings say now. Whoever can change
+ * a file that counts must not gain by it, and that may be the agent itself: what narrows counts at once and stays, what
+ * widens counts when the session is opened again.
+ */
+export function narrowingChoice(opening: ToolChoice): (now: ToolChoice) => ToolChoice {
+  const asking = new Set(opening.ask);
+  const denying = new Set(opening.deny);
+  return (now) => {
+    for (const rule of now.ask) asking.add(rule);
+    for (const rule of now.deny) denying.add(rule);
+    const allowing = new Set(now.allow);
+    return {
+      mode: opening.mode,
+      allow: opening.allow.filter((rule) => allowing.has(rule)),
+      ask: [...asking],
+      deny: [...denying],
+    };
+  };
+}
+
+/** Undefined: there is no such mode. */
+export const modeNamed = (name: string): PermissionMode | undefined => {
+  const known = permissionModeNames.find((one) => one === name);
+  return known && modeByName[known];
+};
 
 const modeByName: { readonly [Name in (typeof permissionModeNames)[number]]: PermissionMode } = {
   default: "default",

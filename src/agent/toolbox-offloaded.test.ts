@@ -1,11 +1,12 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../test/contract/temporary-folder.ts";
-import { openedForTest } from "../../test/fixture/session.ts";
+import { openedForTest, testSession } from "../../test/fixture/session.ts";
 import { createEngine } from "../engine.ts";
-import { millis, sessionId, toolUseId } from "../schema/brand.ts";
+import { millis, type SessionId, sessionId, toolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
+import { resultsFolder } from "../store/files/blobs.ts";
 import { readFiles } from "../tool/read-files.ts";
 import { findShell } from "../tool/shell/find-shell.ts";
 import { toolbox } from "./toolbox.ts";
@@ -19,7 +20,7 @@ async function offloadedOne() {
   if (project.kind !== "located") throw new Error(project.message);
   const { deps } = project;
   const session = await openedForTest(deps);
-  const choice = { mode: "acceptEdits", allow: [], deny: [] } as const;
+  const choice = { mode: "acceptEdits", allow: [], ask: [], deny: [] } as const;
   const box = await toolbox({
     choice: () => choice,
     deps,
@@ -62,4 +63,42 @@ test("it is not written, and nothing else of the store is read", async () => {
   for (const one of [other, `${path}.link`, join(path, "../../..")]) {
     expect(await call("bash", { command: `cat ${one}` }), one).toBe("ask");
   }
+});
+
+/** What reading a file in the results folder of a session that this one was forked from comes to. */
+async function inheritedRead(make: (at: Inherited) => Promise<void>): Promise<string> {
+  const folder = await temporaryFolder();
+  const [cwd, outside] = [join(folder, "work"), join(folder, "outside")];
+  await Promise.all([mkdir(cwd), mkdir(outside)]);
+  const env = { PATH: process.env["PATH"], PALIMPSEST_HOME: join(folder, "home") };
+  const project = await createEngine({ env, cwd }).project();
+  if (project.kind !== "located") throw new Error(project.message);
+  const { deps } = project;
+  const message = { role: "assistant", id: "m1", model: "m", content: [{ type: "text", text: "Hello." }] };
+  const line = JSON.stringify({ type: "assistant", uuid: "e1", parentUuid: null, sessionId: "first", message });
+  const whereIs = (id: SessionId): string => deps.transcripts.whereIs(id) ?? "";
+  for (const id of [sessionId("first"), testSession]) await writeFile(whereIs(id), `${line}\n`);
+  const results = resultsFolder(dirname(whereIs(testSession)), sessionId("first"));
+  await mkdir(dirname(results));
+  await make({ results, outside });
+  await writeFile(join(results, "kept.txt"), "kept");
+  const choice = { mode: "default", allow: [], ask: [], deny: [] } as const;
+  const session = await openedForTest(deps, "resume");
+  const shell = await findShell();
+  const box = await toolbox({ choice: () => choice, deps, session, roots: [cwd], home: folder, env, shell });
+  const context = { toolUse: toolUseId("toolu_1"), cwd, files: readFiles(), now: millis(0) };
+  const input = { file_path: join(results, "kept.txt") };
+  const plan = await box.tools.find(({ name }) => name === "read")?.plan(input, context);
+  if (plan?.kind !== "ready") throw new Error(`not ready: ${JSON.stringify(plan)}`);
+  return (await box.permit({ tool: "read", input, acts: plan.acts })).kind;
+}
+
+interface Inherited {
+  readonly results: string;
+  readonly outside: string;
+}
+
+test("an ancestor's results are read, but not where a link in their place leads", async () => {
+  expect(await inheritedRead(({ results }) => mkdir(results))).toBe("allowed");
+  expect(await inheritedRead(({ results, outside }) => symlink(outside, results))).toBe("ask");
 });

@@ -10,7 +10,7 @@ import type { JsonObject } from "../schema/json.ts";
 import { readFiles } from "../tool/read-files.ts";
 import { findShell } from "../tool/shell/find-shell.ts";
 import { toolbox } from "./toolbox.ts";
-import type { ToolChoice } from "./tool-choice.ts";
+import { narrowingChoice, type ToolChoice } from "./tool-choice.ts";
 
 async function openedBox(choose: () => ToolChoice = () => bypass) {
   const folder = await temporaryFolder();
@@ -33,7 +33,7 @@ async function openedBox(choose: () => ToolChoice = () => bypass) {
   return { work, box };
 }
 
-const bypass: ToolChoice = { mode: "bypass", allow: [], deny: [] };
+const bypass: ToolChoice = { mode: "bypass", allow: [], ask: [], deny: [] };
 
 interface Call {
   readonly name: string;
@@ -67,6 +67,16 @@ test("where a fork goes, the session and other forks do not follow", async () =>
   expect(other.cwd()).toBeUndefined();
   await called(box.tools, { name: "bash", input: { command: "cd deep" }, cwd: work });
   expect(one.cwd()).toBe(join(work, "deep", "deeper"));
+});
+
+test("while a session is open what narrows counts at once and stays, what widens does not", () => {
+  const narrowed = narrowingChoice({ mode: "acceptEdits", allow: ["Grep", "Glob"], ask: [], deny: ["Read(a)"] });
+  const wider = { mode: "bypass", allow: ["Grep", "Glob", "Bash"], ask: [], deny: [] } as const;
+  expect(narrowed(wider)).toEqual({ mode: "acceptEdits", allow: ["Grep", "Glob"], ask: [], deny: ["Read(a)"] });
+  const tighter = { mode: "plan", allow: ["Glob"], ask: ["Bash"], deny: ["Read(b)"] } as const;
+  const tight = { mode: "acceptEdits", allow: ["Glob"], ask: ["Bash"], deny: ["Read(a)", "Read(b)"] };
+  expect(narrowed(tighter)).toEqual(tight);
+  expect(narrowed(wider)).toEqual({ ...tight, allow: ["Grep", "Glob"] });
 });
 
 test("a rule counts from the call after it was written", async () => {

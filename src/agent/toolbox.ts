@@ -1,17 +1,18 @@
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { EngineDeps } from "../engine.ts";
 import { expand } from "../loop/expand.ts";
 import type { Session } from "../loop/session.ts";
+import type { RunningGroups } from "../ports/running-groups.ts";
 import type { PermissionDep, Tool } from "../ports/tools.ts";
 import type { SessionId, ToolUseId } from "../schema/brand.ts";
 import { resultsFolder } from "../store/files/blobs.ts";
 import { realRoots, resolveReal } from "../tool/confine.ts";
 import { mayReadFor, permitFor } from "../tool/permission.ts";
-import { parseRules, type Rules } from "../tool/permission/rule.ts";
+import { parseRules } from "../tool/permission/rule.ts";
 import type { Expanded } from "../tool/recall.ts";
 import type { Environment } from "../tool/shell/environment.ts";
 import type { Shell } from "../tool/shell/bash.ts";
-import { builtinTools, toolNames, type ToolsetDeps } from "../tool/toolset.ts";
+import { builtinTools, type ToolsetDeps } from "../tool/toolset.ts";
 import { ancestorsOf } from "./ancestors.ts";
 import { type ToolChoice, whileSame } from "./tool-choice.ts";
 
@@ -24,6 +25,10 @@ export interface ToolboxInput {
   readonly home: string;
   readonly env: Environment;
   readonly shell: Shell;
+  /** Absent in a store without files. */
+  readonly groups?: RunningGroups | undefined;
+  /** Files and folders that hold settings, as they are named: no rule is a leave to change them. */
+  readonly guarded?: readonly string[];
 }
 
 /** Tools with the state that their calls change. */
@@ -35,21 +40,27 @@ export interface Toolset {
   readonly forked: () => Toolset;
 }
 
-export interface Toolbox extends PermissionDep, Toolset {
-  /** Rules that mean nothing, as they are when it opens. */
-  readonly problems: readonly string[];
-}
+export interface Toolbox extends PermissionDep, Toolset {}
 
 /** The built-in tools of one session, with what they may do. */
-export async function toolbox({ choice, deps, session, home, env, shell, ...input }: ToolboxInput): Promise<Toolbox> {
+export async function toolbox({
+  choice,
+  deps,
+  session,
+  home,
+  env,
+  shell,
+  groups,
+  ...input
+}: ToolboxInput): Promise<Toolbox> {
   const roots = await realRoots(input.roots);
   const readRoots = await previewFolders(deps, session);
+  const guardedNow = () => realPaths(input.guarded ?? []);
   const policy = whileSame(choice, ({ mode, ...written }) => {
-    const { rules, problems } = parseRules(written);
+    const { rules } = parseRules(written);
     return {
       mayRead: mayReadFor({ rules, roots, home }),
-      permit: permitFor({ mode, rules, roots, readRoots, home }),
-      problems: [...problems, ...unknownTools(rules)],
+      permit: permitFor({ mode, rules, roots, readRoots, home, guardedNow }),
     };
   });
   const fixed: Stateless = {
@@ -59,20 +70,25 @@ export async function toolbox({ choice, deps, session, home, env, shell, ...inpu
     home,
     env,
     shell,
+    groups,
     expand: (id) => recalled({ deps, session, id }),
   };
   const tools = toolset(fixed, { standing: { cwd: undefined }, todos: { list: [] } });
-  return { ...tools, problems: policy().problems, permit: (request) => policy().permit(request) };
+  return { ...tools, permit: (request) => policy().permit(request) };
 }
 
-/** A rule about nothing must not pass for one that does something, least of all a ban. */
-function unknownTools({ allow, deny }: Rules): readonly string[] {
-  const names: ReadonlySet<string> = new Set(toolNames);
-  return [...allow, ...deny].flatMap((rule) =>
-    rule.kind === "tool" && !names.has(rule.name) && !rule.name.startsWith("mcp__")
-      ? [`${rule.text}: there is no such tool`]
-      : [],
+/** Both where a path leads and where it stands: a link may be replaced as well as followed. */
+async function realPaths(paths: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(
+    paths.map(async (path) => {
+      const [itself, folder] = [await resolveReal(path, "/"), await resolveReal(dirname(path), "/")];
+      return [
+        ...(itself.kind === "real" ? [itself.path] : []),
+        ...(folder.kind === "real" ? [join(folder.path, basename(path))] : []),
+      ];
+    }),
   );
+  return [...new Set(found.flat())];
 }
 
 /**

@@ -1,12 +1,17 @@
 import type { CostSummary } from "../cache/costs.ts";
 import type { Agent } from "../agent/open-agent.ts";
 import type { LoopEvent } from "../schema/event.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { Problem } from "../settings/problem.ts";
 import type { CommandContext } from "./command.ts";
+import { said, tellProblems } from "./settings-problems.ts";
 
 export const outputFormats = ["text", "json", "stream-json"] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
 export interface AgentOutput {
+  /** What a person should know before the turn: on stderr, and as a line where every event is one. */
+  before(told: { readonly problems: readonly Problem[]; readonly warnings: readonly string[] }): Promise<void>;
   event(event: LoopEvent): Promise<void>;
   /** 0: the turn was answered. */
   end(): Promise<0 | 1>;
@@ -22,13 +27,25 @@ export function agentOutput(
   let requests = 0;
   let retries = 0;
   let end: Extract<LoopEvent, { kind: "turn-end" }> | undefined;
+  const denials = new Denials();
   return {
+    before: async ({ problems, warnings }) => {
+      await tellProblems(context, problems);
+      for (const warning of warnings) await err.write(`warning: ${warning}\n`);
+      if (format !== "stream-json") return;
+      const events = [
+        ...problems.map((problem) => ({ kind: "warning", code: "settings", message: said(problem) }) as const),
+        ...warnings.map((message) => ({ kind: "warning", code: "session", message }) as const),
+      ];
+      for (const event of events) await out.json(lineOf(event, agent.session.id));
+    },
     event: async (event) => {
       if (event.kind === "request-start") requests = event.number;
       if (event.kind === "retry-start") retries += 1;
       if (event.kind === "reply-start") words = "";
       if (event.kind === "text-delta") words += event.text;
       if (event.kind === "turn-end") end = event;
+      denials.note(event);
       if (format === "stream-json") await out.json(lineOf(event, agent.session.id));
       else if (event.kind === "warning") await err.write(`warning: ${event.message}\n`);
       else if (event.kind === "retry-start") await err.write(`trying again (${event.attempt}): ${event.message}\n`);
@@ -46,10 +63,12 @@ export function agentOutput(
         total_cost_usd: usd(agent.conversation.costs.session),
         inherited_cost_usd: usd(agent.inheritedCosts),
         costs: agent.conversation.costs.session,
+        permission_denials: denials.list,
         ...(end?.message === undefined ? {} : { message: end.message }),
       };
       if (format === "text") await out.write(words === "" ? "" : `${words}\n`);
       else await out.json(report);
+      if (format === "text" && denials.list.length > 0) await err.write(`${denialText(denials.list.length)}\n`);
       if (reason === "answered") return 0;
       await err.write(
         `the turn ended without an answer (${reason})${end?.message === undefined ? "" : `: ${end.message}`}\n`,
@@ -65,5 +84,22 @@ function lineOf(event: LoopEvent, session: string): object {
   const { kind, ...fields } = event;
   return { type: kind, session_id: session, ...fields };
 }
+
+/** Calls that were not allowed to run, in the form that scripts for other agents know. */
+class Denials {
+  readonly list: { tool_name: string; tool_use_id: string; tool_input: JsonObject }[] = [];
+  readonly #inputById = new Map<string, JsonObject>();
+
+  note(event: LoopEvent): void {
+    if (event.kind === "call-start") this.#inputById.set(event.id, event.input);
+    if (event.kind !== "call-end") return;
+    const input = this.#inputById.get(event.id) ?? {};
+    this.#inputById.delete(event.id);
+    if (event.outcome === "denied") this.list.push({ tool_name: event.tool, tool_use_id: event.id, tool_input: input });
+  }
+}
+
+const denialText = (count: number): string =>
+  `${count === 1 ? "1 call was" : `${count} calls were`} denied; --allow or permissions.allow in your settings lets such calls run (see docs/tools.md)`;
 
 const usd = ({ totalNanos }: CostSummary): number => totalNanos / 1e9;

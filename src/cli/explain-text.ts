@@ -169,14 +169,18 @@ function sectionText({ title, heads, rows }: Section, { style, columns }: Look):
 /** Less of a value tells nothing. */
 const cellCharsMin = 8;
 
-/** The widest column gives what a narrow screen lacks: that is a value, mostly a model's name. */
+/** The widest columns give what a narrow screen lacks: values, mostly a model's name. What a row is called stays whole. */
 function shrunk(widths: readonly number[], columns: number): readonly number[] {
-  const over = widths.reduce((sum, width) => sum + width + 2, 0) - columns;
-  const widest = Math.max(...widths);
-  const at = widths.lastIndexOf(widest);
-  return over <= 0
-    ? widths
-    : widths.map((width, place) => (place === at ? Math.max(cellCharsMin, width - over) : width));
+  const [name = 0, ...others] = widths;
+  let over = widths.reduce((sum, width) => sum + width + 2, 0) - columns;
+  while (over > 0) {
+    const widest = Math.max(...others);
+    if (widest <= cellCharsMin) break;
+    const at = others.lastIndexOf(widest);
+    others[at] = Math.max(cellCharsMin, widest - over);
+    over -= widest - (others[at] ?? widest);
+  }
+  return [name, ...others];
 }
 
 const indent = "      ";

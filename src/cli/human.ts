@@ -1,3 +1,5 @@
+import { plural } from "../schema/plural.ts";
+
 /** A count for people: `12,345`. */
 export const humanCount = (count: number): string => Math.round(count).toLocaleString("en-US");
 
@@ -33,5 +35,4 @@ export function filled(text: string, width: number): string {
 export const shortId = (id: string): string => (/^[\da-f]{8}-[\da-f]{4}-/i.test(id) ? id.slice(0, 8) : id);
 
 /** `1 range`, `2 ranges`. */
-export const counted = (count: number, thing: string): string =>
-  `${humanCount(count)} ${thing}${count === 1 ? "" : "s"}`;
+export const counted = (count: number, thing: string): string => `${humanCount(count)} ${plural(count, thing)}`;

@@ -1,8 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { boundary, type Raw, says, summary, text, user } from "../../test/fixture/raw.ts";
 import { sourceOf } from "../../test/fixture/log.ts";
+import {
+  append,
+  cleared,
+  openedForTest,
+  reply,
+  testDeps,
+  testSession,
+  text as block,
+} from "../../test/fixture/session.ts";
 import { memoryBlobs } from "../store/memory/blobs.ts";
+import { userDraft } from "../transcript/draft.ts";
+import { frozenBaseline } from "./agent/frozen.ts";
 import { type CountedLog, openCounted, openCountedAt } from "./counted.ts";
+import { readLog } from "./session.ts";
 
 const words = (count: number): string => "word ".repeat(count).trim();
 const prompt = (uuid: string, count: number): Raw => ({
@@ -92,5 +104,24 @@ describe("a log that records its system prompt", () => {
       const raws = [prompt("p", 100), user("u"), prompt("q", 100), user("w", words(20_000)), ...cutAt("w")];
       expect(await promptsOf(raws)).toEqual({ tail: [words(100)], whole: [words(100)] });
     });
+  });
+});
+
+describe("a session of ours", () => {
+  it("counts the prefix that its requests carry, also where an undo has left no count that holds", async () => {
+    const deps = testDeps();
+    const session = await openedForTest(deps);
+    const system = [{ name: "opening", text: words(3_000) }];
+    const tools = [{ name: "read", description: words(500) }];
+    await frozenBaseline(deps, { session, now: { model: "m", betas: [], tools, system } });
+    await append(session, userDraft("Go."), reply("msg_1", block("Done.")));
+    const [clear] = await append(session, cleared("toolu_1"));
+    const [undo] = await append(session, { type: "undo", edit: clear });
+    await append(session, { type: "undo", edit: undo });
+    const log = await readLog(deps, testSession);
+    expect(log?.fixedPart).toMatchObject({ systemPrompts: [words(3_000)], tools });
+    expect(log?.ledger.size).toMatchObject({ source: "estimate" });
+    expect(log?.ledger.fixedTokens).toBeGreaterThan(3_500);
+    expect(session.ledger.fixedTokens).toBe(log?.ledger.fixedTokens);
   });
 });

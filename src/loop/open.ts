@@ -156,8 +156,10 @@ async function foldWithOriginals(deps: BlobsDep, options: FoldingWithOriginals):
   const originals = new Map<BlobId, ResultContent>();
   const fold = new Fold({ ...foldOptions, originals });
   fold.appendAll(logged);
-  const allUndone = undoneEdits(fold.path.entries, undone);
-  const fetched = await fetchOriginals(deps, { path: fold.path.entries, undone: allUndone });
+  const { entries: path } = fold.path;
+  const allUndone = undoneEdits(path, undone);
+  // Also what only the log itself has undone: who plans an undo of an undo folds both ways.
+  const fetched = await fetchOriginals(deps, { path, undone: allUndone.union(undoneEdits(path)) });
   for (const [blob, content] of fetched) originals.set(blob, content);
   if (fetched.size > 0 || undone.size > 0) fold.refold(allUndone);
   return fold;

@@ -2,7 +2,7 @@ import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
 import type { ClockDep } from "../ports/clock.ts";
 import type { IdsDep } from "../ports/ids.ts";
 import type { SetAside, TranscriptsDep, TranscriptWriter } from "../ports/transcripts.ts";
-import { type EntryId, entryId, type SessionId } from "../schema/brand.ts";
+import { type EntryId, entryId, type SessionId, type ToolUseId } from "../schema/brand.ts";
 import { type Entry, readEntry } from "../schema/entry.ts";
 import { parseJson } from "../schema/json.ts";
 import type { Receipt } from "../schema/receipt.ts";
@@ -165,15 +165,15 @@ export class Session {
     return appended.kind === "failed" ? appended : { kind: "edited", entries: appended.entries, receipt };
   }
 
-  /** Freezes a synthetic answer for every open call, so that the next request can be sent and stays what it was. */
-  settle(): Promise<Appended> {
-    return this.#whileOpen(() => this.#inTurn(() => this.#settle()));
+  /** Freezes a synthetic answer for every open call, so that the next request can be sent and stays what it was. `shown`: for calls of which more is known. */
+  settle(shown: ReadonlyMap<ToolUseId, string> = new Map()): Promise<Appended> {
+    return this.#whileOpen(() => this.#inTurn(() => this.#settle(shown)));
   }
 
-  async #settle(): Promise<Appended> {
+  async #settle(shown: ReadonlyMap<ToolUseId, string>): Promise<Appended> {
     const open = [...this.fold.openCalls];
     if (open.length === 0) return { kind: "appended", entries: [] };
-    const results = open.map((toolUse) => ({ toolUse, shown: interruptedText }));
+    const results = open.map((toolUse) => ({ toolUse, shown: shown.get(toolUse) ?? interruptedText }));
     return await this.#write(this.#place([{ type: "repair", results }]));
   }
 

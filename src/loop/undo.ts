@@ -54,7 +54,7 @@ export async function undo(session: Session, options: UndoOptions): Promise<Undo
   const log = await read(undoneBy(plan));
   const refusal = options.mode === "path" && log !== undefined ? tooLarge(session.fold, log.fold, options) : undefined;
   if (refusal !== undefined) return refusal;
-  if (log !== undefined) session.adoptLog({ ...log, fold: refolded(log.fold) });
+  if (log !== undefined && !beginsLater(log, session)) session.adoptLog({ ...log, fold: refolded(log.fold) });
   return options.mode === "branch" ? branch(session, plan.edits) : appendUndos(session, plan, options);
 }
 
@@ -108,6 +108,10 @@ function refolded(fold: Session["fold"]): Session["fold"] {
   fold.refold();
   return fold;
 }
+
+/** With a boundary in force again less of the log is read than the view before it needs. */
+const beginsLater = (log: CountedLog, { fold }: Session): boolean =>
+  (log.fold.path.logged[0]?.start ?? 0) > (fold.path.logged[0]?.start ?? 0);
 
 async function appendUndos(session: Session, plan: Planned, options: UndoOptions): Promise<Undone> {
   const receipts: Receipt[] = [];

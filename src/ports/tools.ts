@@ -26,7 +26,8 @@ export type ToolPlan =
 export type Act =
   /** `ofCommand`: read by this simple command of the shell line beside it, counted as its parser does. */
   | { readonly kind: "read"; readonly path: string; readonly ofCommand?: number }
-  | { readonly kind: "write"; readonly path: string }
+  /** `byShell`: by a command of the shell line beside it; `below`: and whatever lies in it, where it is a folder. */
+  | { readonly kind: "write"; readonly path: string; readonly byShell?: { readonly reach: "itself" | "below" } }
   | ShellAct
   | { readonly kind: "state"; readonly what: string };
 
@@ -37,6 +38,8 @@ export interface ShellAct {
   readonly effect: "read-only" | "unknown";
   /** `told`: the acts beside it name everything that its harmless commands read. `unclear`: perhaps not everything. */
   readonly reads: "told" | "unclear";
+  /** `told`: the acts beside it name everything that programs which are known to change files would change. */
+  readonly writes: "told" | "unclear";
 }
 
 export interface ToolOutcome {

@@ -26,6 +26,8 @@ export interface UserEntry extends Envelope {
   readonly meta: boolean;
   /** The summary that stands for what a boundary covers. */
   readonly summary: boolean;
+  /** What a tool found a file to be, beside its result. Whoever uses it parses it. */
+  readonly readFile: JsonObject | undefined;
 }
 export interface AssistantEntry extends Envelope {
   readonly kind: "assistant";
@@ -92,7 +94,10 @@ function entryOf(raw: JsonObject, type: string): Entry {
   if (type === "user" && isObject(message)) {
     const meta = raw["isMeta"] === true;
     const summary = raw["isCompactSummary"] === true;
-    return { kind: "user", id, parent, logicalParent, sidechain, timestamp, blocks: blocksOf(message), meta, summary };
+    const file = field(raw, "readFile");
+    const readFile = isObject(file) ? file : undefined;
+    const blocks = blocksOf(message);
+    return { kind: "user", id, parent, logicalParent, sidechain, timestamp, blocks, meta, summary, readFile };
   }
   if (type === "assistant" && isObject(message)) {
     const reply = text(message, "id") as MessageId | undefined;

@@ -66,6 +66,7 @@ export type SettingValues = {
   readonly hooks: readonly HookSetting[];
   readonly trustedProjects: readonly string[];
   readonly "permissions.allow": readonly string[];
+  readonly "permissions.ask": readonly string[];
   readonly "permissions.deny": readonly string[];
   readonly "permissions.defaultMode": (typeof permissionModeNames)[number];
 } & { readonly [Name in `flags.${SwitchName}`]: boolean };
@@ -88,8 +89,8 @@ export interface SettingRow<Value = SettingValues[SettingName]> {
   readonly offBy?: readonly string[];
   /** `--<flag> <value>`; switches have `--on <name>` and `--off <name>` instead. */
   readonly flag?: string;
-  /** What a bad value in a file is; an error unless it says otherwise. */
-  readonly whenWrong?: "warning";
+  /** What a number out of its range is; an error unless it says otherwise. Anything else that is wrong is an error. */
+  readonly whenOutOfRange?: "warning";
   readonly about: string;
   readonly basis: Basis;
   /** `planned`: it is read and kept, and nothing acts on it yet. */
@@ -169,7 +170,7 @@ const others: Others = {
     defaultSays: "none",
     environment: ["PALIMPSEST_COMPACT_PERCENT", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"],
     flag: "compact-percent",
-    whenWrong: "warning",
+    whenOutOfRange: "warning",
     about: "Compact at this share of the effective window; it can only lower the threshold.",
     basis: "published",
   },
@@ -272,6 +273,17 @@ const others: Others = {
     defaultSays: "none",
     environment: [],
     about: "What may run without asking; --allow adds to it. In your own file, or a project's that you trust.",
+    basis: "published",
+  },
+  "permissions.ask": {
+    shape: ruleShape,
+    expects: rulesExpects,
+    type: "list",
+    addsUp: "all",
+    default: [],
+    defaultSays: "none",
+    environment: [],
+    about: "What a person is asked about even where it is allowed, so `-p` denies it; those of all scopes count.",
     basis: "published",
   },
   "permissions.deny": {

@@ -1,5 +1,6 @@
+import { realpathSync } from "node:fs";
 import { lstat, open } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { isObject, type Json, type JsonObject, parseJson } from "../schema/json.ts";
 import type { Scope } from "./given.ts";
 import { doubledKeys } from "./doubled-keys.ts";
@@ -26,7 +27,16 @@ export function scopeFiles({ home, root }: SettingsPlace): readonly ScopeFile[] 
   const folder = join(root, ".palimpsest");
   const project: ScopeFile = { scope: "project", path: join(folder, "settings.json") };
   const local: ScopeFile = { scope: "local", path: join(folder, "settings.local.json") };
-  return project.path === user.path ? [user, local] : [user, project, local];
+  return realPath(project.path) === realPath(user.path) ? [user, local] : [user, project, local];
+}
+
+/** Of a file that need not be there, in a folder that need not be there either. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return dirname(path) === path ? path : join(realPath(dirname(path)), basename(path));
+  }
 }
 
 /** `broken`: it is there, and nothing of it could be read. */
@@ -47,8 +57,9 @@ export async function readScopeFile(file: ScopeFile): Promise<ReadFile> {
   return { ...file, state: isObject(json.value) ? "read" : "broken", parsed: { ...parsed, problems } };
 }
 
+/** Of rules that narrow, those of the first are lost: that must not pass for a slip. */
 const doubledKey = (key: string, where: string): Problem => ({
-  severity: "warning",
+  severity: /^permissions(\.(ask|deny))?$/.test(key) ? "error" : "warning",
   where,
   key,
   what: "stands there twice; the last one counts",

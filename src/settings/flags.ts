@@ -1,6 +1,6 @@
 import { isSettingName, settingNames, settingTable, type SettingName } from "../schema/settings.ts";
 import type { Given, GivenValues } from "./given.ts";
-import { type Problem, wrongValue } from "./problem.ts";
+import { type Problem, severityOf, wrongValue } from "./problem.ts";
 import { textValue } from "./text-value.ts";
 
 /** One flag of the command line, without its dashes; of several that set the same thing the last counts. */
@@ -44,7 +44,8 @@ function valued(flag: string, text: string): FlagReading {
   if (name === undefined) return { kind: "problem", problem: { ...placeOf(flag), what: "sets nothing" } };
   const read = textValue(name, text);
   if (read.kind === "value") return { kind: "given", name, value: read.value };
-  const { expects, whenWrong: severity = "error" } = settingTable[name];
+  const { expects } = settingTable[name];
+  const severity = severityOf(name, Number(text));
   const fate = severity === "error" ? "refused" : "ignored";
   return { kind: "problem", problem: wrongValue({ ...placeOf(flag), severity, expected: expects, found: text, fate }) };
 }

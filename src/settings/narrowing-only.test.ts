@@ -119,7 +119,7 @@ describe("a project that is trusted", () => {
 
 describe("what is wrong is said, and the rest counts", () => {
   it.each<[unknown, string]>([
-    ["x", 'error permissions: expected an object with "allow", "deny" and "defaultMode", found "x"; ignored'],
+    ["x", 'error permissions: expected an object with "allow", "ask", "deny" and "defaultMode", found "x"; ignored'],
     [
       { deny: "Bash" },
       'error permissions.deny: expected a list of rules, like Bash(npm test:*), Edit(src/**) or Grep, found "Bash"; ignored',
@@ -129,8 +129,30 @@ describe("what is wrong is said, and the rest counts", () => {
       { defaultMode: "yolo" },
       'error permissions.defaultMode: expected one of default, acceptEdits, plan, bypassPermissions, found "yolo"; ignored',
     ],
-    [{ ask: ["Bash"] }, "warning permissions.ask: is not a setting that palimpsest knows; ignored"],
+    [{ denied: ["Bash"] }, "warning permissions.denied: is not a setting that palimpsest knows; ignored"],
   ])("%j", async (user, problem) => {
     expect(await permissions({ user })).toEqual({ ...asRead({}), problems: [problem] });
   });
+});
+
+it("rules that ask add up in every scope", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "asking-"));
+  const place = { home: join(folder, "home"), root: join(folder, "project") };
+  for (const { scope, path } of scopeFiles(place)) {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, JSON.stringify({ permissions: { ask: [`Bash(${scope}:*)`] } }));
+  }
+  const { settings, problems } = await readSettings({ ...place, env: {} });
+  expect(settings["permissions.ask"].value).toEqual(["Bash(user:*)", "Bash(project:*)", "Bash(local:*)"]);
+  expect(problems).toEqual([]);
+});
+
+it("no name is guessed for an unknown key among the permissions: one that narrows looks like one that widens", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "unknown-"));
+  await writeFile(join(folder, "settings.json"), JSON.stringify({ permissions: { alow: ["Bash"] }, modle: "x" }));
+  const { problems } = await readSettings({ home: folder, root: undefined, env: {} });
+  expect(problems.map(({ key, unknown }) => [key, unknown?.name])).toEqual([
+    ["permissions.alow", undefined],
+    ["modle", "modle"],
+  ]);
 });

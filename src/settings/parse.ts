@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import { isSettingName, reservedKeys, settingNames, settingTable, type SettingName } from "../schema/settings.ts";
 import { parseHooks } from "./hooks.ts";
-import { type Problem, wrongValue } from "./problem.ts";
+import { type Problem, severityOf, wrongValue } from "./problem.ts";
 
 export interface ParsedSettings {
   readonly values: ReadonlyMap<SettingName, unknown>;
@@ -46,7 +46,7 @@ function takeFlags({ value, where, values }: Taking): readonly Problem[] {
 
 function takePermissions({ value, where, values }: Taking): readonly Problem[] {
   if (!isObject(value)) {
-    const expected = 'an object with "allow", "deny" and "defaultMode"';
+    const expected = 'an object with "allow", "ask", "deny" and "defaultMode"';
     return [wrongValue({ severity: "error", where, key: "permissions", expected, found: value })];
   }
   return Object.entries(value).flatMap(([name, one]) =>
@@ -70,7 +70,7 @@ function take({ key, value, where, values }: Taking & { readonly key: string }):
     values.set(key, read.data);
     return [];
   }
-  return [wrongValue({ severity: row.whenWrong ?? "error", where, key, expected: row.expects, found: value })];
+  return [wrongValue({ severity: severityOf(key, value), where, key, expected: row.expects, found: value })];
 }
 
 /** Item by item: a bad one is left out, an unknown key in one is only said. */
@@ -157,5 +157,6 @@ const unknownKey = (key: string, where: string): Problem => ({
   where,
   key,
   what: "is not a setting that palimpsest knows; ignored",
-  unknown: { name: key, known: keysBeside(key) },
+  // What narrows looks like what widens: whoever is told "did you mean permissions.allow?" may follow it.
+  ...(objectOf(key) === "permissions" ? {} : { unknown: { name: key, known: keysBeside(key) } }),
 });

@@ -1,4 +1,5 @@
 import { isArray, isObject, type Json } from "../schema/json.ts";
+import { type SettingName, settingTable } from "../schema/settings.ts";
 import { quotedCharsMax } from "./limits.ts";
 
 /** Something about the settings that a person should know. Never fatal: what is wrong is ignored, the rest counts. */
@@ -16,6 +17,9 @@ export interface Problem {
 
 export const problemText = ({ where, key, what }: Problem): string =>
   [where, key, what].filter((part) => part !== "").join(": ");
+
+export const severityOf = (name: SettingName, found: unknown): Problem["severity"] =>
+  typeof found === "number" && !Number.isNaN(found) ? (settingTable[name].whenOutOfRange ?? "error") : "error";
 
 interface Wrong extends Pick<Problem, "severity" | "where" | "key"> {
   readonly expected: string;

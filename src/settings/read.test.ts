@@ -144,6 +144,25 @@ describe("precedence", () => {
     const files = scopeFiles({ home: "/home/me/.palimpsest", root: "/home/me" });
     expect(files.map(({ scope }) => scope)).toEqual(["user", "local"]);
   });
+
+  it("also where one of them is reached by a link", async () => {
+    const { root } = await place();
+    await mkdir(join(root, ".palimpsest"), { recursive: true });
+    await symlink(root, `${root}-link`);
+    const files = scopeFiles({ home: join(`${root}-link`, ".palimpsest"), root });
+    expect(files.map(({ scope }) => scope)).toEqual(["user", "local"]);
+  });
+
+  it("bans that stand there twice are an error: those of the first are lost", async () => {
+    const { home, root } = await place();
+    await mkdir(home, { recursive: true });
+    await writeFile(join(home, "settings.json"), '{"permissions":{"deny":["Bash"],"deny":[]},"model":"a","model":"b"}');
+    const { problems } = await readSettings({ home, root, env: {} });
+    expect(problems.map(({ severity, key }) => [severity, key])).toEqual([
+      ["error", "permissions.deny"],
+      ["warning", "model"],
+    ]);
+  });
 });
 
 describe("files that are wrong", () => {
@@ -187,6 +206,14 @@ describe("files that are wrong", () => {
     ["null", "error : expected an object of settings, found null; ignored"],
     ['{"flags": true}', 'error flags: expected an object of switches, like {"snip": true}, found true; ignored'],
     ['{"model": {"apiKey": "secret"}}', "error model: expected a model's name, found an object; ignored"],
+    [
+      '{"compactPercent": "x"}',
+      'error compactPercent: expected a number over 0 and up to 100, fractions allowed, found "x"; ignored',
+    ],
+    [
+      '{"compactPercent": 101}',
+      "warning compactPercent: expected a number over 0 and up to 100, fractions allowed, found 101; ignored",
+    ],
     ['{"model": "a", "flags": {}, "model": "b"}', "warning model: stands there twice; the last one counts"],
     ['{"flags": {"snip": true, "sn\\u0069p": false}}', "warning flags.snip: stands there twice; the last one counts"],
     ['{"__proto__": {"model": "x"}}', "warning __proto__: is not a setting that palimpsest knows; ignored"],

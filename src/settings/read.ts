@@ -4,7 +4,7 @@ import { type Environment, environmentValues } from "./environment.ts";
 import { type ReadFile, readScopeFile, scopeFiles, type SettingsPlace } from "./files.ts";
 import { type FlagInput, flagValues } from "./flags.ts";
 import type { Given, GivenValues, Scope, Settings } from "./given.ts";
-import { narrowingOnly, type Trust } from "./narrowing-only.ts";
+import { narrowingOnly } from "./narrowing-only.ts";
 import type { Problem } from "./problem.ts";
 import { resolveSettings } from "./resolve.ts";
 
@@ -18,8 +18,16 @@ export interface SettingsReading {
   /** Errors first. */
   readonly problems: readonly Problem[];
   readonly files: readonly Pick<ReadFile, "scope" | "path" | "state">[];
+  /** Permission rules as each file writes them, weakest first, without what may not count. */
+  readonly rulesByFile: ReadonlyMap<string, WrittenRules>;
   /** Keys that are kept and not interpreted yet (`env`, …), by scope. */
   readonly reservedByScope: ReadonlyMap<Scope, JsonObject>;
+}
+
+export interface WrittenRules {
+  readonly allow: readonly string[];
+  readonly ask: readonly string[];
+  readonly deny: readonly string[];
 }
 
 /** Defaults, then files (user, project, local), then environment, then flags: the later counts. Must not reject. */
@@ -36,29 +44,34 @@ export function settingsFrom(
   inputs: Pick<SettingsInputs, "env" | "flags">,
 ): SettingsReading {
   const trust = { folders: trustedFolders(files), userHome: inputs.env["HOME"] };
-  const places = [
-    ...files.map((file) => fileValues(file, trust)),
-    environmentValues(inputs.env),
-    flagValues(inputs.flags ?? []),
-  ];
+  const counting = files.map((file) => narrowingOnly(file, trust));
+  const places = [...counting.map(fileValues), environmentValues(inputs.env), flagValues(inputs.flags ?? [])];
   const settings = resolveSettings(places);
   const problems = [...places.flatMap((one) => one.problems), ...modelProblems(settings)];
   return {
     settings,
     problems: problems.toSorted((one, other) => one.severity.localeCompare(other.severity)),
     files: files.map(({ scope, path, state }) => ({ scope, path, state })),
+    rulesByFile: new Map(counting.map((file) => [file.path, rulesOf(file)])),
     reservedByScope: new Map(files.map(({ scope, parsed }) => [scope, parsed.reserved])),
   };
 }
 
 /** Whom to trust is the person's own word. */
 function trustedFolders(files: readonly ReadFile[]): readonly string[] {
-  const folders = files.find(({ scope }) => scope === "user")?.parsed.values.get("trustedProjects");
-  return Array.isArray(folders) ? folders.filter((folder) => typeof folder === "string") : [];
+  return textsOf(files.find(({ scope }) => scope === "user")?.parsed.values.get("trustedProjects"));
 }
 
-function fileValues(file: ReadFile, trust: Trust): GivenValues {
-  const { scope, path, parsed } = narrowingOnly(file, trust);
+const textsOf = (list: unknown): readonly string[] =>
+  Array.isArray(list) ? list.filter((text) => typeof text === "string") : [];
+
+const rulesOf = ({ parsed: { values } }: ReadFile): WrittenRules => ({
+  allow: textsOf(values.get("permissions.allow")),
+  ask: textsOf(values.get("permissions.ask")),
+  deny: textsOf(values.get("permissions.deny")),
+});
+
+function fileValues({ scope, path, parsed }: ReadFile): GivenValues {
   const given = [...parsed.values].map(
     ([name, value]) => [name, { value, source: scope, from: path } satisfies Given] as const,
   );

@@ -1,5 +1,7 @@
-/** `1 line`, `2 lines`, `0 matches`. */
+import { plural } from "../schema/plural.ts";
+
+/** `1 line`, `2 lines`: for the model, which reads figures without separators. */
 export const countWords = (
   count: number,
   noun: "byte" | "character" | "file" | "line" | "match" | "more line",
-): string => `${count} ${noun}${count === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`;
+): string => `${count} ${plural(count, noun)}`;

@@ -42,8 +42,11 @@ export const groupLookMs = millis(20);
 export const shellDrainMs = millis(200);
 /** Longer results go to a blob; the head stays in the view. */
 export const shellResultCharsMax = 30_000;
-/** Kept in memory of one command, half from its start and half from its end. */
-export const shellOutputBytesMax = bytes(4 * 2 ** 20);
+/**
+ * Of the output of one command, half from its start and half from its end. All of this is in memory for a moment, then
+ * in a file: beyond it the output is gone for good, so it is far more than anybody reads.
+ */
+export const shellOutputBytesMax = bytes(64 * 2 ** 20);
 /** Where the shell is, told by itself: a path, not an output. */
 export const shellFolderBytesMax = bytes(16_384);
 /** A longer line is not looked into: it counts as unknown. */

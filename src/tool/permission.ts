@@ -5,18 +5,22 @@ import { pathMatcher, type Places, type Rules } from "./permission/rule.ts";
 export interface PermitOptions extends Policy {
   /** Of the agent that started this one: its answer is the most that is given. */
   readonly parent?: PermissionDep["permit"];
+  /** Asked for where something is written: links may have changed since. */
+  readonly guardedNow?: () => Promise<readonly string[]>;
 }
 
-export function permitFor({ parent, ...policy }: PermitOptions): PermissionDep["permit"] {
+export function permitFor({ parent, guardedNow, ...policy }: PermitOptions): PermissionDep["permit"] {
   return async (request) => {
-    const own = decide(policy, request);
+    const isWriting = request.acts.some(({ kind }) => kind === "write");
+    const guarded = isWriting && guardedNow !== undefined ? await guardedNow() : policy.guarded;
+    const own = decide({ ...policy, ...(guarded === undefined ? {} : { guarded }) }, request);
     return parent === undefined ? own : stricter(own, await parent(request));
   };
 }
 
-/** For tools that find files by themselves: whether no rule forbids to show this one. */
+/** For tools that find files by themselves: whether no rule forbids to show this one, or wants it asked about. */
 export function mayReadFor({ rules, ...places }: Places & { readonly rules: Rules }): (path: string) => boolean {
-  const hidden = rules.deny.flatMap((rule) =>
+  const hidden = [...rules.deny, ...rules.ask].flatMap((rule) =>
     rule.kind === "path" && rule.act === "read" ? [pathMatcher(rule.pattern, { ...places, use: "deny" })] : [],
   );
   return (path) => !hidden.some((matches) => matches(path));

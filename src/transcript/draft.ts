@@ -54,13 +54,16 @@ export interface ResultDraft {
   readonly toolUse: ToolUseId;
   readonly content: string | readonly JsonObject[];
   readonly isError?: boolean;
+  /** What the tool found a file to be, for whoever opens the session again. */
+  readonly readFile?: JsonObject | undefined;
 }
-export const resultDraft = ({ toolUse, content, isError }: ResultDraft): Draft => ({
+export const resultDraft = ({ toolUse, content, isError, readFile }: ResultDraft): Draft => ({
   type: "user",
   message: {
     role: "user",
     content: [{ type: "tool_result", tool_use_id: toolUse, content, ...(isError === true ? { is_error: true } : {}) }],
   },
+  ...(readFile === undefined ? {} : { readFile }),
 });
 
 /** The words every reader of such logs looks for. */

@@ -36,6 +36,10 @@ export const repairOf = (
 /** Sent in place of a result that never came. A repair entry freezes these words before the first request that holds them. */
 export const interruptedText = "[The call was interrupted: no result was recorded.]";
 
+/** The same for a command that was found running by who opened the session again. */
+export const endedLaterText =
+  "[The call was interrupted: no result was recorded. Its command was still running when the session was opened again, and was ended then.]";
+
 export const syntheticResult = (toolUse: ToolUseId, shown: string = interruptedText): ToolResultBlock => ({
   type: "tool_result",
   tool_use_id: toolUse,

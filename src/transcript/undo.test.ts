@@ -61,6 +61,18 @@ describe("planning an undo", () => {
     });
   });
 
+  it.each<[string, Raw[], string]>([
+    ["how to go back where all is undone", [clear("c", "x"), undo("d", "c")], "to bring the clear back, undo d"],
+    [
+      "the newest undo that counts",
+      [clear("c", "x"), undo("d", "c"), undo("e", "d"), undo("f", "e")],
+      "to bring the clear back, undo d",
+    ],
+    ["that there is none where there never was one", [setting("s")], "no edit is in force"],
+  ])("says %s", (_, raws, expected) => {
+    expect(plan([...turn, ...raws])).toMatchObject({ text: expect.stringContaining(expected) as unknown });
+  });
+
   it("says how to bring an undone edit back", () => {
     expect(plan([...turn, clear("c", "x"), undo("d", "c")], "c")).toMatchObject({
       text: expect.stringContaining("undo d") as unknown,

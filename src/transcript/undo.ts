@@ -35,7 +35,7 @@ export function planUndo(path: readonly Entry[], target?: EntryId): UndoPlan {
   const edit = target === undefined ? newest(path, undone) : named(path, target);
   if (edit === undefined) {
     return target === undefined
-      ? { kind: "refused", why: "nothing-to-undo", text: "no edit is in force" }
+      ? { kind: "refused", why: "nothing-to-undo", text: nothingLeft(path, undone) }
       : { kind: "refused", why: "not-on-path", text: `${target} is not on this session's path` };
   }
   if (edit.kind !== "edit" || edit.edit.type === "origin") {
@@ -99,6 +99,18 @@ function withCovering(
     edits: [...first, edit],
     said: first.map((boundary) => `boundary ${boundary.id} covers it and is undone first`),
   };
+}
+
+/** Who undoes twice may mean to go back: the newest undo that counts is how. */
+function nothingLeft(path: readonly Entry[], undone: ReadonlySet<EntryId>): string {
+  const typeById = new Map(path.flatMap((entry) => (entry.kind === "edit" ? [[entry.id, entry.edit.type]] : [])));
+  for (const entry of path.toReversed()) {
+    if (entry.kind !== "edit" || entry.edit.type !== "undo" || undone.has(entry.id)) continue;
+    const type = typeById.get(entry.edit.edit);
+    if (type !== undefined && type !== "undo")
+      return `nothing is left to undo; to bring the ${type} back, undo ${entry.id}`;
+  }
+  return "no edit is in force";
 }
 
 function alreadyUndone(path: readonly Entry[], edit: EntryId): string {

@@ -197,6 +197,21 @@ describe("13. Receipts and undo", () => {
       expect(undone).toMatchObject({ tokensBefore: receipt.tokensAfter, tokensAfter: receipt.tokensBefore });
     });
 
+    it.each(["in one go", "after a reopening"])("made again %s, has the receipt that it had", async (when) => {
+      const deps = testDeps({ tailBytes: 400 });
+      let session = await openedForTest(deps);
+      const entries = await twoTurns(session);
+      const { tokensBefore, tokensAfter } = await make(deps, session, entries);
+      const undone = await undoNewest(session);
+      const [undoId] = undone.kind === "undone" ? undone.undos : [];
+      if (when === "after a reopening") session = await reopened(deps, session);
+      const redone = await undoNewest(session, undoId);
+      const [again] = redone.kind === "undone" ? redone.receipts : [];
+      expect(again).toMatchObject({ tokensBefore, tokensAfter });
+      expect(tokensSent(session.view().messages)).toBe(tokensAfter);
+      await session.close();
+    });
+
     it("has its receipt's totals in the log with it: no rewrite without a receipt", async () => {
       const deps = testDeps();
       const session = await openedForTest(deps);
@@ -352,6 +367,23 @@ describe("13. Receipts and undo", () => {
       }),
       runs,
     );
+  });
+
+  it("an offload that was undone and made again has a receipt with both views", async () => {
+    const deps = testDeps();
+    let session = await openedForTest(deps);
+    await append(session, user("Go."), reply("msg_1", call("toolu_1")));
+    const ids = await append(session, ...(await offloaded(deps, "toolu_1", "a long output ".repeat(2_000))));
+    const shown = tokensSent(session.view().messages);
+    const undone = await undoNewest(session, ids.at(-1));
+    const whole = tokensSent(session.view().messages);
+    const [undoId] = undone.kind === "undone" ? undone.undos : [];
+    session = await reopened(deps, session);
+    const redone = await undoNewest(session, undoId);
+    const [again] = redone.kind === "undone" ? redone.receipts : [];
+    expect(again).toMatchObject({ tokensBefore: whole, tokensAfter: shown });
+    expect(whole).toBeGreaterThan(shown);
+    await session.close();
   });
 });
 

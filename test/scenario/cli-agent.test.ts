@@ -1,10 +1,12 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { passingForOld } from "../fixture/old-node.ts";
+import { groupRuns } from "../fixture/processes.ts";
 import { palimpsest, type Said } from "./support/command-line.ts";
 import { says, served } from "./support/simulated.ts";
 
@@ -107,32 +109,72 @@ describe("palimpsest -p", () => {
     expect(later["total_cost_usd"]).toBeGreaterThan(Number(fork["total_cost_usd"]));
   });
 
-  it.skipIf(process.platform === "win32")("ends with its launcher, and so do the commands it runs", async () => {
-    const at = world();
-    const command = "echo $$ > shell.txt; sleep 60; echo late > late.txt";
-    writeFileSync(
-      join(at.cwd, "wait.yaml"),
-      `name: wait\nmoves: [{ tools: [{ name: bash, input: { command: "${command}" } }] }]\n`,
-    );
-    const launcher = resolve(import.meta.dirname, "../../bin/palimpsest");
-    const asked = ["-p", "Wait", "--scenario", "wait.yaml", "--permission-mode", "bypassPermissions"];
-    const started = spawn(process.execPath, [...passingForOld(), launcher, ...asked, "--model", "simulator"], {
-      cwd: at.cwd,
-      env: { ...process.env, PALIMPSEST_HOME: at.home },
-      stdio: ["ignore", "pipe", "ignore"],
-    });
-    await vi.waitUntil(() => existsSync(join(at.cwd, "shell.txt")), { timeout: 20_000 });
-    started.kill("SIGKILL");
-    // Closed once nobody holds it any more.
-    await text(started.stdout);
-    const shell = readFileSync(join(at.cwd, "shell.txt"), "utf8").trim();
-    expect(() => process.kill(-Number(shell), 0)).toThrow("ESRCH");
-    const [listed] = JSON.parse((await palimpsest({ ...at }, "sessions", "list", "--json")).out) as [
-      { sessionId: string },
-    ];
-    expect(await palimpsest({ ...at }, "sessions", "fsck", listed.sessionId)).toMatchObject({ code: 0 });
-    expect((await palimpsest({ ...at }, "view", listed.sessionId)).out).toMatch(/^sendable$/m);
-  });
+  it.skipIf(process.platform === "win32")(
+    "ends with its launcher, and so do the commands it runs",
+    async () => {
+      const at = world();
+      const command = "echo $$ > shell.txt; sleep 60; echo late > late.txt";
+      writeFileSync(
+        join(at.cwd, "wait.yaml"),
+        `name: wait\nmoves: [{ tools: [{ name: bash, input: { command: "${command}" } }] }]\n`,
+      );
+      const launcher = resolve(import.meta.dirname, "../../bin/palimpsest");
+      const asked = ["-p", "Wait", "--scenario", "wait.yaml", "--permission-mode", "bypassPermissions"];
+      const started = spawn(process.execPath, [...passingForOld(), launcher, ...asked, "--model", "simulator"], {
+        cwd: at.cwd,
+        env: { ...process.env, PALIMPSEST_HOME: at.home },
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+      await vi.waitUntil(() => existsSync(join(at.cwd, "shell.txt")), { timeout: 20_000 });
+      started.kill("SIGKILL");
+      // Closed once nobody holds it any more.
+      await text(started.stdout);
+      const shell = readFileSync(join(at.cwd, "shell.txt"), "utf8").trim();
+      await vi.waitUntil(() => !groupRuns(Number(shell)), { timeout: 20_000, interval: 200 });
+      const [listed] = JSON.parse((await palimpsest({ ...at }, "sessions", "list", "--json")).out) as [
+        { sessionId: string },
+      ];
+      expect(await palimpsest({ ...at }, "sessions", "fsck", listed.sessionId)).toMatchObject({ code: 0 });
+      expect((await palimpsest({ ...at }, "view", listed.sessionId)).out).toMatch(/^sendable$/m);
+    },
+    60_000,
+  );
+
+  it.skipIf(process.platform === "win32")(
+    "ends a command that outlived it once the session is gone on with, and says so",
+    async () => {
+      const at = world();
+      const command = "echo $$ > shell.tmp; mv shell.tmp shell.txt; sleep 300";
+      writeFileSync(
+        join(at.cwd, "wait.yaml"),
+        `name: wait\nmoves: [{ tools: [{ name: bash, input: { command: "${command}" } }] }]\n`,
+      );
+      const launcher = resolve(import.meta.dirname, "../../bin/palimpsest");
+      const asked = ["-p", "Wait", "--scenario", "wait.yaml", "--permission-mode", "bypassPermissions"];
+      const env = { ...process.env, PALIMPSEST_HOME: at.home };
+      const started = spawn(process.execPath, [launcher, ...asked, "--model", "simulator"], {
+        cwd: at.cwd,
+        env,
+        stdio: "ignore",
+      });
+      const records = (): string[] => globSync(join(at.home, "projects/*/*/running-*.json"));
+      await vi.waitUntil(() => existsSync(join(at.cwd, "shell.txt")) && records().length === 1, { timeout: 20_000 });
+      started.kill("SIGKILL");
+      const shell = Number(readFileSync(join(at.cwd, "shell.txt"), "utf8"));
+      onTestFinished(() => void (groupRuns(shell) && process.kill(-shell, "SIGKILL")));
+      await once(started, "exit");
+      expect(groupRuns(shell)).toBe(true);
+      const said = await agent(at, "Go on", "--continue");
+      expect(said.err).toContain("had left running were ended");
+      await vi.waitUntil(() => !groupRuns(shell), { timeout: 20_000, interval: 200 });
+      expect(records()).toEqual([]);
+      const [{ sessionId }] = JSON.parse((await palimpsest({ ...at }, "sessions", "list", "--json")).out) as [
+        { sessionId: string },
+      ];
+      expect((await palimpsest({ ...at }, "view", sessionId, "--full")).out).toContain("was still running");
+    },
+    60_000,
+  );
 
   it("talks to a server by its base URL, and tries again when that is overloaded", async () => {
     const at = world();

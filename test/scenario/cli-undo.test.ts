@@ -61,8 +61,9 @@ describe("palimpsest undo", () => {
       await world.call("undo", "steps", clearId),
       await world.call("sessions", "show", "steps"),
     ];
-    expectRefusal(nothing, 5, "no edit is in force", "palimpsest sessions show");
     const undoOfClear = second.receipts[0]?.edits[0] ?? "";
+    const back = `to bring the clear back, undo ${undoOfClear}`;
+    expectRefusal(nothing, 5, `nothing is left to undo; ${back}`, "palimpsest sessions show");
     expectRefusal(again, 5, `${clearId} is undone already; to bring it back, undo ${undoOfClear}`);
     expect(show.out).toMatch(new RegExp(`${clearId} +clear +.* +undone`));
     expect((await world.call("undo", "steps", undoOfClear)).out).toContain(`undone: undo ${undoOfClear}`);

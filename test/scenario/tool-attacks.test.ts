@@ -1,9 +1,17 @@
 import { execFileSync } from "node:child_process";
 import { access, link, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { type Agent, openAgent } from "../../src/agent/open-agent.ts";
+import type { LoopEvent } from "../../src/schema/event.ts";
 import type { JsonObject } from "../../src/schema/json.ts";
+import type { SaidBlock } from "../../src/simulator/actor/actor.ts";
+import { temporaryFolder } from "../contract/temporary-folder.ts";
 import { type Toolbox, toolbox } from "../fixture/toolbox.ts";
+import { palimpsest } from "./support/command-line.ts";
+import { playing, says } from "./support/simulated.ts";
+import { agentWorld, turn } from "./support/whole-agent.ts";
 
 const exists = (path: string): Promise<boolean> =>
   access(path).then(
@@ -315,6 +323,217 @@ describe("a ban on commands", () => {
       expect(await exists(join(box.project, "s"))).toBe(true);
     },
   );
+});
+
+describe("a ban on files", () => {
+  const banned = async (mode: "default" | "bypass", allow: readonly string[] = []): Promise<Toolbox> => {
+    const box = await attacked({ mode, allow, deny: ["Edit(sub/**)"] });
+    await mkdir(join(box.project, "sub/deep"), { recursive: true });
+    await writeFile(join(box.project, "sub/d.txt"), "as it was\n");
+    await writeFile(join(box.project, "a.txt"), "a\n");
+    await symlink("sub", join(box.project, "way"));
+    execFileSync("git", ["init", "-q"], { cwd: box.project });
+    return box;
+  };
+  const asItWas = async ({ project }: Toolbox): Promise<void> => {
+    expect(await readdir(join(project, "sub"))).toEqual(["d.txt", "deep"]);
+    expect(await readdir(join(project, "sub/deep"))).toEqual([]);
+    expect(await readFile(join(project, "sub/d.txt"), "utf8")).toBe("as it was\n");
+  };
+
+  test.each([
+    "echo x > sub/d.txt",
+    "echo x >> sub/d.txt",
+    "echo x >| sub/new",
+    "echo x &> sub/d.txt",
+    "echo x >& sub/d.txt",
+    "{ echo x; } > sub/d.txt",
+    "echo $(echo x > sub/d.txt)",
+    "echo x > way/d.txt",
+    "echo x > $PWD/sub/d.txt",
+    'echo x > "${PWD}/sub/d.txt"',
+    "echo x > ./a/../sub/d.txt",
+    "cd sub && echo x > d.txt",
+    "cp a.txt sub/d.txt",
+    "cp a.txt sub",
+    "cp a.txt sub/deep/",
+    "cp -t sub a.txt",
+    "cp --target-directory=sub a.txt",
+    "cp a.* sub",
+    "/bin/cp a.txt sub/d.txt",
+    "mv a.txt sub",
+    "mv sub other",
+    "mv sub/d.txt other",
+    "rm sub/d.txt",
+    "rm sub/*",
+    "rm -rf sub",
+    "rm -rf .",
+    "echo x | tee a.txt sub/d.txt",
+    "sed -i s/as/b/ sub/d.txt",
+    "sed -n -i.bak s/as/b/ sub/d.txt",
+    "touch sub/new",
+    "mkdir -p sub/new/deep",
+    "ln -s ../a.txt sub/new",
+    "ln sub/d.txt other",
+    "install a.txt sub/new",
+    "dd if=a.txt of=sub/d.txt",
+    "truncate -s 0 sub/d.txt",
+    "sort -o sub/d.txt a.txt",
+    "git checkout -- sub",
+    "git restore sub/d.txt",
+    "git -C sub rm -f d.txt",
+    "git clean -fd",
+    "env A=1 cp a.txt sub/d.txt",
+    "bash -c 'echo x > sub/d.txt'",
+    "bash -c 'cd sub; rm d.txt'",
+    "eval 'rm sub/d.txt'",
+  ])("holds for what is known to be changed, in every mode: %s", async (command) => {
+    for (const box of [await banned("bypass"), await banned("default", ["Bash"])]) {
+      expect(await box.call("bash", { command })).toMatchObject({ kind: "denied" });
+      await asItWas(box);
+    }
+  });
+
+  test.each([
+    "cp a.txt $X",
+    "for f in sub/d.txt; do rm $f; done",
+    "find . -name d.txt -delete",
+    "find . -name d.txt -exec rm {} +",
+    "find . -name d.txt | xargs rm",
+    "sed -n 'w sub/d.txt' a.txt",
+    "echo 'rm sub/d.txt' | sh",
+    "ln -s sub l; echo x > l/d.txt",
+    "PWD=x; echo x > $PWD/d.txt",
+    "git checkout main",
+    "git reset --hard",
+    "tar xf a.tar",
+    "python3 x.py",
+  ])("is asked about where it can't be told what is changed, but in bypass: %s", async (command) => {
+    const box = await banned("default", ["Bash"]);
+    expect(await box.call("bash", { command })).toMatchObject({ kind: "asked" });
+    await asItWas(box);
+  });
+
+  test.each([
+    ["cp a.txt b.txt", ["Bash(cp:*)"]],
+    ["cp sub/d.txt b.txt", ["Bash(cp:*)"]],
+    ["sed -i s/a/b/ a.txt", ["Bash(sed:*)"]],
+    ["echo x > b.txt", ["Bash"]],
+    ["cp -r src other", ["Bash(cp:*)"]],
+    ["rm -rf src", ["Bash"]],
+    ["make; true", ["Bash(make:*)"]],
+    ["cat sub/d.txt > /dev/null 2>&1", []],
+  ])("is none on what it does not name: %s", async (command, allow) => {
+    expect(await (await banned("default", allow)).call("bash", { command })).toMatchObject({ kind: "ran" });
+  });
+
+  test.each([
+    "head -c 100 $PWD/.env",
+    'cat "$PWD/.env"',
+    "cat ${PWD}/.e*",
+    "cd src; cat $PWD/../.env",
+    "cat $HOME/.ssh/id",
+    "cat ~/.ssh/id",
+  ])("against reading holds where the shell would put a folder's name: %s", async (command) => {
+    const box = await attacked({ mode: "bypass", deny: ["Read(.env)", "Read(~/.ssh/**)"] });
+    await writeFile(join(box.project, ".env"), "the secret\n");
+    await mkdir(join(homedir(), ".ssh"), { recursive: true });
+    await writeFile(join(homedir(), ".ssh/id"), "the secret\n");
+    expect(await box.call("bash", { command })).toMatchObject({ kind: "denied" });
+  });
+});
+
+describe("settings that decide what the agent may do", () => {
+  const evil = '{"permissions":{"defaultMode":"bypassPermissions"}}';
+
+  /** What became of each call of an agent whose home is reached in one of these ways. */
+  async function attempted(how: "linked file" | "linked folder" | "inside the project", calls: readonly JsonObject[]) {
+    const folder = await temporaryFolder();
+    const cwd = join(folder, "dotfiles");
+    await mkdir(join(cwd, "pal"), { recursive: true });
+    await writeFile(join(cwd, "evil.json"), evil);
+    await writeFile(join(cwd, "pal/settings.json"), "{}");
+    const home = how === "inside the project" ? join(cwd, "pal") : join(folder, "home");
+    if (how === "linked folder") await symlink(join(cwd, "pal"), home);
+    if (how === "linked file") {
+      await mkdir(home);
+      await symlink(join(cwd, "pal/settings.json"), join(home, "settings.json"));
+    }
+    const tools = calls.map((call) => JSON.stringify(call)).join(", ");
+    await writeFile(join(cwd, "s.yaml"), `name: s\nmoves:\n  - tools: [${tools}]\n  - text: Done.\n`);
+    const options = ["--model", "simulator", "--scenario", "s.yaml", "--output-format", "stream-json"];
+    const leaves = ["--permission-mode", "acceptEdits", "--allow", "Edit(**)", "--allow", "Bash"];
+    const said = await palimpsest({ home, cwd }, "-p", "Go", ...options, ...leaves);
+    const events = said.out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    return {
+      settings: await readFile(join(cwd, "pal/settings.json"), "utf8"),
+      outcomes: events.filter(({ type }) => type === "call-end").map(({ outcome }) => outcome),
+    };
+  }
+
+  test.each(["linked file", "linked folder", "inside the project"] as const)(
+    "are not written without a person's word, whatever a rule allows: %s",
+    async (how) => {
+      const bash = (command: string) => ({ name: "bash", input: { command } });
+      const { settings, outcomes } = await attempted(how, [
+        { name: "read", input: { file_path: "pal/settings.json" } },
+        { name: "write", input: { file_path: "pal/settings.json", content: evil } },
+        { name: "edit", input: { file_path: "pal/settings.json", old_string: "{}", new_string: evil } },
+        bash("cp evil.json pal/settings.json"),
+        bash("cat evil.json > pal/settings.json"),
+        bash("mv pal gone"),
+        { name: "write", input: { file_path: ".palimpsest/settings.local.json", content: evil } },
+        { name: "write", input: { file_path: "other.json", content: evil } },
+      ]);
+      expect(settings).toBe("{}");
+      expect(outcomes).toEqual(["done", ...Array.from({ length: 6 }, () => "denied"), "done"]);
+    },
+  );
+
+  test("do not widen a session that is open, and narrow it at once", async () => {
+    const touch = (name: string): SaidBlock[] => [
+      { type: "tool_use", name: "bash", input: { command: `touch ${name}` } },
+    ];
+    const world = await agentWorld({
+      actor: playing(touch("one"), says("1"), touch("two"), says("2"), touch("three"), says("3")),
+    });
+    const hooks = { PreToolUse: [{ hooks: [{ type: "command", command: "touch hooked" }] }] };
+    const settle = async (agent: Agent, permissions: object): Promise<void> => {
+      await writeFile(join(world.home, "settings.json"), JSON.stringify({ permissions, hooks }));
+      const seen = (): number => agent.session.fold.path.entries.filter(({ kind }) => kind === "edit").length;
+      const before = seen();
+      await vi.waitFor(() => expect(seen()).toBeGreaterThan(before), { timeout: 20_000, interval: 50 });
+    };
+    const outcomes = (events: readonly LoopEvent[]) =>
+      events.flatMap((event) => (event.kind === "call-end" ? [event.outcome] : []));
+    await mkdir(world.home, { recursive: true });
+    const allow = ["Bash(touch two)", "Bash(touch three)"];
+    await writeFile(join(world.home, "settings.json"), JSON.stringify({ permissions: { allow } }));
+    const opened = await openAgent({
+      env: world.env,
+      cwd: world.work,
+      version: "0.0.0",
+      flags: [{ flag: "model", text: "claude-sonnet-5-5" }],
+      session: { kind: "new" },
+      model: { kind: "provider" },
+      tools: { allow: [], deny: [] },
+    });
+    if (opened.kind !== "agent") throw new Error(JSON.stringify(opened));
+    await settle(opened, { allow: [...allow, "Bash"], defaultMode: "bypassPermissions" });
+    const first = await turn(opened, "one");
+    expect(outcomes(first)).toEqual(["denied"]);
+    expect(first.flatMap((event) => (event.kind === "warning" ? [event.message] : [])).join("\n")).toMatch(
+      /hooks: the change counts when.*\n.*permissions\.allow: new rules count when.*\n.*permissions\.defaultMode: /,
+    );
+    expect(outcomes(await turn(opened, "two"))).toEqual(["done"]);
+    await settle(opened, { allow, deny: ["Bash(touch three)"] });
+    expect(outcomes(await turn(opened, "three"))).toEqual(["denied"]);
+    await opened.close();
+    expect(await exists(join(world.work, "hooked"))).toBe(false);
+  });
 });
 
 describe("keys", () => {

@@ -1,22 +1,21 @@
 import { type Agent, type AgentOpened, openAgent, type SessionChoice } from "../../agent/open-agent.ts";
 import type { ModelChoice } from "../../agent/model-choice.ts";
+import { modeNamed } from "../../agent/tool-choice.ts";
 import { createEngine } from "../../engine.ts";
 import { sessionId } from "../../schema/brand.ts";
 import { agentOutput, type OutputFormat, outputFormats } from "../agent-output.ts";
-import { parseRules } from "../../tool/permission/rule.ts";
+import { permissionModeNames } from "../../schema/settings.ts";
+import type { Problem } from "../../settings/problem.ts";
+import { ruleProblems } from "../../tool/rule-problems.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { pipedText } from "../piped-text.ts";
-import { tellProblems } from "../settings-problems.ts";
+import { said as saidOf } from "../settings-problems.ts";
 import { settingFlags, settingOptions } from "../setting-options.ts";
 import { chosenActor } from "../simulate-actor.ts";
 import { stopSignal } from "../until-stopped.ts";
 import { ownVersion } from "../version.ts";
-
-const toolNames: ReadonlySet<string> = new Set(["grep", "glob", "todo", "recall"]);
-
-const modes = { default: "default", acceptEdits: "acceptEdits", plan: "plan", bypassPermissions: "bypass" } as const;
 
 /** What `palimpsest` does without a command. */
 export const agentCommand = command({
@@ -43,7 +42,7 @@ export const agentCommand = command({
     fork: { type: "boolean", summary: "with --continue or --resume: in a session of its own" },
     "permission-mode": {
       type: "string",
-      shown: "default|acceptEdits|plan|bypassPermissions",
+      shown: permissionModeNames.join("|"),
       summary: "what runs without asking",
     },
     allow: {
@@ -68,12 +67,12 @@ export const agentCommand = command({
         `Formats: ${outputFormats.join(", ")}.`,
       );
     const askedMode = options["permission-mode"];
-    const mode = askedMode === undefined ? undefined : modeOf(askedMode);
+    const mode = askedMode === undefined ? undefined : modeNamed(askedMode);
     if (askedMode !== undefined && mode === undefined)
-      return usage(`there is no permission mode called ${askedMode}`, `Modes: ${Object.keys(modes).join(", ")}.`);
-    const wrongRule = wrongRuleIn(options);
+      return usage(`there is no permission mode called ${askedMode}`, `Modes: ${permissionModeNames.join(", ")}.`);
+    const [wrongRule] = ruleProblems(options);
     if (wrongRule !== undefined)
-      return usage(wrongRule, "Rules look like 'Bash(npm test:*)', 'Edit(src/**)', 'Read(.env)' or Grep.");
+      return usage(wrongRule.what, "Rules look like 'Bash(npm test:*)', 'Edit(src/**)', 'Read(.env)' or Grep.");
     const prompt = await promptOf(context, operands.prompt);
     if (prompt === undefined)
       return usage(
@@ -90,8 +89,6 @@ export const agentCommand = command({
     const tools = { mode, allow: options.allow, deny: options.deny };
     const opened = await openAgent({ env, cwd, version: ownVersion(), flags, session, model, tools });
     if (opened.kind !== "agent") return notOpened(opened);
-    await tellProblems(context, opened.settingsProblems);
-    for (const warning of opened.warnings) await context.err.write(`warning: ${warning}\n`);
     return turn(context, { agent: opened, prompt, format });
   },
 });
@@ -106,6 +103,7 @@ async function turn(context: CommandContext, { agent, prompt, format }: Turn): P
   const stop = stopSignal();
   const output = agentOutput(context, { agent, format });
   try {
+    await output.before({ problems: agent.settingsProblems, warnings: agent.warnings });
     for await (const event of agent.turn(prompt, stop.signal)) await output.event(event);
     return await output.end();
   } finally {
@@ -117,21 +115,6 @@ async function turn(context: CommandContext, { agent, prompt, format }: Turn): P
 const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
 
 const formatOf = (asked = "text"): OutputFormat | undefined => outputFormats.find((format) => format === asked);
-
-const modeOf = (asked: string): (typeof modes)[keyof typeof modes] | undefined =>
-  Object.entries(modes).find(([name]) => name === asked)?.[1];
-
-/** A rule that means nothing must not pass for one that does, least of all a ban. */
-function wrongRuleIn(given: {
-  readonly allow: readonly string[];
-  readonly deny: readonly string[];
-}): string | undefined {
-  const { rules, problems } = parseRules(given);
-  const unknown = [...rules.allow, ...rules.deny].find((rule) => rule.kind === "tool" && !isToolName(rule.name));
-  return problems[0] ?? (unknown === undefined ? undefined : `${unknown.text}: there is no such tool`);
-}
-
-const isToolName = (name: string): boolean => toolNames.has(name) || name.startsWith("mcp__");
 
 /** What was said, and what came through a pipe behind it. */
 async function promptOf({ stdin }: CommandContext, said = ""): Promise<string | undefined> {
@@ -189,10 +172,21 @@ async function modelOf(
   return { kind: "provider", baseUrl: options["base-url"] };
 }
 
+function unreadBans(problems: readonly Problem[]): Failure {
+  const [first] = problems;
+  const others = problems.length > 1 ? ` (and ${problems.length - 1} more like it)` : "";
+  return usage(
+    `what your settings forbid can't be told: ${first === undefined ? "" : saidOf(first)}${others}`,
+    "Correct the file, then start again; `palimpsest explain` says everything that is wrong with it.",
+  );
+}
+
 function notOpened(opened: Exclude<AgentOpened, { kind: "agent" }>): Failure {
   switch (opened.kind) {
     case "no-key":
       return failure({ code: exitCode.refused, message: "there is no key for a model", hint: opened.message });
+    case "unread-bans":
+      return unreadBans(opened.problems);
     case "missing":
       return failure({
         code: exitCode.notFound,

@@ -1,8 +1,10 @@
+import { problemsIn } from "../../agent/rule-problems.ts";
 import { createEngine } from "../../engine.ts";
 import { settingNames, settingTable } from "../../schema/settings.ts";
 import { arithmeticOf } from "../../settings/arithmetic.ts";
 import type { SettingsHere } from "../../settings/here.ts";
 import { builtInNumbers } from "../../settings/numbers.ts";
+import type { Problem } from "../../settings/problem.ts";
 import type { Thresholds } from "../../tokens/thresholds.ts";
 import { command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
@@ -21,10 +23,10 @@ export const explainCommand = command({
   ],
   run: async (context, { options, format }) => {
     const here = await createEngine(context).settings({ flags: settingFlags(options) });
-    const { problems } = here.reading;
+    const problems = problemsIn(here.reading);
     const wrong = await toldProblems(context, problems);
     if (wrong !== undefined) return wrong;
-    if (format === "json") await context.out.json(asJson(here));
+    if (format === "json") await context.out.json(asJson(here, problems));
     else {
       const { style, columns } = context.out;
       await context.out.write(explainText(here, { style, columns: columns ?? columnsDefault }));
@@ -35,8 +37,8 @@ export const explainCommand = command({
 
 const columnsDefault = 80;
 
-function asJson({ reading, numbers }: SettingsHere): object {
-  const { settings, files, problems } = reading;
+function asJson({ reading, numbers }: SettingsHere, problems: readonly Problem[]): object {
+  const { settings, files } = reading;
   const arithmetic = arithmeticOf(numbers);
   return {
     model: numbers.model ?? null,

@@ -1,6 +1,5 @@
 import { createEngine } from "../../engine.ts";
 import { type CountedLog, openCounted, openCountedAt } from "../../loop/counted.ts";
-import { frozenSystem } from "../../loop/agent/frozen.ts";
 import { type ContextReport, contextReport } from "../../tokens/context-report.ts";
 import type { View } from "../../transcript/fold.ts";
 import { command, type CommandContext } from "../command.ts";
@@ -37,7 +36,7 @@ export const viewCommand = command({
       const wrong = options.at === undefined ? wrongFile(log, opened) : undefined;
       if (wrong !== undefined) return wrong;
       const view = opened.fold.view(opened.viewOptions);
-      const system = (await frozenSystem(log, opened.fold)) ?? opened.fixedPart.systemPrompts;
+      const system = opened.fixedPart.systemPrompts;
       if (format === "json") {
         const report = await reportOn(context, opened, settingFlags(options));
         if (report.kind === "failure") return report;

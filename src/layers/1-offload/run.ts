@@ -16,6 +16,8 @@ export interface RoundResult {
   /** The tool's own, as its definition says. */
   readonly resultCharsMax?: number | undefined;
   readonly offload?: "never" | undefined;
+  /** What the tool found a file to be: kept in the result's entry. */
+  readonly readFile?: JsonObject | undefined;
   /** `logged`: the transcript holds it whole already; it may still be offloaded until it is sent. */
   readonly state: "arrived" | "logged";
 }
@@ -131,8 +133,8 @@ function formOf(content: ResultContent): Form {
   return { kind: "blob", media: "json", data: encode(JSON.stringify([{ type: "text", text: content }], null, 2)) };
 }
 
-function draftOf({ toolUse, tool, content, isError = false }: RoundResult, kept: Kept | undefined): Draft {
-  const logged = (shown: ResultContent): Draft => resultDraft({ toolUse, content: shown, isError });
+function draftOf({ toolUse, tool, content, isError = false, readFile }: RoundResult, kept: Kept | undefined): Draft {
+  const logged = (shown: ResultContent): Draft => resultDraft({ toolUse, content: shown, isError, readFile });
   if (kept?.kind === "offloaded") return logged(kept.replaced.blob === undefined ? content : kept.replaced.shown);
   if (kept === undefined || isLoggable(content)) return logged(content);
   const size = bytes(measureContent(content).wholeChars);

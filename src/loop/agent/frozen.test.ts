@@ -64,20 +64,54 @@ describe("the frozen prefix", () => {
     expect(told(session, "From here on the model is a")).toBe(1);
   });
 
-  it.each<[string, (id: EntryId) => readonly Draft[], string | undefined]>([
-    ["nothing", () => [], undefined],
-    ["a clear", () => [cleared("toolu_1")], "edit"],
-    ["an undo of an offload", (id) => [{ type: "undo", edit: id }], "edit"],
-    ["a setting", () => [{ type: "setting", name: "x", value: 1 }], undefined],
-    ["a clear that a reply has seen", () => [cleared("toolu_1"), reply("msg_2", text("Done."))], undefined],
+  const undo = (edit: EntryId | undefined): Draft => ({ type: "undo", edit });
+  const synthetic = { ...reply("msg_s", text("An error.")), isApiErrorMessage: true };
+
+  it.each<[string, readonly ((id: (at: number) => EntryId | undefined) => Draft)[], string | undefined]>([
+    ["nothing", [], undefined],
+    ["a clear", [() => cleared("toolu_1")], "edit"],
+    ["a clear behind a client's own words", [() => synthetic, () => cleared("toolu_1")], "edit"],
+    ["a clear before a client's own words", [() => cleared("toolu_1"), () => synthetic], "edit"],
+    ["an undo of an offload", [(id) => undo(id(0))], "edit"],
+    ["an undo of an offload and its undo", [(id) => undo(id(0)), (id) => undo(id(1))], undefined],
+    ["a clear and its undo", [() => cleared("toolu_1"), (id) => undo(id(1))], undefined],
+    ["a clear, its undo and that one's", [() => cleared("toolu_1"), (id) => undo(id(1)), (id) => undo(id(2))], "edit"],
+    [
+      "an undo that a reply has seen, and its undo",
+      [(id) => undo(id(0)), () => reply("msg_2", text("Done.")), (id) => undo(id(1))],
+      "edit",
+    ],
+    ["a setting", [() => ({ type: "setting", name: "x", value: 1 })], undefined],
+    ["a clear that a reply has seen", [() => cleared("toolu_1"), () => reply("msg_2", text("Done."))], undefined],
   ])("tells of an edit since the last reply: %s", async (_, drafts, moved) => {
     const { deps, freeze, session } = await started();
     await freeze(parts("a", "old"));
     await append(session, user("Go."), reply("msg_0", call("toolu_1")));
-    const ids = await append(session, ...(await offloaded(deps, "toolu_1", "output")));
+    const ids = (await append(session, ...(await offloaded(deps, "toolu_1", "output")))).slice(-1);
     await append(session, reply("msg_1", text("Seen.")));
-    await append(session, ...drafts(ids.at(-1) ?? entryId("")));
+    for (const draft of drafts)
+      ids.push(
+        ...(await append(
+          session,
+          draft((at) => ids[at]),
+        )),
+      );
     expect((await freeze(parts("a", "old"))).moved).toBe(moved);
+  });
+
+  it("tells of no edit where nothing was frozen before: nothing was sent by us", async () => {
+    const { freeze, session } = await started();
+    await append(session, user("Go."), reply("msg_0", text("Seen.")), cleared("toolu_1"));
+    expect((await freeze(parts("a", "old"))).moved).toBeUndefined();
+  });
+
+  it("comes to an end where undos name each other", async () => {
+    const { freeze, session } = await started();
+    await freeze(parts("a", "old"));
+    const [first, second] = [entryId("first"), entryId("second")];
+    await append(session, user("Go."), reply("msg_0", text("Seen.")));
+    await append(session, { ...undo(second), uuid: first }, { ...undo(first), uuid: second });
+    expect((await freeze(parts("a", "old"))).moved).toBeUndefined();
   });
 
   it("tells nothing of an undo that changes no message", async () => {

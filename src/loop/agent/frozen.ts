@@ -1,12 +1,10 @@
-import { z } from "zod";
 import { type Baseline, changesOf, type FrozenParts, makeBaseline } from "../../cache/baseline.ts";
 import type { BreakCause } from "../../cache/breaks.ts";
 import type { BlobsDep, WriteFailure } from "../../ports/blobs.ts";
-import { isBlobId, millis } from "../../schema/brand.ts";
-import type { Entry } from "../../schema/entry.ts";
-import { anyJson, parseJson } from "../../schema/json.ts";
-import type { Draft } from "../../transcript/draft.ts";
-import type { Fold } from "../../transcript/fold.ts";
+import { millis } from "../../schema/brand.ts";
+import type { EditEntry } from "../../schema/entry.ts";
+import { undoneEdits } from "../../transcript/undone.ts";
+import { type FrozenState, readParts, readState, stateDraft } from "../frozen-state.ts";
 import type { Session } from "../session.ts";
 import { changeDrafts } from "./reminders.ts";
 
@@ -51,13 +49,6 @@ export async function frozenBaseline(deps: BlobsDep, { session, now }: FreezeInp
 /** The model that was asked last, under the name by which it was asked: servers call themselves otherwise. */
 export const lastAsked = (session: Session): string | undefined => readState(session.fold)?.last;
 
-/** The system prompt of the requests to the model that was asked last; undefined where no agent of ours has asked one. */
-export async function frozenSystem(deps: BlobsDep, fold: Fold): Promise<readonly string[] | undefined> {
-  const state = readState(fold);
-  const parts = state && (await readParts(deps, state.byModel[state.last]?.sent));
-  return parts && makeBaseline(parts).systemBlocks.map(({ text }) => text);
-}
-
 /** A blob that is gone can't be sent again: then the prefix is made anew, and that is told too. */
 function movedFrom(
   state: FrozenState | undefined,
@@ -68,61 +59,28 @@ function movedFrom(
   return sent === undefined ? { kind: "system", block: 0 } : undefined;
 }
 
-/** An edit behind the newest reply, as `palimpsest undo` makes it: what that reply's request left in the cache does not fit. */
+/**
+ * An edit since the newest reply, as `palimpsest undo` makes it: what that reply's request left in the cache does not fit.
+ * It stands behind the reply and counts, or stood before it and has changed sides by an undo.
+ */
 function editedSince({ fold }: Session): BreakCause | undefined {
   const { entries } = fold.path;
   const newest = entries.findLastIndex((entry) => entry.kind === "assistant" && !entry.synthetic);
   const repliedAt = Date.parse(entries[newest]?.timestamp ?? "");
   if (Number.isNaN(repliedAt)) return undefined;
-  const edit = entries.slice(newest).find((entry) => isRewriting(entry, entries));
-  return edit?.kind === "edit" ? { kind: "edit", edit: edit.edit.type, repliedAt: millis(repliedAt) } : undefined;
+  const [then, now] = [undoneEdits(entries.slice(0, newest + 1)), undoneEdits(entries)];
+  const switched = entries
+    .slice(0, newest)
+    .some((entry) => entry.kind === "edit" && isUndoable(entry) && then.has(entry.id) !== now.has(entry.id));
+  if (switched) return { kind: "edit", edit: "undo", repliedAt: millis(repliedAt) };
+  const added = entries
+    .slice(newest)
+    .find((entry): entry is EditEntry => entry.kind === "edit" && rewriting.has(entry.edit.type) && !now.has(entry.id));
+  return added === undefined ? undefined : { kind: "edit", edit: added.edit.type, repliedAt: millis(repliedAt) };
 }
 
-/** Whether it changes what requests have shown. An offload does not, since it stands before the first of them; its undo does. */
-function isRewriting(entry: Entry, entries: readonly Entry[]): boolean {
-  if (entry.kind !== "edit") return false;
-  const { edit } = entry;
-  if (edit.type !== "undo") return rewriting.has(edit.type);
-  const undone = entries.find(({ id }) => id === edit.edit);
-  return undone?.kind !== "edit" || undone.edit.type === "offload" || isRewriting(undone, entries);
-}
+/** An offload rewrites nothing when it is made, since it stands before the first request that shows it; its undo does. */
+const isUndoable = ({ edit }: EditEntry): boolean => edit.type === "offload" || rewriting.has(edit.type);
 
+/** Edits that change what requests have shown. */
 const rewriting: ReadonlySet<string> = new Set(["branch", "clear", "snip", "collapse", "boundary"]);
-
-/** Kept as a setting of the session: it goes through boundaries with the others. */
-const stateName = "request.baseline";
-
-const stateDraft = (value: FrozenState): Draft => ({ type: "setting", name: stateName, value });
-
-const blob = z.string().refine((text) => isBlobId(text));
-
-const stateShape = z.object({
-  /** The model that was asked last. */
-  last: z.string(),
-  /** What its requests carry, and what it knows of since. */
-  byModel: z.record(z.string(), z.object({ sent: blob, told: blob })),
-});
-
-type FrozenState = z.infer<typeof stateShape>;
-
-function readState({ projection }: Fold): FrozenState | undefined {
-  const read = stateShape.safeParse(projection.settings.get(stateName));
-  return read.success ? read.data : undefined;
-}
-
-async function readParts({ blobs }: BlobsDep, id: string | undefined): Promise<FrozenParts | undefined> {
-  const bytes = id !== undefined && isBlobId(id) ? await blobs.get(id) : undefined;
-  if (bytes === undefined) return undefined;
-  const read = frozenShape.safeParse(parseJson(new TextDecoder().decode(bytes)));
-  return read.success ? read.data : undefined;
-}
-
-const object = z.record(z.string(), anyJson);
-
-const frozenShape = z.object({
-  model: z.string(),
-  thinking: object.optional(),
-  betas: z.array(z.string()),
-  tools: z.array(z.object({ name: z.string() }).and(object)),
-  system: z.array(z.object({ name: z.string(), text: z.string() })),
-});

@@ -2,6 +2,7 @@ import { type HeldOptions, heldRounds } from "../../layers/1-offload/held.ts";
 import type { RoundResult } from "../../layers/1-offload/run.ts";
 import type { Message } from "../../schema/block.ts";
 import { type EntryId, tokens, type Tokens } from "../../schema/brand.ts";
+import type { Entry } from "../../schema/entry.ts";
 import type { NextRequest } from "../../transcript/fold.ts";
 import type { Draft } from "../../transcript/draft.ts";
 import type { Appended, Session } from "../session.ts";
@@ -25,6 +26,10 @@ export interface Line {
   settle(): Promise<Appended>;
   endTurn(): Promise<Appended>;
 }
+
+/** Stands behind a request of ours: a reply, or a boundary, which only a conversation that was going on can have. */
+const isOfARequest = (entry: Entry): boolean =>
+  entry.kind === "assistant" ? !entry.synthetic : entry.kind === "edit" && entry.edit.type === "boundary";
 
 export class SessionLine implements Line {
   readonly #session: Session;
@@ -55,8 +60,7 @@ export class SessionLine implements Line {
 
   held(options: HeldOptions): readonly (readonly RoundResult[])[] {
     const { foreignUntil, path, projection } = this.#session.fold;
-    if (foreignUntil === 0) return [];
-    const isShown = path.logged.some(({ start, entry }) => start >= foreignUntil && entry.kind === "assistant");
+    const isShown = path.logged.some(({ start, entry }) => start >= foreignUntil && isOfARequest(entry));
     return isShown ? [] : heldRounds(projection, options);
   }
 

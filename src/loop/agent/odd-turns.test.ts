@@ -45,8 +45,11 @@ async function started(
 describe("a server that repeats its ids", () => {
   it("hides no call and merges no replies", async () => {
     const { agent, session, log } = await started({ model: sameIds(["call", "call", "call", "first", "second"]) });
-    await agent.turn("one");
-    await agent.turn("two");
+    const events = [...(await agent.turn("one")), ...(await agent.turn("two"))];
+    const idsOf = (of: "reply-start" | "reply-end"): readonly string[] =>
+      events.flatMap((event) => (event.kind === of ? [event.id] : []));
+    expect(idsOf("reply-start")).toEqual(["msg_0", "msg_0_2", "msg_0_3", "msg_0_4", "msg_0_5"]);
+    expect(idsOf("reply-end")).toEqual(idsOf("reply-start"));
     expect(log.runs).toHaveLength(3);
     const { messages } = session.view();
     expect(messages.map(({ role }) => role)).toEqual([

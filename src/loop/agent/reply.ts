@@ -2,7 +2,7 @@ import { causeText } from "../../cache/breaks.ts";
 import { nextTry } from "../../model/retry.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { ModelFailure } from "../../ports/model.ts";
-import type { Message } from "../../schema/block.ts";
+import type { Block, Message } from "../../schema/block.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import { readUsage } from "../../schema/usage.ts";
@@ -78,7 +78,7 @@ class Asking {
           begun = event.usage;
           writer.start(event);
           yield* this.#began(event.usage);
-          yield { kind: "reply-start", id: event.id };
+          yield { kind: "reply-start", id: writer.id };
           break;
         case "text-delta":
         case "thinking-delta":
@@ -87,7 +87,7 @@ class Asking {
         case "input-delta":
           break;
         case "block-end": {
-          if (event.flawed !== undefined) yield { kind: "warning", code: "flawed-input", message: event.flawed };
+          if (event.flawed !== undefined) yield flawWarning(event.block, event.flawed);
           const failure = await writer.block(event);
           if (failure !== undefined) return { kind: "unwritten", failure };
           break;
@@ -126,3 +126,9 @@ class Asking {
     costs.add({ source, model: baseline.model, usage, headerTokens: line.fixedTokens });
   }
 }
+
+const flawWarning = (block: Block, flawed: string): LoopEvent => ({
+  kind: "warning",
+  code: "flawed-input",
+  message: block.type === "tool_use" ? `A call of ${block.name} is not run. ${flawed}` : flawed,
+});

@@ -7,6 +7,7 @@ import type { LoopEvent } from "../../schema/event.ts";
 import type { CallResult } from "./calls.ts";
 import type { Conversation } from "./conversation.ts";
 import type { AgentDeps } from "./deps.ts";
+import { recordOfRead } from "./recorded-reads.ts";
 
 /**
  * The results of a round on their way into the transcript, through the first layer. Each goes to disk as it arrives; what
@@ -39,11 +40,13 @@ export class Results {
   }
 
   /** What another tool recorded is decided about before the first request shows it, and then never again. */
-  async *takeOver(): AsyncGenerator<LoopEvent, WriteFailure | undefined> {
+  async *takeOver(signal: AbortSignal): AsyncGenerator<LoopEvent, WriteFailure | undefined> {
     const { line, session } = this.#conversation;
     const limits = this.#deps.offloadLimits();
     const toolOf = (name: string): Tool | undefined => this.#deps.tools.find((tool) => tool.name === name);
     for (const results of line.held({ toolOf: (name) => limitsOf(toolOf(name)) })) {
+      // What is left is taken over by the next turn.
+      if (signal.aborted) break;
       const round = await offload(this.#deps, { session, results, limits });
       const appended = await line.append(...round.drafts);
       if (appended.kind === "failed") return appended;
@@ -65,6 +68,7 @@ export class Results {
       content,
       isError: outcome !== "done",
       ...limitsOf(tool),
+      readFile: recordOfRead(this.#conversation.files, call.id),
       state: "arrived",
     };
     const { line, session } = this.#conversation;

@@ -11,6 +11,7 @@ import {
   result,
   testDeps,
   testSession,
+  text,
   user,
 } from "../../../test/fixture/session.ts";
 import { playing, says } from "../../../test/scenario/support/simulated.ts";
@@ -19,6 +20,7 @@ import { blobId, toolUseId } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import { Simulator } from "../../simulator/simulator.ts";
 import { adoptOnce } from "../adopt-once.ts";
+import { appendBoundary } from "../boundary.ts";
 import type { Session, SessionDeps } from "../session.ts";
 import { SessionLine } from "./line.ts";
 
@@ -97,5 +99,35 @@ describe("a session that another tool recorded", () => {
     const session = await openedForTest(deps);
     await append(session, user("Go."), reply("msg_1", call("toolu_1")), result("toolu_1", long));
     expect(new SessionLine(session).held({})).toEqual([]);
+  });
+
+  it("is shown by no words that a client put in a model's place", async () => {
+    const { session } = await takenOver();
+    await append(session, { ...reply("msg_s", text("An error.")), isApiErrorMessage: true });
+    expect(new SessionLine(session).held({}).flat()).toHaveLength(2);
+    await append(session, reply("msg_r", text("A reply.")));
+    expect(new SessionLine(session).held({})).toEqual([]);
+  });
+
+  it("is another matter also where only a boundary is left of our own replies", async () => {
+    const deps = testDeps({ tailBytes: 64 });
+    let session = await openedForTest(deps);
+    const ids = await append(session, user("Go."), reply("msg_1", call("toolu_1")), result("toolu_1", long));
+    const [head, tail] = [ids[1], ids[2]];
+    if (head === undefined || tail === undefined) expect.unreachable();
+    await appendBoundary(deps, session, { summary: "So far.", trigger: "manual", kept: { head, tail } });
+    session = await reopened(deps, session);
+    expect(shownOf(session, "toolu_1")).toBe(long);
+    expect(new SessionLine(session).held({})).toEqual([]);
+    await session.close();
+  });
+
+  it("takes over no further round once the person has interrupted", async () => {
+    const { deps, session } = await takenOver();
+    const agent = testAgent({ deps, session, simulator: simulator() });
+    const events = await agent.turn("Go on.", AbortSignal.abort());
+    expect(events.map(({ kind }) => kind)).toEqual(["turn-start", "turn-end"]);
+    expect(events.at(-1)).toMatchObject({ reason: "aborted" });
+    expect(shownOf(session, "toolu_long")).toBe(long);
   });
 });

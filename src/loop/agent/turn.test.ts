@@ -97,6 +97,8 @@ describe("a turn", () => {
     const events = await agent.turn("Go.");
     expect(log.runs).toEqual([]);
     expect(events.at(-1)).toMatchObject({ reason: "answered" });
+    const warnings = events.flatMap((event) => (event.kind === "warning" ? [event.message] : []));
+    expect(warnings).toEqual([expect.stringMatching(/^A call of change is not run\. The input is no JSON/)]);
     expect(JSON.stringify(session.view().messages)).toContain("The call was not run: The input is no JSON");
   });
 

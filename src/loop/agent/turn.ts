@@ -86,7 +86,7 @@ class Turn {
     // A run that was killed left calls open: nobody knows how far they came, so they are not run again.
     const settled = await conversation.line.settle();
     if (settled.kind === "failed") return unwritten(settled);
-    const failure = yield* this.#results.takeOver();
+    const failure = yield* this.#results.takeOver(this.#input.signal);
     if (failure !== undefined) return unwritten(failure);
     const hook = yield* this.#fire({ name: "UserPromptSubmit", prompt: text });
     if (this.#input.signal.aborted) return { reason: "aborted" };

@@ -151,23 +151,6 @@ describe.each(ways)("a model of the Messages API $name", ({ connect }) => {
     expect(endIn(events)).toBeDefined();
   });
 
-  it.each<[string, readonly SaidBlock[]]>([
-    ["a call", [{ type: "tool_use", name: "weather", input: { city: "Paris" } }]],
-    ["a long text", says("One word after the other, until there are enough of them to be sure of it. ".repeat(5))],
-  ])("fails where every delta of %s comes twice", async (_, blocks) => {
-    const parsed = parseFault("duplicate");
-    const actor = {
-      name: "twice",
-      play: () => ({
-        move: { kind: "say", blocks } as const,
-        ...(parsed.kind === "fault" ? { fault: parsed.fault } : {}),
-      }),
-    };
-    const events = await hear(await connect({ actor }), request({ tools: [weather] }));
-    expect(failureIn(events)).toMatchObject({ why: "broken-stream", retry: "later" });
-    expect(failureIn(events).message).toContain("twice");
-  });
-
   it.each([
     ["before anything is sent", "overloaded", 0],
     ["while nothing comes", "hang", 30],

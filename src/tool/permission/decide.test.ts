@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Act, ShellAct, Verdict } from "../../ports/tools.ts";
 import { mayReadFor, permitFor } from "../permission.ts";
 import { effectOf } from "../shell/effect.ts";
+import { writingOf } from "../shell/writing.ts";
 import { decide, type PermissionMode, stricter } from "./decide.ts";
 import { parseRules } from "./rule.ts";
 
@@ -18,16 +19,18 @@ const shell = (command: string, reads: ShellAct["reads"] = "told"): Act => ({
   command,
   effect: effectOf(command).kind,
   reads,
+  writes: writingOf(command).sight === "clear" ? "told" : "unclear",
 });
 
 interface Case {
   readonly mode?: PermissionMode;
   readonly allow?: readonly string[];
+  readonly ask?: readonly string[];
   readonly deny?: readonly string[];
 }
 
 function verdict(given: Case, act: Act, tool?: string): Verdict["kind"] {
-  const { rules, problems } = parseRules({ allow: given.allow ?? [], deny: given.deny ?? [] });
+  const { rules, problems } = parseRules({ allow: given.allow ?? [], ask: given.ask ?? [], deny: given.deny ?? [] });
   expect(problems).toEqual([]);
   const name = tool ?? (act.kind === "shell" ? "bash" : act.kind === "read" ? "read" : "write");
   return decide({ ...places, rules, mode: given.mode ?? "default" }, { tool: name, input: {}, acts: [act] }).kind;
@@ -163,6 +166,14 @@ describe("rules about commands", () => {
     ["Bash(git push:*)", "git pus? origin", "ask"],
     ["Bash(git push:*)", "git add $X", "allowed"],
     ["Bash(git push:*)", "git", "allowed"],
+    ["Bash(git push:*)", "git -C . push", "denied"],
+    ["Bash(git push:*)", "git -c a=b --no-pager push origin", "denied"],
+    ["Bash(git push:*)", "git --git-dir=.git --work-tree . -P push", "denied"],
+    ["Bash(git push:*)", "/usr/bin/git --git-dir .git push", "denied"],
+    ["Bash(git push:*)", "sudo git -C $X push", "denied"],
+    ["Bash(git push:*)", "git -C . $X", "ask"],
+    ["Bash(git push:*)", "git -c alias.x=push x", "ask"],
+    ["Bash(git push:*)", "git -C push status", "allowed"],
     ["Bash(npm publish)", "npm $X", "ask"],
     ["Bash(npm publish)", "echo $X", "allowed"],
     ["Bash(*publish)", "npm $X", "ask"],
@@ -277,6 +288,27 @@ describe("rules about tools", () => {
     [{ allow: ["mcp__tracker"], mode: "plan" }, "mcp__tracker__create", "denied"],
   ] as const)("%j on %s: %s", (given, tool, expected) => {
     expect(verdict(given, state, tool)).toBe(expected);
+  });
+
+  test.each([
+    [{ allow: ["Bash"], ask: ["Bash(make:*)"] }, shell("make"), "ask"],
+    [{ allow: ["Bash"], ask: ["Bash(make:*)"] }, shell("ls; make x"), "ask"],
+    [{ allow: ["Bash"], ask: ["Bash(make:*)"] }, shell("npm test"), "allowed"],
+    [{ ask: ["Bash(make:*)"], deny: ["Bash(make x)"] }, shell("make x"), "denied"],
+    [{ ask: ["Bash(ls:*)"] }, shell("ls"), "ask"],
+    [{ ask: ["Bash(make:*)"], mode: "bypass" }, shell("make"), "ask"],
+    [{ ask: ["Bash(make:*)"], mode: "plan" }, shell("make"), "denied"],
+    [{ allow: ["Edit(src/**)"], ask: ["Edit(src/a.ts)"] }, write("/p/src/a.ts"), "ask"],
+    [{ allow: ["Edit(src/**)"], ask: ["Edit(src/a.ts)"] }, write("/p/src/b.ts"), "allowed"],
+    [{ ask: ["Read(.env)"] }, read("/added/x/.ENV"), "ask"],
+    [{ ask: ["mcp__tracker"], allow: ["mcp__tracker"] }, state, "ask"],
+  ] as const)("deny, then ask, then allow: %j on %j: %s", (given, act, expected) => {
+    expect(verdict(given, act, act.kind === "state" ? "mcp__tracker__create" : undefined)).toBe(expected);
+  });
+
+  test("a file that is to be asked about is not shown by a search", () => {
+    const mayRead = mayReadFor({ ...places, rules: parseRules({ ask: ["Read(.env)"] }).rules });
+    expect([mayRead("/p/a.ts"), mayRead("/p/x/.env")]).toEqual([true, false]);
   });
 
   test("what is no rule is told", () => {

@@ -1,12 +1,12 @@
 import type { Act, PermissionRequest, ShellAct, Verdict } from "../../ports/tools.ts";
 import { isInside, isInsideAny, isSpecial } from "../inside.ts";
-import { pathMatcher, type Places, type Rule, type Rules } from "./rule.ts";
+import { pathMatcher, type Places, reached, type Rule, type Rules, type RuleUse } from "./rule.ts";
 import { forbidsLine } from "./shell-ban.ts";
-import { allowsLine, allowsReadsOf, showsUnnamed } from "./shell-rule.ts";
+import { allowsLine, allowsReadsOf, changesUnnamed, showsUnnamed } from "./shell-rule.ts";
 
 /**
  * default: a person is asked about changes and about commands not known to be harmless. acceptEdits: changes of files
- * inside the project pass. plan: nothing is changed. bypass: everything passes that no rule forbids.
+ * inside the project pass. plan: nothing is changed. bypass: everything passes that no rule forbids or asks about.
  */
 export type PermissionMode = "default" | "acceptEdits" | "plan" | "bypass";
 
@@ -15,12 +15,20 @@ export interface Policy extends Places {
   readonly rules: Rules;
   /** Real paths of folders that are read like the project's own, and not written. */
   readonly readRoots?: readonly string[];
+  /** Real paths of files and folders that hold these rules: no rule is a leave to change them. */
+  readonly guarded?: readonly string[];
 }
 
-/** Bans first, then the mode, then leaves; the strictest answer about any act is the answer. Pure. */
+/** Bans first, then rules that ask, the mode, leaves; the strictest answer about any act is the answer. Pure. */
 export function decide(policy: Policy, request: PermissionRequest): Verdict {
-  const forbidden = forbiddenBy(policy, request);
+  const forbidden = ruledBy(policy, { request, use: "deny" });
   if (forbidden !== undefined) return forbidden;
+  const asked = ruledBy(policy, { request, use: "ask" }) ?? allowed;
+  return stricter(unruled(policy, request), asked);
+}
+
+/** What the mode and the leaves say where no rule is against it. */
+function unruled(policy: Policy, request: PermissionRequest): Verdict {
   if (policy.mode === "bypass" || (policy.mode !== "plan" && isToolNamed(policy.rules.allow, request.tool)))
     return allowed;
   return request.acts.map((act) => decideAct(policy, { act, request })).reduce(stricter, allowed);
@@ -37,20 +45,27 @@ export function stricter(one: Verdict, other: Verdict): Verdict {
 
 const strictness = { allowed: 0, ask: 1, denied: 2 } as const;
 
-function forbiddenBy(policy: Policy, { tool, acts }: PermissionRequest): Verdict | undefined {
-  const { deny } = policy.rules;
-  const byTool = deny.find((rule) => rule.kind === "tool" && isTool(rule.name, tool));
-  if (byTool !== undefined) return denied(forbids(byTool));
+interface Ruling {
+  readonly request: PermissionRequest;
+  readonly use: "ask" | "deny";
+}
+
+function ruledBy(policy: Policy, { request: { tool, acts }, use }: Ruling): Verdict | undefined {
+  const byTool = policy.rules[use].find((rule) => rule.kind === "tool" && isTool(rule.name, tool));
+  if (byTool !== undefined) return ruling[use](byTool);
   let unclear: Verdict | undefined;
   for (const act of acts) {
-    const rule = ruleFor(policy, { act, use: "deny" });
-    if (rule !== undefined && rule !== "unclear") return denied(forbids(rule));
+    const rule = ruleFor(policy, { act, use });
+    if (rule !== undefined && rule !== "unclear") return ruling[use](rule);
     if (rule === "unclear") unclear = ask("there are rules about commands, and this one can't be looked into");
   }
   return unclear;
 }
 
-const forbids = (rule: Rule): string => `the rule ${rule.text} forbids it`;
+const ruling = {
+  deny: (rule: Rule): Verdict => denied(`the rule ${rule.text} forbids it`),
+  ask: (rule: Rule): Verdict => ask(`the rule ${rule.text} wants a person to decide it`),
+} as const;
 
 /** `mcp__server` is every tool of that server. */
 const isTool = (name: string, tool: string): boolean =>
@@ -61,7 +76,7 @@ const isToolNamed = (rules: readonly Rule[], tool: string): boolean =>
 
 interface Sought {
   readonly act: Act;
-  readonly use: "allow" | "deny";
+  readonly use: RuleUse;
 }
 
 function ruleFor(policy: Policy, { act, use }: Sought): Rule | "unclear" | undefined {
@@ -69,17 +84,20 @@ function ruleFor(policy: Policy, { act, use }: Sought): Rule | "unclear" | undef
   switch (act.kind) {
     case "read":
     case "write":
-      return rules.find(
-        (rule) =>
-          rule.kind === "path" && rule.act === act.kind && pathMatcher(rule.pattern, { ...policy, use })(act.path),
-      );
+      return rules.find((rule) => {
+        if (rule.kind !== "path" || rule.act !== act.kind) return false;
+        if (pathMatcher(rule.pattern, { ...policy, use })(act.path)) return true;
+        return use !== "allow" && isDeep(act) && reached(rule.pattern, policy)(act.path) === "some";
+      });
     case "shell":
-      if (use === "deny") return forbidsLine(rules, act.command);
+      if (use !== "allow") return forbidsLine(rules, act.command);
       return allowsLine(rules, act) ? rules.find((rule) => rule.kind === "shell") : undefined;
     case "state":
       return undefined;
   }
 }
+
+const isDeep = (act: Act): boolean => act.kind === "write" && act.byShell?.reach === "below";
 
 interface Asked {
   readonly act: Act;
@@ -92,7 +110,9 @@ function decideAct(policy: Policy, { act, request }: Asked): Verdict {
     case "read":
       return isAllowed ? allowed : decideRead(policy, { act, request });
     case "write":
-      return decideWrite(policy, { path: act.path, isAllowed });
+      return act.byShell === undefined
+        ? decideWrite(policy, { path: act.path, isAllowed })
+        : decideShellWrite(policy, act);
     case "shell":
       return decideShell(policy, { act, isAllowed });
     case "state":
@@ -122,12 +142,26 @@ function decideRead({ roots, readRoots = [], rules }: Policy, { act, request }: 
     : ask(`${path} is outside the project`);
 }
 
-function decideWrite({ mode, roots }: Policy, { path, isAllowed }: { path: string; isAllowed: boolean }): Verdict {
+function decideWrite(policy: Policy, { path, isAllowed }: { path: string; isAllowed: boolean }): Verdict {
+  const { mode, roots } = policy;
   if (mode === "plan") return denied("in plan mode no file is changed");
+  if (isInsideAny(path, policy.guarded ?? [])) return ask(holdsRules(path));
   if (isAllowed) return allowed;
   if (!isInsideAny(path, roots)) return ask(`${path} is outside the project`);
   if (isGuarded(path, roots)) return ask(`${path} decides what programs run`);
   return mode === "acceptEdits" ? allowed : ask(`it would change ${path}`);
+}
+
+const holdsRules = (path: string): string => `${path} decides what you may do`;
+
+/** Whether the command may run at all is decided by the act that names it; a leave for it is none for these files. */
+function decideShellWrite(policy: Policy, act: Extract<Act, { kind: "write" }>): Verdict {
+  const { guarded = [], rules } = policy;
+  if (isInsideAny(act.path, guarded) || (isDeep(act) && guarded.some((path) => isInside(path, act.path))))
+    return ask(holdsRules(act.path));
+  const isDoubtful =
+    isDeep(act) && writeBans(rules).some(({ pattern }) => reached(pattern, policy)(act.path) !== undefined);
+  return isDoubtful ? ask(`there are rules about changing files, and ${act.path} may hold such files`) : allowed;
 }
 
 /** Files here name programs that git, editors and agents run by themselves: writing one is as good as running it. */
@@ -150,10 +184,17 @@ function decideShell({ mode, rules }: Policy, { act, isAllowed }: { act: ShellAc
   if (act.effect === "unknown") {
     if (mode === "plan") return denied("in plan mode only commands that are known to change nothing are run");
     if (!isAllowed) return ask("it is not known to be harmless");
+    if (writeBans(rules).length > 0 && (act.writes === "unclear" || changesUnnamed(rules.allow, act.command)))
+      return ask("there are rules about changing files, and this command may change any file");
   }
   return hidesFiles(rules) && showsUnnamed(rules.allow, act.command)
     ? ask("there are rules about files, and this command may show any file")
     : allowed;
 }
 
-const hidesFiles = ({ deny }: Rules): boolean => deny.some((rule) => rule.kind === "path" && rule.act === "read");
+type PathRule = Extract<Rule, { kind: "path" }>;
+
+const pathBans = ({ ask: asking, deny }: Rules, act: PathRule["act"]): readonly PathRule[] =>
+  [...deny, ...asking].filter((rule): rule is PathRule => rule.kind === "path" && rule.act === act);
+const hidesFiles = (rules: Rules): boolean => pathBans(rules, "read").length > 0;
+const writeBans = (rules: Rules): readonly PathRule[] => pathBans(rules, "write");

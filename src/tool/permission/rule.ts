@@ -1,3 +1,4 @@
+import { isInside } from "../inside.ts";
 import { pathPattern } from "../pattern.ts";
 
 /**
@@ -21,27 +22,33 @@ export type ShellPattern =
   /** `program`: its first word; undefined where that is a pattern itself. */
   | { readonly kind: "like"; readonly form: RegExp; readonly program: string | undefined };
 
-/** `deny` beats `allow`. */
-export interface Rules {
-  readonly allow: readonly Rule[];
-  readonly deny: readonly Rule[];
+export type RuleUse = "allow" | "ask" | "deny";
+
+/** `deny` beats `ask`, and `ask` beats `allow`. */
+export type Rules = { readonly [Use in RuleUse]: readonly Rule[] };
+
+/** As people write them. */
+export type GivenRules = { readonly [Use in RuleUse]?: readonly string[] };
+
+export interface RuleProblem {
+  readonly use: RuleUse;
+  /** Begins with the rule as it is written. */
+  readonly what: string;
 }
 
-export type ParsedRules = { readonly rules: Rules; readonly problems: readonly string[] };
+export type ParsedRules = { readonly rules: Rules; readonly problems: readonly RuleProblem[] };
 
 /** A rule that can't be read is told, never guessed at. */
-export function parseRules(given: {
-  readonly allow?: readonly string[];
-  readonly deny?: readonly string[];
-}): ParsedRules {
-  const problems: string[] = [];
-  const parsed = (texts: readonly string[] = []): readonly Rule[] =>
-    texts.flatMap((text) => {
+export function parseRules(given: GivenRules): ParsedRules {
+  const problems: RuleProblem[] = [];
+  const parsed = (use: RuleUse): readonly Rule[] =>
+    (given[use] ?? []).flatMap((text) => {
       const rule = parseRule(text.trim());
-      if (rule === undefined) problems.push(`${text}: not a rule; write a tool's name, or Bash(…), Read(…) or Edit(…)`);
-      return rule === undefined ? [] : [rule];
+      if (rule !== undefined) return [rule];
+      problems.push({ use, what: `${text}: not a rule; write a tool's name, or Bash(…), Read(…) or Edit(…)` });
+      return [];
     });
-  return { rules: { allow: parsed(given.allow), deny: parsed(given.deny) }, problems };
+  return { rules: { allow: parsed("allow"), ask: parsed("ask"), deny: parsed("deny") }, problems };
 }
 
 const actByTool: ReadonlyMap<string, "read" | "write"> = new Map([
@@ -83,7 +90,7 @@ export interface Places {
 }
 
 export interface RulePlaces extends Places {
-  readonly use: "allow" | "deny";
+  readonly use: RuleUse;
 }
 
 /**
@@ -93,12 +100,46 @@ export interface RulePlaces extends Places {
 export function pathMatcher(pattern: string | undefined, places: RulePlaces): (path: string) => boolean {
   if (pattern === undefined) return () => true;
   // A ban holds for every spelling and every folder; a leave only for what it says.
-  const letters = places.use === "deny" ? "any-case" : "as-given";
-  const roots = places.use === "deny" ? places.roots : places.roots.slice(0, 1);
+  const letters = places.use === "allow" ? "as-given" : "any-case";
+  const roots = places.use === "allow" ? places.roots.slice(0, 1) : places.roots;
   const forms = absolutePatterns(pattern.normalize("NFC"), { roots, home: places.home }).flatMap((absolute) =>
     [absolute, `${absolute}/**`].map((one) => pathPattern(one, letters)),
   );
   return (path) => forms.some((form) => form.test(path.normalize("NFC")));
+}
+
+/**
+ * What becomes of the files of a ban when a whole folder is changed: `some` lie in it by their name alone; `perhaps`,
+ * where only a look at every name in it could tell.
+ */
+export function reached(
+  pattern: string | undefined,
+  places: Places,
+): (folder: string) => "some" | "perhaps" | undefined {
+  const fixed = absolutePatterns(pattern ?? "**", places).map((one) => fixedPart(spelled(one)));
+  return (folder) => {
+    const path = spelled(folder);
+    if (fixed.some(({ part, isWhole }) => isWhole && isInside(part, path))) return "some";
+    return fixed.some(({ part }) => isInside(path, part) || isInside(part, path)) ? "perhaps" : undefined;
+  };
+}
+
+/** However it is spelled. */
+const spelled = (path: string): string => path.normalize("NFC").toLowerCase();
+
+interface FixedPart {
+  readonly part: string;
+  /** The pattern is for this and what lies below it, whatever its name. */
+  readonly isWhole: boolean;
+}
+
+/** The folders of a pattern before the first name that is one itself. */
+function fixedPart(pattern: string): FixedPart {
+  const names = pattern.split("/");
+  const first = names.findIndex((name) => /[*?[{]/.test(name));
+  const fixed = first === -1 ? names : names.slice(0, first);
+  const rest = names.slice(fixed.length);
+  return { part: fixed.join("/") || "/", isWhole: rest.every((name) => name === "**" || name === "*") };
 }
 
 function absolutePatterns(pattern: string, { roots, home }: Places): readonly string[] {

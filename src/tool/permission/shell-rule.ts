@@ -1,6 +1,7 @@
 import type { ShellAct } from "../../ports/tools.ts";
 import { isHarmlessRedirect, isHarmlessVariable, isReadOnly } from "../shell/effect.ts";
 import { parseLine, type ShellWord, type SimpleCommand } from "../shell/line.ts";
+import { isWriteKnown } from "../shell/writing.ts";
 import type { Rule, ShellPattern } from "./rule.ts";
 
 type ShellRules = readonly Rule[];
@@ -76,6 +77,17 @@ export function showsUnnamed(rules: ShellRules, command: string): boolean {
   if (patterns.some((pattern) => pattern.kind === "any")) return false;
   const line = parseLine(command);
   return line.kind === "unclear" || line.commands.some((one) => isSearch(one) && !isNamed(patterns, one));
+}
+
+/**
+ * Whether the line may change files that nobody can tell, by a command that no rule names. A rule for every command
+ * names none.
+ */
+export function changesUnnamed(rules: ShellRules, command: string): boolean {
+  const patterns = patternsOf(rules).filter(({ kind }) => kind !== "any");
+  const line = parseLine(command);
+  if (line.kind === "unclear") return true;
+  return line.commands.some((one) => !isNamed(patterns, one) && !isReadOnly(one) && !isWriteKnown(one.words));
 }
 
 function isSearch({ words }: SimpleCommand): boolean {

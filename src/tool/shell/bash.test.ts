@@ -43,6 +43,38 @@ describe("bash", () => {
     expect((await box.call("bash", { command: "pwd -P" })).text).toBe(box.project);
   });
 
+  test("takes no word about the folder from processes in the background", async () => {
+    const box = await toolbox();
+    await box.call("bash", { command: "mkdir a" });
+    for (let time = 0; time < 10; time += 1) {
+      const ran = await box.call("bash", { command: "cd a; sleep 30 & echo started; cd .." });
+      expect(ran.text).toBe("started\n[Processes it left in the background were ended.]");
+      expect((await box.call("bash", { command: "pwd" })).text).toBe(box.project);
+    }
+  }, 60_000);
+
+  test.each([
+    ["ends by itself", "trap 'echo own $?' EXIT; cd a; (exit 3)", "own 3\n[exit code 3]"],
+    ["fails under set -e", "set -e; cd a; false; echo unreached", "[exit code 1]"],
+    ["exits", "cd a; exit 3", "[exit code 3]"],
+    ["is traced", "set -x; cd a", "++ cd a"],
+    ["ends in a here-document without an end", "cd a; cat 2>/dev/null <<X\nb", expect.stringMatching(/(^|\n)b$/)],
+    ["can't be read to its end", "cd a\necho 'b", expect.stringContaining("line 2")],
+    ["has arguments", 'cd a; echo "$#"', "0"],
+  ])("keeps the folder of a command that %s", async (_, command, text) => {
+    const box = await toolbox();
+    await mkdir(join(box.project, "a"));
+    expect((await box.call("bash", { command })).text).toEqual(text);
+    expect((await box.call("bash", { command: "pwd" })).text).toBe(join(box.project, "a"));
+  });
+
+  test("says so where nobody told the folder", async () => {
+    const box = await toolbox();
+    await mkdir(join(box.project, "a"));
+    const ran = await box.call("bash", { command: "trap 'echo own' EXIT; cd a; exit" });
+    expect(ran.text).toBe(`own\n[it is not known where it ended: the working directory is still ${box.project}]`);
+  });
+
   test("comes back to the session's folder when the kept one is gone", async () => {
     const box = await toolbox();
     await box.call("bash", { command: "mkdir gone && cd gone" });
@@ -93,15 +125,25 @@ describe("bash", () => {
     expect(await box.call("bash", { command: "cat; echo done" })).toMatchObject({ text: "done" });
   });
 
-  test("keeps head and tail of an output without end, and only so much", async () => {
+  test("keeps all of a long output", async () => {
     const box = await toolbox();
     const ran = await box.call("bash", {
       command: "echo first; head -c 9000000 /dev/zero | tr '\\0' x; echo; echo last",
     });
-    expect(ran.text.length).toBeLessThan(shellOutputBytesMax + 200);
-    expect(ran.text).toMatch(/^first\n/);
-    expect(ran.text).toMatch(/\nlast$/);
-    expect(ran.text).toMatch(/… \(\d+ bytes left out\) …/);
+    expect(ran.text).toBe(`first\n${"x".repeat(9_000_000)}\nlast`);
+  });
+
+  test("keeps head and tail of an output without end, and says at its end what is gone", async () => {
+    const box = await toolbox();
+    const over = shellOutputBytesMax + 1_000_000;
+    const ran = await box.call("bash", {
+      command: `echo first; head -c ${over} /dev/zero | tr '\\0' x; echo; echo last`,
+    });
+    expect(ran.text.length).toBeLessThan(shellOutputBytesMax + 300);
+    expect(ran.text.startsWith("first\nxxx")).toBe(true);
+    expect(ran.text.includes("\n… (1000012 bytes left out) …\n")).toBe(true);
+    const tail = ran.text.slice(-200);
+    expect(tail).toMatch(/x\nlast\n\[Its output is not kept whole: 1000012 bytes of its middle are gone\]$/);
   });
 
   test("names what a read-only command reads, by real paths", async () => {
@@ -176,8 +218,13 @@ describe("bash", () => {
       { ...unknown, reads: "told" },
       { kind: "read", path: file, ofCommand: 1 },
     ]);
-    for (const command of ["cat a.txt > b", "X=1; cat a.txt", "cat $X a.txt", "sed -i s/a/b/ a.txt", "make < a.txt"])
+    for (const command of ["X=1; cat a.txt", "cat $X a.txt", "make < a.txt"])
       expect(await acts(command), command).toMatchObject([unknown, { kind: "read", path: file }]);
+    expect(await acts("cat a.txt > b")).toMatchObject([
+      { ...unknown, writes: "told" },
+      { kind: "read", path: file },
+      { kind: "write", path: join(box.project, "b"), byShell: { reach: "itself" } },
+    ]);
     for (const command of ["cd $X; cat a.txt", "pushd b; cat a.txt", "eval x; cat a.txt", "cat a.txt ~root/x"])
       expect(await acts(command), command).toMatchObject([{ ...unknown, reads: "unclear" }, { path: file }]);
   });

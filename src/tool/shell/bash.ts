@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { RunningGroups } from "../../ports/running-groups.ts";
 import type { Act, Tool, ToolContext, ToolOutcome } from "../../ports/tools.ts";
 import { millis } from "../../schema/brand.ts";
 import { resolveReal } from "../confine.ts";
@@ -9,6 +10,8 @@ import { effectOf } from "./effect.ts";
 import { type Environment, shellEnvironment } from "./environment.ts";
 import { readsOf } from "./reads.ts";
 import { runShell, type ShellEnd } from "./run.ts";
+import { writesOf } from "./writes.ts";
+import { writingOf } from "./writing.ts";
 
 export interface BashDeps {
   /** Real paths of the project's folders. */
@@ -18,6 +21,8 @@ export interface BashDeps {
   readonly shell: Shell;
   /** A session's own, and a copy for each fork: calls change it. */
   readonly standing: ShellStanding;
+  /** Absent in a store without files. */
+  readonly groups?: RunningGroups | undefined;
 }
 
 /** `sh` reads some lines otherwise than the parser does, so there nothing counts as read-only. */
@@ -70,6 +75,7 @@ async function actsOf(
 ): Promise<readonly Act[]> {
   const { kind, reading } = effectOf(line.command);
   const reads = reading && (await readsOf(reading, { cwd: line.cwd, home: deps.home }));
+  const writes = await writesOf(writingOf(line.command), { cwd: line.cwd, home: deps.home });
   const isTold = deps.shell.kind === "bash" && reads !== undefined && reads.unclear === undefined;
   return [
     {
@@ -77,12 +83,14 @@ async function actsOf(
       command: line.command,
       effect: isTold ? kind : "unknown",
       reads: isTold ? "told" : "unclear",
+      writes: deps.shell.kind === "bash" ? writes.sight : "unclear",
     },
     ...(reads?.files ?? []).map(({ path, command }): Act => ({
       kind: "read",
       path,
       ...(command === undefined ? {} : { ofCommand: command }),
     })),
+    ...writes.files.map(({ path, reach }): Act => ({ kind: "write", path, byShell: { reach } })),
   ];
 }
 
@@ -99,13 +107,19 @@ interface Running {
 async function run({ deps, context, command, acts, cwd, signal, timeoutMs }: Running): Promise<ToolOutcome> {
   const effect = acts.some((act) => act.kind === "shell" && act.effect === "unknown") ? "unknown" : "read-only";
   const env = shellEnvironment({ env: deps.env, effect, roots: deps.roots });
-  const end = await runShell({ shell: deps.shell.path, command, cwd, env, signal, timeoutMs: millis(timeoutMs) });
+  const { groups, shell } = deps;
+  const record = groups && ((leader: number) => groups.record({ leader, toolUse: context.toolUse }));
+  const end = await runShell({ shell: shell.path, command, cwd, env, signal, timeoutMs: millis(timeoutMs), record });
   const notes = [endWords(end, timeoutMs)];
   if (end.leftRunning === "ended" && end.how.kind === "exited") {
     notes.push("Processes it left in the background were ended.");
   }
+  if (end.leftOutBytes > 0)
+    notes.push(`Its output is not kept whole: ${end.leftOutBytes} bytes of its middle are gone`);
   if (end.how.kind === "not-started") deps.standing.cwd = undefined;
   if (end.folder !== undefined) notes.push(await keepFolder(deps, { folder: end.folder, back: context.cwd }));
+  else if (end.how.kind === "exited")
+    notes.push(`it is not known where it ended: the working directory is still ${cwd}`);
   const said = notes.filter((note) => note !== "").map((note) => `[${note}]`);
   const isError = end.how.kind !== "exited" || end.how.code !== 0;
   return {

@@ -5,7 +5,13 @@ import { shellCommandCharsMax } from "../limits.ts";
 export interface ShellWord {
   readonly kind: "plain" | "glob" | "dynamic";
   readonly value: string;
+  /** Of a dynamic one that holds nothing the shell alone knows but where it stands and where home is. */
+  readonly pieces?: readonly WordPiece[];
 }
+
+export type WordPiece =
+  | { readonly kind: "plain" | "glob"; readonly text: string }
+  | { readonly kind: "variable"; readonly name: "HOME" | "PWD" };
 
 /** A program and its arguments, wherever in the line it stands: in a list, a loop, a substitution, a here-document. */
 export interface SimpleCommand {
@@ -140,13 +146,43 @@ function wordOf(word: Word): ShellWord {
   const kinds = new Set([...(word.parts ?? []).map((part) => part.type), ...innerKinds(word)]);
   const { value } = word;
   if (kinds.size === 0) return { kind: "plain", value };
-  for (const kind of kinds) if (!stillKinds.has(kind)) return { kind: "dynamic", value };
+  for (const kind of kinds) if (!stillKinds.has(kind)) return dynamicWord(word);
   return { kind: kinds.has("Glob") ? "glob" : "plain", value };
 }
 
+function dynamicWord({ value, parts = [] }: Word): ShellWord {
+  const inner = parts.flatMap((part): readonly Part[] => (part.type === "DoubleQuoted" ? part.parts : [part]));
+  const pieces = inner.map(pieceOf);
+  const known = pieces.filter((piece) => piece !== undefined);
+  return { kind: "dynamic", value, ...(known.length === pieces.length ? { pieces: known } : {}) };
+}
+
+function pieceOf(part: Part): WordPiece | undefined {
+  switch (part.type) {
+    case "Literal":
+    case "SingleQuoted":
+    case "AnsiCQuoted":
+      return { kind: "plain", text: part.value };
+    case "Glob":
+      return { kind: "glob", text: part.value };
+    case "SimpleExpansion":
+      return placePiece(part.text.slice(1));
+    case "ParameterExpansion": {
+      const isPlain = part.prefix === undefined && part.index === undefined && part.operation === undefined;
+      return isPlain ? placePiece(part.parameter) : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+const placePiece = (name: string): WordPiece | undefined =>
+  name === "HOME" || name === "PWD" ? { kind: "variable", name } : undefined;
+
 const stillKinds: ReadonlySet<string> = new Set(["AnsiCQuoted", "DoubleQuoted", "Glob", "Literal", "SingleQuoted"]);
 
-type Kind = NonNullable<Word["parts"]>[number]["type"];
+type Part = NonNullable<Word["parts"]>[number];
+type Kind = Part["type"];
 
 const innerKinds = (word: Word): readonly Kind[] =>
   (word.parts ?? []).flatMap((part) => (part.type === "DoubleQuoted" ? part.parts.map((inner) => inner.type) : []));

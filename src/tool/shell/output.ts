@@ -35,6 +35,11 @@ export class Output {
     this.#tailBytes = whole.length - over;
   }
 
+  get leftOutBytes(): number {
+    this.#cutTail();
+    return this.#leftOutBytes;
+  }
+
   text(): string {
     this.#cutTail();
     const head = Buffer.concat(this.#head);

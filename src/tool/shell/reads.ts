@@ -58,7 +58,10 @@ async function doubtAbout(
 }
 
 /** Each `cd` may have happened or not, and `..` may go up from a link or from where it leads: the shell does either. */
-async function foldersOf(named: readonly string[], { cwd, home }: Standing): Promise<readonly string[] | undefined> {
+export async function foldersOf(
+  named: readonly string[],
+  { cwd, home }: Standing,
+): Promise<readonly string[] | undefined> {
   const folders = new Set([cwd]);
   for (const name of named.flatMap((one) => meanings(one, home))) {
     for (const folder of Array.from(folders)) {
@@ -75,18 +78,35 @@ async function foldersOf(named: readonly string[], { cwd, home }: Standing): Pro
 const meanings = (name: string, home: string): readonly string[] =>
   /^~(\/|$)/.test(name) ? [home + name.slice(1), name] : [name];
 
+/** With the folders in it that everybody knows: `$HOME`, `$PWD`. A value with a pattern in it would be one too. */
+export function withPlaces(word: ShellWord, { cwd, home }: Standing): ShellWord {
+  if (word.pieces === undefined) return word;
+  const value = word.pieces.map((piece) =>
+    piece.kind === "variable" ? { HOME: home, PWD: cwd }[piece.name] : piece.text,
+  );
+  return { kind: word.pieces.some(({ kind }) => kind === "glob") ? "glob" : "plain", value: value.join("") };
+}
+
 /** Undefined where it can't be told. */
-async function foundBy(word: ShellWord, standing: Standing): Promise<readonly string[] | undefined> {
+async function foundBy(given: ShellWord, standing: Standing): Promise<readonly string[] | undefined> {
+  const word = withPlaces(given, standing);
+  // Of the harmless commands only echo takes a dynamic one, and reads nothing.
+  if (word.kind === "dynamic") return [];
+  const names = await namesFor(word, standing);
+  return names && (await existing(names.flatMap(spellings), standing));
+}
+
+/** What a word may become, `~` at its start both as home and as a name; undefined where it can't be told. */
+export async function namesFor(word: ShellWord, standing: Standing): Promise<readonly string[] | undefined> {
   switch (word.kind) {
     case "plain":
-      return await existing(spellings(word.value), standing);
+      return meanings(word.value, standing.home);
     case "glob": {
       const words = await wordsLike(word.value, standing);
-      return words && (await existing([word.value, ...words].flatMap(spellings), standing));
+      return words && [word.value, ...words].flatMap((name) => meanings(name, standing.home));
     }
     case "dynamic":
-      // Of the harmless commands only echo takes one, and reads nothing.
-      return [];
+      return undefined;
   }
 }
 

@@ -14,6 +14,8 @@ export interface ShellRun {
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: Millis;
   readonly signal: AbortSignal;
+  /** Puts the process group on record by its leader's id; gives how to take that back. Must not reject. */
+  readonly record?: ((leader: number) => Promise<() => Promise<void>>) | undefined;
 }
 
 export interface ShellEnd {
@@ -26,6 +28,8 @@ export interface ShellEnd {
     | { readonly kind: "not-started"; readonly why: string };
   /** What it wrote, both streams in the order of writing. */
   readonly output: string;
+  /** Of its middle: more than is kept of one command. */
+  readonly leftOutBytes: number;
   /** Where the shell stood at its end; undefined if it did not come to say. */
   readonly folder: string | undefined;
   /** Processes it had left running, which were ended. */
@@ -33,30 +37,46 @@ export interface ShellEnd {
 }
 
 /**
- * One pipe for both streams keeps their order. The folder is told on a third descriptor at the end. On lines of their
- * own in front of the command, so that nothing the command holds can change what they are.
+ * One pipe for both streams keeps their order. The folder is told on a third descriptor: behind the command, so that a
+ * trap of its own may stand, and by a trap where it leaves by `exit`. A process in the background runs that trap too when
+ * it is ended, but is not the shell. The command is an argument, so that nothing it holds can change what the lines are.
  */
-const prelude = "exec 2>&1\ntrap 'pwd -P >&3' EXIT\n";
+const tell = String.raw`{ set +x; } 2>/dev/null; command printf "%s\0" "$(command pwd -P 2>/dev/null)" 2>/dev/null >&3 || :`;
+/** On one line, so that the shell's messages number the command's lines as the command does. */
+const script = [
+  "exec 2>&1",
+  `trap '[ "\${BASHPID:-$$}" != "$$" ] || { ${tell}; }' EXIT`,
+  'eval "set --; $1"',
+  '{ set -- "$?"; } 2>/dev/null',
+  tell,
+  'exit "$1"',
+].join("; ");
 
 /** Runs the line in a process group of its own, which is gone when this returns. */
 export async function runShell(run: ShellRun): Promise<ShellEnd> {
-  if (run.signal.aborted) return { how: { kind: "aborted" }, output: "", folder: undefined, leftRunning: "none" };
-  const child = spawn(run.shell, ["-c", prelude + run.command], {
+  if (run.signal.aborted)
+    return { how: { kind: "aborted" }, output: "", leftOutBytes: 0, folder: undefined, leftRunning: "none" };
+  const child = spawn(run.shell, ["-c", script, run.shell, run.command], {
     cwd: run.cwd,
     env: run.env,
     detached: true,
     stdio: ["ignore", "pipe", "pipe", "pipe"],
   });
+  const recorded = child.pid === undefined ? undefined : run.record?.(child.pid);
   const output = new Output(shellOutputBytesMax);
   const folder = new Output(shellFolderBytesMax);
   const streams = [collect(child.stdio[1], output), collect(child.stdio[2], output), collect(child.stdio[3], folder)];
   const closed = Promise.all(streams);
   const how = await endOf(run, { child, closed });
   const leftRunning = await endGroup({ child, closed });
+  const forget = await recorded;
+  await forget?.();
   await Promise.race([closed, wait(shellDrainMs)]);
   for (const stream of child.stdio) stream?.destroy();
-  const stood = folder.text().trimEnd();
-  return { how, output: output.text(), folder: stood === "" ? undefined : stood, leftRunning };
+  // The first: whatever tells of its folder later is not the shell, or tells it again.
+  const [stood = ""] = folder.text().split("\0");
+  const { leftOutBytes } = output;
+  return { how, output: output.text(), leftOutBytes, folder: stood === "" ? undefined : stood, leftRunning };
 }
 
 async function collect(stream: ChildProcess["stdio"][number] | undefined, output: Output): Promise<void> {

@@ -1,0 +1,28 @@
+import type { Problem } from "../settings/problem.ts";
+import type { SettingsReading } from "../settings/read.ts";
+import { ruleProblems } from "../tool/rule-problems.ts";
+
+/** Everything wrong with the settings, also rules in them that mean nothing: of what should narrow that is an error. */
+export function problemsIn({ problems, rulesByFile }: SettingsReading): readonly Problem[] {
+  const aboutRules = [...rulesByFile].flatMap(([where, rules]) =>
+    ruleProblems(rules).map(({ use, what }): Problem => ({
+      severity: use === "allow" ? "warning" : "error",
+      where,
+      key: `permissions.${use}`,
+      what,
+    })),
+  );
+  return [...problems, ...aboutRules].toSorted((one, other) => one.severity.localeCompare(other.severity));
+}
+
+/**
+ * Those by which something may run that a person meant to forbid: a file that can't be read at all may hold a ban, and a
+ * ban that can't be read is none.
+ */
+export function unreadBans(reading: SettingsReading): readonly Problem[] {
+  const files = new Set(reading.files.map(({ path }) => path));
+  return problemsIn(reading).filter(
+    ({ severity, where, key }) =>
+      severity === "error" && files.has(where) && /^$|^permissions$|^permissions\.(ask|deny)\b/.test(key),
+  );
+}

@@ -1,0 +1,22 @@
+import type { ToolUseId } from "../schema/brand.ts";
+
+/** Process groups of commands, on record while they run: one that outlives the agent can be told from a stranger, and ended. */
+export interface RunningGroups {
+  /** Must not reject. Returns how to take the record back, which must not reject either. */
+  record(group: RunningGroup): Promise<() => Promise<void>>;
+  /** What an earlier run of the session left on record. Only for who holds the session's lock: others' commands may well run. */
+  left(): Promise<readonly LeftGroup[]>;
+}
+
+export interface RunningGroup {
+  /** The process id of the group's leader, which is the group's. */
+  readonly leader: number;
+  /** The call that it runs for. */
+  readonly toolUse: ToolUseId;
+}
+
+export interface LeftGroup extends RunningGroup {
+  /** `ours`: the leader runs, and is the very process that was recorded. `gone`: it has ended, or nobody can tell. */
+  readonly state: "ours" | "gone";
+  readonly forget: () => Promise<void>;
+}

@@ -1,0 +1,105 @@
+import { constants, readdir, rm } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+import type { LeftGroup, RunningGroup, RunningGroups } from "../../ports/running-groups.ts";
+import { type SessionId, toolUseId } from "../../schema/brand.ts";
+import { type Json, parseJson } from "../../schema/json.ts";
+import { recordBytesMax } from "../limits.ts";
+import { readRange } from "./byte-source.ts";
+import { makeFolder, openItself, writeNewFile } from "./disk.ts";
+import { codeOf } from "./failure.ts";
+import type { LockDeps } from "./lock-content.ts";
+import { lookAtProcess } from "./look-at-process.ts";
+
+export interface FileGroupsOptions {
+  /** `<home>/projects/<slug>`. */
+  readonly folder: string;
+  readonly session: SessionId;
+  /** How machines and processes are told apart; this machine's own by default. */
+  readonly lockDeps?: LockDeps;
+}
+
+/** One small file a group, in the session's folder: groups of forks begin and end beside each other. */
+export function fileRunningGroups({ folder, session, lockDeps }: FileGroupsOptions): RunningGroups {
+  const place: Place = { folder: join(folder, session), ...(lockDeps ?? { host: hostname(), lookAtProcess }) };
+  return { record: (group) => record(place, group), left: () => left(place) };
+}
+
+interface Place extends LockDeps {
+  readonly folder: string;
+}
+
+const shape = z.object({
+  leader: z.int().min(2),
+  toolUse: z.string(),
+  processStarted: z.string(),
+  host: z.string(),
+});
+
+const namePattern = /^running-\d+\.json$/;
+
+async function record(place: Place, { leader, toolUse }: RunningGroup): Promise<() => Promise<void>> {
+  const path = join(place.folder, `running-${leader}.json`);
+  const forget = (): Promise<void> => rm(path, { force: true }).catch(ignored);
+  try {
+    const seen = await place.lookAtProcess(leader);
+    // Without its start a process can't be told from a later one of the same number.
+    if (seen.kind === "dead" || seen.started === undefined) return async () => undefined;
+    const content: z.infer<typeof shape> = { leader, toolUse, processStarted: seen.started, host: place.host };
+    await makeFolder(place.folder);
+    await rm(path, { force: true });
+    await writeNewFile({ path, data: Buffer.from(`${JSON.stringify(content)}\n`), sync: "unsynced" });
+  } catch (error) {
+    ignored(error);
+  }
+  return forget;
+}
+
+async function left(place: Place): Promise<readonly LeftGroup[]> {
+  try {
+    const names = (await readdir(place.folder)).filter((name) => namePattern.test(name));
+    return (await Promise.all(names.map((name) => leftAt(place, join(place.folder, name))))).flat();
+  } catch (error) {
+    ignored(error);
+    return [];
+  }
+}
+
+async function leftAt(place: Place, path: string): Promise<readonly LeftGroup[]> {
+  const read = shape.safeParse(jsonOrNull(await contentOf(path)));
+  // On another machine that shares the folder, only that machine can tell.
+  if (read.success && read.data.host !== place.host) return [];
+  const forget = (): Promise<void> => rm(path, { force: true }).catch(ignored);
+  if (!read.success) {
+    await forget();
+    return [];
+  }
+  const { leader, toolUse, processStarted } = read.data;
+  const seen = await place.lookAtProcess(leader);
+  const isOurs = seen.kind === "alive" && seen.started === processStarted;
+  return [{ leader, toolUse: toolUseId(toolUse), state: isOurs ? "ours" : "gone", forget }];
+}
+
+/** A crash may have left half of it. */
+function jsonOrNull(text: string): Json {
+  try {
+    return parseJson(text);
+  } catch {
+    return null;
+  }
+}
+
+async function contentOf(path: string): Promise<string> {
+  const file = await openItself(path, constants.O_RDONLY);
+  try {
+    return Buffer.from(await readRange(file, { start: 0, end: recordBytesMax })).toString("utf8");
+  } finally {
+    await file.close();
+  }
+}
+
+/** A record is a help, not a promise: what the machine refuses here must not stop a command. */
+function ignored(error: unknown): void {
+  if (codeOf(error) === undefined) throw error;
+}

@@ -1,0 +1,85 @@
+import { stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { resolveReal } from "../confine.ts";
+import { codeOf } from "../failure.ts";
+import { isSpecial } from "../inside.ts";
+import { shellLookupsMax } from "../limits.ts";
+import { foldersOf, namesFor, type Standing, withPlaces } from "./reads.ts";
+import type { ShellWord } from "./line.ts";
+import type { Writing, WrittenWord } from "./writing.ts";
+
+export interface ShellWrites {
+  readonly files: readonly ShellWrite[];
+  readonly sight: "told" | "unclear";
+}
+
+export interface ShellWrite {
+  /** A real path; of a link also its own, since it may be replaced as well as followed. */
+  readonly path: string;
+  readonly reach: "itself" | "below";
+}
+
+/** What a line is known to change, so that its files pass the same rules as those of the write tool. */
+export async function writesOf(writing: Writing, { cwd, home }: Standing): Promise<ShellWrites> {
+  const unclear: ShellWrites = { files: [], sight: "unclear" };
+  const places = writing.folders.map((word) => withPlaces(word, { cwd, home }));
+  const named = places.flatMap((word) => (word.kind === "plain" ? [word.value] : []));
+  const folders = await foldersOf(named, { cwd, home });
+  if (folders === undefined || folders.length * writing.named.length > shellLookupsMax) return unclear;
+  let isTold = writing.sight === "clear" && named.length === writing.folders.length;
+  const writeByKey = new Map<string, ShellWrite>();
+  for (const folder of folders) {
+    for (const one of writing.named) {
+      const names = await namesOf(one, { cwd: folder, home });
+      if (names === undefined) isTold = false;
+      for (const name of names ?? []) {
+        for (const path of await pathsOf(name, folder)) {
+          const reach = await reachOf(one, path);
+          if (!isSpecial(path)) writeByKey.set(`${reach} ${path}`, { path, reach });
+        }
+      }
+    }
+  }
+  return { files: [...writeByKey.values()], sight: isTold ? "told" : "unclear" };
+}
+
+/** Undefined where it can't be told. */
+async function namesOf({ word, nameOf }: WrittenWord, standing: Standing): Promise<readonly string[] | undefined> {
+  const names = await wordNames(word, standing);
+  if (nameOf === undefined) return names;
+  const lasts = await wordNames(nameOf, standing);
+  return names && lasts && names.flatMap((name) => [...new Set(lasts.map((last) => join(name, basename(last))))]);
+}
+
+async function wordNames(given: ShellWord, standing: Standing): Promise<readonly string[] | undefined> {
+  const names = await namesFor(withPlaces(given, standing), standing);
+  // What a program puts in the place of the braces is unseen.
+  return names?.some((name) => name.includes("{}") || /^~[^/]/.test(name)) === true ? undefined : names;
+}
+
+async function pathsOf(name: string, cwd: string): Promise<readonly string[]> {
+  if (name === "" || name.includes("\0")) return [];
+  const followed = await resolveReal(name, cwd);
+  const last = basename(name);
+  const folder = last === ".." || last === "." ? undefined : await resolveReal(parentOf(name), cwd);
+  return [
+    ...(followed.kind === "real" ? [followed.path] : []),
+    ...(folder?.kind === "real" ? [join(folder.path, last)] : []),
+  ];
+}
+
+function parentOf(name: string): string {
+  const bare = name.replace(/\/+$/, "");
+  const slash = bare.lastIndexOf("/");
+  return slash === -1 ? "." : slash === 0 ? "/" : bare.slice(0, slash);
+}
+
+async function reachOf({ reach }: WrittenWord, path: string): Promise<ShellWrite["reach"]> {
+  if (reach !== "new") return reach;
+  try {
+    return (await stat(path)).isDirectory() ? "itself" : "below";
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return "below";
+  }
+}

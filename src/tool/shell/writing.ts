@@ -1,0 +1,242 @@
+import type { ShellRedirect, ShellWord } from "./line.ts";
+import { isHarmless, isKnown } from "./programs.ts";
+import { bareName, commandsWithin, feeders, gitParts } from "./within.ts";
+
+/** What a line would change by redirections and by programs that are known to change files. Nothing is expanded. */
+export interface Writing {
+  readonly named: readonly WrittenWord[];
+  /** Where its `cd`s lead, in order. */
+  readonly folders: readonly ShellWord[];
+  /** `unclear`: such a program may change other files too. */
+  readonly sight: "clear" | "unclear";
+}
+
+export interface WrittenWord {
+  readonly word: ShellWord;
+  /** Then what is changed has this one's last name, in the folder `word`. */
+  readonly nameOf?: ShellWord;
+  /** `new`: as `below` where there is no such folder, otherwise as `itself`. */
+  readonly reach: "itself" | "below" | "new";
+}
+
+export function writingOf(source: string): Writing {
+  const within = commandsWithin(source);
+  const written = within.commands.map((words) => writtenBy(words)).filter((one) => one !== undefined);
+  const redirected = within.redirects.flatMap(outputOf);
+  const folders = within.commands.flatMap(foldersOf);
+  // What a link or a folder was is another thing once these have run.
+  const isShifting = within.commands.some(([name]) => name?.value === "ln" || name?.value === "mv");
+  const isFed = within.commands.some(([name, ...args]) => feeders.has(name?.value ?? "") && args.some(isWriter));
+  const isUnclear =
+    within.sight === "unclear" ||
+    isFed ||
+    (isShifting && (redirected.length > 0 || new Set(within.commands.map(([name]) => name?.value)).size > 1)) ||
+    [...within.assigns].some((variable) => placeVariables.has(variable)) ||
+    folders.some(({ value }) => value.startsWith("-")) ||
+    written.some(({ sight }) => sight === "unclear");
+  return {
+    named: [...written.flatMap(({ named }) => named), ...redirected],
+    folders,
+    sight: isUnclear ? "unclear" : "clear",
+  };
+}
+
+/** Whether it is known which files a command changes, or that it is one whose changes can't be told. */
+export const isWriteKnown = (words: readonly ShellWord[]): boolean =>
+  words.length === 0 || writtenBy(words) !== undefined;
+
+const placeVariables: ReadonlySet<string> = new Set(["CDPATH", "HOME", "OLDPWD", "PWD"]);
+
+function foldersOf([name, ...args]: readonly ShellWord[]): readonly ShellWord[] {
+  if (name?.value === "git") return gitParts(args).folders;
+  return name?.value === "cd" || name?.value === "pushd" ? args : [];
+}
+
+function outputOf({ operator, target }: ShellRedirect): readonly WrittenWord[] {
+  if (target === undefined || !outputs.has(operator)) return [];
+  if (operator === ">&" && /^(\d+|-)$/.test(target.value)) return [];
+  return [itself(target)];
+}
+
+const outputs: ReadonlySet<string> = new Set([">", ">>", ">|", "&>", "&>>", ">&", "<>"]);
+
+interface Written {
+  readonly named: readonly WrittenWord[];
+  readonly sight: "clear" | "unclear";
+}
+
+type Row = (args: readonly ShellWord[]) => Written | undefined;
+
+/** Undefined: not a program of which this is known. */
+function writtenBy([name, ...args]: readonly ShellWord[]): Written | undefined {
+  if (name?.kind !== "plain") return undefined;
+  const program = bareName(name).value;
+  const row = rowByProgram.get(program);
+  if (row !== undefined) return row(args);
+  return isKnown(program) || stillBuiltins.has(program) ? nothing : undefined;
+}
+
+const isWriter = (word: ShellWord): boolean => rowByProgram.has(bareName(word).value);
+
+/** Of the shell: they change it, and no file. */
+const stillBuiltins: ReadonlySet<string> = new Set(
+  "[ break continue declare exit export kill local popd pushd read readonly return set shift sleep test typeset unset wait".split(
+    " ",
+  ),
+);
+
+const nothing: Written = { named: [], sight: "clear" };
+const anything: Written = { named: [], sight: "unclear" };
+const clearly = (named: readonly WrittenWord[]): Written => ({ named, sight: "clear" });
+
+const itself = (word: ShellWord): WrittenWord => ({ word, reach: "itself" });
+const below = (word: ShellWord): WrittenWord => ({ word, reach: "below" });
+
+function operandsOf(args: readonly ShellWord[]): readonly ShellWord[] {
+  const end = args.findIndex(({ value }) => value === "--");
+  const before = end === -1 ? args : args.slice(0, end);
+  const behind = end === -1 ? [] : args.slice(end + 1);
+  return [...before.filter(({ value }) => !value.startsWith("-")), ...behind];
+}
+
+const hasOption = (args: readonly ShellWord[], form: RegExp): boolean => args.some(({ value }) => form.test(value));
+
+const recursive = /^-[^-]*[rRa]|^--(r|a)/;
+
+/** Every operand is changed. */
+const everyOperand: Row = (args) => clearly(operandsOf(args).map(hasOption(args, recursive) ? below : itself));
+
+/** Into the last operand, or what `-t` names: under its own name, or each source's name in it. */
+function intoLast(args: readonly ShellWord[], reach: "itself" | "below"): readonly WrittenWord[] {
+  const operands = operandsOf(args);
+  const folders = [...operands.slice(-1), ...targetOptions(args)];
+  const asNew = reach === "below" ? "new" : "itself";
+  return folders.flatMap((word): readonly WrittenWord[] => [
+    { word, reach: asNew },
+    ...operands.map((nameOf): WrittenWord => ({ word, nameOf, reach })),
+  ]);
+}
+
+function targetOptions(args: readonly ShellWord[]): readonly ShellWord[] {
+  return args.flatMap((arg, index) => {
+    const joined = /^(?:-[^-]*?t|--t[^=]*=)(?<rest>.*)$/s.exec(arg.value)?.groups?.["rest"];
+    const next = args[index + 1];
+    if (joined !== undefined && joined !== "") return [tailOf(arg, arg.value.length - joined.length)];
+    return (joined === "" || arg.value.startsWith("--t")) && next !== undefined ? [next] : [];
+  });
+}
+
+/** Without its first characters; a dynamic word only where they are plain. */
+function tailOf(word: ShellWord, chars: number): ShellWord {
+  const value = word.value.slice(chars);
+  if (word.pieces === undefined) return { kind: word.kind, value };
+  const [first, ...rest] = word.pieces;
+  if (first?.kind !== "plain" || first.text.length < chars) return { kind: "dynamic", value };
+  return { kind: word.kind, value, pieces: [{ ...first, text: first.text.slice(chars) }, ...rest] };
+}
+
+const copy: Row = (args) => {
+  const isFolders = hasOption(args, /^-[^-]*d$|^--directory/);
+  const isLinking = hasOption(args, /^-[^-]*l|^--link/);
+  const reach = hasOption(args, recursive) ? "below" : "itself";
+  const sources = isFolders || isLinking ? operandsOf(args).map(itself) : [];
+  return clearly([...intoLast(args, reach), ...sources]);
+};
+
+const move: Row = (args) => clearly([...intoLast(args, "below"), ...operandsOf(args).map(below)]);
+
+/** Another name for a file is a way to change it, so what is linked counts as changed. */
+const link: Row = (args) => {
+  const operands = operandsOf(args);
+  const here: ShellWord = { kind: "plain", value: "." };
+  const alone = operands.map((nameOf): WrittenWord => ({ word: here, nameOf, reach: "itself" }));
+  return clearly([...intoLast(args, "itself"), ...operands.map(itself), ...(operands.length === 1 ? alone : [])]);
+};
+
+const sed: Row = (args) => {
+  const inPlace = /^-[nErsuz]*i|^--in/;
+  const scripted = args.filter(({ value }) => !inPlace.test(value));
+  const sight = isHarmlessWith("sed", scripted) ? "clear" : "unclear";
+  return { named: scripted.length === args.length ? [] : operandsOf(args).map(itself), sight };
+};
+
+const isHarmlessWith = (program: string, args: readonly ShellWord[]): boolean =>
+  args.every((arg) => arg.kind !== "dynamic" || arg.pieces !== undefined) &&
+  isHarmless(
+    program,
+    args.map(({ value }) => value),
+  );
+
+/** Harmless but for options that name a file to write. */
+const outputOption =
+  (program: string): Row =>
+  (args) => {
+    if (isHarmlessWith(program, args)) return nothing;
+    const values = args.flatMap((arg) => {
+      const equals = arg.value.indexOf("=");
+      return [arg, tailOf(arg, 2), ...(equals === -1 ? [] : [tailOf(arg, equals + 1)])];
+    });
+    return { named: values.filter(({ value }) => value !== "").map(itself), sight: "unclear" };
+  };
+
+const git: Row = (args) => {
+  if (isHarmlessWith("git", args)) return nothing;
+  const { rest, settings } = gitParts(args);
+  const [subcommand, ...operands] = rest;
+  if (subcommand?.kind !== "plain" || settings.length > 0) return undefined;
+  const written = rowByGit.get(subcommand.value)?.(operands);
+  // Its own patterns, and words that begin at the top of the repository, are no names for the shell.
+  const isOdd = written?.named.some(({ word }) => word.kind === "plain" && /^:|[*?[]/.test(word.value)) ?? false;
+  return isOdd && written !== undefined ? { ...written, sight: "unclear" } : written;
+};
+
+const gitPaths: Row = (args) => ({
+  named: operandsOf(args).map(below),
+  sight: hasOption(args, /^--pathspec/) ? "unclear" : "clear",
+});
+
+const rowByGit: ReadonlyMap<string, Row> = new Map<string, Row>([
+  // Only the repository's own files.
+  ..."add branch commit config fetch gc init notes push remote tag"
+    .split(" ")
+    .map((name): [string, Row] => [name, () => nothing]),
+  ...(
+    "am apply bisect checkout-index cherry-pick clone filter-branch merge pull read-tree rebase revert " +
+    "sparse-checkout stash submodule subtree switch worktree"
+  )
+    .split(" ")
+    .map((name): [string, Row] => [name, () => anything]),
+  ["reset", (args) => (hasOption(args, /^--(h|m|k)/) ? anything : nothing)],
+  [
+    "checkout",
+    // Without the dashes a word may be a branch, and then every file is another.
+    (args) => ({ ...clearly(operandsOf(args).map(below)), sight: hasOption(args, /^--$/) ? "clear" : "unclear" }),
+  ],
+  [
+    "clean",
+    (args) => (operandsOf(args).length === 0 ? clearly([below({ kind: "plain", value: "." })]) : gitPaths(args)),
+  ],
+  ["mv", move],
+  ["restore", gitPaths],
+  ["rm", gitPaths],
+]);
+
+const rowByProgram: ReadonlyMap<string, Row> = new Map<string, Row>([
+  ..."chgrp chmod chown mkdir mkfifo rm rmdir shred tee touch truncate unlink"
+    .split(" ")
+    .map((program): [string, Row] => [program, everyOperand]),
+  ["cp", copy],
+  ["install", copy],
+  ["mv", move],
+  ["ln", link],
+  ["link", link],
+  ["dd", (args) => clearly(args.flatMap((arg) => (arg.value.startsWith("of=") ? [itself(tailOf(arg, 3))] : [])))],
+  ["sed", sed],
+  ["git", git],
+  ["find", (args) => (isHarmlessWith("find", args) ? nothing : anything)],
+  ...["sort", "tree", "uniq"].map((program): [string, Row] => [program, outputOption(program)]),
+  // What they write stands in what they read.
+  ..."cpio ed ex patch rsync scp tar unzip vi vim wget"
+    .split(" ")
+    .map((program): [string, Row] => [program, () => anything]),
+]);
