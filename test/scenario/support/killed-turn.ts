@@ -79,12 +79,17 @@ export interface KillPoint {
   readonly how: "before" | "half";
 }
 
-/** Killed there, the session goes on: nothing lost, nothing doubled, nothing run again. */
-export async function expectGoesOnAfterKill({ at, how }: KillPoint): Promise<void> {
+/**
+ * Killed there, the session goes on: nothing lost, nothing doubled, nothing run again. `too-late`: a command that ended
+ * before anybody looked is not recorded as running, so a turn may make a few changes less than were counted.
+ */
+async function goesOnAfterKill({ at, how }: KillPoint): Promise<"killed" | "too-late"> {
   const world = await killWorld();
-  const killed = await goOn(world, "Work.", { NODE_OPTIONS: `--import=${preload}`, KILL_AT: `${at} ${how}` });
-  expect({ at, how, signal: killed.signal }).toEqual({ at, how, signal: "SIGKILL" });
+  const said = await goOn(world, "Work.", { NODE_OPTIONS: `--import=${preload}`, KILL_AT: `${at} ${how}` });
+  const killed = said.signal === "SIGKILL";
+  if (!killed) expect({ at, how, ...said }).toMatchObject({ code: 0, out: "Done.\n" });
   await expectGoesOn(world);
+  return killed ? "killed" : "too-late";
 }
 
 export async function expectGoesOn(world: KillWorld): Promise<void> {
@@ -137,6 +142,8 @@ export const everyPoint = (changes: readonly string[]): readonly KillPoint[] =>
 
 /** Two at a time: more only wait for a processor. */
 export async function expectAllGoOn(points: readonly KillPoint[]): Promise<void> {
+  const outcomes: string[] = [];
   for (let at = 0; at < points.length; at += 2)
-    await Promise.all(points.slice(at, at + 2).map((point) => expectGoesOnAfterKill(point)));
+    outcomes.push(...(await Promise.all(points.slice(at, at + 2).map((point) => goesOnAfterKill(point)))));
+  expect(outcomes.filter((outcome) => outcome === "killed").length).toBeGreaterThan(points.length * 0.7);
 }
