@@ -11,6 +11,7 @@ import {
 } from "../../test/fixture/session.ts";
 import { appendBoundary } from "../loop/boundary.ts";
 import { sessionId } from "../schema/brand.ts";
+import { memoryTranscripts } from "../store/memory/transcripts.ts";
 import { ancestorsOf, rememberOrigin } from "./ancestors.ts";
 import { copySession } from "./copy-session.ts";
 import { ancestorsMax } from "./limits.ts";
@@ -80,6 +81,15 @@ test("a fork knows its ancestors also where it is opened behind a boundary", asy
   expect(again.read.from).toBe("boundary");
   expect(await ancestorsOf(deps, again)).toEqual(["second", "first"]);
   await again.close();
+});
+
+test("a copy that can't note its origin is named, as it stays behind", async () => {
+  const deps = testDeps();
+  const transcripts = memoryTranscripts({ deps, faultAt: () => ({ why: "disk-full" }) });
+  const session = await openedForTest({ ...deps, transcripts });
+  const failure = await rememberOrigin(session, sessionId("first"));
+  expect(failure).toMatchObject({ kind: "failed", why: "disk-full" });
+  expect(failure?.message).toMatch(/ \(session test-session, the copy of first, stays behind\)$/);
 });
 
 test("a noted ancestor that begins otherwise is none", async () => {

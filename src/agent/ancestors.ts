@@ -22,11 +22,15 @@ export async function ancestorsOf({ transcripts }: TranscriptsDep, session: Sess
   return found.flat();
 }
 
-/** Notes in a fresh copy which session it was made from: behind a boundary, no entry of the view tells. */
+/**
+ * Notes in a fresh copy which session it was made from: behind a boundary, no entry of the view tells. No store removes a
+ * session: where the note fails, the copy stays, and a person is told which it is.
+ */
 export async function rememberOrigin(session: Session, from: SessionId): Promise<WriteFailure | undefined> {
   const value = [...new Set([from, ...namedBy(session)])].slice(0, ancestorsMax);
   const appended = await session.append({ type: "setting", name: ancestorsName, value });
-  return appended.kind === "failed" ? appended : undefined;
+  if (appended.kind === "appended") return undefined;
+  return { ...appended, message: `${appended.message} (session ${session.id}, the copy of ${from}, stays behind)` };
 }
 
 /** Kept as a setting of the session: it goes through boundaries with the others. */

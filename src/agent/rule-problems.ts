@@ -22,7 +22,10 @@ export function problemsIn({ problems, rulesByFile }: SettingsReading): readonly
 export function unreadBans(reading: SettingsReading): readonly Problem[] {
   const files = new Set(reading.files.map(({ path }) => path));
   return problemsIn(reading).filter(
-    ({ severity, where, key }) =>
-      severity === "error" && files.has(where) && /^$|^permissions$|^permissions\.(ask|deny)\b/.test(key),
+    ({ severity, where, key }) => severity === "error" && files.has(where) && mayHoldBan(key),
   );
 }
+
+/** Whatever stands among the permissions under a name that is none may have been meant to forbid. */
+const mayHoldBan = (key: string): boolean =>
+  key === "" || (/^permissions(\.|$)/i.test(key) && !/^permissions\.(allow|defaultMode)(\[|$)/i.test(key));

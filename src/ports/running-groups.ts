@@ -16,7 +16,10 @@ export interface RunningGroup {
 }
 
 export interface LeftGroup extends RunningGroup {
-  /** `ours`: the leader runs, and is the very process that was recorded. `gone`: it has ended, or nobody can tell. */
-  readonly state: "ours" | "gone";
+  /**
+   * `ours`: the leader runs, and is the very process that was recorded. `leaderless`: it has ended, and a group of its
+   * number runs, which is most likely the recorded one. `gone`: neither, or nobody can tell.
+   */
+  readonly state: "ours" | "leaderless" | "gone";
   readonly forget: () => Promise<void>;
 }

@@ -6,7 +6,7 @@ import type { Scope } from "./given.ts";
 import { doubledKeys } from "./doubled-keys.ts";
 import { settingsFileBytesMax } from "./limits.ts";
 import { type ParsedSettings, parseSettings } from "./parse.ts";
-import type { Problem } from "./problem.ts";
+import { doubledKey, type Problem } from "./problem.ts";
 
 export interface SettingsPlace {
   /** `PALIMPSEST_HOME` or `~/.palimpsest`. */
@@ -56,14 +56,6 @@ export async function readScopeFile(file: ScopeFile): Promise<ReadFile> {
   const problems = [...parsed.problems, ...doubledKeys(content.text).map((key) => doubledKey(key, file.path))];
   return { ...file, state: isObject(json.value) ? "read" : "broken", parsed: { ...parsed, problems } };
 }
-
-/** Of rules that narrow, those of the first are lost: that must not pass for a slip. */
-const doubledKey = (key: string, where: string): Problem => ({
-  severity: /^permissions(\.(ask|deny))?$/.test(key) ? "error" : "warning",
-  where,
-  key,
-  what: "stands there twice; the last one counts",
-});
 
 const noReserved: JsonObject = {};
 const nothing = (problems: readonly Problem[]): ParsedSettings => ({

@@ -129,7 +129,7 @@ describe("what is wrong is said, and the rest counts", () => {
       { defaultMode: "yolo" },
       'error permissions.defaultMode: expected one of default, acceptEdits, plan, bypassPermissions, found "yolo"; ignored',
     ],
-    [{ denied: ["Bash"] }, "warning permissions.denied: is not a setting that palimpsest knows; ignored"],
+    [{ denied: ["Bash"] }, "error permissions.denied: is not a setting that palimpsest knows; ignored"],
   ])("%j", async (user, problem) => {
     expect(await permissions({ user })).toEqual({ ...asRead({}), problems: [problem] });
   });

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import { isSettingName, reservedKeys, settingNames, settingTable, type SettingName } from "../schema/settings.ts";
 import { parseHooks } from "./hooks.ts";
-import { type Problem, severityOf, wrongValue } from "./problem.ts";
+import { doubledKey, type Problem, severityOf, wrongValue } from "./problem.ts";
 
 export interface ParsedSettings {
   readonly values: ReadonlyMap<SettingName, unknown>;
@@ -67,17 +67,23 @@ function take({ key, value, where, values }: Taking & { readonly key: string }):
   if (row.type === "list") return takeList({ key, value, where, values });
   const read = row.shape.safeParse(value);
   if (read.success) {
+    const doubled = values.has(key) ? [doubledKey(key, where)] : [];
     values.set(key, read.data);
-    return [];
+    return doubled;
   }
   return [wrongValue({ severity: severityOf(key, value), where, key, expected: row.expects, found: value })];
 }
 
-/** Item by item: a bad one is left out, an unknown key in one is only said. */
+/**
+ * Item by item: a bad one is left out, an unknown key in one is only said. A key may stand there by its whole name and in
+ * its object too: no ban of either is lost.
+ */
 function takeList({ key, value, where, values }: Taking & { readonly key: SettingName }): readonly Problem[] {
   const { shape, expects } = settingTable[key];
   if (!isArray(value)) return [wrongValue({ severity: "error", where, key, expected: expects, found: value })];
-  const items: unknown[] = [];
+  const said = values.get(key);
+  const before: readonly unknown[] = Array.isArray(said) ? said : [];
+  const items = [...before];
   const problems: Problem[] = [];
   for (const [at, item] of value.entries()) {
     const place = { where, key: `${key}[${at}]` };
@@ -152,8 +158,14 @@ function keysBeside(key: string): readonly string[] {
   return object === undefined ? topKeys : settingNames.filter((name) => objectOf(name) === object);
 }
 
+/** Of other agents, about what palimpsest does not do: nothing is forbidden by them. */
+const harmlessUnknown: ReadonlySet<string> = new Set(["permissions.additionalDirectories"]);
+
+/** A ban under a name that nobody reads must not pass for a slip. */
+const mayBan = (key: string): boolean => /^permissions(\.|$)/i.test(key) && !harmlessUnknown.has(key);
+
 const unknownKey = (key: string, where: string): Problem => ({
-  severity: "warning",
+  severity: mayBan(key) ? "error" : "warning",
   where,
   key,
   what: "is not a setting that palimpsest knows; ignored",

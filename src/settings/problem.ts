@@ -33,6 +33,14 @@ export const wrongValue = ({ expected, found, fate = "ignored", ...rest }: Wrong
   what: `expected ${expected}, found ${foundText(found)}; ${fate}`,
 });
 
+/** Of rules that narrow, those of the first are lost: that must not pass for a slip. */
+export const doubledKey = (key: string, where: string): Problem => ({
+  severity: /^permissions(\.(ask|deny))?$/.test(key) ? "error" : "warning",
+  where,
+  key,
+  what: "stands there twice; the last one counts",
+});
+
 /** Lists and objects are named, not quoted: they may hold what does not belong on a screen. */
 function foundText(found: Json | undefined): string {
   if (found === undefined) return "nothing";

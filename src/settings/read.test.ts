@@ -165,6 +165,23 @@ describe("precedence", () => {
   });
 });
 
+it("rules under a key's whole name and in its object add up: no ban is lost", async () => {
+  const { home, root } = await place();
+  await mkdir(home, { recursive: true });
+  const nested = { deny: ["Read(x)"], defaultMode: "plan" };
+  for (const said of [
+    { "permissions.deny": ["Bash(rm:*)"], "permissions.defaultMode": "default", permissions: nested },
+    { permissions: nested, "permissions.defaultMode": "default", "permissions.deny": ["Bash(rm:*)"] },
+  ]) {
+    await writeFile(join(home, "settings.json"), JSON.stringify(said));
+    const { problems, settings } = await readSettings({ home, root, env: {} });
+    expect(settings["permissions.deny"].value.toSorted()).toEqual(["Bash(rm:*)", "Read(x)"]);
+    expect(problems.map(({ severity, key, what }) => [severity, key, what])).toEqual([
+      ["warning", "permissions.defaultMode", "stands there twice; the last one counts"],
+    ]);
+  }
+});
+
 describe("files that are wrong", () => {
   async function problemsOf(content: string | Uint8Array) {
     const where = await place();

@@ -43,8 +43,9 @@ export const shellDrainMs = millis(200);
 /** Longer results go to a blob; the head stays in the view. */
 export const shellResultCharsMax = 30_000;
 /**
- * Of the output of one command, half from its start and half from its end. All of this is in memory for a moment, then
- * in a file: beyond it the output is gone for good, so it is far more than anybody reads.
+ * Of the output of one command, half from its start and half from its end. All of this is in memory, for a moment a few
+ * times over while it becomes a text, then in a file: beyond it the output is gone for good, so it is far more than
+ * anybody reads.
  */
 export const shellOutputBytesMax = bytes(64 * 2 ** 20);
 /** Where the shell is, told by itself: a path, not an output. */
@@ -55,6 +56,8 @@ export const shellCommandCharsMax = 20_000;
 export const shellGlobNamesMax = 5_000;
 /** Looks at the disk to see what the words of a line may name. */
 export const shellLookupsMax = 2_000;
+/** Texts of a line that sets `HOME` or `PWD` which are tried as their value; such a line is unclear anyway. */
+export const shellPlaceValuesMax = 256;
 /** Folders a line may stand in after its `cd`s. */
 export const shellFoldersMax = 16;
 /** How deep a shell within a shell (`sh -c "…"`) is looked into. */

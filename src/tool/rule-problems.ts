@@ -1,4 +1,4 @@
-import { type GivenRules, parseRules, type RuleProblem, type RuleUse } from "./permission/rule.ts";
+import { type GivenRules, othersTools, parseRules, type RuleProblem, type RuleUse } from "./permission/rule.ts";
 import { toolNames } from "./toolset.ts";
 
 /** A rule about nothing must not pass for one that does something, least of all a ban. */
@@ -18,19 +18,3 @@ const isKnown = (name: string, use: RuleUse): boolean =>
   names.has(name) || name.startsWith("mcp__") || (use !== "allow" && othersTools.has(name.toLowerCase()));
 
 const names: ReadonlySet<string> = new Set(toolNames);
-
-/** Tools of agents whose rules people bring along. */
-const othersTools: ReadonlySet<string> = new Set([
-  "agent",
-  "bashoutput",
-  "killshell",
-  "ls",
-  "multiedit",
-  "notebookedit",
-  "notebookread",
-  "skill",
-  "slashcommand",
-  "task",
-  "webfetch",
-  "websearch",
-]);

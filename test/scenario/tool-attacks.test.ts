@@ -289,6 +289,7 @@ describe("files that a harmless command would show", () => {
       'printf %s "${GITHUB_TOKEN}"',
       "cat <<< $GITHUB_TOKEN",
       "for t in $GITHUB_TOKEN; do echo $t; done",
+      "for HOME in ../outside; do cat ~/secret; done",
     ]) {
       expect(await box.call("bash", { command: `${opener}; ${second}` }), second).toMatchObject({ kind: "asked" });
       expect(await box.call("bash", { command: `${second}; ${opener}` }), second).toMatchObject({ kind: "asked" });
@@ -321,6 +322,8 @@ describe("a ban on commands", () => {
       await writeFile(join(box.project, "s"), "");
       expect(await box.call("bash", { command })).toMatchObject({ kind: "asked" });
       expect(await exists(join(box.project, "s"))).toBe(true);
+      const planning = await attacked({ mode: "plan", deny: ["Bash(rm:*)"] });
+      expect(await planning.call("bash", { command })).toMatchObject({ kind: "denied" });
     },
   );
 });
@@ -387,6 +390,21 @@ describe("a ban on files", () => {
     "bash -c 'echo x > sub/d.txt'",
     "bash -c 'cd sub; rm d.txt'",
     "eval 'rm sub/d.txt'",
+    "for PWD in sub; do echo x > $PWD/d.txt; done",
+    "export HOME=$PWD/sub; touch ~/new",
+    "export HOME=sub; cd; touch new",
+    "read PWD <<< sub; echo x > ${PWD}/d.txt",
+    "printf -v HOME sub; echo x > $HOME/d.txt",
+    "declare PWD=sub; touch $PWD/new",
+    'readonly "HO"ME=sub; touch $HOME/new',
+    "cp -s $PWD/sub/d.txt l2; echo x > l2",
+    "cp --symbolic $PWD/sub/d.txt l2; echo x > l2",
+    "cp -rs $PWD/sub l2; echo x > l2/d.txt",
+    "cp --parents sub/d.txt .",
+    "cp --par -t . sub/d.txt",
+    "sed -i.txt s/a/b/ sub/d",
+    "git config -f sub/d.txt a.b c",
+    "git config --file=sub/d.txt a.b c",
   ])("holds for what is known to be changed, in every mode: %s", async (command) => {
     for (const box of [await banned("bypass"), await banned("default", ["Bash"])]) {
       expect(await box.call("bash", { command })).toMatchObject({ kind: "denied" });
@@ -408,6 +426,42 @@ describe("a ban on files", () => {
     "git reset --hard",
     "tar xf a.tar",
     "python3 x.py",
+    "x=HO; export ${x}ME=s; touch ~/d.txt",
+    "export $'\\x48OME=s'; touch ~/d.txt",
+    "echo HOME; touch ~/d.txt",
+    "cp -P way l && echo x > l/d.txt",
+    "cp --no-deref way l && echo x > l/d.txt",
+    "cp -a way l; cp a.txt l/d.txt",
+    "cp -r way l; touch l/d.txt",
+    "git mv a.txt l; touch l/d.txt",
+    "git checkout -- l; touch l/d.txt",
+    "git restore l; touch l/d.txt",
+    "sed -i'*' s/a/b/ a.txt",
+    "sed --in-place=sub/x s/a/b/ a.txt",
+    "cp -b a.txt b.txt",
+    "mv --suffix=.x a.txt b.txt",
+    "git config core.fsmonitor ./evil && git status",
+    "git --git-dir=x commit",
+    "git push --receive-pack=./evil . HEAD",
+    "git fetch --upload-pack ./evil .",
+    "git fetch $X",
+    "rg --pre ./evil x .",
+    "date -s 2020-01-01",
+    "PATH=. ls",
+    "for PATH in .; do ls; done",
+    "ls {PATH}> /dev/null; ls",
+    "export PATH=.; ls",
+    "read PATH < a.txt; ls",
+    "LD_PRELOAD=./x.so ls",
+    "export GIT_EXTERNAL_DIFF=./evil; git diff",
+    "GIT_EDITOR=./evil git commit --amend",
+    "declare -i x='a[$(touch sub/new)]'",
+    "p='a[$'; declare -i \"x=$p(touch sub/new)]\"",
+    "[ -v 'x[$(touch sub/new)]' ]",
+    "test -v 'x[$(touch sub/new)]'",
+    "printf -v 'x[$(touch sub/new)]' hi",
+    "unset 'x[$(touch sub/new)]'",
+    "x='a[$(touch sub/new)]'; (( x ))",
   ])("is asked about where it can't be told what is changed, but in bypass: %s", async (command) => {
     const box = await banned("default", ["Bash"]);
     expect(await box.call("bash", { command })).toMatchObject({ kind: "asked" });
@@ -422,6 +476,11 @@ describe("a ban on files", () => {
     ["cp -r src other", ["Bash(cp:*)"]],
     ["rm -rf src", ["Bash"]],
     ["make; true", ["Bash(make:*)"]],
+    ["echo x > $PWD/b.txt; cat $HOME/none", ["Bash"]],
+    ["cp a.txt b.txt; cp b.txt c.txt; touch d", ["Bash"]],
+    ["sed -i.bak s/a/b/ a.txt", ["Bash"]],
+    ["x=1; LANG=C cp a.txt b.txt; [ -f a.txt ] && printf '%s' \"$x\" > b.txt", ["Bash"]],
+    ["git config --get user.name; git add a.txt", ["Bash"]],
     ["cat sub/d.txt > /dev/null 2>&1", []],
   ])("is none on what it does not name: %s", async (command, allow) => {
     expect(await (await banned("default", allow)).call("bash", { command })).toMatchObject({ kind: "ran" });
@@ -434,6 +493,9 @@ describe("a ban on files", () => {
     "cd src; cat $PWD/../.env",
     "cat $HOME/.ssh/id",
     "cat ~/.ssh/id",
+    "for PWD in . src; do cat $PWD/.env; done",
+    "read HOME <<< $PWD; cat < ~/.env",
+    "for HOME in $PWD; do cd ~; cat .env; done",
   ])("against reading holds where the shell would put a folder's name: %s", async (command) => {
     const box = await attacked({ mode: "bypass", deny: ["Read(.env)", "Read(~/.ssh/**)"] });
     await writeFile(join(box.project, ".env"), "the secret\n");
@@ -485,11 +547,14 @@ describe("settings that decide what the agent may do", () => {
         bash("cp evil.json pal/settings.json"),
         bash("cat evil.json > pal/settings.json"),
         bash("mv pal gone"),
+        bash("for HOME in pal; do cat evil.json > $HOME/settings.json; done"),
+        bash("cp -s $PWD/pal/settings.json l; cat evil.json > l"),
+        bash("cp --parents pal/settings.json ."),
         { name: "write", input: { file_path: ".palimpsest/settings.local.json", content: evil } },
         { name: "write", input: { file_path: "other.json", content: evil } },
       ]);
       expect(settings).toBe("{}");
-      expect(outcomes).toEqual(["done", ...Array.from({ length: 6 }, () => "denied"), "done"]);
+      expect(outcomes).toEqual(["done", ...Array.from({ length: 9 }, () => "denied"), "done"]);
     },
   );
 

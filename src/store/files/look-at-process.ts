@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { processListMs } from "../limits.ts";
 import { codeOf } from "./failure.ts";
@@ -31,15 +31,32 @@ async function seenInProc(pid: number): Promise<SeenProcess | undefined> {
       readFile(`/proc/${pid}/stat`, "utf8"),
       readFile("/proc/sys/kernel/random/boot_id", "utf8"),
     ]);
-    // The name in field 2 may hold spaces and brackets; behind its last bracket field 3 begins.
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    const [state, ticks] = [fields[0], fields[22 - 3]];
-    // A zombie has ended and waits for its parent: it takes signals but writes nothing any more.
-    if (state === "Z" || state === "X") return { kind: "dead" };
+    const fields = fieldsFrom3(stat);
+    const ticks = fields[22 - 3];
+    if (hasEnded(fields)) return { kind: "dead" };
     // Ticks count from boot, so the boot belongs to it: a machine that starts the same way twice repeats pid and ticks.
     return { kind: "alive", started: ticks === undefined ? undefined : `${boot.trim()}/${ticks}` };
   } catch {
     return undefined;
+  }
+}
+
+/** Behind the last bracket of field 2, a name that may hold spaces and brackets. */
+const fieldsFrom3 = (stat: string): readonly string[] => stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+
+/** A zombie has ended and waits for its parent: it takes signals but writes nothing any more. */
+const hasEnded = ([state]: readonly string[]): boolean => state === "Z" || state === "X";
+
+/** Whether a process of the group runs, also where its leader has ended. Zombies are told from it where the system tells. */
+export async function groupRuns(leader: number): Promise<boolean> {
+  if (!takesSignals(-leader)) return false;
+  if (process.platform !== "linux") return true;
+  try {
+    const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+    const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")));
+    return stats.map(fieldsFrom3).some((fields) => fields[5 - 3] === String(leader) && !hasEnded(fields));
+  } catch {
+    return true;
   }
 }
 

@@ -1,4 +1,4 @@
-import { readdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
@@ -11,8 +11,13 @@ const group = { leader: 4_711, toolUse: toolUseId("toolu_1") };
 
 async function groups(seen: SeenProcess = { kind: "alive", started: "boot/1" }, host = "here") {
   const folder = await temporaryFolder();
-  const at = (now: SeenProcess, on = host) =>
-    fileRunningGroups({ folder, session, lockDeps: { host: on, lookAtProcess: () => Promise.resolve(now) } });
+  const at = (now: SeenProcess, on = host, groupRuns = false) =>
+    fileRunningGroups({
+      folder,
+      session,
+      lockDeps: { host: on, lookAtProcess: () => Promise.resolve(now) },
+      groupRuns: () => Promise.resolve(groupRuns),
+    });
   return { folder: join(folder, session), now: at(seen), at };
 }
 
@@ -37,6 +42,20 @@ test.each<[string, SeenProcess]>([
   expect(left?.state).toBe("gone");
   await left?.forget();
   expect(await readdir(folder)).toEqual([]);
+});
+
+test("a leader that has ended is told from one whose group still runs", async () => {
+  const { now, at } = await groups();
+  await now.record(group);
+  expect(await at({ kind: "dead" }, "here", true).left()).toMatchObject([{ ...group, state: "leaderless" }]);
+  expect(await at({ kind: "alive", started: "boot/2" }, "here", true).left()).toMatchObject([{ state: "gone" }]);
+});
+
+test("an odd entry hides no record", async () => {
+  const { folder, now } = await groups();
+  await now.record(group);
+  await mkdir(join(folder, "running-1.json"));
+  expect(await now.left()).toMatchObject([{ ...group, state: "ours" }]);
 });
 
 test("what another machine recorded is left alone", async () => {

@@ -10,7 +10,7 @@ import { readRange } from "./byte-source.ts";
 import { makeFolder, openItself, writeNewFile } from "./disk.ts";
 import { codeOf } from "./failure.ts";
 import type { LockDeps } from "./lock-content.ts";
-import { lookAtProcess } from "./look-at-process.ts";
+import { groupRuns, lookAtProcess } from "./look-at-process.ts";
 
 export interface FileGroupsOptions {
   /** `<home>/projects/<slug>`. */
@@ -18,16 +18,22 @@ export interface FileGroupsOptions {
   readonly session: SessionId;
   /** How machines and processes are told apart; this machine's own by default. */
   readonly lockDeps?: LockDeps;
+  readonly groupRuns?: (leader: number) => Promise<boolean>;
 }
 
 /** One small file a group, in the session's folder: groups of forks begin and end beside each other. */
-export function fileRunningGroups({ folder, session, lockDeps }: FileGroupsOptions): RunningGroups {
-  const place: Place = { folder: join(folder, session), ...(lockDeps ?? { host: hostname(), lookAtProcess }) };
+export function fileRunningGroups(options: FileGroupsOptions): RunningGroups {
+  const place: Place = {
+    folder: join(options.folder, options.session),
+    groupRuns: options.groupRuns ?? groupRuns,
+    ...(options.lockDeps ?? { host: hostname(), lookAtProcess }),
+  };
   return { record: (group) => record(place, group), left: () => left(place) };
 }
 
 interface Place extends LockDeps {
   readonly folder: string;
+  readonly groupRuns: (leader: number) => Promise<boolean>;
 }
 
 const shape = z.object({
@@ -66,7 +72,17 @@ async function left(place: Place): Promise<readonly LeftGroup[]> {
   }
 }
 
+/** An entry that can't be read hides none of the others. */
 async function leftAt(place: Place, path: string): Promise<readonly LeftGroup[]> {
+  try {
+    return await recordedAt(place, path);
+  } catch (error) {
+    ignored(error);
+    return [];
+  }
+}
+
+async function recordedAt(place: Place, path: string): Promise<readonly LeftGroup[]> {
   const read = shape.safeParse(jsonOrNull(await contentOf(path)));
   // On another machine that shares the folder, only that machine can tell.
   if (read.success && read.data.host !== place.host) return [];
@@ -76,9 +92,17 @@ async function leftAt(place: Place, path: string): Promise<readonly LeftGroup[]>
     return [];
   }
   const { leader, toolUse, processStarted } = read.data;
+  const state = await stateOf(place, { leader, processStarted });
+  return [{ leader, toolUse: toolUseId(toolUse), state, forget }];
+}
+
+type Recorded = Pick<z.infer<typeof shape>, "leader" | "processStarted">;
+
+async function stateOf(place: Place, { leader, processStarted }: Recorded): Promise<LeftGroup["state"]> {
   const seen = await place.lookAtProcess(leader);
-  const isOurs = seen.kind === "alive" && seen.started === processStarted;
-  return [{ leader, toolUse: toolUseId(toolUse), state: isOurs ? "ours" : "gone", forget }];
+  if (seen.kind === "dead") return (await place.groupRuns(leader)) ? "leaderless" : "gone";
+  // A number that a group still has is given to no new process.
+  return seen.started === processStarted ? "ours" : "gone";
 }
 
 /** A crash may have left half of it. */

@@ -22,9 +22,9 @@ export interface Policy extends Places {
 /** Bans first, then rules that ask, the mode, leaves; the strictest answer about any act is the answer. Pure. */
 export function decide(policy: Policy, request: PermissionRequest): Verdict {
   const forbidden = ruledBy(policy, { request, use: "deny" });
-  if (forbidden !== undefined) return forbidden;
+  if (forbidden?.kind === "denied") return forbidden;
   const asked = ruledBy(policy, { request, use: "ask" }) ?? allowed;
-  return stricter(unruled(policy, request), asked);
+  return [unruled(policy, request), asked].reduce(stricter, forbidden ?? allowed);
 }
 
 /** What the mode and the leaves say where no rule is against it. */

@@ -43,7 +43,7 @@ export function parseRules(given: GivenRules): ParsedRules {
   const problems: RuleProblem[] = [];
   const parsed = (use: RuleUse): readonly Rule[] =>
     (given[use] ?? []).flatMap((text) => {
-      const rule = parseRule(text.trim());
+      const rule = parseRule(text.trim(), use);
       if (rule !== undefined) return [rule];
       problems.push({ use, what: `${text}: not a rule; write a tool's name, or Bash(…), Read(…) or Edit(…)` });
       return [];
@@ -58,7 +58,26 @@ const actByTool: ReadonlyMap<string, "read" | "write"> = new Map([
   ["multiedit", "write"],
 ]);
 
-function parseRule(text: string): Rule | undefined {
+/**
+ * Tools of agents whose rules people bring along. None of them is here, so what a rule says of them in brackets narrows
+ * nothing: a ban on all of it is as good.
+ */
+export const othersTools: ReadonlySet<string> = new Set([
+  "agent",
+  "bashoutput",
+  "killshell",
+  "ls",
+  "multiedit",
+  "notebookedit",
+  "notebookread",
+  "skill",
+  "slashcommand",
+  "task",
+  "webfetch",
+  "websearch",
+]);
+
+function parseRule(text: string, use: RuleUse): Rule | undefined {
   const [, name = "", inner] = /^([\w-]+)(?:\((.*)\))?$/s.exec(text) ?? [];
   if (name === "") return undefined;
   const tool = name.toLowerCase();
@@ -66,7 +85,8 @@ function parseRule(text: string): Rule | undefined {
   const act = actByTool.get(tool);
   if (act !== undefined) return { kind: "path", text, act, pattern };
   if (tool === "bash") return { kind: "shell", text, pattern: shellPattern(pattern) };
-  return pattern === undefined ? { kind: "tool", text, name: tool } : undefined;
+  const isWhole = pattern === undefined || (use !== "allow" && othersTools.has(tool));
+  return isWhole ? { kind: "tool", text, name: tool } : undefined;
 }
 
 function shellPattern(pattern: string | undefined): ShellPattern {

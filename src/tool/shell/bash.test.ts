@@ -68,6 +68,47 @@ describe("bash", () => {
     expect((await box.call("bash", { command: "pwd" })).text).toBe(join(box.project, "a"));
   });
 
+  test.each([
+    ["exit", "function exit { :; }; false", "[exit code 1]"],
+    ["set", "set() { :; }; false", "[exit code 1]"],
+    ["set, and is traced", "set -x; set() { :; }", ""],
+    ["printf, pwd and exec", "printf() { :; }; pwd() { :; }; exec() { :; }; (exit 2)", "[exit code 2]"],
+    ["[", "[() { return 0; }; exit 2", "[exit code 2]"],
+  ])("tells the end of a command that has its own %s", async (_, command, text) => {
+    const box = await toolbox();
+    expect((await box.call("bash", { command })).text).toBe(text);
+  });
+
+  test.each(["", "; exit", "; trap 'echo end' EXIT"])("leaves low descriptors to the command%s", async (last) => {
+    const box = await toolbox();
+    await mkdir(join(box.project, "a"));
+    const open = "exec 3>log.txt 4>&3 9>nine.txt 10>ten.txt; echo hi >&3; echo ten >&10; cd a";
+    const ran = await box.call("bash", { command: `${open}${last}` });
+    expect(ran.text).toBe(last.includes("trap") ? "end" : "");
+    const written = async (name: string) => await readFile(join(box.project, name), "utf8");
+    expect([await written("log.txt"), await written("nine.txt"), await written("ten.txt")]).toEqual([
+      "hi\n",
+      "",
+      "ten\n",
+    ]);
+    expect((await box.call("bash", { command: "pwd; { echo free >&3; } 2>/dev/null || echo closed" })).text).toBe(
+      `${join(box.project, "a")}\nclosed`,
+    );
+  });
+
+  test("has closed the way by which it tells its folder before a trap of the command runs", async () => {
+    const box = await toolbox();
+    const ran = await box.call("bash", { command: "trap 'ls /proc/self/fd /dev/fd 2>/dev/null | grep -cx 87' EXIT" });
+    expect(ran.text).toBe("0");
+  });
+
+  test("a command longer than the system takes is not started, and says so", async () => {
+    const box = await toolbox();
+    const ran = await box.call("bash", { command: `echo ${"x".repeat(2 ** 22)}` });
+    expect(ran).toMatchObject({ isError: true });
+    expect(ran.text).toContain("could not be started: spawn E2BIG");
+  });
+
   test("says so where nobody told the folder", async () => {
     const box = await toolbox();
     await mkdir(join(box.project, "a"));

@@ -117,6 +117,8 @@ describe("unknown", () => {
     ["a stash", "git stash"],
     ["a deleted log", "git reflog expire --all"],
     ["a signature check", "git log --format='%G?'"],
+    ["a signature check of a branch", "git for-each-ref --format='%(signature)'"],
+    ["a signature check to sort by", "git branch --sort=signature"],
     ["sed -i", "sed -i 's/a/b/' x"],
     ["sed -n with w", "sed -n 'w x' a"],
     ["sed with w as flag", "sed 's/a/b/w x' a"],

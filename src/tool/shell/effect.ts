@@ -1,4 +1,5 @@
 import { parseLine, type ShellLine, type ShellRedirect, type ShellWord, type SimpleCommand } from "./line.ts";
+import { placeValues } from "./places.ts";
 import { isHarmless, isKnown } from "./programs.ts";
 
 /** What a line would do, without running or expanding it. `read-only` is a promise; whatever is not proved is `unknown`. */
@@ -17,6 +18,8 @@ export interface Reading {
   readonly programs: ReadonlySet<string>;
   /** `unclear`: a command may change the shell itself, and with it where and what the others are. */
   readonly shell: "same" | "unclear";
+  /** What it may make of `~`, `$HOME` and `$PWD`. */
+  readonly values: readonly string[];
 }
 
 export interface NamedWord {
@@ -29,7 +32,8 @@ export interface NamedWord {
 export function effectOf(source: string): ShellEffect {
   const line = parseLine(source);
   if (line.kind === "unclear") return { kind: "unknown", why: line.why, reading: undefined };
-  const reading = readingOf(line);
+  const words = line.commands.map((one) => one.words);
+  const reading: Reading = { ...readingOf(line), values: placeValues(source, words) };
   const why = doubtAbout(line);
   return why === undefined ? { kind: "read-only", reading } : { kind: "unknown", why, reading };
 }
@@ -49,7 +53,7 @@ function doubtAbout(line: ClearLine): string | undefined {
   return command && `not known to be harmless: ${command.words[0]?.value ?? "an assignment"}`;
 }
 
-function readingOf({ commands, redirects }: ClearLine): Reading {
+function readingOf({ commands, redirects }: ClearLine): Omit<Reading, "values"> {
   const named = commands.flatMap((one, command) =>
     namedBy(one).map((word): NamedWord => ({ word, command, program: one.words[0]?.value })),
   );
@@ -109,7 +113,14 @@ export function isReadOnly({ words, assigns, variables }: SimpleCommand): boolea
 const takesAnyName: ReadonlySet<string> = new Set(["cat", "echo", "head", "ls", "stat", "tail"]);
 
 /** That tell how things look, not which program runs. */
-const harmlessAssigns: ReadonlySet<string> = new Set(["COLUMNS", "LANG", "LC_ALL", "LC_COLLATE", "NO_COLOR", "TZ"]);
+export const harmlessAssigns: ReadonlySet<string> = new Set([
+  "COLUMNS",
+  "LANG",
+  "LC_ALL",
+  "LC_COLLATE",
+  "NO_COLOR",
+  "TZ",
+]);
 
 /** Of others the value may be a secret. */
 const harmlessVariables: ReadonlySet<string> = new Set([

@@ -36,6 +36,8 @@ export type ShellLine =
       readonly redirects: readonly ShellRedirect[];
       /** Variables whose value stands elsewhere, as in the list of a loop. */
       readonly variables: readonly string[];
+      /** Variables that its loops and redirections set. */
+      readonly sets: readonly string[];
       /** Kinds of syntax besides commands, lists, pipelines, groups and words. */
       readonly beyond: ReadonlySet<string>;
     };
@@ -45,7 +47,7 @@ export function parseLine(source: string): ShellLine {
   if (source.length > shellCommandCharsMax)
     return { kind: "unclear", why: "the command is too long to be looked into" };
   if (unseen.test(source)) return { kind: "unclear", why: "the command holds invisible or look-alike characters" };
-  const found: Found = { commands: [], redirects: [], variables: [], beyond: new Set(), errors: [] };
+  const found: Found = { commands: [], redirects: [], variables: [], sets: [], beyond: new Set(), errors: [] };
   visit(parse(source), found);
   const [error] = found.errors;
   if (error !== undefined) return { kind: "unclear", why: `the command can't be parsed: ${error}` };
@@ -60,6 +62,7 @@ interface Found {
   readonly redirects: ShellRedirect[];
   /** Of the innermost command, outside of commands the line's. */
   readonly variables: string[];
+  readonly sets: string[];
   readonly beyond: Set<string>;
   readonly errors: string[];
 }
@@ -95,6 +98,15 @@ function note(node: SyntaxNode, found: Found): void {
     case "ProcessSubstitution":
       // Without a script there is something in it that was not parsed.
       if (node.script === undefined) found.beyond.add(node.type);
+      return;
+    case "For":
+    case "Select":
+      found.sets.push(node.name.value);
+      found.beyond.add(node.type);
+      return;
+    case "FileDescriptorVariable":
+      found.sets.push(node.name);
+      found.beyond.add(node.type);
       return;
     case "Statement":
       if (node.background === true) found.beyond.add("Background");

@@ -21,3 +21,19 @@ test("gives the bytes back while they fit, and their two ends when they do not",
     ),
   );
 });
+
+test("holds its two ends and at most a chunk more, however much comes", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 100 }),
+      fc.integer({ min: 2, max: 60 }),
+      (sizes, most) => {
+        const output = new Output(most);
+        for (const size of sizes) {
+          output.add(Buffer.alloc(size, "x"));
+          expect(output.heldBytes).toBeLessThan(most + Math.max(...sizes));
+        }
+      },
+    ),
+  );
+});

@@ -1,11 +1,13 @@
-/** Bytes of unknown number in bounded memory: the first and the last of them. */
+/** Bytes of unknown number in bounded memory: the first and the last of them, and at most one chunk more. */
 export class Output {
   readonly #halfBytes: number;
   readonly #head: Buffer[] = [];
   #headBytes = 0;
-  #tail: Buffer[] = [];
+  /** The last half, from somewhere in its first chunk on. */
+  readonly #tail: Buffer[] = [];
   #tailBytes = 0;
-  #leftOutBytes = 0;
+  /** In chunks that have left the tail. */
+  #droppedBytes = 0;
 
   constructor(bytesMax: number) {
     this.#halfBytes = Math.floor(bytesMax / 2);
@@ -22,29 +24,39 @@ export class Output {
     if (rest.length === 0) return;
     this.#tail.push(rest);
     this.#tailBytes += rest.length;
-    // Copied rarely: only when the tail is twice its size.
-    if (this.#tailBytes > 2 * this.#halfBytes) this.#cutTail();
+    this.#dropFront();
   }
 
-  #cutTail(): void {
-    const whole = Buffer.concat(this.#tail);
-    const over = Math.max(0, whole.length - this.#halfBytes);
-    this.#leftOutBytes += over;
-    // A copy, so that what is left out can be freed.
-    this.#tail = [Buffer.from(whole.subarray(over))];
-    this.#tailBytes = whole.length - over;
+  /** Whole chunks only, so that nothing is copied while the output runs. */
+  #dropFront(): void {
+    for (let [first] = this.#tail; first !== undefined; [first] = this.#tail) {
+      if (this.#tailBytes - first.length < this.#halfBytes) return;
+      this.#tail.shift();
+      this.#tailBytes -= first.length;
+      this.#droppedBytes += first.length;
+    }
+  }
+
+  /** Of the first chunk of the tail: what has left the half. */
+  get #overBytes(): number {
+    return Math.max(0, this.#tailBytes - this.#halfBytes);
   }
 
   get leftOutBytes(): number {
-    this.#cutTail();
-    return this.#leftOutBytes;
+    return this.#droppedBytes + this.#overBytes;
   }
 
+  /** Costs a copy of what is kept, and the text. */
   text(): string {
-    this.#cutTail();
-    const head = Buffer.concat(this.#head);
-    const tail = Buffer.concat(this.#tail);
-    if (this.#leftOutBytes === 0) return Buffer.concat([head, tail]).toString("utf8");
-    return `${head.toString("utf8")}\n… (${this.#leftOutBytes} bytes left out) …\n${tail.toString("utf8")}`;
+    const { leftOutBytes } = this;
+    if (leftOutBytes === 0) return Buffer.concat([...this.#head, ...this.#tail]).toString("utf8");
+    const head = Buffer.concat(this.#head).toString("utf8");
+    const tail = Buffer.concat(this.#tail).subarray(this.#overBytes).toString("utf8");
+    return `${head}\n… (${leftOutBytes} bytes left out) …\n${tail}`;
+  }
+
+  /** In memory now. */
+  get heldBytes(): number {
+    return this.#headBytes + this.#tailBytes;
   }
 }

@@ -3,6 +3,9 @@ export function isHarmless(program: string, args: readonly string[]): boolean {
   return rowByProgram.get(program)?.(args) === true;
 }
 
+/** Whether it changes nothing and runs nothing whatever its arguments, though it may show more than they name. */
+export const isStill = (program: string): boolean => stillPrograms.has(program);
+
 export const isKnown = (program: string): boolean => rowByProgram.has(program);
 
 type Row = (args: readonly string[]) => boolean;
@@ -12,6 +15,11 @@ const plainPrograms: readonly string[] = (
   ": arch base64 basename cat cmp column comm cut df dirname echo expand false fold groups head " +
   "hexdump id join ls nl nproc od paste pwd readlink realpath rev seq stat tac tail tr true type uname unexpand which whoami"
 ).split(" ");
+
+const stillPrograms: ReadonlySet<string> = new Set([
+  ...plainPrograms,
+  ..."cd cksum diff du egrep fgrep grep jq md5sum printf sha1sum sha256sum sha512sum strings wc".split(" "),
+]);
 
 interface Refused {
   /** Letters of short options, also where they are bundled. */
@@ -92,7 +100,7 @@ function isHarmlessSed(args: readonly string[]): boolean {
 function isHarmlessGit(args: readonly string[]): boolean {
   const at = args.findIndex((arg) => !/^(-P|--no-pager|--no-optional-locks)$/.test(arg));
   const [subcommand = "", ...rest] = at === -1 ? [] : args.slice(at);
-  if (rest.some((arg) => arg.includes("%G"))) return false;
+  if (rest.some((arg) => /%G|signature/i.test(arg))) return false;
   return runsNothing(rest) && rowByGit.get(subcommand)?.(rest) === true;
 }
 

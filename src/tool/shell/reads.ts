@@ -5,6 +5,7 @@ import { codeOf } from "../failure.ts";
 import { shellFoldersMax, shellGlobNamesMax, shellLookupsMax } from "../limits.ts";
 import type { NamedWord, Reading } from "./effect.ts";
 import type { ShellWord } from "./line.ts";
+import { type Standing, type Start, withPlaces } from "./places.ts";
 
 export interface ShellReads {
   /** Of everything there that a word may name: some are no paths to the program. */
@@ -20,24 +21,22 @@ export interface ShellRead {
   readonly command: number | undefined;
 }
 
-export interface Standing {
-  readonly cwd: string;
-  readonly home: string;
-}
-
 /** What a line may read, so that its files pass the same rules as those of the read tool. */
-export async function readsOf(reading: Reading, { cwd, home }: Standing): Promise<ShellReads> {
-  const folders = await foldersOf(reading.folders, { cwd, home });
+export async function readsOf(reading: Reading, { cwd, home }: Start): Promise<ShellReads> {
+  const { values } = reading;
+  const places = reading.folders.map((value) => withPlaces({ kind: "plain", value }, { cwd, home, values }));
+  const folders = await foldersOf(places, { cwd, home });
   if (folders === undefined) return { files: [], unclear: "it changes the folder too often" };
-  const lookups = reading.named.reduce((sum, { word }) => sum + spellings(word.value).length, 0) * folders.length;
+  const words = reading.named.flatMap(({ word }) => withPlaces(word, { cwd, home, values }));
+  const lookups = words.reduce((sum, { value }) => sum + spellings(value).length, 0) * folders.length;
   if (lookups > shellLookupsMax) return { files: [], unclear: "it has too many words to look at" };
-  let unclear = reading.shell === "unclear" ? "it changes the shell that runs it" : undefined;
+  let unclear = reading.shell === "unclear" || values.length > 0 ? "it changes the shell that runs it" : undefined;
   if (reading.programs.has("git") && (await Promise.all(folders.map(isPlainlyInRepository))).includes(false))
     unclear ??= "git would take its settings from files that are part of the project";
   const fileByKey = new Map<string, ShellRead>();
   for (const folder of folders) {
     for (const named of reading.named) {
-      const paths = await foundBy(named.word, { cwd: folder, home });
+      const paths = await foundBy(named.word, { cwd: folder, home, values });
       unclear ??= await doubtAbout(named, paths);
       for (const path of paths ?? []) {
         if (path !== "/dev/null") fileByKey.set(`${named.command} ${path}`, { path, command: named.command });
@@ -57,17 +56,20 @@ async function doubtAbout(
   return areFolders.includes(true) ? "diff reads what links in a folder lead to" : undefined;
 }
 
-/** Each `cd` may have happened or not, and `..` may go up from a link or from where it leads: the shell does either. */
+/** Each `cd`, to one of its words, may have happened or not, and `..` may go up from a link or from where it leads: the shell does either. */
 export async function foldersOf(
-  named: readonly string[],
-  { cwd, home }: Standing,
+  places: readonly (readonly ShellWord[])[],
+  { cwd, home }: Start,
 ): Promise<readonly string[] | undefined> {
   const folders = new Set([cwd]);
-  for (const name of named.flatMap((one) => meanings(one, home))) {
+  for (const words of places) {
+    const names = words.flatMap(({ value }) => meanings(value, home));
     for (const folder of Array.from(folders)) {
-      folders.add(resolve(folder, name));
-      const real = await resolveReal(name, folder);
-      if (real.kind === "real") folders.add(real.path);
+      for (const name of names) {
+        folders.add(resolve(folder, name));
+        const real = await resolveReal(name, folder);
+        if (real.kind === "real") folders.add(real.path);
+      }
     }
     if (folders.size > shellFoldersMax) return undefined;
   }
@@ -78,22 +80,18 @@ export async function foldersOf(
 const meanings = (name: string, home: string): readonly string[] =>
   /^~(\/|$)/.test(name) ? [home + name.slice(1), name] : [name];
 
-/** With the folders in it that everybody knows: `$HOME`, `$PWD`. A value with a pattern in it would be one too. */
-export function withPlaces(word: ShellWord, { cwd, home }: Standing): ShellWord {
-  if (word.pieces === undefined) return word;
-  const value = word.pieces.map((piece) =>
-    piece.kind === "variable" ? { HOME: home, PWD: cwd }[piece.name] : piece.text,
-  );
-  return { kind: word.pieces.some(({ kind }) => kind === "glob") ? "glob" : "plain", value: value.join("") };
-}
-
 /** Undefined where it can't be told. */
 async function foundBy(given: ShellWord, standing: Standing): Promise<readonly string[] | undefined> {
-  const word = withPlaces(given, standing);
-  // Of the harmless commands only echo takes a dynamic one, and reads nothing.
-  if (word.kind === "dynamic") return [];
-  const names = await namesFor(word, standing);
-  return names && (await existing(names.flatMap(spellings), standing));
+  const found: string[] = [];
+  for (const word of withPlaces(given, standing)) {
+    // Of the harmless commands only echo takes a dynamic one, and reads nothing.
+    if (word.kind === "dynamic") continue;
+    const names = await namesFor(word, standing);
+    const paths = names && (await existing(names.flatMap(spellings), standing));
+    if (paths === undefined) return undefined;
+    found.push(...paths);
+  }
+  return found;
 }
 
 /** What a word may become, `~` at its start both as home and as a name; undefined where it can't be told. */
@@ -133,7 +131,7 @@ async function existing(names: readonly string[], { cwd, home }: Standing): Prom
 }
 
 /** At least every word that the shell would make of a pattern; undefined where they are too many. */
-async function wordsLike(pattern: string, { cwd, home }: Standing): Promise<readonly string[] | undefined> {
+async function wordsLike(pattern: string, { cwd, home }: Start): Promise<readonly string[] | undefined> {
   const parts = pattern.split("/");
   // By a setting of the shell it goes into any depth.
   if (parts.includes("**")) return undefined;
@@ -151,7 +149,7 @@ async function wordsLike(pattern: string, { cwd, home }: Standing): Promise<read
   return words;
 }
 
-const foldersAt = (word: string, { cwd, home }: Standing): readonly string[] =>
+const foldersAt = (word: string, { cwd, home }: Start): readonly string[] =>
   word === "" ? [cwd] : meanings(word, home).map((name) => (name.startsWith("/") ? name : `${cwd}/${name}`));
 
 /** Every entry of the folders that has the pattern's fixed start. */

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { basename } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Millis } from "../../schema/brand.ts";
+import { codeOf } from "../failure.ts";
 import { groupLookMs, shellDrainMs, shellFolderBytesMax, shellKillGraceMs, shellOutputBytesMax } from "../limits.ts";
 import { signalGroup } from "../process-group.ts";
 import { Output } from "./output.ts";
@@ -37,31 +39,43 @@ export interface ShellEnd {
 }
 
 /**
- * One pipe for both streams keeps their order. The folder is told on a third descriptor: behind the command, so that a
- * trap of its own may stand, and by a trap where it leaves by `exit`. A process in the background runs that trap too when
- * it is ended, but is not the shell. The command is an argument, so that nothing it holds can change what the lines are.
+ * One pipe for both streams keeps their order. The folder is told on another: behind the command, so that a trap of its
+ * own may stand, and by a trap where it leaves by `exit`; once, as the pipe is closed then. A process in the background
+ * runs that trap too when it is ended, but is not the shell. The command is an argument, so that nothing it holds can
+ * change what the lines are, and `command` finds what a function of its own hides.
+ *
+ * The pipe comes as descriptor 3, which commands use for themselves, and is moved to a number that they rarely do. It
+ * stands in the lines as it is: a variable could be set by the command, and what is no number there names a file.
  */
-const tell = String.raw`{ set +x; } 2>/dev/null; command printf "%s\0" "$(command pwd -P 2>/dev/null)" 2>/dev/null >&3 || :`;
-/** On one line, so that the shell's messages number the command's lines as the command does. */
-const script = [
-  "exec 2>&1",
-  `trap '[ "\${BASHPID:-$$}" != "$$" ] || { ${tell}; }' EXIT`,
-  'eval "set --; $1"',
-  '{ set -- "$?"; } 2>/dev/null',
-  tell,
-  'exit "$1"',
-].join("; ");
+function scriptFor(shell: string): string {
+  const pipe = basename(shell) === "bash" ? rareInBash : rareInSh;
+  const folder = '"$(command pwd -P 2>/dev/null)"';
+  const tell = [
+    "{ command set +x; } 2>/dev/null",
+    String.raw`command printf "%s\0" ${folder} 2>/dev/null >&${pipe} || :`,
+    `command exec ${pipe}>&-`,
+  ].join("; ");
+  // On one line, so that the shell's messages number the command's lines as the command does.
+  return [
+    `exec 2>&1 ${pipe}>&3 3>&-`,
+    `trap 'case "\${BASHPID:-$$}" in "$$") ${tell} ;; esac' EXIT`,
+    'eval "set --; $1"',
+    '{ command set -- "$?"; } 2>/dev/null',
+    tell,
+    'command exit "$1"',
+  ].join("; ");
+}
+
+const rareInBash = 87;
+/** Other shells read one digit. */
+const rareInSh = 8;
 
 /** Runs the line in a process group of its own, which is gone when this returns. */
 export async function runShell(run: ShellRun): Promise<ShellEnd> {
-  if (run.signal.aborted)
-    return { how: { kind: "aborted" }, output: "", leftOutBytes: 0, folder: undefined, leftRunning: "none" };
-  const child = spawn(run.shell, ["-c", script, run.shell, run.command], {
-    cwd: run.cwd,
-    env: run.env,
-    detached: true,
-    stdio: ["ignore", "pipe", "pipe", "pipe"],
-  });
+  if (run.signal.aborted) return unstarted({ kind: "aborted" });
+  const started = start(run);
+  if (started.kind === "not-started") return unstarted(started);
+  const { child } = started;
   const recorded = child.pid === undefined ? undefined : run.record?.(child.pid);
   const output = new Output(shellOutputBytesMax);
   const folder = new Output(shellFolderBytesMax);
@@ -77,6 +91,35 @@ export async function runShell(run: ShellRun): Promise<ShellEnd> {
   const [stood = ""] = folder.text().split("\0");
   const { leftOutBytes } = output;
   return { how, output: output.text(), leftOutBytes, folder: stood === "" ? undefined : stood, leftRunning };
+}
+
+const unstarted = (how: ShellEnd["how"]): ShellEnd => ({
+  how,
+  output: "",
+  leftOutBytes: 0,
+  folder: undefined,
+  leftRunning: "none",
+});
+
+type Started =
+  | { readonly kind: "started"; readonly child: ChildProcess }
+  | { readonly kind: "not-started"; readonly why: string };
+
+function start({ shell, command, cwd, env }: ShellRun): Started {
+  const stdio = ["ignore", "pipe", "pipe", "pipe"] as const;
+  try {
+    const child = spawn(shell, ["-c", scriptFor(shell), shell, command], {
+      cwd,
+      env,
+      detached: true,
+      stdio: [...stdio],
+    });
+    return { kind: "started", child };
+  } catch (error) {
+    // Most refusals come as an event; that of a line longer than the system takes is thrown.
+    if (!(error instanceof Error) || codeOf(error) === undefined) throw error;
+    return { kind: "not-started", why: error.message };
+  }
 }
 
 async function collect(stream: ChildProcess["stdio"][number] | undefined, output: Output): Promise<void> {

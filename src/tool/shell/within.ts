@@ -20,6 +20,7 @@ function within(source: string, nestingLeft: number): Within {
   // Without a script of its own something in it was not parsed.
   if (line.beyond.has("CommandExpansion") || line.beyond.has("ProcessSubstitution")) found.sight = "unclear";
   found.redirects.push(...line.redirects);
+  for (const variable of line.sets) found.assigns.add(variable);
   for (const { words, assigns } of line.commands) {
     for (const variable of assigns) found.assigns.add(variable);
     const [name, ...args] = words;
@@ -45,7 +46,8 @@ function within(source: string, nestingLeft: number): Within {
 function add(found: Within, [name, ...args]: readonly [ShellWord, ...ShellWord[]] | readonly ShellWord[]): void {
   if (name === undefined) return;
   const bare = bareName(name);
-  found.commands.push([name, ...args], [bare, ...args]);
+  found.commands.push([name, ...args]);
+  if (bare.value !== name.value) found.commands.push([bare, ...args]);
   if (bare.value !== "git") return;
   const git = gitParts(args);
   found.commands.push([bare, ...git.rest]);

@@ -4,8 +4,9 @@ import { resolveReal } from "../confine.ts";
 import { codeOf } from "../failure.ts";
 import { isSpecial } from "../inside.ts";
 import { shellLookupsMax } from "../limits.ts";
-import { foldersOf, namesFor, type Standing, withPlaces } from "./reads.ts";
 import type { ShellWord } from "./line.ts";
+import { type Standing, type Start, withPlaces } from "./places.ts";
+import { foldersOf, namesFor } from "./reads.ts";
 import type { Writing, WrittenWord } from "./writing.ts";
 
 export interface ShellWrites {
@@ -20,17 +21,19 @@ export interface ShellWrite {
 }
 
 /** What a line is known to change, so that its files pass the same rules as those of the write tool. */
-export async function writesOf(writing: Writing, { cwd, home }: Standing): Promise<ShellWrites> {
+export async function writesOf(writing: Writing, { cwd, home }: Start): Promise<ShellWrites> {
   const unclear: ShellWrites = { files: [], sight: "unclear" };
-  const places = writing.folders.map((word) => withPlaces(word, { cwd, home }));
-  const named = places.flatMap((word) => (word.kind === "plain" ? [word.value] : []));
-  const folders = await foldersOf(named, { cwd, home });
-  if (folders === undefined || folders.length * writing.named.length > shellLookupsMax) return unclear;
-  let isTold = writing.sight === "clear" && named.length === writing.folders.length;
+  const { values } = writing;
+  const places = writing.folders.map((word) => withPlaces(word, { cwd, home, values }));
+  const plain = places.filter((words) => words.every(({ kind }) => kind === "plain"));
+  const folders = await foldersOf(plain, { cwd, home });
+  const words = writing.named.flatMap(({ word }) => withPlaces(word, { cwd, home, values }));
+  if (folders === undefined || folders.length * words.length > shellLookupsMax) return unclear;
+  let isTold = writing.sight === "clear" && plain.length === places.length;
   const writeByKey = new Map<string, ShellWrite>();
   for (const folder of folders) {
     for (const one of writing.named) {
-      const names = await namesOf(one, { cwd: folder, home });
+      const names = await namesOf(one, { cwd: folder, home, values });
       if (names === undefined) isTold = false;
       for (const name of names ?? []) {
         for (const path of await pathsOf(name, folder)) {
@@ -44,15 +47,21 @@ export async function writesOf(writing: Writing, { cwd, home }: Standing): Promi
 }
 
 /** Undefined where it can't be told. */
-async function namesOf({ word, nameOf }: WrittenWord, standing: Standing): Promise<readonly string[] | undefined> {
+async function namesOf(
+  { word, nameOf, suffix = "" }: WrittenWord,
+  standing: Standing,
+): Promise<readonly string[] | undefined> {
   const names = await wordNames(word, standing);
-  if (nameOf === undefined) return names;
+  if (nameOf === undefined) return names?.map((name) => name + suffix);
   const lasts = await wordNames(nameOf, standing);
-  return names && lasts && names.flatMap((name) => [...new Set(lasts.map((last) => join(name, basename(last))))]);
+  return (
+    names && lasts && names.flatMap((name) => [...new Set(lasts.map((last) => join(name, basename(last) + suffix)))])
+  );
 }
 
 async function wordNames(given: ShellWord, standing: Standing): Promise<readonly string[] | undefined> {
-  const names = await namesFor(withPlaces(given, standing), standing);
+  const found = await Promise.all(withPlaces(given, standing).map((word) => namesFor(word, standing)));
+  const names = found.includes(undefined) ? undefined : found.flatMap((one) => one ?? []);
   // What a program puts in the place of the braces is unseen.
   return names?.some((name) => name.includes("{}") || /^~[^/]/.test(name)) === true ? undefined : names;
 }

@@ -1,5 +1,8 @@
 import type { ShellRedirect, ShellWord } from "./line.ts";
-import { isHarmless, isKnown } from "./programs.ts";
+import { harmlessAssigns } from "./effect.ts";
+import { placeValues } from "./places.ts";
+import { isHarmless, isKnown, isStill } from "./programs.ts";
+import { mayRunSubscript, variablesSet } from "./variables.ts";
 import { bareName, commandsWithin, feeders, gitParts } from "./within.ts";
 
 /** What a line would change by redirections and by programs that are known to change files. Nothing is expanded. */
@@ -7,6 +10,8 @@ export interface Writing {
   readonly named: readonly WrittenWord[];
   /** Where its `cd`s lead, in order. */
   readonly folders: readonly ShellWord[];
+  /** What it may make of `~`, `$HOME` and `$PWD`. */
+  readonly values: readonly string[];
   /** `unclear`: such a program may change other files too. */
   readonly sight: "clear" | "unclear";
 }
@@ -15,6 +20,8 @@ export interface WrittenWord {
   readonly word: ShellWord;
   /** Then what is changed has this one's last name, in the folder `word`. */
   readonly nameOf?: ShellWord;
+  /** Behind the name. */
+  readonly suffix?: string;
   /** `new`: as `below` where there is no such folder, otherwise as `itself`. */
   readonly reach: "itself" | "below" | "new";
 }
@@ -24,19 +31,26 @@ export function writingOf(source: string): Writing {
   const written = within.commands.map((words) => writtenBy(words)).filter((one) => one !== undefined);
   const redirected = within.redirects.flatMap(outputOf);
   const folders = within.commands.flatMap(foldersOf);
-  // What a link or a folder was is another thing once these have run.
-  const isShifting = within.commands.some(([name]) => name?.value === "ln" || name?.value === "mv");
+  const values = placeValues(source, within.commands);
+  const set = within.commands.map(variablesSet);
+  const names = [...within.assigns, ...set.flatMap((one) => one.names)];
+  const count = new Set(within.commands.map((words) => JSON.stringify(bareWords(words)))).size;
   const isFed = within.commands.some(([name, ...args]) => feeders.has(name?.value ?? "") && args.some(isWriter));
   const isUnclear =
     within.sight === "unclear" ||
     isFed ||
-    (isShifting && (redirected.length > 0 || new Set(within.commands.map(([name]) => name?.value)).size > 1)) ||
-    [...within.assigns].some((variable) => placeVariables.has(variable)) ||
+    (within.commands.some(isShifting) && (redirected.length > 0 || count > 1)) ||
+    values.length > 0 ||
+    subscript.test(source) ||
+    within.commands.some(mayRunSubscript) ||
+    set.some(({ sight }) => sight === "unclear") ||
+    !names.every(isHarmlessName) ||
     folders.some(({ value }) => value.startsWith("-")) ||
     written.some(({ sight }) => sight === "unclear");
   return {
     named: [...written.flatMap(({ named }) => named), ...redirected],
     folders,
+    values,
     sight: isUnclear ? "unclear" : "clear",
   };
 }
@@ -45,10 +59,36 @@ export function writingOf(source: string): Writing {
 export const isWriteKnown = (words: readonly ShellWord[]): boolean =>
   words.length === 0 || writtenBy(words) !== undefined;
 
-const placeVariables: ReadonlySet<string> = new Set(["CDPATH", "HOME", "OLDPWD", "PWD"]);
+/** What programs take from their surroundings has capital letters: which program runs, what it loads, what it starts. */
+const isHarmlessName = (variable: string): boolean => harmlessAssigns.has(variable) || /^[a-z_\d]*$/.test(variable);
+
+/** Where it is taken for an expression, the command in it is run even from within quotes. */
+const subscript = /\w\[[^\]]*(?:\$\(|`)/;
+
+const bareWords = ([name, ...args]: readonly ShellWord[]): readonly string[] =>
+  name === undefined ? [] : [bareName(name), ...args].map(({ value }) => value);
+
+/** Whether what a link or a folder was may be another thing once it has run. */
+function isShifting([name, ...args]: readonly ShellWord[]): boolean {
+  switch (name?.value) {
+    case "ln":
+    case "mv":
+      return true;
+    case "cp":
+      return args.some(
+        ({ kind, value, pieces }) =>
+          (kind === "dynamic" && pieces === undefined) || /^-[^-]*[slPdaRr]|^--(a|l|no-d|p|r|sy)/.test(value),
+      );
+    case "git":
+      return /^(checkout|mv|restore)$/.test(args[0]?.value ?? "");
+    default:
+      return false;
+  }
+}
 
 function foldersOf([name, ...args]: readonly ShellWord[]): readonly ShellWord[] {
   if (name?.value === "git") return gitParts(args).folders;
+  if (name?.value === "cd" && args.length === 0) return [{ kind: "plain", value: "~" }];
   return name?.value === "cd" || name?.value === "pushd" ? args : [];
 }
 
@@ -73,7 +113,9 @@ function writtenBy([name, ...args]: readonly ShellWord[]): Written | undefined {
   const program = bareName(name).value;
   const row = rowByProgram.get(program);
   if (row !== undefined) return row(args);
-  return isKnown(program) || stillBuiltins.has(program) ? nothing : undefined;
+  if (isStill(program) || stillBuiltins.has(program)) return nothing;
+  if (!isKnown(program)) return undefined;
+  return isHarmlessWith(program, args) ? nothing : anything;
 }
 
 const isWriter = (word: ShellWord): boolean => rowByProgram.has(bareName(word).value);
@@ -137,27 +179,51 @@ function tailOf(word: ShellWord, chars: number): ShellWord {
 
 const copy: Row = (args) => {
   const isFolders = hasOption(args, /^-[^-]*d$|^--directory/);
-  const isLinking = hasOption(args, /^-[^-]*l|^--link/);
+  const isLinking = hasOption(args, /^-[^-]*[ls]|^--(l|sy)/);
   const reach = hasOption(args, recursive) ? "below" : "itself";
-  const sources = isFolders || isLinking ? operandsOf(args).map(itself) : [];
-  return clearly([...intoLast(args, reach), ...sources]);
+  const sources = operandsOf(args).map((word): WrittenWord => ({ word, reach }));
+  // Then the folders of a source's name are made in the target.
+  const deep = hasOption(args, /^--pa/) ? [...operandsOf(args).slice(-1), ...targetOptions(args)].map(below) : [];
+  return withBackups(args, [...intoLast(args, reach), ...deep, ...(isFolders || isLinking ? sources : [])]);
 };
 
-const move: Row = (args) => clearly([...intoLast(args, "below"), ...operandsOf(args).map(below)]);
+/** What was there before may be kept under a name that ends in some other way. */
+function withBackups(args: readonly ShellWord[], named: readonly WrittenWord[]): Written {
+  if (!hasOption(args, /^-[^-]*[bS]|^--(b|su)/)) return clearly(named);
+  const suffixes = args.flatMap(({ value }, index) => {
+    const joined = /^(?:-[^-]*?S|--su[^=]*=)(?<rest>.*)$/s.exec(value)?.groups?.["rest"];
+    return joined === undefined && !value.startsWith("--su") ? [] : [joined || (args[index + 1]?.value ?? "")];
+  });
+  const kept = named.flatMap((one) => ["~", ...suffixes].map((suffix): WrittenWord => ({ ...one, suffix })));
+  return { named: [...named, ...kept], sight: "unclear" };
+}
+
+const move: Row = (args) => withBackups(args, [...intoLast(args, "below"), ...operandsOf(args).map(below)]);
 
 /** Another name for a file is a way to change it, so what is linked counts as changed. */
 const link: Row = (args) => {
   const operands = operandsOf(args);
   const here: ShellWord = { kind: "plain", value: "." };
   const alone = operands.map((nameOf): WrittenWord => ({ word: here, nameOf, reach: "itself" }));
-  return clearly([...intoLast(args, "itself"), ...operands.map(itself), ...(operands.length === 1 ? alone : [])]);
+  const made = [...intoLast(args, "itself"), ...(operands.length === 1 ? alone : [])];
+  return withBackups(args, [...made, ...operands.map(itself)]);
 };
 
 const sed: Row = (args) => {
   const inPlace = /^-[nErsuz]*i|^--in/;
   const scripted = args.filter(({ value }) => !inPlace.test(value));
-  const sight = isHarmlessWith("sed", scripted) ? "clear" : "unclear";
-  return { named: scripted.length === args.length ? [] : operandsOf(args).map(itself), sight };
+  const suffixes = args.flatMap((arg) => {
+    const suffix = /^(?:-[nErsuz]*i|--in[^=]*=)(?<suffix>.+)$/s.exec(arg.value)?.groups?.["suffix"];
+    return suffix === undefined ? [] : [{ kind: arg.kind, suffix }];
+  });
+  // A star is the file's name, and a slash leads elsewhere.
+  const isOdd = suffixes.some(({ kind, suffix }) => kind !== "plain" || /[*/]/.test(suffix));
+  const files = scripted.length === args.length ? [] : operandsOf(args);
+  const kept = files.flatMap((word) => suffixes.map(({ suffix }): WrittenWord => ({ ...itself(word), suffix })));
+  return {
+    named: [...files.map(itself), ...kept],
+    sight: isHarmlessWith("sed", scripted) && !isOdd ? "clear" : "unclear",
+  };
 };
 
 const isHarmlessWith = (program: string, args: readonly ShellWord[]): boolean =>
@@ -184,6 +250,8 @@ const git: Row = (args) => {
   const { rest, settings } = gitParts(args);
   const [subcommand, ...operands] = rest;
   if (subcommand?.kind !== "plain" || settings.length > 0) return undefined;
+  // The settings of another repository, or other programs in the place of git's own.
+  if (hasOption(args.slice(0, args.length - rest.length), /^--(config|exec|git|work)/)) return anything;
   const written = rowByGit.get(subcommand.value)?.(operands);
   // Its own patterns, and words that begin at the top of the repository, are no names for the shell.
   const isOdd = written?.named.some(({ word }) => word.kind === "plain" && /^:|[*?[]/.test(word.value)) ?? false;
@@ -195,11 +263,27 @@ const gitPaths: Row = (args) => ({
   sight: hasOption(args, /^--pathspec/) ? "unclear" : "clear",
 });
 
+const isTransfer = (args: readonly ShellWord[]): boolean =>
+  args.every(({ kind, value }) => kind !== "dynamic" && !/^--(e|upl|rece)/.test(value));
+
+/** A setting may name a program that other commands run. */
+const gitConfig: Row = (args) => {
+  if (args.every(({ kind }) => kind === "plain") && /^(-l|--list|--get.*|get|list)$/.test(args[0]?.value ?? ""))
+    return nothing;
+  const files = args.flatMap((arg, index) => {
+    const joined = /^(?:-f|--f[^=]*=)(?<file>.+)$/s.exec(arg.value)?.groups?.["file"];
+    if (joined !== undefined) return [tailOf(arg, arg.value.length - joined.length)];
+    return /^(-f|--fi(le?)?)$/.test(arg.value) ? args.slice(index + 1, index + 2) : [];
+  });
+  return { named: files.map(itself), sight: "unclear" };
+};
+
 const rowByGit: ReadonlyMap<string, Row> = new Map<string, Row>([
   // Only the repository's own files.
-  ..."add branch commit config fetch gc init notes push remote tag"
-    .split(" ")
-    .map((name): [string, Row] => [name, () => nothing]),
+  ..."add branch commit gc init notes remote tag".split(" ").map((name): [string, Row] => [name, () => nothing]),
+  // And those of the other side, where an option names the program to run.
+  ...["fetch", "push"].map((name): [string, Row] => [name, (args) => (isTransfer(args) ? nothing : anything)]),
+  ["config", gitConfig],
   ...(
     "am apply bisect checkout-index cherry-pick clone filter-branch merge pull read-tree rebase revert " +
     "sparse-checkout stash submodule subtree switch worktree"

@@ -1,0 +1,36 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { temporaryFolder } from "../../test/contract/temporary-folder.ts";
+import { openedForTest, testDeps, testSession } from "../../test/fixture/session.ts";
+import { toolUseId } from "../schema/brand.ts";
+import { fileRunningGroups } from "../store/files/running-groups.ts";
+import { signalGroup } from "../tool/process-group.ts";
+import { settleLeft } from "./left-groups.ts";
+
+test.skipIf(process.platform === "win32")(
+  "a group whose leader has ended is left alone and told, until it is gone",
+  async () => {
+    const folder = await temporaryFolder();
+    const memory = testDeps();
+    const session = await openedForTest(memory);
+    const deps = { transcripts: { ...memory.transcripts, whereIs: () => join(folder, "log.jsonl") } };
+    const script = "sleep 60 <&- >&- & read line";
+    const shell = spawn("/bin/sh", ["-c", script], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
+    const leader = shell.pid ?? 0;
+    onTestFinished(() => void signalGroup(leader, "SIGKILL"));
+    const groups = fileRunningGroups({ folder, session: testSession });
+    await groups.record({ leader, toolUse: toolUseId("toolu_1") });
+    shell.stdin?.end("go\n");
+    await once(shell, "exit");
+    const warnings = [`A command of the last run may still be running (group ${leader}).`];
+    for (let time = 0; time < 2; time += 1) expect(await settleLeft(deps, session)).toMatchObject({ warnings });
+    expect(signalGroup(leader, 0)).toBe(true);
+    signalGroup(leader, "SIGKILL");
+    await vi.waitUntil(async () => (await groups.left())[0]?.state === "gone");
+    expect(await settleLeft(deps, session)).toMatchObject({ kind: "settled", warnings: [] });
+    expect(await readdir(join(folder, testSession))).toEqual([]);
+  },
+);
