@@ -6,11 +6,11 @@ import type { JsonObject } from "../../src/schema/json.ts";
 import { serveSimulator } from "../../src/simulator/http/serve.ts";
 import { Simulator } from "../../src/simulator/simulator.ts";
 import { type BenchCase, type Figure, median } from "../measure.ts";
+import { conversation, request, simulatorHeaders } from "../simulator-request.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-const headers = { "content-type": "application/json", "x-api-key": "sk-bench", "anthropic-version": "2023-06-01" };
 const repeats = 25;
 const turns = 400;
 const prefixes = 10_000;
@@ -52,7 +52,7 @@ async function overLoopback(): Promise<Figure> {
   const bare = await bareServer();
   try {
     const post = (url: string) => async (): Promise<void> => {
-      const response = await fetch(`${url}/v1/messages`, { method: "POST", headers, body });
+      const response = await fetch(`${url}/v1/messages`, { method: "POST", headers: simulatorHeaders, body });
       await response.text();
     };
     await post(serving.url)();
@@ -129,7 +129,7 @@ async function memory(): Promise<Figure> {
         ]),
         system,
       },
-      headers: new Headers(headers),
+      headers: new Headers(simulatorHeaders),
     });
   for (let at = 0; at < 500; at += 1) await one(at);
   collect();
@@ -146,46 +146,11 @@ async function memory(): Promise<Figure> {
   };
 }
 
-function conversation(count: number): JsonObject[] {
-  const messages: JsonObject[] = [{ role: "user", content: "Fix the failing test." }];
-  for (let turn = 1; turn < count; turn += 1) {
-    const id = `toolu_${turn}`;
-    messages.push(
-      {
-        role: "assistant",
-        content: [
-          { type: "text", text: `Step ${turn}.` },
-          { type: "tool_use", id, name: "read", input: { path: `src/file-${turn}.ts` } },
-        ],
-      },
-      {
-        role: "user",
-        content: [
-          {
-            type: "tool_result",
-            tool_use_id: id,
-            content: `${turn}: const value = compute(${turn}, "${"ab ".repeat(20)}");\n`.repeat(14),
-          },
-        ],
-      },
-    );
-  }
-  return messages;
-}
-
-const request = (messages: JsonObject[]): JsonObject => ({
-  model: "claude-sonnet-5",
-  max_tokens: 500,
-  cache_control: { type: "ephemeral" },
-  tools: [{ name: "read", input_schema: { type: "object" } }],
-  messages,
-});
-
 const ask = (simulator: Simulator, messages: JsonObject[]): Promise<unknown> =>
-  simulator.messages({ body: request(messages), headers: new Headers(headers) });
+  simulator.messages({ body: request(messages), headers: new Headers(simulatorHeaders) });
 
 async function promptTokens(simulator: Simulator, messages: JsonObject[]): Promise<number> {
-  const answer = simulator.countTokens({ body: countBody(messages), headers: new Headers(headers) });
+  const answer = simulator.countTokens({ body: countBody(messages), headers: new Headers(simulatorHeaders) });
   const body = answer.kind === "body" ? answer.body : {};
   return Promise.resolve("input_tokens" in body ? Number(body.input_tokens) : 0);
 }

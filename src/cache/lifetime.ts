@@ -1,4 +1,4 @@
-import type { CacheControl } from "../schema/wire/block.ts";
+import type { CacheControl } from "../schema/wire/cache-control.ts";
 
 /** How long the provider keeps a prefix, from the start of the request that wrote or last read it. */
 export type Lifetime = NonNullable<CacheControl["ttl"]>;

@@ -1,6 +1,6 @@
 import type { Message, TextBlock } from "../schema/block.ts";
 import type { JsonObject } from "../schema/json.ts";
-import type { CacheControl } from "../schema/wire/block.ts";
+import type { CacheControl } from "../schema/wire/cache-control.ts";
 import type { ToolDefinition } from "../tokens/fixed-part.ts";
 import type { Breakpoint } from "./breakpoints.ts";
 import { JoinedMessages } from "./joined-messages.ts";

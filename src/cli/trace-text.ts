@@ -1,5 +1,6 @@
 import type { BlockChange } from "../simulator/trace/block-change.ts";
 import type { TraceDiff } from "../simulator/trace/diff.ts";
+import type { ReplyLine } from "../simulator/trace/line.ts";
 import type { MissReason } from "../simulator/trace/miss-reason.ts";
 import type { ParameterChange } from "../simulator/trace/parameter-change.ts";
 import type { TextDifference } from "../simulator/trace/text-difference.ts";
@@ -18,15 +19,15 @@ export interface ListedRequest {
   readonly blocks: number;
   readonly status: number | null;
   readonly outcome: "delivered" | "broken" | "refused" | null;
-  readonly tokens: {
-    readonly read: number;
-    readonly written: number;
-    readonly input: number;
-    readonly output: number;
-  } | null;
+  /** Of all iterations together. */
+  readonly tokens: ListedTokens | null;
   readonly costUsd: number | null;
   /** What a count of tokens answered. */
   readonly countedTokens: number | null;
+  /** Where the server compacted: each time that the model was asked. */
+  readonly iterations: readonly (ListedTokens & { readonly type: "message" | "compaction" })[];
+  readonly appliedEdits: readonly AppliedEdit[];
+  readonly cacheEdits: NonNullable<ReplyLine["cacheEdits"]> | null;
   /** Why it was refused. */
   readonly error: { readonly type: string; readonly message: string } | null;
   /** Number of the earlier request that the reasons speak of. */
@@ -34,6 +35,15 @@ export interface ListedRequest {
   readonly reasons: readonly MissReason[];
   readonly faults: readonly string[];
 }
+
+export interface ListedTokens {
+  readonly read: number;
+  readonly written: number;
+  readonly input: number;
+  readonly output: number;
+}
+
+type AppliedEdit = NonNullable<ReplyLine["appliedEdits"]>[number];
 
 /** Where there is no room for all columns, those go that say least about the cache. Without a width nothing is cut. */
 export function traceTable(requests: readonly ListedRequest[], width: number | undefined): string {
@@ -91,11 +101,50 @@ function whatHappened({ endpoint, countedTokens, comparedWith, reasons, faults, 
   const where = endpoint === "/v1/messages" || endpoint === "" ? [] : [endpoint];
   const count = countedTokens === null ? [] : [`${humanCount(countedTokens)} tokens counted`];
   const against = comparedWith === null ? [] : [`${reasons.map(reasonText).join(", ")} (against ${comparedWith})`];
-  const first = comparedWith === null && request.tokens !== null ? ["first"] : [];
+  // Without blocks there is nothing that a later one could be compared with.
+  const first = comparedWith === null && request.tokens !== null && request.blocks > 0 ? ["first"] : [];
   const why = error === null ? "" : `: ${cut(oneLine(error.message), errorCharsMax)}`;
   const ended = outcome === null ? "no reply" : `${outcome} ${status ?? ""}`.trim();
   const ending = outcome === "delivered" ? [] : [`${ended}${why}`];
-  return [...where, ...count, ...against, ...first, ...ending, ...faults.map((fault) => `fault: ${fault}`)].join("; ");
+  return [
+    ...where,
+    ...count,
+    ...serverSide(request),
+    ...against,
+    ...first,
+    ...ending,
+    ...faults.map((fault) => `fault: ${fault}`),
+  ].join("; ");
+}
+
+/** What the server did to the conversation. */
+function serverSide({
+  iterations,
+  appliedEdits,
+  cacheEdits,
+}: Pick<ListedRequest, "iterations" | "appliedEdits" | "cacheEdits">): readonly string[] {
+  const compacted = iterations
+    .filter(({ type }) => type === "compaction")
+    .map(({ read, written, input, output }) => {
+      const summed = read + written + input;
+      return `compacted ${humanCount(summed)} tokens into ${humanCount(output)}`;
+    });
+  return [...compacted, ...appliedEdits.map(editText), ...(cacheEdits === null ? [] : [cacheEditsText(cacheEdits)])];
+}
+
+function editText(edit: AppliedEdit): string {
+  const tokensText = `${humanCount(edit.cleared_input_tokens)} tokens`;
+  switch (edit.type) {
+    case "clear_tool_uses_20250919":
+      return `cleared ${counted(edit.cleared_tool_uses, "use")}, ${tokensText}`;
+    case "clear_thinking_20251015":
+      return `cleared the thinking of ${counted(edit.cleared_thinking_turns, "turn")}, ${tokensText}`;
+  }
+}
+
+function cacheEditsText({ applied, ignored, deleted_input_tokens: deleted }: NonNullable<ReplyLine["cacheEdits"]>) {
+  const others = ignored.length === 0 ? "" : `, ${humanCount(ignored.length)} not there`;
+  return `deleted ${counted(applied.length, "result")}, ${humanCount(deleted)} tokens${others}`;
 }
 
 /** `--json` has it whole. */
@@ -109,7 +158,8 @@ export interface DiffLook {
 
 /** A comparison of two requests in a few lines. */
 export function diffText({ from, to, blocks, parameters, cache }: TraceDiff, { style, columns }: DiffLook): string {
-  const { reasons, offeredTokens, readTokens, elsewhere, elsewhereTokens, againTokens, extraUsd } = cache;
+  const { reasons, offeredTokens, readTokens, deletedTokens, elsewhere, elsewhereTokens, againTokens, extraUsd } =
+    cache;
   const room = Math.max(textCharsMin, (columns ?? Number.POSITIVE_INFINITY) - labelColumns);
   const row = (label: string, text: string): string =>
     filled(text, room)
@@ -117,6 +167,7 @@ export function diffText({ from, to, blocks, parameters, cache }: TraceDiff, { s
       .map((line, at) => `${(at === 0 ? label : "").padEnd(labelColumns)}${line}`)
       .join("\n");
   const read = `read ${humanCount(readTokens)} of ${humanCount(offeredTokens)} tokens that ${from} left there`;
+  const deleted = deletedTokens === 0 ? "" : `, ${humanCount(deletedTokens)} of them deleted`;
   const other =
     elsewhereTokens === 0 ? "" : `; ${humanCount(elsewhereTokens)} more that ${elsewhere ?? "another"} left`;
   const price = extraUsd === null ? "price not known" : `${humanUsd(extraUsd)} more than a full hit`;
@@ -125,7 +176,7 @@ export function diffText({ from, to, blocks, parameters, cache }: TraceDiff, { s
     row("blocks", changeText(blocks)),
     ...("position" in blocks && blocks.kind !== "appended" ? differenceLines(blocks.difference, { style, room }) : []),
     ...parameters.map((parameter) => row("parameter", parameterText(parameter, room))),
-    row("cache", `${reasons.map(reasonText).join(", ")}: ${read}${other}`),
+    row("cache", `${reasons.map(reasonText).join(", ")}: ${read}${deleted}${other}`),
     row("cost", `${humanCount(againTokens)} tokens written or sent again, ${price}`),
     "",
   ].join("\n");
@@ -183,7 +234,8 @@ function differenceLines(difference: TextDifference | undefined, { style, room }
 }
 
 function parameterText({ name, old, now, breaks }: ParameterChange, room: number): string {
-  const effect = breaks === null ? "does not matter to the cache" : `breaks the cache from ${breaks} on`;
+  const harmless = name === "cache_edits" ? "breaks nothing in the cache" : "does not matter to the cache";
+  const effect = breaks === null ? harmless : `breaks the cache from ${breaks} on`;
   const shown = (value: unknown): string => clipped(JSON.stringify(value), Math.min(80, room));
   return `${name}: ${shown(old)} → ${shown(now)} (${effect})`;
 }

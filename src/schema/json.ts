@@ -21,5 +21,14 @@ export const text = (object: JsonObject, key: string): string | undefined => {
 /** The one place where text becomes JSON: the result is data of no known shape. */
 export const parseJson = (source: string): Json => JSON.parse(source) as Json;
 
+/** For text that need not be JSON. */
+export function parsedOrUndefined(source: string): Json | undefined {
+  try {
+    return parseJson(source);
+  } catch {
+    return undefined;
+  }
+}
+
 /** JSON of any form inside a schema; what comes out of `parseJson` needs no look at every leaf. */
 export const anyJson = z.custom<Json>((value) => value !== undefined);

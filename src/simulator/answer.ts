@@ -21,10 +21,10 @@ export type AnswerHeaders = Readonly<Record<string, string>>;
 /** In the middle of the bytes, or of a character. */
 export type CutPlace = "middle" | "character";
 
-export type Sent =
-  | { readonly kind: "event"; readonly event: StreamEvent }
+export type Sent<Event = StreamEvent> =
+  | { readonly kind: "event"; readonly event: Event }
   /** Only the beginning of the event's bytes, cut inside a character. */
-  | { readonly kind: "torn"; readonly event: StreamEvent };
+  | { readonly kind: "torn"; readonly event: Event };
 
 /** Thrown by a reply that is to break: whoever carries it closes the connection. */
 export class StreamBroken extends Error {

@@ -1,6 +1,7 @@
+import { isObject, type Json } from "../schema/json.ts";
 import type { WireBlock, WireResultPart } from "../schema/wire/block.ts";
 import type { ReplyBlock } from "../schema/wire/reply.ts";
-import type { WireTool } from "../schema/wire/request.ts";
+import type { WireTool } from "../schema/wire/tool.ts";
 
 /**
  * The same text for the same block, as the model is shown it: markers, absent fields and fields that only replies carry
@@ -17,6 +18,10 @@ export function canonicalBlock(block: WireBlock | ReplyBlock): string {
       return `tool_use:${block.id}:${block.name}:${JSON.stringify(block.input)}`;
     case "tool_result":
       return `tool_result:${block.tool_use_id}:${block.is_error === true ? "error" : ""}:${resultText(block.content)}`;
+    case "tool_addition":
+      return block.tool.type === "tool_definition"
+        ? `tool_addition:${canonicalTool(block.tool.definition)}`
+        : fieldsOf(block);
     default:
       return fieldsOf(block);
   }
@@ -36,6 +41,12 @@ function resultText(content: string | readonly WireResultPart[] | undefined): st
 }
 
 const resultPart = (part: WireResultPart): string => (part.type === "text" ? `text:${part.text}` : fieldsOf(part));
+
+/** For `JSON.stringify`, where the order of fields says nothing. */
+export const sortedFields = (_key: string, value: Json): Json =>
+  isObject(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+    : value;
 
 const unshown = new Set(["cache_control", "caller"]);
 

@@ -1,11 +1,21 @@
 import type { Millis } from "../schema/brand.ts";
-import type { StreamEvent } from "../schema/wire/reply.ts";
 import { type CutPlace, type Sent, StreamBroken } from "./answer.ts";
 import type { SimulatorClock } from "./clock.ts";
 import type { Fault } from "./fault.ts";
 
-export interface Delivery {
-  readonly events: Iterable<StreamEvent>;
+/** What a face says of the events of its streams. */
+export interface StreamForm<Event> {
+  /** `delta`: words of the reply. `closing`: all of them are said. `last`: with it the reply has arrived. */
+  readonly kindOf: (event: Event) => "delta" | "closing" | "last" | "other";
+  /** As it goes out, but for what is around it. */
+  readonly textOf: (event: Event) => string;
+  /** What is said where the stream fails behind so many events. */
+  readonly failure: (sent: number) => Event;
+}
+
+export interface Delivery<Event> {
+  readonly events: Iterable<Event>;
+  readonly form: StreamForm<Event>;
   readonly fault: Fault | undefined;
   readonly clock: SimulatorClock;
   /** Between two events, where the actor asks for it. */
@@ -25,7 +35,7 @@ export function cutPlace(fault: Fault | undefined): CutPlace | undefined {
 }
 
 /** The events of a reply on their way to the client, with whatever is to go wrong on it. Who stops reading ends it at once. */
-export function deliver(delivery: Delivery): AsyncIterableIterator<Sent> {
+export function deliver<Event>(delivery: Delivery<Event>): AsyncIterableIterator<Sent<Event>> {
   const leave = new AbortController();
   const signal = delivery.signal === undefined ? leave.signal : AbortSignal.any([delivery.signal, leave.signal]);
   let state: "waiting" | "begun" | "over" = "waiting";
@@ -48,49 +58,52 @@ export function deliver(delivery: Delivery): AsyncIterableIterator<Sent> {
   };
 }
 
-async function* sendAll(delivery: Delivery): AsyncGenerator<Sent, undefined> {
-  const { fault, clock, signal, onBegin, onEnd } = delivery;
+async function* sendAll<Event>(delivery: Delivery<Event>): AsyncGenerator<Sent<Event>, undefined> {
+  const { form, fault, clock, signal, onBegin, onEnd } = delivery;
   const pause = fault?.kind === "trickle" ? fault.everyMs : delivery.pauseMillis;
-  let whole = false;
+  let isWhole = false;
   let sent = 0;
   try {
     onBegin();
     for (const event of delivery.events) {
-      const broken = breakAt(fault, { event, sent });
+      const broken = breakAt(delivery, { event, sent });
       if (broken === "torn") yield { kind: "torn", event };
       if (broken === "overloaded") {
-        yield { kind: "event", event: { type: "error", error: { type: "overloaded_error", message: "Overloaded" } } };
+        yield { kind: "event", event: form.failure(sent) };
         return undefined;
       }
       if (broken !== undefined) throw new StreamBroken();
       if (pause !== undefined && sent > 0) await clock.sleep(pause, signal);
       if (signal?.aborted === true) return undefined;
-      if (event.type === "message_stop") whole = true;
+      const kind = form.kindOf(event);
+      if (kind === "last") {
+        // Before it is out: who has read it may go on at once, and what the reply changed must be so by then.
+        isWhole = true;
+        onEnd("delivered");
+      }
       yield { kind: "event", event };
       // Every delta twice, as a proxy that retries would do.
-      if (fault?.kind === "duplicate" && event.type === "content_block_delta") yield { kind: "event", event };
+      if (fault?.kind === "duplicate" && kind === "delta") yield { kind: "event", event };
       sent += 1;
     }
     return undefined;
   } finally {
-    onEnd(whole ? "delivered" : "broken");
+    if (!isWhole) onEnd("broken");
   }
 }
 
-function breakAt(
-  fault: Fault | undefined,
-  { event, sent }: { event: StreamEvent; sent: number },
+function breakAt<Event>(
+  { fault, form }: Delivery<Event>,
+  { event, sent }: { readonly event: Event; readonly sent: number },
 ): "cut" | "torn" | "overloaded" | undefined {
   if (fault?.kind === "break" && sent >= fault.afterEvents) return "cut";
   if (fault?.kind === "overloaded-midway" && sent >= fault.afterEvents) return "overloaded";
-  // Where no character has several bytes, the last delta is as good a place as any.
-  const isPlace = event.type === "content_block_delta" && hasWideCharacter(event);
-  if (fault?.kind === "break-utf8" && (isPlace || event.type === "message_delta")) return "torn";
-  return undefined;
+  if (fault?.kind !== "break-utf8") return undefined;
+  const kind = form.kindOf(event);
+  // Where no character has several bytes, the end of the words is as good a place as any.
+  const isPlace = kind === "closing" || kind === "last" || (kind === "delta" && hasWideCharacter(form.textOf(event)));
+  return isPlace ? "torn" : undefined;
 }
 
 /** One that takes several bytes. */
-const hasWideCharacter = (event: StreamEvent): boolean => {
-  const json = JSON.stringify(event);
-  return Buffer.byteLength(json) > json.length;
-};
+const hasWideCharacter = (text: string): boolean => Buffer.byteLength(text) > text.length;

@@ -1,5 +1,6 @@
 import type { Fault } from "./fault.ts";
-import { type Refusal, refusal } from "./refusal.ts";
+import type { FaultChoice } from "./fault-choice.ts";
+import { invalid, type Refusal, refusal } from "./refusal.ts";
 
 /** Faults that come instead of a reply. */
 export type EarlyOutcome = Refusal | { readonly kind: "dropped" } | { readonly kind: "silence" };
@@ -9,6 +10,27 @@ export type ReplyForm = "json" | "stream";
 
 /** A body is sent once: nothing in it can come twice. */
 export const fits = (fault: Fault, form: ReplyForm): boolean => form === "stream" || fault.kind !== "duplicate";
+
+/** Of a fault that a client asks for, and that can't happen to its reply. */
+export const unfit = (fault: Fault): Refusal =>
+  invalid(`${fault.kind} happens to a stream only: send "stream": true`, "x-simulator-fault");
+
+/** What befalls a request by chance, where it can. */
+export function byChance(faults: FaultChoice | undefined, { n, form }: Befallen): Fault | undefined {
+  const fault = faults?.choose(n);
+  return fault !== undefined && fits(fault, form) ? fault : undefined;
+}
+
+export interface Befallen {
+  readonly n: number;
+  readonly form: ReplyForm;
+}
+
+/** Where nothing is compacted, a compaction that is unavailable is missed by nobody. `ending`: of a request without a reply. */
+export const hasStruck = ({ kind }: Fault, ending?: EarlyOutcome): boolean =>
+  kind !== "compaction-unavailable" || (ending?.kind === "refused" && ending.errorCode === compactionUnavailableCode);
+
+export const compactionUnavailableCode = "compaction_unavailable";
 
 /** Undefined for a fault that leaves room for a reply. */
 export function earlyFault(fault: Fault | undefined, form: ReplyForm): EarlyOutcome | undefined {
@@ -32,6 +54,8 @@ export function earlyFault(fault: Fault | undefined, form: ReplyForm): EarlyOutc
       return { kind: "dropped" };
     case "hang":
       return { kind: "silence" };
+    // Only a compaction meets it, and whether there is one is not known before the rules.
+    case "compaction-unavailable":
     case "break":
     case "break-utf8":
     case "duplicate":

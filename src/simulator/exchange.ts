@@ -3,32 +3,30 @@ import type { JsonObject } from "../schema/json.ts";
 import type { Model } from "../schema/model.ts";
 import type { CacheMissReason, ReplyMessage } from "../schema/wire/reply.ts";
 import type { MessagesRequest } from "../schema/wire/request.ts";
-import type { Actor, Move, Take } from "./actor/actor.ts";
-import { checkTake } from "./actor/check-take.ts";
-import { admit, type AdmitDeps, type Admitted } from "./admit.ts";
+import { admit, admitCompacted, type AdmitDeps, type Admitted } from "./admit.ts";
 import type { AnswerHeaders, CutPlace, Sent } from "./answer.ts";
 import type { Fingerprinted, Fingerprints } from "./cache/diagnose.ts";
-import type { CachePlan, PromptCache } from "./cache/prompt-cache.ts";
-import type { SimulatorClock } from "./clock.ts";
+import type { CachePlan } from "./cache/prompt-cache.ts";
+import { type CompactionAsked, compactionAsked } from "./compaction/asked.ts";
+import { compactionBlock, summaryQuestion } from "./compaction/summarise.ts";
 import { reportHeaders } from "./control.ts";
 import { cutPlace, deliver } from "./deliver.ts";
-import { type EarlyOutcome, earlyFault, fits, type ReplyForm } from "./early-fault.ts";
+import { askedIds, deletionReport, withDeletions } from "./editing/deletions.ts";
+import { type EarlyOutcome, hasStruck, type ReplyForm } from "./early-fault.ts";
 import type { Fault } from "./fault.ts";
-import { hashOf } from "./hash.ts";
+import { spentOf } from "./iteration.ts";
 import { messageOf, withRawInputs } from "./message-of.ts";
-import { type Price, priceOf } from "./price.ts";
+import { type Price, sumPrice } from "./price.ts";
 import type { Prompt } from "./prompt.ts";
-import { seededRandom } from "./random.ts";
-import { type Said, say } from "./reply.ts";
-import { eventsOf } from "./stream.ts";
+import { shownRequest } from "./rendering.ts";
+import { behindCompaction, compactionAlone, type Said } from "./reply.ts";
+import { type Question, type Sampled, Sampling, type SamplingDeps } from "./sampling.ts";
+import { eventsOf, messagesForm } from "./stream.ts";
 import { tracedCache } from "./trace/traced-cache.ts";
 import type { TraceWriter } from "./trace/writer.ts";
 import { checkSize } from "./validate/size.ts";
 
-export interface ExchangeDeps extends AdmitDeps {
-  readonly actor: Actor;
-  readonly clock: SimulatorClock;
-  readonly cache: PromptCache;
+export interface ExchangeDeps extends AdmitDeps, SamplingDeps {
   readonly fingerprints: Fingerprints;
   readonly trace: TraceWriter | undefined;
 }
@@ -49,6 +47,8 @@ export interface ExchangeInput {
   readonly body: JsonObject;
   readonly model: Model;
   readonly signal: AbortSignal | undefined;
+  /** Once a reply has ended: with it where it reached the client whole, with nothing where it did not. */
+  readonly settle?: ((reply: ReplyMessage | undefined) => void) | undefined;
 }
 
 export type Exchanged =
@@ -63,11 +63,8 @@ export const exchange = (deps: ExchangeDeps, input: ExchangeInput): Promise<Exch
 
 /** Everything about a reply that is decided before its first byte goes out. */
 export interface Decided {
-  readonly admitted: Admitted;
-  readonly plan: CachePlan;
-  readonly take: Take;
-  readonly move: Extract<Move, { kind: "say" }>;
-  readonly fault: Fault | undefined;
+  /** In the order in which the model was asked. */
+  readonly sampled: readonly [Sampled, ...Sampled[]];
   readonly said: Said;
   readonly message: ReplyMessage;
   readonly price: Price;
@@ -77,107 +74,124 @@ export interface Decided {
 interface Known {
   readonly prompt?: Prompt;
   readonly plan?: CachePlan;
-  readonly fault?: Fault | undefined;
 }
 
 class Exchange {
   readonly #deps: ExchangeDeps;
   readonly #input: ExchangeInput;
+  readonly #sampling: Sampling;
+  #isTraced = false;
   #beganAt: Millis;
 
   constructor(deps: ExchangeDeps, input: ExchangeInput) {
     this.#deps = deps;
     this.#input = input;
     this.#beganAt = input.at;
+    this.#sampling = new Sampling(deps, { ...input, form: this.#form });
   }
 
   async run(): Promise<Exchanged> {
-    const { request, model, betas, signal } = this.#input;
-    const admitted = admit(this.#deps, { ...this.#input, endpoint: "messages" });
-    if (admitted.kind === "refused") return this.#without(admitted, {});
+    const { request, model, betas, at } = this.#input;
+    const whole = admit(this.#deps, { ...this.#input, endpoint: "messages" });
+    if (whole.kind === "refused") return this.#without(whole, {});
+    const minimumTokens = model.cachePrefixTokensMin;
+    const look = (of: Prompt): CachePlan => this.#deps.cache.look({ prompt: of, at, minimumTokens });
+    const admitted = { ...whole, ...withDeletions({ request, shown: whole, look }) };
     const { prompt, traits } = admitted;
     const tooLong = checkSize({ request, model, betas, traits, promptTokens: prompt.tokens });
     if (tooLong !== undefined) return this.#without(tooLong, { prompt });
-    const take = await this.#play();
-    const fault = this.#input.fault ?? this.#befalling(take);
-    const early = earlyFault(fault, this.#form);
-    if (early !== undefined) {
-      take.lost?.();
-      return this.#without(early, { prompt, fault });
-    }
-    const at = this.#input.fault === undefined ? this.#strike(fault) : this.#input.at;
-    const plan = this.#deps.cache.look({ prompt, at, minimumTokens: model.cachePrefixTokensMin });
-    if (take.move.kind === "refuse") return this.#without(take.move.refusal, { prompt, plan, fault });
-    await this.#trace({ prompt, plan, fault });
-    if (take.move.delayMs !== undefined) await this.#deps.clock.sleep(take.move.delayMs, signal);
-    if (signal?.aborted === true) return this.#gone(take);
-    return this.#reply(this.#decide({ admitted, plan, take, fault, move: take.move }));
+    const asked = compactionAsked(request, prompt.tokens);
+    if (asked !== undefined) return this.#compact(asked, admitted);
+    const sampled = await this.#sample(questionOf({ request, admitted }));
+    if (sampled.kind === "ended") return sampled.outcome;
+    return this.#reply(this.#decide({ admitted, sampled: [sampled.sampled], said: sampled.sampled.said }));
+  }
+
+  /** The model is asked for a summary first; then, unless that was all, for its reply with the summary in place of the messages. */
+  async #compact(asked: CompactionAsked, admitted: Admitted): Promise<Exchanged> {
+    const { request, model } = this.#input;
+    const summing = await this.#sample(summaryQuestion({ asked, request, admitted, model }));
+    if (summing.kind === "ended") return summing.outcome;
+    const { sampled: summary } = summing;
+    const { prompt } = admitted;
+    const said = summary.said.content;
+    const block = compactionBlock({ asked, request, modelId: model.id, prompt, said, seal: this.#deps.compactions });
+    if (asked.way === "on-demand" || (asked.afterwards === "pause" && block.content !== null))
+      return this.#reply(this.#decide({ admitted, sampled: [summary], said: compactionAlone(block) }));
+    // What was written for the summary can be read now: the model has answered.
+    this.#deps.cache.commit(summary.plan);
+    const replying = await this.#sample(
+      questionOf(
+        block.content === null
+          ? { request, admitted }
+          : admitCompacted(this.#deps, { input: this.#input, admitted, block }),
+      ),
+    );
+    if (replying.kind === "ended") return replying.outcome;
+    const { sampled } = replying;
+    return this.#reply(
+      this.#decide({ admitted, sampled: [summary, sampled], said: behindCompaction(block, sampled.said) }),
+    );
   }
 
   get #form(): ReplyForm {
     return this.#input.request.stream === true ? "stream" : "json";
   }
 
-  /** The actor's fault, where it can happen to this reply. */
-  #befalling({ fault, faulted }: Take): Fault | undefined {
-    if (fault === undefined || !fits(fault, this.#form)) return undefined;
-    faulted?.();
-    return fault;
-  }
-
-  /** What an actor's fault does before its reply; a client's has struck when the request came. Returns when the request starts. */
-  #strike(fault: Fault | undefined): Millis {
-    if (fault?.kind === "cache-lost") this.#deps.cache.lose();
-    if (fault?.kind !== "clock-jump") return this.#input.at;
-    this.#deps.clock.advance(fault.byMs);
-    return this.#deps.clock.now();
+  async #sample(
+    question: Question,
+  ): Promise<{ readonly kind: "sampled"; readonly sampled: Sampled } | { kind: "ended"; outcome: EarlyOutcome }> {
+    const { prompt } = question;
+    const taken = await this.#sampling.ask(question);
+    if (taken.kind === "ended") {
+      const { outcome, plan } = taken;
+      return {
+        kind: "ended",
+        outcome: await this.#without(outcome, { prompt, ...(plan === undefined ? {} : { plan }) }),
+      };
+    }
+    await this.#trace({ prompt, plan: taken.plan });
+    const sampled = await this.#sampling.hear(taken);
+    return sampled === undefined ? { kind: "ended", outcome: this.#gone() } : { kind: "sampled", sampled };
   }
 
   /** Nobody is there any more to whom the reply could go. */
-  #gone(take: Take): EarlyOutcome {
-    take.lost?.();
+  #gone(): EarlyOutcome {
+    this.#sampling.end("lost");
     void this.#deps.trace?.reply({ n: this.#input.n, status: 0, outcome: "broken" });
     return { kind: "dropped" };
   }
 
-  /** A request for no tokens only warms the cache: nobody is asked. */
-  async #play(): Promise<Take> {
-    const { request, seed, n } = this.#input;
-    if (request.max_tokens === 0) return { move: { kind: "say", blocks: [], stop: "max_tokens" } };
-    const random = seededRandom(Math.imul(seed, 0x9e3779b1) + n);
-    const take = await this.#deps.actor.play({ request, now: this.#deps.clock.now(), random });
-    checkTake(take);
-    return take;
-  }
-
-  #decide(known: Omit<Decided, "said" | "message" | "price">): Decided {
+  #decide({ admitted, sampled, said }: Pick<Decided, "sampled" | "said"> & { readonly admitted: Admitted }): Decided {
     const { request, model } = this.#input;
-    const { plan, admitted, fault, move } = known;
-    const said = say({ ...admitted, move, request, model, seal: this.#deps.seal, toolUseId: this.#toolUseIds() });
     const message = messageOf({
       ...this.#input,
       said,
-      fault,
-      split: plan.usage,
+      fault: this.#sampling.fault,
+      iterations: sampled,
       transformations: admitted.transformations,
-      missReason: this.#missReason(admitted),
+      missReason: this.#missReason(admitted.prompt),
+      edits: admitted.edits,
+      cacheEdits: deletionReport(request, sampled[0].plan),
     });
-    const { speed, inference_geo: inferenceGeo } = request;
-    const price = priceOf(model, { usage: plan.usage, outputTokens: said.outputTokens, speed, inferenceGeo });
-    return { ...known, said, message, price };
+    const price = sumPrice(
+      model,
+      sampled.map((one) => spentOf(one, request)),
+    );
+    return { sampled, said, message, price };
   }
 
   async #reply(decided: Decided): Promise<Exchanged> {
     const headers = { [reportHeaders.cost]: String(decided.price.totalUsd) };
     if (this.#form === "stream") return { kind: "stream", events: this.#streamed(decided), headers };
-    const { fault, said } = decided;
+    const { fault } = this.#sampling;
     if (fault?.kind === "trickle")
       await this.#deps.clock.sleep(this.#trickled(decided, fault.everyMs), this.#input.signal);
-    if (this.#input.signal?.aborted === true) return this.#gone(decided.take);
+    if (this.#input.signal?.aborted === true) return this.#gone();
     const place = cutPlace(fault);
     this.#begin(decided);
     this.#end(decided, place === undefined ? "delivered" : "broken");
-    const message = withRawInputs(decided.message, said.rawInputs);
+    const message = withRawInputs(decided.message, decided.said.rawInputs);
     return place === undefined ? { kind: "message", message, headers } : { kind: "cut", message, place, headers };
   }
 
@@ -189,9 +203,10 @@ class Exchange {
   #streamed(decided: Decided): AsyncIterable<Sent> {
     return deliver({
       events: eventsOf(decided.message, decided.said.rawInputs),
-      fault: decided.fault,
+      form: messagesForm,
+      fault: this.#sampling.fault,
       clock: this.#deps.clock,
-      pauseMillis: decided.move.pauseMs,
+      pauseMillis: decided.sampled.at(-1)?.pauseMillis,
       signal: this.#input.signal,
       onBegin: () => this.#begin(decided),
       onEnd: (outcome) => this.#end(decided, outcome),
@@ -199,25 +214,37 @@ class Exchange {
   }
 
   /** The first byte goes out: from now on others can read what this request wrote. */
-  #begin({ plan, admitted, message }: Decided): void {
+  #begin({ sampled, message }: Decided): void {
     this.#beganAt = this.#deps.clock.now();
-    this.#deps.cache.commit(plan);
-    this.#deps.fingerprints.remember(message.id, this.#fingerprint(admitted));
+    for (const { plan } of sampled) this.#deps.cache.commit(plan);
+    // The next request goes on from what was asked last.
+    const { prompt } = sampled.at(-1) ?? sampled[0];
+    this.#deps.fingerprints.remember(message.id, this.#fingerprint(prompt));
   }
 
-  #end(decided: Decided, outcome: "delivered" | "broken"): void {
-    if (outcome === "delivered") decided.take.delivered?.();
-    else decided.take.lost?.();
+  #end({ sampled, message, price }: Decided, outcome: "delivered" | "broken"): void {
+    this.#input.settle?.(outcome === "delivered" ? message : undefined);
+    this.#sampling.end(outcome === "delivered" ? "delivered" : "lost");
     const { n } = this.#input;
-    const { message, price } = decided;
+    const [first] = sampled;
     const cost = { usd: price.totalUsd, usdByKind: price.usdByKind };
-    const billed = { cost, split: decided.plan.usage, pricesUsdPerMTok: price.usdPerMTok };
-    void this.#deps.trace?.reply({ n, status: 200, outcome, message, ...billed, beganAt: this.#beganAt });
+    const compacted = sampled.some(({ type }) => type === "compaction");
+    void this.#deps.trace?.reply({
+      n,
+      status: 200,
+      outcome,
+      message,
+      cost,
+      split: first.split,
+      pricesUsdPerMTok: price.usdPerMTok,
+      ...(compacted ? { iterations: sampled } : {}),
+      beganAt: this.#beganAt,
+    });
   }
 
   /** The end of a request that gets no reply. */
   async #without(ending: EarlyOutcome, known: Known): Promise<EarlyOutcome> {
-    await this.#trace(known);
+    await this.#trace(known, ending);
     const refused = ending.kind === "refused" ? ending : undefined;
     const { n } = this.#input;
     await this.#deps.trace?.reply({
@@ -229,8 +256,11 @@ class Exchange {
     return ending;
   }
 
-  /** Waits only where the disk does not keep up. */
-  async #trace({ prompt, plan, fault = this.#input.fault }: Known): Promise<void> {
+  /** Once, with what the model was asked first. Waits only where the disk does not keep up. */
+  async #trace({ prompt, plan }: Known, ending?: EarlyOutcome): Promise<void> {
+    if (this.#isTraced) return;
+    this.#isTraced = true;
+    const { fault } = this.#sampling;
     const { n, requestId: id, at, workspace, model, betas, body } = this.#input;
     await this.#deps.trace?.request({
       n,
@@ -243,31 +273,33 @@ class Exchange {
       body,
       ...(prompt === undefined ? {} : { prompt }),
       ...(plan === undefined ? {} : { cache: tracedCache(plan) }),
-      faults: fault === undefined ? [] : [fault],
+      faults: fault !== undefined && hasStruck(fault, ending) ? [fault] : [],
     });
   }
 
-  /** Unique in the simulator's life, and the same for the same seed. */
-  #toolUseIds(): () => string {
-    const { seed, n } = this.#input;
-    let made = 0;
-    return () => {
-      made += 1;
-      return `toolu_${hashOf(`${seed} ${n} call ${made}`)}`;
-    };
-  }
-
   /** Undefined where nobody asked; null where there is nothing to compare with or nothing diverged. */
-  #missReason(admitted: Admitted): CacheMissReason | null | undefined {
+  #missReason(prompt: Prompt): CacheMissReason | null | undefined {
     const { diagnostics } = this.#input.request;
     if (diagnostics === null || diagnostics === undefined) return undefined;
     const previous = diagnostics.previous_message_id;
     if (previous === null || previous === undefined) return null;
-    return this.#deps.fingerprints.compare(previous, this.#fingerprint(admitted));
+    return this.#deps.fingerprints.compare(previous, this.#fingerprint(prompt));
   }
 
-  #fingerprint({ prompt }: Admitted): Fingerprinted {
+  #fingerprint(prompt: Prompt): Fingerprinted {
     const { model, workspace, request } = this.#input;
-    return { prompt, model: model.id, speed: request.speed ?? "standard", workspace };
+    return { prompt, model: model.id, speed: request.speed ?? "standard", workspace, deleting: askedIds(request) };
   }
 }
+
+interface Asking {
+  readonly request: MessagesRequest;
+  readonly admitted: Admitted;
+}
+
+const questionOf = ({ request, admitted }: Asking): Question => ({
+  type: "message",
+  request: shownRequest(request, admitted.rendering),
+  prompt: admitted.prompt,
+  traits: admitted.traits,
+});

@@ -59,6 +59,7 @@ const argumentByKind: Readonly<Record<FaultKind, Argument | undefined>> = {
   "server-error": undefined,
   overloaded: undefined,
   timeout: undefined,
+  "compaction-unavailable": undefined,
   hang: undefined,
   reset: undefined,
   break: events(5),
@@ -92,6 +93,7 @@ export const faultKinds: readonly FaultKind[] = [
   "server-error",
   "overloaded",
   "timeout",
+  "compaction-unavailable",
   "hang",
   "reset",
   "break",
@@ -121,6 +123,7 @@ function faultOf(kind: FaultKind, argument: number | undefined): Fault {
     case "server-error":
     case "overloaded":
     case "timeout":
+    case "compaction-unavailable":
     case "hang":
     case "reset":
     case "break-utf8":
@@ -146,6 +149,7 @@ function argumentOf(fault: Fault): number | undefined {
     case "server-error":
     case "overloaded":
     case "timeout":
+    case "compaction-unavailable":
     case "hang":
     case "reset":
     case "break-utf8":

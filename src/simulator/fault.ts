@@ -1,14 +1,16 @@
 import type { Millis } from "../schema/brand.ts";
 
 /**
- * Things that go wrong, on demand. `rate-limit` to `reset` come instead of a reply; `break` to `trickle` happen to a
- * stream; the last three spoil what is otherwise a good reply.
+ * Things that go wrong, on demand. `rate-limit` to `reset` come instead of a reply, `compaction-unavailable` only where
+ * something is compacted for it; `break` to `trickle` happen to a stream; the last three spoil what is otherwise a good
+ * reply.
  */
 export type Fault =
   | { readonly kind: "rate-limit"; readonly retryAfterSeconds?: number }
   | { readonly kind: "server-error" }
   | { readonly kind: "overloaded" }
   | { readonly kind: "timeout" }
+  | { readonly kind: "compaction-unavailable" }
   | { readonly kind: "hang" }
   | { readonly kind: "reset" }
   | { readonly kind: "break"; readonly afterEvents: number }

@@ -18,6 +18,7 @@ export interface LaunchOptions {
   /** Path of a file that does not exist yet. */
   readonly trace?: string | undefined;
   readonly models: readonly ModelOverride[];
+  readonly cacheEdits?: "offered" | "none";
   readonly onTraceError: (error: Error) => void;
 }
 
@@ -28,7 +29,7 @@ export type Launched =
 
 /** A simulator that serves HTTP, with its clock, faults and trace. */
 export async function launchSimulator(options: LaunchOptions): Promise<Launched> {
-  const { seed, actor, models } = options;
+  const { seed, actor, models, cacheEdits = "none" } = options;
   const faults = parseProbableFaults(options.faults);
   if (faults.kind === "wrong") return { kind: "failed", code: "usage", message: faults.message };
   const clock = options.clock === "virtual" ? virtualClock() : realClock();
@@ -40,6 +41,7 @@ export async function launchSimulator(options: LaunchOptions): Promise<Launched>
     seed,
     clock,
     models,
+    cacheEdits,
     faults: choice,
     ...(traced.trace === undefined ? {} : { trace: traced.trace }),
   });

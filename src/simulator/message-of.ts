@@ -1,8 +1,16 @@
 import { type Json, parseJson } from "../schema/json.ts";
-import type { CacheMissReason, InputTransformation, ReplyMessage, WireUsage } from "../schema/wire/reply.ts";
+import type {
+  AppliedEdit,
+  CacheEditsReport,
+  CacheMissReason,
+  InputTransformation,
+  ReplyMessage,
+  WireUsage,
+} from "../schema/wire/reply.ts";
 import type { MessagesRequest } from "../schema/wire/request.ts";
-import type { UsageSplit } from "../cache/usage-split.ts";
+import { asksForCompactions } from "./compaction/betas.ts";
 import type { Fault } from "./fault.ts";
+import { type Iteration, iterationTold, totalOf, usageTold } from "./iteration.ts";
 import type { Said } from "./reply.ts";
 
 export interface MessageInputs {
@@ -10,17 +18,22 @@ export interface MessageInputs {
   readonly request: MessagesRequest;
   readonly betas: ReadonlySet<string>;
   readonly said: Said;
-  readonly split: UsageSplit;
+  /** In the order in which the model was asked. */
+  readonly iterations: readonly Iteration[];
   readonly fault: Fault | undefined;
   readonly transformations: readonly InputTransformation[];
   /** Undefined where nobody asked. */
   readonly missReason: CacheMissReason | null | undefined;
+  /** Undefined where nobody asked. */
+  readonly edits: { readonly applied: readonly AppliedEdit[] } | undefined;
+  /** Undefined where nobody asked. */
+  readonly cacheEdits: CacheEditsReport | undefined;
 }
 
 const bindingBeta = "thinking-binding-controls-2026-08-01";
 
 export function messageOf(inputs: MessageInputs): ReplyMessage {
-  const { messageId, request, betas, said, transformations, missReason } = inputs;
+  const { messageId, request, betas, said, transformations, missReason, edits, cacheEdits } = inputs;
   return {
     id: messageId,
     type: "message",
@@ -36,6 +49,8 @@ export function messageOf(inputs: MessageInputs): ReplyMessage {
       ? {}
       : { diagnostics: missReason === null ? null : { cache_miss_reason: missReason } }),
     ...(betas.has(bindingBeta) ? { input_transformations: transformations } : {}),
+    ...(edits === undefined ? {} : { context_management: { applied_edits: edits.applied } }),
+    ...(cacheEdits === undefined ? {} : { cache_edits: cacheEdits }),
   };
 }
 
@@ -59,17 +74,14 @@ function jsonOrText(raw: string): Json {
   }
 }
 
-function usageOf({ request, said, split, fault }: MessageInputs): WireUsage {
+function usageOf({ request, betas, said, iterations, fault }: MessageInputs): WireUsage {
   const factor = fault?.kind === "wrong-usage" ? fault.factor : 1;
   const told = (tokens: number): number => Math.round(tokens * factor);
-  const fiveMinutes = told(split.cacheWrite5mTokens);
-  const hour = told(split.cacheWrite1hTokens);
   return {
-    input_tokens: told(split.inputTokens),
-    cache_creation_input_tokens: fiveMinutes + hour,
-    cache_read_input_tokens: told(split.cacheReadTokens),
-    cache_creation: { ephemeral_5m_input_tokens: fiveMinutes, ephemeral_1h_input_tokens: hour },
-    output_tokens: told(said.outputTokens),
+    ...usageTold(totalOf(iterations), told),
+    ...(asksForCompactions(betas)
+      ? { iterations: iterations.map((one) => iterationTold(one, { model: request.model, told })) }
+      : {}),
     output_tokens_details: said.thinkingTokens === 0 ? null : { thinking_tokens: told(said.thinkingTokens) },
     server_tool_use: null,
     service_tier: "standard",

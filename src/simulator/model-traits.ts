@@ -17,6 +17,8 @@ export interface ModelTraits {
   readonly oldThinking: "kept" | "stripped";
   /** `bound`: thinking is valid only behind the prefix it was made with. */
   readonly binding: Model["thinking"];
+  /** Compaction on the server, at a threshold and on demand. */
+  readonly compaction: "allowed" | "refused";
   /** Images and document pages in one request. */
   readonly imagesMax: number;
   /** Tokens for the same text, against the oldest tokenizer. */
@@ -36,6 +38,7 @@ export function modelTraits(model: Model): ModelTraits {
     forcedTools: model.thinking === "bound" ? "refused" : "allowed",
     oldThinking: stripsThinking(line, version) ? "stripped" : "kept",
     binding: model.thinking,
+    compaction: compacts(line, version) ? "allowed" : "refused",
     imagesMax: model.windowTokens > 200_000 ? 600 : 100,
     tokenizerFactor: since(4.07) ? 1.3 : 1,
     toolTokens: toolTokensByModel.find(([id]) => model.id.startsWith(id))?.[1] ?? { auto: 346, forced: 313 },
@@ -56,6 +59,12 @@ function takesSystemMessages(line: string, version: number): boolean {
 function stripsThinking(line: string, version: number): boolean {
   if (line === "haiku") return version <= 4.05;
   return version < (line === "sonnet" ? 4.06 : 4.05);
+}
+
+/** Documented for Opus and Sonnet since 4.6, Fable and Mythos since 5, and Haiku since 5.5. */
+function compacts(line: string, version: number): boolean {
+  if (line === "haiku") return version >= 5.05;
+  return version >= (line === "opus" || line === "sonnet" ? 4.06 : 5);
 }
 
 /** As published; longest ids first. */

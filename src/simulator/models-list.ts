@@ -12,7 +12,15 @@ export interface ModelsQuery {
   readonly lifecycle?: readonly string[] | undefined;
 }
 
-export function modelsPage(all: readonly Model[], query: ModelsQuery): Refusal | { kind: "page"; body: object } {
+/** What a server can have beyond the public API. */
+export interface Offer {
+  readonly cacheEdits: "offered" | "none";
+}
+
+export function modelsPage(
+  all: readonly Model[],
+  query: ModelsQuery & Offer,
+): Refusal | { kind: "page"; body: object } {
   const stages = query.lifecycle?.length ? query.lifecycle : ["active", "deprecated"];
   const models = all.filter(({ id }) => stages.includes(lifecycleOf(id)));
   const limit = query.limit === undefined ? pageDefault : Number(query.limit);
@@ -26,7 +34,7 @@ export function modelsPage(all: readonly Model[], query: ModelsQuery): Refusal |
   return {
     kind: "page",
     body: {
-      data: page.map((model) => modelInfo(model)),
+      data: page.map((model) => modelInfo(model, query)),
       has_more: query.beforeId && !query.afterId ? start > 0 : start + page.length < until,
       first_id: page[0]?.id ?? null,
       last_id: page.at(-1)?.id ?? null,
@@ -36,7 +44,7 @@ export function modelsPage(all: readonly Model[], query: ModelsQuery): Refusal |
 
 export const unknownModel = (name: string): Refusal => refusal("not_found_error", `model: ${name}`);
 
-export function modelInfo(model: Model): object {
+export function modelInfo(model: Model, offer: Offer): object {
   const { line } = modelName(model.id);
   return {
     type: "model",
@@ -49,24 +57,25 @@ export function modelInfo(model: Model): object {
     retires_at: retirementById[model.id] ?? null,
     max_input_tokens: model.windowTokens,
     max_tokens: model.outputTokensMax,
-    capabilities: capabilities(model),
+    capabilities: { ...capabilities(model), ...(offer.cacheEdits === "offered" ? { cache_edits: can(true) } : {}) },
   };
 }
 
 /** What this simulator does for the model, not what the model could do elsewhere. */
 function capabilities(model: Model): object {
-  const { thinkingTypes } = modelTraits(model);
+  const { thinkingTypes, compaction } = modelTraits(model);
+  const compacts = compaction === "allowed";
   return {
     batch: can(false),
     citations: can(false),
     code_execution: can(false),
     context_management: {
-      supported: false,
-      clear_thinking_20251015: can(false),
-      clear_tool_uses_20250919: can(false),
-      compact_20260112: can(false),
+      supported: true,
+      clear_thinking_20251015: can(true),
+      clear_tool_uses_20250919: can(true),
+      compact_20260112: can(compacts),
     },
-    compaction: { supported: false, summarize: can(false) },
+    compaction: { supported: compacts, summarize: can(compacts) },
     effort: {
       supported: true,
       low: can(true),

@@ -18,6 +18,8 @@ export interface SimulatorOptions {
   readonly trace?: TraceWriter;
   /** How strictly thinking is bound to its prefix on models that bind it. */
   readonly binding?: BindingMode;
+  /** Whether results can be deleted in the cache by reference, which no public API lets a client do; `none` where it is absent. */
+  readonly cacheEdits?: "offered" | "none";
 }
 
 type OptionName = keyof SimulatorOptions;
@@ -31,6 +33,7 @@ const wantByOption: Readonly<Record<OptionName, readonly [isRight: (value: unkno
   faults: [has("choose"), "a FaultChoice"],
   trace: [has("request"), "a TraceWriter"],
   binding: [(value) => value === "enforced" || value === "reported", "enforced or reported"],
+  cacheEdits: [(value) => value === "offered" || value === "none", "offered or none"],
 };
 
 /** Throws on an option that there is not, or that could only fail later. */

@@ -1,28 +1,34 @@
 import { nanosOf, sumOf, type Tariff, tariffOf, usdOf } from "../cache/price.ts";
+import { nanoUsd } from "../schema/brand.ts";
 import type { Spent } from "../cache/usage-split.ts";
 import type { Model, Prices } from "../schema/model.ts";
 
 export interface Price {
   readonly usdByKind: Readonly<Record<keyof Prices, number>>;
   readonly totalUsd: number;
-  /** By which this reply was paid: those of its tier, with place and speed. */
+  /** By which its first prompt was paid: those of its tier, with place and speed. */
   readonly usdPerMTok: Readonly<Prices>;
 }
 
 /** What one reply costs, by the same arithmetic as the engine's ledger. */
-export function priceOf(model: Model, spent: Spent): Price {
-  const tariff = tariffOf(model, spent);
-  const nanos = nanosOf(spent, tariff);
+export const priceOf = (model: Model, spent: Spent): Price => sumPrice(model, [spent]);
+
+/** What it costs where the model was asked several times for it, each with a prompt and so perhaps a tier of its own. */
+export function sumPrice(model: Model, all: readonly Spent[]): Price {
+  const [first] = all;
+  if (first === undefined) throw new Error("a reply without a single iteration has no price");
+  const nanos = all.map((spent) => nanosOf(spent, tariffOf(model, spent)));
+  const sum = (kind: keyof Prices): number => usdOf(nanoUsd(nanos.reduce((total, one) => total + one[kind], 0)));
   return {
     usdByKind: {
-      input: usdOf(nanos.input),
-      cacheWrite5m: usdOf(nanos.cacheWrite5m),
-      cacheWrite1h: usdOf(nanos.cacheWrite1h),
-      cacheRead: usdOf(nanos.cacheRead),
-      output: usdOf(nanos.output),
+      input: sum("input"),
+      cacheWrite5m: sum("cacheWrite5m"),
+      cacheWrite1h: sum("cacheWrite1h"),
+      cacheRead: sum("cacheRead"),
+      output: sum("output"),
     },
-    totalUsd: usdOf(sumOf(nanos)),
-    usdPerMTok: effectivePrices(tariff),
+    totalUsd: usdOf(nanoUsd(nanos.reduce((total, one) => total + sumOf(one), 0))),
+    usdPerMTok: effectivePrices(tariffOf(model, first)),
   };
 }
 

@@ -1,17 +1,22 @@
-import type { CacheControl, WireBlock } from "../schema/wire/block.ts";
+import type { WireBlock } from "../schema/wire/block.ts";
+import type { CacheControl } from "../schema/wire/cache-control.ts";
 import type { ReplyBlock } from "../schema/wire/reply.ts";
-import type { CountRequest, MessagesRequest, WireMessage, WireTool } from "../schema/wire/request.ts";
+import type { CountRequest, MessagesRequest, WireMessage } from "../schema/wire/request.ts";
+import type { ToolChange, WireTool } from "../schema/wire/tool.ts";
 import { canonicalBlock, canonicalTool } from "./canonical.ts";
+import { type CompactionBlock, isFailedCompaction } from "./compaction/blocks.ts";
 import { hashOf } from "./hash.ts";
 import type { ModelTraits } from "./model-traits.ts";
-import type { Level, Lifetime, Prompt, PromptBlock } from "./prompt.ts";
+import type { Prompt } from "./prompt.ts";
 import { promptSalts, type SaltInputs } from "./prompt-salts.ts";
+import { type BlockFacts, type Segment, type ShownInstead, Walk } from "./prompt-walk.ts";
 import { Recent } from "./recent.ts";
-import { knownBlocksMax } from "./limits.ts";
+import { knownBlocksMax, segmentsPerMessageMax } from "./limits.ts";
 import type { Refusal } from "./refusal.ts";
+import { isBefore, type Rendering } from "./rendering.ts";
 import { countBlockTokens, countTokens, countToolTokens } from "./tokenizer.ts";
 
-/** A thinking block on its way into the prompt, and the hash of everything before it. */
+/** A thinking block on its way into the prompt, and the hash of everything that was sent before it. */
 export interface ThinkingPlace {
   readonly block: Extract<WireBlock, { type: "thinking" | "redacted_thinking" }>;
   readonly path: string;
@@ -30,6 +35,10 @@ export interface PromptInputs extends SaltInputs {
   /** Path of the block that the top-level `cache_control` marks. */
   readonly automatic: string | undefined;
   judgeThinking(place: ThinkingPlace): ThinkingVerdict;
+  /** Absent where everything is shown as it was sent. */
+  readonly rendering?: Rendering | undefined;
+  /** To which past thinking behind a compaction is bound. `header`: hash of the tools and the system prompt before it. */
+  boundBehind(block: CompactionBlock, header: string): string;
 }
 
 export type PromptOutcome = { readonly kind: "prompt"; readonly prompt: Prompt } | Refusal;
@@ -41,13 +50,15 @@ export type PromptOutcome = { readonly kind: "prompt"; readonly prompt: Prompt }
 export class PromptReader {
   readonly #tokensByHash = new Recent<string, number>(knownBlocksMax);
   readonly #factsByBlock = new WeakMap<object, BlockFacts>();
-  readonly #segmentByMessage = new WeakMap<object, Segment>();
+  /** The last ones, newest first: an edited request is read as it was sent and again as it is shown. */
+  readonly #segmentsByMessage = new WeakMap<object, readonly Segment[]>();
   /** Blocks that had to be hashed because they were not known by identity. */
   hashed = 0;
 
   read(inputs: PromptInputs): PromptOutcome {
     const { request, traits } = inputs;
-    const walk = new Walk(inputs);
+    const walk = new Walk(traits);
+    if ((request.tools ?? []).length > 0) walk.bringTools();
     for (const [at, tool] of (request.tools ?? []).entries()) {
       if (tool.defer_loading === true || isWebTool(tool)) continue;
       walk.add({ ...this.#tool(tool), level: "tools", path: `tools.${at}`, marker: tool.cache_control });
@@ -61,51 +72,101 @@ export class PromptReader {
     const refused = this.#messages(walk, inputs);
     if (refused !== undefined) return refused;
     const blocks = walk.marked(inputs.automatic, request.cache_control?.ttl ?? "5m");
+    const from = inputs.rendering?.from?.message ?? 0;
+    const shown = from === 0 ? request : { ...request, messages: request.messages.slice(from) };
     const forced = request.tool_choice?.type === "any" || request.tool_choice?.type === "tool";
     const extra = forced ? Math.max(0, traits.toolTokens.forced - traits.toolTokens.auto) : 0;
-    return { kind: "prompt", prompt: { blocks, tokens: walk.tokens + extra, salts: promptSalts(inputs) } };
+    return {
+      kind: "prompt",
+      prompt: {
+        blocks,
+        tokens: walk.tokens + extra,
+        boundChain: walk.boundChain,
+        salts: promptSalts({ ...inputs, request: shown }),
+      },
+    };
   }
 
   #messages(walk: Walk, inputs: PromptInputs): Refusal | undefined {
-    const { messages } = inputs.request;
-    const strippedBefore = inputs.traits.oldThinking === "stripped" ? lastPersonAt(messages) : -1;
-    for (const [at, message] of messages.entries()) {
+    const { request, traits, rendering } = inputs;
+    const { messages } = request;
+    const header = walk.chain;
+    const strippedBefore = traits.oldThinking === "stripped" ? lastPersonAt(messages) : -1;
+    for (let at = rendering?.from?.message ?? 0; at < messages.length; at += 1) {
+      const message = messages[at];
+      if (message === undefined) break;
       const thinking = at < strippedBefore ? "stripped" : "judged";
-      const known = this.#segmentByMessage.get(message);
-      if (known !== undefined && walk.fits(known, { at, thinking })) {
+      const instead = rendering?.touched.has(at) === true ? shownInstead(message, { at, rendering }) : undefined;
+      const place = { at, thinking, instead } as const;
+      const segments = this.#segmentsByMessage.get(message) ?? noSegments;
+      const known = walk.fitting(segments, place);
+      if (known !== undefined) {
         walk.append(known);
         continue;
       }
       const from = walk.mark();
-      const outcome = this.#message(walk, { message, at, thinking, inputs });
+      const outcome = this.#message(walk, { message, at, thinking, inputs, header });
       if (typeof outcome === "object") return outcome;
-      if (outcome === "plain") this.#segmentByMessage.set(message, walk.since(from, { at, thinking }));
+      if (outcome === "special") continue;
+      const older = segments.slice(0, segmentsPerMessageMax - 1);
+      this.#segmentsByMessage.set(message, [walk.since(from, place), ...older]);
     }
     return undefined;
   }
 
-  /** `thinking`: the verdict on it depends on model and request, so the message is judged anew each time. */
-  #message(walk: Walk, { message, at, thinking, inputs }: MessagePlace): "plain" | "thinking" | Refusal {
-    let outcome: "plain" | "thinking" = "plain";
+  /** `special`: the verdict on it depends on more than the message, so it is walked anew each time. */
+  #message(walk: Walk, place: MessagePlace): "plain" | "special" | Refusal {
+    const { message, at, inputs } = place;
+    const { rendering } = inputs;
+    let outcome: "plain" | "special" = "plain";
     walk.speaker(message.role);
     const author = authorOf(message);
-    for (const [place, block] of contentBlocks(message.content).entries()) {
-      const path = `messages.${at}.content.${place}`;
+    for (const [index, block] of contentBlocks(message.content).entries()) {
+      if (rendering !== undefined && isBefore({ message: at, block: index }, rendering)) continue;
+      const path = `messages.${at}.content.${index}`;
       if (block.type === "thinking" || block.type === "redacted_thinking") {
-        // Also where it is not shown: a signature that is wrong is refused wherever it stands.
-        outcome = "thinking";
-        const verdict = inputs.judgeThinking({ block, path, chainBefore: walk.chain });
-        if (verdict.kind === "refused") return verdict;
-        if (thinking === "stripped" || verdict.kind === "dropped") continue;
-        walk.add(
-          { ...this.#facts(block, message.role), level: "messages", path, marker: undefined },
-          verdict.hiddenTokens,
-        );
+        outcome = "special";
+        const refused = this.#thinking(walk, { ...place, block, path });
+        if (refused !== undefined) return refused;
         continue;
       }
-      walk.add({ ...this.#facts(block, author), level: "messages", path, marker: markerOf(block) });
+      if (block.type === "compaction") {
+        outcome = "special";
+        this.#compaction(walk, { ...place, block, path });
+        continue;
+      }
+      const sent = this.#facts(block, author);
+      const shown = rendering?.shownByPath.get(path) ?? block;
+      if (shown === "hidden") {
+        walk.pass(sent.hash);
+        continue;
+      }
+      if (shown.type === "tool_addition" && definesTool(shown)) walk.bringTools();
+      const instead = shown === block ? {} : { ...this.#facts(shown, author), shown };
+      walk.add({ ...sent, sentHash: sent.hash, ...instead, level: "messages", path, marker: markerOf(block) });
     }
     return outcome;
+  }
+
+  #thinking(walk: Walk, { block, path, message, thinking, inputs }: ThinkingInMessage): Refusal | undefined {
+    // Also where it is not shown: a signature that is wrong is refused wherever it stands.
+    const verdict = inputs.judgeThinking({ block, path, chainBefore: walk.boundChain });
+    if (verdict.kind === "refused") return verdict;
+    if (thinking === "stripped" || verdict.kind === "dropped") return undefined;
+    const facts = this.#facts(block, message.role);
+    if (inputs.rendering?.shownByPath.get(path) === "hidden") walk.pass(facts.hash);
+    else walk.add({ ...facts, level: "messages", path, marker: undefined, hiddenTokens: verdict.hiddenTokens });
+    return undefined;
+  }
+
+  #compaction(walk: Walk, { block, path, message, inputs, header }: CompactionInMessage): void {
+    if (isFailedCompaction(block)) return;
+    const shown = inputs.rendering?.shownByPath.get(path);
+    const instead = shown === undefined || shown === "hidden" ? {} : { ...this.#facts(shown, message.role), shown };
+    if (block.tool_changes?.some(definesTool) === true) walk.bringTools();
+    const facts = this.#facts(block, message.role);
+    walk.add({ ...facts, ...instead, level: "messages", path, marker: block.cache_control });
+    walk.bindTo(inputs.boundBehind(block, header));
   }
 
   #facts(block: WireBlock, role: string): BlockFacts {
@@ -141,6 +202,10 @@ export class PromptReader {
 export const chainAfter = (chain: string, block: ReplyBlock): string =>
   hashOf(chain + hashOf(`assistant:${canonicalBlock(block)}`));
 
+/** A person speaks in a message that holds more than results. */
+export const personSpeaks = ({ role, content }: WireMessage): boolean =>
+  role === "user" && (typeof content === "string" || content.some(({ type }) => type !== "tool_result"));
+
 /** What a count leaves out: thinking before the newest message in which a person speaks. */
 export function earlierThinkingTokens({ blocks }: Prompt, messages: readonly WireMessage[]): number {
   const person = lastPersonAt(messages);
@@ -153,144 +218,24 @@ export function earlierThinkingTokens({ blocks }: Prompt, messages: readonly Wir
 export const modelTokens = (text: string, { tokenizerFactor }: ModelTraits): number =>
   Math.ceil(countTokens(text) * tokenizerFactor);
 
-interface BlockFacts {
-  readonly hash: string;
-  readonly role: string;
-  readonly type: string;
-  readonly rawTokens: number;
-}
-
 interface MessagePlace {
   readonly message: WireMessage;
   readonly at: number;
   readonly thinking: "stripped" | "judged";
   readonly inputs: PromptInputs;
+  /** Hash of tools and system prompt. */
+  readonly header: string;
 }
 
-interface SegmentPlace {
-  readonly at: number;
-  readonly thinking: "stripped" | "judged";
-}
-
-/** The blocks of one message, valid again where it stands behind the same chain in the same place. */
-interface Segment extends SegmentPlace {
-  readonly chainBefore: string;
-  readonly tokensBefore: number;
-  readonly speakerBefore: string;
-  readonly speaker: string;
-  readonly factor: number;
-  readonly blocks: readonly PromptBlock[];
-}
-
-interface Added extends BlockFacts {
-  readonly level: Level;
+interface ThinkingInMessage extends MessagePlace {
+  readonly block: ThinkingPlace["block"];
   readonly path: string;
-  readonly marker: CacheControl | null | undefined;
 }
 
-/** A turn costs a few tokens beyond its content. */
-const turnTokens = 3;
-
-class Walk {
-  readonly #blocks: PromptBlock[] = [];
-  readonly #traits: ModelTraits;
-  #speaker = "";
-  #newSpeaker = false;
-  chain = "";
-  tokens = 0;
-
-  constructor({ traits }: PromptInputs) {
-    this.#traits = traits;
-  }
-
-  speaker(role: string): void {
-    this.#newSpeaker = role !== this.#speaker;
-    this.#speaker = role;
-  }
-
-  add({ hash, level, path, type, rawTokens, marker }: Added, hiddenTokens = 0): void {
-    // Not on thinking, which a count leaves out.
-    const opens = level === "messages" && this.#newSpeaker && !type.endsWith("thinking");
-    const turn = opens ? turnTokens : 0;
-    const tools = type === "tool" && this.#blocks.length === 0 ? this.#traits.toolTokens.auto : 0;
-    if (opens) this.#newSpeaker = false;
-    const tokens = Math.ceil(rawTokens * this.#traits.tokenizerFactor) + hiddenTokens + turn + tools;
-    this.chain = hashOf(this.chain + hash);
-    this.tokens += tokens;
-    const breakpoint = marker === null || marker === undefined ? undefined : (marker.ttl ?? "5m");
-    this.#blocks.push({
-      level,
-      path,
-      type,
-      hash,
-      chain: this.chain,
-      tokens,
-      tokensUpTo: this.tokens,
-      ...(breakpoint === undefined ? {} : { breakpoint }),
-    });
-  }
-
-  mark(): SegmentStart {
-    return { count: this.#blocks.length, chain: this.chain, tokens: this.tokens, speaker: this.#speaker };
-  }
-
-  since(start: SegmentStart, place: SegmentPlace): Segment {
-    return {
-      ...place,
-      chainBefore: start.chain,
-      tokensBefore: start.tokens,
-      speakerBefore: start.speaker,
-      speaker: this.#speaker,
-      factor: this.#traits.tokenizerFactor,
-      blocks: this.#blocks.slice(start.count),
-    };
-  }
-
-  fits(segment: Segment, place: SegmentPlace): boolean {
-    return (
-      segment.at === place.at &&
-      segment.thinking === place.thinking &&
-      segment.chainBefore === this.chain &&
-      segment.tokensBefore === this.tokens &&
-      segment.speakerBefore === this.#speaker &&
-      segment.factor === this.#traits.tokenizerFactor
-    );
-  }
-
-  append({ blocks, speaker }: Segment): void {
-    for (const block of blocks) this.#blocks.push(block);
-    this.#speaker = speaker;
-    const last = blocks.at(-1);
-    if (last === undefined) return;
-    this.chain = last.chain;
-    this.tokens = last.tokensUpTo;
-  }
-
-  marked(path: string | undefined, lifetime: Lifetime): readonly PromptBlock[] {
-    const at = path === undefined ? -1 : this.#blocks.findLastIndex((block) => block.path === path);
-    const block = this.#blocks[at];
-    if (block !== undefined) this.#blocks[at] = { ...block, breakpoint: lifetime };
-    return withServerResults(this.#blocks);
-  }
+interface CompactionInMessage extends MessagePlace {
+  readonly block: CompactionBlock;
+  readonly path: string;
 }
-
-interface SegmentStart {
-  readonly count: number;
-  readonly chain: string;
-  readonly tokens: number;
-  readonly speaker: string;
-}
-
-/** Where a request asks for caching at all, the API marks every result of a server tool by itself. */
-function withServerResults(blocks: PromptBlock[]): readonly PromptBlock[] {
-  if (!blocks.some(({ breakpoint }) => breakpoint !== undefined)) return blocks;
-  return blocks.some(isUnmarkedServerResult)
-    ? blocks.map((block) => (isUnmarkedServerResult(block) ? { ...block, breakpoint: "5m" } : block))
-    : blocks;
-}
-
-const isUnmarkedServerResult = ({ type, breakpoint }: PromptBlock): boolean =>
-  breakpoint === undefined && type !== "tool_result" && type.endsWith("_tool_result");
 
 const isWebTool = ({ type }: WireTool): boolean => typeof type === "string" && /^web_(?:search|fetch)_\d/.test(type);
 
@@ -305,10 +250,12 @@ const contentBlocks = (content: WireMessage["content"]): readonly WireBlock[] =>
 const authorOf = ({ role, output_config: config }: WireMessage): string =>
   config?.effort === null || config?.effort === undefined ? role : `${role}, ${config.effort} effort`;
 
-/** A marker on a part of a result marks the result: parts have no position of their own. */
+/** A marker on a part of a result or on a definition marks the block that holds it: parts have no position of their own. */
 function markerOf(block: WireBlock): CacheControl | null | undefined {
   if (block.type === "thinking" || block.type === "redacted_thinking") return undefined;
   if (block.cache_control !== null && block.cache_control !== undefined) return block.cache_control;
+  if (block.type === "tool_addition")
+    return block.tool.type === "tool_definition" ? block.tool.definition.cache_control : undefined;
   if (block.type !== "tool_result" || typeof block.content === "string") return undefined;
   const marked = block.content?.findLast(
     (part) => part.type !== "browser_state" && part.cache_control !== null && part.cache_control !== undefined,
@@ -316,9 +263,14 @@ function markerOf(block: WireBlock): CacheControl | null | undefined {
   return marked?.type === "browser_state" ? undefined : marked?.cache_control;
 }
 
-/** The newest message in which a person speaks: one that holds more than results. */
-const lastPersonAt = (messages: readonly WireMessage[]): number =>
-  messages.findLastIndex(
-    ({ role, content }) =>
-      role === "user" && (typeof content === "string" || content.some(({ type }) => type !== "tool_result")),
-  );
+const noSegments: readonly Segment[] = [];
+
+const definesTool = ({ tool }: ToolChange): boolean => tool.type === "tool_definition";
+
+const shownInstead = (
+  { content }: WireMessage,
+  { at, rendering }: { readonly at: number; readonly rendering: Rendering },
+): ShownInstead =>
+  contentBlocks(content).map((_block, index) => rendering.shownByPath.get(`messages.${at}.content.${index}`));
+
+const lastPersonAt = (messages: readonly WireMessage[]): number => messages.findLastIndex(personSpeaks);

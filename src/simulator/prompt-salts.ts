@@ -1,4 +1,5 @@
 import type { WireBlock, WireResultPart } from "../schema/wire/block.ts";
+import { cacheEditsBeta } from "../schema/wire/cache-edits.ts";
 import type { CountRequest, MessagesRequest } from "../schema/wire/request.ts";
 import { hashOf } from "./hash.ts";
 import type { Level } from "./prompt.ts";
@@ -17,18 +18,20 @@ export interface SaltInputs {
  */
 export function promptSalts({ request, modelId, workspace, betas }: SaltInputs): Readonly<Record<Level, string>> {
   const tools = [workspace, modelId];
-  const system = [...tools, request.speed ?? "standard", hasCitations(request)];
+  const { hasCitations, images } = tallyOf(request);
+  const system = [...tools, request.speed ?? "standard", hasCitations];
   const messages = [
     ...system,
     toolChoiceOf(request),
-    imageCount(request),
+    images,
     thinkingOf(request),
     // The default, spelled out, is no change.
     request.output_config?.effort ?? "high",
     request.output_config?.format ?? request.output_format ?? null,
     request.output_config?.task_budget ?? null,
     request.context_management ?? null,
-    [...betas].toSorted(),
+    // What is deleted in the cache by reference leaves the prefix as it is, and so does asking for it.
+    [...betas].filter((name) => name !== cacheEditsBeta).toSorted(),
   ];
   return { tools: salt(tools), system: salt(system), messages: salt(messages) };
 }
@@ -47,25 +50,28 @@ function thinkingOf({ thinking }: MessagesRequest | CountRequest): readonly unkn
   return thinking.type === "enabled" ? [thinking.type, thinking.budget_tokens] : [thinking.type];
 }
 
-const hasCitations = (request: MessagesRequest | CountRequest): boolean =>
-  partsOf(request).some(
-    (part) => (part.type === "document" || part.type === "search_result") && part.citations?.enabled === true,
-  );
+interface ContentTally {
+  hasCitations: boolean;
+  /** Adding or removing one anywhere is another prompt for all messages. */
+  images: number;
+}
 
-/** Adding or removing one anywhere is another prompt for all messages. */
-const imageCount = (request: MessagesRequest | CountRequest): number =>
-  partsOf(request).filter(({ type }) => type === "image").length;
+/** Of blocks, and of the parts of results and documents, wherever they stand: in one pass, since a long conversation has thousands. */
+function tallyOf({ messages }: MessagesRequest | CountRequest): Readonly<ContentTally> {
+  const tally: ContentTally = { hasCitations: false, images: 0 };
+  for (const { content } of messages) {
+    if (typeof content === "string") continue;
+    for (const block of content) addTo(tally, block);
+  }
+  return tally;
+}
 
-/** Blocks, and the parts of results and documents, wherever they stand. */
-const partsOf = ({ messages }: MessagesRequest | CountRequest): readonly Part[] =>
-  messages.flatMap(({ content }) => (typeof content === "string" ? [] : content.flatMap((block) => withInner(block))));
-
-type Part = WireBlock | WireResultPart;
-
-function withInner(part: Part): readonly Part[] {
+function addTo(tally: ContentTally, part: WireBlock | WireResultPart): void {
+  if (part.type === "image") tally.images += 1;
   if (part.type === "tool_result" && typeof part.content === "object")
-    return [part, ...part.content.flatMap((inner) => withInner(inner))];
+    for (const inner of part.content) addTo(tally, inner);
+  if (part.type !== "document" && part.type !== "search_result") return;
+  if (part.citations?.enabled === true) tally.hasCitations = true;
   if (part.type === "document" && part.source.type === "content" && typeof part.source.content === "object")
-    return [part, ...part.source.content];
-  return [part];
+    for (const inner of part.source.content) addTo(tally, inner);
 }

@@ -1,4 +1,5 @@
-import type { CacheControl } from "../schema/wire/block.ts";
+import type { WireBlock } from "../schema/wire/block.ts";
+import type { CacheControl } from "../schema/wire/cache-control.ts";
 
 /**
  * A request as the cache sees it: one list of blocks in the order tools → system → messages, each with the hash of
@@ -6,11 +7,35 @@ import type { CacheControl } from "../schema/wire/block.ts";
  */
 export interface Prompt {
   readonly blocks: readonly PromptBlock[];
-  /** Tokens of all blocks. */
+  /** Tokens of all blocks, but for those that are deleted. */
   readonly tokens: number;
+  /** Hash of everything that was sent, shown or not: what new thinking is bound to. */
+  readonly boundChain: string;
   /** What besides the blocks decides whether an entry may be read, by the level at which it begins to matter. */
   readonly salts: Readonly<Record<Level, string>>;
+  /** Absent where nothing is deleted by reference. */
+  readonly deletions?: Deletions;
 }
+
+/**
+ * Results that are left out where they lie in what is read from the cache. The blocks and their hashes stay those of
+ * everything that was sent, so that a prefix is the same whatever is deleted in it.
+ */
+export interface Deletions {
+  readonly resultById: ReadonlyMap<string, DeletedResult>;
+  /** Tokens by which the prompt's own are fewer already. */
+  readonly tokens: number;
+}
+
+export interface DeletedResult {
+  /** Index in the prompt's blocks. */
+  readonly position: number;
+  readonly tokens: number;
+  /** Of everything that was sent, up to and including it. */
+  readonly tokensUpTo: number;
+}
+
+export const wholeTokens = ({ tokens, deletions }: Prompt): number => tokens + (deletions?.tokens ?? 0);
 
 export type Level = "tools" | "system" | "messages";
 
@@ -27,6 +52,8 @@ export interface PromptBlock {
   readonly tokens: number;
   /** Of all blocks up to and including this one. */
   readonly tokensUpTo: number;
+  /** What the model is shown, where that is not what was sent. */
+  readonly shown?: WireBlock;
   /** A breakpoint, and how long what is written there lives. */
   readonly breakpoint?: Lifetime;
 }

@@ -7,6 +7,8 @@ export interface Refusal {
   readonly type: ErrorType;
   readonly message: string;
   readonly errorCode?: string;
+  /** Of `thread_unsupported_request`: what it can't be combined with. */
+  readonly unsupported?: readonly string[];
   /** Whole seconds, for the `retry-after` header. */
   readonly retryAfterSeconds?: number;
 }
@@ -23,8 +25,12 @@ export const refusal = (type: ErrorType, message: string, more: Partial<Refusal>
 export const invalid = (message: string, path?: string): Refusal =>
   refusal("invalid_request_error", path === undefined ? message : `${path}: ${message}`);
 
-export const errorBody = ({ type, message, errorCode }: Refusal, requestId: string | null): ErrorBody => ({
-  type: "error",
-  error: { type, message, ...(errorCode === undefined ? {} : { details: { error_code: errorCode } }) },
-  request_id: requestId,
-});
+export const errorBody = (refused: Refusal, requestId: string | null): ErrorBody => {
+  const { type, message, errorCode, unsupported } = refused;
+  const details = errorCode === undefined ? undefined : { error_code: errorCode, ...(unsupported && { unsupported }) };
+  return {
+    type: "error",
+    error: { type, message, ...(details === undefined ? {} : { details }) },
+    request_id: requestId,
+  };
+};

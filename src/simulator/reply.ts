@@ -1,7 +1,8 @@
 import type { Model } from "../schema/model.ts";
-import type { ReplyBlock, StopReason } from "../schema/wire/reply.ts";
+import type { CompactionReply, ReplyBlock, StopReason } from "../schema/wire/reply.ts";
 import type { MessagesRequest } from "../schema/wire/request.ts";
 import type { Move, SaidBlock } from "./actor/actor.ts";
+import { beginning, callTokens, firstSequence } from "./cut-text.ts";
 import type { ModelTraits } from "./model-traits.ts";
 import type { Prompt } from "./prompt.ts";
 import { chainAfter, modelTokens } from "./prompt-of.ts";
@@ -30,7 +31,8 @@ export interface SayInputs {
 /** What the actor wants to say, as far as `max_tokens`, the window and the stop sequences let it. */
 export function say(inputs: SayInputs): Said {
   const { move, request, model, prompt } = inputs;
-  const room = model.windowTokens - prompt.tokens;
+  // What is asked of the model for a compaction can go over the window, by the words that ask.
+  const room = Math.max(0, model.windowTokens - prompt.tokens);
   const saying = new Saying(inputs, Math.min(request.max_tokens, room));
   for (const block of opensLoop(request, move) ? [firstThought, ...move.blocks] : move.blocks) {
     saying.add(block);
@@ -38,6 +40,22 @@ export function say(inputs: SayInputs): Said {
   }
   return saying.finish(room < request.max_tokens ? "model_context_window_exceeded" : "max_tokens");
 }
+
+/** A reply that is a compaction and nothing else. */
+export const compactionAlone = (block: CompactionReply): Said => ({
+  content: [block],
+  rawInputs: new Map(),
+  stopReason: "compaction",
+  stopSequence: null,
+  outputTokens: 0,
+  thinkingTokens: 0,
+});
+
+export const behindCompaction = (block: CompactionReply, said: Said): Said => ({
+  ...said,
+  content: [block, ...said.content],
+  rawInputs: new Map([...said.rawInputs].map(([at, raw]) => [at + 1, raw])),
+});
 
 /**
  * With `enabled` every model thinks before its first call, and a tool loop that began without thinking is refused. So an
@@ -66,7 +84,7 @@ class Saying {
   constructor(inputs: SayInputs, tokensMax: number) {
     this.#inputs = inputs;
     this.#tokensMax = tokensMax;
-    this.#chain = inputs.prompt.blocks.at(-1)?.chain ?? "";
+    this.#chain = inputs.prompt.boundChain;
   }
 
   add(block: SaidBlock): void {
@@ -164,31 +182,3 @@ class Saying {
     return beginning(wanted, (text) => modelTokens(text, this.#inputs.traits) <= room);
   }
 }
-
-/** What a call costs beyond its name and input. */
-const callTokens = 8;
-
-function firstSequence(
-  text: string,
-  sequences: readonly string[],
-): { readonly at: number; readonly sequence: string } | undefined {
-  const found = sequences
-    .map((sequence) => ({ sequence, at: sequence === "" ? -1 : text.indexOf(sequence) }))
-    .filter(({ at }) => at >= 0);
-  return found.toSorted((one, other) => one.at - other.at)[0];
-}
-
-/** By bisection, never inside a surrogate pair. */
-function beginning(text: string, fits: (text: string) => boolean): string {
-  let least = 0;
-  let most = text.length;
-  while (least < most) {
-    const middle = Math.ceil((least + most) / 2);
-    if (fits(text.slice(0, middle))) least = middle;
-    else most = middle - 1;
-  }
-  const end = isHighSurrogate(text.charCodeAt(least - 1)) ? least - 1 : least;
-  return text.slice(0, end);
-}
-
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;

@@ -1,27 +1,35 @@
 import type { Millis } from "../schema/brand.ts";
 import { isObject, type Json, type JsonObject, text } from "../schema/json.ts";
 import type { Model } from "../schema/model.ts";
+import { cacheEditsBeta } from "../schema/wire/cache-edits.ts";
 import { findModel, knownModels } from "../tokens/registry.ts";
 import { echoActor } from "./actor/echo.ts";
 import type { Answer, AnswerHeaders } from "./answer.ts";
 import { Fingerprints } from "./cache/diagnose.ts";
 import { PromptCache } from "./cache/prompt-cache.ts";
 import { type SimulatorClock, virtualClock } from "./clock.ts";
+import { CompactionSeal } from "./compaction/seal.ts";
 import { type HeaderSource, readControl, reportHeaders } from "./control.ts";
+import { countReply } from "./count.ts";
 import { isTooDeep, tooDeep } from "./depth.ts";
 import { cutPlace } from "./deliver.ts";
-import { type EarlyOutcome, earlyFault, fits, type ReplyForm } from "./early-fault.ts";
-import { type Exchanged, exchange, type ExchangeDeps } from "./exchange.ts";
+import { byChance, type EarlyOutcome, earlyFault, fits, hasStruck, unfit } from "./early-fault.ts";
+import { Placeholders } from "./editing/placeholders.ts";
+import { type Exchanged, exchange, type ExchangeDeps, type ExchangeInput } from "./exchange.ts";
 import type { Fault } from "./fault.ts";
 import { hashOf } from "./hash.ts";
 import { Interned } from "./interned.ts";
-import { modelInfo, modelsPage, type ModelsQuery, unknownModel } from "./models-list.ts";
+import { modelInfo, modelsPage, type ModelsQuery, type Offer, unknownModel } from "./models-list.ts";
 import { checkOptions, type SimulatorOptions } from "./options.ts";
 import type { Prompt } from "./prompt.ts";
-import { earlierThinkingTokens, PromptReader } from "./prompt-of.ts";
-import { errorBody, invalid, type Refusal, refusal } from "./refusal.ts";
+import { PromptReader } from "./prompt-of.ts";
+import { errorBody, type Refusal, refusal } from "./refusal.ts";
 import { admit } from "./admit.ts";
+import { modelNamesMax } from "./limits.ts";
+import { Recent } from "./recent.ts";
+import { OpenAiFace } from "./openai/face.ts";
 import { ThinkingSeal } from "./thinking.ts";
+import { Threads } from "./threads/threads.ts";
 import { readHeaders } from "./validate/headers.ts";
 import { Shapes } from "./validate/shape.ts";
 
@@ -38,15 +46,20 @@ export class Simulator {
   readonly clock: SimulatorClock;
   readonly cache = new PromptCache();
   readonly #options: SimulatorOptions;
+  readonly #offer: Offer;
   readonly #seed: number;
   readonly #shapes = new Shapes();
   readonly #interned = new Interned();
+  readonly #modelByName = new Recent<string, Model>(modelNamesMax);
+  readonly #threads = new Threads(() => this.clock.now());
   readonly #deps: ExchangeDeps;
+  #openai: OpenAiFace | undefined;
   #requests = 0;
 
   constructor(options: SimulatorOptions = {}) {
     checkOptions(options);
     this.#options = options;
+    this.#offer = { cacheEdits: options.cacheEdits ?? "none" };
     this.#seed = options.seed ?? 0;
     this.clock = options.clock ?? virtualClock();
     this.#deps = {
@@ -55,11 +68,22 @@ export class Simulator {
       cache: this.cache,
       fingerprints: new Fingerprints(),
       prompts: new PromptReader(),
+      placeholders: new Placeholders(),
       seal: new ThinkingSeal(this.#seed),
+      compactions: new CompactionSeal(this.#seed),
       binding: options.binding ?? "enforced",
       isBound: (id) => this.#model(id)?.thinking === "bound",
       trace: options.trace,
     };
+  }
+
+  /** The same actor, clock and faults behind OpenAI's form of an API. */
+  get openai(): OpenAiFace {
+    const { actor, clock, trace } = this.#deps;
+    const { models = [], faults } = this.#options;
+    const nextRequest = (): number => (this.#requests += 1);
+    this.#openai ??= new OpenAiFace({ actor, clock, seed: this.#seed, models, faults, trace, nextRequest });
+    return this.#openai;
   }
 
   /** Blocks that had to be hashed so far: grows with what is new, not with what is sent. */
@@ -71,6 +95,15 @@ export class Simulator {
     const start = this.#start(messagesPath, call);
     if (start.kind === "ended") return start.answer;
     const { asked } = start;
+    const opened = this.#threads.open({ ...asked, body: call.body });
+    if (opened.kind === "refused") return this.#refuse(asked, opened);
+    const answer = await this.#reply({ ...call, body: opened.body }, { ...asked, settle: opened.turn?.settle });
+    if (answer.kind !== "stream") opened.turn?.settle(undefined);
+    return answer;
+  }
+
+  /** To a request that is whole. */
+  async #reply(call: Call, asked: Asked & Pick<ExchangeInput, "settle">): Promise<Answer> {
     const body = this.#interned.known(call.body);
     const shape = this.#shapes.messages(body);
     if (shape.kind === "refused") return this.#refuse(asked, shape);
@@ -99,19 +132,17 @@ export class Simulator {
     if (model === undefined) return this.#refuse(asked, unknownModel(request.model));
     const counted = admit(this.#deps, { ...asked, request, model, endpoint: "count_tokens" });
     if (counted.kind === "refused") return this.#refuse(asked, counted);
-    const { prompt } = counted;
-    // A count ignores the thinking of earlier turns, whatever the model.
-    const inputTokens = prompt.tokens - earlierThinkingTokens(prompt, request.messages);
-    this.#traceRequest(asked, { model: model.id, prompt });
+    const reply = countReply(counted, request);
+    this.#traceRequest(asked, { model: model.id, prompt: counted.prompt });
     const outcome = cutPlace(asked.fault) === undefined ? "delivered" : "broken";
-    void this.#options.trace?.reply({ n: asked.n, status: 200, outcome, inputTokens });
-    return this.#body(asked, { input_tokens: inputTokens });
+    void this.#options.trace?.reply({ n: asked.n, status: 200, outcome, inputTokens: reply.input_tokens });
+    return this.#body(asked, reply);
   }
 
   models(call: Omit<Call, "body">, query: ModelsQuery): Answer {
     const start = this.#start("/v1/models", { ...call, body: {} });
     if (start.kind === "ended") return start.answer;
-    const page = modelsPage(this.#allModels(), query);
+    const page = modelsPage(this.#allModels(), { ...query, ...this.#offer });
     return page.kind === "refused" ? this.#refuse(start.asked, page) : this.#body(start.asked, page.body);
   }
 
@@ -121,7 +152,7 @@ export class Simulator {
     const model = this.#model(id);
     return model === undefined
       ? this.#refuse(start.asked, unknownModel(id))
-      : this.#body(start.asked, modelInfo(model));
+      : this.#body(start.asked, modelInfo(model, this.#offer));
   }
 
   /** For what goes wrong before there is a call: a body that is no JSON, a path that does not exist. */
@@ -138,10 +169,10 @@ export class Simulator {
     if (control.fault !== undefined && !fits(control.fault, form))
       return { kind: "ended", answer: this.#refuse(numbered, unfit(control.fault)) };
     this.clock.advance(control.advanceMillis);
-    const fault = control.fault ?? this.#byChance(numbered.n, form);
+    const fault = control.fault ?? byChance(this.#options.faults, { n: numbered.n, form });
     if (fault?.kind === "clock-jump") this.clock.advance(fault.byMs);
     if (fault?.kind === "cache-lost") this.cache.lose();
-    const read = readHeaders(headers);
+    const read = readHeaders(headers, this.#offer.cacheEdits === "offered" ? [cacheEditsBeta] : []);
     const { workspace, betas } = read.kind === "refused" ? numbered : read;
     const asked = { ...numbered, at: this.clock.now(), fault, workspace, betas };
     // A fault comes before the rules, as a gateway's does.
@@ -149,11 +180,6 @@ export class Simulator {
     if (early !== undefined) return { kind: "ended", answer: this.#early(asked, early) };
     if (read.kind === "refused") return { kind: "ended", answer: this.#refuse(asked, read) };
     return { kind: "started", asked };
-  }
-
-  #byChance(n: number, form: ReplyForm): Fault | undefined {
-    const fault = this.#options.faults?.choose(n);
-    return fault !== undefined && fits(fault, form) ? fault : undefined;
   }
 
   #number(endpoint: string, body: Json): Asked {
@@ -202,14 +228,16 @@ export class Simulator {
   }
 
   /** What a request that a fault met would have become; nothing where a rule would have refused it. */
-  #promptOf({ endpoint, body, workspace, betas }: Asked): Known {
+  #promptOf(asked: Asked): Known {
+    const { endpoint, workspace, betas } = asked;
     if (endpoint !== messagesPath || workspace === "") return {};
+    const body = this.#threads.preview(asked);
     const shape = this.#shapes.messages(this.#interned.known(body));
     const model = shape.kind === "refused" ? undefined : this.#model(shape.request.model);
     if (shape.kind === "refused" || model === undefined) return {};
     const input = { endpoint: "messages", request: shape.request, model, workspace, betas } as const;
     const admitted = admit(this.#deps, input);
-    return admitted.kind === "refused" ? {} : { model: model.id, prompt: admitted.prompt };
+    return admitted.kind === "refused" ? {} : { model: model.id, prompt: admitted.prompt, body };
   }
 
   #refuse(asked: Asked, refused: Refusal): Answer {
@@ -221,7 +249,7 @@ export class Simulator {
   /** As far as it is known: one that was refused early has named no model that is one. */
   #traceRequest(asked: Asked, known: Known): void {
     const { n, requestId: id, at, endpoint, workspace, betas, body, fault } = asked;
-    const faults = fault === undefined ? [] : [fault];
+    const faults = fault !== undefined && hasStruck(fault) ? [fault] : [];
     const model = known.model ?? text(body, "model") ?? "";
     void this.#options.trace?.request({
       n,
@@ -262,9 +290,13 @@ export class Simulator {
 
   /** By its id, with a date or `[1m]` behind it if one likes: unlike the engine, the API takes no other form of a name. */
   #model(name: string): Model | undefined {
+    const known = this.#modelByName.peek(name);
+    if (known !== undefined) return known;
     const model = findModel(name, this.#options.models);
     if (model === undefined || !this.#isServed(model.id) || !name.startsWith(model.id)) return undefined;
-    return nameEnd.test(name.slice(model.id.length)) ? model : undefined;
+    if (!nameEnd.test(name.slice(model.id.length))) return undefined;
+    this.#modelByName.set(name, model);
+    return model;
   }
 
   /** This API's own, and whatever was added to them. */
@@ -298,12 +330,11 @@ interface Asked {
 interface Known {
   readonly model?: string;
   readonly prompt?: Prompt;
+  /** Whole, where a thread held a part of it. */
+  readonly body?: JsonObject;
 }
 
 const messagesPath = "/v1/messages";
-
-const unfit = (fault: Fault): Refusal =>
-  invalid(`${fault.kind} happens to a stream only: send "stream": true`, "x-simulator-fault");
 
 type Started =
   | { readonly kind: "ended"; readonly answer: Answer }

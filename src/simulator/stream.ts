@@ -1,8 +1,12 @@
 import type { ReplyBlock, ReplyMessage, StreamEvent } from "../schema/wire/reply.ts";
+import type { StreamForm } from "./deliver.ts";
+import { pieces } from "./pieces.ts";
 
 /** A reply as the events of a stream, in the order the API sends them. */
 export function* eventsOf(message: ReplyMessage, rawInputs: ReadonlyMap<number, string>): Generator<StreamEvent> {
-  const { stop_reason, stop_sequence, stop_details, container, usage, content } = message;
+  const { stop_reason, stop_sequence, stop_details, container, usage, content, context_management: edited } = message;
+  // What each time took is known at the end.
+  const unsampled = usage.iterations === undefined ? {} : { iterations: [] };
   yield {
     type: "message_start",
     message: {
@@ -10,13 +14,14 @@ export function* eventsOf(message: ReplyMessage, rawInputs: ReadonlyMap<number, 
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      usage: { ...usage, output_tokens: Math.min(1, usage.output_tokens), output_tokens_details: null },
+      usage: { ...usage, output_tokens: Math.min(1, usage.output_tokens), output_tokens_details: null, ...unsampled },
+      ...(edited === undefined ? {} : { context_management: null }),
     },
   };
   yield { type: "ping" };
   for (const [index, block] of content.entries()) yield* blockEvents(block, { index, rawInput: rawInputs.get(index) });
   const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens } = usage;
-  const { output_tokens, output_tokens_details, server_tool_use } = usage;
+  const { output_tokens, output_tokens_details, server_tool_use, iterations } = usage;
   yield {
     type: "message_delta",
     delta: { stop_reason, stop_sequence, stop_details, container },
@@ -27,10 +32,22 @@ export function* eventsOf(message: ReplyMessage, rawInputs: ReadonlyMap<number, 
       output_tokens,
       output_tokens_details,
       server_tool_use,
+      ...(iterations === undefined ? {} : { iterations }),
     },
+    ...(edited === undefined ? {} : { context_management: edited }),
   };
   yield { type: "message_stop" };
 }
+
+export const messagesForm: StreamForm<StreamEvent> = {
+  kindOf: ({ type }) => {
+    if (type === "content_block_delta") return "delta";
+    if (type === "message_delta") return "closing";
+    return type === "message_stop" ? "last" : "other";
+  },
+  textOf: (event) => JSON.stringify(event),
+  failure: () => ({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
+};
 
 interface Place {
   readonly index: number;
@@ -59,6 +76,15 @@ function* blockEvents(block: ReplyBlock, { index, rawInput }: Place): Generator<
       for (const partial_json of pieces(rawInput ?? JSON.stringify(block.input)))
         yield { type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json } };
       break;
+    case "compaction": {
+      const { content, encrypted_content } = block;
+      yield {
+        type: "content_block_delta",
+        index,
+        delta: { type: "compaction_delta", content, encrypted_content },
+      };
+      break;
+    }
     case "redacted_thinking":
       break;
   }
@@ -73,21 +99,9 @@ function emptied(block: ReplyBlock): ReplyBlock {
       return { ...block, thinking: "", signature: "" };
     case "tool_use":
       return { ...block, input: {} };
+    case "compaction":
+      return { ...block, content: null, encrypted_content: null };
     case "redacted_thinking":
       return block;
-  }
-}
-
-/** About what a model says between two events. */
-const pieceLength = 24;
-
-/** Whole characters: a surrogate pair is never torn apart. */
-function* pieces(text: string): Generator<string> {
-  for (let at = 0; at < text.length;) {
-    let end = Math.min(at + pieceLength, text.length);
-    const last = text.charCodeAt(end - 1);
-    if (end < text.length && last >= 0xd800 && last <= 0xdbff) end += 1;
-    yield text.slice(at, end);
-    at = end;
   }
 }

@@ -84,6 +84,21 @@ describe("thinking that comes back", () => {
       "bound to a different conversation",
     );
   });
+
+  it("hidden in redacted blocks takes the room in the prompt that it took in the reply", async () => {
+    const thinking = "Nobody may read this. ".repeat(20);
+    const tokens = async (type: "thinking" | "redacted_thinking"): Promise<readonly number[]> => {
+      const blocks: readonly SaidBlock[] = [
+        { type, thinking },
+        { type: "text", text: "Considered." },
+      ];
+      const to = asking(bound, { actor: { name: "hides", play: () => ({ move: { kind: "say", blocks } }) } });
+      const first = await to.message({ messages: [asks("One")] });
+      const second = await to.message({ messages: [asks("One"), answered(first), asks("Two")] });
+      return [first.usage.output_tokens, second.usage.input_tokens];
+    };
+    expect(await tokens("redacted_thinking")).toEqual(await tokens("thinking"));
+  });
 });
 
 describe("thinking behind a prefix that changed", () => {

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { field, isObject, type Json, parseJson, text } from "../schema/json.ts";
+import { field, isObject, parsedOrUndefined, text } from "../schema/json.ts";
 import type { Model } from "../schema/model.ts";
 import type { InputTransformation } from "../schema/wire/reply.ts";
 import type { CountRequest, MessagesRequest } from "../schema/wire/request.ts";
@@ -68,14 +68,6 @@ function decode(source: string): Sealed | undefined {
   if (model === undefined || chain === undefined || mac === undefined || typeof hiddenTokens !== "number")
     return undefined;
   return { model, chain, mac, hiddenTokens, ...(hidden === undefined ? {} : { hidden }) };
-}
-
-function parsedOrUndefined(source: string): Json | undefined {
-  try {
-    return parseJson(source);
-  } catch {
-    return undefined;
-  }
 }
 
 /** `enforced`: accounts since 2026-08-31, always. `reported`: older ones, where the request does not set the control. */

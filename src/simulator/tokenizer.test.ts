@@ -3,6 +3,7 @@ import { countTokens as countPublic } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
 import { prose } from "../../test/fixture/prose.ts";
 import type { WireBlock } from "../schema/wire/block.ts";
+import type { ToolChange } from "../schema/wire/tool.ts";
 import { knownModels } from "../tokens/registry.ts";
 import { seededRandom } from "./random.ts";
 import { countBlockTokens, countTokens, countToolTokens } from "./tokenizer.ts";
@@ -139,7 +140,7 @@ describe("a block's tokens", () => {
   it.each<[string, WireBlock, number]>([
     ["text", { type: "text", text: said }, words],
     ["thinking, without its signature", { type: "thinking", thinking: said, signature: base64 }, words],
-    ["redacted thinking, by its length", { type: "redacted_thinking", data: "x".repeat(400) }, 100],
+    ["redacted thinking, which its seal counts", { type: "redacted_thinking", data: "x".repeat(400) }, 0],
     ["a result", { type: "tool_result", tool_use_id: "t", content: said }, words + 6],
     ["a result without content", { type: "tool_result", tool_use_id: "t" }, 6],
     [
@@ -170,6 +171,18 @@ describe("a block's tokens", () => {
       countBlockTokens({ type: "tool_use", id: "toolu_1", name: "read_file", input });
     expect(call({ path: said }) - call({ path: "" })).toBeGreaterThanOrEqual(words - 1);
     expect(call({})).toBeGreaterThan(countTokens("read_file"));
+  });
+
+  it("a compaction costs its words and the changes of tools that it tells", () => {
+    const definition = { name: "read_file", description: said, input_schema: { type: "object" } };
+    const reference = { type: "tool_reference", name: "write_file" } as const;
+    const compaction = (...changes: ToolChange[]): number =>
+      countBlockTokens({ type: "compaction", content: said, tool_changes: changes });
+    expect(compaction()).toBe(words);
+    const defined: ToolChange = { type: "tool_addition", tool: { type: "tool_definition", definition } };
+    expect(compaction(defined)).toBe(words + countToolTokens(definition));
+    const removal: ToolChange = { type: "tool_removal", tool: reference };
+    expect(compaction(removal, defined)).toBe(compaction(defined) + countBlockTokens(removal));
   });
 
   it("a tool costs its definition, and its marker nothing", () => {

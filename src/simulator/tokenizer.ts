@@ -1,6 +1,7 @@
 import type { WireBlock, WireResultPart } from "../schema/wire/block.ts";
-import type { WireTool } from "../schema/wire/request.ts";
+import type { ToolChange, WireTool } from "../schema/wire/tool.ts";
 import { countImageTokens } from "./image-tokens.ts";
+import { memoryTool, memoryToolText } from "./memory-tool.ts";
 import { countPdfPages } from "./pdf-pages.ts";
 import { TextScanner } from "./text-scanner.ts";
 
@@ -21,7 +22,15 @@ export function countBlockTokens(block: WireBlock): number {
     case "thinking":
       return countTokens(block.thinking);
     case "redacted_thinking":
-      return Math.ceil(block.data.length / redactedCharsPerToken);
+      // What it hides is counted by its seal.
+      return 0;
+    case "compaction":
+      return (
+        countTokens(block.content ?? "") + (block.tool_changes ?? []).reduce((sum, one) => sum + countChange(one), 0)
+      );
+    case "tool_addition":
+    case "tool_removal":
+      return countChange(block);
     case "container_upload":
       return countTokens(block.file_id);
     case "web_search_tool_result":
@@ -39,17 +48,20 @@ export function countBlockTokens(block: WireBlock): number {
   }
 }
 
-/** Of one tool's definition; what the presence of tools costs by itself is not in it. */
+/** Of one tool's definition, that of the memory tool as the API knows it; what the presence of tools costs by itself is not in it. */
 export function countToolTokens(tool: WireTool): number {
   const { cache_control: _marker, defer_loading: _loading, ...shown } = tool;
-  return toolTokens + countJson(shown);
+  const known = tool.type === memoryTool.type ? countTokens(memoryToolText) : 0;
+  return toolTokens + countJson(shown) + known;
 }
+
+const countChange = ({ tool }: ToolChange): number =>
+  tool.type === "tool_definition" ? countToolTokens(tool.definition) : countJson(tool);
 
 /** Around the name and input of a call, around a result, around a definition. */
 const callTokens = 8;
 const resultTokens = 6;
 const toolTokens = 10;
-const redactedCharsPerToken = 4;
 const pdfPageTokens = 1_500;
 
 function countContent(content: string | readonly WireResultPart[]): number {

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { toolbox } from "../../test/fixture/toolbox.ts";
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
-import type { WireTool } from "../schema/wire/request.ts";
+import type { WireTool } from "../schema/wire/tool.ts";
 import { countToolTokens } from "../simulator/tokenizer.ts";
 import { definitionsTokensMax } from "./limits.ts";
 import { toolNames } from "./toolset.ts";

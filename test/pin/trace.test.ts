@@ -56,7 +56,7 @@ async function written(): Promise<readonly string[]> {
     ...facts,
     n: 1,
     id: "req_1",
-    prompt: { blocks: [tool, webTool, { ...one, breakpoint: "1h" }], tokens: 3000, salts },
+    prompt: { blocks: [tool, webTool, { ...one, breakpoint: "1h" }], tokens: 3000, boundChain: "", salts },
     cache: { hit: null, breakpoints: [{ at: 2, found: null, outcome: "written" }] },
   });
   const message = { ...replyOf({ n: 1, model: "claude-opus-5", usage }), diagnostics: null };
@@ -66,7 +66,7 @@ async function written(): Promise<readonly string[]> {
     ...facts,
     n: 2,
     id: "req_2",
-    prompt: { blocks: [tool, webTool, one, { ...two, breakpoint: "5m" }], tokens: 4000, salts },
+    prompt: { blocks: [tool, webTool, one, { ...two, breakpoint: "5m" }], tokens: 4000, boundChain: "", salts },
     cache: { hit: 2, breakpoints: [{ at: 3, found: { at: 2, lifetime: "1h" }, outcome: "written" }] },
     faults: [{ kind: "break", afterEvents: 2 }],
   });
@@ -78,6 +78,29 @@ async function written(): Promise<readonly string[]> {
   });
   await writer.request({ ...facts, n: 3, id: "req_3", endpoint: "/v1/messages/count_tokens" });
   await writer.reply({ n: 3, status: 200, outcome: "delivered", inputTokens: 12 });
+  const deletions = [{ type: "tool_result", tool_use_id: "toolu_1" }];
+  await writer.request({ ...facts, n: 4, id: "req_4", body: { model: "opus", cache_edits: { deletions } } });
+  const edited = replyOf({ n: 4, model: "claude-opus-5", usage });
+  const report = { applied: ["toolu_1"], ignored: [], deleted_input_tokens: 30 };
+  await writer.reply({ n: 4, status: 200, outcome: "delivered", message: { ...edited, cache_edits: report } });
+  await writer.request({ ...facts, n: 5, id: "req_5", body: { model: "opus" } });
+  const message5 = replyOf({ n: 5, model: "claude-opus-5", usage });
+  const applied_edits = [
+    { type: "clear_thinking_20251015", cleared_thinking_turns: 1, cleared_input_tokens: 20 },
+    { type: "clear_tool_uses_20250919", cleared_tool_uses: 2, cleared_input_tokens: 40 },
+  ] as const;
+  await writer.reply({
+    n: 5,
+    status: 200,
+    outcome: "delivered",
+    message: { ...message5, content: [], context_management: { applied_edits } },
+    iterations: [{ type: "compaction", split: usage, outputTokens: 5 }],
+  });
+  await writer.request({ ...facts, n: 6, id: "req_6", endpoint: "/v1/responses", body: { model: "gpt" } });
+  const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, cache_creation, output_tokens } =
+    message5.usage;
+  const sampled = { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, cache_creation, output_tokens };
+  await writer.reply({ n: 6, status: 200, outcome: "delivered", usage: sampled, split: usage });
   return lines;
 }
 
@@ -94,6 +117,12 @@ const pinned = [
   `{"type":"reply","n":2,"status":529,"outcome":"refused","error":{"type":"overloaded_error","message":"Overloaded"}}`,
   `{"type":"request","n":3,"id":"req_3","at":"2026-11-01T00:00:00.000Z","workspace":"default","model":"claude-opus-5","endpoint":"/v1/messages/count_tokens","betas":["b"],"params":{"max_tokens":100},"blocks":{"base":null,"shared":0,"added":[],"marks":[]},"faults":[]}`,
   `{"type":"reply","n":3,"status":200,"outcome":"delivered","inputTokens":12}`,
+  `{"type":"request","n":4,"id":"req_4","at":"2026-11-01T00:00:00.000Z","workspace":"default","model":"claude-opus-5","endpoint":"/v1/messages","betas":["b"],"params":{"cache_edits":{"deletions":[{"type":"tool_result","tool_use_id":"toolu_1"}]}},"blocks":{"base":null,"shared":0,"added":[],"marks":[]},"faults":[]}`,
+  `{"type":"reply","n":4,"status":200,"outcome":"delivered","messageId":"msg_4","stopReason":"end_turn","usage":{"input_tokens":1,"cache_creation_input_tokens":7,"cache_read_input_tokens":2,"cache_creation":{"ephemeral_5m_input_tokens":3,"ephemeral_1h_input_tokens":4},"output_tokens":10,"output_tokens_details":null,"server_tool_use":null,"service_tier":"standard","inference_geo":null,"speed":"standard"},"content":[{"type":"text","text":"Done.","citations":null}],"cacheEdits":{"applied":["toolu_1"],"ignored":[],"deleted_input_tokens":30}}`,
+  `{"type":"request","n":5,"id":"req_5","at":"2026-11-01T00:00:00.000Z","workspace":"default","model":"claude-opus-5","endpoint":"/v1/messages","betas":["b"],"params":{},"blocks":{"base":null,"shared":0,"added":[],"marks":[]},"faults":[]}`,
+  `{"type":"reply","n":5,"status":200,"outcome":"delivered","messageId":"msg_5","stopReason":"end_turn","usage":{"input_tokens":1,"cache_creation_input_tokens":7,"cache_read_input_tokens":2,"cache_creation":{"ephemeral_5m_input_tokens":3,"ephemeral_1h_input_tokens":4},"output_tokens":10,"output_tokens_details":null,"server_tool_use":null,"service_tier":"standard","inference_geo":null,"speed":"standard"},"iterations":[{"type":"compaction","split":{"inputTokens":1,"cacheReadTokens":2,"cacheWrite5mTokens":3,"cacheWrite1hTokens":4},"outputTokens":5}],"content":[],"appliedEdits":[{"type":"clear_thinking_20251015","cleared_thinking_turns":1,"cleared_input_tokens":20},{"type":"clear_tool_uses_20250919","cleared_tool_uses":2,"cleared_input_tokens":40}]}`,
+  `{"type":"request","n":6,"id":"req_6","at":"2026-11-01T00:00:00.000Z","workspace":"default","model":"claude-opus-5","endpoint":"/v1/responses","betas":["b"],"params":{},"blocks":{"base":null,"shared":0,"added":[],"marks":[]},"faults":[]}`,
+  `{"type":"reply","n":6,"status":200,"outcome":"delivered","usage":{"input_tokens":1,"cache_creation_input_tokens":7,"cache_read_input_tokens":2,"cache_creation":{"ephemeral_5m_input_tokens":3,"ephemeral_1h_input_tokens":4},"output_tokens":10},"split":{"inputTokens":1,"cacheReadTokens":2,"cacheWrite5mTokens":3,"cacheWrite1hTokens":4}}`,
 ];
 
 /** So that a failure can be read. */
@@ -114,6 +143,9 @@ describe("the trace's format", () => {
       [1, 200, ["h1", "h2", "h3"]],
       [2, 529, ["h1", "h2", "h3", "h4"]],
       [3, 200, []],
+      [4, 200, []],
+      [5, 200, []],
+      [6, 200, []],
     ]);
   });
 });

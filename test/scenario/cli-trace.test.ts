@@ -3,7 +3,10 @@ import type { ListedRequest } from "../../src/cli/trace-text.ts";
 import type { TraceDiff } from "../../src/simulator/trace/diff.ts";
 import { Simulator } from "../../src/simulator/simulator.ts";
 import { TraceWriter } from "../../src/simulator/trace/writer.ts";
-import { Asking } from "../fixture/asking.ts";
+import { Asking, longText } from "../fixture/asking.ts";
+import { compactAt, longTalk, onDemandBeta, summarize, thresholdBeta } from "../fixture/compacted.ts";
+import { deletingHeaders, deletingRequest } from "../fixture/deleting.ts";
+import { chat, openaiFace, respond } from "../fixture/openai-face.ts";
 import { marked, message, system, tool, TraceMaker } from "../fixture/trace.ts";
 import { expectRefusal, json, newWorld, type World } from "./support/cli-world.ts";
 
@@ -22,6 +25,16 @@ async function madeTrace(): Promise<TraceMaker> {
   await maker.send({ made: [tool("read"), kelp, message("one"), marked(message("two"))], params });
   await maker.send({ made: turn, reply: "refused", faults: [{ kind: "overloaded" }] });
   return maker;
+}
+
+/** A trace of what is asked of a simulator. */
+async function tracedTo(name: string, ask: (simulator: Simulator) => Promise<void>): Promise<string> {
+  const lines: string[] = [];
+  const writer = new TraceWriter({ write: async (line) => void lines.push(line) });
+  const simulator = new Simulator({ trace: writer, cacheEdits: "offered" });
+  await writer.begin({ seed: 0, startedAt: simulator.clock.now() });
+  await ask(simulator);
+  return world.file(name, `${lines.join("\n")}\n`);
 }
 
 beforeAll(async () => {
@@ -65,6 +78,9 @@ describe("palimpsest trace list", () => {
       tokens: { read: 4000, written: 2000, input: 0, output: 10 },
       costUsd: 0.01475,
       countedTokens: null,
+      iterations: [],
+      appliedEdits: [],
+      cacheEdits: null,
       error: null,
       comparedWith: 1,
       reasons: ["hit"],
@@ -92,13 +108,61 @@ describe("palimpsest trace list", () => {
   });
 
   it("shows what was counted, and where", async () => {
-    const lines: string[] = [];
-    const writer = new TraceWriter({ write: async (line) => void lines.push(line) });
-    const simulator = new Simulator({ trace: writer });
-    await writer.begin({ seed: 0, startedAt: simulator.clock.now() });
-    new Asking(simulator).count({ messages: [{ role: "user", content: "Hello" }] });
-    const { out } = await world.call("trace", "list", world.file("counted.jsonl", `${lines.join("\n")}\n`));
+    const file = await tracedTo("counted.jsonl", async (simulator) => {
+      new Asking(simulator).count({ messages: [{ role: "user", content: "Hello" }] });
+    });
+    const { out } = await world.call("trace", "list", file);
     expect(out).toMatch(/\/v1\/messages\/count_tokens; \d+ tokens counted\n$/);
+  });
+
+  it("tells what the server did: compactions, cleared uses, results deleted in the cache", async () => {
+    const file = await tracedTo("server-side.jsonl", async (simulator) => {
+      const ask = new Asking(simulator, { model: "claude-opus-5" });
+      await ask.message({ messages: [longTalk()], ...compactAt() }, thresholdBeta);
+      await ask.message({ messages: [{ role: "user", content: "Hello" }], ...summarize }, onDemandBeta);
+      const clear = {
+        type: "clear_tool_uses_20250919",
+        trigger: { type: "tool_uses", value: 1 },
+        keep: { type: "tool_uses", value: 1 },
+      };
+      const request = { ...deletingRequest(3), context_management: { edits: [clear] } };
+      await ask.message(request, { "anthropic-beta": "context-management-2025-06-27" });
+      await ask.message(deletingRequest(2), deletingHeaders);
+      await ask.message(deletingRequest(3, ["toolu_1"]), deletingHeaders);
+    });
+    const { out } = await world.call("trace", "list", file);
+    const [, threshold = "", onDemand = "", cleared = "", , deleted = ""] = out.split("\n");
+    expect(threshold).toMatch(/ compacted \d{2},\d{3} tokens into \d,\d{3}; first$/);
+    expect(onDemand).toMatch(/ compacted \d{3} tokens into \d{3}; /);
+    expect(cleared).toMatch(/ cleared 2 uses, \d,\d{3} tokens; /);
+    expect(deleted).toMatch(/ deleted 1 result, \d,\d{3} tokens; hit /);
+    const [first, second] = json<ListedRequest[]>(await world.call("trace", "list", file, "--json"));
+    expect(first?.iterations.map(({ type }) => type)).toEqual(["compaction", "message"]);
+    expect(first?.tokens?.input).toBe(first?.iterations.reduce((sum, { input }) => sum + input, 0));
+    expect(second?.iterations).toEqual([{ type: "compaction", ...second?.tokens }]);
+  });
+
+  it("tells what requests of the OpenAI form read, wrote and cost; diff says that it has no blocks of them", async () => {
+    const file = await tracedTo("openai.jsonl", async (simulator) => {
+      const { ask } = openaiFace({}, simulator);
+      const long = { messages: [{ role: "user", content: longText("This") }] };
+      await ask("chatCompletions", chat(long));
+      await ask("chatCompletions", chat(long));
+      await ask("compact", respond());
+    });
+    const { out } = await world.call("trace", "list", file);
+    expect(out.split("\n").map((line) => line.trim().replaceAll(/ {2,}/g, " | "))).toEqual([
+      "n | time | model | blocks | read | written | input | output | cost | cache",
+      "1 | 2026-01-01 00:00:00 | gpt-4o | 0 | 0 | 0 | 5,738 | 18 | $0.0145 | /v1/chat/completions",
+      "2 | 2026-01-01 00:00:00 | gpt-4o | 0 | 5,632 | 0 | 106 | 18 | $0.007485 | /v1/chat/completions",
+      expect.stringMatching(/\| \/v1\/responses\/compact; compacted \d+ tokens into \d+$/),
+      "",
+    ]);
+    expectRefusal(
+      await world.call("trace", "diff", file, "1", "2"),
+      1,
+      /requests of the OpenAI form have no blocks in the trace; nothing to compare/,
+    );
   });
 
   it("leaves out a last line that was not written whole, and says so", async () => {

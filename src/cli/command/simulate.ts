@@ -5,6 +5,7 @@ import { conditionForm, laneForm, scenarioForm, stepForm } from "../../simulator
 import { command, type CommandContext } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
+import { chosenCassettes, portInUse } from "../simulate-cassette.ts";
 import { toldProblems } from "../settings-problems.ts";
 import { actorNames, chosenActor } from "../simulate-actor.ts";
 import { untilStopped } from "../until-stopped.ts";
@@ -41,16 +42,43 @@ export const simulateCommand = command({
       summary: "let some requests fail: 'overloaded 0.1', 'rate-limit retry-after=3 0.05'; may be given several times",
     },
     trace: { type: "string", shown: "file", summary: "write every request and reply to a new file of JSON lines" },
+    "cache-edits": {
+      type: "boolean",
+      summary: "let clients delete results in the prompt cache by reference, which no public API does",
+    },
+    record: {
+      type: "string",
+      shown: "folder",
+      summary: "pass requests on to --upstream and keep each exchange as a cassette",
+    },
+    upstream: { type: "string", shown: "url", summary: "base URL of the API that --record passes requests on to" },
+    cassette: {
+      type: "string",
+      shown: "folder",
+      summary: "answer with the cassettes of a folder, and with nothing else",
+    },
+    "cassette-speed": {
+      type: "string",
+      shown: "real|instant",
+      summary: "real: events of a cassette come when they came (default instant)",
+    },
   },
   details: [
     "The first line on stdout is the base URL for clients (ANTHROPIC_BASE_URL). It answers until it is stopped with Ctrl-C.",
     "Any key is taken; each key has a prompt cache of its own. A request can move the clock (x-simulator-advance-ms) and ask for a fault (x-simulator-fault).",
+    "A cassette holds a request and its answer, without keys: headers are kept by an allow-list, secrets in bodies are masked. The same request gets the same answer, several recorded ones in their order; any other gets 404 with the first difference.",
     `Faults, with the number that counts where none is given: ${faultForms().join(", ")}.`,
     `Fields of a scenario: ${fields(scenarioForm)}; of a lane: ${fields(laneForm)}; of a step: ${fields(stepForm)}; of a condition: ${fields(conditionForm)}.`,
   ],
   run: async (context, { options }) => {
     const numbers = readNumbers(options);
     if (numbers.kind === "failure") return numbers;
+    const cassettes = chosenCassettes(options);
+    if (cassettes?.kind === "failure") return cassettes;
+    if (cassettes !== undefined) {
+      const { serveCassettes } = await import("../serve-cassettes.ts");
+      return serveCassettes(context, { cassettes, port: numbers.port, hostname: options.host });
+    }
     const actor = await chosenActor(context, options);
     if (actor.kind === "failure") return actor;
     const { reading } = await createEngine(context).settings();
@@ -65,6 +93,7 @@ export const simulateCommand = command({
       faults: options.fault,
       trace: options.trace,
       models: reading.settings.models.value,
+      cacheEdits: options["cache-edits"] ? "offered" : "none",
       onTraceError: (error) => void context.err.write(`the trace ends here: ${error.message}\n`),
     });
     if (launched.kind === "failed") return notLaunched(launched, { ...options, port: numbers.port });
@@ -108,12 +137,7 @@ function notLaunched(
   { port, trace = "" }: { readonly port: number; readonly trace: string | undefined },
 ): Failure {
   if (code === "usage") return usage(message, "`palimpsest help simulate` lists the faults and their parameters.");
-  if (code === "EADDRINUSE")
-    return failure({
-      code: exitCode.busy,
-      message: `port ${port} is in use`,
-      hint: "Choose another with --port, or --port 0 for any that is free.",
-    });
+  if (code === "EADDRINUSE") return portInUse(port);
   if (code === "ENOENT")
     return failure({
       code: exitCode.notFound,

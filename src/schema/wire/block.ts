@@ -1,16 +1,12 @@
 import { z } from "zod";
 import { anyJson } from "../json.ts";
+import { cacheControl } from "./cache-control.ts";
+import { toolAdditionBlock, toolChange, toolRemovalBlock } from "./tool.ts";
 
 /**
  * Content blocks as they stand in a request, strictly: a field that the API does not know is refused by name. The
  * engine's own `Block` (schema/block.ts) is the lenient view of the same values, for logs that must open whatever is in them.
  */
-export const cacheControl = z.strictObject({
-  type: z.literal("ephemeral"),
-  ttl: z.enum(["5m", "1h"]).optional(),
-});
-export type CacheControl = z.infer<typeof cacheControl>;
-
 const marked = { cache_control: cacheControl.nullish() };
 const object = z.record(z.string(), anyJson);
 
@@ -127,6 +123,16 @@ const serverResult = <Type extends string>(type: Type) =>
 
 const containerUploadBlock = z.strictObject({ type: z.literal("container_upload"), file_id: z.string(), ...marked });
 
+/** Stands for everything before it. Without content it stands for nothing: the compaction failed. */
+const compactionBlock = z.strictObject({
+  type: z.literal("compaction"),
+  content: z.string().nullish(),
+  encrypted_content: z.string().nullish(),
+  signature: z.string().nullish(),
+  tool_changes: z.array(toolChange).nullish(),
+  ...marked,
+});
+
 export const wireBlock = z.discriminatedUnion("type", [
   textBlock,
   imageBlock,
@@ -144,6 +150,9 @@ export const wireBlock = z.discriminatedUnion("type", [
   serverResult("text_editor_code_execution_tool_result"),
   serverResult("tool_search_tool_result"),
   containerUploadBlock,
+  compactionBlock,
+  toolAdditionBlock,
+  toolRemovalBlock,
 ]);
 
 export type WireBlock = z.infer<typeof wireBlock>;

@@ -20,7 +20,7 @@ export interface ErrorBody {
   readonly error: {
     readonly type: ErrorType;
     readonly message: string;
-    readonly details?: { readonly error_code: string };
+    readonly details?: { readonly error_code: string; readonly unsupported?: readonly string[] };
   };
   readonly request_id: string | null;
 }

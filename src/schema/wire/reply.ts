@@ -1,7 +1,18 @@
 import type { JsonObject } from "../json.ts";
 
 /** A reply of the Messages API as the simulator writes it and a client reads it. */
-export interface WireUsage {
+export interface WireUsage extends SampledUsage {
+  /** With a compaction beta. What is of a compaction stands here alone: the totals leave it out. */
+  readonly iterations?: readonly IterationUsage[];
+  readonly output_tokens_details: { readonly thinking_tokens: number } | null;
+  readonly server_tool_use: null;
+  readonly service_tier: "standard";
+  readonly inference_geo: string | null;
+  readonly speed: "standard" | "fast";
+}
+
+/** Of one time that the model was asked. */
+export interface SampledUsage {
   readonly input_tokens: number;
   readonly cache_creation_input_tokens: number;
   readonly cache_read_input_tokens: number;
@@ -10,12 +21,11 @@ export interface WireUsage {
     readonly ephemeral_1h_input_tokens: number;
   };
   readonly output_tokens: number;
-  readonly output_tokens_details: { readonly thinking_tokens: number } | null;
-  readonly server_tool_use: null;
-  readonly service_tier: "standard";
-  readonly inference_geo: string | null;
-  readonly speed: "standard" | "fast";
 }
+
+export type IterationUsage =
+  | (SampledUsage & { readonly type: "message"; readonly model: string })
+  | (SampledUsage & { readonly type: "compaction" });
 
 export type ReplyBlock =
   | { readonly type: "text"; readonly text: string; readonly citations: null }
@@ -27,6 +37,29 @@ export type ReplyBlock =
       readonly name: string;
       readonly input: JsonObject;
       readonly caller: { readonly type: "direct" };
+    }
+  | CompactionReply;
+
+export type CompactionReply = {
+  readonly type: "compaction";
+  /** Null where the compaction failed. */
+  readonly content: string | null;
+  readonly encrypted_content: string | null;
+  readonly signature?: string;
+  /** Blocks as in a request (`toolChange` in tool.ts). */
+  readonly tool_changes?: readonly JsonObject[];
+};
+
+export type AppliedEdit =
+  | {
+      readonly type: "clear_tool_uses_20250919";
+      readonly cleared_tool_uses: number;
+      readonly cleared_input_tokens: number;
+    }
+  | {
+      readonly type: "clear_thinking_20251015";
+      readonly cleared_thinking_turns: number;
+      readonly cleared_input_tokens: number;
     };
 
 export const stopReasons = [
@@ -35,6 +68,7 @@ export const stopReasons = [
   "stop_sequence",
   "tool_use",
   "pause_turn",
+  "compaction",
   "refusal",
   "model_context_window_exceeded",
 ] as const;
@@ -68,6 +102,25 @@ export interface ReplyMessage {
   /** Absent unless asked for; null on a first turn and where nothing diverged. */
   readonly diagnostics?: { readonly cache_miss_reason: CacheMissReason | null } | null;
   readonly input_transformations?: readonly InputTransformation[];
+  /** Where the request asked for edits, made or not; null at the start of a stream, which tells them at its end. */
+  readonly context_management?: { readonly applied_edits: readonly AppliedEdit[] } | null;
+  /** Where the request has `cache_edits`; told at the start of a stream. */
+  readonly cache_edits?: CacheEditsReport;
+}
+
+/** By the ids of the calls whose results a request deletes. */
+export interface CacheEditsReport {
+  readonly applied: readonly string[];
+  /** The cache does not hold them: they were shown and billed. */
+  readonly ignored: readonly string[];
+  readonly deleted_input_tokens: number;
+}
+
+/** Of `count_tokens`. */
+export interface CountReply {
+  readonly input_tokens: number;
+  /** Where the request asked for edits. */
+  readonly context_management?: { readonly original_input_tokens: number };
 }
 
 export type StreamEvent =
@@ -79,6 +132,7 @@ export type StreamEvent =
       readonly type: "message_delta";
       readonly delta: Pick<ReplyMessage, "stop_reason" | "stop_sequence" | "stop_details" | "container">;
       readonly usage: Omit<WireUsage, "cache_creation" | "service_tier" | "inference_geo" | "speed">;
+      readonly context_management?: ReplyMessage["context_management"];
     }
   | { readonly type: "message_stop" }
   | { readonly type: "ping" }
@@ -88,4 +142,5 @@ export type BlockDelta =
   | { readonly type: "text_delta"; readonly text: string }
   | { readonly type: "input_json_delta"; readonly partial_json: string }
   | { readonly type: "thinking_delta"; readonly thinking: string }
-  | { readonly type: "signature_delta"; readonly signature: string };
+  | { readonly type: "signature_delta"; readonly signature: string }
+  | { readonly type: "compaction_delta"; readonly content: string | null; readonly encrypted_content: string | null };

@@ -1,6 +1,10 @@
 import { z } from "zod";
 import { anyJson } from "../json.ts";
-import { cacheControl, textBlock, wireBlock } from "./block.ts";
+import { textBlock, wireBlock } from "./block.ts";
+import { cacheControl } from "./cache-control.ts";
+import { cacheEdits } from "./cache-edits.ts";
+import { compactionConfig, contextManagement, threadParam } from "./context-management.ts";
+import { wireTool } from "./tool.ts";
 
 /** `POST /v1/messages`, body. Rules that concern more than one field are not here: the simulator has them. */
 const object = z.record(z.string(), anyJson);
@@ -12,31 +16,10 @@ export const wireMessage = z.strictObject({
   content: z.union([z.string(), z.array(wireBlock)]),
   /** Only of system messages, and only with a beta; a rule says so. */
   output_config: z.strictObject({ effort }).nullish(),
+  /** Only of system messages, and only with a beta. */
+  clear_at: z.enum(["next_user_message", "never"]).nullish(),
 });
 export type WireMessage = z.infer<typeof wireMessage>;
-
-/** A client's own tool has a schema; a tool of the provider has a dated type and its own fields. */
-export const wireTool = z.union([
-  z.strictObject({
-    type: z.literal("custom").nullish(),
-    name: z.string(),
-    description: z.string().optional(),
-    input_schema: object,
-    cache_control: cacheControl.nullish(),
-    allowed_callers: z.array(z.string()).optional(),
-    defer_loading: z.boolean().optional(),
-    eager_input_streaming: z.boolean().nullish(),
-    input_examples: z.array(object).optional(),
-    strict: z.boolean().optional(),
-  }),
-  z.looseObject({
-    type: z.string().regex(/_\d{8}$/),
-    name: z.string().optional(),
-    cache_control: cacheControl.nullish(),
-    defer_loading: z.boolean().optional(),
-  }),
-]);
-export type WireTool = z.infer<typeof wireTool>;
 
 const parallel = { disable_parallel_tool_use: z.boolean().optional() };
 const toolChoice = z.discriminatedUnion("type", [
@@ -75,7 +58,9 @@ const counted = {
   output_format: object.nullish(),
   speed: z.enum(["standard", "fast"]).nullish(),
   mcp_servers: z.array(object).nullish(),
-  context_management: object.nullish(),
+  context_management: contextManagement.nullish(),
+  compaction: compactionConfig.nullish(),
+  cache_edits: cacheEdits.nullish(),
 };
 
 export const countRequest = z.strictObject(counted);
@@ -92,6 +77,7 @@ export const messagesRequest = z.strictObject({
   service_tier: z.enum(["auto", "standard_only"]).nullish(),
   inference_geo: z.string().nullish(),
   container: anyJson.optional(),
+  thread: threadParam.nullish(),
   diagnostics: z.strictObject({ previous_message_id: z.string().nullish() }).nullish(),
 });
 

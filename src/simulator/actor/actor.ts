@@ -14,7 +14,10 @@ export interface Actor {
 }
 
 export interface Scene {
+  /** As the model is shown it: what the server cleared, compacted or hides is not in it. */
   readonly request: MessagesRequest;
+  /** `compaction`: the server wants a summary of the conversation for itself, in the last message's words. */
+  readonly purpose: "reply" | "compaction";
   /** Deterministic for the simulator's seed and the number of the request. */
   readonly random: Random;
   readonly now: Millis;

@@ -1,9 +1,9 @@
-import type { SaidBlock } from "./actor.ts";
+import type { SaidBlock, Take } from "./actor.ts";
 
 const example = '{ move: { kind: "say", blocks: [{ type: "text", text: "Hello" }] } }';
 
 /** Actors are other people's code: throws on a take that no reply can be made of, and says what is wrong with it. */
-export function checkTake(take: unknown): void {
+export function checkTake(take: unknown): asserts take is Take {
   const move = fieldOf(take, "move");
   if (move === undefined) throw new TypeError(`play gave no take, which is ${example}`);
   const kind = fieldOf(move, "kind");

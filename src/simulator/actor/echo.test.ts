@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { answers, assistantSays, calls, requestOf, said, userSays } from "../../../test/fixture/scene.ts";
+import { answers, assistantSays, calls, requestOf, said, tool, userSays } from "../../../test/fixture/scene.ts";
 import { echoMove } from "./echo.ts";
 
 it.each<[string, string | readonly object[], string]>([
@@ -26,4 +26,21 @@ it.each<[string, string | readonly object[], string]>([
   ],
 ])("%s", (_, messages, expected) => {
   expect(said(echoMove(requestOf(messages)))).toBe(expected);
+});
+
+const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] };
+
+it.each<[string, object, string]>([
+  ["calls the tool that it must", { tool_choice: { type: "tool", name: "write" } }, 'write({"path":""})'],
+  ["calls the first tool where any will do", { tool_choice: { type: "any" } }, 'read({"path":""})'],
+  ["talks where no tool must be called", { tool_choice: { type: "auto" } }, "You wrote: “Go”"],
+  ["says JSON where it must", { output_config: { format: { type: "json_schema", schema } } }, '{"ok":false}'],
+  [
+    "calls rather than says it",
+    { tool_choice: { type: "any" }, output_config: { format: { type: "json_schema", schema } } },
+    'read({"path":""})',
+  ],
+])("%s", (_, more, expected) => {
+  const tools = [tool("read", ["path"]), tool("write", ["path", "text"], ["path"])];
+  expect(said(echoMove(requestOf("Go", { tools, ...more })))).toBe(expected);
 });

@@ -1,11 +1,12 @@
 import type { MessagesRequest } from "../../schema/wire/request.ts";
 import type { Actor, Move, SaidBlock } from "./actor.ts";
 import { echoMove } from "./echo.ts";
+import { hasMemoryTool, memoryToolCalls } from "./memory-tool-calls.ts";
 import { memoryWrites } from "./memories.ts";
 import { notesEdits } from "./notes.ts";
 import { progressLine } from "./progress-line.ts";
 import { blocksOf, lastUserText, systemText, userTexts } from "./request-text.ts";
-import { summaryText } from "./summary.ts";
+import { compactionMove, summaryMove } from "./summary.ts";
 import { editTool, writeTool } from "./tool-shape.ts";
 
 /**
@@ -14,15 +15,17 @@ import { editTool, writeTool } from "./tool-shape.ts";
  */
 export const extractActor: Actor = {
   name: "extract",
-  play: ({ request }) => ({ move: extractMove(request) }),
+  play: ({ request, purpose }) => ({ move: purpose === "compaction" ? compactionMove(request) : extractMove(request) }),
 };
 
 function extractMove(request: MessagesRequest): Move {
   switch (taskOf(request)) {
     case "summary":
-      return sayText(summaryText(request));
+      return summaryMove(request);
     case "notes":
       return callOnce(request, { blocks: () => notesEdits(request), done: "The notes are up to date." });
+    case "remembering":
+      return sayOrCall(memoryToolCalls(request), "It is written down.");
     case "memories":
       return callOnce(request, { blocks: () => memoryWrites(request), done: "There is nothing more to remember." });
     case "progress":
@@ -32,7 +35,7 @@ function extractMove(request: MessagesRequest): Move {
   }
 }
 
-export type Task = "summary" | "notes" | "memories" | "progress" | "other";
+export type Task = "summary" | "notes" | "remembering" | "memories" | "progress" | "other";
 
 export function taskOf(request: MessagesRequest): Task {
   const ask = lastUserText(request);
@@ -57,7 +60,7 @@ const summaryAsk =
   /\bsummari[sz](?:e|ing)\b|\bsum (?:\w+ ){0,3}up\b|\brecap\b|\btl;?dr\b|\bsummary of\b|\b(?:write|give|make|create|provide|produce|draft|generate|need|want|update)\b[^.?!\n]{0,60}\bsummary\b/i;
 
 /** Notes or memories, whichever the request speaks of more; paths don't speak. */
-function filedTask(request: MessagesRequest, ask: string): "notes" | "memories" | undefined {
+function filedTask(request: MessagesRequest, ask: string): "notes" | "remembering" | "memories" | undefined {
   const words = ask
     .split(/\s+/)
     .filter((word) => !word.includes("/") && !/.\.md\b/.test(word))
@@ -66,12 +69,15 @@ function filedTask(request: MessagesRequest, ask: string): "notes" | "memories" 
     ? countOf(words, /\bnotes\b/gi)
     : 0;
   const memories = savingVerb.test(words) ? countOf(words, /\bmemor(?:y|ies)\b/gi) : 0;
+  if (hasMemoryTool(request) && (memories > notes || rememberAsk.test(words))) return "remembering";
   if (notes >= memories && notes > 0 && editTool(request) !== undefined) return "notes";
   const canWrite = writeTool(request) !== undefined || editTool(request) !== undefined;
   return memories > 0 && canWrite ? "memories" : undefined;
 }
 
 const savingVerb = /\b(?:extract|save|store|write|record|keep|consolidate|update|add|create|collect|commit)\b/i;
+/** Where there is a tool for it, the word alone asks for it; a question does not. */
+const rememberAsk = /\bremember\b(?![^.!?]{0,400}\?)/i;
 const countOf = (text: string, form: RegExp): number => text.match(form)?.length ?? 0;
 
 interface Errand {
@@ -85,8 +91,10 @@ function callOnce(request: MessagesRequest, { blocks, done }: Errand): Move {
   const called = request.messages
     .slice(askedAt + 1)
     .some((message) => message.role === "assistant" && blocksOf(message).some(({ type }) => type === "tool_use"));
-  const calls = called ? [] : blocks();
-  return calls.length === 0 ? sayText(done) : { kind: "say", blocks: calls };
+  return sayOrCall(called ? [] : blocks(), done);
 }
+
+const sayOrCall = (calls: readonly SaidBlock[], done: string): Move =>
+  calls.length === 0 ? sayText(done) : { kind: "say", blocks: calls };
 
 const sayText = (text: string): Move => ({ kind: "say", blocks: [{ type: "text", text }] });

@@ -10,8 +10,7 @@ import { assistantTexts, callsOf, type HeardCall, lastUserText, userTexts } from
 export interface Facts {
   /** What people said, verbatim and in order. */
   readonly messages: readonly string[];
-  /** The user messages and the request that an earlier summary carried. */
-  readonly carried: { readonly messages?: string; readonly request?: string };
+  readonly carried: Carried;
   /** What the assistant said. */
   readonly replies: readonly string[];
   readonly calls: readonly HeardCall[];
@@ -19,6 +18,20 @@ export interface Facts {
   readonly commands: readonly string[];
   readonly errors: readonly Failure[];
   /** Of the newest todo list, what is not done. */
+  readonly openTodos: readonly string[];
+}
+
+/** What an earlier summary carried, so that the next one does not forget it. Lists are of a section's items, oldest first. */
+export interface Carried {
+  readonly messages?: string;
+  readonly request?: string;
+  /** The last of the user messages. */
+  readonly newestRequest?: string;
+  readonly concepts: readonly string[];
+  readonly files: readonly string[];
+  readonly errors: readonly string[];
+  /** What was solved, and what was being worked on. */
+  readonly steps: readonly string[];
   readonly openTodos: readonly string[];
 }
 
@@ -45,22 +58,25 @@ export function factsOf(request: MessagesRequest): Facts {
   const messages = heard.filter((text) => !isSummary(text));
   const calls = callsOf(request);
   const replies = assistantTexts(request).map(({ text }) => text);
+  const carried = carriedBy(summaries.at(-1) ?? "");
   return {
     messages: messages.length > 0 || summaries.length > 0 ? messages : serialisedMessages(lastUserText(request)),
-    carried: carriedBy(summaries.at(-1)),
+    carried,
     replies,
     calls,
     files: filesOf(calls, [...messages, ...replies]),
     commands: calls.flatMap(({ input }) => textField(input, "command") ?? []),
     errors: failuresOf(calls),
-    openTodos: openTodos(calls),
+    openTodos: openTodos(calls) ?? carried.openTodos,
   };
 }
 
 /** One line, cut to what may be quoted in passing. */
 export function quoted(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim();
-  return line.length > quotedCharsMax ? `${line.slice(0, quotedCharsMax - 1)}…` : line;
+  if (line.length <= quotedCharsMax) return line;
+  // Half a character is none.
+  return `${line.slice(0, quotedCharsMax - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
 /** The call in a few words: `edit src/a.ts`, `bash npm test`. */
@@ -84,11 +100,40 @@ const isSummary = (text: string): boolean => requestHead.test(text) && messagesH
 const requestHead = /^[^\S\n]*1\. Primary Request[^\n]*\n/m;
 const messagesHead = /^[^\S\n]*6\. All User Messages[^\n]*\n/m;
 
-function carriedBy(summary: string | undefined): Facts["carried"] {
-  if (summary === undefined) return {};
+function carriedBy(summary: string): Carried {
   const messages = between(summary, { head: messagesHead, next: /\n[^\S\n]*7\. / });
   const request = between(summary, { head: requestHead, next: /\n[^\S\n]*2\. / });
-  return { ...(messages === undefined ? {} : { messages }), ...(request === undefined ? {} : { request }) };
+  const newestRequest = carriedOn.exec(summary)?.[1] ?? itemsIn(messages).at(-1);
+  const items = (head: RegExp, next: RegExp): readonly string[] => itemsIn(between(summary, { head, next }));
+  return {
+    ...(messages === undefined ? {} : { messages }),
+    ...(request === undefined ? {} : { request }),
+    ...(newestRequest === undefined ? {} : { newestRequest }),
+    concepts: items(/^[^\S\n]*2\. Key Technical[^\n]*\n/im, /\n[^\S\n]*3\. Files/i),
+    files: items(/^[^\S\n]*3\. Files[^\n]*\n/im, /\n[^\S\n]*4\. Errors/i),
+    errors: items(/^[^\S\n]*4\. Errors[^\n]*\n/im, /\n[^\S\n]*5\. Problem/i),
+    steps: [
+      ...items(/^[^\S\n]*5\. Problem[^\n]*\n/im, /\n[^\S\n]*6\. All User Messages/),
+      ...items(/^[^\S\n]*8\. (?:Current Work|Work Completed)[^\n]*\n/im, /\n[^\S\n]*9\. /),
+    ],
+    openTodos: items(/^[^\S\n]*7\. Pending[^\n]*\n/im, /\n[^\S\n]*8\. /),
+  };
+}
+
+/** The newest request in one line, where the summary ends with it: surer than a list whose items may hold lists. */
+const carriedOn = /\n- Carry on with: "([^\n]+)"\s*(?:<\/summary>\s*)?$/;
+
+/** The items of a list. A line of code in a fence begins none. */
+function itemsIn(section = ""): readonly string[] {
+  const items: string[] = [];
+  let isCode = false;
+  for (const line of section.split("\n")) {
+    if (line.startsWith("```")) isCode = !isCode;
+    const last = items.length - 1;
+    if (line.startsWith("- ") && !isCode) items.push(line.slice(2));
+    else if (last >= 0) items[last] += `\n${line}`;
+  }
+  return items.map((item) => item.trimEnd()).filter((item) => item !== "None.");
 }
 
 /** A section's text, where another one follows it. */
@@ -164,9 +209,10 @@ function isFailed({ input, result }: HeardCall): boolean {
 const errorLine =
   /^[^\S\n]*(?:(?:[A-Z]\w*)?(?:Error|Exception)\b|error|fatal|panic|Traceback|FAIL(?:ED|URE)?)\b[:\s(]|\b[1-9]\d* (?:tests? )?failed\b|\bexit(?:ed with)? code [1-9]|\bcommand not found\b|\bno such file or directory\b|\bpermission denied\b/im;
 
-function openTodos(calls: readonly HeardCall[]): readonly string[] {
+/** Undefined where there is no todo list. */
+function openTodos(calls: readonly HeardCall[]): readonly string[] | undefined {
   const lists = calls.map(({ input }) => field(input, "todos")).filter((todos) => isArray(todos));
-  return (lists.at(-1) ?? []).flatMap((todo) => {
+  return lists.at(-1)?.flatMap((todo) => {
     if (!isObject(todo) || textField(todo, "status") === "completed") return [];
     return textField(todo, "content") ?? textField(todo, "text") ?? [];
   });

@@ -5,9 +5,9 @@ import { factsOf, quoted } from "./facts.ts";
 import { lastUserText, systemText } from "./request-text.ts";
 import { editInput, editTool, writeInput, writeTool } from "./tool-shape.ts";
 
-type MemoryType = "user" | "feedback" | "project" | "reference";
+export type MemoryType = "user" | "feedback" | "project" | "reference";
 
-interface Memory {
+export interface Memory {
   readonly type: MemoryType;
   readonly file: string;
   readonly statement: string;
@@ -35,13 +35,13 @@ const lasting =
 /** Nothing that looks like one is ever written down. */
 const secret = /\b(?:api[ _-]?key|password|passphrase|secret|token)\b\s*(?:is\b|[:=])/i;
 
-const lastingStatements = (message: string): readonly string[] =>
+export const lastingStatements = (message: string): readonly string[] =>
   message
     .split(/(?<=[.!?])\s+|\n+/)
     .map((sentence) => sentence.trim())
     .filter((sentence) => lasting.test(sentence) && !secret.test(sentence) && !sentence.endsWith("?"));
 
-const memoryOf = (statement: string): Memory => {
+export const memoryOf = (statement: string): Memory => {
   const type = typeOf(statement);
   return { type, file: `${type}_${slugOf(statement)}.md`, statement };
 };

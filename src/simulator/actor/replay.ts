@@ -3,6 +3,7 @@ import { type After, overMove } from "./after.ts";
 import { Cue } from "./cue.ts";
 import { echoMove } from "./echo.ts";
 import { FreshIds } from "./fresh-ids.ts";
+import { compactionMove } from "./summary.ts";
 
 /** What a model said once, to be said again. */
 export interface RecordedReply {
@@ -15,7 +16,7 @@ export interface ReplayOptions {
   readonly after?: After;
 }
 
-/** Answers with recorded replies, one a request, whatever it asks. */
+/** Answers with recorded replies, one a request, whatever it asks. A compaction spends none: it gets a summary by rule. */
 export function replayActor({ replies, after = "end" }: ReplayOptions): Actor {
   const cue = new Cue<Move | undefined>();
   const ids = new FreshIds();
@@ -27,7 +28,8 @@ export function replayActor({ replies, after = "end" }: ReplayOptions): Actor {
   };
   return {
     name: "replay",
-    play: ({ request }) => {
+    play: ({ request, purpose }) => {
+      if (purpose === "compaction") return { move: compactionMove(request) };
       const { slot, ...ends } = cue.deal(nextMove);
       return { move: slot ?? (after === "echo" ? echoMove(request) : overMove("The recording")), ...ends };
     },

@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../schema/json.ts";
 import type { WireBlock } from "../../schema/wire/block.ts";
-import type { MessagesRequest, WireMessage, WireTool } from "../../schema/wire/request.ts";
+import type { MessagesRequest, WireMessage } from "../../schema/wire/request.ts";
+import type { WireTool } from "../../schema/wire/tool.ts";
 import { elementsIn } from "./elements.ts";
 
 /** What the actors read of a request. */

@@ -16,6 +16,7 @@ const request = (blocks: readonly MadeBlock[], more: Partial<Fingerprinted> = {}
   model: "claude-opus-5",
   speed: "standard",
   workspace: "default",
+  deleting: [],
   ...more,
 });
 
@@ -159,5 +160,28 @@ describe("what is kept of requests", () => {
     expect(fingerprints.compare("msg_2", request([...turns(2), { name: "edited" }]))).toEqual(
       missed("messages_changed", 3_000),
     );
+  });
+});
+
+describe("results that are deleted by reference", () => {
+  const result = { position: 4, tokens: 1_000, tokensUpTo: 5_000 };
+  const deletions = { resultById: new Map([["toolu_1", result]]), tokens: 1_000 };
+  const whole = madePrompt(base);
+  const deleted = request(base, { prompt: { ...whole, tokens: 5_000, deletions }, deleting: ["toolu_1"] });
+
+  it.each<[string, Fingerprinted, unknown]>([
+    ["deleted again: nothing diverged", deleted, null],
+    ["named, but no longer cached: nothing diverged", request(base, { deleting: ["toolu_1"] }), null],
+    ["forgotten: from the result on", request(base), missed("messages_changed", 1_000)],
+    [
+      "forgotten behind a change: from the change on",
+      request(base.with(3, { name: "no" })),
+      missed("messages_changed", 2_000),
+    ],
+    ["another model: what was shown", request(base, { model: "claude-opus-5-5" }), missed("model_changed", 5_000)],
+  ])("%s", (_, now, reason) => {
+    const prints = new Fingerprints();
+    prints.remember("msg_1", deleted);
+    expect(prints.compare("msg_1", now)).toEqual(reason);
   });
 });

@@ -1,6 +1,6 @@
 import type { CacheMissReason } from "../../schema/wire/reply.ts";
 import { fingerprintBlocksMax, fingerprintsMax } from "../limits.ts";
-import type { Level, Prompt, PromptBlock } from "../prompt.ts";
+import { type Deletions, type Level, type Prompt, type PromptBlock, wholeTokens } from "../prompt.ts";
 import { Recent } from "../recent.ts";
 
 /** A request as far as a later one can be compared with it. */
@@ -10,6 +10,8 @@ export interface Fingerprinted {
   readonly speed: "standard" | "fast";
   /** A message of another workspace is as good as unknown. */
   readonly workspace: string;
+  /** Ids of all results that it deletes by reference, whether the cache held them or not. */
+  readonly deleting: readonly string[];
 }
 
 export interface FingerprintLimits {
@@ -49,8 +51,9 @@ export class Fingerprints {
     this.#release(
       this.#printByMessage.set(messageId, {
         last,
-        tokens: prompt.tokens,
+        tokens: wholeTokens(prompt),
         salts: prompt.salts,
+        deletions: prompt.deletions,
         model,
         speed,
         workspace,
@@ -63,15 +66,17 @@ export class Fingerprints {
   /**
    * Null if nothing diverged: the earlier prompt is the beginning of this one. Else the first divergence: model or speed,
    * then tools, system and messages. A parameter that invalidates a level (`tool_choice` or thinking for messages)
-   * counts as a change of that level. The tokens are those of the earlier prompt, from the first block that can't be
-   * read to its end. Costs the blocks in which the two differ.
+   * counts as a change of that level, a result that was deleted and no longer is as a change of its message. The tokens
+   * are those of the earlier prompt, from the first block that can't be read to its end. Costs the blocks in which the
+   * two differ.
    */
-  compare(previousMessageId: string, { prompt, model, speed, workspace }: Fingerprinted): CacheMissReason | null {
+  compare(previousMessageId: string, now: Fingerprinted): CacheMissReason | null {
+    const { model, speed, workspace } = now;
     const earlier = this.#printByMessage.get(previousMessageId);
     if (earlier === undefined || earlier.workspace !== workspace) return { type: "previous_message_not_found" };
-    const { level, sharedTokens } = firstDivergence(earlier, prompt);
-    if (earlier.model !== model) return { type: "model_changed", cache_missed_input_tokens: earlier.tokens };
-    const missed = earlier.tokens - sharedTokens;
+    const { level, sharedTokens } = firstDivergence(earlier, now);
+    if (earlier.model !== model) return { type: "model_changed", cache_missed_input_tokens: shownBehind(earlier, 0) };
+    const missed = shownBehind(earlier, sharedTokens);
     if (earlier.speed !== speed) return { type: "model_changed", cache_missed_input_tokens: missed };
     return level === undefined ? null : { type: `${level}_changed`, cache_missed_input_tokens: missed };
   }
@@ -104,9 +109,11 @@ export class Fingerprints {
   }
 }
 
-interface Print extends Omit<Fingerprinted, "prompt"> {
+interface Print extends Omit<Fingerprinted, "prompt" | "deleting"> {
   readonly last: Node | undefined;
+  /** Of everything that was sent. */
   readonly tokens: number;
+  readonly deletions: Deletions | undefined;
   readonly salts: Prompt["salts"];
 }
 
@@ -167,11 +174,11 @@ const levels: readonly Level[] = ["tools", "system", "messages"];
 
 interface Divergence {
   readonly level?: Level;
-  /** Tokens of the earlier prompt that the later one can read. */
+  /** Tokens of what was sent earlier that the later one can read. */
   readonly sharedTokens: number;
 }
 
-function firstDivergence(earlier: Print, prompt: Prompt): Divergence {
+function firstDivergence(earlier: Print, { prompt, deleting }: Fingerprinted): Divergence {
   // A chain hash stands for everything up to its block, so the first one from the end that agrees is the last shared one.
   let shared = earlier.last;
   let parted: Node | undefined;
@@ -182,10 +189,29 @@ function firstDivergence(earlier: Print, prompt: Prompt): Divergence {
   const now = prompt.blocks[shared?.count ?? 0];
   const byBlocks = parted === undefined ? [] : [parted.part, ...(now === undefined ? [] : [partOf(now)])];
   const bySalts = levels.find((level) => earlier.salts[level] !== prompt.salts[level]);
-  const changed = new Set<Level>([...byBlocks, ...(bySalts === undefined ? [] : [bySalts])]);
+  const beforeForgotten = tokensBeforeForgotten(earlier, deleting);
+  const changed = new Set<Level>([
+    ...byBlocks,
+    ...(bySalts === undefined ? [] : [bySalts]),
+    ...(beforeForgotten === Infinity ? [] : ["messages" as const]),
+  ]);
   const level = levels.find((one) => changed.has(one));
   if (level === undefined) return { sharedTokens: earlier.tokens };
   const beforeSalt = bySalts === undefined ? Infinity : (earlier.last?.tokensBefore[bySalts] ?? 0);
-  const sharedTokens = Math.min(shared?.tokensUpTo ?? 0, beforeSalt);
+  const sharedTokens = Math.min(shared?.tokensUpTo ?? 0, beforeSalt, beforeForgotten);
   return { level, sharedTokens };
+}
+
+/** Tokens before the first result that was deleted then and is not now; without one Infinity. */
+function tokensBeforeForgotten({ deletions }: Print, deleting: readonly string[]): number {
+  if (deletions === undefined) return Infinity;
+  const named = new Set(deleting);
+  const forgotten = [...deletions.resultById].filter(([id]) => !named.has(id));
+  return Math.min(Infinity, ...forgotten.map(([, { tokens, tokensUpTo }]) => tokensUpTo - tokens));
+}
+
+/** Tokens that the model was shown behind so many that were sent. */
+function shownBehind({ tokens, deletions }: Print, sentTokens: number): number {
+  const left = [...(deletions?.resultById.values() ?? [])].filter(({ tokensUpTo }) => tokensUpTo > sentTokens);
+  return tokens - sentTokens - left.reduce((sum, one) => sum + one.tokens, 0);
 }

@@ -1,8 +1,9 @@
 import { millis, type Millis } from "../../schema/brand.ts";
 import { cachedPrefixesMax, lookBackMax } from "../limits.ts";
-import type { Lifetime, Prompt, PromptBlock } from "../prompt.ts";
+import { type Lifetime, type Prompt, type PromptBlock, wholeTokens } from "../prompt.ts";
 import { Recent } from "../recent.ts";
 import type { UsageSplit } from "../../cache/usage-split.ts";
+import { EditedPrefixes, type Variant, variantOf } from "./edited-prefixes.ts";
 import { splitUsage } from "./usage-split.ts";
 
 export interface Look {
@@ -22,8 +23,15 @@ export interface CachePlan {
   /** In the order of the prompt. */
   readonly breakpoints: readonly BreakpointOutcome[];
   readonly writes: readonly CacheWrite[];
+  /** Results that are deleted in what is read; absent where there are none. */
+  readonly deleted?: Deleted;
   /** Number of losses before the look: an entry that was lost since is not there to be refreshed. */
   readonly losses: number;
+}
+
+export interface Deleted {
+  readonly ids: readonly string[];
+  readonly tokens: number;
 }
 
 export interface CacheHit {
@@ -52,8 +60,11 @@ export type BreakpointOutcome = {
 export interface CacheWrite {
   readonly key: string;
   readonly path: string;
+  /** Of everything that was sent, deleted or not. */
   readonly tokensUpTo: number;
   readonly lifetime: Lifetime;
+  /** Where it is written while results before it are deleted. */
+  readonly variant?: Variant;
 }
 
 /**
@@ -70,9 +81,14 @@ export interface CacheWrite {
  * a marked system prompt stays alive although a longer prefix was read too. The marker of the reading request does not
  * matter: an entry of five minutes that is found under a 1h marker lives five minutes more. A breakpoint at or before
  * the highest hit is not paid for, and what is not paid for is not written.
+ *
+ * Results can be deleted by reference up to the highest hit, which breaks nothing: the key is that of everything that
+ * was sent. What is written then is remembered as written without them, and can be read only by requests that delete
+ * all of these, and perhaps more. A prompt that deletes nothing costs no look at any of this.
  */
 export class PromptCache {
   readonly #entryByKey: Recent<string, Entry>;
+  readonly #edited = new EditedPrefixes();
   #losses = 0;
 
   constructor(prefixesMax: number = cachedPrefixesMax) {
@@ -94,9 +110,15 @@ export class PromptCache {
       else breakpoints.push({ ...place, ...this.#lookBack({ prompt, at, position }) });
     }
     const hit = highest(breakpoints);
-    const writes = writesBehind(hit, { prompt, breakpoints });
-    const usage = splitUsage({ promptTokens: prompt.tokens, readTokens: hit?.tokensUpTo ?? 0, written: writes });
-    return { at, usage, ...(hit === undefined ? {} : { hit }), breakpoints, writes, losses: this.#losses };
+    const deleted = deletedUpTo(hit, prompt);
+    const writes = writesBehind(hit, { prompt, breakpoints, deleted });
+    const readTokens = hit?.tokensUpTo ?? 0;
+    const usage = splitUsage({ promptTokens: wholeTokens(prompt), readTokens, written: writes });
+    const plan = { at, usage, ...(hit === undefined ? {} : { hit }), breakpoints, writes, losses: this.#losses };
+    // All of it lies in what is read: the other parts are the same with it and without it.
+    return deleted === undefined
+      ? plan
+      : { ...plan, usage: { ...usage, cacheReadTokens: readTokens - deleted.tokens }, deleted };
   }
 
   /** The reply begins: what was read lives on, what was written can be read from now on. A second time changes nothing. */
@@ -104,12 +126,16 @@ export class PromptCache {
     this.#dropExpired(at);
     if (losses === this.#losses)
       for (const outcome of breakpoints) if (outcome.kind === "hit") this.#put(outcome.hit, at);
-    for (const write of writes) this.#put(write, at);
+    for (const write of writes) {
+      this.#put(write, at);
+      if (write.variant !== undefined) this.#edited.add(write.variant);
+    }
   }
 
   /** Everything is gone, as when the provider's machines restart. */
   lose(): void {
     this.#entryByKey.clear();
+    this.#edited.clear();
     this.#losses += 1;
   }
 
@@ -118,13 +144,20 @@ export class PromptCache {
     for (let place = position; place >= lowest; place -= 1) {
       const block = prompt.blocks[place];
       if (block === undefined) break;
-      const key = keyOf(prompt, block);
+      const prefix = keyOf(prompt, block);
+      const key = prompt.deletions === undefined ? prefix : this.#keyWithout(prefix, { prompt, at });
       const entry = this.#entryByKey.peek(key);
       if (entry === undefined || entry.until <= at) continue;
       const { path, chain, tokensUpTo } = block;
       return { kind: "hit", hit: { position: place, path, chain, tokensUpTo, key, lifetime: entry.lifetime } };
     }
     return { kind: "miss" };
+  }
+
+  /** Of the entries that this prompt may read, the one that was written without the most. */
+  #keyWithout(prefix: string, { prompt, at }: Pick<LookBack, "prompt" | "at">): string {
+    const keys = this.#edited.readableKeys(prefix, prompt.deletions?.resultById ?? new Map());
+    return keys.find((key) => (this.#entryByKey.peek(key)?.until ?? at) > at) ?? prefix;
   }
 
   /** A read counts as a use like a write: both put the entry last in the line of those that go. */
@@ -172,15 +205,34 @@ function highest(breakpoints: readonly BreakpointOutcome[]): CacheHit | undefine
   return found;
 }
 
-function writesBehind(
-  hit: CacheHit | undefined,
-  { prompt, breakpoints }: { readonly prompt: Prompt; readonly breakpoints: readonly BreakpointOutcome[] },
-): readonly CacheWrite[] {
+function deletedUpTo(hit: CacheHit | undefined, { deletions }: Prompt): Deleted | undefined {
+  if (hit === undefined || deletions === undefined) return undefined;
+  const results = [...deletions.resultById].filter(([, { position }]) => position <= hit.position);
+  if (results.length === 0) return undefined;
+  return { ids: results.map(([id]) => id), tokens: results.reduce((sum, [, { tokens }]) => sum + tokens, 0) };
+}
+
+interface WriteInputs {
+  readonly prompt: Prompt;
+  readonly breakpoints: readonly BreakpointOutcome[];
+  readonly deleted: Deleted | undefined;
+}
+
+function writesBehind(hit: CacheHit | undefined, { prompt, breakpoints, deleted }: WriteInputs): readonly CacheWrite[] {
   const writes: CacheWrite[] = [];
   for (const { kind, position, lifetime } of breakpoints) {
     const block = prompt.blocks[position];
     if (block === undefined || kind === "below-minimum" || position <= (hit?.position ?? -1)) continue;
-    writes.push({ key: keyOf(prompt, block), path: block.path, tokensUpTo: block.tokensUpTo, lifetime });
+    const { path, tokensUpTo } = block;
+    const prefix = keyOf(prompt, block);
+    const variant = deleted === undefined ? undefined : variantOf(prefix, deleted.ids);
+    writes.push({
+      key: variant?.key ?? prefix,
+      path,
+      tokensUpTo,
+      lifetime,
+      ...(variant === undefined ? {} : { variant }),
+    });
   }
   return writes;
 }

@@ -3,11 +3,12 @@ import { isArray, isObject, type Json, parseJson } from "../../schema/json.ts";
 import type { Answer } from "../answer.ts";
 import { isTooDeep, tooDeep } from "../depth.ts";
 import { hangMillisMax } from "../limits.ts";
-import { invalid, refusal } from "../refusal.ts";
+import { invalid, type Refusal, refusal } from "../refusal.ts";
 import type { Call, Simulator } from "../simulator.ts";
 import { readBody } from "./body.ts";
 import { ConnectionDropped, type Connection } from "./connection.ts";
-import { cutBody, sseBody } from "./sse.ts";
+import { isOpenAiClient, mountOpenAi } from "./openai-routes.ts";
+import { cutBody, eventBody, sse, streamed } from "./sse.ts";
 
 interface Env {
   readonly Bindings: Connection;
@@ -26,6 +27,14 @@ export function createApp(simulator: Simulator): Hono<Env> {
       const { headers, signal } = context.req.raw;
       return respond(context, await answer({ body: read.body, headers, signal }));
     };
+  /** In the form that the client knows. */
+  const refuse = (context: Route, refused: Refusal): Promise<Response> => {
+    const { path, raw } = context.req;
+    return isOpenAiClient(raw.headers)
+      ? openai.refuse(context, refused)
+      : respond(context, simulator.refuse(refused, path));
+  };
+  const openai = mountOpenAi(app, { simulator, bodyOf, respond });
   app.post(
     "/v1/messages",
     posted((call) => simulator.messages(call)),
@@ -35,6 +44,7 @@ export function createApp(simulator: Simulator): Hono<Env> {
     posted((call) => simulator.countTokens(call)),
   );
   app.get("/v1/models", (context) => {
+    if (isOpenAiClient(context.req.raw.headers)) return openai.models(context);
     const query = {
       limit: context.req.query("limit"),
       afterId: context.req.query("after_id"),
@@ -43,18 +53,20 @@ export function createApp(simulator: Simulator): Hono<Env> {
     };
     return respond(context, simulator.models({ headers: context.req.raw.headers }, query));
   });
-  app.get("/v1/models/:id", (context) =>
-    respond(context, simulator.model({ headers: context.req.raw.headers }, context.req.param("id"))),
-  );
+  app.get("/v1/models/:id", (context) => {
+    const id = context.req.param("id");
+    if (isOpenAiClient(context.req.raw.headers)) return openai.model(context, id);
+    return respond(context, simulator.model({ headers: context.req.raw.headers }, id));
+  });
   // What clients use to see whether anybody is there.
   app.get("/", (context) => context.body(null, 200));
   app.notFound((context) => {
     const { method, path } = context.req;
-    return respond(context, simulator.refuse(refusal("not_found_error", `Not found: ${method} ${path}`), path));
+    return refuse(context, refusal("not_found_error", `Not found: ${method} ${path}`));
   });
   app.onError((error, context) => {
     if (error instanceof ConnectionDropped) throw error;
-    return respond(context, simulator.refuse(refusal("api_error", "Internal server error"), context.req.path));
+    return refuse(context, refusal("api_error", "Internal server error"));
   });
   return app;
 }
@@ -92,15 +104,7 @@ async function respond(context: Route, answer: Answer): Promise<Response> {
     case "body":
       return Response.json(answer.body, { status: answer.status, headers: answer.headers });
     case "stream":
-      return new Response(sseBody(answer.events, context.env), {
-        headers: {
-          ...answer.headers,
-          // Keeps the server from gathering the first events to reckon a length.
-          "transfer-encoding": "chunked",
-          "content-type": "text/event-stream; charset=utf-8",
-          "cache-control": "no-cache",
-        },
-      });
+      return streamed(answer.headers, eventBody(answer.events, { connection: context.env, textOf: sse }));
     case "cut":
       return new Response(cutBody(answer, context.env), {
         headers: { ...answer.headers, "transfer-encoding": "chunked", "content-type": "application/json" },

@@ -4,6 +4,11 @@ import { createApp } from "./app.ts";
 /** `fetch` for clients in this process: `new Anthropic({ fetch: simulatorFetch(simulator) })`. Any host will do. */
 export function simulatorFetch(simulator: Simulator): typeof fetch {
   const app = createApp(simulator);
+  return inProcess(async (request) => app.fetch(request, {}));
+}
+
+/** `fetch` of whatever answers requests in this process. */
+export function inProcess(answer: (request: Request) => Promise<Response>): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init);
     const { signal } = request;
@@ -12,12 +17,49 @@ export function simulatorFetch(simulator: Simulator): typeof fetch {
     const leave = (): void => gone.reject(signal.reason);
     signal.addEventListener("abort", leave, { once: true });
     try {
-      const response = await Promise.race([app.fetch(request, {}), gone.promise]);
-      // As over a socket: who aborts gets no more of the body, but an error.
-      const body = response.body?.pipeThrough(new TransformStream(), { signal }) ?? null;
-      return new Response(body, response);
+      const response = await Promise.race([answer(request), gone.promise]);
+      return new Response(response.body === null ? null : untilAborted(response.body, signal), response);
     } finally {
       signal.removeEventListener("abort", leave);
     }
   };
+}
+
+/**
+ * As over a socket: who aborts gets no more of the body but an error, and whoever sends it learns of that at once. A pipe
+ * would not do: it forgets its source when its reader cancels right behind the abort, as clients do.
+ */
+function untilAborted(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  const settled = new AbortController();
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const leave = (): void => {
+          controller.error(signal.reason);
+          // What fails while it is given up is nobody's any more.
+          reader.cancel(signal.reason).catch(() => undefined);
+        };
+        if (signal.aborted) leave();
+        else signal.addEventListener("abort", leave, { once: true, signal: settled.signal });
+      },
+      async pull(controller) {
+        try {
+          const next = await reader.read();
+          if (signal.aborted) return;
+          if (!next.done) return controller.enqueue(next.value);
+          settled.abort();
+          controller.close();
+        } catch (error) {
+          settled.abort();
+          controller.error(error);
+        }
+      },
+      cancel(reason) {
+        settled.abort();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }

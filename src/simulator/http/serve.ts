@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { requestMillisMax } from "../limits.ts";
 import type { Simulator } from "../simulator.ts";
 import { createApp } from "./app.ts";
+import type { Connection } from "./connection.ts";
 
 export interface Serving {
   readonly kind: "serving";
@@ -20,10 +21,15 @@ export interface ServeOptions {
   readonly hostname?: string;
 }
 
-export async function serveSimulator(simulator: Simulator, options: ServeOptions): Promise<ServeOutcome> {
+export const serveSimulator = (simulator: Simulator, options: ServeOptions): Promise<ServeOutcome> =>
+  serveRequests(createApp(simulator).fetch, options);
+
+export type AnswerRequest = (request: Request, connection: Connection) => Response | Promise<Response>;
+
+export async function serveRequests(answer: AnswerRequest, options: ServeOptions): Promise<ServeOutcome> {
   const { port, hostname = "127.0.0.1" } = options;
   const server = createAdaptorServer({
-    fetch: createApp(simulator).fetch,
+    fetch: answer,
     // A library has no business with the globals of the process it runs in.
     overrideGlobalObjects: false,
     serverOptions: { requestTimeout: requestMillisMax, keepAliveTimeout: keepAliveMillis },

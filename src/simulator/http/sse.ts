@@ -1,10 +1,37 @@
 import type { StreamEvent } from "../../schema/wire/reply.ts";
-import { type Answer, type Sent, StreamBroken } from "../answer.ts";
+import { type Answer, type AnswerHeaders, type Sent, StreamBroken } from "../answer.ts";
 import type { Connection } from "./connection.ts";
 
 /** Events as the bytes of a stream. */
-export const sseBody = (events: AsyncIterable<Sent>, connection: Connection): ReadableStream<Uint8Array> =>
-  carried(events, { connection, bytesOf: sentBytes });
+export const eventBody = <Event>(
+  events: AsyncIterable<Sent<Event>>,
+  { connection, textOf }: EventCarrier<Event>,
+): ReadableStream<Uint8Array> =>
+  carried(events, {
+    connection,
+    bytesOf: ({ kind, event }) => {
+      const bytes = Buffer.from(textOf(event), "utf8");
+      return kind === "event" ? bytes : bytes.subarray(0, insideCharacter(bytes));
+    },
+  });
+
+export interface EventCarrier<Event> {
+  readonly connection: Connection;
+  readonly textOf: (event: Event) => string;
+}
+
+export const sse = (event: StreamEvent): string => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+
+export const streamed = (headers: AnswerHeaders, body: ReadableStream<Uint8Array>): Response =>
+  new Response(body, {
+    headers: {
+      ...headers,
+      // Keeps the server from gathering the first events to reckon a length.
+      "transfer-encoding": "chunked",
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache",
+    },
+  });
 
 /** The beginning of a body, then the end of the connection. */
 export const cutBody = ({ body, place }: Cut, connection: Connection): ReadableStream<Uint8Array> =>
@@ -26,7 +53,10 @@ interface Carrier<Part> {
  * One part at a time as they are asked for: a slow client slows the simulator, not its memory, and nothing is made ahead
  * that a break would have to take back.
  */
-function carried<Part>(parts: AsyncIterable<Part>, { connection, bytesOf }: Carrier<Part>): ReadableStream<Uint8Array> {
+export function carried<Part>(
+  parts: AsyncIterable<Part>,
+  { connection, bytesOf }: Carrier<Part>,
+): ReadableStream<Uint8Array> {
   const iterator = parts[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>(
     {
@@ -56,13 +86,6 @@ const cutOff = (socket: NonNullable<Connection["incoming"]>["socket"]): Promise<
       resolve();
     });
   });
-
-function sentBytes(sent: Sent): Uint8Array {
-  const bytes = Buffer.from(sse(sent.event), "utf8");
-  return sent.kind === "event" ? bytes : bytes.subarray(0, insideCharacter(bytes));
-}
-
-const sse = (event: StreamEvent): string => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 
 /** Behind the first byte of the first character that has several; in the middle where there is none. */
 function insideCharacter(bytes: Uint8Array): number {

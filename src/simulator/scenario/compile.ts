@@ -24,6 +24,8 @@ export interface Scenario {
   readonly seed?: number;
   /** A request goes to the first whose condition it meets; the last has none. */
   readonly lanes: readonly Lane[];
+  /** For compactions on the server, in order. */
+  readonly compaction: readonly Move[];
 }
 
 export interface Lane {
@@ -67,10 +69,12 @@ export function compileScenario(form: ScenarioForm): Compiled {
     meets: compiler.condition(lane.when, ["lanes", at, "when"]),
     part: compiler.part(lane, ["lanes", at]),
   }));
+  const compaction = (form.compaction ?? []).map((move, at) => compiler.move(move, ["compaction", at]));
   const main: Lane = { name: form.name, meets: () => true, part: compiler.part(form, []) };
   if (compiler.flaws.length > 0) return { kind: "flawed", flaws: compiler.flaws };
   const { name, seed } = form;
-  return { kind: "scenario", scenario: { name, ...(seed === undefined ? {} : { seed }), lanes: [...lanes, main] } };
+  const scenario = { name, ...(seed === undefined ? {} : { seed }), lanes: [...lanes, main], compaction };
+  return { kind: "scenario", scenario };
 }
 
 /** Of one move, for those that a function makes. */
@@ -163,8 +167,9 @@ class Compiler {
     const texts = typeof written === "string" ? [written] : (written ?? []);
     return texts.flatMap((text, index) => {
       const reading = parseFault(text);
-      if (reading.kind === "fault") return [reading.fault];
-      this.#flaw(typeof written === "string" ? at : [...at, index], reading.message);
+      if (reading.kind === "fault" && reading.fault.kind !== "compaction-unavailable") return [reading.fault];
+      const what = reading.kind === "fault" ? "befalls no move; give `compaction` a `refuse`" : reading.message;
+      this.#flaw(typeof written === "string" ? at : [...at, index], what);
       return [];
     });
   }

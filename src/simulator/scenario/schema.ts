@@ -138,6 +138,8 @@ export const scenarioForm = closed({
   seed: z.int().optional(),
   lanes: z.array(laneForm).optional(),
   ...laneFields,
+  /** What the server is answered that wants a summary to compact with, one each; then one is made by rule. */
+  compaction: z.array(moveForm).optional(),
 });
 
 export type ConditionForm = z.infer<typeof conditionForm>;

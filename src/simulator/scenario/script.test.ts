@@ -361,6 +361,15 @@ describe("examples", () => {
     ]);
   });
 
+  it("thinking.yaml thinks before its words and between its calls", async () => {
+    const log = await session(await example("thinking"), { ask: "Go", run: () => "ok" });
+    expect(log).toEqual([
+      'thinking: The file first. What it says decides about everything else. | Let me look. | read({"path":"README.md"})',
+      'thinking: That is half of it. The list of files tells the rest. | redacted_thinking: Something that only the server can read again. | bash({"command":"ls"})',
+      "thinking: Answer number 1. It follows from what I read. | This is answer 1.",
+    ]);
+  });
+
   it("counting.ts makes its moves, and stands in docs/scenarios.md as it is", async () => {
     const actor = actorFor(await readScenario("examples/scenarios/counting.ts"));
     expect(await heard(actor, [hello, withResult("x")])).toEqual(["That was message 1.", "That was message 3."]);

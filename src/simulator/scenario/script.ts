@@ -6,6 +6,7 @@ import { Cue } from "../actor/cue.ts";
 import { echoActor, echoMove } from "../actor/echo.ts";
 import { extractActor } from "../actor/extract.ts";
 import { FreshIds } from "../actor/fresh-ids.ts";
+import { compactionMove } from "../actor/summary.ts";
 import type { Fault } from "../fault.ts";
 import { type Random, seededRandom } from "../random.ts";
 import { compileMove, type Lane, type Part, type Scenario } from "./compile.ts";
@@ -18,14 +19,34 @@ import { type Slot, slotsOf } from "./walk.ts";
 export function scriptActor(scenario: Scenario): Actor {
   const { seed } = scenario;
   const lanes = scenario.lanes.map((lane) => ({ lane, actor: actorOf(lane) }));
+  const summaries = new Summaries(scenario.compaction);
   return {
     name: scenario.name,
     play: (scene) => {
+      const summary = scene.purpose === "compaction" ? summaries.next() : undefined;
+      if (summary !== undefined) return summary;
       const found = lanes.find(({ lane }) => lane.meets(scene.request));
       if (found === undefined) throw new Error("a scenario's last lane takes every request");
       return found.actor.play(seed === undefined ? scene : { ...scene, random: reseeded(scene, seed) });
     },
   };
+}
+
+/** A scenario's own summaries, in order; one that did not reach the client is given again. */
+class Summaries {
+  readonly #moves: readonly Move[];
+  readonly #cue = new Cue<Move | undefined>();
+  #at = 0;
+
+  constructor(moves: readonly Move[]) {
+    this.#moves = moves;
+  }
+
+  /** Undefined once all are spent. */
+  next(): Take | undefined {
+    const { slot, ...ends } = this.#cue.deal(() => this.#moves[this.#at++]);
+    return slot === undefined ? undefined : { move: slot, ...ends };
+  }
 }
 
 /** By the seed and the request: choices do not depend on which requests came before. */
@@ -34,13 +55,19 @@ const reseeded = ({ random }: Scene, seed: number): Random => seededRandom(seed 
 function actorOf({ name, part }: Lane): Actor {
   switch (part.kind) {
     case "steps":
-      return new Script(name, part);
+      return summingUp(new Script(name, part));
     case "made":
-      return { name, play: async (scene) => ({ move: await madeMove(part.make, scene) }) };
+      return summingUp({ name, play: async (scene) => ({ move: await madeMove(part.make, scene) }) });
     case "actor":
       return namedActor(part);
   }
 }
+
+/** Moves are replies: a compaction spends none of them. */
+const summingUp = (actor: Actor): Actor => ({
+  name: actor.name,
+  play: (scene) => (scene.purpose === "compaction" ? { move: compactionMove(scene.request) } : actor.play(scene)),
+});
 
 function namedActor({ actor, modes }: Extract<Part, { kind: "actor" }>): Actor {
   switch (actor) {

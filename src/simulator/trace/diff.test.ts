@@ -267,6 +267,7 @@ it("a trace that does not say how a reply was billed is read by what the client 
     reasons: ["hit"],
     offeredTokens: 4000,
     readTokens: 3900,
+    deletedTokens: 0,
     elsewhereTokens: 0,
     elsewhere: null,
     againTokens: 100,
@@ -292,6 +293,24 @@ describe("what a request is compared with", () => {
       [4, 1],
       [5, 4],
       [6, undefined],
+    ]);
+  });
+
+  it("is compared with one that left something in the cache, where the nearest left nothing", async () => {
+    const maker = new TraceMaker();
+    const more = [...plain, message("three"), marked(message("four"))];
+    await maker.send({ made: plain });
+    await maker.send({ made: more.map(unmarked) });
+    await maker.send({ made: more });
+    await maker.send({ made: [message("aside")] });
+    await maker.send({ made: [marked(message("another"))] });
+    const pairs = [...comparands((await maker.trace()).requests)].map(({ request, before }) => [request.n, before?.n]);
+    expect(pairs).toEqual([
+      [1, undefined],
+      [2, 1],
+      [3, 1],
+      [4, 3],
+      [5, 3],
     ]);
   });
 });

@@ -1,5 +1,6 @@
 import type { Prices } from "../../schema/model.ts";
 import { promptTokensOf, type UsageSplit } from "../../cache/usage-split.ts";
+import { isObject, text } from "../../schema/json.ts";
 import { type BlockChange, blockChange, type Compared } from "./block-change.ts";
 import type { ReplyLine } from "./line.ts";
 import { entriesOf, type MissReason, missReasons, usableEntry } from "./miss-reason.ts";
@@ -22,8 +23,10 @@ export interface CacheComparison {
   readonly reasons: readonly MissReason[];
   /** What the earlier request left in the cache. */
   readonly offeredTokens: number;
-  /** Of these. */
+  /** Of these, as they are billed. */
   readonly readTokens: number;
+  /** Of these, deleted in the cache by reference: neither read nor billed. */
+  readonly deletedTokens: number;
   /** Read of what other requests left. */
   readonly elsewhereTokens: number;
   /** Of what was offered, and is in the later prompt too: written or sent again. */
@@ -39,28 +42,54 @@ export function traceDiff(compared: Compared): TraceDiff {
     from: from.n,
     to: to.n,
     blocks: blockChange(compared),
-    parameters: parameterChanges(from, to),
+    parameters: parameterChanges({ from, to, reasons: cache.reasons }),
     cache: { ...cache, elsewhere: cache.elsewhereTokens === 0 ? null : leftBy(trace.requests, to) },
   };
 }
 
-export function cacheComparison({ from, to }: Pick<Compared, "from" | "to">): CacheComparison {
+export function cacheComparison({ trace, from, to }: Compared): CacheComparison {
   const offered = from.reply?.usage === undefined ? undefined : entriesOf(from).at(-1);
   const usable = offered === undefined ? undefined : usableEntry(from, to);
   const offeredCount = offered === undefined ? 0 : offered.at + 1;
   const split = splitOf(to.reply);
-  const allReadTokens = split?.cacheReadTokens ?? 0;
-  const readTokens = Math.min(allReadTokens, usable === undefined ? 0 : from.blocks.tokensUpTo(usable.at + 1));
-  const again = split === undefined ? [] : againIn({ from, to, offeredCount, readTokens: allReadTokens });
-  const isAllRead = split !== undefined && readTokens === promptTokensOf(split);
+  // What is deleted by reference lies in what was read; it is not billed.
+  const allDeletedTokens = to.reply?.cacheEdits?.deleted_input_tokens ?? 0;
+  const readEnd = (split?.cacheReadTokens ?? 0) + allDeletedTokens;
+  const usableEnd = Math.min(readEnd, usable === undefined ? 0 : from.blocks.tokensUpTo(usable.at + 1));
+  const paid = split === undefined ? [] : paidIn({ trace, from, to, offeredCount, readEnd });
+  const isAllRead = split !== undefined && usableEnd === promptTokensOf(split) + allDeletedTokens;
+  const deletedTokens = usableEnd === 0 ? 0 : allDeletedTokens - deletedBehind(usableEnd, { trace, to });
   return {
     reasons: missReasons({ from, to, isAllRead }),
     offeredTokens: from.blocks.tokensUpTo(offeredCount),
-    readTokens,
-    elsewhereTokens: allReadTokens - readTokens,
-    againTokens: again.reduce((sum, { start, end }) => sum + end - start, 0),
-    extraUsd: split === undefined ? null : extraUsd({ prices: to.reply?.pricesUsdPerMTok, split, again }),
+    readTokens: usableEnd - deletedTokens,
+    deletedTokens,
+    elsewhereTokens: readEnd - usableEnd - (allDeletedTokens - deletedTokens),
+    againTokens: paid.reduce((sum, span) => sum + overlap(span, { start: readEnd, end: Number.POSITIVE_INFINITY }), 0),
+    extraUsd: split === undefined ? null : extraUsd({ prices: to.reply?.pricesUsdPerMTok, split, readEnd, paid }),
   };
+}
+
+/** Tokens of results that the request deleted behind this place. */
+function deletedBehind(place: number, { trace, to }: Pick<Compared, "trace" | "to">): number {
+  const applied = new Set(to.reply?.cacheEdits?.applied);
+  let behind = 0;
+  let end = 0;
+  if (applied.size === 0) return behind;
+  for (const { hash, tokens } of to.blocks) {
+    end += tokens;
+    if (end > place && applied.has(resultId(trace, hash))) behind += tokens;
+  }
+  return behind;
+}
+
+/** Which call a block answers, as far as the trace holds it. Of a long one it holds the beginning. */
+function resultId({ blockByHash }: Compared["trace"], hash: string): string {
+  const block = blockByHash.get(hash);
+  if (block?.blockType !== "tool_result") return "";
+  const { value } = block;
+  if (isObject(value)) return text(value, "tool_use_id") ?? "";
+  return typeof value === "string" ? (/"tool_use_id":"([^"\\]*)"/.exec(value)?.[1] ?? "") : "";
 }
 
 /** The newest request that left what this one read. */
@@ -79,53 +108,74 @@ interface Span {
   readonly end: number;
 }
 
-interface AgainInput {
-  readonly from: TraceRequest;
-  readonly to: TraceRequest;
-  readonly offeredCount: number;
-  /** From wherever. */
-  readonly readTokens: number;
+/** A part that cost something, and what a full hit would have made of it. */
+interface PaidSpan extends Span {
+  readonly whenHit: "read" | "deleted";
 }
 
-/** Blocks of the later prompt that were offered, each as often as it was, without what was read of them. */
-function againIn({ from, to, offeredCount, readTokens }: AgainInput): readonly Span[] {
+interface PaidInput extends Compared {
+  readonly offeredCount: number;
+  /** From wherever. */
+  readonly readEnd: number;
+}
+
+/**
+ * Blocks of the later prompt that were offered, each as often as it was, and that cost more than in a full hit: all that
+ * was not read, and what was read though either request would have it deleted.
+ */
+function paidIn({ trace, from, to, offeredCount, readEnd }: PaidInput): readonly PaidSpan[] {
+  const { applied = [], ignored = [] } = to.reply?.cacheEdits ?? {};
+  const deletable = new Set([...(from.reply?.cacheEdits?.applied ?? []), ...ignored]);
+  for (const id of applied) deletable.delete(id);
   const timesByHash = new Map<string, number>();
   for (const { hash } of from.blocks.from(0).slice(0, offeredCount))
     timesByHash.set(hash, (timesByHash.get(hash) ?? 0) + 1);
-  const again: Span[] = [];
+  const paid: PaidSpan[] = [];
   let start = 0;
   for (const { hash, tokens } of to.blocks) {
     const end = start + tokens;
     const times = timesByHash.get(hash) ?? 0;
     if (times > 0) timesByHash.set(hash, times - 1);
-    if (times > 0 && end > readTokens) again.push({ start: Math.max(start, readTokens), end });
+    const isDeletable = times > 0 && deletable.size > 0 && deletable.has(resultId(trace, hash));
+    if (isDeletable) paid.push({ start, end, whenHit: "deleted" });
+    else if (times > 0 && end > readEnd) paid.push({ start: Math.max(start, readEnd), end, whenHit: "read" });
     start = end;
   }
-  return again;
+  return paid;
 }
 
 /**
  * Each request with the one it is best compared with: the answered one of its workspace whose beginning it shares, else
- * the last one before it there. Undefined for the first, and for a request that never reached the cache.
+ * the last one before it there; of several one that left something in the cache. Undefined for the first, and for a
+ * request that never reached the cache.
  */
 export function* comparands(
   requests: readonly TraceRequest[],
 ): Generator<{ readonly request: TraceRequest; readonly before: TraceRequest | undefined }> {
   const requestByNumber = new Map<number, TraceRequest>();
   const lastByWorkspace = new Map<string, TraceRequest>();
-  const nearest = ({ base, workspace }: TraceRequest): TraceRequest | undefined => {
+  const lastLeavingByWorkspace = new Map<string, TraceRequest>();
+  const sharing = ({ base, workspace }: TraceRequest, isWanted: (one: TraceRequest) => boolean) => {
     let one = base === null ? undefined : requestByNumber.get(base);
-    while (one !== undefined && !(reachedCache(one) && one.workspace === workspace)) {
+    while (one !== undefined && !(isWanted(one) && one.workspace === workspace))
       one = one.base === null ? undefined : requestByNumber.get(one.base);
-    }
-    return one ?? lastByWorkspace.get(workspace);
+    return one;
   };
+  const nearest = (request: TraceRequest): TraceRequest | undefined =>
+    sharing(request, hasLeft) ??
+    requestByNumber.get(leftBy(requests, request) ?? -1) ??
+    sharing(request, reachedCache) ??
+    lastLeavingByWorkspace.get(request.workspace) ??
+    lastByWorkspace.get(request.workspace);
   for (const request of requests) {
     yield { request, before: reachedCache(request) ? nearest(request) : undefined };
     requestByNumber.set(request.n, request);
     if (reachedCache(request)) lastByWorkspace.set(request.workspace, request);
+    if (hasLeft(request)) lastLeavingByWorkspace.set(request.workspace, request);
   }
 }
+
+const hasLeft = (request: TraceRequest): boolean => reachedCache(request) && entriesOf(request).length > 0;
 
 const reachedCache = ({ cache, reply }: TraceRequest): boolean => cache !== undefined && reply?.usage !== undefined;
 
@@ -143,26 +193,29 @@ function splitOf(reply: ReplyLine | undefined): UsageSplit | undefined {
   );
 }
 
-interface PaidAgain {
+interface PaidMore {
   readonly prices: Prices | undefined;
   readonly split: UsageSplit;
-  readonly again: readonly Span[];
+  readonly readEnd: number;
+  readonly paid: readonly PaidSpan[];
 }
 
 /** Behind what is read a prompt is written for an hour, then for five minutes, the rest is input: so each token has its price. */
-function extraUsd({ prices, split, again }: PaidAgain): number | null {
-  if (again.length === 0) return 0;
+function extraUsd({ prices, split, readEnd, paid }: PaidMore): number | null {
+  if (paid.length === 0) return 0;
   if (prices === undefined) return null;
-  const hourEnd = split.cacheReadTokens + split.cacheWrite1hTokens;
+  const hourEnd = readEnd + split.cacheWrite1hTokens;
   const minutesEnd = hourEnd + split.cacheWrite5mTokens;
-  const paid = [
-    { start: 0, end: hourEnd, price: prices.cacheWrite1h },
+  const zones = [
+    { start: 0, end: readEnd, price: prices.cacheRead },
+    { start: readEnd, end: hourEnd, price: prices.cacheWrite1h },
     { start: hourEnd, end: minutesEnd, price: prices.cacheWrite5m },
     { start: minutesEnd, end: Number.POSITIVE_INFINITY, price: prices.input },
   ];
-  const more = again.flatMap((span) =>
-    paid.map(({ price, ...zone }) => overlap(span, zone) * (price - prices.cacheRead)),
-  );
+  const more = paid.flatMap((span) => {
+    const hitPrice = span.whenHit === "deleted" ? 0 : prices.cacheRead;
+    return zones.map(({ price, ...zone }) => overlap(span, zone) * (price - hitPrice));
+  });
   return more.reduce((sum, usd) => sum + usd, 0) / 1e6;
 }
 

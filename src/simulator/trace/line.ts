@@ -92,6 +92,19 @@ const split = z.object({
 const usd = z.number().nonnegative();
 const usdByKind = z.object({ input: usd, cacheWrite5m: usd, cacheWrite1h: usd, cacheRead: usd, output: usd });
 
+const appliedEdit = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("clear_tool_uses_20250919"),
+    cleared_tool_uses: count,
+    cleared_input_tokens: count,
+  }),
+  z.object({
+    type: z.literal("clear_thinking_20251015"),
+    cleared_thinking_turns: count,
+    cleared_input_tokens: count,
+  }),
+]);
+
 const replyLine = z.object({
   type: z.literal("reply"),
   n: count,
@@ -100,14 +113,25 @@ const replyLine = z.object({
   beganAt: z.iso.datetime().optional(),
   messageId: z.string().optional(),
   stopReason: z.string().nullish(),
-  /** As the client was told, which a fault may have made wrong; `split` is what the money is for. */
+  /**
+   * As the client was told, which a fault may have made wrong; `split` is what the money is for. Of the OpenAI form: what
+   * is written for 30 minutes stands as for five, for 12 hours as for one.
+   */
   usage: usage.optional(),
   split: split.optional(),
+  /** Where the server compacted: all that was billed; `split` is the first one's. */
+  iterations: z.array(z.object({ type: z.enum(["message", "compaction"]), split, outputTokens: count })).optional(),
   costUsd: usd.optional(),
   costUsdByKind: usdByKind.optional(),
   pricesUsdPerMTok: usdByKind.optional(),
   content: z.array(anyJson).optional(),
   diagnostics: anyJson.optional(),
+  /** What became of the results that it deletes in the cache by reference. */
+  cacheEdits: z
+    .object({ applied: z.array(z.string()), ignored: z.array(z.string()), deleted_input_tokens: count })
+    .optional(),
+  /** What the server took out of the conversation before the model saw it. */
+  appliedEdits: z.array(appliedEdit).optional(),
   inputTokens: count.optional(),
   error: z.object({ type: z.string(), message: z.string() }).optional(),
 });

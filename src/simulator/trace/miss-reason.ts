@@ -1,3 +1,4 @@
+import { cacheEdits } from "../../schema/wire/cache-edits.ts";
 import { lookBackMax } from "../limits.ts";
 import type { Level, Lifetime } from "../prompt.ts";
 import type { TraceBlock } from "./block-list.ts";
@@ -7,8 +8,8 @@ import type { TraceRequest } from "./reader.ts";
 
 /**
  * Why a request did not read what an earlier one left in the cache. The first four are the API's own words.
- * `too_early`: the reply that wrote it had not begun; `lost`: it should have been there; `no_reply`: one of the two was
- * not answered.
+ * `too_early`: the reply that wrote it had not begun; `deletion_missing`: it was written without results that are no longer
+ * deleted; `lost`: it should have been there; `no_reply`: one of the two was not answered.
  */
 export type MissReason =
   | "model_changed"
@@ -21,6 +22,7 @@ export type MissReason =
   | "look_back_too_far"
   | "expired"
   | "too_early"
+  | "deletion_missing"
   | "lost"
   | "no_reply"
   | "hit";
@@ -98,7 +100,16 @@ function keptReasons(entry: Entry, { from, to }: Pick<MissInput, "from" | "to">)
   if (elapsedMillis >= millisByLifetime[entry.lifetime]) return ["expired"];
   const { beganAt } = from.reply ?? {};
   if (beganAt !== undefined && Date.parse(to.at) < Date.parse(beganAt)) return ["too_early"];
+  if (forgetsDeletion(from, to)) return ["deletion_missing"];
   return ["lost"];
+}
+
+function forgetsDeletion(from: TraceRequest, to: TraceRequest): boolean {
+  const deleted = from.reply?.cacheEdits?.applied ?? [];
+  if (deleted.length === 0) return false;
+  const read = cacheEdits.safeParse(to.params["cache_edits"]);
+  const named = new Set(read.success ? read.data.deletions.map(({ tool_use_id: id }) => id) : []);
+  return deleted.some((id) => !named.has(id));
 }
 
 const millisByLifetime: Readonly<Record<Lifetime, number>> = { "5m": 5 * 60_000, "1h": 60 * 60_000 };

@@ -16,7 +16,7 @@ export interface ParameterChange {
  * Everything besides the blocks in which two requests differ, what breaks the cache first. Of a request that never became
  * a prompt too little is known to compare it.
  */
-export function parameterChanges(from: TraceRequest, to: TraceRequest): readonly ParameterChange[] {
+export function parameterChanges({ from, to, reasons }: ChangesInput): readonly ParameterChange[] {
   if (from.salts === undefined || to.salts === undefined) return [];
   const old = parametersOf(from);
   const now = parametersOf(to);
@@ -24,7 +24,7 @@ export function parameterChanges(from: TraceRequest, to: TraceRequest): readonly
   const changes = [...names].flatMap((name): ParameterChange[] => {
     const [before = null, after = null] = [old[name], now[name]];
     if (isSame(before, after)) return [];
-    return [{ name, old: before, now: after, breaks: breaksAt(name, { from, to }) }];
+    return [{ name, old: before, now: after, breaks: breaksAt(name, { from, to, reasons }) }];
   });
   return changes.toSorted((one, other) => rank(one.breaks) - rank(other.breaks));
 }
@@ -51,8 +51,15 @@ interface Pair {
   readonly to: TraceRequest;
 }
 
+interface ChangesInput extends Pair {
+  /** Why the cache missed. */
+  readonly reasons: readonly string[];
+}
+
 /** The table says where it may matter, the salts whether it did: a default that is spelled out changes nothing. */
-function breaksAt(name: string, pair: Pair): Level | null {
+function breaksAt(name: string, { reasons, ...pair }: ChangesInput): Level | null {
+  // No part of any key: it matters where an entry was written without a result that is not deleted any more.
+  if (name === "cache_edits") return reasons.includes("deletion_missing") ? "messages" : null;
   const level = Object.hasOwn(levelByParameter, name) ? levelByParameter[name] : undefined;
   return level !== undefined && saltsDiffer(level, pair) ? level : null;
 }

@@ -162,6 +162,7 @@ describe("the size of a trace", () => {
     return blocks.map((last, at) => ({
       blocks: [...blocks.slice(0, at), { ...last, breakpoint: "5m" }],
       tokens: last.tokensUpTo,
+      boundChain: last.chain,
       salts,
     }));
   };

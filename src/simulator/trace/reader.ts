@@ -22,6 +22,10 @@ export interface TraceRequest extends Omit<RequestLine, "type" | "blocks"> {
   readonly reply?: ReplyLine;
 }
 
+/** Such a request has its parameters and its end in a trace, and no blocks. */
+export const isOpenAiForm = ({ endpoint }: Pick<TraceRequest, "endpoint">): boolean =>
+  endpoint === "/v1/chat/completions" || /^\/v1\/responses(?:\/|$)/.test(endpoint);
+
 export interface TraceMark {
   /** Position of its block. */
   readonly at: number;

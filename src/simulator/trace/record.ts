@@ -1,8 +1,9 @@
 import type { Millis } from "../../schema/brand.ts";
 import type { Prices } from "../../schema/model.ts";
-import type { ReplyMessage } from "../../schema/wire/reply.ts";
+import type { ReplyMessage, SampledUsage } from "../../schema/wire/reply.ts";
 import type { UsageSplit } from "../../cache/usage-split.ts";
 import type { Fault } from "../fault.ts";
+import type { Iteration } from "../iteration.ts";
 import type { Lifetime, Prompt } from "../prompt.ts";
 
 /** A request as the simulator tells it to its trace. */
@@ -50,9 +51,13 @@ export interface TracedReply {
   /** When the response began: from then on others may read what it wrote to the cache. */
   readonly beganAt?: Millis | undefined;
   readonly message?: ReplyMessage;
+  /** Of a reply that is no message: one of the OpenAI form. */
+  readonly usage?: SampledUsage;
   readonly cost?: TracedCost;
-  /** How the prompt was billed; the message's usage may be a fault's. */
+  /** How the request's prompt was billed; the message's usage may be a fault's. */
   readonly split?: UsageSplit;
+  /** Where the server compacted: all that was billed, in order; the first is what the request's prompt was asked for. */
+  readonly iterations?: readonly Iteration[];
   /** By which it was billed, kind by kind, also those that this reply has no tokens of. */
   readonly pricesUsdPerMTok?: Readonly<Prices>;
   /** What a count of tokens answered. */

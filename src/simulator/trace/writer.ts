@@ -1,11 +1,13 @@
 import type { Millis } from "../../schema/brand.ts";
 import { isObject } from "../../schema/json.ts";
+import type { CacheEditsReport } from "../../schema/wire/reply.ts";
 import { faultText } from "../fault-text.ts";
+import type { Iteration } from "../iteration.ts";
 import { traceBasesMax, tracedBlocksMax } from "../limits.ts";
 import type { PromptBlock } from "../prompt.ts";
 import { blockValue, jsonValue, tracedValue } from "./block-value.ts";
 import { levelOf } from "./level.ts";
-import { type RequestLine, type TraceLine, traceVersion } from "./line.ts";
+import { type ReplyLine, type RequestLine, type TraceLine, traceVersion } from "./line.ts";
 import type { TracedReply, TracedRequest } from "./record.ts";
 
 export interface TraceWriterDeps {
@@ -71,7 +73,10 @@ export class TraceWriter {
   }
 
   reply(reply: TracedReply): Promise<void> {
-    const { n, status, outcome, beganAt, message, cost, split, pricesUsdPerMTok, inputTokens, error } = reply;
+    const { n, status, outcome, beganAt, message, cost, split, iterations, pricesUsdPerMTok, inputTokens, error } =
+      reply;
+    const usage = message?.usage ?? reply.usage;
+    const edits = message?.context_management?.applied_edits ?? [];
     return this.#write([
       {
         type: "reply",
@@ -79,14 +84,16 @@ export class TraceWriter {
         status,
         outcome,
         ...(beganAt === undefined ? {} : { beganAt: isoOf(beganAt) }),
-        ...(message === undefined
-          ? {}
-          : { messageId: message.id, stopReason: message.stop_reason, usage: { ...message.usage } }),
+        ...(message === undefined ? {} : { messageId: message.id, stopReason: message.stop_reason }),
+        ...(usage === undefined ? {} : { usage: { ...usage } }),
         ...(split === undefined ? {} : { split }),
+        ...(iterations === undefined ? {} : { iterations: iterations.map(billed) }),
         ...(cost === undefined ? {} : { costUsd: cost.usd, costUsdByKind: cost.usdByKind }),
         ...(pricesUsdPerMTok === undefined ? {} : { pricesUsdPerMTok }),
         ...(message === undefined ? {} : { content: [...message.content] }),
         ...(message?.diagnostics === undefined ? {} : { diagnostics: message.diagnostics }),
+        ...(message?.cache_edits === undefined ? {} : { cacheEdits: toldEdits(message.cache_edits) }),
+        ...(edits.length === 0 ? {} : { appliedEdits: [...edits] }),
         ...(inputTokens === undefined ? {} : { inputTokens }),
         ...(error === undefined ? {} : { error: { type: error.type, message: error.message } }),
       },
@@ -106,7 +113,7 @@ export class TraceWriter {
   }
 
   /** A block's content, unless the trace has it. */
-  #content({ hash, level, type, tokens, path }: PromptBlock, body: object): readonly TraceLine[] {
+  #content({ hash, level, type, tokens, path, shown }: PromptBlock, body: object): readonly TraceLine[] {
     const known = this.#known.delete(hash);
     this.#known.add(hash);
     if (this.#known.size > this.#blocksMax) {
@@ -114,7 +121,8 @@ export class TraceWriter {
       if (oldest !== undefined) this.#known.delete(oldest);
     }
     if (known) return [];
-    return [{ type: "block", hash, level, blockType: type, tokens, ...tracedValue(blockValue(body, path)) }];
+    const value = shown === undefined ? blockValue(body, path) : blockValue({ shown }, "shown");
+    return [{ type: "block", hash, level, blockType: type, tokens, ...tracedValue(value) }];
   }
 
   /** All calls at once, so that lines of another request do not come between. */
@@ -122,6 +130,8 @@ export class TraceWriter {
     await Promise.all(lines.map((line) => this.#deps.write(JSON.stringify(line))));
   }
 }
+
+const billed = ({ type, split, outputTokens }: Iteration): Iteration => ({ type, split, outputTokens });
 
 function sharedBlocks(old: readonly PromptBlock[], now: readonly PromptBlock[]): number {
   const most = Math.min(old.length, now.length);
@@ -136,6 +146,12 @@ function paramsOf(body: object): RequestLine["params"] {
   const read = jsonValue(Object.fromEntries(Object.entries(body).filter(([name]) => !toldOtherwise.has(name))));
   return isObject(read) ? read : {};
 }
+
+const toldEdits = ({ applied, ignored, ...tokens }: CacheEditsReport): NonNullable<ReplyLine["cacheEdits"]> => ({
+  applied: [...applied],
+  ignored: [...ignored],
+  ...tokens,
+});
 
 const toldOtherwise: ReadonlySet<string> = new Set(["model", "tools", "system", "messages"]);
 

@@ -11,9 +11,7 @@ const row = ([rule, fields, path, beta]: [string, JsonObject, string, string]) =
   allowed: fields,
   allowedOn: { betas: [beta] },
 });
-const editing = { betas: ["context-management-2025-06-27"] };
 const edits = (...list: JsonObject[]): JsonObject => ({ context_management: { edits: list } });
-const notApplied = "this simulator does not apply context edits";
 
 describe("fields that need a beta", () => {
   holdRules([
@@ -46,6 +44,10 @@ describe("fields that need a beta", () => {
   ]);
 });
 
+it("context_management needs its beta in a count too", () => {
+  expect(judged(edits(), { endpoint: "count_tokens" })).toMatchObject({ message: extra("context_management") });
+});
+
 it("servers to connect to are refused also with their beta: nobody would be asked", () => {
   const servers = { mcp_servers: [{ type: "url", name: "s", url: "https://example.com/mcp" }] };
   for (const name of ["mcp-client-2025-04-04", "mcp-client-2025-11-20", "mcp-client-2026-09-15"])
@@ -53,41 +55,4 @@ it("servers to connect to are refused also with their beta: nobody would be aske
       status: 400,
       message: "mcp_servers.0: this simulator does not connect to MCP servers",
     });
-});
-
-describe("context_management", () => {
-  holdRules([
-    {
-      rule: "is refused where it would change the request, which the simulator does not do",
-      refused: edits({ type: "clear_thinking_20251015", keep: "all" }, { type: "clear_tool_uses_20250919" }),
-      on: editing,
-      message: `context_management.edits.1: ${notApplied}`,
-      allowed: edits({ type: "clear_thinking_20251015", keep: "all" }),
-    },
-    {
-      rule: "may say that all thinking stays, not that some goes",
-      refused: edits({ type: "clear_thinking_20251015", keep: { type: "thinking_turns", value: 1 } }),
-      on: editing,
-      message: `context_management.edits.0: ${notApplied}`,
-      allowed: edits({ type: "clear_thinking_20251015", keep: { type: "all" } }),
-    },
-    {
-      rule: "holds a list of edits",
-      refused: { context_management: { edits: {} } },
-      on: editing,
-      message: "context_management.edits: Input should be a valid list",
-      allowed: { context_management: {} },
-    },
-    {
-      rule: "holds nothing but edits",
-      refused: { context_management: { edit: [] } },
-      on: editing,
-      message: extra("context_management.edit"),
-      allowed: edits(),
-    },
-  ]);
-
-  it("needs its beta in a count too", () => {
-    expect(judged(edits(), { endpoint: "count_tokens" })).toMatchObject({ message: extra("context_management") });
-  });
 });

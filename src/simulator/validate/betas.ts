@@ -1,6 +1,7 @@
-import { field, isArray, isObject, type Json, type JsonObject } from "../../schema/json.ts";
+import { cacheEditsBeta } from "../../schema/wire/cache-edits.ts";
 import { modelName } from "../../cache/model-name.ts";
-import { invalid, type Refusal } from "../refusal.ts";
+import { compactionBetas } from "../compaction/betas.ts";
+import { invalid } from "../refusal.ts";
 import type { CheckInput, Rule } from "./check-input.ts";
 
 interface BetaField {
@@ -18,6 +19,9 @@ const betaFields: readonly BetaField[] = [
     value: (request) => request.context_management,
     betas: ["context-management-2025-06-27", "compact-2026-01-12"],
   },
+  { path: "compaction", value: (request) => request.compaction, betas: [compactionBetas.onDemand] },
+  // No public API has it: where it is not offered, the beta itself is not known.
+  { path: "cache_edits", value: (request) => request.cache_edits, betas: [cacheEditsBeta] },
   {
     path: "mcp_servers",
     value: (request) => request.mcp_servers,
@@ -47,30 +51,5 @@ export const checkBetas: Rule = ({ request, model, betas }) => {
   }
   if ((request.mcp_servers ?? []).length > 0)
     return invalid("this simulator does not connect to MCP servers", "mcp_servers.0");
-  return checkContextManagement(request.context_management);
+  return undefined;
 };
-
-/** The simulator takes nothing out of a request; an edit that asks for it is refused instead of answered unedited. */
-function checkContextManagement(management: JsonObject | null | undefined): Refusal | undefined {
-  if (management === undefined || management === null) return undefined;
-  const unknown = Object.keys(management).find((name) => name !== "edits");
-  if (unknown !== undefined) return invalid("Extra inputs are not permitted", `context_management.${unknown}`);
-  const edits = field(management, "edits") ?? [];
-  if (!isArray(edits)) return invalid("Input should be a valid list", "context_management.edits");
-  const at = edits.findIndex((edit) => !keepsAll(edit));
-  return at === -1
-    ? undefined
-    : invalid("this simulator does not apply context edits", `context_management.edits.${at}`);
-}
-
-/** Whether the thinking of earlier turns is to stay also on models that take it out by themselves. */
-export const keepsOldThinking = ({ context_management: management }: CheckInput["request"]): boolean => {
-  const edits = field(management ?? {}, "edits");
-  return isArray(edits) && edits.some(keepsAll);
-};
-
-function keepsAll(edit: Json): boolean {
-  if (!isObject(edit) || field(edit, "type") !== "clear_thinking_20251015") return false;
-  const keep = field(edit, "keep");
-  return keep === "all" || (isObject(keep) && field(keep, "type") === "all");
-}

@@ -1,4 +1,6 @@
-import type { CacheControl, WireBlock, WireResultPart } from "../../schema/wire/block.ts";
+import type { WireBlock, WireResultPart } from "../../schema/wire/block.ts";
+import type { CacheControl } from "../../schema/wire/cache-control.ts";
+import { isFailedCompaction } from "../compaction/blocks.ts";
 import { breakpointsMax } from "../limits.ts";
 import type { Lifetime } from "../prompt.ts";
 import { invalid, type Refusal } from "../refusal.ts";
@@ -47,7 +49,7 @@ function automaticMark(request: Request): Marked | undefined {
 }
 
 const isCacheable = (block: WireBlock): boolean =>
-  !isThinkingBlock(block) && !(block.type === "text" && block.text === "");
+  !isThinkingBlock(block) && !(block.type === "text" && block.text === "") && !isFailedCompaction(block);
 
 const lifetimeOf = (marker: CacheControl): Lifetime => marker.ttl ?? "5m";
 
@@ -114,7 +116,7 @@ function subContentOf(block: WireBlock | WireResultPart): SubContent {
 const isMarked = ({ cache_control }: { readonly cache_control?: unknown }): boolean =>
   cache_control !== undefined && cache_control !== null;
 
-/** In the order in which blocks are processed: tools, system, messages. A result's parts come before the result. */
+/** In the order in which blocks are processed: tools, system, messages. What a block holds comes before the block. */
 function marksOf({ tools, system, messages }: Request): readonly Marked[] {
   const marks: Marked[] = [];
   const add = (path: string, marker: CacheControl | null | undefined): void => {
@@ -129,6 +131,8 @@ function marksOf({ tools, system, messages }: Request): readonly Marked[] {
       const path = blockPath(message, index);
       for (const [at, part] of partsOf(block).entries())
         if (part.type !== "browser_state") add(`${path}.content.${at}`, part.cache_control);
+      if (block.type === "tool_addition" && block.tool.type === "tool_definition")
+        add(`${path}.tool.definition`, block.tool.definition.cache_control);
       add(path, block.cache_control);
     }
   }

@@ -1,6 +1,7 @@
 import type { Model } from "../../schema/model.ts";
 import type { WireBlock } from "../../schema/wire/block.ts";
-import type { CountRequest, MessagesRequest, WireMessage, WireTool } from "../../schema/wire/request.ts";
+import type { CountRequest, MessagesRequest, WireMessage } from "../../schema/wire/request.ts";
+import type { WireTool } from "../../schema/wire/tool.ts";
 import type { ModelTraits } from "../model-traits.ts";
 import type { Refusal } from "../refusal.ts";
 
@@ -31,9 +32,6 @@ export type CustomTool = Extract<WireTool, { input_schema: unknown }>;
 
 export const isCustomTool = (tool: WireTool): tool is CustomTool =>
   tool.type === undefined || tool.type === null || tool.type === "custom";
-
-/** The tag under which the API files a tool: `tools.0.custom`. */
-export const toolPath = (tool: WireTool, at: number): string => `tools.${at}.${tool.type ?? "custom"}`;
 
 export const isThinkingBlock = (block: WireBlock | undefined): boolean =>
   block?.type === "thinking" || block?.type === "redacted_thinking";

@@ -13,14 +13,15 @@ export interface RequestHeaders {
 
 const versions: ReadonlySet<string> = new Set(["2026-10-21", "2023-06-01", "2023-01-01"]);
 
-export function readHeaders(headers: HeaderSource): RequestHeaders | Refusal {
+/** `offered`: betas of this server alone. */
+export function readHeaders(headers: HeaderSource, offered: readonly string[] = []): RequestHeaders | Refusal {
   const key = keyOf(headers);
   if (key === undefined) return refusal("authentication_error", "x-api-key header is required");
   const version = sent(headers, "anthropic-version");
   if (version === undefined) return invalid("header is required", "anthropic-version");
   if (!versions.has(version)) return invalid(`"${version}" is not a valid version`, "anthropic-version");
   const betas = betasOf(headers);
-  const unknown = betas.filter((name) => !isKnownBeta(name));
+  const unknown = betas.filter((name) => !isKnownBeta(name) && !offered.includes(name));
   if (unknown.length > 0) return unknownBetas(unknown);
   const workspace = sent(headers, "anthropic-workspace-id") ?? workspaceOfKey(key);
   return { kind: "headers", workspace, betas: new Set(betas), version };

@@ -64,7 +64,7 @@ function wording(issue: Issue, { value, name }: Place): string {
     case "too_small":
       return issue.origin === "string"
         ? `String should have at least ${characters(issue.minimum)}`
-        : `Input should be greater than or equal to ${issue.minimum}`;
+        : `Input should be greater than ${issue.inclusive === false ? "" : "or equal to "}${issue.minimum}`;
     case "too_big":
       return issue.origin === "string"
         ? `String should have at most ${characters(issue.maximum)}`
@@ -80,7 +80,7 @@ function wording(issue: Issue, { value, name }: Place): string {
 }
 
 /** Fields that take whole numbers only; a schema first tells of a text that it is no number at all. */
-const wholeNumbers: ReadonlySet<PropertyKey> = new Set(["max_tokens", "top_k", "budget_tokens"]);
+const wholeNumbers: ReadonlySet<PropertyKey> = new Set(["max_tokens", "top_k", "budget_tokens", "value"]);
 
 function typeMessage(expected: string, { value, name }: Place): string {
   if (wholeNumbers.has(name ?? ""))
@@ -121,7 +121,7 @@ function tagOf(
   if (!isObject(value)) return undefined;
   const type = field(value, "type");
   if (parent === "tools") return typeof type === "string" ? type : "custom";
-  const isUnion = tagged.has(step) || (parent === "content" && typeof step === "number");
+  const isUnion = tagged.has(step) || ((parent === "content" || parent === "edits") && typeof step === "number");
   return isUnion && typeof type === "string" ? type : undefined;
 }
 

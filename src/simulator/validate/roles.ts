@@ -1,38 +1,76 @@
 import { passedRoles } from "../../schema/block.ts";
 import type { WireBlock } from "../../schema/wire/block.ts";
 import type { WireMessage } from "../../schema/wire/request.ts";
+import { asksForCompactions } from "../compaction/betas.ts";
+import { isFailedAlone, isFailedCompaction } from "../compaction/blocks.ts";
 import { messagesMax } from "../limits.ts";
 import { invalid, type Refusal } from "../refusal.ts";
 import { blockPath, blocksOf, type Rule, thinks } from "./check-input.ts";
+import { changesTools } from "../tool-set.ts";
 import { isServerResult } from "./pairing.ts";
 
 /** How many messages, who begins, and which blocks stand in whose turn. Two messages of one role in a row are one turn. */
-export const checkRoles: Rule = ({ request: { messages } }) => {
+export const checkRoles: Rule = ({ request: { messages }, betas }) => {
   if (messages.length === 0) return invalid("at least one message is required", "messages");
   if (messages.length > messagesMax)
     return invalid(`List should have at most ${messagesMax} items, not ${messages.length}`, "messages");
-  if (messages[0]?.role !== "user") return invalid('first message must use the "user" role', "messages");
-  return firstOf(messages, misplaced);
+  const first = messages.find((message) => !isFailedAlone(message));
+  if (first !== undefined && first.role !== "user" && !beginsCompacted(first))
+    return invalid('first message must use the "user" role', "messages");
+  const unknown = unknownTypes(betas);
+  return firstOf(messages, (message, at) => misplaced(message, { at, unknown }));
 };
 
-const misplaced = ({ role, content }: WireMessage, message: number): Refusal | undefined => {
+/** A compaction is what the conversation begins with, whoever brings it: what stood before it may be left away. */
+const beginsCompacted = ({ role, content }: WireMessage): boolean => {
+  const first = typeof content === "string" ? undefined : content.find((block) => !isFailedCompaction(block));
+  return role === "assistant" && first?.type === "compaction";
+};
+
+/** Kinds of blocks that are not known without a beta. */
+const unknownTypes = (betas: ReadonlySet<string>): ReadonlySet<WireBlock["type"]> =>
+  new Set([
+    ...(asksForCompactions(betas) ? [] : (["compaction"] as const)),
+    ...(changesTools(betas) ? [] : (["tool_addition", "tool_removal"] as const)),
+  ]);
+
+interface MessageIn {
+  readonly at: number;
+  readonly unknown: ReadonlySet<WireBlock["type"]>;
+}
+
+const misplaced = ({ role, content }: WireMessage, { at: message, unknown }: MessageIn): Refusal | undefined => {
   if (typeof content === "string") return undefined;
   for (const [index, block] of content.entries()) {
+    if (unknown.has(block.type))
+      return invalid(
+        `Input tag '${block.type}' found using 'type' does not match any of the expected tags`,
+        blockPath(message, index),
+      );
     const owner = ownerOf(block);
-    if (role === "system" && owner !== "anyone")
-      return invalid("`system` messages can only hold `text` blocks", blockPath(message, index));
+    if (role === "system" && owner !== "anyone" && owner !== "system")
+      return invalid(
+        "`system` messages can only hold `text`, `tool_addition` and `tool_removal` blocks",
+        blockPath(message, index),
+      );
     if (owner !== "anyone" && owner !== role)
       return invalid(`\`${block.type}\` blocks can only be in \`${owner}\` messages`, blockPath(message, index));
   }
   return undefined;
 };
 
-function ownerOf(block: WireBlock): "anyone" | "user" | "assistant" {
+function ownerOf(block: WireBlock): "anyone" | WireMessage["role"] {
   switch (block.type) {
     case "text":
       return "anyone";
     case "tool_result":
       return "user";
+    case "tool_addition":
+    case "tool_removal":
+      return "system";
+    // Where it may stand is a rule of its own.
+    case "compaction":
+      return "anyone";
     case "tool_use":
     case "thinking":
     case "redacted_thinking":
@@ -95,13 +133,15 @@ function textProblem(text: string): string | undefined {
 }
 
 /**
- * A conversation that ends in the assistant's words asks to go on from there. Ending in a server tool's call or result
- * is no prefill: so a paused turn goes on, on every model.
+ * A conversation that ends in the assistant's words asks to go on from there. Ending in a server tool's call or result,
+ * or in a compaction, is no prefill: so a paused turn goes on, on every model. What is only summed up is not gone on with.
  */
-export const checkPrefill: Rule = ({ request, traits }) => {
+export const checkPrefill: Rule = ({ request, traits, endpoint }) => {
   const last = request.messages.at(-1);
   if (last?.role !== "assistant") return undefined;
+  if (endpoint === "messages" && isSet(request.compaction)) return undefined;
   const end = blocksOf(last.content).at(-1);
+  if (end?.type === "compaction") return undefined;
   if (end?.type === "server_tool_use" || (end !== undefined && isServerResult(end))) return undefined;
   if (traits.prefill === "refused")
     return invalid(
@@ -113,6 +153,8 @@ export const checkPrefill: Rule = ({ request, traits }) => {
     ? invalid("final assistant content cannot end with trailing whitespace", "messages")
     : undefined;
 };
+
+const isSet = (value: unknown): boolean => value !== undefined && value !== null;
 
 function firstOf<Value>(
   values: readonly Value[],

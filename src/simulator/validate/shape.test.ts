@@ -154,6 +154,16 @@ describe("the shape of a body", () => {
     expect(shape.request.tools).toEqual(tools);
   });
 
+  it("gives a system message that only sets something its empty content, the same object each time", () => {
+    const shapes = new Shapes();
+    const body = { ...good, messages: [user(text("hi")), { role: "system", output_config: { effort: "low" } }] };
+    const [first, again] = [shapes.messages(body), shapes.messages(body)].map((shape) =>
+      shape.kind === "shaped" ? shape.request.messages : [],
+    );
+    expect(first).toEqual([user(text("hi")), { role: "system", output_config: { effort: "low" }, content: [] }]);
+    expect(again?.[1]).toBe(first?.[1]);
+  });
+
   it("leaves tools out where they were not sent, and null where they were null", () => {
     const without = new Shapes().messages(good);
     const withNull = new Shapes().messages({ ...good, tools: null });

@@ -6,15 +6,14 @@ import {
   messagesRequest,
   type WireMessage,
   wireMessage,
-  type WireTool,
-  wireTool,
 } from "../../schema/wire/request.ts";
+import { type WireTool, wireTool } from "../../schema/wire/tool.ts";
 import { invalid, type Refusal } from "../refusal.ts";
 import { refusalOf } from "./issue.ts";
 
 interface Shaped<Request> {
   readonly kind: "shaped";
-  /** Holds the very message objects of the body. */
+  /** Holds the very message objects of the body, but for those without content. */
   readonly request: Request;
 }
 
@@ -23,7 +22,7 @@ interface Shaped<Request> {
  * turn after turn; those that have passed are not looked at again, so who changes one in place is not caught.
  */
 export class Shapes {
-  readonly #passed: Passed = { messages: new WeakSet(), tools: new WeakSet() };
+  readonly #passed: Passed = { messages: new WeakSet(), tools: new WeakSet(), filledByMessage: new WeakMap() };
 
   messages(body: Json): Shaped<MessagesRequest> | Refusal {
     const lists = shapeLists(body, this.#passed);
@@ -49,6 +48,7 @@ const [customTool, providerTool] = wireTool.options;
 interface Passed {
   readonly messages: WeakSet<object>;
   readonly tools: WeakSet<object>;
+  readonly filledByMessage: WeakMap<object, JsonObject>;
 }
 
 type Issues = Parameters<typeof refusalOf>[0][];
@@ -108,7 +108,11 @@ function shapeList(
   const values = field(body, name);
   if (values === undefined) return invalid("Field required", name);
   if (!isArray(values)) return invalid("Input should be a valid list", name);
-  for (const [at, value] of values.entries()) {
+  const filledByPlace = new Map<number, JsonObject>();
+  for (const [at, sent] of values.entries()) {
+    if (isObject(sent) && passed[name].has(sent)) continue;
+    const value = name === "messages" && setsAlone(sent) ? filled(sent, passed) : sent;
+    if (value !== sent && isObject(value)) filledByPlace.set(at, value);
     if (isObject(value) && passed[name].has(value)) continue;
     const result = name === "messages" ? wireMessage.safeParse(value) : toolSchema(value).safeParse(value);
     const [issue] = result.error?.issues ?? [];
@@ -117,7 +121,22 @@ function shapeList(
     }
     if (isObject(value)) passed[name].add(value);
   }
-  return { kind: "list", values };
+  if (filledByPlace.size === 0) return { kind: "list", values };
+  return { kind: "list", values: values.map((value, at) => filledByPlace.get(at) ?? value) };
+}
+
+/** A system message that sets something need not say anything. */
+const setsAlone = (message: Json): message is JsonObject =>
+  isObject(message) &&
+  field(message, "role") === "system" &&
+  field(message, "content") === undefined &&
+  (field(message, "output_config") ?? null) !== null;
+
+/** The same one each time, so that it is known again. */
+function filled(message: JsonObject, { filledByMessage }: Passed): JsonObject {
+  const known = filledByMessage.get(message) ?? { ...message, content: [] };
+  filledByMessage.set(message, known);
+  return known;
 }
 
 const isPassedMessage = (value: Json, passed: Passed): value is Json & WireMessage =>

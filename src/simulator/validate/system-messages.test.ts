@@ -47,11 +47,60 @@ describe("effort of its own", () => {
       allowed: { messages: [hello, { ...slow, content: [] }, says(text("hi")), hello] },
     },
     {
+      rule: "may stand in a message without content, but one of both there must be",
+      refused: { messages: [hello, { role: "system" }] },
+      on: { ...on, betas: ["per-turn-control-2026-07-01"] },
+      message: "messages.1.content: Field required",
+      allowed: { messages: [hello, { role: "system", output_config: { effort: "max" } }] },
+    },
+    {
+      rule: "is more than an empty configuration in a message without content",
+      refused: { messages: [hello, { role: "system", output_config: {} }] },
+      on: { ...on, betas: ["per-turn-control-2026-07-01"] },
+      message: "messages.1: all messages must have non-empty content except for the optional final assistant message",
+      allowed: { messages: [hello, { role: "system", output_config: { effort: "low" } }] },
+    },
+    {
       rule: "is all that a message configures",
       refused: { messages: [hello, { ...note, output_config: { format: {} } }] },
       on: { ...on, betas: ["per-turn-control-2026-07-01"] },
       message: "messages.1.output_config.format: Extra inputs are not permitted",
       allowed: { messages: [hello, { ...note, output_config: {} }] },
+    },
+  ]);
+});
+
+const brief = { ...note, clear_at: "next_user_message" };
+const clearing = { ...on, betas: ["mid-conversation-system-clear-at-2026-08-21"] };
+
+describe("the time that a message is shown", () => {
+  holdRules([
+    {
+      rule: "needs a beta",
+      refused: { messages: [hello, brief] },
+      on,
+      message: "messages.1.clear_at: Extra inputs are not permitted",
+      allowed: { messages: [hello, brief, says(text("hi")), hello] },
+      allowedOn: clearing,
+    },
+    {
+      rule: "is for system messages, not for a person's",
+      refused: { messages: [{ ...hello, clear_at: "never" }, brief] },
+      on: clearing,
+      message: "messages.0.clear_at: Extra inputs are not permitted",
+      allowed: {
+        messages: [
+          { ...hello, clear_at: null },
+          { ...note, clear_at: "never" },
+        ],
+      },
+    },
+    {
+      rule: "is one of two",
+      refused: { messages: [hello, { ...note, clear_at: "now" }] },
+      on: clearing,
+      message: "messages.1.clear_at: Input should be 'next_user_message' or 'never'",
+      allowed: { messages: [hello, brief] },
     },
   ]);
 });
@@ -91,10 +140,11 @@ describe("system messages inside a conversation", () => {
       allowed: { messages: [hello, says(call("x")), user(result("x")), note] },
     },
     {
-      rule: "hold only text",
+      rule: "hold only text and changes of tools",
       refused: { messages: [hello, system(text("a"), { type: "image", source: { type: "url", url: "https://a.b" } })] },
       on,
-      message: "messages.1.content.1: `system` messages can only hold `text` blocks",
+      message:
+        "messages.1.content.1: `system` messages can only hold `text`, `tool_addition` and `tool_removal` blocks",
       allowed: { messages: [hello, { role: "system", content: "a" }] },
     },
     {

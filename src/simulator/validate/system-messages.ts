@@ -1,10 +1,16 @@
+import type { WireMessage } from "../../schema/wire/request.ts";
 import { invalid } from "../refusal.ts";
 import type { Rule } from "./check-input.ts";
 import { isServerResult } from "./pairing.ts";
 import { type Turn, turnsOf } from "./turns.ts";
 
 /** Which models take system messages inside `messages`, where they may stand, and what they may set. */
-export const checkSystemMessages: Rule = (input) => checkEffort(input) ?? checkPlaces(input);
+export const checkSystemMessages: Rule = (input) =>
+  input.request.messages.every(isPlain) ? undefined : (checkEffort(input) ?? checkClearAt(input) ?? checkPlaces(input));
+
+/** Nothing of it concerns these rules: most conversations have no other messages. */
+const isPlain = ({ role, output_config: config, clear_at: clearAt }: WireMessage): boolean =>
+  role !== "system" && config === undefined && clearAt === undefined;
 
 /** Any of them lets a system message set the effort from there on. */
 const effortBetas = ["mid-conversation-output-config-2026-07-01", "per-turn-control-2026-07-01"] as const;
@@ -15,6 +21,17 @@ const checkEffort: Rule = ({ request: { messages }, betas }) => {
     ({ role, output_config: config }) => config !== null && config !== undefined && !(isKnown && role === "system"),
   );
   return at === -1 ? undefined : invalid("Extra inputs are not permitted", `messages.${at}.output_config`);
+};
+
+export const clearAtBeta = "mid-conversation-system-clear-at-2026-08-21";
+
+/** Says when a message stops being shown; `never`, spelled out, is a use of it too. */
+const checkClearAt: Rule = ({ request: { messages }, betas }) => {
+  const isKnown = betas.has(clearAtBeta);
+  const at = messages.findIndex(
+    ({ role, clear_at: clearAt }) => clearAt !== null && clearAt !== undefined && !(isKnown && role === "system"),
+  );
+  return at === -1 ? undefined : invalid("Extra inputs are not permitted", `messages.${at}.clear_at`);
 };
 
 /**

@@ -49,6 +49,18 @@ describe("tools", () => {
       allowed: withProperty({ anyOf: [{ type: "string" }, { type: "null" }] }),
     },
     {
+      rule: "are called memory where they are the provider's memory tool",
+      refused: { tools: [{ type: "memory_20250818", name: "notes" }] },
+      message: "tools.0.memory_20250818.name: Input should be 'memory'",
+      allowed: { tools: [{ type: "memory_20250818", name: "memory", ...marked() }] },
+    },
+    {
+      rule: "have a name where they are the provider's memory tool",
+      refused: { tools: [{ type: "memory_20250818" }] },
+      message: "tools.0.memory_20250818.name: Field required",
+      allowed: { tools: [{ type: "memory_20250818", name: "memory", defer_loading: true }] },
+    },
+    {
       rule: "are not deferred and marked at once",
       refused: { tools: [tool("a", { defer_loading: true, ...marked() })] },
       message:

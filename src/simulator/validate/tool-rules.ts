@@ -1,6 +1,8 @@
-import type { WireTool } from "../../schema/wire/request.ts";
+import type { WireTool } from "../../schema/wire/tool.ts";
 import { invalid, refusal, type Refusal } from "../refusal.ts";
-import { type CheckInput, forcesTool, isCustomTool, type Rule, toolPath } from "./check-input.ts";
+import { type CheckInput, forcesTool, isCustomTool, type Rule } from "./check-input.ts";
+import { memoryTool } from "../memory-tool.ts";
+import { toolsAtEnd } from "../tool-set.ts";
 import { schemaProblem } from "./tool-schema.ts";
 
 /** What a tool may be called. */
@@ -11,7 +13,7 @@ export const checkTools: Rule = (input) => {
   const tools = input.request.tools ?? [];
   const names = new Set<string>();
   for (const [at, tool] of tools.entries()) {
-    const found = checkTool(tool, at);
+    const found = checkTool(tool, `tools.${at}`);
     if (found !== undefined) return found;
     if (tool.name === undefined) continue;
     if (names.has(tool.name))
@@ -20,11 +22,12 @@ export const checkTools: Rule = (input) => {
       });
     names.add(tool.name);
   }
-  return checkChoice(input, names);
+  return checkChoice(input);
 };
 
-function checkTool(tool: WireTool, at: number): Refusal | undefined {
-  const path = toolPath(tool, at);
+/** Of one definition, at `tools.0` or wherever else it stands. */
+export function checkTool(tool: WireTool, place: string): Refusal | undefined {
+  const path = `${place}.${tool.type ?? "custom"}`;
   if (isCustomTool(tool)) {
     if (!toolNameForm.test(tool.name))
       return invalid(`String should match pattern '${toolNameForm.source}'`, `${path}.name`);
@@ -35,21 +38,26 @@ function checkTool(tool: WireTool, at: number): Refusal | undefined {
         problem.field === undefined ? `${path}.input_schema` : `${path}.input_schema.${problem.field}`,
       );
   }
+  if (tool.type === memoryTool.type && tool.name !== memoryTool.name)
+    return invalid(tool.name === undefined ? "Field required" : `Input should be '${memoryTool.name}'`, `${path}.name`);
   const isMarked = tool.cache_control !== undefined && tool.cache_control !== null;
   return isMarked && tool.defer_loading === true
     ? invalid(
         `Tool '${tool.name ?? ""}' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.`,
-        `tools.${at}`,
+        place,
       )
     : undefined;
 }
 
-function checkChoice({ request, traits }: CheckInput, names: ReadonlySet<string>): Refusal | undefined {
+/** Where the conversation changes the tools, the choice is between those at its end. */
+function checkChoice({ request, traits, betas }: CheckInput): Refusal | undefined {
   const choice = request.tool_choice;
   if (choice === undefined || choice === null) return undefined;
-  const hasTools = (request.tools ?? []).length > 0;
-  if (!hasTools) return invalid("`tool_choice` may only be specified while providing `tools`", "tool_choice");
-  if (choice.type === "tool" && !names.has(choice.name))
+  const tools = toolsAtEnd(request, betas) ?? request.tools ?? [];
+  const wasWithdrawn = tools.length === 0 && (request.tools ?? []).length > 0;
+  if (tools.length === 0 && (forcesTool(request) || !wasWithdrawn))
+    return invalid("`tool_choice` may only be specified while providing `tools`", "tool_choice");
+  if (choice.type === "tool" && !tools.some(({ name }) => name === choice.name))
     return invalid(`Tool '${choice.name}' not found in provided tools`, "tool_choice");
   return forcesTool(request) && traits.forcedTools === "refused"
     ? invalid(`type '${choice.type}' is not supported on this model, which chooses tools by itself`, "tool_choice")

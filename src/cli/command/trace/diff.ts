@@ -1,5 +1,5 @@
 import { traceDiff } from "../../../simulator/trace/diff.ts";
-import type { Trace, TraceRequest } from "../../../simulator/trace/reader.ts";
+import { isOpenAiForm, type Trace, type TraceRequest } from "../../../simulator/trace/reader.ts";
 import { command } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
 import { type Failure, failure } from "../../failure.ts";
@@ -28,6 +28,8 @@ export const diffCommand = command({
     if (earlier === undefined || later === undefined) {
       return noSuchRequest({ trace, n: earlier === undefined ? from : to, called: operands.trace });
     }
+    const blockless = [earlier, later].find(isOpenAiForm);
+    if (blockless !== undefined) return nothingToCompare(blockless);
     const diff = traceDiff({ trace, from: earlier, to: later });
     if (format === "json") await context.out.json(diff);
     else await context.out.write(diffText(diff, context.out));
@@ -39,6 +41,13 @@ const numberOf = (text: string): number | undefined => (/^\d{1,15}$/.test(text) 
 
 const requestOf = ({ requests }: Trace, wanted: number): TraceRequest | undefined =>
   requests.find(({ n }) => n === wanted);
+
+const nothingToCompare = ({ n, endpoint }: TraceRequest): Failure =>
+  failure({
+    code: exitCode.negative,
+    message: `request ${n} is one of ${endpoint}: requests of the OpenAI form have no blocks in the trace; nothing to compare`,
+    hint: "`palimpsest trace list` shows what they read, wrote and cost.",
+  });
 
 interface Missing {
   readonly trace: Trace;

@@ -1,8 +1,9 @@
 import { cacheComparison, comparands } from "../../../simulator/trace/diff.ts";
+import type { ReplyLine } from "../../../simulator/trace/line.ts";
 import { command } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
 import { openNamedTrace, traceOperand } from "../../named-trace.ts";
-import { type ListedRequest, traceTable } from "../../trace-text.ts";
+import { type ListedRequest, type ListedTokens, traceTable } from "../../trace-text.ts";
 
 export const listCommand = command({
   name: "list",
@@ -10,7 +11,8 @@ export const listCommand = command({
   operands: { trace: traceOperand },
   json: "an array of requests",
   details: [
-    "A request is compared with the answered one whose beginning it shares, else with the last one before it in its workspace.",
+    "A request is compared with the answered one whose beginning it shares, else with the last one before it in its workspace; of several with one that left something in the cache.",
+    "Where the server compacted, a row has the tokens of all iterations together, as its cost does.",
   ],
   run: async (context, { operands, format }) => {
     const opened = await openNamedTrace(context, operands.trace);
@@ -25,12 +27,15 @@ export const listCommand = command({
       blocks: request.blocks.length,
       status: request.reply?.status ?? null,
       outcome: request.reply?.outcome ?? null,
-      tokens: tokensOf(request.reply?.usage),
+      tokens: tokensOf(request.reply),
       costUsd: request.reply?.costUsd ?? null,
       countedTokens: request.reply?.inputTokens ?? null,
       error: request.reply?.error ?? null,
+      iterations: (request.reply?.iterations ?? []).map((one) => ({ type: one.type, ...sumOf([one]) })),
+      appliedEdits: request.reply?.appliedEdits ?? [],
+      cacheEdits: request.reply?.cacheEdits ?? null,
       comparedWith: before?.n ?? null,
-      reasons: before === undefined ? [] : cacheComparison({ from: before, to: request }).reasons,
+      reasons: before === undefined ? [] : cacheComparison({ trace: opened.trace, from: before, to: request }).reasons,
       faults: request.faults,
     }));
     if (format === "json") await context.out.json(listed);
@@ -39,19 +44,26 @@ export const listCommand = command({
   },
 });
 
-const tokensOf = (usage: Usage | undefined): ListedRequest["tokens"] =>
-  usage === undefined
-    ? null
-    : {
-        read: usage.cache_read_input_tokens,
-        written: usage.cache_creation_input_tokens,
-        input: usage.input_tokens,
-        output: usage.output_tokens,
-      };
+/** As the client was told; where the server compacted, what was billed, since totals leave compactions out. */
+function tokensOf(reply: ReplyLine | undefined): ListedTokens | null {
+  if (reply?.iterations !== undefined) return sumOf(reply.iterations);
+  if (reply?.usage === undefined) return null;
+  const { usage } = reply;
+  return {
+    read: usage.cache_read_input_tokens,
+    written: usage.cache_creation_input_tokens,
+    input: usage.input_tokens,
+    output: usage.output_tokens,
+  };
+}
 
-interface Usage {
-  readonly cache_read_input_tokens: number;
-  readonly cache_creation_input_tokens: number;
-  readonly input_tokens: number;
-  readonly output_tokens: number;
+function sumOf(iterations: NonNullable<ReplyLine["iterations"]>): ListedTokens {
+  const sum = (count: (one: (typeof iterations)[number]) => number): number =>
+    iterations.reduce((total, one) => total + count(one), 0);
+  return {
+    read: sum(({ split }) => split.cacheReadTokens),
+    written: sum(({ split }) => split.cacheWrite5mTokens + split.cacheWrite1hTokens),
+    input: sum(({ split }) => split.inputTokens),
+    output: sum(({ outputTokens }) => outputTokens),
+  };
 }
