@@ -20,6 +20,19 @@ it("every link of the README leads to a file", () => {
   for (const link of links) expect(() => read(link), link).not.toThrow();
 });
 
+it("the figures of the README's picture and of its words are those that the demo prints", () => {
+  const { stdout } = spawnSync(process.execPath, [join(root, "bin/palimpsest"), "demo"], { encoding: "utf8" });
+  const shown = [...stdout.matchAll(/tokens +(?<figures>[\d,]+ → [\d,]+)/g)].map(
+    (one) => one.groups?.["figures"] ?? "",
+  );
+  const [first = "none", last = "none"] = [shown.at(0)?.split(" → ")[0], shown.at(-1)?.split(" → ")[1]];
+  expect(read("README.md")).toContain(
+    `a session of ${first} tokens is offloaded, cleared and compacted to ${last} tokens`,
+  );
+  const picture = read("docs/picture/demo.svg").replaceAll(/<[^>]*>/g, "");
+  for (const figures of shown) expect(picture).toContain(figures);
+});
+
 it.each(globSync("examples/[0-9]*.ts", { cwd: root }).toSorted())("%s runs", (example) => {
   const ran = spawnSync(process.execPath, [join(root, example)], { encoding: "utf8" });
   expect(ran.stderr).toBe("");

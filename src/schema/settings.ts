@@ -103,6 +103,17 @@ const windowExpects = "a whole number of tokens from 1,000 to 100,000,000";
 const countShape = z.int().min(1).max(100_000_000);
 const ruleShape = z.string().min(1);
 const rulesExpects = "a list of rules, like Bash(npm test:*), Edit(src/**) or Grep";
+const ruleList = (about: string): SettingRow<readonly string[]> => ({
+  shape: ruleShape,
+  expects: rulesExpects,
+  type: "list",
+  addsUp: "all",
+  default: [],
+  defaultSays: "none",
+  environment: [],
+  about,
+  basis: "published",
+});
 const countExpects = "a whole number of tokens from 1 to 100,000,000";
 
 type Switches = { readonly [Name in `flags.${SwitchName}`]: SettingRow<boolean> };
@@ -264,39 +275,13 @@ const others: Others = {
     about: "Folders whose projects may run hooks and allow tools by their own settings. Only in your own file.",
     basis: "ours",
   },
-  "permissions.allow": {
-    shape: ruleShape,
-    expects: rulesExpects,
-    type: "list",
-    addsUp: "all",
-    default: [],
-    defaultSays: "none",
-    environment: [],
-    about: "What may run without asking; --allow adds to it. In your own file, or a project's that you trust.",
-    basis: "published",
-  },
-  "permissions.ask": {
-    shape: ruleShape,
-    expects: rulesExpects,
-    type: "list",
-    addsUp: "all",
-    default: [],
-    defaultSays: "none",
-    environment: [],
-    about: "What a person is asked about even where it is allowed, so `-p` denies it; those of all scopes count.",
-    basis: "published",
-  },
-  "permissions.deny": {
-    shape: ruleShape,
-    expects: rulesExpects,
-    type: "list",
-    addsUp: "all",
-    default: [],
-    defaultSays: "none",
-    environment: [],
-    about: "What may never run; those of all scopes count, and --deny adds to them.",
-    basis: "published",
-  },
+  "permissions.allow": ruleList(
+    "What may run without asking; --allow adds to it. In your own file, or a project's that you trust.",
+  ),
+  "permissions.ask": ruleList(
+    "What a person is asked about even where it is allowed, so `-p` denies it; those of all scopes count.",
+  ),
+  "permissions.deny": ruleList("What may never run; those of all scopes count, and --deny adds to them."),
   "permissions.defaultMode": {
     shape: z.enum(permissionModeNames),
     expects: `one of ${permissionModeNames.join(", ")}`,
