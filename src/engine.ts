@@ -167,7 +167,8 @@ function engineDeps(folder: string, durability: Durability): EngineDeps {
   };
 }
 
-const sha256: HashDep = () => {
+/** Of this machine, for whoever hashes what it reads itself. */
+export const sha256: HashDep = () => {
   const hash = createHash("sha256");
   return { update: (chunk) => void hash.update(chunk), digest: () => blobId(hash.digest("hex")) };
 };

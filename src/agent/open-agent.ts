@@ -4,10 +4,13 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { FrozenParts } from "../cache/baseline.ts";
+import type { BreakCause } from "../cache/breaks.ts";
 import { CostLedger, type CostSummary } from "../cache/costs.ts";
+import type { Lifetime } from "../cache/lifetime.ts";
 import { modelName } from "../cache/model-name.ts";
 import { createEngine, type Engine, type EngineDeps } from "../engine.ts";
-import { offloadLimits, unlimited } from "../layers/1-offload/plan.ts";
+import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
+import { isRerunnable } from "../layers/2-clear/clearable.ts";
 import { type Conversation, mainConversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
 import { frozenBaseline, lastAsked } from "../loop/agent/frozen.ts";
@@ -15,11 +18,12 @@ import { pastRequests } from "../loop/agent/past-costs.ts";
 import { contextDraft } from "../loop/agent/reminders.ts";
 import { recordedReads } from "../loop/agent/recorded-reads.ts";
 import { SessionLine } from "../loop/agent/line.ts";
+import { ReckonedCache } from "../loop/agent/reckoned-cache.ts";
 import { UsedIds } from "../loop/agent/used-ids.ts";
 import { runTurn } from "../loop/agent/turn.ts";
 import { instructionsLoaded } from "../loop/hooks/instructions-loaded.ts";
 import { type FollowedSettings, followSettings } from "../loop/follow-settings.ts";
-import { openSession, type Session } from "../loop/session.ts";
+import { openSession, type Session, type SessionDeps } from "../loop/session.ts";
 import { renderSystemPrompt } from "../loop/system-prompt/render.ts";
 import { type LoadedInstructions, loadInstructions } from "../memory/instructions.ts";
 import { readInstruction } from "../memory/read-instruction.ts";
@@ -88,7 +92,7 @@ export type AgentOpened =
   | WriteFailure;
 
 /** Used where neither flag, session nor setting names one. */
-const modelDefault = "claude-sonnet-5-5";
+export const modelDefault = "claude-sonnet-5-5";
 
 /** A whole agent with everything picked: store, settings, model, tools, hooks, instructions. */
 export async function openAgent(options: AgentOptions): Promise<AgentOpened> {
@@ -102,7 +106,10 @@ export async function openAgent(options: AgentOptions): Promise<AgentOpened> {
   const named = numbers.model ?? modelDefault;
   const picked = pickModel({ choice: options.model, name: named, env: options.env, now: project.deps.now });
   if (picked.kind === "no-key" && options.session.kind === "new") return picked;
-  const opened = await openChosen(project.deps, options);
+  const { value: clearableTools } = reading.settings.clearableTools;
+  const added = new Set(clearableTools);
+  const isClearable = (tool: string): boolean => isRerunnable(tool) || added.has(tool);
+  const opened = await openChosen({ ...project.deps, isClearable }, options);
   if (opened.kind !== "open") return opened;
   const { session } = opened;
   const agent = await assembled({ engine, options, deps: project.deps, root: project.root, session });
@@ -147,6 +154,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   session.ledger.carries({ systemPrompts, tools: baseline.tools, memoryFiles: [] });
   const agentDeps = depsOf(parts, { model, cwd, box, settings, port: picked.model, shell: shell.path });
   const costs = costsSoFar(session, first.reading.settings.models.value);
+  const lifetimes = { fixed: "5m", rolling: "5m" } as const;
   const conversation = mainConversation(agentDeps, {
     session: session.id,
     line: new SessionLine(session),
@@ -154,7 +162,9 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     costs: costs.own,
     files: readFiles(recordedReads(session.fold)),
     ids: new UsedIds(session.fold.path.entries),
-    lifetimes: { fixed: "5m", rolling: "5m" },
+    lifetimes,
+    known: findModel(model, first.reading.settings.models.value),
+    cache: reckonedCache(session, { lifetime: lifetimes.rolling, moved }),
     moved,
   });
   const greeted = await greet(agentDeps, { options, session, model, instructions: prefix.instructions });
@@ -182,6 +192,18 @@ function choiceFrom(wishes: ToolWishes, settings: FollowedSettings): () => ToolC
   const current = () => settings.current().settings;
   const narrowed = narrowingChoice(toolChoice(wishes, current()));
   return whileSame(current, (now) => narrowed(toolChoice(wishes, now)));
+}
+
+/** What an earlier run left in the cache is lost where the prefix is another now. */
+function reckonedCache({ inventory, fold }: Session, { lifetime, moved }: Reckoning): ReckonedCache {
+  const cache = new ReckonedCache(lifetime);
+  if (inventory !== undefined && moved === undefined) cache.resume({ inventory, fold });
+  return cache;
+}
+
+interface Reckoning {
+  readonly lifetime: Lifetime;
+  readonly moved: BreakCause | undefined;
 }
 
 /** Files that decide what the agent may do, and the folders in which they, or others that count, may come to be. */
@@ -300,7 +322,10 @@ function depsOf({ engine, options, deps, root, session }: Assembling, input: Dep
     wait: (time, signal) => wait(time, undefined, { signal }).catch(() => undefined),
     random: Math.random,
     numbers,
-    offloadLimits: () => (numbers().switches.offload.value ? offloadLimits(current().toolLimits.value) : unlimited),
+    offloadLimits: () => {
+      const { switches, policy } = numbers();
+      return switches.offload.value ? offloadLimitsOf(policy.offload, current().toolLimits.value) : unlimited;
+    },
     retries: retryLimitsDefault,
     place: () => ({ session: session.id, transcriptPath: deps.transcripts.whereIs(session.id) ?? "", cwd }),
     learn: async ({ limitTokens, from }) => {
@@ -343,7 +368,7 @@ type Chosen =
   | { readonly kind: "open"; readonly session: Session }
   | Exclude<AgentOpened, { kind: "agent" } | { kind: "no-key" } | { kind: "unread-bans" }>;
 
-async function openChosen(deps: EngineDeps, options: AgentOptions): Promise<Chosen> {
+async function openChosen(deps: EngineDeps & Pick<SessionDeps, "isClearable">, options: AgentOptions): Promise<Chosen> {
   const { session: choice, cwd, version } = options;
   const circumstances = { cwd, version };
   const id = choice.kind === "resume" ? choice.id : sessionId(randomUUID());

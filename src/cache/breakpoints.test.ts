@@ -57,6 +57,27 @@ describe("where a request is marked", () => {
       ["system 1", "0.0", "1.0", "2.0"],
     ],
     [
+      "the frontier, for which the tools need not make room",
+      { messages: messagesOf(1, 8, 1), written: [place(0, 0)], frontier: place(1, 2) },
+      ["tools 1", "system 1", "1.2", "2.0"],
+    ],
+    [
+      "the frontier rather than a place between, and behind what was written last",
+      { messages: messagesOf(2, 19, 1), written: [place(0, 1)], frontier: place(0, 0) },
+      ["system 1", "0.0", "0.1", "2.0"],
+    ],
+    [
+      "a frontier that is marked already, or behind the newest block, or no block, once or not at all",
+      { messages: messagesOf(1, 2, 1), frontier: place(2, 0) },
+      ["tools 1", "system 1", "2.0"],
+    ],
+    ["no frontier that is not there", { frontier: place(7, 0) }, ["tools 1", "system 1", "0.0"]],
+    [
+      "no frontier on thinking",
+      { messages: [{ role: "user", content: [thinking, text("a")] }], frontier: place(0, 0) },
+      ["tools 1", "system 1", "0.1"],
+    ],
+    [
       "the place between is in sight of the newest block",
       { messages: messagesOf(1, 59, 1), written: [place(0, 0)] },
       ["system 1", "0.0", "1.40", "2.0"],

@@ -23,6 +23,8 @@ export interface BreakpointInput {
   /** Where earlier requests wrote, as far as everything up to there is still the same (`Written`). */
   readonly written: readonly MessagePlace[];
   readonly lifetimes: Lifetimes;
+  /** The last block before the oldest result that may be cleared: a cut behind it still finds what is written up to there. */
+  readonly frontier?: MessagePlace | undefined;
 }
 
 export interface Lifetimes {
@@ -34,19 +36,20 @@ export interface Lifetimes {
 /**
  * Where a request is marked, in the order of the request. The newest block is marked always, so that the next request
  * finds everything this one sent. What was written last is found by looking back from there; where a round was too long
- * for that, it is marked itself, and a place in between, for requests that branch off within the round. Where nothing is
- * known to be written (a resumed session), places further back take what slots there are.
+ * for that, it is marked itself, and a place in between, for requests that branch off within the round. The frontier comes
+ * before that place: a mark keeps it alive for the day something behind it is cleared. Where nothing is known to be
+ * written (a resumed session), places further back take what slots there are.
  * Costs the blocks behind what was written last.
  */
 export function planBreakpoints(input: BreakpointInput): readonly Breakpoint[] {
-  const { tools, system, messages, lifetimes } = input;
+  const { tools, system, lifetimes } = input;
   const lastTool = tools.findLastIndex((tool) => tool["defer_loading"] !== true);
   const lastSystem = system.findLastIndex(canBeMarked);
   const fixed: readonly Place[] = [
     ...(lastSystem === -1 ? [] : [{ part: "system", at: lastSystem } as const]),
     ...(lastTool === -1 ? [] : [{ part: "tools", at: lastTool } as const]),
   ];
-  const rolling = rollingPlaces(messages, input.written);
+  const rolling = rollingPlaces(input);
   // Tools stand before the system prompt, which stands for both unless it changes alone: they take a slot that is left.
   const [header, spare] = fixed;
   const places = [
@@ -77,7 +80,7 @@ interface Rolling {
   readonly further: readonly MessagePlace[];
 }
 
-function rollingPlaces(messages: readonly Message[], written: readonly MessagePlace[]): Rolling {
+function rollingPlaces({ messages, written, frontier }: BreakpointInput): Rolling {
   const newest = firstMarked(backwards(messages));
   if (newest === undefined) return { needed: [], further: [] };
   const held = written
@@ -85,9 +88,24 @@ function rollingPlaces(messages: readonly Message[], written: readonly MessagePl
     .toSorted(comparePlaces)
     .at(-1);
   const [nearest, ...further] = stepsBack(blocksBehind(messages, { newest, held }));
-  if (nearest === undefined) return { needed: [newest], further: [] };
-  return { needed: [newest, ...(held === undefined ? [] : [held]), nearest], further };
+  const heldToo = nearest === undefined || held === undefined ? [] : [held];
+  const between = nearest === undefined ? [] : [nearest];
+  const needed = distinct([newest, ...heldToo, ...markable(frontier, { messages, newest }), ...between]);
+  return { needed, further: distinct([...needed, ...further]).slice(needed.length) };
 }
+
+/** In these messages, where it is not behind everything that may be marked. */
+function markable(
+  place: MessagePlace | undefined,
+  { messages, newest }: { readonly messages: readonly Message[]; readonly newest: MessagePlace },
+): readonly MessagePlace[] {
+  const block = place === undefined ? undefined : messages[place.message]?.content[place.at];
+  if (place === undefined || block === undefined || !canBeMarked(block)) return [];
+  return comparePlaces(place, newest) < 0 ? [place] : [];
+}
+
+const distinct = (places: readonly MessagePlace[]): readonly MessagePlace[] =>
+  places.filter((place, at) => places.findIndex((one) => comparePlaces(one, place) === 0) === at);
 
 interface Stretch {
   readonly newest: MessagePlace;

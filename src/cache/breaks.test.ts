@@ -73,11 +73,21 @@ describe("a break", () => {
 });
 
 describe("an expected break is not flagged", () => {
-  it.each<ExpectedBreak>(["compaction", "clear", "cache-edits", "model", "tools", "undo"])("%s", (cause) => {
+  it.each<ExpectedBreak>(["compaction", "clear", "model", "tools", "undo"])("%s", (cause) => {
     const made = started();
     made.expect(cause);
     expect(made.observe(later(), usage(0, 80_000))).toBeUndefined();
     expect(made.observe(later(), usage(0))).toBeDefined();
+  });
+
+  it("deletions in the cache leave the rest to be read: less than that is a break", () => {
+    const rest = (read: number): boolean => {
+      const made = started();
+      made.expect("cache-edits");
+      made.deletes(tokens(20_000));
+      return made.observe(later(), usage(read, 80_000)) !== undefined;
+    };
+    expect([rest(80_000), rest(74_000), rest(60_000), rest(0)]).toEqual([false, false, true, true]);
   });
 
   it("behind a compaction nothing is expected to be read; behind anything else still what was left", () => {

@@ -4,7 +4,7 @@ import type { JsonObject } from "../schema/json.ts";
 import type { Usage } from "../schema/usage.ts";
 import type { ToolDefinition } from "../tokens/fixed-part.ts";
 import { type Lifetime, millisByLifetime } from "./lifetime.ts";
-import { breakShareMin, breakTokensMin } from "./limits.ts";
+import { breakShareMin, breakTokensMin, deletedMargin } from "./limits.ts";
 
 /** What a request sent, as far as the cache depends on it. */
 export interface SentRequest {
@@ -82,6 +82,17 @@ export class BreakDetector {
   }
 
   /**
+   * Before a request by which so many tokens are deleted in the cache: it should read the rest. They were estimated, so
+   * somewhat more is taken off: better no alarm than a false one.
+   */
+  deletes(deletedTokens: Tokens): void {
+    const before = this.#baseline;
+    if (before === undefined) return;
+    const left = Math.max(0, before.tokens - deletedTokens * deletedMargin);
+    this.#baseline = { ...before, tokens: tokens(left) };
+  }
+
+  /**
    * Before a request: why it can't read what the one before it left in the cache, where that is known already. It is
    * expected then, and each request is told of once.
    */
@@ -104,7 +115,9 @@ export class BreakDetector {
     const print = this.#prints.of(request);
     this.#baseline = { print, tokens: tokens(usage.cacheRead + usage.cacheWrite) };
     this.#expected = undefined;
-    if (before === undefined || expected !== undefined || isOver(before.print, request.at)) return undefined;
+    // Deletions in the cache are expected and still leave the rest to be read.
+    const isExplained = expected !== undefined && expected !== "cache-edits";
+    if (before === undefined || isExplained || isOver(before.print, request.at)) return undefined;
     const lostTokens = tokens(before.tokens - usage.cacheRead);
     if (lostTokens <= breakTokensMin || lostTokens <= before.tokens * breakShareMin) return undefined;
     return {

@@ -11,8 +11,30 @@ export const writtenPlacesMax = 256;
 export const breakShareMin = 0.05;
 export const breakTokensMin = 2_000;
 
+/** An estimate of what was deleted may be short of the provider's count by this, and hardly by more. */
+export const deletedMargin = 1.3;
+
 /** Requests whose figures are kept one by one; the sums hold all of them. */
 export const requestCostsMax = 1_000;
 
 /** A buffer for the messages' bytes begins with this, so that a short conversation does not outgrow it at every request. */
 export const joinedBytesMin = 64 * 2 ** 10;
+
+/** Results that would save less are never cleared: they are half of all results and hold 2 % of their tokens. */
+export const residentTokensMin = 100;
+
+/** A shorter line is no evidence that it was quoted: braces and imports repeat by themselves. */
+export const lineCharsMin = 40;
+
+/** Lines of one result by which a quotation of it is found; what is longer is quoted from its beginning more often than not. */
+export const linesIndexedMax = 2_000;
+
+/** Gaps between five minutes and an hour in recorded sessions, at the weight of so many rounds. */
+export const gapsPrior = { gaps: 0.6, rounds: 50 } as const;
+
+/** Rounds for which a plan looks ahead: at twice as many the walk would not be noticed less. */
+export const quietRoundsMax = 32;
+/** So far may the context shrink by a better count before a plan looks again. */
+export const quietContextShare = 0.95;
+/** What sums of many small costs may be off by. */
+export const quietMarginTokens = 1;

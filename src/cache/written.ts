@@ -22,7 +22,7 @@ export class Written {
 
   /** Those up to which nothing was changed in these messages, first to last. Costs a comparison of identities for every message. */
   places(messages: readonly Message[]): readonly MessagePlace[] {
-    const shared = this.#sharedUpTo(messages);
+    const shared = this.sharedUpTo(messages);
     const lost = this.#places.findIndex((place) => comparePlaces(place, shared) >= 0);
     return lost === -1 ? this.#places : this.#places.slice(0, lost);
   }
@@ -41,8 +41,8 @@ export class Written {
     this.#places = [];
   }
 
-  /** The first place at which the messages differ from those sent last. */
-  #sharedUpTo(messages: readonly Message[]): MessagePlace {
+  /** The first place at which the messages differ from those sent last; the beginning where none were sent. */
+  sharedUpTo(messages: readonly Message[]): MessagePlace {
     const last = this.#sent.length - 1;
     // Past what is the same at the price of a comparison each: nearly always all of it.
     let message = 0;

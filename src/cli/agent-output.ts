@@ -4,6 +4,7 @@ import type { LoopEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Problem } from "../settings/problem.ts";
 import type { CommandContext } from "./command.ts";
+import { humanCount } from "./human.ts";
 import { said, tellProblems } from "./settings-problems.ts";
 
 export const outputFormats = ["text", "json", "stream-json"] as const;
@@ -48,6 +49,8 @@ export function agentOutput(
       denials.note(event);
       if (format === "stream-json") await out.json(lineOf(event, agent.session.id));
       else if (event.kind === "warning") await err.write(`warning: ${event.message}\n`);
+      else if (event.kind === "cleared") await err.write(`${clearedText(event)}\n`);
+      else if (event.kind === "no-headroom") await err.write(`warning: ${headroomText(event)}\n`);
       else if (event.kind === "retry-start") await err.write(`trying again (${event.attempt}): ${event.message}\n`);
     },
     end: async () => {
@@ -97,6 +100,14 @@ class Denials {
     this.#inputById.delete(event.id);
     if (event.outcome === "denied") this.list.push({ tool_name: event.tool, tool_use_id: event.id, tool_input: input });
   }
+}
+
+const clearedText = ({ trigger, because }: Extract<LoopEvent, { kind: "cleared" }>): string =>
+  `cleared (${trigger}): ${because}`;
+
+function headroomText({ tokens, limit, largest }: Extract<LoopEvent, { kind: "no-headroom" }>): string {
+  const named = largest.map((item) => `${item.what} ${humanCount(item.tokens)}`).join(", ");
+  return `no headroom: about ${humanCount(tokens)} tokens of ${humanCount(limit)}, and nothing is left to clear; the largest: ${named}`;
 }
 
 const denialText = (count: number): string =>

@@ -5,6 +5,7 @@ import { Calibration } from "../tokens/calibration.ts";
 import { contextReport } from "../tokens/context-report.ts";
 import { type FixedPart, noFixedPart } from "../tokens/fixed-part.ts";
 import { TokenLedger } from "../tokens/ledger.ts";
+import { palimpsest } from "../presets/palimpsest.ts";
 import { thresholdsOf } from "../tokens/thresholds.ts";
 import { Fold } from "../transcript/fold.ts";
 import { contextText } from "./context-text.ts";
@@ -37,7 +38,12 @@ function shown(columns: number, given: Given = {}): string {
       end: at,
     })),
   );
-  const thresholds = thresholdsOf({ window: tokens(window), outputTokensMax: tokens(64_000), autoCompact: "on" });
+  const thresholds = thresholdsOf({
+    rule: palimpsest.thresholds,
+    window: tokens(window),
+    outputTokensMax: tokens(64_000),
+    autoCompact: "on",
+  });
   const report = contextReport({ fold, ledger, thresholds, autoCompact: "on" });
   return contextText(report, {
     style: (_, words) => words,

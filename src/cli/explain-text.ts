@@ -6,6 +6,7 @@ import {
   settingTable,
   switchNames,
 } from "../schema/settings.ts";
+import { policyRows } from "../presets/rows.ts";
 import { arithmeticOf } from "../settings/arithmetic.ts";
 import type { SettingsHere } from "../settings/here.ts";
 import type { InForce } from "../settings/given.ts";
@@ -37,6 +38,7 @@ export function explainText(here: SettingsHere, look: Look): string {
   const sections = [
     windowSection(numbers),
     thresholdSection(numbers),
+    policySection(numbers),
     settingsSection(here),
     switchSection(here),
     builtInSection,
@@ -44,7 +46,7 @@ export function explainText(here: SettingsHere, look: Look): string {
   return [
     ...sections.map((section) => sectionText(section, look)),
     filesText(reading.files, look),
-    "+ our own, not from the published descriptions\n",
+    "+ our own, not from the published descriptions\n~ from elsewhere, not from those themselves\n",
   ].join("\n");
 }
 
@@ -61,7 +63,7 @@ function thresholdSection(numbers: Numbers): Section {
   const { thresholds } = numbers;
   const arithmetic = arithmeticOf(numbers);
   const row = (name: Exclude<keyof typeof thresholds, "window">, says: string): Row => ({
-    cells: [says, humanCount(thresholds[name])],
+    cells: [says, Number.isFinite(thresholds[name]) ? humanCount(thresholds[name]) : "–"],
     last: arithmetic[name],
   });
   const limitSays = numbers.autoCompact === "on" ? "limit (compact)" : "limit (effective)";
@@ -80,19 +82,25 @@ function thresholdSection(numbers: Numbers): Section {
   };
 }
 
+const policySection = ({ policy }: Numbers): Section => ({
+  title: `Policy ${policy.name}`,
+  heads: ["rule", "value"],
+  rows: policyRows(policy).map(({ name, value, basis }) => ({ cells: [name + mark(basis)], last: value })),
+});
+
 const isOther = (name: SettingName): boolean => !name.startsWith("flags.");
 
 const settingsSection = ({ reading }: SettingsHere): Section => ({
   title: "Settings",
   heads: ["setting", "value", "default", "source"],
   rows: settingNames.filter(isOther).map((name) => {
-    const { default: standard, defaultSays, basis, state } = settingTable[name];
+    const { default: standard, defaultSays, basis } = settingTable[name];
     const inForce = reading.settings[name];
     const standardText = defaultSays ?? valueText(standard);
     const value = inForce.source === "default" ? standardText : valueText(inForce.value);
     return {
       cells: [name + mark(basis), value, standardText],
-      last: state === "planned" ? `${inForce.source}; changes nothing yet` : inForce.source,
+      last: inForce.source,
       changed: inForce.source !== "default",
     };
   }),
@@ -108,14 +116,22 @@ const switchSection = ({ reading, numbers }: SettingsHere): Section => ({
     const isMasters = master !== undefined && inForce === reading.settings[master];
     return {
       cells: [name + mark(basis), valueText(inForce.value), valueText(standard)],
-      last: sourceText(inForce, isMasters ? master : undefined),
+      last: switchSource(inForce, { master: isMasters ? master : undefined, standard }),
       changed: inForce.value !== standard,
     };
   }),
 });
 
-const sourceText = ({ source }: InForce<unknown>, master: string | undefined): string =>
-  master === undefined ? source : `${source}, ${master}`;
+/** A switch that nobody set and that is not as by default is as the policy has it: that is said. */
+function switchSource({ source, from, value }: InForce<boolean>, { master, standard }: SwitchPlace): string {
+  if (master !== undefined) return `${source}, ${master}`;
+  return source === "default" && value !== standard ? from : source;
+}
+
+interface SwitchPlace {
+  readonly master: string | undefined;
+  readonly standard: boolean;
+}
 
 const builtInSection: Section = {
   title: "Built in",
@@ -130,6 +146,8 @@ function mark(basis: Basis): string {
   switch (basis) {
     case "published":
       return "";
+    case "elsewhere":
+      return " ~";
     case "ours":
       return " +";
   }

@@ -87,6 +87,8 @@ function operandUsage({ shown, takes = "one" }: Operand): string {
       return `[<${shown}>]`;
     case "many":
       return `[<${shown}>...]`;
+    case "some":
+      return `<${shown}>...`;
   }
 }
 

@@ -44,6 +44,15 @@ const program = group({
         ),
       ],
     }),
+    command({
+      name: "some",
+      summary: "one or more",
+      operands: { paths: { shown: "file|folder", summary: "what to read", takes: "some" } },
+      run: async ({ out }, { operands }) => {
+        await out.write(operands.paths.join());
+        return exitCode.fine;
+      },
+    }),
     fails("bug", async () => {
       throw new TypeError("x is not\na function");
     }),
@@ -72,6 +81,16 @@ describe("arguments", () => {
     });
   });
 
+  it("may be one or more", async () => {
+    expect(await call(["some", "a", "b"])).toEqual({ code: 0, out: "a,b", err: "" });
+    expect((await call(["some", "--help"])).out).toContain("\n  palimpsest some <file|folder>...\n");
+  });
+
+  it("may be negative numbers: whether one can be meant is for the command to say", async () => {
+    const { out } = await call(["echo", "x", "--at", "-1", "--json"]);
+    expect(JSON.parse(out)).toMatchObject({ options: { at: "-1" } });
+  });
+
   it("may have their options before the command", async () => {
     expect((await call(["--json", "echo", "one"])).out).toContain(`"first":"one"`);
   });
@@ -92,6 +111,7 @@ describe("arguments", () => {
     [["echo", "x", "--loud=1"], "--loud takes no value (see palimpsest echo --help)"],
     [["echo", "x", "--at"], "--at needs a value: --at <entry> (see palimpsest echo --help)"],
     [["echo", "x", "--at", "--loud"], "--at needs a value: --at <entry> (see palimpsest echo --help)"],
+    [["some"], "<file|folder> is missing (see palimpsest some --help)"],
     [["echo"], "<first|file> is missing (see palimpsest echo --help)"],
     [["echo", "1", "2", "3"], "unexpected argument 3 (see palimpsest echo --help)"],
   ])("%j is refused with one line", async (argv, message) => {

@@ -15,8 +15,8 @@ export interface Operand {
   /** As help shows it, without brackets: `session|file`. */
   readonly shown: string;
   readonly summary: string;
-  /** `optional` and `many` come last. */
-  readonly takes?: "one" | "optional" | "many";
+  /** All but `one` come last; of `some` there is one at least. */
+  readonly takes?: "one" | "optional" | "many" | "some";
 }
 
 export type Options = Readonly<Record<string, Option>>;
@@ -40,7 +40,7 @@ export interface Arguments<Of extends Operands, Op extends Options> {
   readonly options: { readonly [Name in keyof Op]: OptionValue<Op[Name]> };
   readonly format: "text" | "json";
 }
-type OperandValue<O extends Operand> = O extends { takes: "many" }
+type OperandValue<O extends Operand> = O extends { takes: "many" | "some" }
   ? readonly string[]
   : O extends { takes: "optional" }
     ? string | undefined
@@ -122,7 +122,7 @@ function optionProblem({ name, rawName, value, inlineValue }: OptionToken, optio
   const option = Object.hasOwn(options, name) ? options[name] : undefined;
   if (option === undefined) return unknown({ what: "option", word: rawName, names: namesOf(options) });
   if (option.type === "boolean") return value === undefined ? undefined : `${rawName} takes no value`;
-  const looksLikeAnOption = value !== undefined && inlineValue !== true && value.length > 1 && value.startsWith("-");
+  const looksLikeAnOption = value !== undefined && inlineValue !== true && /^-[^\d]/.test(value);
   if (value === undefined || looksLikeAnOption) return `${rawName} needs a value: ${rawName} <${option.shown}>`;
   return undefined;
 }
@@ -142,9 +142,12 @@ export function unknown({ what, word, names }: Unknown): string {
 
 function operandProblem(operands: Operands, given: readonly string[]): string | undefined {
   const list = Object.values(operands);
-  const missing = list.find((operand, index) => (operand.takes ?? "one") === "one" && given[index] === undefined);
+  const missing = list.find(
+    ({ takes = "one" }, index) => (takes === "one" || takes === "some") && given[index] === undefined,
+  );
   if (missing !== undefined) return `<${missing.shown}> is missing`;
-  if (list.at(-1)?.takes === "many" || given.length <= list.length) return undefined;
+  const last = list.at(-1)?.takes;
+  if (last === "many" || last === "some" || given.length <= list.length) return undefined;
   return `unexpected argument ${given[list.length]}`;
 }
 
@@ -154,7 +157,7 @@ const operandValues = (operands: Operands, given: readonly string[]): Record<str
   Object.fromEntries(
     Object.entries(operands).map(([name, { takes }], index): [string, Value] => [
       name,
-      takes === "many" ? given.slice(index) : given[index],
+      takes === "many" || takes === "some" ? given.slice(index) : given[index],
     ]),
   );
 

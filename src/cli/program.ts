@@ -5,6 +5,8 @@ import { demoCommand } from "./command/demo.ts";
 import { expandCommand } from "./command/expand.ts";
 import { explainCommand } from "./command/explain.ts";
 import { helpCommand } from "./command/help.ts";
+import { replayCommand } from "./command/replay.ts";
+import { receiptsCommand } from "./command/receipts.ts";
 import { sessionsCommand } from "./command/sessions.ts";
 import { traceCommand } from "./command/trace.ts";
 import { simulateCommand } from "./command/simulate.ts";
@@ -23,8 +25,10 @@ export const program = group({
     contextCommand,
     sessionsCommand,
     expandCommand,
+    receiptsCommand,
     undoCommand,
     explainCommand,
+    replayCommand,
     simulateCommand,
     traceCommand,
     helpCommand,

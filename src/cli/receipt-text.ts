@@ -1,5 +1,7 @@
-import type { Receipt } from "../schema/receipt.ts";
-import { humanCount } from "./human.ts";
+import type { RecordedEdit } from "../loop/past-receipts.ts";
+import type { Receipt, ReceiptPrice } from "../schema/receipt.ts";
+import type { BoundaryFacts } from "./boundary-facts.ts";
+import { filled, humanCount, oneLine } from "./human.ts";
 import type { Style } from "./style.ts";
 
 const classes = ["kept", "stubbed", "summarised", "dropped", "added", "restored"] as const;
@@ -25,3 +27,57 @@ const paysText = (rounds: number | undefined): string => {
     ? "pays at once"
     : `pays after ${humanCount(rounds)} more ${rounds === 1 ? "round" : "rounds"} on a warm cache`;
 };
+
+export interface ListedEdit extends RecordedEdit {
+  readonly boundary: BoundaryFacts | undefined;
+}
+
+export interface ReceiptLook {
+  readonly style: Style;
+  readonly columns: number;
+  /** As the person named it, for the lines to copy. */
+  readonly session: string;
+}
+
+/** One edit of a session: what it did, by which rule, what it cost, and how to take it back. */
+export function recordedEditText(edit: ListedEdit, { style, columns, session }: ReceiptLook): string {
+  const { id, kind, at, state, because, receipt, count, boundary } = edit;
+  const cause = edit.cause ?? boundary?.trigger;
+  const what = count === undefined ? kind : `${kind} of ${humanCount(count)}`;
+  const head = `${at.slice(0, 19).replace("T", " ")}  ${style("bold", what)}${cause === undefined ? "" : ` (${oneLine(cause)})`}${state === "undone" ? ", undone" : ""}`;
+  const wide = columns - labelColumns;
+  const lines = [
+    ...(because === undefined ? [] : [labelled("because", filled(oneLine(because), wide))]),
+    ...(boundary === undefined ? [] : contextLines(boundary)),
+    ...(receipt === undefined
+      ? []
+      : [
+          labelled(
+            "tokens",
+            `${humanCount(receipt.tokensBefore)} → ${humanCount(receipt.tokensAfter)} (messages alone, estimated)`,
+          ),
+          labelled("price", filled(priceText(receipt.price), wide)),
+        ]),
+    ...(state === "in force" && edit.undoes ? [labelled("undo", `palimpsest undo ${session} ${id}`)] : []),
+  ];
+  return [head, ...lines, ""].join("\n");
+}
+
+/** What is known: without the size before it there is nothing to compare with. */
+function contextLines({ tokensBefore, tokensAfter }: BoundaryFacts): readonly string[] {
+  if (tokensBefore === undefined) return [];
+  const after = tokensAfter === undefined ? "" : ` → ${humanCount(tokensAfter)}`;
+  return [labelled("context", `${humanCount(tokensBefore)}${after} tokens, as they were counted`)];
+}
+
+const labelColumns = 10;
+
+const labelled = (label: string, text: string): string =>
+  `  ${label.padEnd(labelColumns - 2)}${text.replaceAll("\n", `\n${" ".repeat(labelColumns)}`)}`;
+
+/** What one uncached input token costs is 1. */
+function priceText({ now, perRound, breakEvenRounds }: ReceiptPrice): string {
+  const first =
+    now < 0 ? `saves ${humanCount(-now)} input tokens at once` : `costs ${humanCount(now)} input tokens now`;
+  return `${first}, ${perRound < 0 ? `costs ${humanCount(-perRound)}` : `saves ${humanCount(perRound)}`} in each later round; ${paysText(breakEvenRounds)}`;
+}

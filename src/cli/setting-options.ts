@@ -14,10 +14,10 @@ export const settingOptions: Options = {
   off: { type: "string", shown: "switch", takes: "many", summary: "turn a switch off: --off clear.size" },
 };
 
-type Given = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+export type GivenOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 /** Where a switch is turned on and off in one line, off counts. */
-export const settingFlags = (given: Given): readonly FlagInput[] =>
+export const settingFlags = (given: GivenOptions): readonly FlagInput[] =>
   Object.keys(settingOptions).flatMap((flag) => {
     const value = given[flag];
     if (value === undefined || typeof value === "boolean") return [];
@@ -41,6 +41,7 @@ const forNumbers: ReadonlySet<string> = new Set([
   "output-tokens",
   "compact-percent",
   "blocking-tokens",
+  "policy",
   "on",
   "off",
 ]);

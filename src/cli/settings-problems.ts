@@ -10,10 +10,16 @@ export async function toldProblems(
   context: CommandContext,
   problems: readonly Problem[],
 ): Promise<Failure | undefined> {
-  const wrongFlag = problems.find(({ severity, where }) => severity === "error" && where.startsWith("flag "));
-  if (wrongFlag !== undefined) return usage(said(wrongFlag), context.called);
+  const wrong = wrongFlag(context, problems);
+  if (wrong !== undefined) return wrong;
   await tellProblems(context, problems);
   return undefined;
+}
+
+/** Whoever typed it is there and can correct it: nothing is done, or paid for, without what was asked for. */
+export function wrongFlag({ called }: CommandContext, problems: readonly Problem[]): Failure | undefined {
+  const wrong = problems.find(({ severity, where }) => severity === "error" && where.startsWith("flag "));
+  return wrong === undefined ? undefined : usage(said(wrong), called);
 }
 
 export async function tellProblems({ err }: CommandContext, problems: readonly Problem[]): Promise<void> {

@@ -1,3 +1,5 @@
+import { Inventory } from "../cache/inventory.ts";
+import { markerTokens } from "../layers/2-clear/limits.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
 import { tokens, type Tokens } from "../schema/brand.ts";
@@ -5,7 +7,9 @@ import type { Entry } from "../schema/entry.ts";
 import { contextTokens } from "../schema/usage.ts";
 import { Calibration } from "../tokens/calibration.ts";
 import { type FixedPart, noFixedPart } from "../tokens/fixed-part.ts";
+import { estimateBlock } from "../tokens/estimate.ts";
 import { TokenLedger } from "../tokens/ledger.ts";
+import type { ViewWatch } from "../transcript/watch.ts";
 import { frozenFixedPart } from "./frozen-state.ts";
 import { type AtOptions, type OpenedLog, openLog, openLogAt, type OpenOptions } from "./open.ts";
 import { recordedPrompt } from "./recorded-prompt.ts";
@@ -13,6 +17,8 @@ import { recordedPrompt } from "./recorded-prompt.ts";
 /** A log, folded and counted in the same pass. */
 export interface CountedLog extends OpenedLog {
   readonly ledger: TokenLedger;
+  /** What could be cleared; kept only where `isClearable` says of which tools. */
+  readonly inventory: Inventory | undefined;
   /** The model of the newest reply on the path. */
   readonly model: string | undefined;
   /** The window that the server declared with it. */
@@ -23,9 +29,17 @@ export interface CountedLog extends OpenedLog {
   readonly fixedPart: FixedPart;
 }
 
-export async function openCounted(deps: BlobsDep, options: OpenOptions): Promise<CountedLog> {
+export interface CountedOptions extends OpenOptions {
+  readonly isClearable?: (tool: string) => boolean;
+}
+
+export async function openCounted(deps: BlobsDep, { isClearable, ...options }: CountedOptions): Promise<CountedLog> {
   const ledger = new TokenLedger(new Calibration());
-  return counted(deps, { ledger, log: await openLog(deps, { ...options, watch: ledger }), source: options.source });
+  if (isClearable === undefined)
+    return counted(deps, { ledger, log: await openLog(deps, { ...options, watch: ledger }), source: options.source });
+  const inventory = new Inventory({ count: estimateBlock, isClearable, markerTokens });
+  const log = await openLog(deps, { ...options, watch: both(ledger, inventory) });
+  return counted(deps, { ledger, inventory, log, source: options.source });
 }
 
 export async function openCountedAt(deps: BlobsDep, options: AtOptions): Promise<CountedLog | undefined> {
@@ -37,17 +51,38 @@ export async function openCountedAt(deps: BlobsDep, options: AtOptions): Promise
 interface Counting {
   readonly log: OpenedLog;
   readonly ledger: TokenLedger;
+  readonly inventory?: Inventory;
   readonly source: ByteSource;
 }
 
-async function counted(deps: BlobsDep, { log, ledger, source }: Counting): Promise<CountedLog> {
+/** One view, told to two. */
+const both = (one: ViewWatch, other: ViewWatch): ViewWatch => ({
+  reset: (structureAt) => {
+    one.reset(structureAt);
+    other.reset(structureAt);
+  },
+  item: (item) => {
+    one.item(item);
+    other.item(item);
+  },
+  shown: (block, entry, instead) => {
+    one.shown(block, entry, instead);
+    other.shown(block, entry, instead);
+  },
+  hidden: (block, entry) => {
+    one.hidden(block, entry);
+    other.hidden(block, entry);
+  },
+});
+
+async function counted(deps: BlobsDep, { log, ledger, inventory, source }: Counting): Promise<CountedLog> {
   const fixedPart = (await frozenFixedPart(deps, log.fold)) ?? (await recordedPart(source, log));
   ledger.carries(fixedPart);
   const newest = log.fold.path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
   const reply = newest?.kind === "assistant" ? newest : undefined;
   const model = reply?.model;
   const recordedTokens = largestRecorded(log.fold.path.entries, model);
-  return { ...log, ledger, model, serverTokens: reply?.usage?.window, recordedTokens, fixedPart };
+  return { ...log, ledger, inventory, model, serverTokens: reply?.usage?.window, recordedTokens, fixedPart };
 }
 
 async function recordedPart(source: ByteSource, log: OpenedLog): Promise<FixedPart> {

@@ -134,6 +134,8 @@ function conversationOf({ deps, parent, line, task }: ForkParts): Conversation {
   return {
     ...parent,
     line,
+    cache: undefined,
+    inheritedAsks: parent.cache?.asks,
     written: parent.written.copy(),
     breaks: new BreakDetector(deps),
     files: parent.files.copy(),

@@ -181,7 +181,8 @@ async function fetchOriginals(
   return contents;
 }
 
-function resultContent(bytes: Uint8Array, media: "text" | "json"): ResultContent | undefined {
+/** A blob's bytes as the result that they were; undefined where they are no result. */
+export function resultContent(bytes: Uint8Array, media: "text" | "json"): ResultContent | undefined {
   // A mark at the beginning is the result's own first character.
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   if (media === "text") return text;

@@ -1,3 +1,5 @@
+import type { Inventory } from "../cache/inventory.ts";
+import { ratesOf } from "../cache/rates.ts";
 import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
 import type { ClockDep } from "../ports/clock.ts";
 import type { IdsDep } from "../ports/ids.ts";
@@ -8,15 +10,21 @@ import { parseJson } from "../schema/json.ts";
 import type { Receipt } from "../schema/receipt.ts";
 import { estimateBlock, utf8Length } from "../tokens/estimate.ts";
 import type { TokenLedger } from "../tokens/ledger.ts";
+import { findModel } from "../tokens/registry.ts";
 import { type Circumstances, type Draft, placed, type PlacedEntry } from "../transcript/draft.ts";
 import type { Fold, View } from "../transcript/fold.ts";
 import { lineBytesMax } from "../transcript/limits.ts";
-import { fiveMinuteRates, makeReceipt, type ReceiptInput } from "../transcript/receipt.ts";
+import { makeReceipt, type ReceiptInput } from "../transcript/receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
 import type { RestoredSeed } from "./checkpoint.ts";
 import { type CountedLog, openCounted } from "./counted.ts";
 
-export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, TailDep {}
+export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, TailDep, ClearableDep {}
+
+interface ClearableDep {
+  /** Whose results may ever be cleared. Where it is absent nobody plans to clear, and no inventory is kept. */
+  readonly isClearable?: (tool: string) => boolean;
+}
 
 interface TailDep {
   /** First read from the end of a log; the limit in `limits.ts` where it is absent. */
@@ -57,19 +65,20 @@ export async function openSession(deps: SessionDeps, options: OpenSession): Prom
 }
 
 export async function readLog(
-  deps: TranscriptsDep & BlobsDep & TailDep,
+  deps: TranscriptsDep & BlobsDep & TailDep & ClearableDep,
   id: SessionId,
   undone?: ReadonlySet<EntryId>,
 ): Promise<CountedLog | undefined> {
   const source = await deps.transcripts.openForReading(id);
   if (source === undefined) return undefined;
   try {
-    const { tailBytes } = deps;
+    const { tailBytes, isClearable } = deps;
     return await openCounted(deps, {
       source,
       origin: "ours",
       ...(undone === undefined ? {} : { undone }),
       ...(tailBytes === undefined ? {} : { tailBytes }),
+      ...(isClearable === undefined ? {} : { isClearable }),
     });
   } finally {
     await source.close();
@@ -122,6 +131,11 @@ export class Session {
     return this.#log.ledger;
   }
 
+  /** What stands in the view, result by result; undefined where nobody asked for it. */
+  get inventory(): Inventory | undefined {
+    return this.#log.inventory;
+  }
+
   /** That answered last. */
   get model(): string | undefined {
     return this.#log.model;
@@ -151,15 +165,15 @@ export class Session {
   }
 
   async #edit(input: EditInput): Promise<Edited> {
-    const raws = this.#place(input.drafts);
+    const { drafts, rates = ratesOf(findModel(this.model ?? ""), "5m"), ...facts } = input;
+    const raws = this.#place(drafts);
     const receipt = makeReceipt({
+      ...facts,
       edits: raws.map(({ uuid }) => entryId(uuid)),
-      cause: input.cause,
-      nature: input.nature,
       before: this.fold.shown(),
       after: this.fold.preview(raws.map((raw) => entryOf(JSON.stringify(raw)))),
       count: estimateBlock,
-      rates: fiveMinuteRates,
+      rates,
     });
     const appended = await this.#write(raws.map((raw, at) => (at === 0 ? { ...raw, receipt: totals(receipt) } : raw)));
     return appended.kind === "failed" ? appended : { kind: "edited", entries: appended.entries, receipt };
@@ -272,10 +286,10 @@ async function settled(acts: readonly EndingAct[], last: LastAppends): Promise<v
   await Promise.allSettled(acts.map(async (act) => act(last)));
 }
 
-export interface EditInput {
+export interface EditInput extends Pick<ReceiptInput, "cause" | "nature" | "because" | "planned"> {
   readonly drafts: readonly Draft[];
-  readonly cause: string;
-  readonly nature: ReceiptInput["nature"];
+  /** Of the model and the lifetime in use; those of the model that answered last, at the short lifetime, where it is absent. */
+  readonly rates?: ReceiptInput["rates"];
 }
 
 /** A line that no reader takes must not be written: it would be gone from the view at the next start. */
@@ -295,9 +309,9 @@ function entryOf(line: string): Entry {
 }
 
 /** Per-entry lines can be had again from the log; storing them would make the log grow with what it covers. */
-function totals({ lines, cause, tokensBefore, tokensAfter, tokensBehind, price }: Receipt): object {
+function totals({ lines, cause, because, tokensBefore, tokensAfter, tokensBehind, price }: Receipt): object {
   const entries = Object.fromEntries(
     [...Map.groupBy(lines, (line) => line.class)].map(([name, of]) => [name, of.length]),
   );
-  return { cause, tokensBefore, tokensAfter, tokensBehind, price, entries };
+  return { cause, because, tokensBefore, tokensAfter, tokensBehind, price, entries };
 }

@@ -37,7 +37,13 @@ export type ModelEvent =
   | { readonly kind: "input-delta"; readonly index: number; readonly json: string }
   /** A whole block, as it goes into the transcript. Input that was no JSON is an empty object, and `flawed` says so. */
   | { readonly kind: "block-end"; readonly index: number; readonly block: Block; readonly flawed?: string }
-  | { readonly kind: "reply-end"; readonly stopReason: string; readonly usage: JsonObject }
+  | {
+      readonly kind: "reply-end";
+      readonly stopReason: string;
+      readonly usage: JsonObject;
+      /** What the server left out of the request, in its own words; absent where it was not asked to, or left out nothing. */
+      readonly appliedEdits?: readonly JsonObject[];
+    }
   | { readonly kind: "failure"; readonly failure: ModelFailure };
 
 export interface ModelFailure {

@@ -29,6 +29,9 @@ const replacement = z.looseObject({
 
 const span = z.looseObject({ from: entryIdOf, to: entryIdOf });
 
+/** The arithmetic by which a layer decided, in words for people. */
+const because = z.string();
+
 const shapes = {
   offload: z.looseObject({ type: z.literal("offload"), results: z.array(replacement) }),
   clear: z.looseObject({
@@ -38,10 +41,22 @@ const shapes = {
     cause: z.enum(["size", "idle", "price", "asked"]),
     tokensBefore: tokensOf.optional(),
     tokensSaved: tokensOf.optional(),
+    because: because.optional(),
+    /** Items from one to the other are shown without their thinking: it was made behind what is cleared. */
+    dropsThinking: span.optional(),
   }),
-  "server-edits": z.looseObject({ type: z.literal("server-edits"), deleted: z.array(toolUseIdOf) }),
-  snip: z.looseObject({ type: z.literal("snip"), entries: z.array(entryIdOf) }),
-  collapse: z.looseObject({ type: z.literal("collapse"), span, shown: z.string() }),
+  "server-edits": z.looseObject({
+    type: z.literal("server-edits"),
+    /** Results that requests delete in the provider's cache from here on. */
+    deleted: z.array(toolUseIdOf),
+    /** The cache they were deleted from is lost: none counts any more, what follows in `deleted` begins anew. */
+    forgets: z.boolean().optional(),
+    /** What the server says that it left out of a request, in its own words. */
+    applied: z.array(anyJson).optional(),
+    because: because.optional(),
+  }),
+  snip: z.looseObject({ type: z.literal("snip"), entries: z.array(entryIdOf), because: because.optional() }),
+  collapse: z.looseObject({ type: z.literal("collapse"), span, shown: z.string(), because: because.optional() }),
   pin: z.looseObject({ type: z.literal("pin"), entry: entryIdOf }),
   unpin: z.looseObject({ type: z.literal("unpin"), entry: entryIdOf }),
   undo: z.looseObject({ type: z.literal("undo"), edit: entryIdOf, dropsThinking: z.boolean().optional() }),

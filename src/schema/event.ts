@@ -1,5 +1,6 @@
 import type { EntryId, MessageId, Millis, Tokens, ToolUseId } from "./brand.ts";
 import type { JsonObject } from "./json.ts";
+import type { ReceiptPrice } from "./receipt.ts";
 import type { Usage } from "./usage.ts";
 
 /** What a turn tells while it runs. Command line, gateway, library and tests read the same stream. */
@@ -27,6 +28,31 @@ export type LoopEvent =
       readonly summary: string;
     }
   | { readonly kind: "edit"; readonly what: string; readonly entries: readonly EntryId[] }
+  /** A layer took something out of the view, before a request. */
+  | {
+      readonly kind: "cleared";
+      readonly what: "clear" | "snip" | "collapse" | "delete-in-cache";
+      /** Results, or entries where whole rounds go. */
+      readonly count: number;
+      readonly tokensBefore: Tokens;
+      readonly tokensAfter: Tokens;
+      readonly tokensSaved: Tokens;
+      /** The layer whose rule it was. */
+      readonly trigger: string;
+      readonly because: string;
+      readonly entries: readonly EntryId[];
+      readonly price: ReceiptPrice;
+    }
+  /** The server left something out of what it was sent. */
+  | { readonly kind: "server-cleared"; readonly tokens: Tokens; readonly what: readonly string[] }
+  /** Nothing that may be cleared brings the context below its limit. Told once, until it is below again. */
+  | {
+      readonly kind: "no-headroom";
+      readonly tokens: Tokens;
+      readonly limit: Tokens;
+      /** Largest first. */
+      readonly largest: readonly { readonly what: string; readonly tokens: Tokens }[];
+    }
   | { readonly kind: "message-queued"; readonly text: string }
   | { readonly kind: "cache-break"; readonly cause: string; readonly tokens: Tokens }
   | { readonly kind: "warning"; readonly code: string; readonly message: string }

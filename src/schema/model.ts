@@ -14,6 +14,8 @@ export const modelShape = z.strictObject({
   id: z.string().min(1),
   windowTokens: z.int().positive(),
   outputTokensMax: z.int().positive(),
+  /** What it takes besides its reply, where that is not the window. */
+  inputTokensMax: z.int().positive().optional(),
   /** A shorter prefix is silently not cached. */
   cachePrefixTokensMin: z.int().nonnegative(),
   prices: pricesShape,

@@ -1,4 +1,6 @@
-import type { EntryId, Tokens } from "./brand.ts";
+import { z } from "zod";
+import { type EntryId, type Tokens, tokens } from "./brand.ts";
+import type { Json } from "./json.ts";
 
 /**
  * What one change of the view did. Every entry that either view shows is in exactly one class:
@@ -21,6 +23,8 @@ export interface ReceiptLine {
 export interface Receipt {
   readonly edits: readonly EntryId[];
   readonly cause: string;
+  /** The arithmetic of whoever decided, in words. */
+  readonly because?: string;
   readonly lines: readonly ReceiptLine[];
   readonly tokensBefore: Tokens;
   readonly tokensAfter: Tokens;
@@ -33,10 +37,44 @@ export interface Receipt {
 export interface ReceiptPrice {
   readonly writeRate: number;
   readonly readRate: number;
-  /** Extra cost of the next request on a warm cache; negative where it is cheaper at once. */
+  /** Extra cost of the next request, on a warm cache unless the change was made on a cold one; negative where it is cheaper at once. */
   readonly now: number;
   /** Saved in every later round; negative for a change that shows more. */
   readonly perRound: number;
   /** Rounds after which the change has paid for itself; absent where it never does. */
   readonly breakEvenRounds?: number;
+}
+
+/** What the log keeps of a receipt, with the edit. */
+export interface RecordedReceipt extends Pick<Receipt, "cause" | "because" | "tokensBefore" | "tokensAfter" | "price"> {
+  /** How many entries of each class. */
+  readonly entries: Readonly<Record<string, number>>;
+}
+
+const recorded = z.object({
+  cause: z.string(),
+  because: z.string().optional(),
+  tokensBefore: z.number().transform(tokens),
+  tokensAfter: z.number().transform(tokens),
+  price: z.object({
+    writeRate: z.number(),
+    readRate: z.number(),
+    now: z.number(),
+    perRound: z.number(),
+    breakEvenRounds: z.number().optional(),
+  }),
+  entries: z.record(z.string(), z.number()).default({}),
+});
+
+/** Undefined where the field holds none. */
+export function readReceipt(field: Json | undefined): RecordedReceipt | undefined {
+  const read = recorded.safeParse(field);
+  if (!read.success) return undefined;
+  const { because, price, ...rest } = read.data;
+  const { breakEvenRounds, ...rates } = price;
+  return {
+    ...rest,
+    ...(because === undefined ? {} : { because }),
+    price: { ...rates, ...(breakEvenRounds === undefined ? {} : { breakEvenRounds }) },
+  };
 }

@@ -4,8 +4,8 @@ import { type ModelOverride, modelOverrideShape } from "./model.ts";
 import { resultCharsHard, resultCharsMin, type ToolLimit, toolLimitShape } from "./tool-limit.ts";
 import { type PromptChoice, promptChoiceShape } from "./prompt-choice.ts";
 
-/** Where a number comes from: the published descriptions of the systems we follow, or us. */
-export type Basis = "published" | "ours";
+/** Where a number comes from: the published descriptions of the systems we follow, what else is known of them, or us. */
+export type Basis = "published" | "elsewhere" | "ours";
 
 /** Every switch with its default, in the order in which the layers run. */
 export const switchDefaults = {
@@ -44,6 +44,7 @@ export const policyNames = [
   "mask",
   "api",
 ] as const;
+export type PolicyName = (typeof policyNames)[number];
 /** What runs without asking; the words of the ecosystem's settings files and of `--permission-mode`. */
 export const permissionModeNames = ["default", "acceptEdits", "plan", "bypassPermissions"] as const;
 const durabilities = ["always", "turn", "never"] as const;
@@ -57,11 +58,12 @@ export type SettingValues = {
   readonly compactPercent: number | undefined;
   readonly blockingTokens: number | undefined;
   readonly toolLimits: readonly ToolLimit[];
+  readonly clearableTools: readonly string[];
   readonly autoCompactEnabled: boolean;
   readonly autoMemoryEnabled: boolean;
   readonly autoDreamEnabled: boolean;
   readonly durability: (typeof durabilities)[number];
-  readonly policy: (typeof policyNames)[number];
+  readonly policy: PolicyName;
   readonly systemPrompts: readonly PromptChoice[];
   readonly hooks: readonly HookSetting[];
   readonly trustedProjects: readonly string[];
@@ -93,8 +95,6 @@ export interface SettingRow<Value = SettingValues[SettingName]> {
   readonly whenOutOfRange?: "warning";
   readonly about: string;
   readonly basis: Basis;
-  /** `planned`: it is read and kept, and nothing acts on it yet. */
-  readonly state?: "planned";
 }
 
 /** Fewer tokens hold no conversation; more are a slip of the finger. */
@@ -170,7 +170,7 @@ const others: Others = {
     defaultSays: "by model",
     environment: ["PALIMPSEST_OUTPUT_TOKENS_MAX", "CLAUDE_CODE_MAX_OUTPUT_TOKENS"],
     flag: "output-tokens",
-    about: "The longest reply; the output reserve is this, at most 20,000.",
+    about: "The longest reply; the output reserve is this, up to what the policy says.",
     basis: "published",
   },
   compactPercent: {
@@ -207,6 +207,17 @@ const others: Others = {
     about: "Longer results of these tools are offloaded; scopes add up, by id.",
     basis: "published",
   },
+  clearableTools: {
+    shape: z.string().min(1),
+    expects: "a list of tool names",
+    type: "list",
+    addsUp: "all",
+    default: [],
+    defaultSays: "re-runnable ones",
+    environment: [],
+    about: "Tools whose old results may be cleared too, since running them again does no harm; from the next start on.",
+    basis: "published",
+  },
   autoCompactEnabled: master({
     environment: ["PALIMPSEST_AUTO_COMPACT_ENABLED"],
     offBy: ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"],
@@ -237,9 +248,7 @@ const others: Others = {
     default: "palimpsest",
     environment: ["PALIMPSEST_POLICY"],
     flag: "policy",
-    about:
-      "The preset that will decide which layers run and with which numbers; there are none yet, so it changes nothing.",
-    state: "planned",
+    about: "The preset: which layers run, with which numbers, and how one is chosen.",
     basis: "ours",
   },
   systemPrompts: {

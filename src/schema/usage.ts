@@ -6,6 +6,8 @@ export interface Usage {
   readonly input: Tokens;
   readonly cacheWrite: Tokens;
   readonly cacheRead: Tokens;
+  /** Of what was written, what lives for an hour; absent where nothing does. */
+  readonly cacheWrite1h?: Tokens;
   readonly output: Tokens;
   /** The window that the server declared with it, where a log says so. */
   readonly window?: Tokens;
@@ -21,7 +23,16 @@ export function readUsage(message: JsonObject): Usage | undefined {
   if (input + cacheWrite + cacheRead === 0) return undefined;
   const window = count(usage, "context_window");
   const output = count(usage, "output_tokens");
-  return { input, cacheWrite, cacheRead, output, ...(window > 0 ? { window } : {}) };
+  const written = field(usage, "cache_creation");
+  const cacheWrite1h = isObject(written) ? count(written, "ephemeral_1h_input_tokens") : tokens(0);
+  return {
+    input,
+    cacheWrite,
+    cacheRead,
+    output,
+    ...(cacheWrite1h > 0 ? { cacheWrite1h } : {}),
+    ...(window > 0 ? { window } : {}),
+  };
 }
 
 /** Tokens of the request. */

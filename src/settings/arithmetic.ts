@@ -1,37 +1,41 @@
-import {
-  blockingBufferTokens,
-  compactBufferTokens,
-  fullBufferWindowTokens,
-  outputReserveTokensMax,
-  warningBufferTokens,
-} from "../tokens/limits.ts";
+import { fullBufferWindowTokens } from "../tokens/limits.ts";
 import type { Thresholds } from "../tokens/thresholds.ts";
 import type { Numbers } from "./numbers.ts";
 
-/** How each threshold comes about, in figures: each line, reckoned out, gives the threshold (a test does that). */
+/**
+ * How each threshold comes about, in figures: each line, reckoned out, gives the threshold (a test does that). "none"
+ * where the policy has no such threshold.
+ */
 export function arithmeticOf(numbers: Numbers): { readonly [Name in keyof Thresholds]: string } {
-  const { thresholds, compactPercent, autoCompact } = numbers;
+  const { thresholds, compactPercent, autoCompact, policy, inputTokensMax, blockingTokens } = numbers;
   const { window, effective, outputReserve, limit } = thresholds;
+  const rule = policy.thresholds;
   const scaled = scaledFor(window);
-  const buffered = `${figure(effective)} − ${scaled(figure(compactBufferTokens))}`;
-  const warning = `max(0, ${figure(limit)} − ${scaled(figure(warningBufferTokens))})`;
+  const below = (from: number, buffer: number): string =>
+    buffer === 0 ? figure(from) : `${figure(from)} − ${scaled(figure(buffer))}`;
+  const compact = [
+    below(effective, rule.compactBufferTokens),
+    ...(rule.inputLimit === "compacts" && inputTokensMax !== undefined ? [figure(inputTokensMax)] : []),
+    ...(compactPercent === undefined ? [] : [`floor(${figure(effective)} × ${compactPercent} / 100)`]),
+  ];
+  const warning = rule.warningBufferTokens === undefined ? "none" : `max(0, ${below(limit, rule.warningBufferTokens)})`;
   return {
     window: figure(window),
-    outputReserve: scaled(`min(${figure(numbers.outputTokensMax.tokens)}, ${figure(outputReserveTokensMax)})`),
+    outputReserve:
+      rule.outputReserveTokensMax === 0
+        ? "0"
+        : scaled(`min(${figure(numbers.outputTokensMax.tokens)}, ${figure(rule.outputReserveTokensMax)})`),
     effective: `${figure(window)} − ${figure(outputReserve)}`,
-    compact:
-      compactPercent === undefined
-        ? buffered
-        : `min(${buffered}, floor(${figure(effective)} × ${compactPercent} / 100))`,
+    compact: compact.length === 1 ? compact.join() : `min(${compact.join(", ")})`,
     limit: figure(autoCompact === "on" ? thresholds.compact : effective),
     warning,
     error: warning,
-    blocking:
-      numbers.blockingTokens === undefined
-        ? `${figure(window)} − ${scaled(figure(blockingBufferTokens))}`
-        : figure(numbers.blockingTokens),
+    blocking: blockingTokens === undefined ? blockingText(window, rule.blockingBufferTokens) : figure(blockingTokens),
   };
 }
+
+const blockingText = (window: number, buffer: number | undefined): string =>
+  buffer === undefined ? "none" : `${figure(window)} − ${scaledFor(window)(figure(buffer))}`;
 
 const scaledFor =
   (window: number) =>

@@ -2,7 +2,7 @@ import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { tokens } from "../schema/brand.ts";
-import { switchNames } from "../schema/settings.ts";
+import { policyNames, switchNames } from "../schema/settings.ts";
 import { arithmeticOf } from "./arithmetic.ts";
 import { environmentValues } from "./environment.ts";
 import { flagValues } from "./flags.ts";
@@ -37,6 +37,44 @@ describe("the published numbers", () => {
     const { thresholds, autoCompact } = withEnv({ DISABLE_AUTO_COMPACT: "1" });
     expect(autoCompact).toBe("off");
     expect(thresholds).toMatchObject({ limit: 180_000, warning: 160_000, blocking: 197_000 });
+  });
+});
+
+describe("the policy", () => {
+  const by = (policy: string, env: Record<string, string> = {}, knowledge?: ModelKnowledge) =>
+    withEnv({ PALIMPSEST_POLICY: policy, ...env }, knowledge);
+  it.each<[string, number, number, number]>([
+    ["palimpsest", 167_000, 147_000, 197_000],
+    ["claude-code-2.0", 187_000, 167_000, Infinity],
+    ["claude-code-2.1", 155_000, 135_000, 197_000],
+    ["claude-code-2026", 167_000, 147_000, 197_000],
+    ["claude-code-2026-all", 167_000, 147_000, 197_000],
+    ["opencode", 168_000, Infinity, Infinity],
+  ])("%s compacts at %i in a window of 200,000, warns at %i, blocks at %i", (policy, compact, warning, blocking) => {
+    const { thresholds, autoCompact } = by(policy);
+    expect(autoCompact).toBe("on");
+    expect(thresholds).toMatchObject({ compact, limit: compact, warning, error: warning, blocking });
+  });
+  it("that never compacts uses all of the window, also where the switch is on", () => {
+    for (const policy of ["none", "truncate", "mask", "api"]) {
+      const { autoCompact, thresholds } = by(policy, { PALIMPSEST_FLAG_COMPACT_AUTO: "1" });
+      expect([policy, autoCompact]).toEqual([policy, "off"]);
+      expect(thresholds).toMatchObject({ limit: 200_000, warning: Infinity, blocking: Infinity });
+    }
+  });
+  it("opencode compacts at the model's own input limit where that is the smaller one", () => {
+    expect(by("opencode", {}, { model: "gpt-5" }).thresholds).toMatchObject({ window: 400_000, compact: 272_000 });
+    expect(by("opencode", { PALIMPSEST_CONTEXT_TOKENS: "200000" }, { model: "gpt-5" }).thresholds.compact).toBe(
+      168_000,
+    );
+    expect(by("palimpsest", {}, { model: "gpt-5" }).thresholds.compact).toBe(367_000);
+  });
+  it("says what is on where nobody else does", () => {
+    const asked = by("claude-code-2026-all", { PALIMPSEST_FLAG_COLLAPSE: "0" }).switches;
+    expect([asked.snip.value, asked.snip.from]).toEqual([true, "the policy claude-code-2026-all"]);
+    expect([asked.collapse.value, asked.collapse.source]).toEqual([false, "environment PALIMPSEST_FLAG_COLLAPSE"]);
+    expect(by("opencode", { PALIMPSEST_FLAG_NOTES: "1" }).switches.notes.value).toBe(true);
+    expect(by("claude-code-2026", { DISABLE_COMPACT: "1" }).switches["compact.auto"].value).toBe(false);
   });
 });
 
@@ -141,12 +179,16 @@ const anyNumbers = fc
     output: fc.option(fc.integer({ min: 1, max: 200_000 }), { nil: undefined }),
     percent: fc.option(fc.double({ min: 0.01, max: 100, noNaN: true }), { nil: undefined }),
     auto: fc.boolean(),
+    policy: fc.constantFrom(...policyNames),
+    model: fc.constantFrom("gpt-5", "nobody-knows"),
   })
-  .map(({ window, output, percent, auto }) => {
+  .map(({ window, output, percent, auto, policy, model }) => {
     const given = new Map<string, unknown>([["contextTokens", window]]);
     if (output !== undefined) given.set("outputTokensMax", output);
     if (percent !== undefined) given.set("compactPercent", percent);
     given.set("autoCompactEnabled", auto);
+    given.set("policy", policy);
+    given.set("model", model);
     const givenByName = new Map([...given].map(([name, value]) => [name, { value, source: "user", from: "" }]));
     return numbersInForce(resolveSettings([{ givenByName: givenByName as unknown as GivenValues["givenByName"] }]));
   });
@@ -155,13 +197,17 @@ describe("any window from 8K to 1M", () => {
   it("has thresholds that are never negative and never cross", () => {
     fc.assert(
       fc.property(anyNumbers, ({ thresholds: t }) => {
-        const order = [0, t.warning, t.limit, t.effective, t.window];
+        const order = [0, t.warning, t.limit, t.effective, t.window].filter(Number.isFinite);
         expect(order).toEqual(order.toSorted((one, other) => one - other));
         expect(t.compact).toBeGreaterThanOrEqual(0);
-        expect(t.compact).toBeLessThan(t.effective);
+        expect(t.compact).toBeLessThanOrEqual(t.effective);
         expect(t.compact).toBeLessThan(t.blocking);
-        expect(t.blocking).toBeLessThan(t.window);
-        for (const count of Object.values(t) as number[]) expect(Number.isInteger(count)).toBe(true);
+        if (Number.isFinite(t.blocking)) {
+          expect(t.compact).toBeLessThan(t.effective);
+          expect(t.blocking).toBeLessThan(t.window);
+        }
+        for (const count of Object.values(t) as number[])
+          expect(Number.isInteger(count) || count === Infinity).toBe(true);
       }),
     );
   });
@@ -183,5 +229,6 @@ const reckoned = (line: string): unknown =>
       .replaceAll(/(?<=\d),(?=\d{3})/g, "")
       .replaceAll("−", "-")
       .replaceAll("×", "*")
-      .replaceAll(/min|max|floor/g, "Math.$&"),
+      .replaceAll(/min|max|floor/g, "Math.$&")
+      .replaceAll("none", "Infinity"),
   );

@@ -1,12 +1,11 @@
 import { tokens, type Tokens } from "../schema/brand.ts";
 import { masterBySwitch, type Basis, switchNames, type SwitchName } from "../schema/settings.ts";
+import type { Policy } from "../layers/policy.ts";
+import { presetOf } from "../presets/catalogue.ts";
+import { switchesByPolicy } from "../presets/switches.ts";
 import {
-  blockingBufferTokens,
-  compactBufferTokens,
   fullBufferWindowTokens,
-  outputReserveTokensMax,
   outputTokensMaxDefault,
-  warningBufferTokens,
   windowTokensDefault,
   windowTokensMillion,
 } from "../tokens/limits.ts";
@@ -42,13 +41,16 @@ export type Switches = { readonly [Name in SwitchName]: InForce<boolean> };
 /** Everything that the view, /context and the loop reckon with: the one place to take numbers from. */
 export interface Numbers {
   readonly model: string | undefined;
+  readonly policy: Policy;
   readonly window: NumberInForce<WindowSource>;
   readonly outputTokensMax: NumberInForce<OutputSource>;
+  /** What the model takes besides its reply, where the registry knows of such a limit. */
+  readonly inputTokensMax: Tokens | undefined;
   readonly compactPercent: number | undefined;
   readonly blockingTokens: Tokens | undefined;
   readonly thresholds: Thresholds;
   readonly autoCompact: "on" | "off";
-  /** With what stands above them: `compact.auto` is off where `autoCompactEnabled` is. */
+  /** With what stands above them: `compact.auto` is off where `autoCompactEnabled` is, and what nobody set is as the policy has it. */
   readonly switches: Switches;
 }
 
@@ -58,22 +60,37 @@ export const modelInUse = (settings: Settings, spokenTo: string | undefined): st
 
 export function numbersInForce(settings: Settings, knowledge: ModelKnowledge = {}): Numbers {
   const model = modelInUse(settings, knowledge.model);
-  const switches = switchesOf(settings);
+  const policy = presetOf(settings.policy.value);
+  const switches = switchesOf(settings, policy);
   // What was recorded was recorded of the session's model, whichever is asked for now.
   const recorded = model === knowledge.model ? {} : { recordedTokens: undefined };
   const window = windowOf(settings, { ...knowledge, ...recorded, model });
   const outputTokensMax = outputOf(settings, model);
-  const autoCompact = switches["compact.auto"].value ? "on" : "off";
+  const autoCompact = policy.compact !== undefined && switches["compact.auto"].value ? "on" : "off";
   const compactPercent = settings.compactPercent.value;
   const blockingTokens = asTokens(settings.blockingTokens.value);
+  const inputTokensMax = inputOf(settings, model);
   const thresholds = thresholdsOf({
+    rule: policy.thresholds,
+    inputTokensMax,
     window: window.tokens,
     outputTokensMax: outputTokensMax.tokens,
     autoCompact,
     compactPercent,
     blockingTokens,
   });
-  return { model, window, outputTokensMax, compactPercent, blockingTokens, thresholds, autoCompact, switches };
+  return {
+    model,
+    policy,
+    window,
+    outputTokensMax,
+    inputTokensMax,
+    compactPercent,
+    blockingTokens,
+    thresholds,
+    autoCompact,
+    switches,
+  };
 }
 
 function windowOf(settings: Settings, knowledge: ModelKnowledge): NumberInForce<WindowSource> {
@@ -132,6 +149,9 @@ function outputOf(settings: Settings, model: string | undefined): NumberInForce<
     : { tokens: tokens(known.outputTokensMax), source: "registry", from: registryFrom(settings, model) };
 }
 
+const inputOf = (settings: Settings, model: string | undefined): Tokens | undefined =>
+  model === undefined ? undefined : asTokens(findModel(model, settings.models.value)?.inputTokensMax);
+
 const fallbackFrom = (model: string | undefined): string =>
   model === undefined ? "no model is set" : `${model} is not in the registry`;
 
@@ -149,9 +169,15 @@ function placeOf({ source }: InForce<unknown>): "flag" | "environment" | "settin
 
 const asTokens = (value: number | undefined): Tokens | undefined => (value === undefined ? undefined : tokens(value));
 
-function switchesOf(settings: Settings): Switches {
+function switchesOf(settings: Settings, policy: Policy): Switches {
+  const byPolicy = switchesByPolicy(policy);
   const entries = switchNames.map((name): [SwitchName, InForce<boolean>] => {
-    const own = settings[`flags.${name}`];
+    const asked = settings[`flags.${name}`];
+    const standard = byPolicy[name];
+    const own =
+      asked.source !== "default" || standard === asked.value
+        ? asked
+        : { value: standard, source: asked.source, from: `the policy ${policy.name}` };
     const master = masterBySwitch[name];
     if (master === undefined || settings[master].value || !own.value) return [name, own];
     return [name, settings[master]];
@@ -168,7 +194,7 @@ export interface BuiltInNumber {
   readonly about: string;
 }
 
-/** Numbers that no setting changes. */
+/** Numbers that no setting and no policy changes. */
 export const builtInNumbers: readonly BuiltInNumber[] = [
   {
     name: "window, fallback",
@@ -178,15 +204,6 @@ export const builtInNumbers: readonly BuiltInNumber[] = [
   },
   { name: "window of [1m]", tokens: windowTokensMillion, basis: "published", about: "also of the 1M beta header" },
   { name: "output, fallback", tokens: outputTokensMaxDefault, basis: "ours", about: "where nobody knows the model" },
-  {
-    name: "output reserve",
-    tokens: outputReserveTokensMax,
-    basis: "published",
-    about: "kept free for the reply, at most",
-  },
-  { name: "compact buffer", tokens: compactBufferTokens, basis: "published", about: "below the effective window" },
-  { name: "warning buffer", tokens: warningBufferTokens, basis: "published", about: "below the limit" },
-  { name: "blocking buffer", tokens: blockingBufferTokens, basis: "published", about: "below the window" },
   {
     name: "full buffers from",
     tokens: fullBufferWindowTokens,

@@ -70,32 +70,43 @@ function sourceOf(name: SettingName, scope: AnyScope, value: unknown): string {
 }
 
 describe("precedence", () => {
-  // Of hooks all scopes count (hooks.test.ts), and a project may neither allow nor trust (narrowing-only.test.ts).
-  it.each(
-    settingNames.filter((name) => !["hooks", "trustedProjects"].includes(name) && !name.startsWith("permissions.")),
-  )("%s: every scope gives it a value, and of two the stronger counts", async (name) => {
-    const [one, other] = samples(name);
-    for (const [at, weaker] of available(name).entries()) {
-      const alone = await readWith(name, new Map([[weaker, one]]));
-      expect(alone.reading.problems).toEqual([]);
-      expect(alone.reading.settings[name]).toMatchObject({ value: one, source: sourceOf(name, weaker, one) });
-      for (const stronger of available(name).slice(at + 1)) {
-        for (const [low, high] of [samples(name), [other, one] as const]) {
-          const { reading } = await readWith(
-            name,
-            new Map([
-              [weaker, low],
-              [stronger, high],
-            ]),
-          );
-          expect(reading.settings[name], `${weaker} < ${stronger}`).toMatchObject({
-            value: high,
-            source: sourceOf(name, stronger, high),
-          });
+  it("of clearableTools those of every scope count", async () => {
+    const said = new Map<AnyScope, unknown>([
+      ["user", ["mcp__a"]],
+      ["project", ["mcp__b"]],
+    ]);
+    const { reading } = await readWith("clearableTools", said);
+    expect(reading.problems).toEqual([]);
+    expect(reading.settings.clearableTools.value).toEqual(["mcp__a", "mcp__b"]);
+  });
+
+  // Of some lists all scopes count (hooks.test.ts), and a project may neither allow nor trust (narrowing-only.test.ts).
+  it.each(settingNames.filter((name) => settingTable[name].addsUp !== "all" && !name.startsWith("permissions.")))(
+    "%s: every scope gives it a value, and of two the stronger counts",
+    async (name) => {
+      const [one, other] = samples(name);
+      for (const [at, weaker] of available(name).entries()) {
+        const alone = await readWith(name, new Map([[weaker, one]]));
+        expect(alone.reading.problems).toEqual([]);
+        expect(alone.reading.settings[name]).toMatchObject({ value: one, source: sourceOf(name, weaker, one) });
+        for (const stronger of available(name).slice(at + 1)) {
+          for (const [low, high] of [samples(name), [other, one] as const]) {
+            const { reading } = await readWith(
+              name,
+              new Map([
+                [weaker, low],
+                [stronger, high],
+              ]),
+            );
+            expect(reading.settings[name], `${weaker} < ${stronger}`).toMatchObject({
+              value: high,
+              source: sourceOf(name, stronger, high),
+            });
+          }
         }
       }
-    }
-  });
+    },
+  );
 
   it("without anything every setting has its default", async () => {
     const { reading } = await readWith("model", new Map());

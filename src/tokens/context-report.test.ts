@@ -7,6 +7,7 @@ import { Calibration } from "./calibration.ts";
 import { type ContextReport, contextReport } from "./context-report.ts";
 import { noFixedPart } from "./fixed-part.ts";
 import { TokenLedger } from "./ledger.ts";
+import { palimpsest } from "../presets/palimpsest.ts";
 import { thresholdsOf } from "./thresholds.ts";
 
 interface Given {
@@ -25,7 +26,12 @@ function reportOf(raws: readonly Raw[], { window = 200_000, systemPrompt = "" }:
       end: at,
     })),
   );
-  const thresholds = thresholdsOf({ window: tokens(window), outputTokensMax: tokens(64_000), autoCompact: "on" });
+  const thresholds = thresholdsOf({
+    rule: palimpsest.thresholds,
+    window: tokens(window),
+    outputTokensMax: tokens(64_000),
+    autoCompact: "on",
+  });
   return contextReport({ fold, ledger, thresholds, autoCompact: "on" });
 }
 

@@ -16,6 +16,7 @@ import {
   noFixedPart,
 } from "./fixed-part.ts";
 import { TokenLedger } from "./ledger.ts";
+import { palimpsest } from "../presets/palimpsest.ts";
 import { thresholdsOf } from "./thresholds.ts";
 
 const words = (count: number): string => "word ".repeat(count).trim();
@@ -115,7 +116,12 @@ function reportOf({ part, counted, said = 10, usage = null, window = 200_000 }: 
   fold.appendAll(
     raws.map((raw, at) => ({ entry: entryOf({ parentUuid: raws[at - 1]?.uuid ?? null, ...raw }), start: at, end: at })),
   );
-  const thresholds = thresholdsOf({ window: tokens(window), outputTokensMax: tokens(64_000), autoCompact: "on" });
+  const thresholds = thresholdsOf({
+    rule: palimpsest.thresholds,
+    window: tokens(window),
+    outputTokensMax: tokens(64_000),
+    autoCompact: "on",
+  });
   return contextReport({ fold, ledger, thresholds, autoCompact: "on" });
 }
 const tokensIn = (report: ContextReport, name: string): number =>

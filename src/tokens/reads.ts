@@ -1,21 +1,6 @@
 import type { Block, ToolUseBlock } from "../schema/block.ts";
 import { tokens, type Tokens, type ToolUseId } from "../schema/brand.ts";
-import { text } from "../schema/json.ts";
-
-/** Tools that show a file and tools that change one, by the names that agents in the field give them, lower case. */
-const readers: ReadonlySet<string> = new Set(["read", "view", "read_file", "cat", "open_file"]);
-const writers: ReadonlySet<string> = new Set([
-  "edit",
-  "write",
-  "multiedit",
-  "notebookedit",
-  "write_file",
-  "edit_file",
-  "str_replace",
-  "apply_patch",
-  "replace",
-]);
-const pathKeys = ["file_path", "path", "filePath", "absolute_path", "notebook_path"] as const;
+import { fileActOf, filePathOf } from "./file-act.ts";
 
 export interface RepeatedRead {
   readonly path: string;
@@ -66,9 +51,8 @@ export function fileReads(blocks: Iterable<Block>, count: (block: Block) => Toke
 }
 
 function fileOf(block: ToolUseBlock): { path: string; kind: "read" | "write" } | undefined {
-  const name = block.name.toLowerCase();
-  const kind = readers.has(name) ? "read" : writers.has(name) ? "write" : undefined;
-  const path = pathKeys.map((key) => text(block.input, key)).find((value) => value !== undefined);
+  const kind = fileActOf(block.name);
+  const path = filePathOf(block);
   return kind === undefined || path === undefined ? undefined : { path, kind };
 }
 

@@ -20,8 +20,13 @@ const readOnly = (prices: Pick<Prices, "input" | "cacheRead" | "output">): Price
   cacheWrite1h: prices.input,
 });
 
-/** 272,000 for the request and 128,000 for the reply. */
-const gpt5 = { windowTokens: 400_000, outputTokensMax: 128_000, cachePrefixTokensMin: 1024, thinking: "free" } as const;
+const gpt5 = {
+  windowTokens: 400_000,
+  inputTokensMax: 272_000,
+  outputTokensMax: 128_000,
+  cachePrefixTokensMin: 1024,
+  thinking: "free",
+} as const;
 const gptSmall = {
   windowTokens: 128_000,
   outputTokensMax: 16_384,

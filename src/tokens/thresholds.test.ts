@@ -1,10 +1,17 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { tokens } from "../schema/brand.ts";
+import { palimpsest } from "../presets/palimpsest.ts";
 import { outputTokensFor, pressureOf, thresholdsOf } from "./thresholds.ts";
 
 const of = (window: number, extra: object = {}): ReturnType<typeof thresholdsOf> =>
-  thresholdsOf({ window: tokens(window), outputTokensMax: tokens(64_000), autoCompact: "on", ...extra });
+  thresholdsOf({
+    rule: palimpsest.thresholds,
+    window: tokens(window),
+    outputTokensMax: tokens(64_000),
+    autoCompact: "on",
+    ...extra,
+  });
 
 describe("thresholds", () => {
   it("of a window of 200,000 are the published ones", () => {

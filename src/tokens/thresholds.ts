@@ -1,18 +1,26 @@
 import { tokens, type Tokens } from "../schema/brand.ts";
-import {
-  blockingBufferTokens,
-  compactBufferTokens,
-  fullBufferWindowTokens,
-  outputReserveTokensMax,
-  warningBufferTokens,
-} from "./limits.ts";
+import { fullBufferWindowTokens } from "./limits.ts";
+
+/** What a policy says of its thresholds, in tokens. */
+export interface ThresholdRule {
+  /** Kept free for the reply, at most. */
+  readonly outputReserveTokensMax: number;
+  readonly compactBufferTokens: number;
+  /** Below the limit; absent: nobody is warned. */
+  readonly warningBufferTokens?: number;
+  /** Below the window; absent: nothing is held back, the provider refuses what is too long. */
+  readonly blockingBufferTokens?: number;
+  /** `compacts`: where a model has a limit of its own for what is sent to it, compaction fires there at the latest. */
+  readonly inputLimit: "compacts" | "ignored";
+}
 
 /**
- * The thresholds of a window:
- *   effective = window − output reserve        compact  = effective − 13,000
+ * The thresholds of a window, by the policy's buffers:
+ *   effective = window − output reserve        compact  = effective − compact buffer
  *   limit     = compaction on ? compact : effective
- *   warning   = error = limit − 20,000         blocking = window − 3,000
- * Below 100,000 every number but the window shrinks by window / 100,000.
+ *   warning   = error = limit − warning buffer blocking = window − blocking buffer
+ * Below 100,000 every number but the window shrinks by window / 100,000. A threshold that the policy does not have is
+ * infinite: nothing ever reaches it.
  */
 export interface Thresholds {
   readonly window: Tokens;
@@ -26,8 +34,11 @@ export interface Thresholds {
 }
 
 export interface ThresholdInputs {
+  readonly rule: ThresholdRule;
   readonly window: Tokens;
   readonly outputTokensMax: Tokens;
+  /** What the model takes besides its reply, where that is less than the window. */
+  readonly inputTokensMax?: Tokens | undefined;
   readonly autoCompact: "on" | "off";
   /** Share of the effective window at which compaction fires; it can only lower the threshold. */
   readonly compactPercent?: number | undefined;
@@ -35,14 +46,15 @@ export interface ThresholdInputs {
 }
 
 export function thresholdsOf(inputs: ThresholdInputs): Thresholds {
-  const { window } = inputs;
-  const scale = Math.min(1, window / fullBufferWindowTokens);
-  const scaled = (buffer: number): number => Math.floor(buffer * scale);
-  const outputReserve = scaled(Math.min(inputs.outputTokensMax, outputReserveTokensMax));
+  const { window, rule } = inputs;
+  const { scaled, below } = shrunkFor(window);
+  const outputReserve = scaled(Math.min(inputs.outputTokensMax, rule.outputReserveTokensMax));
   const effective = window - outputReserve;
-  const compact = Math.min(effective - scaled(compactBufferTokens), percentOf(effective, inputs.compactPercent));
+  const inputLimit = rule.inputLimit === "compacts" ? (inputs.inputTokensMax ?? Infinity) : Infinity;
+  const buffered = effective - scaled(rule.compactBufferTokens);
+  const compact = Math.min(buffered, inputLimit, percentOf(effective, inputs.compactPercent));
   const limit = inputs.autoCompact === "on" ? compact : effective;
-  const warning = Math.max(0, limit - scaled(warningBufferTokens));
+  const warning = Math.max(0, below(limit, rule.warningBufferTokens));
   return {
     window,
     outputReserve: tokens(outputReserve),
@@ -51,8 +63,19 @@ export function thresholdsOf(inputs: ThresholdInputs): Thresholds {
     limit: tokens(limit),
     warning: tokens(warning),
     error: tokens(warning),
-    blocking: inputs.blockingTokens ?? tokens(window - scaled(blockingBufferTokens)),
+    blocking: inputs.blockingTokens ?? tokens(below(window, rule.blockingBufferTokens)),
   };
+}
+
+interface Shrunk {
+  readonly scaled: (buffer: number) => number;
+  readonly below: (from: number, buffer: number | undefined) => number;
+}
+
+function shrunkFor(window: number): Shrunk {
+  const scale = Math.min(1, window / fullBufferWindowTokens);
+  const scaled = (buffer: number): number => Math.floor(buffer * scale);
+  return { scaled, below: (from, buffer) => (buffer === undefined ? Infinity : from - scaled(buffer)) };
 }
 
 const isPercent = (value: number): boolean => value > 0 && value <= 100;
@@ -82,4 +105,4 @@ export function pressureOf(used: Tokens, thresholds: Thresholds, autoCompact: "o
 
 /** What may be asked for in one reply, where the model refuses input and output together over the window. */
 export const outputTokensFor = (asked: Tokens, used: Tokens, thresholds: Thresholds): Tokens =>
-  tokens(Math.max(1, Math.min(asked, thresholds.window - used - (thresholds.window - thresholds.blocking))));
+  tokens(Math.max(1, Math.min(asked, Math.min(thresholds.window, thresholds.blocking) - used)));

@@ -22,6 +22,24 @@ const turn = (n: number): Raw[] => [user(`u${n}`), says(`a${n}`, `m${n}`, call(`
 const turn1 = ["u: u1", "a: call(x1)", "u: x1=output of x1"];
 const both = ["u: u1", "a: call(x1)", "u: x1=output of x1 u2", "a: call(x2)", "u: x2=output of x2"];
 
+describe("what a person brought back", () => {
+  const edits: readonly Raw[] = [
+    clear("e", "x1"),
+    { type: "offload", uuid: "e", results: [{ toolUse: "x1", shown: "short" }] },
+    { type: "server-edits", uuid: "e", deleted: ["x1"] },
+    { type: "snip", uuid: "e", entries: ["a1", "r1"] },
+    { type: "collapse", uuid: "e", span: { from: "a1", to: "r1" }, shown: "One round." },
+  ];
+  it.each(edits.map((edit) => [edit.type, edit] as const))("by undoing a %s is remembered", (type, edit) => {
+    const took = folded([...turn(1), edit]).projection;
+    expect([...took.broughtBack, ...took.entriesBroughtBack]).toEqual([]);
+    const { broughtBack, entriesBroughtBack } = folded([...turn(1), edit, undo("z", "e")]).projection;
+    const isOfEntries = type === "snip" || type === "collapse";
+    expect([...broughtBack]).toEqual(isOfEntries ? [] : ["x1"]);
+    expect([...entriesBroughtBack]).toEqual(isOfEntries ? ["a1", "r1"] : []);
+  });
+});
+
 describe("the effect of an edit on the view", () => {
   it.each<[string, Raw[], string[]]>([
     ["none: turns as they came", [...turn(1), ...turn(2)], both],

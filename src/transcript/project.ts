@@ -1,6 +1,6 @@
 import type { ResultContent } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
-import type { Boundary, BoundaryMetadata, Clear, Collapse, EditKind, Replacement } from "../schema/edit.ts";
+import type { Boundary, BoundaryMetadata, Clear, Collapse, Edit, EditKind, Replacement } from "../schema/edit.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import type { Json } from "../schema/json.ts";
 import { asReminder } from "./attachment.ts";
@@ -59,6 +59,10 @@ export class Projection {
   structureAt = -1;
   /** Results deleted in the provider's cache: every request carries the deletions until a boundary. */
   readonly serverDeleted = new Set<ToolUseId>();
+  /** Results that were cleared, offloaded or deleted in the cache and that a person brought back by an undo. */
+  readonly broughtBack = new Set<ToolUseId>();
+  /** Entries that were snipped or collapsed and that a person brought back by an undo. */
+  readonly entriesBroughtBack = new Set<EntryId>();
   readonly #options: ProjectOptions;
   readonly #editAt = new Map<EntryId, number>();
   #waiting: { readonly entry: EditEntry; readonly edit: Boundary } | undefined;
@@ -113,8 +117,7 @@ export class Projection {
     this.#editAt.set(entry.id, at);
     if (moving.has(edit.type)) this.structureAt = at;
     if (this.#options.undone.has(entry.id)) {
-      if (edit.type === "offload") this.#restore(edit.results);
-      if (edit.type === "boundary") this.#passing = "summary";
+      this.#bringBack(edit);
       return { kind: "none" };
     }
     switch (edit.type) {
@@ -142,11 +145,44 @@ export class Projection {
         this.settings.set(edit.name, edit.value);
         return { kind: "none" };
       case "server-edits":
+        if (edit.forgets === true) this.serverDeleted.clear();
         for (const toolUse of edit.deleted) this.serverDeleted.add(toolUse);
-        return { kind: "none" };
+        // Whoever counts took them for gone.
+        return { kind: edit.forgets === true ? "rebuilt" : "none" };
       case "branch":
       case "origin":
         return { kind: "none" };
+    }
+  }
+
+  #bringBack(edit: Edit): void {
+    switch (edit.type) {
+      case "offload":
+        this.#restore(edit.results);
+        for (const { toolUse } of edit.results) this.broughtBack.add(toolUse);
+        return;
+      case "clear":
+        for (const { toolUse } of edit.results) this.broughtBack.add(toolUse);
+        return;
+      case "server-edits":
+        for (const toolUse of edit.deleted) this.broughtBack.add(toolUse);
+        return;
+      case "snip":
+        for (const entry of edit.entries) this.entriesBroughtBack.add(entry);
+        return;
+      case "collapse":
+        for (const entry of span(this.items, edit.span.from, edit.span.to)) this.entriesBroughtBack.add(entry);
+        return;
+      case "boundary":
+        this.#passing = "summary";
+        return;
+      case "repair":
+      case "pin":
+      case "unpin":
+      case "undo":
+      case "setting":
+      case "branch":
+      case "origin":
     }
   }
 
@@ -161,7 +197,12 @@ export class Projection {
 
   #clear(by: EntryId, edit: Clear, at: number): Effect {
     const decided = this.#decide({ by, kind: "clear", at }, edit.results);
-    return edit.attachments.length === 0 ? decided : this.#remove(new Set(edit.attachments));
+    // A result that shows its marker everywhere needs no deletion in the cache any more.
+    for (const { toolUse } of edit.results) this.serverDeleted.delete(toolUse);
+    const { dropsThinking: dropped } = edit;
+    if (dropped !== undefined) this.#dropThinkingOf(span(this.items, dropped.from, dropped.to));
+    if (edit.attachments.length > 0) return this.#remove(new Set(edit.attachments));
+    return dropped === undefined ? decided : { kind: "rebuilt" };
   }
 
   #remove(gone: ReadonlySet<EntryId>): Effect {
@@ -206,8 +247,12 @@ export class Projection {
 
   #dropThinkingBehind(edit: EntryId): Effect {
     const from = this.#editAt.get(edit) ?? 0;
-    this.items = this.items.map((item) => (item.at >= from ? { ...item, thinking: "left-out" } : item));
+    this.#dropThinkingOf(new Set(this.items.flatMap((item) => (item.at >= from ? [item.entry] : []))));
     return { kind: "rebuilt" };
+  }
+
+  #dropThinkingOf(entries: ReadonlySet<EntryId>): void {
+    this.items = this.items.map((item) => (entries.has(item.entry) ? { ...item, thinking: "left-out" } : item));
   }
 }
 

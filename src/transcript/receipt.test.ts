@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type EntryId, entryId, tokens } from "../schema/brand.ts";
 import type { Block } from "../schema/block.ts";
-import { fiveMinuteRates, makeReceipt, type ReceiptInput, shownByEntry } from "./receipt.ts";
+import { makeReceipt, type ReceiptInput, shownByEntry } from "./receipt.ts";
 
 const block = (words: string): Block => ({ type: "text", text: words });
 const shown = (entries: Record<string, string>): Map<EntryId, Block[]> =>
@@ -18,7 +18,7 @@ const receipt = (
     before: shown(before),
     after: shown(after),
     count: (one) => tokens(one.type === "text" ? one.text.length : 0),
-    rates: fiveMinuteRates,
+    rates: { write: 1.25, read: 0.1 },
   });
 const classes = (made: ReturnType<typeof receipt>): Record<string, string> =>
   Object.fromEntries(made.lines.map((line) => [line.entry, line.class]));
@@ -55,11 +55,30 @@ describe("a receipt", () => {
     expect(receipt({ a: "aa" }, { a: "aa" }).tokensBehind).toBe(0);
   });
 
-  it("prices the change: now, per round, and when it has paid for itself", () => {
+  it("prices the change: now and per round", () => {
     const { price } = receipt({ a: "a".repeat(1000), b: "b".repeat(100) }, { a: "a", b: "b".repeat(100) });
     expect(price.perRound).toBeCloseTo(99.9);
     expect(price.now).toBeCloseTo(1.15 * 101 - 99.9);
-    expect(price.breakEvenRounds).toBe(2);
+  });
+
+  it.each([
+    ["a part of a round", { removesTokens: 1_000, behindTokens: 101 }, 1],
+    ["not a whole sixth round", { removesTokens: 38_890, behindTokens: 19_996 }, 5],
+    ["nothing where it is cheaper at once", { removesTokens: 1_000, behindTokens: 10 }, 0],
+  ])("has paid for itself once the later rounds have saved what it costs now: %s", (_, change, rounds) => {
+    const { price } = makeReceipt({
+      edits: [entryId("e")],
+      cause: "asked",
+      nature: "reduced",
+      before: shown({ a: "a" }),
+      after: shown({ a: "" }),
+      count: () => tokens(0),
+      rates: { write: 1.25, read: 0.1 },
+      planned: { ...change, cache: "warm" },
+    });
+    expect(price.breakEvenRounds).toBe(rounds);
+    expect(rounds * price.perRound).toBeGreaterThanOrEqual(price.now);
+    expect(rounds === 0 || (rounds - 1) * price.perRound < price.now).toBe(true);
   });
 
   it("a change that shows more never pays for itself", () => {

@@ -24,18 +24,33 @@ export interface ReceiptInput {
   readonly after: Shown;
   readonly count: (block: Block) => Tokens;
   readonly rates: { readonly write: number; readonly read: number };
+  readonly because?: string | undefined;
+  /** What the planner reckoned with, where there was one: it knows the provider's counts and what the cache still holds. */
+  readonly planned?: PlannedChange | undefined;
 }
 
-/** What the cache of a provider with five-minute lifetimes asks, relative to the input price. */
-export const fiveMinuteRates = { write: 1.25, read: 0.1 } as const;
+export interface PlannedChange {
+  readonly removesTokens: number;
+  /** Behind the first change, and before it as far as the cache does not hold it. */
+  readonly behindTokens: number;
+  /** `cold`: everything is written again in any case, so what goes need not be. */
+  readonly cache: "warm" | "cold";
+}
 
 export function makeReceipt(input: ReceiptInput): Receipt {
   const lines = [...new Set([...input.before.keys(), ...input.after.keys()])].map((entry) => lineOf(entry, input));
   const tokensBefore = total(lines, "tokensBefore");
   const tokensAfter = total(lines, "tokensAfter");
   const tokensBehind = behindFirstChange(input);
-  const price = priceOf({ removed: tokensBefore - tokensAfter, behind: tokensBehind, rates: input.rates });
-  return { edits: input.edits, cause: input.cause, lines, tokensBefore, tokensAfter, tokensBehind, price };
+  const { edits, cause, because, rates } = input;
+  const change = input.planned ?? {
+    removesTokens: tokensBefore - tokensAfter,
+    behindTokens: tokensBehind,
+    cache: "warm",
+  };
+  const price = priceOf(change, rates);
+  const said = because === undefined ? {} : { because };
+  return { edits, cause, ...said, lines, tokensBefore, tokensAfter, tokensBehind, price };
 }
 
 function lineOf(entry: EntryId, input: ReceiptInput): ReceiptLine {
@@ -77,22 +92,15 @@ function behindFirstChange({ before, after, count }: ReceiptInput): Tokens {
   return tokens(behind);
 }
 
-function priceOf({
-  removed,
-  behind,
-  rates,
-}: {
-  removed: number;
-  behind: Tokens;
-  rates: ReceiptInput["rates"];
-}): ReceiptPrice {
-  const { write, read } = rates;
-  const now = (write - read) * behind - read * removed;
-  const perRound = read * removed;
+function priceOf(
+  { removesTokens, behindTokens, cache }: PlannedChange,
+  { write, read }: ReceiptInput["rates"],
+): ReceiptPrice {
+  const again = cache === "cold" ? 0 : (write - read) * behindTokens;
+  const now = again - (cache === "cold" ? write : read) * removesTokens;
+  const perRound = read * removesTokens;
   const base = { writeRate: write, readRate: read, now, perRound };
-  return perRound <= 0
-    ? base
-    : { ...base, breakEvenRounds: Math.max(0, Math.ceil(((write - read) * behind) / perRound)) };
+  return perRound <= 0 ? base : { ...base, breakEvenRounds: Math.max(0, Math.ceil(now / perRound)) };
 }
 
 const countAll = (blocks: readonly Block[], count: (block: Block) => Tokens): Tokens =>

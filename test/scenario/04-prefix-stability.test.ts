@@ -2,13 +2,18 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Asking } from "../fixture/asking.ts";
-import { expectStable } from "./support/stability.ts";
+import { expectStable, expectTold } from "./support/stability.ts";
 import { agentWorld, firstBreak, refused, turn } from "./support/whole-agent.ts";
 
 describe("4. Prefix stability", () => {
   it.each(["claude-sonnet-5-5", "claude-opus-5"])(
     "every request of %s begins with the one before: file edits, git, midnight, todos, settings, instructions, resume",
     (model) => expectStable(40, model),
+  );
+
+  it.each(["claude-sonnet-5-5", "claude-opus-5"])(
+    "with clearing on, a request of %s that does not begin with the one before is told of before it is sent",
+    (model) => expectTold(40, model),
   );
 
   it("a model that takes over is told before its first request, with what is written again; so is the one that comes back", async () => {

@@ -18,6 +18,7 @@ interface Explained {
   readonly thresholds: Record<string, { tokens: number; from: string }>;
   readonly settings: { name: string; value: unknown; default: unknown; source: string; from: string; basis: string }[];
   readonly switches: Record<string, { on: boolean; source: string; from: string }>;
+  readonly policy: { name: string; rows: { name: string; value: string; basis: string }[] };
   readonly problems: { severity: string; text: string }[];
 }
 
@@ -45,12 +46,53 @@ const project = (settings: object | string): Promise<string> =>
 const local = (settings: object): Promise<string> => put(join(root, ".palimpsest", "settings.local.json"), settings);
 
 describe("9. Window and trigger", () => {
-  it("a preset is kept, and explain says that it changes nothing yet, as does help", async () => {
-    const { window, switches } = await explain({});
-    expect(await explain({}, "--policy", "none")).toMatchObject({ window, switches });
-    const asked = await world.callWith({ cwd: root }, "explain", "--policy", "none");
-    expect(asked.out).toMatch(/^ +policy .*none.*\n? +flag --policy; changes nothing yet$/m);
-    expect((await world.call("explain", "--help")).out).toMatch(/--policy <policy> .*changes nothing/);
+  it("a preset brings its own thresholds and layers; explain shows each of its numbers and what it rests on", async () => {
+    const byDefault = await explain({});
+    expect(byDefault.policy.name).toBe("palimpsest");
+    const opencode = await explain({}, "--policy", "opencode");
+    expect(opencode.window).toEqual(byDefault.window);
+    expect(opencode.thresholds).toMatchObject({
+      compact: { tokens: 168_000 },
+      blocking: { tokens: null, from: "none" },
+    });
+    expect(opencode.switches["offload"]).toEqual({ on: false, source: "default", from: "the policy opencode" });
+    expect((await explain({}, "--policy", "opencode", "--on", "notes")).switches["notes"]?.on).toBe(true);
+    const basisIn = ({ policy }: Explained, name: string) => policy.rows.find((row) => row.name === name)?.basis;
+    const later = await explain({}, "--policy", "claude-code-2026");
+    expect(basisIn(later, "offload over")).toBe("elsewhere");
+    expect(basisIn(later, "restored files")).toBe("published");
+    expect(basisIn(byDefault, "clear, patience")).toBe("ours");
+    const { out } = await world.callWith({ cwd: root }, "explain", "--policy", "claude-code-2.1");
+    expect(out).toMatch(/^Policy claude-code-2\.1$/m);
+    expect(out).toMatch(/^ +clear down to +40,000 tokens$/m);
+    expect(out).toMatch(/^ +policy .*claude-code-2\.1.* flag --policy$/m);
+  });
+
+  it("the simulator answers as the model that is in use otherwise: explain and context reckon with the same one as the agent", async () => {
+    const agent = await world.callWith({ cwd: root }, "-p", "Hi", "--model", "simulator", "--output-format", "json");
+    const { model } = json<{ model: string }>(agent);
+    const explained = await explain({}, "--model", "simulator");
+    expect(explained).toMatchObject({ model, window: { tokens: 1_000_000, source: "registry" } });
+    const raw = rawLog();
+    raw.add(said.user("Go."));
+    const file = world.file("simulated.jsonl", raw.entries);
+    for (const command of ["context", "view"])
+      expect(json(await world.call(command, file, "--json", "--model", "simulator"))).toMatchObject({ window: 1e6 });
+    await user({ model: "claude-haiku-4-5" });
+    expect(await explain({}, "--model", "simulator")).toMatchObject({ model: "claude-haiku-4-5" });
+  });
+
+  it("context and view reckon with the thresholds of the policy", async () => {
+    const raw = rawLog();
+    raw.add(said.user("Go."));
+    const file = world.file("by-policy.jsonl", raw.entries);
+    const at = async (policy: string): Promise<unknown> =>
+      json<{ thresholds: { compact: number } }>(await world.call("context", file, "--json", "--policy", policy))
+        .thresholds.compact;
+    expect([await at("palimpsest"), await at("claude-code-2.0"), await at("claude-code-2.1")]).toEqual([
+      167_000, 187_000, 155_000,
+    ]);
+    expect((await world.call("view", file, "--policy", "opencode")).code).toBe(0);
   });
 
   it("a window that nobody knows holds what the log shows was in use, and the headline says that it is a guess", async () => {

@@ -10,6 +10,7 @@ import { type Tokens, tokens } from "../../src/schema/brand.ts";
 import { Calibration } from "../../src/tokens/calibration.ts";
 import { measureBlock, noBytes, addBytes } from "../../src/tokens/content.ts";
 import { tokensOf } from "../../src/tokens/estimate.ts";
+import { palimpsest } from "../../src/presets/palimpsest.ts";
 import { thresholdsOf } from "../../src/tokens/thresholds.ts";
 import { memoryBlobs } from "../../src/store/memory/blobs.ts";
 import { readLines } from "../../src/transcript/lines.ts";
@@ -21,7 +22,12 @@ import { bytesOf, sourceOf } from "../fixture/log.ts";
 import { json, newWorld } from "./support/cli-world.ts";
 
 describe("14. Accounting", () => {
-  const thresholds = thresholdsOf({ window: tokens(200_000), outputTokensMax: tokens(64_000), autoCompact: "on" });
+  const thresholds = thresholdsOf({
+    rule: palimpsest.thresholds,
+    window: tokens(200_000),
+    outputTokensMax: tokens(64_000),
+    autoCompact: "on",
+  });
 
   it("used + free + reserve = window and the parts sum to used, before and after a compaction, and again after reopening", async () => {
     const deps = testDeps();

@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { randomUUID } from "node:crypto";
 import { dirname, join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { createEngine } from "../../src/engine.ts";
 import { undo } from "../../src/loop/undo.ts";
 import type { Message } from "../../src/schema/block.ts";
@@ -153,4 +153,65 @@ describe("15. Signatures", () => {
     const cause = "block 0 of the system prompt changed";
     expect(told).toMatchObject([{ kind: "cache-break", cause }, { kind: "request-start" }]);
   });
+
+  /** Thinks before each call; `read 9` makes nine of them, one a round. */
+  const reading: Actor = {
+    name: "reading",
+    play: ({ request }) => {
+      const blocks = request.messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
+      const asked = blocks.findLastIndex(({ type }) => type === "text");
+      const words = blocks[asked];
+      const rounds = Number(/read (\d+)/.exec(words?.type === "text" ? words.text : "")?.[1] ?? 0);
+      const done = blocks.slice(asked).filter(({ type }) => type === "tool_result").length;
+      const nth = blocks.filter(({ type }) => type === "tool_result").length;
+      const said =
+        done < rounds
+          ? [thinks(`Round ${nth}.`), calls(`echo ${nth}; seq 1 800`)]
+          : [thinks(`At ${nth}.`), says("Done.")];
+      return { move: { kind: "say", blocks: said } };
+    },
+  };
+
+  it.each([bound, free])(
+    "%s: thinking behind a clear that the engine plans is dropped where it is bound, and nothing is refused",
+    async (model) => {
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 10, 15, 9) });
+      onTestFinished(() => void vi.useRealTimers());
+      const world = await agentWorld({ actor: reading });
+      const agent = await world.open({ kind: "new" }, model);
+      expect((await turn(agent, "Hello.")).at(-1)).toMatchObject({ reason: "answered" });
+      await turn(agent, "read 8");
+      const before = signed(messagesOf(world.seen.at(-1) ?? noRequest));
+      vi.setSystemTime(Date.now() + 86_400_000);
+      const events = await turn(agent, "And now?");
+      expect(events).toContainEqual(expect.objectContaining({ kind: "cleared", what: "clear" }));
+      const after = signed(messagesOf(world.seen.at(-1) ?? noRequest));
+      expect(before).toHaveLength(9);
+      // The first turn's, and that of the call whose result is the first to go.
+      expect(after).toEqual(model === bound ? before.slice(0, 2) : [...before, ...after.slice(before.length)]);
+      expect(events.filter(({ kind }) => kind === "cache-break")).toEqual([]);
+      await turn(agent, "read 2");
+      await agent.close();
+      expect(refused(world.seen)).toEqual([]);
+    },
+  );
+
+  it("a clear within a tool loop leaves the loop its thinking: what does not fit any more is the server's to drop", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 10, 15, 9) });
+    onTestFinished(() => void vi.useRealTimers());
+    const world = await agentWorld({ actor: reading });
+    const agent = await world.open({ kind: "new" }, bound);
+    const cleared: number[] = [];
+    for await (const event of agent.turn("read 12", new AbortController().signal)) {
+      // A tool that takes an hour: the cache is cold in the middle of the loop.
+      if (event.kind === "call-end" && world.seen.length === 9) vi.setSystemTime(Date.now() + 3_600_000);
+      if (event.kind === "cleared") cleared.push(world.seen.length);
+    }
+    await agent.close();
+    expect(cleared).toEqual([9]);
+    expect(signed(messagesOf(world.seen.at(-1) ?? noRequest))).toHaveLength(12);
+    expect(refused(world.seen)).toEqual([]);
+  });
 });
+
+const noRequest: SeenRequest = { body: { messages: [] }, answer: "accepted", costUsd: 0 };

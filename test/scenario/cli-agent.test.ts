@@ -50,6 +50,26 @@ describe("palimpsest -p", () => {
     expect(readFileSync(join(at.cwd, "sum.js"), "utf8")).toBe("exports.sum = (a, b) => a + b;\n");
   });
 
+  it.each([
+    [["--policy", "nope"], /--policy: expected .*"nope"; refused/],
+    [["--policy", "never"], /--policy: expected .*"never"; refused/],
+    [["--context-tokens", "many"], /--context-tokens: expected .*"many"; refused/],
+    [["--off", "clear.sise"], /there is no switch clear\.sise; did you mean clear\.size\?/],
+  ])("with a flag that makes no sense, %j, nothing is asked and no session made", async (flags, message) => {
+    const at = world();
+    const said = await agent(at, "Fix it", ...flags);
+    expect(said).toMatchObject({ code: 2, out: "", err: expect.stringMatching(message) as string });
+    expect(said.err.trimEnd()).not.toContain("\n");
+    expect(globSync("projects/*/*.jsonl", { cwd: at.home })).toEqual([]);
+  });
+
+  it("with a settings file that is wrong in the same way says so and goes on", async () => {
+    const at = world();
+    writeFileSync(join(at.home, "settings.json"), JSON.stringify({ policy: "nope" }));
+    const said = await agent(at, "Fix it");
+    expect(said).toMatchObject({ code: 0, err: expect.stringContaining('"nope"; ignored') as string });
+  });
+
   it("changes nothing that nobody permitted, and the model is told", async () => {
     const at = world();
     const said = await agent(at, "Fix it", "--scenario", "fix.yaml", "--output-format", "stream-json");

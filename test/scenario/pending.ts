@@ -11,8 +11,8 @@ export const pending: readonly Pending[] = [
   { acceptance: 6, variant: "compactions planned by the engine itself, not by the test", waitsFor: "layers/4-compact" },
   {
     acceptance: 13,
-    variant: "receipts of the layers' own rewrites (offload, clear, compaction as planned)",
-    waitsFor: "layers",
+    variant: "receipts of compactions as they are planned",
+    waitsFor: "layers/4-compact",
   },
   {
     acceptance: 13,
@@ -23,6 +23,18 @@ export const pending: readonly Pending[] = [
     acceptance: 13,
     variant: "a receipt where a branch is taken instead of an undo",
     waitsFor: "receipts for changes of branch",
+  },
+  { acceptance: 5, variant: "at most 2 summariser calls in 50 turns over the trigger", waitsFor: "layers/4-compact" },
+  { acceptance: 5, variant: "a summary that is not smaller is discarded", waitsFor: "layers/4-compact" },
+  {
+    acceptance: 5,
+    variant: "the trigger never reads a count from before the compaction",
+    waitsFor: "layers/4-compact",
+  },
+  {
+    acceptance: 15,
+    variant: "on a model that binds thinking the clearing is left to a server that offers it, by `keep`",
+    waitsFor: "a rule of the server whose cleared set does not slide",
   },
   { acceptance: 3, variant: "the unanswered message is verbatim after compaction", waitsFor: "layers/4-compact" },
   { acceptance: 4, variant: "MCP servers that answer in another order, one that fails once", waitsFor: "tool/mcp" },
@@ -40,8 +52,8 @@ export const pending: readonly Pending[] = [
   },
   {
     acceptance: 15,
-    variant: "thinking behind a clear or a compaction that the engine itself plans",
-    waitsFor: "layers/2-clear, layers/4-compact",
+    variant: "thinking behind a compaction that the engine itself plans",
+    waitsFor: "layers/4-compact",
   },
   { acceptance: 15, variant: "the plain summariser's input has no thinking", waitsFor: "layers/4-compact" },
   {
@@ -72,8 +84,8 @@ export const pending: readonly Pending[] = [
   { acceptance: 9, variant: "the trigger is checked between tool steps of one long turn", waitsFor: "loop/turn" },
   {
     acceptance: 9,
-    variant: "switched off means zero rewrites in a session that goes over every threshold",
-    waitsFor: "layers/pipeline",
+    variant: "switched off means zero compactions in a session that goes over every threshold",
+    waitsFor: "layers/4-compact",
   },
   { acceptance: 9, variant: "a manual compaction runs or says why not", waitsFor: "layers/4-compact" },
   {

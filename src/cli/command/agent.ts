@@ -5,14 +5,16 @@ import { createEngine } from "../../engine.ts";
 import { sessionId } from "../../schema/brand.ts";
 import { agentOutput, type OutputFormat, outputFormats } from "../agent-output.ts";
 import { permissionModeNames } from "../../schema/settings.ts";
+import { flagValues } from "../../settings/flags.ts";
 import type { Problem } from "../../settings/problem.ts";
 import { ruleProblems } from "../../tool/rule-problems.ts";
+import { flagsAsked, simulatorName } from "../asked-settings.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { pipedText } from "../piped-text.ts";
-import { said as saidOf } from "../settings-problems.ts";
-import { settingFlags, settingOptions } from "../setting-options.ts";
+import { said as saidOf, wrongFlag } from "../settings-problems.ts";
+import { settingOptions } from "../setting-options.ts";
 import { chosenActor } from "../simulate-actor.ts";
 import { stopSignal } from "../until-stopped.ts";
 import { ownVersion } from "../version.ts";
@@ -73,6 +75,9 @@ export const agentCommand = command({
     const [wrongRule] = ruleProblems(options);
     if (wrongRule !== undefined)
       return usage(wrongRule.what, "Rules look like 'Bash(npm test:*)', 'Edit(src/**)', 'Read(.env)' or Grep.");
+    const flags = flagsAsked(options);
+    const wrong = wrongFlag(context, flagValues(flags).problems);
+    if (wrong !== undefined) return wrong;
     const prompt = await promptOf(context, operands.prompt);
     if (prompt === undefined)
       return usage(
@@ -83,8 +88,6 @@ export const agentCommand = command({
     if ("code" in session) return session;
     const model = await modelOf(context, options);
     if ("code" in model) return model;
-    const isSimulated = model.kind === "simulator";
-    const flags = settingFlags(options).filter(({ flag }) => !(isSimulated && flag === "model"));
     const { env, cwd } = context;
     const tools = { mode, allow: options.allow, deny: options.deny };
     const opened = await openAgent({ env, cwd, version: ownVersion(), flags, session, model, tools });
@@ -163,7 +166,7 @@ async function modelOf(
   },
 ): Promise<ModelChoice | Failure> {
   const { scenario, replay, actor } = options;
-  if (options.model === "simulator") {
+  if (options.model === simulatorName) {
     const chosen = await chosenActor(context, { scenario, replay, actor });
     return chosen.kind === "failure" ? chosen : { kind: "simulator", actor: chosen.actor, seed: chosen.seed ?? 0 };
   }

@@ -1,6 +1,7 @@
 import { createEngine, type Engine, localCounter } from "../../engine.ts";
 import { type CountedLog, openCounted } from "../../loop/counted.ts";
 import { type ContextReport, contextReport } from "../../tokens/context-report.ts";
+import { askedSettings } from "../asked-settings.ts";
 import { command } from "../command.ts";
 import { type ContextLook, contextText } from "../context-text.ts";
 import { exitCode } from "../exit-code.ts";
@@ -13,7 +14,7 @@ import { translatedText } from "../import-text.ts";
 import { openNamedLog, wrongFile } from "../named-log.ts";
 import { toldProblems } from "../settings-problems.ts";
 import { sessionOperand } from "../session-operand.ts";
-import { numberOptions, settingFlags } from "../setting-options.ts";
+import { numberOptions } from "../setting-options.ts";
 
 export const contextCommand = command({
   name: "context",
@@ -41,11 +42,11 @@ export const contextCommand = command({
       const wrongKind = wrongFile(log, counted);
       if (wrongKind !== undefined) return wrongKind;
       const engine = createEngine(context);
-      const { numbers, reading } = await engine.settings({
+      const { numbers, reading } = await askedSettings(engine, {
         model: counted.model,
         serverTokens: counted.serverTokens,
         recordedTokens: counted.recordedTokens,
-        flags: settingFlags(options),
+        given: options,
       });
       const wrong = await toldProblems(context, reading.problems);
       if (wrong !== undefined) return wrong;

@@ -1,28 +1,30 @@
 import { problemsIn } from "../../agent/rule-problems.ts";
 import { createEngine } from "../../engine.ts";
+import { policyRows } from "../../presets/rows.ts";
 import { settingNames, settingTable } from "../../schema/settings.ts";
 import { arithmeticOf } from "../../settings/arithmetic.ts";
 import type { SettingsHere } from "../../settings/here.ts";
 import { builtInNumbers } from "../../settings/numbers.ts";
 import type { Problem } from "../../settings/problem.ts";
 import type { Thresholds } from "../../tokens/thresholds.ts";
+import { askedSettings } from "../asked-settings.ts";
 import { command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { explainText } from "../explain-text.ts";
 import { said, toldProblems } from "../settings-problems.ts";
-import { settingFlags, settingOptions } from "../setting-options.ts";
+import { settingOptions } from "../setting-options.ts";
 
 export const explainCommand = command({
   name: "explain",
   summary: "show every number and switch in force and where it comes from",
   options: settingOptions,
-  json: "model, window, outputTokensMax, thresholds, settings, switches, numbers, files, problems",
+  json: "model, window, outputTokensMax, thresholds, policy, settings, switches, numbers, files, problems",
   details: [
     "Later counts: built in, user, project and local settings, environment, flags.",
     "Exit code 1 if a settings file has errors; what is wrong is ignored, the rest counts.",
   ],
   run: async (context, { options, format }) => {
-    const here = await createEngine(context).settings({ flags: settingFlags(options) });
+    const here = await askedSettings(createEngine(context), { given: options });
     const problems = problemsIn(here.reading);
     const wrong = await toldProblems(context, problems);
     if (wrong !== undefined) return wrong;
@@ -47,6 +49,7 @@ function asJson({ reading, numbers }: SettingsHere, problems: readonly Problem[]
     thresholds: Object.fromEntries(
       thresholdNames.map((name) => [name, { tokens: numbers.thresholds[name], from: arithmetic[name] }]),
     ),
+    policy: { name: numbers.policy.name, about: numbers.policy.about, rows: policyRows(numbers.policy) },
     settings: settingNames.map((name) => {
       const { default: standard, basis, about } = settingTable[name];
       const { value, source, from } = settings[name];

@@ -2,6 +2,7 @@ import { createEngine } from "../../engine.ts";
 import { type CountedLog, openCounted, openCountedAt } from "../../loop/counted.ts";
 import { type ContextReport, contextReport } from "../../tokens/context-report.ts";
 import type { View } from "../../transcript/fold.ts";
+import { askedSettings } from "../asked-settings.ts";
 import { command, type CommandContext } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
@@ -11,8 +12,7 @@ import { importOf, importText } from "../import-text.ts";
 import { openNamedLog, wrongFile } from "../named-log.ts";
 import { toldProblems } from "../settings-problems.ts";
 import { sessionOperand } from "../session-operand.ts";
-import { numberOptions, settingFlags } from "../setting-options.ts";
-import type { FlagInput } from "../../settings/flags.ts";
+import { type GivenOptions, numberOptions } from "../setting-options.ts";
 
 export const viewCommand = command({
   name: "view",
@@ -38,7 +38,7 @@ export const viewCommand = command({
       const view = opened.fold.view(opened.viewOptions);
       const system = opened.fixedPart.systemPrompts;
       if (format === "json") {
-        const report = await reportOn(context, opened, settingFlags(options));
+        const report = await reportOn(context, opened, options);
         if (report.kind === "failure") return report;
         await context.out.json({ system, ...asJson(view, opened), ...figuresOf(report.report), ...importOf(log) });
       } else {
@@ -69,13 +69,13 @@ async function opening(log: Opening, at: string | undefined): Promise<({ kind: "
 async function reportOn(
   context: CommandContext,
   opened: CountedLog,
-  flags: readonly FlagInput[],
+  given: GivenOptions,
 ): Promise<{ readonly kind: "report"; readonly report: ContextReport } | Failure> {
-  const { numbers, reading } = await createEngine(context).settings({
+  const { numbers, reading } = await askedSettings(createEngine(context), {
     model: opened.model,
     serverTokens: opened.serverTokens,
     recordedTokens: opened.recordedTokens,
-    flags,
+    given,
   });
   const wrong = await toldProblems(context, reading.problems);
   if (wrong !== undefined) return wrong;

@@ -3,12 +3,15 @@ import { describe, expect, it } from "vitest";
 import { imagePart } from "../../../test/fixture/image.ts";
 import { parametersFor } from "../../../test/property/runs.ts";
 import { type ToolUseId, toolUseId } from "../../schema/brand.ts";
+import type { PolicyName } from "../../schema/settings.ts";
+import { presetOf } from "../../presets/catalogue.ts";
 import { loggedCharsMax, shownCharsMax } from "./limits.ts";
 import {
   type MeasuredResult,
   measureContent,
   type OffloadDecision,
   offloadLimits,
+  offloadLimitsOf,
   planOffload,
   shownChars,
   unlimited,
@@ -69,8 +72,25 @@ describe("one result", () => {
     expect(decide(measured("a", 5_001, { tool: "glob", resultCharsMax: 60_000 }), set)).toBe("kept: fits");
   });
 
+  it.each<[PolicyName, number, number | undefined, string]>([
+    ["palimpsest", 99_999, 100_000, "kept: fits"],
+    ["palimpsest", 50_001, undefined, "offloaded: result"],
+    ["claude-code-2026", 50_001, 100_000, "offloaded: result"],
+    ["claude-code-2026", 30_001, 30_000, "offloaded: result"],
+    ["claude-code-2.1", 400_000, 30_000, "kept: fits"],
+    ["claude-code-2.1", 400_001, 30_000, "offloaded: result"],
+    ["opencode", 5_000_000, 30_000, "kept: fits"],
+  ])("under %s, of %i characters with a tool's own limit of %s: %s", (policy, chars, resultCharsMax, expected) => {
+    expect(decide(measured("a", chars, { resultCharsMax }), offloadLimitsOf(presetOf(policy).offload))).toBe(expected);
+  });
+
+  it("the default policy's limits are the layer's own", () => {
+    expect(offloadLimitsOf(presetOf("palimpsest").offload)).toMatchObject(limits);
+  });
+
   it("switched off, only what no line could hold goes", () => {
     expect(decide(measured("a", 5_000_000), unlimited)).toBe("kept: fits");
+    expect(decide(measured("a", 5_000_000, { resultCharsMax: 30_000 }), unlimited)).toBe("kept: fits");
     expect(decide(measured("a", loggedCharsMax + 1), unlimited)).toBe("offloaded: line");
   });
 });

@@ -2,6 +2,7 @@ import type { ResultContent } from "../../schema/block.ts";
 import type { ToolUseId } from "../../schema/brand.ts";
 import { resultCharsHard, resultCharsMin, type ToolLimit } from "../../schema/tool-limit.ts";
 import { isEmptyContent } from "../../transcript/result.ts";
+import type { OffloadRule } from "../policy.ts";
 import { loggedCharsMax, resultCharsDefault, roundCharsMax, shownCharsMax } from "./limits.ts";
 
 /**
@@ -39,6 +40,8 @@ export interface OffloadLimits {
   readonly resultChars: number;
   readonly resultCharsHard: number;
   readonly roundChars: number;
+  /** Absent: a tool's own limit counts. */
+  readonly toolsOwn?: OffloadRule["toolsOwn"];
   /** What settings say of a tool: wins over the tool's own. */
   readonly resultCharsByTool: ReadonlyMap<string, number>;
 }
@@ -50,11 +53,24 @@ export const offloadLimits = (toolLimits: readonly ToolLimit[] = []): OffloadLim
   resultCharsByTool: new Map(toolLimits.map(({ id, resultCharsMax }) => [id, resultCharsMax])),
 });
 
+/** As a policy says; one without a rule never offloads. */
+export const offloadLimitsOf = (rule: OffloadRule | undefined, toolLimits: readonly ToolLimit[] = []): OffloadLimits =>
+  rule === undefined
+    ? unlimited
+    : {
+        resultChars: rule.resultCharsMax,
+        resultCharsHard: rule.hardCharsMax,
+        roundChars: rule.roundCharsMax ?? Infinity,
+        toolsOwn: rule.toolsOwn,
+        resultCharsByTool: new Map(toolLimits.map(({ id, resultCharsMax }) => [id, resultCharsMax])),
+      };
+
 /** Switched off: nothing is ever over. */
 export const unlimited: OffloadLimits = {
   resultChars: Infinity,
   resultCharsHard: Infinity,
   roundChars: Infinity,
+  toolsOwn: "ignored",
   resultCharsByTool: new Map(),
 };
 
@@ -96,7 +112,8 @@ function decideAlone(result: MeasuredResult, limits: OffloadLimits): OffloadDeci
 /** An image is there to be seen: only text beside it that no tool may show takes it along. */
 function limitOf({ tool, holds, resultCharsMax }: MeasuredResult, limits: OffloadLimits): number {
   if (holds === "image") return limits.resultCharsHard;
-  const wanted = limits.resultCharsByTool.get(tool) ?? resultCharsMax ?? limits.resultChars;
+  const own = limits.toolsOwn === "ignored" ? undefined : resultCharsMax;
+  const wanted = limits.resultCharsByTool.get(tool) ?? own ?? limits.resultChars;
   return Math.max(resultCharsMin, Math.min(wanted, limits.resultCharsHard));
 }
 

@@ -1,13 +1,17 @@
 import type { Baseline } from "../../cache/baseline.ts";
 import { type BreakCause, BreakDetector, type HashDep } from "../../cache/breaks.ts";
-import { type Breakpoint, type BreakpointInput, type Lifetimes, planBreakpoints } from "../../cache/breakpoints.ts";
+import type { Breakpoint, BreakpointInput, Lifetimes } from "../../cache/breakpoints.ts";
 import type { CostLedger, CostSource } from "../../cache/costs.ts";
+import { markedBy, type MarksName } from "../../cache/marks.ts";
 import { ImageGuard } from "../../layers/1-offload/image-guard.ts";
 import { RequestPieces } from "../../cache/pieces.ts";
 import { Written } from "../../cache/written.ts";
 import type { ReadFiles } from "../../ports/tools.ts";
 import type { SessionId } from "../../schema/brand.ts";
+import type { Model } from "../../schema/model.ts";
 import type { Line } from "./line.ts";
+import type { ReckonedCache } from "./reckoned-cache.ts";
+import type { ServerAsks } from "./server-asks.ts";
 import type { UsedIds } from "./used-ids.ts";
 
 /** One line of requests to a model: what it stands on and what it remembers. Travels with the session, never in a module. */
@@ -24,24 +28,37 @@ export interface Conversation {
   readonly images: ImageGuard;
   readonly source: CostSource;
   readonly lifetimes: Lifetimes;
-  /** Where its requests are marked. */
-  readonly mark: (input: BreakpointInput) => readonly Breakpoint[];
+  /** What the registry and the settings know of its model. */
+  readonly known: Model | undefined;
+  /** What the provider still holds of it; undefined where nothing is ever cleared: in a fork. */
+  readonly cache: ReckonedCache | undefined;
+  /** A fork's: what its parent asks of the server by rule. */
+  readonly inheritedAsks?: ServerAsks | undefined;
+  /** Where its requests are marked; the policy's way counts for the main conversation alone. */
+  readonly mark: (input: BreakpointInput, way: MarksName) => readonly Breakpoint[];
 }
 
 export interface NewConversation extends Pick<
   Conversation,
   "session" | "line" | "baseline" | "costs" | "files" | "ids" | "lifetimes"
 > {
+  readonly known?: Model | undefined;
+  readonly cache?: ReckonedCache | undefined;
   /** Why its first request can't read what an earlier run of the session left in the cache. */
   readonly moved?: BreakCause | undefined;
 }
 
-export const mainConversation = ({ hash }: HashDep, { moved, ...parts }: NewConversation): Conversation => ({
+export const mainConversation = (
+  { hash }: HashDep,
+  { moved, known, cache, ...parts }: NewConversation,
+): Conversation => ({
   ...parts,
+  known,
+  cache,
   pieces: new RequestPieces(),
   written: new Written(),
   images: new ImageGuard(),
   breaks: new BreakDetector({ hash }, moved),
   source: "main",
-  mark: planBreakpoints,
+  mark: (input, way) => markedBy(way, input),
 });

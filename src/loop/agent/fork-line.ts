@@ -40,6 +40,7 @@ export class ForkLine implements Line {
   /** The last block that the fork shares with its parent. */
   readonly common: MessagePlace | undefined;
   readonly commonBlocks: number;
+  readonly editable = undefined;
   readonly #messages: Message[];
   readonly #passed: Standing[];
   #nameByOpenCall = new Map<ToolUseId, string>();

@@ -1,3 +1,4 @@
+import type { Inventory } from "../../cache/inventory.ts";
 import { type HeldOptions, heldRounds } from "../../layers/1-offload/held.ts";
 import type { RoundResult } from "../../layers/1-offload/run.ts";
 import type { Message } from "../../schema/block.ts";
@@ -5,7 +6,7 @@ import { type EntryId, tokens, type Tokens } from "../../schema/brand.ts";
 import type { Entry } from "../../schema/entry.ts";
 import type { NextRequest } from "../../transcript/fold.ts";
 import type { Draft } from "../../transcript/draft.ts";
-import type { Appended, Session } from "../session.ts";
+import type { Appended, Edited, EditInput, Session } from "../session.ts";
 
 /** What an agent talks along: a session's path, or a fork that leaves it alone. */
 export interface Line {
@@ -21,10 +22,18 @@ export interface Line {
   readonly leaf: EntryId | null;
   /** Rounds that another tool recorded, as long as no model has answered to them here; what was shown once stays as it is. */
   held(options: HeldOptions): readonly (readonly RoundResult[])[];
+  /** By what layers plan and act; undefined where nothing that was said is ever changed: a fork's line. */
+  readonly editable: EditableLine | undefined;
   append(...drafts: readonly Draft[]): Promise<Appended>;
   /** Freezes an answer for every open call. */
   settle(): Promise<Appended>;
   endTurn(): Promise<Appended>;
+}
+
+/** A session that knows what could be cleared. What it holds is live: another after an undo. */
+export interface EditableLine extends Pick<Session, "fold" | "ledger"> {
+  readonly inventory: Inventory;
+  edit(input: EditInput): Promise<Edited>;
 }
 
 /** Stands behind a request of ours: a reply, or a boundary, which only a conversation that was going on can have. */
@@ -64,6 +73,11 @@ export class SessionLine implements Line {
     return isShown ? [] : heldRounds(projection, options);
   }
 
+  get editable(): EditableLine | undefined {
+    const session = this.#session;
+    return session.inventory === undefined ? undefined : new EditableSession(session, session.inventory);
+  }
+
   append(...drafts: readonly Draft[]): Promise<Appended> {
     return this.#session.append(...drafts);
   }
@@ -74,5 +88,32 @@ export class SessionLine implements Line {
 
   endTurn(): Promise<Appended> {
     return this.#session.endTurn();
+  }
+}
+
+class EditableSession implements EditableLine {
+  readonly #session: Session;
+  readonly #inventory: Inventory;
+
+  constructor(session: Session, inventory: Inventory) {
+    this.#session = session;
+    this.#inventory = inventory;
+  }
+
+  get fold(): Session["fold"] {
+    return this.#session.fold;
+  }
+
+  get ledger(): Session["ledger"] {
+    return this.#session.ledger;
+  }
+
+  /** The session's, which is another one where its log was read again. */
+  get inventory(): Inventory {
+    return this.#session.inventory ?? this.#inventory;
+  }
+
+  edit(input: EditInput): Promise<Edited> {
+    return this.#session.edit(input);
   }
 }

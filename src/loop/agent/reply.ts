@@ -3,8 +3,9 @@ import { nextTry } from "../../model/retry.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { ModelFailure } from "../../ports/model.ts";
 import type { Block, Message } from "../../schema/block.ts";
+import { type Millis, tokens } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
-import type { JsonObject } from "../../schema/json.ts";
+import { field, type JsonObject, text } from "../../schema/json.ts";
 import { readUsage } from "../../schema/usage.ts";
 import type { AgentDeps } from "./deps.ts";
 import { type ReplyCall, ReplyWriter } from "./reply-writer.ts";
@@ -72,12 +73,13 @@ class Asking {
     const writer = new ReplyWriter(conversation, this.#from);
     this.#writer = writer;
     let begun: JsonObject | undefined;
+    const at = this.#deps.now();
     for await (const event of this.#deps.model.send(assembled.request, signal)) {
       switch (event.kind) {
         case "reply-start":
           begun = event.usage;
           writer.start(event);
-          yield* this.#began(event.usage);
+          yield* this.#began(event.usage, at);
           yield { kind: "reply-start", id: writer.id };
           break;
         case "text-delta":
@@ -97,7 +99,9 @@ class Asking {
           if (failure !== undefined) return { kind: "unwritten", failure };
           const { stopReason } = event;
           this.#paid(event.usage);
+          if (conversation.cache !== undefined) conversation.cache.repliedAt = this.#deps.now();
           yield { kind: "reply-end", id: writer.id, stopReason, usage: readUsage({ usage: event.usage }) };
+          yield* this.#applied(event.appliedEdits ?? []);
           return { kind: "replied", calls: writer.calls, stopReason };
         }
         case "failure":
@@ -110,15 +114,30 @@ class Asking {
   }
 
   /** The first byte is here: others may read what this request wrote, and its usage tells what it could read itself. */
-  *#began(usage: JsonObject): Generator<LoopEvent> {
+  *#began(usage: JsonObject, sent: Millis): Generator<LoopEvent> {
     const { conversation, assembled } = this.#input;
-    const sent = { ...assembled, messages: this.#sent };
-    if (!this.#hasBegun) conversation.written.began(sent.messages, sent.breakpoints);
+    const whole = { ...assembled, messages: this.#sent };
+    if (!this.#hasBegun) conversation.written.began(whole.messages, whole.breakpoints);
+    if (assembled.marks !== undefined) conversation.cache?.began(assembled.marks, sent);
     this.#hasBegun = true;
     const told = readUsage({ usage });
     if (told === undefined) return;
-    const broken = conversation.breaks.observe(sentAt(this.#deps.now(), { conversation, assembled: sent }), told);
-    if (broken !== undefined) yield { kind: "cache-break", cause: causeText(broken.cause), tokens: broken.lostTokens };
+    const broken = conversation.breaks.observe(sentAt(this.#deps.now(), { conversation, assembled: whole }), told);
+    if (broken === undefined) return;
+    conversation.cache?.lost();
+    yield { kind: "cache-break", cause: causeText(broken.cause), tokens: broken.lostTokens };
+  }
+
+  /** What the server left out by itself is written down and told, each time that it is another. A disk that refuses fails no turn. */
+  async *#applied(applied: readonly JsonObject[]): AsyncGenerator<LoopEvent> {
+    const { cache, line } = this.#input.conversation;
+    const said = JSON.stringify(applied);
+    if (cache === undefined || applied.length === 0 || cache.applied === said) return;
+    cache.applied = said;
+    await line.append({ type: "server-edits", deleted: [], applied, because: "cleared by the server" });
+    const cleared = applied.map((edit) => Number(field(edit, "cleared_input_tokens") ?? 0));
+    const total = tokens(cleared.reduce((sum, count) => sum + count, 0));
+    yield { kind: "server-cleared", tokens: total, what: applied.map((edit) => text(edit, "type") ?? "edit") };
   }
 
   #paid(usage: JsonObject): void {

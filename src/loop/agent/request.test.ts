@@ -17,6 +17,7 @@ const assembled = (all: number): AssembledRequest => ({
   breakpoints: [],
   messages,
   tokens: tokens(all),
+  marks: undefined,
 });
 const sizeOf = (...blocks: readonly (typeof first)[]): number =>
   blocks.reduce((sum, block) => sum + estimateBlock(block), 0);

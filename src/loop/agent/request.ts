@@ -9,6 +9,9 @@ import { estimateBlock } from "../../tokens/estimate.ts";
 import type { NotSendable } from "../../transcript/fold.ts";
 import { outputMarginTokens, outputTokensMin } from "../limits.ts";
 import type { Conversation } from "./conversation.ts";
+import type { RequestMarks } from "../../cache/planned-marks.ts";
+import { bothRates } from "../../cache/rates.ts";
+import { serverAsks } from "./server-clearing.ts";
 
 export type Assembled =
   | {
@@ -18,20 +21,31 @@ export type Assembled =
       /** Live: valid until the next append. */
       readonly messages: readonly Message[];
       readonly tokens: Tokens;
+      /** What it will leave in the cache; undefined where nobody reckons with that. */
+      readonly marks: RequestMarks | undefined;
     }
   | { readonly kind: "not-sendable"; readonly why: NotSendable }
   | { readonly kind: "over-limit"; readonly tokens: Tokens; readonly limit: Tokens };
 
 /** The next request of a conversation, as bytes. Costs what is new since the last one, and one copy of the bytes. */
-export function assemble(conversation: Conversation, { thresholds, outputTokensMax }: Numbers): Assembled {
-  const { line, baseline, pieces, written, images, lifetimes, mark } = conversation;
+export function assemble(conversation: Conversation, { numbers, at }: Assembling): Assembled {
+  const { thresholds, outputTokensMax, policy } = numbers;
+  const { line, baseline, pieces, written, images, mark } = conversation;
   const next = line.next();
   if (next.kind === "not-sendable") return next;
   const used = line.usedTokens;
   if (used >= thresholds.blocking) return { kind: "over-limit", tokens: used, limit: thresholds.blocking };
   const { messages } = images.guard(next.messages, { countMax: imagesMax(thresholds.window) });
-  const { model, tools, systemBlocks: system, thinking, betas } = baseline;
-  const breakpoints = mark({ tools, system, messages, written: written.places(messages), lifetimes });
+  const { model, tools, systemBlocks: system, thinking } = baseline;
+  const inventory = line.editable?.inventory;
+  const marking = { messages, policy, at, fixedTokens: line.fixedTokens, rates: bothRates(conversation.known) };
+  const marks = inventory === undefined ? undefined : conversation.cache?.marks(inventory, marking);
+  const lifetimes = marks === undefined ? conversation.lifetimes : { fixed: marks.lifetime, rolling: marks.lifetime };
+  const places = { written: written.places(messages), lifetimes, frontier: marks?.frontier };
+  const breakpoints = mark({ tools, system, messages, ...places }, policy.marks);
+  const isClearable = (tool: string): boolean => inventory?.isClearable(tool) === true;
+  const asks = serverAsks(conversation, { numbers, isClearable, deleted: next.serverDeleted });
+  const betas = [...baseline.betas, ...asks.betas];
   const room = thresholds.window - used - outputMarginTokens;
   const maxTokens = Math.max(outputTokensMin, Math.min(outputTokensMax.tokens, room));
   const body = pieces.bytes({
@@ -42,18 +56,29 @@ export function assemble(conversation: Conversation, { thresholds, outputTokensM
     messages,
     breakpoints,
     thinking,
-    params: { stream: true },
+    params: { ...asks.params, stream: true },
   });
-  return { kind: "request", request: { model, body, betas }, breakpoints, messages, tokens: tokens(used) };
+  return { kind: "request", request: { model, body, betas }, breakpoints, messages, tokens: tokens(used), marks };
+}
+
+export interface Assembling {
+  readonly numbers: Numbers;
+  /** When it is sent. */
+  readonly at: Millis;
 }
 
 export type AssembledRequest = Extract<Assembled, { kind: "request" }>;
 
 /** The request as the cache sees it. */
 export function sentAt(at: Millis, { conversation, assembled }: Sending): SentRequest {
-  const { model, tools, systemBlocks: system, thinking, betas } = conversation.baseline;
-  const { messages } = assembled;
-  return { model, tools, system, thinking, betas, messages, lifetime: conversation.lifetimes.rolling, at };
+  const { model, tools, systemBlocks: system, thinking } = conversation.baseline;
+  const {
+    messages,
+    request: { betas },
+    marks,
+  } = assembled;
+  const lifetime = marks?.lifetime ?? conversation.lifetimes.rolling;
+  return { model, tools, system, thinking, betas, messages, lifetime, at };
 }
 
 export interface Sending {

@@ -5,6 +5,7 @@ import type { LoopEvent, TurnEnd } from "../../schema/event.ts";
 import { userDraft } from "../../transcript/draft.ts";
 import { roundsMax as roundsMaxDefault, stopHooksMax } from "../limits.ts";
 import { type CallResult, runCalls } from "./calls.ts";
+import { clearBefore } from "./clearing.ts";
 import type { Conversation } from "./conversation.ts";
 import type { AgentDeps } from "./deps.ts";
 import { Results } from "./results.ts";
@@ -30,6 +31,7 @@ export interface TurnInput {
  *            asking ──no request fits──▶ over-limit          asking ──fails for good──▶ failed
  *            asking, calling ──abort──▶ aborted: open calls get a frozen answer
  *
+ * Before each request the layers take out of the view what pays to go, never behind it.
  * Whatever happens, the transcript is whole at every moment: each step is on disk before the next begins.
  */
 export async function* runTurn(deps: AgentDeps, input: TurnInput): AsyncGenerator<LoopEvent> {
@@ -101,7 +103,8 @@ class Turn {
     const { conversation, signal } = this.#input;
     const drained = yield* this.#drain();
     if (drained !== undefined) return drained;
-    const assembled = assemble(conversation, this.#deps.numbers());
+    yield* clearBefore(this.#deps, { conversation, signal, opens: this.#requests === 0 ? "turn" : "nothing" });
+    const assembled = assemble(conversation, { numbers: this.#deps.numbers(), at: this.#deps.now() });
     if (assembled.kind !== "request") return unsent(assembled);
     this.#requests += 1;
     yield* this.#foresee(assembled);

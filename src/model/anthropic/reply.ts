@@ -23,6 +23,7 @@ export class ReplyAssembly {
   readonly #closed = new Set<number>();
   #usage: JsonObject = {};
   #stopReason: string | undefined;
+  #appliedEdits: readonly JsonObject[] = [];
   #hasCall = false;
 
   take(event: JsonObject): readonly ModelEvent[] {
@@ -93,6 +94,8 @@ export class ReplyAssembly {
     const told = Object.entries(objectAt(event, "usage")).filter(([, value]) => value !== null);
     this.#usage = { ...this.#usage, ...Object.fromEntries(told) };
     this.#stopReason = text(objectAt(event, "delta"), "stop_reason") ?? this.#stopReason;
+    const applied = field(objectAt(event, "context_management"), "applied_edits");
+    if (isArray(applied)) this.#appliedEdits = applied.filter((edit) => isObject(edit));
     return [];
   }
 
@@ -100,7 +103,8 @@ export class ReplyAssembly {
     const left = [...this.#openByIndex.keys()].toSorted((a, b) => a - b).flatMap((index) => this.#close(index));
     this.#state = "over";
     const stopReason = this.#stopReason ?? (this.#hasCall ? "tool_use" : "end_turn");
-    return [...left, { kind: "reply-end", stopReason, usage: this.#usage }];
+    const edits = this.#appliedEdits.length === 0 ? {} : { appliedEdits: this.#appliedEdits };
+    return [...left, { kind: "reply-end", stopReason, usage: this.#usage, ...edits }];
   }
 
   #break(message: string): readonly ModelEvent[] {

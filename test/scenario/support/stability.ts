@@ -9,11 +9,11 @@ import type { Actor, SaidBlock } from "../../../src/simulator/actor/actor.ts";
 import { type AgentWorld, agentWorld, firstBreak, refused, turn } from "./whole-agent.ts";
 
 /**
- * Over so many turns each request begins with the one before, block by block; nothing is refused; and the cache gives at
- * least 97% of what a client reads that only ever appends.
+ * Over so many turns without an edit each request begins with the one before, block by block; nothing is refused; and the
+ * cache gives at least 97% of what a client reads that only ever appends.
  */
 export async function expectStable(turns: number, model: string): Promise<void> {
-  const { world, events } = await lived(turns, model);
+  const { world, events } = await lived({ turns, model, variables: { DISABLE_MICROCOMPACT: "1" } });
   const { seen } = world;
   expect(refused(seen)).toEqual([]);
   const ends = events.flatMap((event) => (event.kind === "turn-end" ? event.reason : []));
@@ -27,6 +27,30 @@ export async function expectStable(turns: number, model: string): Promise<void> 
   expect(last).toContain(`Rules of turn ${turns - 5}.`);
   expect(last).toContain("note 8");
   expect(new Set(seen.map(({ body }) => body["max_tokens"])).size).toBeGreaterThan(2);
+}
+
+/** With the layers on, a request that does not begin with the one before it was told of before it was sent. */
+export async function expectTold(turns: number, model: string): Promise<void> {
+  const { world, events } = await lived({ turns, model });
+  expect(refused(world.seen)).toEqual([]);
+  const told = toldBefore(events);
+  const broken = world.seen.flatMap((_, at) =>
+    firstBreak(world.seen.slice(at, at + 2)) === undefined ? [] : [at + 1],
+  );
+  expect(broken.length).toBeGreaterThan(0);
+  for (const at of broken) expect({ at, told: told.has(at) }).toEqual({ at, told: true });
+  expect(events.filter(({ kind }) => kind === "cache-break")).toEqual([]);
+}
+
+/** Requests, counted from 0, that something was cleared for. */
+function toldBefore(events: readonly LoopEvent[]): ReadonlySet<number> {
+  const told = new Set<number>();
+  let requests = 0;
+  for (const { kind } of events) {
+    if (kind === "request-start") requests += 1;
+    if (kind === "cleared") told.add(requests);
+  }
+  return told;
 }
 
 const day = 86_400_000;
@@ -62,15 +86,21 @@ async function disturb({ work, home }: AgentWorld, n: number): Promise<void> {
 
 const identity = ["-c", "user.name=t", "-c", "user.email=t@t"];
 
+interface Living {
+  readonly turns: number;
+  readonly model: string;
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
 interface Lived {
   readonly world: AgentWorld;
   readonly events: readonly LoopEvent[];
 }
 
 /** A session of so many turns in a project that does not stand still, closed and opened again every few turns. */
-async function lived(turns: number, model: string): Promise<Lived> {
+async function lived({ turns, model, variables = {} }: Living): Promise<Lived> {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 10, 15, 22) });
-  const world = await agentWorld({ actor: worker });
+  const world = await agentWorld({ actor: worker }, variables);
   await mkdir(world.home, { recursive: true });
   await writeFile(join(world.work, "notes.txt"), "begun\n");
   await writeFile(join(world.work, "CLAUDE.md"), "Rules of the start.\n");

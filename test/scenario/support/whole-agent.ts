@@ -29,13 +29,17 @@ export interface AgentWorld {
 }
 
 /** A project of its own, and agents in it as a person gets them, which talk to a simulator over HTTP. */
-export async function agentWorld(options: SimulatorOptions): Promise<AgentWorld> {
+export async function agentWorld(
+  options: SimulatorOptions,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<AgentWorld> {
   const base = await realpath(await mkdtemp(join(tmpdir(), "agent-")));
   const [home, work] = [join(base, "home"), join(base, "work")];
   await mkdir(work);
   const { simulator, url } = await served(options);
   const seen = watchRequests(simulator);
-  const env = { PATH: process.env["PATH"], PALIMPSEST_HOME: home, ANTHROPIC_API_KEY: "any", ANTHROPIC_BASE_URL: url };
+  const own = { PALIMPSEST_HOME: home, ANTHROPIC_API_KEY: "any", ANTHROPIC_BASE_URL: url };
+  const env = { PATH: process.env["PATH"], ...own, ...variables };
   const open = async (session: SessionChoice, model: string): Promise<Agent> => {
     const opened = await openAgent({
       env,

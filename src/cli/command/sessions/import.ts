@@ -13,7 +13,6 @@ import { failureOf } from "../../failure.ts";
 import { filesBelow } from "../../files-below.ts";
 import { clipped, tail } from "../../human.ts";
 import { labelOf, noteText } from "../../import-text.ts";
-import { usage } from "../../parse.ts";
 import { table } from "../../table.ts";
 import { writingFailure } from "../../writing-failure.ts";
 
@@ -21,7 +20,7 @@ export const importCommand = command({
   name: "import",
   summary: "make sessions of this project from other agents' files",
   operands: {
-    paths: { shown: "files|folders…", summary: "files, or folders with all below them", takes: "many" },
+    paths: { shown: "file|folder", summary: "files, or folders with all below them", takes: "some" },
   },
   json: "imported (path, format, session, notes) and skipped (path, why, detail)",
   details: [
@@ -30,7 +29,6 @@ export const importCommand = command({
     "Exit code 1: nothing could be imported, and not because it was before. Exit code 3: there is no such file or folder.",
   ],
   run: async (context, { operands, format }) => {
-    if (operands.paths.length === 0) return usage("<files|folders…> is missing", context.called);
     const engine = createEngine(context);
     const project = await engine.project();
     if (project.kind === "failed") return writingFailure(project, "new");

@@ -1,0 +1,187 @@
+import { CachedPrefixes } from "../src/cache/cached-prefixes.ts";
+import { ClearPlanner } from "../src/cache/clear-planner.ts";
+import { priceCompact } from "../src/cache/compact-price.ts";
+import { Inventory } from "../src/cache/inventory.ts";
+import { needChance } from "../src/cache/need-chance.ts";
+import { usualRates } from "../src/cache/rates.ts";
+import { clearByIdleness } from "../src/layers/2-clear/by-idleness.ts";
+import { clearByPrice } from "../src/layers/2-clear/by-price.ts";
+import { clearBySize } from "../src/layers/2-clear/by-size.ts";
+import { isRerunnable } from "../src/layers/2-clear/clearable.ts";
+import { clearInCache } from "../src/layers/2-clear/in-cache.ts";
+import { markerTokens } from "../src/layers/2-clear/limits.ts";
+import { truncateOldest } from "../src/layers/2-clear/truncate.ts";
+import { compactWhenDue } from "../src/layers/4-compact/due.ts";
+import type { Candidate } from "../src/layers/candidate.ts";
+import { type Layer, nextCandidate, type PipelineState } from "../src/layers/pipeline.ts";
+import type { Policy } from "../src/layers/policy.ts";
+import { presetOf } from "../src/presets/catalogue.ts";
+import type { Message } from "../src/schema/block.ts";
+import { millis, tokens, type ToolUseId } from "../src/schema/brand.ts";
+import { estimateBlock } from "../src/tokens/estimate.ts";
+import { Fold } from "../src/transcript/fold.ts";
+import type { ViewWatch } from "../src/transcript/watch.ts";
+import { MadeLog } from "./made-log.ts";
+import { parsed } from "./parsed-line.ts";
+
+const layers: readonly Layer[] = [
+  truncateOldest,
+  clearBySize,
+  clearByIdleness,
+  clearByPrice,
+  clearInCache,
+  compactWhenDue,
+];
+const fixedTokens = 40_000;
+const roundMillis = 20_000;
+const nothing: ReadonlySet<never> = new Set();
+
+export interface PlannedRound {
+  readonly planMillis: number;
+  readonly inventoryMillis: number;
+  readonly did: "something" | "nothing";
+}
+
+const palimpsest = presetOf("palimpsest");
+const { byPrice } = palimpsest.clear;
+if (byPrice === undefined) throw new Error("the default clears by price");
+
+const policies = {
+  default: palimpsest,
+  /** No rent is ever enough: everything stays, and every plan would have to look at all of it. */
+  "keeps-all": { ...palimpsest, clear: { byPrice: { ...byPrice, patience: 1e9 } } },
+} as const satisfies Readonly<Record<string, Policy>>;
+
+export interface PlannedOptions {
+  readonly policy: keyof typeof policies;
+  readonly sizeTokens: number;
+}
+
+/** A session that is planned before every request and cleared by what the plan says; it never compacts. */
+export class PlannedSession {
+  readonly #log = new MadeLog();
+  readonly #inventory = new Inventory({ count: estimateBlock, isClearable: isRerunnable, markerTokens });
+  readonly #told = new Told(this.#inventory);
+  readonly #fold = new Fold({ watch: this.#told });
+  readonly #prefixes = new CachedPrefixes();
+  readonly #planner = new ClearPlanner();
+  readonly #options: PlannedOptions;
+  #at = 0;
+
+  /** Grows until so much is shown, whatever was cleared on the way. */
+  constructor(options: PlannedOptions) {
+    this.#options = options;
+    while (this.#inventory.shownTokens + fixedTokens < options.sizeTokens) this.round();
+  }
+
+  get messages(): readonly Message[] {
+    return this.#fold.messages;
+  }
+
+  get residents(): number {
+    return this.#inventory.size;
+  }
+
+  round(): PlannedRound {
+    for (const line of this.#log.round()) this.#fold.append(parsed(line));
+    const inventoryMillis = this.#told.millis;
+    this.#told.millis = 0;
+    this.#at += roundMillis;
+    const start = performance.now();
+    const candidate = nextCandidate({ layers, state: this.#state(), acted: nothing });
+    const planMillis = performance.now() - start;
+    if (candidate !== undefined) this.#do(candidate);
+    this.#sent();
+    return { planMillis, inventoryMillis, did: candidate === undefined ? "nothing" : "something" };
+  }
+
+  #state(): PipelineState {
+    const contextTokens = fixedTokens + this.#inventory.shownTokens;
+    const rates = usualRates["5m"];
+    const at = millis(this.#at);
+    const cachedTokens = this.#prefixes.upTo(Infinity, at) + fixedTokens;
+    const leavesTokens = 11_000;
+    const { items, decisions, pins } = this.#fold.projection;
+    const price = priceCompact({
+      rates,
+      contextTokens,
+      fixedTokens,
+      cachedTokens,
+      leavesTokens,
+      outputTokens: 3_000,
+      lossCost: 40_000,
+    });
+    const room = tokens(10 * this.#options.sizeTokens);
+    return {
+      policy: policies[this.#options.policy],
+      isOn: () => true,
+      inventory: this.#inventory,
+      prefixes: this.#prefixes,
+      moment: { at, rates, contextTokens, fixedTokens, needChance },
+      planner: this.#planner,
+      thresholds: { warning: room, compact: room, blocking: room },
+      opens: "nothing",
+      idleMillis: millis(roundMillis),
+      sentTokens: contextTokens,
+      roundsSinceClear: undefined,
+      deletedInCache: nothing,
+      offers: nothing,
+      compaction: { price, rent: 0 },
+      items,
+      decisions,
+      pins,
+      count: estimateBlock,
+    };
+  }
+
+  #do({ act }: Candidate): void {
+    if (act.kind !== "clear") throw new Error(`nothing here does ${act.kind}`);
+    this.#prefixes.cut(Math.min(...act.results.map((toolUse) => this.#offsetOf(toolUse))));
+    this.#fold.append(parsed(this.#log.clear(act.results)));
+    this.#told.millis = 0;
+  }
+
+  #offsetOf(toolUse: ToolUseId): number {
+    const resident = this.#inventory.find(toolUse);
+    if (resident === undefined) throw new Error("what is cleared stands");
+    return this.#inventory.offsetOf(resident);
+  }
+
+  #sent(): void {
+    const { headTokens, shownTokens } = this.#inventory;
+    const written = [headTokens, shownTokens].map((upToTokens) => ({ upToTokens, lifetime: "5m" }) as const);
+    this.#prefixes.sent({ at: millis(this.#at), written, refreshed: [headTokens] });
+  }
+}
+
+/** Measures what being told costs. */
+class Told implements ViewWatch {
+  readonly #watch: ViewWatch;
+  millis = 0;
+
+  constructor(watch: ViewWatch) {
+    this.#watch = watch;
+  }
+
+  reset(structureAt: number): void {
+    this.#watch.reset(structureAt);
+  }
+
+  item(...told: Parameters<ViewWatch["item"]>): void {
+    const start = performance.now();
+    this.#watch.item(...told);
+    this.millis += performance.now() - start;
+  }
+
+  shown(...told: Parameters<ViewWatch["shown"]>): void {
+    const start = performance.now();
+    this.#watch.shown(...told);
+    this.millis += performance.now() - start;
+  }
+
+  hidden(...told: Parameters<ViewWatch["hidden"]>): void {
+    const start = performance.now();
+    this.#watch.hidden(...told);
+    this.millis += performance.now() - start;
+  }
+}

@@ -1,0 +1,53 @@
+/** Bills a replay's requests anew, with nothing of Palimpsest: node examples/check-replay.ts <file>.trace.jsonl */
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+
+const millis = { "5m": 5 * 60_000, "1h": 60 * 60_000 };
+const shape = z.object({
+  policy: z.string(),
+  prices: z.string(),
+  kind: z.enum(["round", "compaction"]),
+  call: z.enum(["fork", "plain"]).optional(),
+  at: z.number(),
+  blocks: z.array(z.tuple([z.number(), z.number()])),
+  marks: z.array(z.tuple([z.number(), z.enum(["5m", "1h"])])),
+  usage: z.object({ inputTokens: z.number(), cacheReadTokens: z.number() }),
+});
+
+/** What is cached: when it ends, by run and prefix. A prefix is named by the one before it and its last block. */
+const cached = new Map<string, { until: number; life: number }>();
+const prefixes = new Map<string, number>();
+const different = new Set<number>();
+
+const lines = readFileSync(process.argv[2] ?? "", "utf8")
+  .trimEnd()
+  .split("\n");
+for (const [n, line] of lines.entries()) {
+  const { policy, prices, kind, call, at, blocks, marks, usage } = shape.parse(JSON.parse(line));
+  const [keys, tokensUpTo] = [[""], [0]];
+  for (const [id, tokens] of blocks) {
+    const step = `${keys.at(-1)} ${id}`;
+    prefixes.set(step, prefixes.get(step) ?? prefixes.size);
+    keys.push(`${policy} ${prices} ${prefixes.get(step)}`);
+    tokensUpTo.push((tokensUpTo.at(-1) ?? 0) + tokens);
+  }
+  // A mark reads the longest prefix that lives, at most 20 blocks back, and by that lets it live on.
+  const reads = marks.flatMap(([mark]) => {
+    const ends = Array.from({ length: Math.min(20, mark + 1) }, (_, back) => mark + 1 - back);
+    return ends.find((end) => (cached.get(keys[end] ?? "")?.until ?? at) > at) ?? [];
+  });
+  // A compaction writes nothing, and reads only where it is asked for as the conversation's next message.
+  const isRound = kind === "round";
+  const read = isRound || call === "fork" ? Math.max(0, ...reads) : 0;
+  const last = isRound ? Math.max(read, ...marks.map(([mark]) => mark + 1)) : read;
+  const inputTokens = (tokensUpTo.at(-1) ?? 0) - (tokensUpTo[last] ?? 0);
+  if (usage.cacheReadTokens !== tokensUpTo[read] || usage.inputTokens !== inputTokens) different.add(n);
+  if (!isRound) continue;
+  for (const end of reads) {
+    const { life } = cached.get(keys[end] ?? "") ?? { life: 0 };
+    cached.set(keys[end] ?? "", { life, until: at + life });
+  }
+  for (const [mark, lifetime] of marks)
+    if (mark + 1 > read) cached.set(keys[mark + 1] ?? "", { life: millis[lifetime], until: at + millis[lifetime] });
+}
+console.log(`${lines.length} requests, ${different.size} billed differently`);

@@ -1,0 +1,279 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { residentTokensMin } from "../src/cache/limits.ts";
+import {
+  ageBandOf,
+  ageBandsRoundsMin,
+  type NeedCount,
+  type NeedTable,
+  type NeedToolKind,
+  needToolKinds,
+  noNeeds,
+  sizeBandOf,
+  sizeBandsTokensMax,
+} from "../src/cache/need-bands.ts";
+import { chanceIn, chancesOf, needKindOf } from "../src/cache/need-chance.ts";
+import { readRecording } from "../src/replay/read-recording.ts";
+import type { Recording } from "../src/replay/recording.ts";
+import { blobId, type ToolUseId } from "../src/schema/brand.ts";
+import { byteSourceOf } from "../src/store/memory/byte-source.ts";
+import { fileActOf, filePathOf } from "../src/tokens/file-act.ts";
+
+/**
+ * How often results of recorded sessions are needed again, by kind of tool, size and age: counted, never the texts.
+ * `node scripts/need-table.ts <folder>` (or PALIMPSEST_CORPUS) writes src/cache/need-table.data.ts and says how well one
+ * half of the sessions predicts the other.
+ */
+export interface Sighting {
+  readonly kind: NeedToolKind;
+  readonly tokens: number;
+  readonly ageRounds: number;
+  readonly isNeeded: boolean;
+}
+
+/** Every result, each time that it reaches the beginning of an age band since its last use: was it needed then or later? */
+export function sightingsIn(recording: Recording): Sighting[] {
+  const calls = callsOf(recording);
+  return resultsOf(recording).flatMap(({ toolUse, tokens }) => {
+    const call = calls.get(toolUse);
+    const need = recording.needs.get(toolUse);
+    if (call === undefined || need === undefined || tokens < residentTokensMin) return [];
+    const uses = [need.born, ...need.strongRounds, ...call.changedRounds.filter((round) => round > need.born)];
+    const spells = [...new Set(uses)].toSorted((one, other) => one - other);
+    return spells.flatMap((from, at) => {
+      const until = Math.min(spells[at + 1] ?? Infinity, recording.rounds.length - 1);
+      return ageBandsRoundsMin.flatMap((min) => {
+        // In the round of the use itself nothing is decided.
+        const ageRounds = Math.max(1, min);
+        const round = from + ageRounds;
+        const isNeeded = need.strongRounds.some((strong) => strong >= round);
+        return round > until ? [] : [{ kind: call.kind, tokens, ageRounds, isNeeded }];
+      });
+    });
+  });
+}
+
+interface RecordedCall {
+  readonly kind: NeedToolKind;
+  /** In which the file that it read was changed, until it was read again and this read was superseded. */
+  readonly changedRounds: readonly number[];
+}
+
+interface FileRounds {
+  readonly reads: number[];
+  readonly changes: number[];
+}
+
+function callsOf({ rounds }: Recording): Map<ToolUseId, RecordedCall> {
+  const files = new Map<string, FileRounds>();
+  const found = rounds.flatMap(({ reply }, at) =>
+    reply
+      .flatMap(({ blocks }) => blocks)
+      .flatMap((block) => {
+        if (block.type !== "tool_use") return [];
+        const path = filePathOf(block);
+        const act = path === undefined ? undefined : fileActOf(block.name);
+        const file = files.get(path ?? "") ?? { reads: [], changes: [] };
+        if (path !== undefined) files.set(path, file);
+        if (act !== undefined) file[act === "read" ? "reads" : "changes"].push(at);
+        return [{ block, at, readFile: act === "read" ? file : undefined }];
+      }),
+  );
+  return new Map(
+    found.map(({ block, at, readFile }) => {
+      const changedRounds = readFile === undefined ? [] : changesSeenBy(at, readFile);
+      return [block.id, { kind: needKindOf(block.name), changedRounds }];
+    }),
+  );
+}
+
+function changesSeenBy(readAt: number, { reads, changes }: FileRounds): readonly number[] {
+  const first = changes.find((change) => change > readAt) ?? Infinity;
+  const supersededAt = reads.find((read) => read > first) ?? Infinity;
+  return changes.filter((change) => change >= first && change <= supersededAt);
+}
+
+interface RecordedResult {
+  readonly toolUse: ToolUseId;
+  readonly tokens: number;
+}
+
+const resultsOf = ({ rounds, tokensOf }: Recording): RecordedResult[] =>
+  rounds.flatMap(({ before }) =>
+    before
+      .flatMap((entry) => (entry.kind === "user" ? entry.blocks : []))
+      .flatMap((block) =>
+        block.type === "tool_result" ? [{ toolUse: block.tool_use_id, tokens: tokensOf(block) }] : [],
+      ),
+  );
+
+export function tableOf(sightings: Iterable<Sighting>): NeedTable {
+  const counts = new Map<string, NeedCount>();
+  for (const { kind, tokens, ageRounds, isNeeded } of sightings) {
+    const key = cellKey(kind, { size: sizeBandOf(tokens), age: ageBandOf(ageRounds) });
+    const { needed, seen } = counts.get(key) ?? noNeeds;
+    counts.set(key, { needed: needed + (isNeeded ? 1 : 0), seen: seen + 1 });
+  }
+  const ofKind = (kind: NeedToolKind): readonly (readonly NeedCount[])[] =>
+    sizeBandsTokensMax.map((_, size) =>
+      ageBandsRoundsMin.map((__, age) => counts.get(cellKey(kind, { size, age })) ?? noNeeds),
+    );
+  return {
+    read: ofKind("read"),
+    shell: ofKind("shell"),
+    search: ofKind("search"),
+    change: ofKind("change"),
+    other: ofKind("other"),
+  };
+}
+
+const cellKey = (kind: NeedToolKind, { size, age }: { readonly size: number; readonly age: number }): string =>
+  `${kind} ${size} ${age}`;
+
+export interface CalibrationRow {
+  readonly chanceMax: number;
+  readonly results: number;
+  readonly predicted: number;
+  readonly observed: number;
+}
+
+const chanceBands = [0.02, 0.05, 0.1, 0.25, 1] as const;
+
+/** What the table of some sessions predicts for others, against what was observed in these. */
+export function calibration(table: NeedTable, others: readonly Sighting[]): CalibrationRow[] {
+  const chances = chancesOf(table);
+  const predicted = others.map((one) => ({ chance: chanceIn(chances, one), isNeeded: one.isNeeded }));
+  return chanceBands.map((chanceMax, at) => {
+    const inBand = predicted.filter(({ chance }) => chance <= chanceMax && chance > (chanceBands[at - 1] ?? -1));
+    return {
+      chanceMax,
+      results: inBand.length,
+      predicted: mean(inBand.map(({ chance }) => chance)),
+      observed: mean(inBand.map(({ isNeeded }) => (isNeeded ? 1 : 0))),
+    };
+  });
+}
+
+const mean = (values: readonly number[]): number =>
+  values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0) / values.length;
+
+export interface NeededShare {
+  results: number;
+  needed: number;
+  tokens: number;
+  neededTokens: number;
+}
+
+/** Of the results that stand for so many rounds, those that were needed after them. */
+export function neededAfter(recordings: readonly Recording[], rounds: number): Map<string, NeededShare> {
+  const shares = new Map<string, NeededShare>();
+  for (const recording of recordings) {
+    const calls = callsOf(recording);
+    for (const { toolUse, tokens } of resultsOf(recording)) {
+      const need = recording.needs.get(toolUse);
+      const kind = calls.get(toolUse)?.kind;
+      if (need === undefined || kind === undefined || need.born + rounds >= recording.rounds.length) continue;
+      const isNeeded = need.strongRounds.some((round) => round >= need.born + rounds);
+      for (const name of tokens > largeTokens ? ["all", kind, `${kind}, large`] : ["all", kind]) {
+        const share = shares.get(name) ?? { results: 0, needed: 0, tokens: 0, neededTokens: 0 };
+        shares.set(name, share);
+        share.results += 1;
+        share.tokens += tokens;
+        share.needed += isNeeded ? 1 : 0;
+        share.neededTokens += isNeeded ? tokens : 0;
+      }
+    }
+  }
+  return shares;
+}
+
+const largeTokens = 2_000;
+
+function sourceOf(table: NeedTable, conditions: string): string {
+  const kinds = needToolKinds.map((kind) => {
+    const sizes = table[kind].map((ages) => {
+      const cells = ages.map(({ needed, seen }) => `{ needed: ${needed}, seen: ${seen} }`);
+      return `    [\n${cells.map((cell) => `      ${cell},\n`).join("")}    ],\n`;
+    });
+    return `  ${kind}: [\n${sizes.join("")}  ],\n`;
+  });
+  return `import type { NeedTable } from "./need-bands.ts";
+
+/**
+ * Made by \`node scripts/need-table.ts <folder of recorded sessions>\`: nothing here is changed by hand.
+ * ${conditions}
+ */
+export const needTable: NeedTable = {
+${kinds.join("")}};
+`;
+}
+
+const sha256 = () => {
+  const hash = createHash("sha256");
+  return { update: (chunk: Uint8Array) => void hash.update(chunk), digest: () => blobId(hash.digest("hex")) };
+};
+
+async function recordingsBelow(folder: string): Promise<Recording[]> {
+  const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const recordings: Recording[] = [];
+  for (const path of found.map(({ parentPath, name }) => join(parentPath, name)).toSorted()) {
+    const reading = await readRecording({ sha256 }, { file: path, source: byteSourceOf(readFileSync(path)) });
+    if (reading.kind === "recording") recordings.push(reading.recording);
+  }
+  return recordings;
+}
+
+const percent = (share: number): string => (Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)} %`);
+
+function printTable(title: string, table: NeedTable): void {
+  console.log(
+    `\n${title}: needed of seen, by size (down) and age in rounds (${ageBandsRoundsMin.join(", ")} and over)`,
+  );
+  for (const kind of needToolKinds)
+    for (const [size, ages] of table[kind].entries())
+      console.log(
+        `${kind.padEnd(7)} ≤ ${String(sizeBandsTokensMax[size]).padEnd(9)}`,
+        ages.map(({ needed, seen }) => `${needed}/${seen}`.padStart(9)).join(""),
+      );
+}
+
+function printCalibration(title: string, rows: readonly CalibrationRow[]): void {
+  console.log(`\n${title}`);
+  for (const { chanceMax, results, predicted, observed } of rows)
+    console.log(
+      `chance ≤ ${chanceMax}: ${results} results, predicted ${percent(predicted)}, observed ${percent(observed)}`,
+    );
+}
+
+function printShares(recordings: readonly Recording[]): void {
+  console.log("\nNeeded on strong evidence 3 rounds after birth or later (large: over 2,000 tokens)");
+  for (const [name, { results, needed, tokens, neededTokens }] of neededAfter(recordings, 3))
+    console.log(
+      `${name.padEnd(14)} ${needed}/${results} = ${percent(needed / results)}, by tokens ${percent(neededTokens / tokens)}`,
+    );
+}
+
+async function main(folder: string): Promise<void> {
+  const recordings = await recordingsBelow(folder);
+  const rounds = recordings.reduce((sum, recording) => sum + recording.rounds.length, 0);
+  const long = recordings.filter((recording) => recording.rounds.length >= 30).length;
+  console.log(`${recordings.length} sessions, ${long} of at least 30 rounds, ${rounds} rounds`);
+  printShares(recordings);
+  const halves = [0, 1].map((half) => recordings.filter((_, at) => at % 2 === half).flatMap(sightingsIn));
+  const [one = [], other = []] = halves;
+  printTable("One half", tableOf(one));
+  printTable("The other half", tableOf(other));
+  printCalibration("One half predicts the other", calibration(tableOf(one), other));
+  printCalibration("The other half predicts the one", calibration(tableOf(other), one));
+  const table = tableOf([...one, ...other]);
+  printTable("All", table);
+  const conditions = `From ${recordings.length} sessions with ${rounds} rounds.`;
+  writeFileSync(resolve(import.meta.dirname, "../src/cache/need-table.data.ts"), sourceOf(table, conditions));
+}
+
+if (import.meta.main) {
+  const folder = process.argv[2] ?? process.env["PALIMPSEST_CORPUS"];
+  if (folder === undefined) console.error("Name the folder of recorded sessions, or set PALIMPSEST_CORPUS.");
+  else await main(resolve(folder));
+}

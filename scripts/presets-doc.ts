@@ -1,0 +1,83 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { policyCatalogue, presetNames, presetOf } from "../src/presets/catalogue.ts";
+import { policyRows } from "../src/presets/rows.ts";
+import type { Policy } from "../src/layers/policy.ts";
+import { tokens } from "../src/schema/brand.ts";
+import type { Basis } from "../src/schema/settings.ts";
+import { outputTokensMaxDefault, windowTokensDefault } from "../src/tokens/limits.ts";
+import { thresholdsOf } from "../src/tokens/thresholds.ts";
+import { filledPage, type Row } from "./doc-tables.ts";
+
+/**
+ * The tables of docs/presets.md come from the policies that the engine runs. `node scripts/presets-doc.ts` writes them; a
+ * test fails where the page says something else.
+ */
+export const presetsPage = resolve(import.meta.dirname, "../docs/presets.md");
+
+export const withPresets = (page: string): string => filledPage(page, tables);
+
+const presets = presetNames.map(presetOf);
+/** Those of one system each; the others are a line or two. */
+const systems = presets.filter(({ summary }) => summary !== undefined);
+
+const thresholdRow = (policy: Policy): Row => {
+  const { compact, warning, blocking } = thresholdsOf({
+    rule: policy.thresholds,
+    window: windowTokensDefault,
+    outputTokensMax: outputTokensMaxDefault,
+    autoCompact: policy.compact === undefined ? "off" : "on",
+  });
+  return [
+    code(policy.name),
+    ...[policy.compact === undefined ? tokens(Infinity) : compact, warning, blocking].map(figure),
+  ];
+};
+
+const markByBasis = { published: "", elsewhere: " ~", ours: " +" } as const satisfies Record<Basis, string>;
+
+/** Every rule that one of them has, in the order of the layers. */
+function ruleRows(): readonly Row[] {
+  const byPolicy = systems.map((policy) => new Map(policyRows(policy).map((row) => [row.name, row])));
+  const names = mergedNames(systems.map((policy) => policyRows(policy).map(({ name }) => name)));
+  return names.map((name) => [
+    name,
+    ...byPolicy.map((rows) => {
+      const row = rows.get(name);
+      return row === undefined ? "—" : row.value + markByBasis[row.basis];
+    }),
+  ]);
+}
+
+/** A name that a list has and the lists before it have not comes behind the one before it. */
+function mergedNames(lists: readonly (readonly string[])[]): readonly string[] {
+  const merged: string[] = [];
+  for (const list of lists) {
+    let at = 0;
+    for (const name of list) {
+      const known = merged.indexOf(name);
+      if (known === -1) merged.splice(at, 0, name);
+      at = (known === -1 ? at : known) + 1;
+    }
+  }
+  return merged;
+}
+
+const aboutRow = ({ name, about }: Policy): Row => [code(name), about];
+
+const tables = {
+  presets: [["preset", "what it does"], ...presets.map(aboutRow)],
+  thresholds: [["preset", "compaction", "warning", "blocking"], ...presets.map(thresholdRow)],
+  rules: [["rule", ...systems.map(({ name }) => code(name))], ...ruleRows()],
+  comparison: [["policy", "what it does"], ...policyCatalogue().slice(presets.length).map(aboutRow)],
+} as const satisfies Record<string, readonly Row[]>;
+
+function code(text: string): string {
+  return `\`${text}\``;
+}
+
+function figure(count: number): string {
+  return Number.isFinite(count) ? count.toLocaleString("en-US") : "—";
+}
+
+if (import.meta.main) writeFileSync(presetsPage, withPresets(readFileSync(presetsPage, "utf8")));

@@ -1,0 +1,78 @@
+import { type ClearInput, forcedClear, priceClear, type PricedClear } from "../../cache/clear-price.ts";
+import type { Candidate } from "../candidate.ts";
+import type { Layer, PipelineState } from "../pipeline.ts";
+import { tokenFigure } from "./figures.ts";
+import { forcedKeepRounds } from "./limits.ts";
+
+/** By price: what pays goes, warm or cold; and what has to go where the context would not fit any more. */
+export const clearByPrice: Layer = {
+  name: "clear.price",
+  propose(state) {
+    const rule = state.policy.clear.byPrice;
+    if (rule === undefined) return undefined;
+    const input = { ...state, rule };
+    const isCold = state.prefixes.isCold(state.moment.at);
+    if (!state.isOn(isCold ? "clear.idle" : "clear.size")) return undefined;
+    const priced = state.planner === undefined ? priceClear(input) : state.planner.price(input);
+    const chosen = inTime(priced, state) ? priced : (forced(input, state) ?? priced);
+    return chosen === undefined ? undefined : candidateOf(chosen);
+  },
+};
+
+const overLimit = ({ moment, thresholds }: PipelineState): number =>
+  Math.max(0, moment.contextTokens - thresholds.compact);
+
+/** What pays is enough, or nothing has to go. */
+const inTime = (priced: PricedClear | undefined, state: PipelineState): boolean =>
+  (priced?.removesTokens ?? 0) >= overLimit(state);
+
+/**
+ * Down to the warning, so that the next rounds need not clear again. Where that can't be reached nothing is forced: a cut
+ * that frees a little would come again every round. Unless otherwise no request could be sent.
+ */
+function forced(input: ClearInput, { moment, thresholds, compaction }: PipelineState): PricedClear | undefined {
+  const freeTokens = moment.contextTokens - Math.min(thresholds.warning, thresholds.compact);
+  // Fresh results go only where nobody can compact.
+  const keepRounds = compaction === undefined ? forcedKeepRounds : Infinity;
+  const found = forcedClear(input, { freeTokens, keepRounds });
+  if (found === undefined || moment.contextTokens >= thresholds.blocking) return found;
+  return found.removesTokens >= freeTokens ? found : undefined;
+}
+
+const candidateOf = (priced: PricedClear): Candidate => ({
+  layer: "clear.price",
+  removesTokens: priced.removesTokens,
+  behindTokens: priced.behindTokens,
+  loss: "by-id",
+  needs: "nothing",
+  act: {
+    kind: "clear",
+    cause: "price",
+    results: priced.results.map(({ toolUse }) => toolUse),
+    marker: "named",
+    priced,
+  },
+  because: arithmetic(priced),
+});
+
+function arithmetic({
+  why,
+  removesTokens,
+  results,
+  rentCost,
+  riskCost,
+  againCost,
+  neededRent,
+  savedPerRound,
+}: PricedClear): string {
+  const what = `${tokenFigure(removesTokens)} tokens of ${results.length} results`;
+  const later = `saves ${tokenFigure(savedPerRound)} a round, risk ${tokenFigure(riskCost)}`;
+  switch (why) {
+    case "cold":
+      return `the cache is cold: ${what} need not be written again; ${later}`;
+    case "warm":
+      return `${what}: rent ${tokenFigure(rentCost)} ≥ ${tokenFigure(neededRent)} for writing again (${tokenFigure(againCost)}); ${later}`;
+    case "forced":
+      return `no room: ${what} go; writing again ${tokenFigure(againCost)}, ${later}`;
+  }
+}

@@ -1,0 +1,100 @@
+import type { Inventory, Resident } from "../../cache/inventory.ts";
+import { scaleOf } from "../../cache/clear-price.ts";
+import { tokenFigure } from "./figures.ts";
+import type { Layer, PipelineState } from "../pipeline.ts";
+import type { SizeRule } from "../policy.ts";
+
+/**
+ * By size: over its threshold the oldest results go until the rest is small enough, the newest stay, and nothing happens
+ * if that saves too little.
+ */
+export const clearBySize: Layer = {
+  name: "clear.size",
+  propose(state) {
+    const rule = state.policy.clear.bySize;
+    if (rule === undefined || !state.isOn("clear.size") || !isTime(state, rule)) return undefined;
+    const scale = scaleOf(state);
+    const { results, removed, left } = oldestOver(state.inventory, { rule, scale });
+    if (results.length === 0 || removed < rule.savesTokensMin) return undefined;
+    return {
+      layer: "clear.size",
+      removesTokens: removed,
+      behindTokens: state.prefixes.isCold(state.moment.at) ? 0 : behind(results, { state, scale }),
+      loss: "by-id",
+      needs: "nothing",
+      act: { kind: "clear", cause: "size", results: results.map(({ toolUse }) => toolUse), marker: rule.marker },
+      because: `by size: ${tokenFigure(removed)} tokens of ${results.length} old results go, ${tokenFigure(left)} stay`,
+    };
+  },
+};
+
+function isTime({ opens, moment, sentTokens, thresholds, roundsSinceClear }: PipelineState, rule: SizeRule): boolean {
+  if (rule.when === "turn" && opens !== "turn") return false;
+  if (rule.everyRounds !== undefined && (roundsSinceClear ?? Infinity) < rule.everyRounds) return false;
+  if (rule.above === undefined) return true;
+  const limit = rule.above.tokens === "warning" ? thresholds.warning : rule.above.tokens;
+  return (rule.above.of === "sent" ? sentTokens : moment.contextTokens) > limit;
+}
+
+interface Oldest {
+  readonly results: readonly Resident[];
+  readonly removed: number;
+  readonly left: number;
+}
+
+function oldestOver(
+  inventory: Inventory,
+  { rule, scale }: { readonly rule: SizeRule; readonly scale: number },
+): Oldest {
+  const stays = newest(inventory, rule);
+  let left = countedTokens(inventory, { rule, scale });
+  let removed = 0;
+  const results: Resident[] = [];
+  for (let one = inventory.oldest; one !== undefined && left > rule.downToTokens; one = one.after) {
+    if (stays.has(one)) break;
+    results.push(one);
+    removed += one.tokens * scale;
+    left -= one.tokens * scale;
+  }
+  return { results, removed, left };
+}
+
+/** Between two turns the one that is about to begin does not count: it has no results yet. */
+const lastTurn = ({ turn }: Inventory, when: SizeRule["when"]): number => (when === "turn" ? turn - 1 : turn);
+
+function newest(inventory: Inventory, { keepResults, keepTurns, when }: SizeRule): ReadonlySet<Resident> {
+  const stays = new Set<Resident>();
+  for (let one = inventory.newest; one !== undefined; one = one.before) {
+    if (stays.size >= keepResults && one.bornTurn <= lastTurn(inventory, when) - keepTurns) break;
+    stays.add(one);
+  }
+  return stays;
+}
+
+/** What the rule holds against its target: results of the newest turns do not count. */
+function countedTokens(
+  inventory: Inventory,
+  { rule, scale }: { readonly rule: SizeRule; readonly scale: number },
+): number {
+  if (rule.keepTurns === 0) return inventory.residentTokens * scale;
+  let sum = 0;
+  for (let one = inventory.oldest; one !== undefined; one = one.after)
+    if (one.bornTurn <= lastTurn(inventory, rule.when) - rule.keepTurns) sum += one.tokens * scale;
+  return sum;
+}
+
+/** What survives from the oldest of them on. */
+function behind(
+  results: readonly Resident[],
+  { state, scale }: { readonly state: Pick<PipelineState, "inventory">; readonly scale: number },
+): number {
+  const gone = new Set(results);
+  let sum = 0;
+  let left = gone.size;
+  for (let one = state.inventory.newest; one !== undefined && left > 0; one = one.before) {
+    sum += one.behindTokens;
+    if (gone.has(one)) left -= 1;
+    else sum += one.tokens;
+  }
+  return sum * scale;
+}

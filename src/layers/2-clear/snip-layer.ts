@@ -1,0 +1,31 @@
+import { scaleOf } from "../../cache/clear-price.ts";
+import { plural } from "../../schema/plural.ts";
+import { tokens } from "../../schema/brand.ts";
+import type { Layer } from "../pipeline.ts";
+import { tokenFigure } from "./figures.ts";
+import { planSnip } from "./snip.ts";
+
+/** Snip: rounds of low value leave the view, where that breaks no cache or room is needed. */
+export const snipLowValue: Layer = {
+  name: "snip",
+  propose(state) {
+    const { decisions, prefixes, moment, thresholds, items, pins, deletedInCache } = state;
+    if (decisions === undefined || !state.isOn("snip")) return undefined;
+    const isCold = prefixes.isCold(moment.at);
+    if (!isCold && moment.contextTokens < thresholds.warning) return undefined;
+    const view = { items, decisions, pins, serverDeleted: deletedInCache };
+    const plan = planSnip({ view, count: (block) => tokens(state.count(block)) });
+    if (plan.entries.length === 0) return undefined;
+    const removesTokens = plan.tokens * scaleOf(state);
+    const rounds = plan.rounds.length;
+    return {
+      layer: "snip",
+      removesTokens,
+      behindTokens: isCold ? 0 : moment.contextTokens - moment.fixedTokens - removesTokens,
+      loss: "by-id",
+      needs: "nothing",
+      act: { kind: "snip", entries: plan.entries },
+      because: `${rounds} ${plural(rounds, "round")} of low value: ${[...new Set(plan.rounds.flatMap(({ reasons }) => reasons))].join(", ")}; ${tokenFigure(removesTokens)} tokens`,
+    };
+  },
+};

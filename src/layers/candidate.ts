@@ -1,0 +1,56 @@
+import type { PricedClear } from "../cache/clear-price.ts";
+import type { EntryId, ToolUseId } from "../schema/brand.ts";
+import type { SwitchName } from "../schema/settings.ts";
+
+/** In the order in which they run before a request. */
+export const layerNames = [
+  "truncate",
+  "snip",
+  "clear.size",
+  "clear.idle",
+  "clear.price",
+  "clear.cacheEdits",
+  "collapse",
+  "compact",
+] as const;
+export type LayerName = (typeof layerNames)[number];
+
+/** What a layer would do to the view, and what that costs. In tokens of the context as it is counted. */
+export interface Candidate {
+  readonly layer: LayerName;
+  readonly removesTokens: number;
+  /** What survives behind the first change and has to be written again; 0 where the cache is cold or is edited itself. */
+  readonly behindTokens: number;
+  /** `by-id`: every byte comes back by its id. `summarised`: also, and until then a summary speaks for it. */
+  readonly loss: "by-id" | "summarised";
+  readonly needs: "nothing" | "model";
+  readonly act: Act;
+  /** For receipts: the arithmetic in words, one line. */
+  readonly because: string;
+}
+
+export type Act =
+  | {
+      readonly kind: "clear";
+      readonly cause: "size" | "idle" | "price";
+      readonly results: readonly ToolUseId[];
+      readonly marker: "plain" | "named";
+      readonly priced?: PricedClear;
+    }
+  /** Deleted by reference in the provider's cache; the messages stay. */
+  | { readonly kind: "delete-in-cache"; readonly results: readonly ToolUseId[] }
+  | { readonly kind: "snip"; readonly entries: readonly EntryId[] }
+  | { readonly kind: "collapse"; readonly from: EntryId; readonly to: EntryId; readonly shown: string }
+  | { readonly kind: "compact"; readonly trigger: "threshold" | "price" };
+
+/** The switch that turns a layer off. */
+export const switchByLayer: { readonly [Name in LayerName]: SwitchName } = {
+  truncate: "compact.auto",
+  snip: "snip",
+  "clear.size": "clear.size",
+  "clear.idle": "clear.idle",
+  "clear.price": "clear.size",
+  "clear.cacheEdits": "clear.cacheEdits",
+  collapse: "collapse",
+  compact: "compact.auto",
+};

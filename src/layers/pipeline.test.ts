@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { MadeConversation } from "../../test/fixture/made-inventory.ts";
+import { stateOf } from "../../test/fixture/pipeline-state.ts";
+import { presetOf } from "../presets/catalogue.ts";
+import { environmentValues } from "../settings/environment.ts";
+import { type Candidate, layerNames, switchByLayer } from "./candidate.ts";
+import { type Layer, nextCandidate } from "./pipeline.ts";
+import type { Policy } from "./policy.ts";
+
+const proposing = (...names: readonly Candidate["layer"][]): readonly Layer[] =>
+  layerNames.map((name) => ({
+    name,
+    propose: () => (names.includes(name) ? candidate(name) : undefined),
+  }));
+
+const candidate = (layer: Candidate["layer"]): Candidate => ({
+  layer,
+  removesTokens: 1,
+  behindTokens: 0,
+  loss: "by-id",
+  needs: "nothing",
+  act: { kind: "snip", entries: [] },
+  because: "",
+});
+
+describe("the next thing to do", () => {
+  it.each<
+    [string, Policy["chooses"], readonly Candidate["layer"][], readonly Candidate["layer"][], string | undefined]
+  >([
+    ["the first in order", "first", ["compact", "clear.size", "snip"], [], "snip"],
+    ["compaction last, where order decides", "first", ["compact", "clear.price"], [], "clear.price"],
+    ["compaction where it is due, since all else were for nothing", "price", ["compact", "clear.price"], [], "compact"],
+    ["what pays where none is due", "price", ["clear.cacheEdits", "clear.price"], [], "clear.price"],
+    ["each layer once", "first", ["snip", "clear.size"], ["snip"], "clear.size"],
+    ["compaction once too", "price", ["compact", "clear.price"], ["compact"], "clear.price"],
+    ["nothing where nobody proposes", "price", [], [], undefined],
+  ])("is %s", (_, chooses, names, acted, expected) => {
+    const state = stateOf(new MadeConversation().says(), { policy: { ...presetOf("none"), chooses } });
+    expect(nextCandidate({ layers: proposing(...names), state, acted: new Set(acted) })?.layer).toBe(expected);
+  });
+});
+
+it("DISABLE_COMPACT switches every layer off", () => {
+  const given = environmentValues({ DISABLE_COMPACT: "1" }).givenByName;
+  expect(layerNames.filter((name) => given.get(`flags.${switchByLayer[name]}`)?.value !== false)).toEqual([]);
+});

@@ -1,0 +1,63 @@
+import { needChance } from "../../cache/need-chance.ts";
+import { type CacheRates, ratesOf } from "../../cache/rates.ts";
+import type { PipelineState } from "../../layers/pipeline.ts";
+import { type Millis, millis } from "../../schema/brand.ts";
+import type { Numbers } from "../../settings/numbers.ts";
+import { estimateBlock } from "../../tokens/estimate.ts";
+import type { Conversation } from "./conversation.ts";
+import type { EditableLine } from "./line.ts";
+import type { ReckonedCache } from "./reckoned-cache.ts";
+
+/** A conversation whose view the layers may change. */
+export interface Clearable {
+  readonly conversation: Conversation;
+  readonly line: EditableLine;
+  readonly cache: ReckonedCache;
+}
+
+export interface StateInput extends Clearable, Pick<PipelineState, "opens" | "offers"> {
+  readonly numbers: Numbers;
+  readonly at: Millis;
+}
+
+/** What the layers may look at before a request. Live: valid until the next append. */
+export function pipelineState(input: StateInput): PipelineState {
+  const { conversation, line, cache, numbers, at, opens, offers } = input;
+  const { inventory, fold } = line;
+  const { items, decisions, pins, entriesBroughtBack, serverDeleted } = fold.projection;
+  const contextTokens = conversation.line.usedTokens;
+  const { fixedTokens } = conversation.line;
+  const { repliedAt: last } = cache;
+  return {
+    policy: numbers.policy,
+    isOn: (name) => numbers.switches[name].value,
+    inventory,
+    prefixes: cache.prefixes,
+    planner: cache.planner,
+    moment: { at, rates: ratesFor(input), contextTokens, fixedTokens, needChance },
+    thresholds: numbers.thresholds,
+    opens,
+    idleMillis: last === undefined ? undefined : millis(Math.max(0, at - last)),
+    sentTokens: contextTokens + cache.clearedTokens,
+    roundsSinceClear: cache.roundsSinceClear(inventory),
+    deletedInCache: serverDeleted,
+    offers,
+    items,
+    decisions,
+    // What a person brought back stays as what is pinned does, or it would be snipped or collapsed once more.
+    pins: entriesBroughtBack.size === 0 ? pins : pins.union(entriesBroughtBack),
+    count: estimateBlock,
+  };
+}
+
+export const ratesFor = ({ conversation, cache }: Clearable): CacheRates => ratesOf(conversation.known, cache.lifetime);
+
+/** Pinned results, those that a person brought back by an undo, and those that cost nothing since the provider's cache shows them to nobody: not to be cleared. */
+export function keepAsked({ inventory, fold }: EditableLine): void {
+  const { items, pins, broughtBack, serverDeleted } = fold.projection;
+  for (const toolUse of [...broughtBack, ...serverDeleted]) inventory.keep(toolUse);
+  if (pins.size === 0) return;
+  for (const { entry, blocks } of items)
+    if (pins.has(entry))
+      for (const block of blocks) if (block.type === "tool_result") inventory.keep(block.tool_use_id);
+}

@@ -1,0 +1,320 @@
+import { scaleOf } from "../../cache/clear-price.ts";
+import { clearByIdleness } from "../../layers/2-clear/by-idleness.ts";
+import { clearByPrice } from "../../layers/2-clear/by-price.ts";
+import { clearBySize } from "../../layers/2-clear/by-size.ts";
+import { collapseOldest } from "../../layers/2-clear/collapse-layer.ts";
+import { clearInCache } from "../../layers/2-clear/in-cache.ts";
+import { clearDraft } from "../../layers/2-clear/run.ts";
+import { snipLowValue } from "../../layers/2-clear/snip-layer.ts";
+import { truncateOldest } from "../../layers/2-clear/truncate.ts";
+import type { Act, Candidate, LayerName } from "../../layers/candidate.ts";
+import { type Layer, nextCandidate, type PipelineState } from "../../layers/pipeline.ts";
+import type { ResultContent } from "../../schema/block.ts";
+import { type EntryId, tokens, type ToolUseId } from "../../schema/brand.ts";
+import type { LoopEvent } from "../../schema/event.ts";
+import { fileActOf } from "../../tokens/file-act.ts";
+import type { Draft } from "../../transcript/draft.ts";
+import type { Item } from "../../transcript/item.ts";
+import { thinkingIdleMillis, thinkingLossShare } from "../limits.ts";
+import type { Edited, EditInput } from "../session.ts";
+import { type Clearable, keepAsked, pipelineState, ratesFor } from "./clearing-state.ts";
+import type { Conversation } from "./conversation.ts";
+import type { AgentDeps } from "./deps.ts";
+import { headroom } from "./headroom.ts";
+import { memoriesBetween } from "./memories-between.ts";
+import { offersOf } from "./offers.ts";
+import type { ReckonedCache } from "./reckoned-cache.ts";
+import { shownBefore, shownFrom } from "./shown-before.ts";
+import { forgetReads, shownResults } from "./shown-reads.ts";
+import { thinkingBehind } from "./thinking-behind.ts";
+
+/** In the order in which they run; compaction comes behind all of them. */
+const layers: readonly Layer[] = [
+  truncateOldest,
+  snipLowValue,
+  clearBySize,
+  clearByIdleness,
+  // Before what has its price: while the cache is warm, a deletion in it has none.
+  clearInCache,
+  clearByPrice,
+  collapseOldest,
+];
+
+export interface ClearBefore {
+  readonly conversation: Conversation;
+  /** `turn`: this is the turn's first request. */
+  readonly opens: "turn" | "nothing";
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What the layers take out of the view before a request: never behind one, so that what a cold cache has to be sent anew is
+ * as small as it can be. A disk that refuses fails no turn: then the view stays as it is, and that is told.
+ */
+export async function* clearBefore(
+  deps: AgentDeps,
+  { conversation, opens, signal }: ClearBefore,
+): AsyncGenerator<LoopEvent> {
+  const { cache } = conversation;
+  const line = conversation.line.editable;
+  if (line === undefined || cache === undefined) return;
+  const clearable: Clearable = { conversation, line, cache };
+  const { inventory, fold } = line;
+  cache.follow({ inventory, fold, written: conversation.written });
+  yield* forgetLost(clearable);
+  const acted = new Set<LayerName>();
+  for (;;) {
+    keepAsked(line);
+    const numbers = deps.numbers();
+    const offers = await offersOf(deps, { ...clearable, numbers, signal });
+    const state = pipelineState({ ...clearable, opens, numbers, offers, at: deps.now() });
+    if ((state.idleMillis ?? 0) > thinkingIdleMillis) cache.thinkingKept = "last";
+    const again = acted.has("clear.cacheEdits") ? undefined : undeleted(cache, state);
+    const candidate = again ?? nextCandidate({ layers, state, acted });
+    if (candidate === undefined) break;
+    acted.add(candidate.layer);
+    if (isFutile(candidate, state)) continue;
+    yield* new Clearing(deps, { ...clearable, state, candidate }).run();
+  }
+  yield* headroom(clearable, deps.numbers());
+}
+
+/** The request that lost the cache wrote everything again, with what was deleted there: from now on that counts as shown. */
+async function* forgetLost({ cache, line, conversation }: Clearable): AsyncGenerator<LoopEvent> {
+  const isLost = cache.deletions === "lost";
+  cache.deletions = "held";
+  const { size } = line.fold.projection.serverDeleted;
+  if (!isLost || size === 0) return;
+  const because = `the cache in which ${size} results were deleted was lost`;
+  const drafts = [{ type: "server-edits", deleted: [], forgets: true, because }];
+  const edited = await line.edit({ drafts, cause: "cache-break", nature: "reduced", because });
+  conversation.breaks.expect("cache-edits");
+  if (edited.kind === "edited") yield { kind: "edit", what: "server-edits", entries: edited.entries };
+}
+
+/**
+ * Deleted in a cache that is gone: they would be shown and paid for again. While it is cold their markers take their place;
+ * where it was lost and written again by the request that found out, they may be deleted there once more.
+ */
+function undeleted(
+  { prefixes }: ReckonedCache,
+  { deletedInCache, items, count, moment }: PipelineState,
+): Candidate | undefined {
+  if (deletedInCache.size === 0 || !prefixes.isCold(moment.at)) return undefined;
+  const removesTokens = contentsOf(items, deletedInCache).reduce(
+    (sum, { toolUse, content }) => sum + count({ type: "tool_result", tool_use_id: toolUse, content }),
+    0,
+  );
+  return {
+    layer: "clear.cacheEdits",
+    removesTokens,
+    behindTokens: 0,
+    loss: "by-id",
+    needs: "nothing",
+    act: { kind: "clear", cause: "idle", results: [...deletedInCache], marker: "named" },
+    because: `the cache in which ${deletedInCache.size} results were deleted is cold: they would be shown again`,
+  };
+}
+
+/** What has to go and still leaves no room is cleared only where otherwise nothing could be sent: else every request would. */
+const isFutile = ({ act, removesTokens }: Candidate, { moment, thresholds }: PipelineState): boolean =>
+  act.kind === "clear" &&
+  act.priced?.why === "forced" &&
+  moment.contextTokens - removesTokens >= thresholds.compact &&
+  moment.contextTokens < thresholds.blocking;
+
+type ClearAct = Extract<Act, { kind: "clear" }>;
+
+interface Chosen extends Clearable {
+  readonly state: PipelineState;
+  readonly candidate: Candidate;
+}
+
+class Clearing {
+  readonly #deps: AgentDeps;
+  readonly #chosen: Chosen;
+
+  constructor(deps: AgentDeps, chosen: Chosen) {
+    this.#deps = deps;
+    this.#chosen = chosen;
+  }
+
+  async *run(): AsyncGenerator<LoopEvent> {
+    const { act, because } = this.#chosen.candidate;
+    switch (act.kind) {
+      case "clear":
+        yield* this.#clear(act);
+        return;
+      case "snip": {
+        const { entries } = act;
+        yield* this.#edit({ what: "snip", count: entries.length, draft: { type: "snip", entries, because } });
+        return;
+      }
+      case "collapse": {
+        const { from, to, shown } = act;
+        const draft = { type: "collapse", span: { from, to }, shown, because };
+        yield* this.#edit({ what: "collapse", count: 1, draft });
+        return;
+      }
+      case "delete-in-cache": {
+        const draft = { type: "server-edits", deleted: act.results, because };
+        yield* this.#edit({ what: "delete-in-cache", count: act.results.length, draft });
+        return;
+      }
+      case "compact":
+        throw new Error("no layer here compacts");
+    }
+  }
+
+  async *#clear(act: ClearAct): AsyncGenerator<LoopEvent> {
+    const { conversation, line, candidate, state } = this.#chosen;
+    const { items } = line.fold.projection;
+    const results = contentsOf(items, new Set(act.results));
+    const cleared = new Set(results.map(({ toolUse }) => toolUse));
+    const thinking = conversation.known?.thinking === "bound" ? thinkingBehind(items, cleared) : undefined;
+    if (cleared.size === 0 || !this.#paysForThinking(act, thinking?.tokens ?? 0)) return;
+    const attachments = memoriesBetween(items, { cleared, from: this.#memoriesFrom() });
+    const { draft, unsaved } = await clearDraft(this.#deps, {
+      session: conversation.session,
+      results,
+      marker: act.marker,
+      readingTool: this.#deps.tools.find(({ name }) => fileActOf(name) === "read")?.name,
+      cause: act.cause,
+      because: candidate.because,
+      attachments,
+      tokensBefore: state.moment.contextTokens,
+      tokensSaved: candidate.removesTokens,
+      price: priceOf(act, thinking?.tokens),
+      dropsThinking: thinking?.drops,
+    });
+    if (unsaved.length > 0) yield unsavedWarning(unsaved);
+    const cut = this.#cutAt({ cleared, attachments });
+    yield* this.#edit({ what: "clear", count: cleared.size, draft, cut });
+  }
+
+  /** Thinking that no request can carry any more was paid for, and part of it is worth its price. */
+  #paysForThinking({ priced }: ClearAct, lostTokens: number): boolean {
+    if (priced === undefined || priced.why === "forced" || lostTokens === 0) return true;
+    const { rates } = this.#chosen.state.moment;
+    const rule = this.#chosen.state.policy.clear.byPrice;
+    const lossCost = rates.output * lostTokens * scaleOf(this.#chosen.state) * thinkingLossShare;
+    if (priced.why === "warm") return priced.rentCost > priced.neededRent + (rule?.patience ?? 1) * lossCost;
+    const gain = rates.write * priced.removesTokens + priced.savedPerRound * (rule?.horizonRounds ?? 0);
+    return gain > priced.riskCost + lossCost;
+  }
+
+  /** What lies behind everything that still lives is written again in any case, also where a shorter prefix is warm. */
+  #cache(): "warm" | "cold" {
+    const { cache, state, candidate } = this.#chosen;
+    if (candidate.act.kind === "clear" && candidate.act.priced?.why === "cold") return "cold";
+    return cache.prefixes.isCold(state.moment.at) ? "cold" : "warm";
+  }
+
+  /** On a cold cache they go wherever that has nothing written again that lives, on a warm one behind the oldest result. */
+  #memoriesFrom(): EntryId | "oldest-result" {
+    if (this.#cache() === "warm") return "oldest-result";
+    const { line, cache, state } = this.#chosen;
+    return shownFrom(line.fold.shown(), cache.prefixes.upTo(Infinity, state.moment.at)) ?? "oldest-result";
+  }
+
+  /** Where the first thing stands that goes; 0 where nobody knows. */
+  #cutAt({ cleared, attachments }: Going): number {
+    const { inventory, fold } = this.#chosen.line;
+    const residents = [...cleared].flatMap((toolUse) => inventory.find(toolUse) ?? []);
+    if (residents.length < cleared.size) return 0;
+    const [first] = attachments;
+    const memory = first === undefined ? Infinity : shownBefore(fold.shown(), first);
+    return Math.min(memory, ...residents.map((one) => inventory.offsetOf(one)));
+  }
+
+  async *#edit({ what, draft, count, cut = 0 }: Editing): AsyncGenerator<LoopEvent, "edited" | "failed"> {
+    const { conversation, line, cache, candidate, state } = this.#chosen;
+    const { because, removesTokens } = candidate;
+    const shown = shownResults(line.fold);
+    const edited = await this.#write({ draft, cut, nature: what === "collapse" ? "summarised" : "reduced" });
+    if (edited.kind === "failed") {
+      yield { kind: "warning", code: "clear-failed", message: `Nothing was cleared: ${edited.message}` };
+      return "failed";
+    }
+    if (what === "delete-in-cache") {
+      conversation.breaks.expect("cache-edits");
+      conversation.breaks.deletes(tokens(removesTokens));
+    } else {
+      cache.cut({ offset: cut, savedTokens: what === "clear" ? removesTokens : 0, round: line.inventory.round });
+      conversation.breaks.expect("clear");
+    }
+    forgetReads(conversation.files, shown.difference(shownResults(line.fold)));
+    const before = state.moment.contextTokens;
+    yield {
+      kind: "cleared",
+      what,
+      count,
+      tokensBefore: tokens(before),
+      tokensAfter: tokens(Math.round(Math.max(0, before - removesTokens))),
+      tokensSaved: tokens(Math.round(removesTokens)),
+      trigger: candidate.layer,
+      because,
+      entries: edited.entries,
+      price: edited.receipt.price,
+    };
+    return "edited";
+  }
+
+  #write({ draft, cut, nature }: Writing): Promise<Edited> {
+    const { line, cache, candidate, state } = this.#chosen;
+    const { act, because, removesTokens, behindTokens, layer } = candidate;
+    // Rules that know no prices do not ask how far before the cut the cache still reaches.
+    const between =
+      act.kind === "clear" && act.priced === undefined ? cut - cache.prefixes.upTo(cut, state.moment.at) : 0;
+    const warmth = this.#cache();
+    const planned = {
+      removesTokens,
+      behindTokens: warmth === "cold" ? 0 : behindTokens + between * scaleOf(state),
+      cache: warmth,
+    };
+    return line.edit({ drafts: [draft], cause: layer, nature, because, planned, rates: ratesFor(this.#chosen) });
+  }
+}
+
+interface Editing {
+  readonly what: Extract<LoopEvent, { kind: "cleared" }>["what"];
+  readonly draft: Draft;
+  readonly count: number;
+  /** How much of what is shown stands before the first change, by the inventory's count. */
+  readonly cut?: number;
+}
+
+interface Going {
+  readonly cleared: ReadonlySet<ToolUseId>;
+  /** In the order of the view. */
+  readonly attachments: readonly EntryId[];
+}
+
+interface Writing extends Required<Pick<Editing, "draft" | "cut">>, Pick<EditInput, "nature"> {}
+
+function contentsOf(
+  items: readonly Item[],
+  cleared: ReadonlySet<ToolUseId>,
+): readonly { readonly toolUse: ToolUseId; readonly content: ResultContent }[] {
+  return items.flatMap(({ blocks }) =>
+    blocks.flatMap((block) =>
+      block.type === "tool_result" && cleared.has(block.tool_use_id)
+        ? [{ toolUse: block.tool_use_id, content: block.content ?? "" }]
+        : [],
+    ),
+  );
+}
+
+/** Without the results: the edit names them itself. */
+function priceOf({ priced }: ClearAct, thinkingTokens: number | undefined): object | undefined {
+  if (priced === undefined) return undefined;
+  const { results: _, why, ...figures } = priced;
+  const rounded = Object.entries(figures).map(([name, value]) => [name, Math.round(value)] as const);
+  return { why, ...Object.fromEntries(rounded), ...(thinkingTokens === undefined ? {} : { thinkingTokens }) };
+}
+
+const unsavedWarning = (unsaved: readonly ToolUseId[]): LoopEvent => ({
+  kind: "warning",
+  code: "clear-unsaved",
+  message: `${unsaved.length === 1 ? "A cleared result" : `${unsaved.length} cleared results`} could not be saved to a file; the transcript still holds it all: palimpsest expand`,
+});

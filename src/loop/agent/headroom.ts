@@ -1,0 +1,31 @@
+import type { LoopEvent } from "../../schema/event.ts";
+import type { Numbers } from "../../settings/numbers.ts";
+import { contextReport } from "../../tokens/context-report.ts";
+import { largestNamedMax } from "../limits.ts";
+import type { Clearable } from "./clearing-state.ts";
+
+/** Over the limit with nothing left to clear: told once, until the context is below it again. */
+export function* headroom({ conversation, line, cache }: Clearable, numbers: Numbers): Generator<LoopEvent> {
+  const { thresholds, autoCompact } = numbers;
+  const used = conversation.line.usedTokens;
+  const { limit } = thresholds;
+  if (used < limit) {
+    cache.headroom = "some";
+    return;
+  }
+  if (cache.headroom === "none") return;
+  cache.headroom = "none";
+  const { fold, ledger } = line;
+  const { categories, largest } = contextReport({
+    fold,
+    ledger,
+    thresholds,
+    autoCompact,
+    largestMax: largestNamedMax,
+  });
+  const named = [
+    ...categories.map(({ name, tokens }) => ({ what: name, tokens })),
+    ...largest.map(({ what, entry, tokens }) => ({ what: `${what} (${entry})`, tokens })),
+  ].toSorted((one, other) => other.tokens - one.tokens);
+  yield { kind: "no-headroom", tokens: used, limit, largest: named.slice(0, largestNamedMax) };
+}

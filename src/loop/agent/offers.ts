@@ -1,0 +1,59 @@
+import type { PipelineState } from "../../layers/pipeline.ts";
+import { field, isObject, type JsonObject } from "../../schema/json.ts";
+import type { Numbers } from "../../settings/numbers.ts";
+import type { Clearable } from "./clearing-state.ts";
+import type { AgentDeps } from "./deps.ts";
+
+export interface OffersInput extends Clearable {
+  readonly numbers: Numbers;
+  readonly signal: AbortSignal;
+}
+
+type Offers = PipelineState["offers"];
+
+/**
+ * What the server can do about results itself. It is asked once, and only where the policy would make use of it by now.
+ * Whoever aborts the turn does not wait for the answer.
+ */
+export async function offersOf(
+  deps: AgentDeps,
+  { conversation, line, cache, numbers, signal }: OffersInput,
+): Promise<Offers> {
+  if (cache.offers !== undefined) return cache.offers;
+  const { inCache, byServer } = numbers.policy.clear;
+  const isWanted =
+    (inCache !== undefined &&
+      numbers.switches["clear.cacheEdits"].value &&
+      line.inventory.size >= inCache.fromResults) ||
+    (byServer !== undefined && numbers.switches["clear.api"].value);
+  if (!isWanted) return none;
+  const description = await untilAborted(deps.model.describe(conversation.baseline.model), signal);
+  if (signal.aborted) return none;
+  cache.offers = description === undefined ? none : offered(description.capabilities);
+  return cache.offers;
+}
+
+const none: Offers = new Set();
+
+async function untilAborted<Result>(answer: Promise<Result>, signal: AbortSignal): Promise<Result | undefined> {
+  const aborted = Promise.withResolvers<undefined>();
+  const leave = (): void => aborted.resolve(undefined);
+  signal.addEventListener("abort", leave);
+  if (signal.aborted) leave();
+  try {
+    return await Promise.race([answer, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+}
+
+function offered(capabilities: JsonObject): Offers {
+  const can = (name: string): boolean => {
+    const capability = field(capabilities, name);
+    return isObject(capability) && capability["supported"] === true;
+  };
+  return new Set([
+    ...(can("cache_edits") ? (["cache-edits"] as const) : []),
+    ...(can("context_management") ? (["context-edits"] as const) : []),
+  ]);
+}

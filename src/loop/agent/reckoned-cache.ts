@@ -1,0 +1,232 @@
+import type { CachedPrefixes } from "../../cache/cached-prefixes.ts";
+import { ClearPlanner } from "../../cache/clear-planner.ts";
+import type { Inventory } from "../../cache/inventory.ts";
+import type { Lifetime } from "../../cache/lifetime.ts";
+import { type Marking, PlannedMarks, type RequestMarks } from "../../cache/planned-marks.ts";
+import type { Written } from "../../cache/written.ts";
+import type { PipelineState } from "../../layers/pipeline.ts";
+import type { Policy } from "../../layers/policy.ts";
+import { type EntryId, type MessageId, type Millis, millis } from "../../schema/brand.ts";
+import type { AssistantEntry, EditEntry, Entry } from "../../schema/entry.ts";
+import { estimateBlock } from "../../tokens/estimate.ts";
+import type { Fold } from "../../transcript/fold.ts";
+import { undoneEdits } from "../../transcript/undone.ts";
+import { thinkingIdleMillis } from "../limits.ts";
+import type { ServerAsks } from "./server-asks.ts";
+import { shownBefore } from "./shown-before.ts";
+
+interface CutMade {
+  readonly offset: number;
+  readonly savedTokens: number;
+  readonly round: number;
+}
+
+interface Asking extends Omit<Marking, "inventory" | "marks"> {
+  readonly policy: Pick<Policy, "marks">;
+}
+
+export interface ReckonedView {
+  readonly inventory: Inventory;
+  readonly fold: Fold;
+}
+
+export interface FollowedView extends ReckonedView {
+  /** What the last request showed. */
+  readonly written: Pick<Written, "sharedUpTo">;
+}
+
+/**
+ * What the provider's cache holds of one conversation, by our own reckoning, and what clearing has done to it so far. A
+ * session that is opened again begins with what its log tells: when the newest reply came, and what was cleared.
+ */
+export class ReckonedCache {
+  /** Remembers between requests when no clearing can pay. */
+  readonly planner = new ClearPlanner();
+  readonly #marks: PlannedMarks;
+  #told: { readonly inventory: Inventory; readonly tellings: number } | undefined;
+  #clearedAtRound: number | undefined;
+  #clearedTokens = 0;
+  /** When the newest reply was whole. */
+  repliedAt: Millis | undefined;
+  /** `lost`: results that were deleted in the cache were shown again by the last request. */
+  deletions: "held" | "lost" = "held";
+  /** What the server can do itself, once it was asked. */
+  offers: PipelineState["offers"] | undefined;
+  /** What the last request asked of the server by rule: forks ask the same, or they would read nothing of it. */
+  asks: ServerAsks | undefined;
+  /** Of the thinking of turns that are over, by what the server is asked. Once it is `last` it stays: another rule is another entry in the cache. */
+  thinkingKept: "all" | "last" = "all";
+  /** What the server said last that it left out: told again only where it is otherwise. */
+  applied = "";
+  /** `none` was told to whoever listens. */
+  headroom: "some" | "none" = "some";
+
+  constructor(lifetime: Lifetime) {
+    this.#marks = new PlannedMarks(lifetime);
+  }
+
+  get prefixes(): CachedPrefixes {
+    return this.#marks.prefixes;
+  }
+
+  /** With whose prices plans reckon. */
+  get lifetime(): Lifetime {
+    return this.#marks.lifetime;
+  }
+
+  /**
+   * The newest reply's request left one prefix: everything that it showed. So did the newest that wrote for an hour, for
+   * as long. They live or not, as the clock will say. What another tool was answered is in no cache of ours, and what was
+   * written before the view was edited last is not reckoned with.
+   */
+  resume({ fold }: ReckonedView): void {
+    const changed = fold.path.logged.findLastIndex(({ entry }) => entry.kind === "edit" && changesShown(entry));
+    const ours = fold.path.logged.slice(changed + 1).filter(({ start }) => start >= fold.foreignUntil);
+    const replies = ours.flatMap(({ entry }) => (entry.kind === "assistant" && !entry.synthetic ? [entry] : []));
+    const hour = replies.findLast(({ usage }) => (usage?.cacheWrite1h ?? 0) > 0);
+    const newest = replies.at(-1);
+    if (hour !== undefined) this.#left(fold, { reply: hour, lifetime: "1h" });
+    if (newest !== undefined && !isOfOneReply(newest, hour))
+      this.#left(fold, { reply: newest, lifetime: this.lifetime });
+  }
+
+  #left(fold: Fold, { reply, lifetime }: { readonly reply: AssistantEntry; readonly lifetime: Lifetime }): void {
+    const at = timeOf(reply);
+    const first = fold.projection.items.find(({ messageId, entry }) => isOfOneReply(reply, { messageId, id: entry }));
+    if (at === undefined || first === undefined) return;
+    const upToTokens = shownBefore(fold.shown(), first.entry);
+    this.prefixes.sent({ at, written: [{ upToTokens, lifetime }], refreshed: [] });
+  }
+
+  /**
+   * Before plans are made. A boundary, a snip, an undo or a change of branch tells the view anew: then what the last request
+   * showed is read as far as the view still begins with it.
+   */
+  follow({ inventory, fold, written }: FollowedView): void {
+    const { tellings } = inventory;
+    if (this.#told?.inventory === inventory && this.#told.tellings === tellings) return;
+    const { entries } = fold.path;
+    if (this.#told === undefined) this.thinkingKept = largestGap(entries) > thinkingIdleMillis ? "last" : "all";
+    else this.#marks.cut(sharedTokens(fold, written));
+    this.#told = { inventory, tellings };
+    this.repliedAt = newestReplyAt(entries);
+    const { tokens, rounds } = clearedSoFar(entries);
+    this.#clearedTokens = tokens;
+    this.#clearedAtRound = rounds === undefined ? undefined : inventory.round - rounds;
+  }
+
+  /** Of everything that was cleared: requests would be larger by this. */
+  get clearedTokens(): number {
+    return this.#clearedTokens;
+  }
+
+  roundsSinceClear({ round }: Inventory): number | undefined {
+    return this.#clearedAtRound === undefined ? undefined : round - this.#clearedAtRound;
+  }
+
+  /** An edit changed what stands behind so many tokens. */
+  cut({ offset, savedTokens, round }: CutMade): void {
+    this.#marks.cut(offset);
+    this.#clearedTokens += savedTokens;
+    this.#clearedAtRound = round;
+  }
+
+  /** A request read less than it should have: what was deleted in the cache was shown again, and stays so until it is deleted anew. */
+  lost(): void {
+    this.deletions = "lost";
+  }
+
+  marks(inventory: Inventory, { policy, ...asking }: Asking): RequestMarks {
+    return this.#marks.plan({ inventory, marks: policy.marks, ...asking });
+  }
+
+  /** Its reply began: what it was marked at can be read, and lives from when it was sent. */
+  began(marks: RequestMarks, at: Millis): void {
+    this.#marks.sent(marks, at);
+  }
+}
+
+interface PartOfReply {
+  readonly messageId: MessageId | undefined;
+  readonly id: EntryId | undefined;
+}
+
+/** A reply may have many entries. */
+const isOfOneReply = (one: PartOfReply, other: PartOfReply | undefined): boolean =>
+  other !== undefined && (one.messageId ?? one.id) === (other.messageId ?? other.id);
+
+/** Edits behind which requests show otherwise what was shown before. Offloads and repairs come before anybody has seen a result. */
+function changesShown({ edit }: EditEntry): boolean {
+  switch (edit.type) {
+    case "clear":
+    case "snip":
+    case "collapse":
+    case "boundary":
+    case "undo":
+      return true;
+    case "offload":
+    case "repair":
+    case "pin":
+    case "unpin":
+    case "setting":
+    case "server-edits":
+    case "branch":
+    case "origin":
+      return false;
+  }
+}
+
+/** Up to where the view is what the last request showed. */
+function sharedTokens(fold: Fold, written: FollowedView["written"]): number {
+  const next = fold.next();
+  const messages = next.kind === "sendable" ? next.messages : fold.messages;
+  const { message, at } = written.sharedUpTo(messages);
+  const shared = [
+    ...messages.slice(0, message).flatMap(({ content }) => content),
+    ...(messages[message]?.content.slice(0, at) ?? []),
+  ];
+  return shared.reduce((sum, block) => sum + estimateBlock(block), 0);
+}
+
+function timeOf({ timestamp }: Entry): Millis | undefined {
+  const at = Date.parse(timestamp ?? "");
+  return Number.isNaN(at) ? undefined : millis(at);
+}
+
+const isReply = (entry: Entry): boolean => entry.kind === "assistant" && !entry.synthetic;
+
+/** Between replies since the last boundary: for so long nobody worked on it. */
+function largestGap(path: readonly Entry[]): Millis {
+  const from = path.findLastIndex((entry) => entry.kind === "edit" && entry.edit.type === "boundary");
+  const times = path.slice(from + 1).flatMap((entry) => (isReply(entry) ? (timeOf(entry) ?? []) : []));
+  return millis(Math.max(0, ...times.slice(1).map((time, at) => time - (times[at] ?? time))));
+}
+
+/** When the newest reply came. */
+function newestReplyAt(path: readonly Entry[]): Millis | undefined {
+  const newest = path.findLast(isReply);
+  return newest === undefined ? undefined : timeOf(newest);
+}
+
+interface ClearedSoFar {
+  readonly tokens: number;
+  /** Replies since the last clearing; undefined where there was none. */
+  readonly rounds: number | undefined;
+}
+
+/** Since the last boundary: what was cleared before it is summarised. */
+function clearedSoFar(path: readonly Entry[]): ClearedSoFar {
+  const undone = undoneEdits(path);
+  const replies = new Set<string>();
+  let tokens = 0;
+  let rounds: number | undefined;
+  for (const entry of path.toReversed()) {
+    if (entry.kind === "assistant" && !entry.synthetic) replies.add(entry.messageId ?? entry.id ?? "");
+    if (entry.kind !== "edit" || undone.has(entry.id)) continue;
+    if (entry.edit.type === "boundary") break;
+    if (entry.edit.type !== "clear") continue;
+    tokens += entry.edit.tokensSaved ?? 0;
+    rounds ??= replies.size;
+  }
+  return { tokens, rounds };
+}

@@ -1,0 +1,76 @@
+import type { ServerClearRule } from "../../layers/policy.ts";
+import type { ToolUseId } from "../../schema/brand.ts";
+import type { JsonObject } from "../../schema/json.ts";
+import { cacheEditsBeta } from "../../schema/wire/cache-edits.ts";
+import type { Numbers } from "../../settings/numbers.ts";
+import { fileActOf } from "../../tokens/file-act.ts";
+import type { Conversation } from "./conversation.ts";
+import type { ReckonedCache } from "./reckoned-cache.ts";
+import { nothingAsked, type ServerAsks } from "./server-asks.ts";
+
+export interface AskingInput {
+  readonly numbers: Numbers;
+  readonly isClearable: (tool: string) => boolean;
+  readonly deleted: ReadonlySet<ToolUseId>;
+}
+
+/**
+ * Results that the server is asked to leave out: in its cache by reference, or by its own rule. The rule is the same from
+ * request to request, since another one is another entry in its cache.
+ */
+export function serverAsks(conversation: Conversation, input: AskingInput): ServerAsks {
+  const { cache } = conversation;
+  if (cache === undefined) return conversation.inheritedAsks ?? nothingAsked;
+  const byRule = ruleAsks(conversation, { ...input, cache });
+  cache.asks = byRule;
+  const { deleted } = input;
+  if (deleted.size === 0) return byRule;
+  const deletions = [...deleted].map((id) => ({ type: "tool_result", tool_use_id: id }));
+  return {
+    params: { ...byRule.params, cache_edits: { deletions } },
+    betas: [...byRule.betas, cacheEditsBeta],
+  };
+}
+
+const contextManagementBeta = "context-management-2025-06-27";
+
+function ruleAsks(
+  { baseline }: Conversation,
+  { numbers, isClearable, cache }: AskingInput & { readonly cache: ReckonedCache },
+): ServerAsks {
+  const rule = numbers.policy.clear.byServer;
+  const isOn = numbers.switches["clear.api"].value && cache.offers?.has("context-edits") === true;
+  if (rule === undefined || !isOn) return nothingAsked;
+  const names = baseline.tools.map(({ name }) => name);
+  const edits = [
+    ...(rule.thinking === "asked" ? [thinkingEdit(cache.thinkingKept)] : []),
+    toolUsesEdit(rule, {
+      excluded: names.filter((name) => !isClearable(name)),
+      inputs: names.filter((name) => fileActOf(name) === "write"),
+    }),
+  ];
+  return { params: { context_management: { edits } }, betas: [contextManagementBeta] };
+}
+
+const thinkingEdit = (kept: ReckonedCache["thinkingKept"]): JsonObject => ({
+  type: "clear_thinking_20251015",
+  keep: kept === "all" ? "all" : { type: "thinking_turns", value: 1 },
+});
+
+interface ToolNames {
+  readonly excluded: readonly string[];
+  /** Their waste is in what they are called with. */
+  readonly inputs: readonly string[];
+}
+
+function toolUsesEdit(rule: ServerClearRule, { excluded, inputs }: ToolNames): JsonObject {
+  const { triggerTokens, clearTokensMin, keepResults } = rule;
+  return {
+    type: "clear_tool_uses_20250919",
+    trigger: { type: "input_tokens", value: triggerTokens },
+    ...(keepResults === undefined ? {} : { keep: { type: "tool_uses", value: keepResults } }),
+    ...(clearTokensMin === undefined ? {} : { clear_at_least: { type: "input_tokens", value: clearTokensMin } }),
+    ...(excluded.length === 0 ? {} : { exclude_tools: [...excluded] }),
+    ...(inputs.length === 0 ? {} : { clear_tool_inputs: [...inputs] }),
+  };
+}

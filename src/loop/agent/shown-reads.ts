@@ -1,0 +1,21 @@
+import type { ReadFiles } from "../../ports/tools.ts";
+import type { ToolUseId } from "../../schema/brand.ts";
+import type { Fold } from "../../transcript/fold.ts";
+
+/** Results of which the model is shown what the log holds, and no marker. Costs a step for every block. */
+export function shownResults({ projection }: Pick<Fold, "projection">): ReadonlySet<ToolUseId> {
+  const { items, decisions, serverDeleted } = projection;
+  const isCleared = (toolUse: ToolUseId): boolean =>
+    decisions.get(toolUse)?.some(({ kind }) => kind === "clear") === true;
+  const shown = new Set<ToolUseId>();
+  for (const { blocks } of items)
+    for (const block of blocks)
+      if (block.type === "tool_result" && !serverDeleted.has(block.tool_use_id) && !isCleared(block.tool_use_id))
+        shown.add(block.tool_use_id);
+  return shown;
+}
+
+/** A file whose read is not shown any more counts as unread. */
+export function forgetReads(files: ReadFiles, gone: ReadonlySet<ToolUseId>): void {
+  for (const [path, { shownBy }] of Array.from(files.entries())) if (gone.has(shownBy)) files.delete(path);
+}

@@ -1,0 +1,86 @@
+import type { ByteSource } from "../ports/transcripts.ts";
+import type { EntryId } from "../schema/brand.ts";
+import type { Edit, EditKind } from "../schema/edit.ts";
+import type { EditEntry } from "../schema/entry.ts";
+import { field, isObject, parseJson } from "../schema/json.ts";
+import { readReceipt, type RecordedReceipt } from "../schema/receipt.ts";
+import type { Fold } from "../transcript/fold.ts";
+import { undoneEdits } from "../transcript/undone.ts";
+
+export interface RecordedEdit {
+  readonly id: EntryId;
+  readonly kind: EditKind;
+  /** When, as the log says it. */
+  readonly at: string;
+  readonly state: "in force" | "undone";
+  /** The rule by which it was made, or what asked for it. */
+  readonly cause: string | undefined;
+  readonly because: string | undefined;
+  /** Results or entries that it names. */
+  readonly count: number | undefined;
+  /** Undefined where none was written: other tools write none, and an offload changes nothing that was ever sent. */
+  readonly receipt: RecordedReceipt | undefined;
+  /** An undo of it would change something. */
+  readonly undoes: boolean;
+}
+
+/** Entries that remember something and show nothing otherwise. */
+const silent: ReadonlySet<EditKind> = new Set(["setting", "origin"]);
+
+/** Every edit of a path, oldest first, with what its line says of it. Reads a line an edit. */
+export async function pastReceipts(fold: Fold, source: ByteSource): Promise<readonly RecordedEdit[]> {
+  const undone = undoneEdits(fold.path.entries);
+  const edits = fold.path.entries.filter(
+    (entry): entry is EditEntry => entry.kind === "edit" && !silent.has(entry.edit.type),
+  );
+  const recorded: RecordedEdit[] = [];
+  for (const { id, edit, timestamp = "" } of edits) {
+    const receipt = await receiptAt(source, fold.placeOf(id));
+    const isUndone = undone.has(id);
+    recorded.push({
+      id,
+      kind: edit.type,
+      at: timestamp,
+      state: isUndone ? "undone" : "in force",
+      cause: receipt?.cause ?? (edit.type === "clear" ? edit.cause : undefined),
+      because: receipt?.because ?? (mayDecide(edit) ? edit.because : undefined),
+      count: countOf(edit),
+      receipt,
+      undoes: !isUndone && edit.type !== "repair",
+    });
+  }
+  return recorded;
+}
+
+async function receiptAt(source: ByteSource, place: ReturnType<Fold["placeOf"]>): Promise<RecordedReceipt | undefined> {
+  if (place === undefined) return undefined;
+  const line = parseJson(new TextDecoder().decode(await source.read(place)));
+  return isObject(line) ? readReceipt(field(line, "receipt")) : undefined;
+}
+
+type Decided = Extract<Edit, { type: "clear" | "snip" | "collapse" | "server-edits" }>;
+
+const mayDecide = (edit: Edit): edit is Decided =>
+  edit.type === "clear" || edit.type === "snip" || edit.type === "collapse" || edit.type === "server-edits";
+
+function countOf(edit: Edit): number | undefined {
+  switch (edit.type) {
+    case "offload":
+    case "clear":
+    case "repair":
+      return edit.results.length;
+    case "server-edits":
+      return edit.deleted.length;
+    case "snip":
+      return edit.entries.length;
+    case "collapse":
+    case "boundary":
+    case "pin":
+    case "unpin":
+    case "undo":
+    case "setting":
+    case "branch":
+    case "origin":
+      return undefined;
+  }
+}

@@ -1,0 +1,29 @@
+import type { Policy } from "../layers/policy.ts";
+import { type PolicyName, policyNames } from "../schema/settings.ts";
+import { claudeCode20, claudeCode2026, claudeCode2026All, claudeCode21 } from "./claude-code.ts";
+import { api, comparisonPolicies, mask, none, truncate } from "./comparison.ts";
+import { opencode } from "./opencode.ts";
+import { palimpsest } from "./palimpsest.ts";
+
+const presetByName: { readonly [Name in PolicyName]: Policy } = {
+  palimpsest,
+  "claude-code-2.0": claudeCode20,
+  "claude-code-2.1": claudeCode21,
+  "claude-code-2026": claudeCode2026,
+  "claude-code-2026-all": claudeCode2026All,
+  opencode,
+  none,
+  truncate,
+  mask,
+  api,
+};
+
+/** Policies that settings can name. */
+export const presetNames: readonly PolicyName[] = policyNames;
+
+export const presetOf = (name: PolicyName): Policy => presetByName[name];
+
+/** Every policy there is: the presets, then those that only a replay runs. */
+export const policyCatalogue = (): readonly Policy[] => [...presetNames.map(presetOf), ...comparisonPolicies];
+
+export const findPolicy = (name: string): Policy | undefined => policyCatalogue().find((one) => one.name === name);

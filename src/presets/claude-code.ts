@@ -1,0 +1,176 @@
+import type { Policy } from "../layers/policy.ts";
+
+export const claudeCode20: Policy = {
+  name: "claude-code-2.0",
+  about: "Claude Code 2.0: old results go whenever that frees 20,000 tokens; compaction near the end of the window.",
+  chooses: "first",
+  counting: "usage",
+  thresholds: {
+    outputReserveTokensMax: 0,
+    compactBufferTokens: 13_000,
+    warningBufferTokens: 20_000,
+    inputLimit: "ignored",
+  },
+  clear: {
+    bySize: {
+      when: "request",
+      keepResults: 3,
+      keepTurns: 0,
+      downToTokens: 40_000,
+      savesTokensMin: 20_000,
+      marker: "plain",
+    },
+  },
+  snip: "off",
+  collapse: "off",
+  notes: "off",
+  extraction: "off",
+  dream: "off",
+  compact: { call: "plain", restores: "files", lastRung: "none" },
+  summary: {
+    asks: "plain",
+    form: "nine-sections",
+    analysis: "kept",
+    transcriptPath: "untold",
+    check: "none",
+    made: "when-due",
+    restored: {
+      files: { filesMax: 5, tokensMaxEach: 5_000, tokensMax: 50_000 },
+      others: ["todos", "plan"],
+      order: "as-listed",
+    },
+    failures: { retriesMax: 0, reactive: "never" },
+  },
+  marks: "system-and-last",
+};
+
+export const claudeCode21: Policy = {
+  name: "claude-code-2.1",
+  about: "Claude Code 2.1: clearing only from the warning on, the texts saved; huge results offloaded.",
+  chooses: "first",
+  counting: "usage-and-quarter-characters",
+  thresholds: {
+    outputReserveTokensMax: 32_000,
+    compactBufferTokens: 13_000,
+    warningBufferTokens: 20_000,
+    blockingBufferTokens: 3_000,
+    inputLimit: "ignored",
+  },
+  offload: {
+    resultCharsMax: 400_000,
+    hardCharsMax: 400_000,
+    toolsOwn: "ignored",
+    preview: { of: "characters", length: 2_000 },
+  },
+  clear: {
+    bySize: {
+      when: "request",
+      above: { tokens: "warning", of: "shown" },
+      keepResults: 3,
+      keepTurns: 0,
+      downToTokens: 40_000,
+      savesTokensMin: 20_000,
+      marker: "named",
+    },
+  },
+  snip: "off",
+  collapse: "off",
+  notes: "off",
+  extraction: "off",
+  dream: "off",
+  // The prompt stands behind the conversation, under the same header: the cached prefix is read.
+  compact: { call: "fork", restores: "files", lastRung: "none" },
+  summary: {
+    asks: "last-block",
+    form: "nine-sections",
+    analysis: "kept",
+    transcriptPath: "told",
+    check: "none",
+    made: "when-due",
+    restored: {
+      files: { filesMax: 5, tokensMaxEach: 5_000, tokensMax: 50_000 },
+      others: ["todos", "plan"],
+      order: "as-listed",
+    },
+    failures: { retriesMax: 0, reactive: "never" },
+  },
+  marks: "system-and-last",
+};
+
+export const claudeCode2026: Policy = {
+  name: "claude-code-2026",
+  about: "Claude Code of 2026 as it comes: offloading and compaction by a fork; clearing is behind flags that are off.",
+  chooses: "first",
+  counting: "usage-and-padded-estimate",
+  thresholds: {
+    outputReserveTokensMax: 20_000,
+    compactBufferTokens: 13_000,
+    warningBufferTokens: 20_000,
+    blockingBufferTokens: 3_000,
+    inputLimit: "ignored",
+  },
+  offload: {
+    resultCharsMax: 50_000,
+    hardCharsMax: 50_000,
+    toolsOwn: "counts",
+    roundCharsMax: 200_000,
+    preview: { of: "bytes", length: 2_000 },
+  },
+  clear: {},
+  snip: "off",
+  collapse: "off",
+  notes: "off",
+  extraction: "on",
+  dream: "on",
+  compact: { call: "fork", restores: "files", lastRung: "none" },
+  summary: {
+    asks: "fork-then-plain",
+    form: "nine-sections",
+    analysis: "stripped",
+    transcriptPath: "told",
+    check: "none",
+    made: "when-due",
+    restored: {
+      files: { filesMax: 5, tokensMaxEach: 5_000, tokensMax: 50_000 },
+      skills: { tokensMaxEach: 5_000, tokensMax: 25_000 },
+      others: ["todos", "plan", "agents", "tools", "mcp"],
+      order: "as-listed",
+    },
+    failures: { breakerFailures: 3, retriesMax: 3, reactive: "once" },
+  },
+  background: {
+    notes: { firstTokens: 10_000, growthTokens: 5_000, callsMin: 3 },
+    extraction: { turnsMax: 5 },
+    dream: { hoursMin: 24, sessionsMin: 5 },
+    recall: { filesMax: 5, scannedMax: 200, linesMax: 200, fileKbMax: 4, sessionKbMax: 60 },
+  },
+  marks: "tools-system-and-rolling",
+};
+
+/** The same program with other flags, so what the flags do not touch is the same by definition. */
+export const claudeCode2026All: Policy = {
+  ...claudeCode2026,
+  name: "claude-code-2026-all",
+  about: "Claude Code of 2026 with every flag on.",
+  clear: {
+    byIdleness: { after: { minutes: 60 }, keepResults: 5 },
+    inCache: { fromResults: 12, keepResults: 5 },
+    byServer: {
+      triggerTokens: 180_000,
+      clearTokensMin: 140_000,
+      thinking: "asked",
+      modelledBy: {
+        when: "request",
+        above: { tokens: 180_000, of: "sent" },
+        keepResults: 0,
+        keepTurns: 0,
+        downToTokens: 40_000,
+        savesTokensMin: 140_000,
+        marker: "plain",
+      },
+    },
+  },
+  snip: "on",
+  collapse: "on",
+  notes: "on",
+};

@@ -1,0 +1,56 @@
+import type { Policy } from "../layers/policy.ts";
+
+/** The default: layers propose, and what pays is done. */
+export const palimpsest: Policy = {
+  name: "palimpsest",
+  about: "The default: every edit has a price in cache money, and what pays is done.",
+  chooses: "price",
+  counting: "usage-and-calibrated-estimate",
+  thresholds: {
+    outputReserveTokensMax: 20_000,
+    compactBufferTokens: 13_000,
+    warningBufferTokens: 20_000,
+    blockingBufferTokens: 3_000,
+    inputLimit: "ignored",
+  },
+  offload: {
+    resultCharsMax: 50_000,
+    hardCharsMax: 400_000,
+    toolsOwn: "counts",
+    roundCharsMax: 200_000,
+    preview: { of: "bytes", length: 2_000 },
+  },
+  clear: {
+    byPrice: { staleRounds: 3, agesFrom: "last-use", patience: 0.3, horizonRounds: 20, riskWeight: 1 },
+    inCache: { fromResults: 1, keepResults: 0 },
+  },
+  snip: "off",
+  collapse: "off",
+  notes: "on",
+  extraction: "on",
+  dream: "on",
+  compact: { call: "fork", patience: 1.5, lossCost: 40_000, restores: "files", lastRung: "extract" },
+  summary: {
+    asks: "fork-then-plain",
+    form: "nine-sections",
+    analysis: "stripped",
+    transcriptPath: "told",
+    check: "audited",
+    made: "ahead",
+    restored: {
+      files: { filesMax: 5, tokensMaxEach: 5_000, tokensMax: 50_000 },
+      skills: { tokensMaxEach: 5_000, tokensMax: 25_000 },
+      others: ["todos", "plan", "agents", "tools", "mcp"],
+      order: "stable-first",
+    },
+    failures: { breakerFailures: 3, retriesMax: 3, reactive: "once" },
+    userMessages: { messageTokensMax: 2_000, windowShareMax: 0.1 },
+  },
+  background: {
+    notes: { firstTokens: 10_000, growthTokens: 5_000, callsMin: 3 },
+    extraction: { turnsMax: 5 },
+    dream: { hoursMin: 24, sessionsMin: 5 },
+    recall: { filesMax: 5, scannedMax: 200, linesMax: 200, fileKbMax: 4, sessionKbMax: 60 },
+  },
+  marks: "planned",
+};

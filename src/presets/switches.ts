@@ -1,0 +1,28 @@
+import type { Policy } from "../layers/policy.ts";
+import { switchDefaults, type SwitchName } from "../schema/settings.ts";
+
+/** What is on under a policy where nobody says otherwise: the layers that it has. */
+export function switchesByPolicy(policy: Policy): { readonly [Name in SwitchName]: boolean } {
+  const { clear, compact, summary, chooses } = policy;
+  return {
+    offload: policy.offload !== undefined,
+    "clear.size": clear.bySize !== undefined || clear.byPrice !== undefined,
+    "clear.idle": clear.byIdleness !== undefined || clear.byPrice !== undefined,
+    "clear.cacheEdits": clear.inCache !== undefined,
+    // Who goes by price may ask whoever can clear, where that pays.
+    "clear.api": clear.byServer !== undefined || chooses === "price",
+    snip: policy.snip === "on",
+    collapse: policy.collapse === "on",
+    notes: policy.notes === "on",
+    notesCompact: policy.notes === "on",
+    "compact.manual": switchDefaults["compact.manual"],
+    // A sliding window is such a policy's compaction.
+    "compact.auto": compact !== undefined || policy.truncate !== undefined,
+    "compact.reactive": summary !== undefined && summary.failures.reactive !== "never",
+    "compact.background": summary?.made === "ahead",
+    "compact.server": switchDefaults["compact.server"],
+    extraction: policy.extraction === "on",
+    dream: policy.dream === "on",
+    progress: switchDefaults.progress,
+  };
+}

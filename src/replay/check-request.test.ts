@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import type { Breakpoint } from "../cache/breakpoints.ts";
+import type { Message } from "../schema/block.ts";
+import { toolUseId } from "../schema/brand.ts";
+import { findModel } from "../tokens/registry.ts";
+import { RequestCheck } from "./check-request.ts";
+
+const model = findModel("claude-sonnet-4-5");
+if (model === undefined) throw new Error("the registry has lost it");
+
+const asks: Message = { role: "user", content: [{ type: "text", text: "hello" }] };
+const calls: Message = {
+  role: "assistant",
+  content: [{ type: "tool_use", id: toolUseId("t1"), name: "Read", input: {} }],
+};
+const answers: Message = {
+  role: "user",
+  content: [{ type: "tool_result", tool_use_id: toolUseId("t1"), content: "text" }],
+};
+const mark = (message: number): Breakpoint => ({ place: { part: "messages", message, at: 0 }, lifetime: "5m" });
+const refusal = (messages: readonly Message[], breakpoints: readonly Breakpoint[] = []): string | undefined =>
+  new RequestCheck(model).refusal({ messages, breakpoints, outputTokensMax: 100 });
+
+describe("whether the API takes a request", () => {
+  it.each<[string, readonly Message[], readonly Breakpoint[]]>([
+    ["a conversation", [asks], []],
+    ["a result behind its call", [asks, calls, answers], [mark(0), mark(2)]],
+    [
+      "thinking that another signed",
+      [
+        asks,
+        {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: "so", signature: "another's" },
+            { type: "text", text: "yes" },
+          ],
+        },
+        asks,
+      ],
+      [],
+    ],
+  ])("takes %s", (_, messages, breakpoints) => {
+    expect(refusal(messages, breakpoints)).toBeUndefined();
+  });
+
+  it.each<[string, readonly Message[], readonly Breakpoint[], RegExp]>([
+    ["a call without its result", [asks, calls, asks], [], /tool_use/],
+    [
+      "a result without its call",
+      [asks, { role: "assistant", content: [{ type: "text", text: "a" }] }, answers],
+      [],
+      /tool_/,
+    ],
+    ["more marks than four", [asks, calls, answers, calls, answers], [0, 1, 2, 3, 4].map(mark), /./],
+    ["nothing", [], [], /./],
+  ])("refuses %s", (_, messages, breakpoints, why) => {
+    expect(refusal(messages, breakpoints)).toMatch(why);
+  });
+
+  it("does not read a message again that it knows", () => {
+    let reads = 0;
+    const watched: Message = {
+      role: "user",
+      get content() {
+        reads += 1;
+        return asks.content;
+      },
+    };
+    const check = new RequestCheck(model);
+    check.refusal({ messages: [watched], breakpoints: [], outputTokensMax: 100 });
+    const once = reads;
+    check.refusal({ messages: [watched], breakpoints: [], outputTokensMax: 100 });
+    expect(reads).toBe(once);
+  });
+});

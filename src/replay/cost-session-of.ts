@@ -1,0 +1,106 @@
+import { type Lifetime, millisByLifetime } from "../cache/lifetime.ts";
+import { residentTokensMin } from "../cache/limits.ts";
+import type { CacheRates } from "../cache/rates.ts";
+import type { OffloadRule } from "../layers/policy.ts";
+import { isRerunnable } from "../layers/2-clear/clearable.ts";
+import type { Block } from "../schema/block.ts";
+import type { EntryId, ToolUseId } from "../schema/brand.ts";
+import type { ShownInstead, ViewWatch } from "../transcript/watch.ts";
+import type { CostRound, CostSession } from "./cost-session.ts";
+import { outputTokensStandIn, restoredTokensStandIn, staleRoundsOfOptimum, summaryTokensStandIn } from "./limits.ts";
+import { offloadedNow } from "./offloaded.ts";
+import type { Recording } from "./recording.ts";
+import { ReplayedView } from "./replayed-view.ts";
+
+export interface CostSessionInput {
+  readonly recording: Recording;
+  readonly lifetime: Lifetime;
+  readonly rates: CacheRates;
+  /** What a marker in place of a cleared result costs. */
+  readonly markerTokens: number;
+  readonly windowTokens?: number;
+  readonly thinking: "kept" | "left-out";
+  /** Of the policy that is held against it: what it never shows whole costs nobody more than its preview. */
+  readonly offload?: OffloadRule | undefined;
+}
+
+/** A recording reduced to the numbers that the optima are computed from: the same that the runs are charged by. */
+export function costSessionOf({
+  recording,
+  lifetime,
+  rates,
+  markerTokens,
+  windowTokens,
+  thinking,
+  offload,
+}: CostSessionInput): CostSession {
+  const arrivals = new Arrivals();
+  const view = new ReplayedView({ watch: arrivals, thinking });
+  const rounds: CostRound[] = [];
+  let lastAt: number | undefined;
+  for (const { at, before, reply } of recording.rounds) {
+    view.say(before);
+    for (const { toolUse, shown } of offloadedNow(offload, before)) view.offload(toolUse, shown);
+    const cold = lastAt === undefined || at - lastAt >= millisByLifetime[lifetime];
+    rounds.push({ cold, ...split(arrivals.take(), { recording, markerTokens }) });
+    lastAt = at;
+    view.say(reply);
+  }
+  return {
+    headerTokens: recording.headerTokens,
+    rounds,
+    rates,
+    staleAfterRounds: staleRoundsOfOptimum,
+    compaction: { leavesTokens: summaryTokensStandIn + restoredTokensStandIn, outputTokens: outputTokensStandIn },
+    ...(windowTokens === undefined ? {} : { windowTokens }),
+  };
+}
+
+/** What is new in the view since it was last asked: the same blocks that the runs are charged for. */
+class Arrivals implements ViewWatch {
+  readonly #toolById = new Map<ToolUseId, string>();
+  #arrived: Arrived[] = [];
+
+  take(): readonly Arrived[] {
+    const arrived = this.#arrived;
+    this.#arrived = [];
+    return arrived;
+  }
+
+  shown(block: Block, _: EntryId, instead?: ShownInstead): void {
+    if (block.type === "tool_use") this.#toolById.set(block.id, block.name);
+    const isWhole = block.type === "tool_result" && instead === undefined;
+    const tool = isWhole ? this.#toolById.get(block.tool_use_id) : undefined;
+    this.#arrived.push({ block, tool });
+  }
+
+  hidden(block: Block): void {
+    this.#arrived = this.#arrived.filter((one) => one.block !== block);
+  }
+
+  reset(): void {}
+
+  item(): void {}
+}
+
+interface Arrived {
+  readonly block: Block;
+  /** Of a result that is shown whole. */
+  readonly tool: string | undefined;
+}
+
+function split(
+  arrived: readonly Arrived[],
+  { recording, markerTokens }: Pick<CostSessionInput, "recording" | "markerTokens">,
+): Pick<CostRound, "otherTokens" | "resultTokens"> {
+  let otherTokens = 0;
+  const resultTokens: number[] = [];
+  for (const { block, tool } of arrived) {
+    const tokens = recording.tokensOf(block);
+    const removable = tokens - markerTokens;
+    const isClearable = tool !== undefined && removable >= residentTokensMin && isRerunnable(tool);
+    otherTokens += isClearable ? markerTokens : tokens;
+    if (isClearable) resultTokens.push(removable);
+  }
+  return { otherTokens, resultTokens };
+}

@@ -1,0 +1,112 @@
+import { createHash } from "node:crypto";
+import type { Breakpoint } from "../cache/breakpoints.ts";
+import type { Block, Message } from "../schema/block.ts";
+import type { Prompt, PromptBlock } from "../simulator/prompt.ts";
+
+/** Numbers for blocks by what they say, shared by all runs over one recording: each block is read once. */
+export class BlockIds {
+  readonly #idByBlock = new WeakMap<Block, number>();
+  readonly #idByHash = new Map<string, number>();
+
+  of(block: Block): number {
+    const known = this.#idByBlock.get(block);
+    if (known !== undefined) return known;
+    const hash = createHash("sha1").update(JSON.stringify(block)).digest("base64");
+    const id = this.#idByHash.get(hash) ?? this.#idByHash.size + 1;
+    this.#idByHash.set(hash, id);
+    this.#idByBlock.set(block, id);
+    return id;
+  }
+}
+
+export interface MeterOptions {
+  readonly headerTokens: number;
+  readonly tokensOf: (block: Block) => number;
+  readonly ids: BlockIds;
+}
+
+interface MessagePart {
+  readonly message: Message;
+  /** Index of its first block among all. */
+  readonly start: number;
+}
+
+/**
+ * Requests as the cache sees them, with the recording's own token counts. What is the same as in the request before costs
+ * a comparison for each message.
+ */
+export class Meter {
+  readonly #options: MeterOptions;
+  readonly #chainByStep = new Map<string, number>();
+  #parts: MessagePart[] = [];
+  #blocks: PromptBlock[];
+
+  constructor(options: MeterOptions) {
+    this.#options = options;
+    this.#blocks = [
+      {
+        level: "system",
+        path: "system.0",
+        type: "text",
+        hash: "0",
+        chain: "0",
+        tokens: options.headerTokens,
+        tokensUpTo: options.headerTokens,
+      },
+    ];
+  }
+
+  prompt(messages: readonly Message[], breakpoints: readonly Breakpoint[]): Prompt {
+    this.#follow(messages);
+    const blocks = [...this.#blocks];
+    for (const { place, lifetime } of breakpoints) {
+      const at = place.part === "messages" ? (this.#parts[place.message]?.start ?? 0) + place.at : 0;
+      const block = blocks[at];
+      if (block !== undefined) blocks[at] = { ...block, breakpoint: lifetime };
+    }
+    return {
+      blocks,
+      tokens: blocks.at(-1)?.tokensUpTo ?? 0,
+      boundChain: "",
+      salts: { tools: "", system: "", messages: "" },
+    };
+  }
+
+  #follow(messages: readonly Message[]): void {
+    let same = 0;
+    while (same < this.#parts.length && this.#parts[same]?.message === messages[same]) same += 1;
+    const from = this.#parts[same]?.start ?? this.#blocks.length;
+    this.#parts.length = same;
+    this.#blocks.length = from;
+    for (let at = same; at < messages.length; at += 1) {
+      const message = messages[at];
+      if (message !== undefined) this.#add(message, at);
+    }
+  }
+
+  #add(message: Message, at: number): void {
+    this.#parts.push({ message, start: this.#blocks.length });
+    for (const [index, block] of message.content.entries()) {
+      const before = this.#blocks.at(-1);
+      const tokens = this.#options.tokensOf(block);
+      const hash = String(this.#options.ids.of(block));
+      this.#blocks.push({
+        level: "messages",
+        path: `messages.${at}.content.${index}`,
+        type: block.type,
+        hash,
+        chain: this.#step(`${before?.chain ?? ""} ${message.role[0] ?? ""}${hash}`),
+        tokens,
+        tokensUpTo: (before?.tokensUpTo ?? 0) + tokens,
+      });
+    }
+  }
+
+  #step(step: string): string {
+    const known = this.#chainByStep.get(step);
+    if (known !== undefined) return String(known);
+    const chain = this.#chainByStep.size + 1;
+    this.#chainByStep.set(step, chain);
+    return String(chain);
+  }
+}

@@ -1,0 +1,317 @@
+import { ClearPlanner } from "../cache/clear-planner.ts";
+import { type CompactPrice, CompactRent, priceCompact } from "../cache/compact-price.ts";
+import { Inventory } from "../cache/inventory.ts";
+import type { Lifetime } from "../cache/lifetime.ts";
+import { clearByIdleness } from "../layers/2-clear/by-idleness.ts";
+import { clearByPrice } from "../layers/2-clear/by-price.ts";
+import { clearBySize } from "../layers/2-clear/by-size.ts";
+import { isRerunnable } from "../layers/2-clear/clearable.ts";
+import { collapseOldest } from "../layers/2-clear/collapse-layer.ts";
+import { snipLowValue } from "../layers/2-clear/snip-layer.ts";
+import { truncateOldest } from "../layers/2-clear/truncate.ts";
+import { compactWhenDue } from "../layers/4-compact/due.ts";
+import type { Act, LayerName } from "../layers/candidate.ts";
+import { type Layer, nextCandidate, type PipelineState } from "../layers/pipeline.ts";
+import type { CompactRule, Policy } from "../layers/policy.ts";
+import type { ToolResultBlock } from "../schema/block.ts";
+import { type Millis, millis, type ToolUseId } from "../schema/brand.ts";
+import { plainClearMarker } from "../schema/edit.ts";
+import type { SwitchName } from "../schema/settings.ts";
+import type { Thresholds } from "../tokens/thresholds.ts";
+import type { Item } from "../transcript/item.ts";
+import { GoneResults } from "./gone-results.ts";
+import { KnownCache } from "./known-cache.ts";
+import { KnownSize } from "./known-size.ts";
+import { namedMarker, outputTokensStandIn } from "./limits.ts";
+import { Meter } from "./meter.ts";
+import { offloadedNow } from "./offloaded.ts";
+import type { RefetchName } from "./outcome.ts";
+import type { RecordedRound } from "./recording.ts";
+import type { ReplayCache } from "./replay-cache.ts";
+import type { ReplayWorld } from "./replay-world.ts";
+import { ReplayedView } from "./replayed-view.ts";
+import { Spending } from "./spending.ts";
+import type { SentRequest } from "./trace.ts";
+
+export interface PolicyRunInput {
+  readonly world: ReplayWorld;
+  readonly policy: Policy;
+  /** `chosen`: by the policy, for each request. */
+  readonly lifetime: Lifetime | "chosen";
+  readonly thresholds: Thresholds;
+  readonly cache: ReplayCache;
+  readonly refetch: RefetchName;
+  readonly onRequest?: ((sent: SentRequest) => void) | undefined;
+}
+
+/** In the order in which they run for a conversation; no replay has a provider that deletes in its cache. */
+const layers: readonly Layer[] = [
+  truncateOldest,
+  snipLowValue,
+  clearBySize,
+  clearByIdleness,
+  clearByPrice,
+  collapseOldest,
+  compactWhenDue,
+];
+
+/**
+ * One policy on one recording: what was said comes in as it was recorded, the policy decides what is shown, and each
+ * request passes the simulator's rules and its cache.
+ */
+export class PolicyRun {
+  readonly #input: PolicyRunInput;
+  readonly #inventory: Inventory;
+  readonly #view: ReplayedView;
+  readonly #meter: Meter;
+  readonly #size: KnownSize;
+  readonly #known: KnownCache;
+  readonly #gone = new GoneResults();
+  readonly #planner = new ClearPlanner();
+  readonly #rent = new CompactRent();
+  /** Requests sent for rounds so far: the inventory counts anew behind a compaction. */
+  #round = 0;
+  #lastClearRound: number | undefined;
+  #lastAt: Millis | undefined;
+  readonly spending: Spending;
+  readonly contextByRound: number[] = [];
+  readonly refusals: string[] = [];
+  edits = 0;
+  compactions = 0;
+  failedAt: number | undefined;
+
+  constructor(input: PolicyRunInput) {
+    const { world, policy, lifetime } = input;
+    const { recording, tokensOf, rates } = world;
+    const { headerTokens } = recording;
+    this.#input = input;
+    this.#inventory = new Inventory({ count: tokensOf, isClearable: isRerunnable, markerTokens: world.markerTokens });
+    this.#view = new ReplayedView({ watch: this.#inventory, thinking: world.thinkingUnder(policy) });
+    this.#meter = new Meter({ headerTokens, tokensOf, ids: world.ids });
+    this.#size = new KnownSize({ counting: policy.counting, tokensOf });
+    this.#known = new KnownCache({
+      marks: policy.marks,
+      lifetime,
+      rates,
+      headerTokens,
+      inventory: this.#inventory,
+    });
+    this.spending = new Spending({ rates, headerTokens });
+  }
+
+  get refetched(): number {
+    return this.#gone.fetched;
+  }
+
+  run(): void {
+    for (const round of this.#input.world.recording.rounds) {
+      this.#arrive(round);
+      if (!this.#prepare(round) || !this.#send(round)) {
+        this.failedAt = this.#round;
+        return;
+      }
+      this.#view.say(round.reply);
+      this.#size.replied(round.reply);
+      this.#charge();
+      this.#lastAt = round.at;
+      this.#round += 1;
+    }
+  }
+
+  get #contextTokens(): number {
+    return this.#input.world.recording.headerTokens + this.#inventory.shownTokens;
+  }
+
+  #arrive({ before }: RecordedRound): void {
+    const { policy, world } = this.#input;
+    this.#view.say(before);
+    this.#size.said(before);
+    for (const { toolUse, shown, content } of offloadedNow(policy.offload, before)) {
+      this.#gone.left(toolUse, world.tokensOf(content));
+      this.#view.offload(toolUse, shown);
+    }
+  }
+
+  /** False where nothing that fits can be made. */
+  #prepare(round: RecordedRound): boolean {
+    const acted = new Set<LayerName>();
+    for (;;) {
+      const candidate = nextCandidate({ layers, state: this.#state(round), acted });
+      if (candidate === undefined) break;
+      acted.add(candidate.layer);
+      this.#do(candidate.act, round);
+    }
+    const { thresholds, policy } = this.#input;
+    if (this.#contextTokens < thresholds.window) return true;
+    if (policy.compact === undefined) return false;
+    // What the provider would refuse as too long: compacted and tried once more.
+    this.#compact(round);
+    return this.#contextTokens < thresholds.window;
+  }
+
+  #state({ at, opens }: RecordedRound): PipelineState {
+    const { world, policy, thresholds, refetch } = this.#input;
+    const contextTokens = this.#contextTokens;
+    return {
+      policy: world.policyFor(policy),
+      isOn: (name) => isOn(policy, name),
+      inventory: this.#inventory,
+      prefixes: this.#known.prefixes,
+      moment: {
+        at,
+        rates: this.#known.rates,
+        contextTokens,
+        fixedTokens: world.recording.headerTokens,
+        needChance: refetch === "free" ? neverNeeded : world.needChance,
+      },
+      planner: this.#planner,
+      thresholds: this.#size.shifted(thresholds, contextTokens),
+      opens,
+      idleMillis: this.#lastAt === undefined ? undefined : millis(at - this.#lastAt),
+      sentTokens: contextTokens + this.#gone.clearedTokens,
+      roundsSinceClear: this.#lastClearRound === undefined ? undefined : this.#round - this.#lastClearRound,
+      deletedInCache: nothing,
+      offers: nothing,
+      ...(policy.compact === undefined
+        ? {}
+        : { compaction: { price: this.#compactPrice(policy.compact, at), rent: this.#rent.accrued } }),
+      items: this.#view.items,
+      decisions: this.#view.decisions,
+      pins: nothing,
+      count: world.tokensOf,
+    };
+  }
+
+  #compactPrice({ call, lossCost = 0 }: CompactRule, at: Millis): CompactPrice {
+    const { world } = this.#input;
+    return priceCompact({
+      rates: this.#known.rates,
+      contextTokens: this.#contextTokens,
+      fixedTokens: world.recording.headerTokens,
+      cachedTokens: call === "fork" ? this.#known.readableTokens(at) : 0,
+      leavesTokens: this.#leavesTokens + this.#view.newTokens(world.tokensOf),
+      outputTokens: outputTokensStandIn,
+      lossCost,
+    });
+  }
+
+  get #restores(): CompactRule["restores"] {
+    return this.#input.policy.compact?.restores ?? "nothing";
+  }
+
+  get #leavesTokens(): number {
+    return this.#input.world.standInTokens(this.#restores);
+  }
+
+  #do(act: Act, round: RecordedRound): void {
+    switch (act.kind) {
+      case "clear":
+        this.#clear(act.results, act.marker === "plain" ? plainClearMarker : namedMarker);
+        return;
+      case "snip":
+        this.#takeOut(() => this.#view.snip(act.entries));
+        return;
+      case "collapse":
+        this.#takeOut(() => this.#view.collapse(act));
+        return;
+      case "compact":
+        this.#compact(round);
+        return;
+      case "delete-in-cache":
+        throw new Error("no layer here deletes in the cache");
+    }
+  }
+
+  #clear(results: readonly ToolUseId[], marker: string): void {
+    let cut = Infinity;
+    for (const toolUse of results) {
+      const resident = this.#inventory.find(toolUse);
+      if (resident === undefined) continue;
+      cut = Math.min(cut, this.#inventory.offsetOf(resident));
+      this.#gone.cleared(toolUse, resident.tokens);
+    }
+    this.#view.clear(results, marker);
+    this.#known.cut(cut);
+    this.#lastClearRound = this.#round;
+    this.edits += 1;
+  }
+
+  /** Whole rounds leave the view: what of their results is shown is known only behind the edit, which keeps pairs together. */
+  #takeOut(edit: () => void): void {
+    const before = resultsIn(this.#view.items);
+    edit();
+    const left = new Set(resultsIn(this.#view.items).map((result) => result.tool_use_id));
+    for (const result of before)
+      if (!left.has(result.tool_use_id)) this.#gone.left(result.tool_use_id, this.#input.world.tokensOf(result));
+    this.#known.cut(0);
+    this.edits += 1;
+  }
+
+  #compact(round: RecordedRound): void {
+    const messages = this.#view.next();
+    if (messages === undefined) return;
+    const { world, policy, cache, onRequest } = this.#input;
+    const { breakpoints } = this.#known.marksFor(messages, round.at);
+    const prompt = this.#meter.prompt(messages, breakpoints);
+    const call = policy.compact?.call ?? "plain";
+    const cacheReadTokens = call === "fork" ? cache.peek(prompt, round.at).cacheReadTokens : 0;
+    const usage = {
+      inputTokens: prompt.tokens - cacheReadTokens,
+      cacheReadTokens,
+      cacheWrite5mTokens: 0,
+      cacheWrite1hTokens: 0,
+    };
+    this.spending.request(usage);
+    this.spending.output(outputTokensStandIn);
+    onRequest?.({ kind: "compaction", call, round, prompt, usage });
+    this.#view.compact(world.standIn(this.#restores));
+    this.#size.compacted();
+    this.#known.cut(0);
+    this.#gone.compacted();
+    this.#rent.compacted();
+    this.compactions += 1;
+  }
+
+  /** False where there is nothing that can be sent. */
+  #send(round: RecordedRound): boolean {
+    const messages = this.#view.next();
+    if (messages === undefined) return false;
+    const { at } = round;
+    const { world, thresholds, cache, onRequest } = this.#input;
+    const marked = this.#known.marksFor(messages, at);
+    const { breakpoints } = marked;
+    const prompt = this.#meter.prompt(messages, breakpoints);
+    const outputTokensMax = Math.max(1, Math.min(world.model.outputTokensMax, thresholds.window - prompt.tokens));
+    const refusal = world.check.refusal({ messages, breakpoints, outputTokensMax });
+    if (refusal !== undefined || prompt.tokens > thresholds.window) this.refusals.push(refusal ?? "too long");
+    const usage = cache.send(prompt, at);
+    onRequest?.({ kind: "round", round, prompt, usage });
+    this.spending.request(usage);
+    this.contextByRound.push(prompt.tokens);
+    this.#size.counted(usage);
+    const removableTokens = prompt.tokens - world.recording.headerTokens - this.#leavesTokens;
+    this.#rent.paid({ rates: this.#known.rates, removableTokens });
+    this.#known.sent(marked, at);
+    return true;
+  }
+
+  /** The reply quotes what is not shown any more: it is fetched again, once. */
+  #charge(): void {
+    const { world, refetch } = this.#input;
+    if (refetch === "free") return;
+    const contextTokens = this.contextByRound.at(-1) ?? 0;
+    for (const tokens of this.#gone.fetch(world.neededIn(this.#round)))
+      this.spending.refetch({ tokens, contextTokens, write: this.#known.rates.write });
+  }
+}
+
+/** Whole rounds go only where the policy says so; every other layer asks for its own rule. */
+const isOn = (policy: Policy, name: SwitchName): boolean =>
+  (name !== "snip" && name !== "collapse") || policy[name] === "on";
+
+const resultsIn = (items: readonly Item[]): readonly ToolResultBlock[] =>
+  items.flatMap(({ blocks }) => blocks.filter((block) => block.type === "tool_result"));
+
+const nothing: ReadonlySet<never> = new Set();
+
+const neverNeeded = (): number => 0;

@@ -1,0 +1,87 @@
+import { fileReaders, fileWriters } from "./file-act.ts";
+
+const toolKinds = ["read", "write", "shell", "search", "list", "fetch"] as const;
+export type ToolKind = (typeof toolKinds)[number];
+
+/** What a tool does, by the names that agents in the field give their tools; undefined for tools nobody knows, MCP's among them. A look-up. */
+export const toolKindOf = (tool: string): ToolKind | undefined => kindByName.get(tool.toLowerCase());
+
+/** In lower case. One name for viewing and editing is a read: its results are needed again as those of reads are. */
+const namesByKind: Readonly<Record<ToolKind, readonly string[]>> = {
+  read: [
+    ...fileReaders,
+    "notebookread",
+    "open",
+    "read_many_files",
+    "str_replace_based_edit_tool",
+    "str_replace_editor",
+    "view_file",
+    "view_image",
+  ],
+  write: [
+    ...fileWriters,
+    "create",
+    "create_file",
+    "delete_file",
+    "insert",
+    "insert_edit_into_file",
+    "search_replace",
+    "undo_edit",
+  ],
+  shell: [
+    "bash",
+    "bashoutput",
+    "command",
+    "container.exec",
+    "exec",
+    "exec_command",
+    "execute_bash",
+    "execute_command",
+    "local_shell",
+    "powershell",
+    "read_bash",
+    "run_command",
+    "run_in_terminal",
+    "run_shell_command",
+    "run_terminal_cmd",
+    "run_terminal_command",
+    "shell",
+    "shell_command",
+    "terminal",
+    "write_bash",
+    "write_stdin",
+  ],
+  search: [
+    "codebase_search",
+    "code_search",
+    "file_search",
+    "find",
+    "find_file",
+    "find_files",
+    "glob",
+    "glob_search",
+    "google_web_search",
+    "grep",
+    "grep_files",
+    "grep_search",
+    "rg",
+    "ripgrep",
+    "search",
+    "search_dir",
+    "search_file",
+    "search_file_content",
+    "search_files",
+    "search_text",
+    "tool_search",
+    "web_search",
+  ],
+  list: ["list", "list_dir", "list_directory", "list_files", "ls"],
+  fetch: ["fetch", "web_fetch"],
+};
+
+/** Words are told apart by `_`, by `-` or by capitals. */
+const spellings = (name: string): readonly string[] => [name, name.replaceAll("_", "-"), name.replaceAll("_", "")];
+
+const kindByName: ReadonlyMap<string, ToolKind> = new Map(
+  toolKinds.flatMap((kind) => namesByKind[kind].flatMap(spellings).map((name) => [name, kind] as const)),
+);

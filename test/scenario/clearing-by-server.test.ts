@@ -1,0 +1,133 @@
+import { describe, expect, it } from "vitest";
+import { ConversationForks } from "../../src/loop/fork.ts";
+import type { Tool } from "../../src/ports/tools.ts";
+import type { LoopEvent } from "../../src/schema/event.ts";
+import { clearedIn, clearingWorld, readTool, sentText, usagesIn } from "./support/clearing-world.ts";
+import { refused, type SeenRequest } from "./support/whole-agent.ts";
+
+const sixMinutes = 6 * 60_000;
+const flags = [["policy", "claude-code-2026-all"]] as const;
+
+const deletionsOf = ({ body }: SeenRequest): number =>
+  ((body["cache_edits"] as { deletions?: unknown[] } | undefined)?.deletions ?? []).length;
+
+const whatOf = (events: readonly LoopEvent[]): readonly string[] => clearedIn(events).map(({ what }) => what);
+
+describe("results that are deleted in the provider's cache", () => {
+  it("go while it is warm, by the request alone: the messages stay, and nothing is written again", async () => {
+    const world = clearingWorld({ cacheEdits: "offered" });
+    const agent = await world.agent("create", { clearsBy: "patient" });
+    const events = await agent.turn("read 16 × 60");
+    expect(new Set(whatOf(events))).toEqual(new Set(["delete-in-cache"]));
+    expect(deletionsOf(world.seen.at(-1) ?? none)).toBeGreaterThanOrEqual(7);
+    expect(sentText(world.seen.at(-1))).not.toContain("cleared");
+    const usages = usagesIn(events);
+    const last = Math.max(...usages.slice(3).map(({ cacheWrite }) => cacheWrite));
+    const first = usages[2]?.cacheWrite ?? 0;
+    expect(last).toBeLessThan(1.5 * first);
+    expect(events.filter(({ kind }) => kind === "cache-break")).toEqual([]);
+    expect(refused(world.seen)).toEqual([]);
+  });
+
+  it("are cleared by their markers once the cache has expired, and no request deletes them any more", async () => {
+    const world = clearingWorld({ cacheEdits: "offered" });
+    const agent = await world.agent("create", { clearsBy: "patient" });
+    await agent.turn("read 16 × 60");
+    const deleted = deletionsOf(world.seen.at(-1) ?? none);
+    world.simulator.clock.advance(sixMinutes);
+    const events = await agent.turn("And now?");
+    expect(clearedIn(events)[0]).toMatchObject({ what: "clear", count: deleted });
+    expect(deletionsOf(world.seen.at(-1) ?? none)).toBe(0);
+    expect(sentText(world.seen.at(-1)).split("Old tool result cleared").length).toBeGreaterThan(deleted);
+    expect(refused(world.seen)).toEqual([]);
+  });
+
+  it("are shown again where the cache was lost, and then deleted anew", async () => {
+    const world = clearingWorld({ cacheEdits: "offered" });
+    const agent = await world.agent("create", { clearsBy: "patient" });
+    await agent.turn(`read 16 × 200 ${"and so on ".repeat(4_000)}`);
+    world.simulator.cache.lose();
+    const lost = await agent.turn("And now?");
+    expect(lost.filter(({ kind }) => kind === "cache-break")).toHaveLength(1);
+    const after = await agent.turn("And then?");
+    expect(after).toContainEqual(expect.objectContaining({ kind: "edit", what: "server-edits" }));
+    expect(whatOf(after)).toEqual(["delete-in-cache"]);
+    expect(after.filter(({ kind }) => kind === "cache-break")).toEqual([]);
+    expect(refused(world.seen)).toEqual([]);
+  });
+
+  it("are not asked for where nobody offers that, and never by a fork", async () => {
+    const plain = clearingWorld();
+    const without = await plain.agent("create");
+    expect(whatOf(await without.turn("read 16 × 60"))).not.toContain("delete-in-cache");
+    expect(Math.max(...plain.seen.map(deletionsOf))).toBe(0);
+    const world = clearingWorld({ cacheEdits: "offered" });
+    const agent = await world.agent("create", { clearsBy: "patient" });
+    await agent.turn("read 16 × 60");
+    const before = agent.session.fold.projection.serverDeleted.size;
+    const task = {
+      source: "notes",
+      directive: "Sum up.",
+      roundsMax: 1,
+      cacheWrite: "skip",
+      permit: () => Promise.resolve({ kind: "allowed" as const }),
+    } as const;
+    await new ConversationForks(agent.deps, agent.conversation).run(task, new AbortController().signal);
+    expect(deletionsOf(world.seen.at(-1) ?? none)).toBe(0);
+    expect(agent.session.fold.projection.serverDeleted.size).toBe(before);
+  });
+});
+
+const none: SeenRequest = { body: {}, answer: "accepted", costUsd: 0 };
+
+describe("results that the server clears by its own rule", () => {
+  it("are asked for in every request alike, and what it left out is told and written down", async () => {
+    const world = clearingWorld();
+    const agent = await world.agent("create", { flags: [["policy", "api"]] });
+    const events = await agent.turn("read 12 × 900");
+    const asked = world.seen.map(({ body }) => JSON.stringify(body["context_management"]));
+    expect(new Set(asked).size).toBe(1);
+    expect(asked[0]).toContain("clear_tool_uses_20250919");
+    const told = events.filter((event) => event.kind === "server-cleared");
+    expect(told.length).toBeGreaterThan(0);
+    expect(told[0]?.tokens).toBeGreaterThan(10_000);
+    const edits = agent.session.fold.path.entries.filter(
+      (entry) => entry.kind === "edit" && entry.edit.type === "server-edits",
+    );
+    expect(edits).toHaveLength(told.length);
+    expect(refused(world.seen)).toEqual([]);
+  });
+
+  it("thinking is kept while somebody works, and only that of the last turn after an hour", async () => {
+    const world = clearingWorld();
+    const agent = await world.agent("create", { flags });
+    await agent.turn("Hello.");
+    world.simulator.clock.advance(61 * 60_000);
+    await agent.turn("Hello again.");
+    await agent.turn("And again.");
+    const kept = world.seen.map(({ body }) => {
+      const { edits = [] } = (body["context_management"] ?? {}) as { edits?: { type: string; keep?: unknown }[] };
+      return edits[0]?.type === "clear_thinking_20251015" ? edits[0].keep : undefined;
+    });
+    expect(kept).toEqual(["all", { type: "thinking_turns", value: 1 }, { type: "thinking_turns", value: 1 }]);
+    expect(refused(world.seen)).toEqual([]);
+  });
+
+  it("the tools that write give up their inputs, and those that may not be cleared are left out", async () => {
+    const world = clearingWorld();
+    const tool = (name: string): Tool => ({ ...readTool, name });
+    const agent = await world.agent("create", { flags, tools: [tool("read"), tool("write"), tool("todo")] });
+    await agent.turn("Hello.");
+    expect(world.seen[0]?.body["context_management"]).toMatchObject({
+      edits: [
+        { type: "clear_thinking_20251015" },
+        {
+          trigger: { type: "input_tokens", value: 180_000 },
+          clear_at_least: { type: "input_tokens", value: 140_000 },
+          exclude_tools: ["todo"],
+          clear_tool_inputs: ["write"],
+        },
+      ],
+    });
+  });
+});

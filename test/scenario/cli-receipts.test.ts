@@ -1,0 +1,95 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { append, call, cleared, reply, result, text, user } from "../fixture/session.ts";
+import { expectRefusal, json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
+import { openedSession } from "./support/project.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await newWorld();
+});
+
+interface Receipts {
+  readonly edits: readonly Readonly<Record<string, unknown>>[];
+}
+
+describe("palimpsest receipts", () => {
+  it("lists every edit with its rule, its arithmetic, its price and how to undo it; what was undone says so", async () => {
+    const session = await openedSession(world.deps, "edits", "create");
+    await append(session, user("Go."), reply("m1", call("t1")), result("t1", "words ".repeat(500)));
+    await append(session, reply("m2", text("Read.")), user("And?"));
+    const edited = await session.edit({
+      drafts: [cleared("t1")],
+      cause: "clear.price",
+      nature: "reduced",
+      because: "the cache is cold: 500 tokens need not be written again",
+      planned: { removesTokens: 500, behindTokens: 0, cache: "cold" },
+      rates: { write: 2, read: 0.1 },
+    });
+    await session.append({ type: "setting", name: "x", value: 1 });
+    await session.close();
+    const id = edited.kind === "edited" ? (edited.entries[0] ?? "") : "";
+    const { edits } = json<Receipts>(await world.call("receipts", "edits", "--json"));
+    expect(edits).toHaveLength(1);
+    expect(edits[0]).toMatchObject({
+      id,
+      kind: "clear",
+      state: "in force",
+      cause: "clear.price",
+      because: "the cache is cold: 500 tokens need not be written again",
+      count: 1,
+      price: { writeRate: 2, now: -1000, perRound: 50, breakEvenRounds: 0 },
+      undo: `palimpsest undo edits ${id}`,
+    });
+    const { out } = await world.call("receipts", "edits");
+    expect(out).toMatch(/^\S+ \S+ {2}clear of 1 \(clear\.price\)\n {2}because +the cache is cold/);
+    expect(out).toMatch(/price +saves 1,000 input tokens at once, saves 50 in each later round; pays\s+at once/);
+    expect(out).toContain(`palimpsest undo edits ${id}`);
+    await world.call("undo", "edits");
+    const after = json<Receipts>(await world.call("receipts", "edits", "--json")).edits;
+    expect(after).toMatchObject([
+      { id, state: "undone", undo: null },
+      { kind: "undo", state: "in force", cause: "asked" },
+    ]);
+  });
+
+  it("another tool's edits are listed without a receipt", async () => {
+    const session = await openedSession(world.deps, "plain", "create");
+    await append(session, user("Go."), reply("m1", call("t1")), result("t1", "words"), cleared("t1"));
+    await session.close();
+    const { edits } = json<Receipts>(await world.call("receipts", "plain", "--json"));
+    expect(edits).toMatchObject([{ kind: "clear", cause: "asked", price: null, tokensBefore: null }]);
+    expect((await world.call("receipts", "plain")).out).not.toContain("tokens");
+  });
+
+  it("another tool's boundary shows its trigger and the context before and after it, as far as the log knows", async () => {
+    const raw = rawLog();
+    const reply = (id: string, input: number) => {
+      const { message, ...rest } = said.text(id, "Done.");
+      return { ...rest, message: { ...message, usage: { input_tokens: input, output_tokens: 10 } } };
+    };
+    raw.add(said.user("Go."));
+    const last = raw.add(reply("m1", 90_000));
+    raw.add({ ...said.boundary(last), compactMetadata: { trigger: "auto" } });
+    raw.add(said.summary("What was said."));
+    const second = raw.add(reply("m2", 12_000));
+    raw.add({ ...said.boundary(second), compactMetadata: { trigger: "manual", preTokens: 12_345 } });
+    raw.add(said.summary("All of it."));
+    const path = world.file("foreign.jsonl", raw.entries);
+    const { edits } = json<Receipts>(await world.call("receipts", path, "--json"));
+    expect(edits).toMatchObject([
+      { kind: "boundary", cause: "auto", contextTokensBefore: 90_010, contextTokensAfter: 12_000 },
+      { kind: "boundary", cause: "manual", contextTokensBefore: 12_345, contextTokensAfter: null },
+    ]);
+    const { out } = await world.call("receipts", path);
+    expect(out).toMatch(/boundary \(auto\)\n {2}context 90,010 → 12,000 tokens, as they were counted\n/);
+    expect(out).toMatch(/boundary \(manual\)\n {2}context 12,345 tokens, as they were counted\n/);
+  });
+
+  it("a session without edits says so, and one that is not there is refused", async () => {
+    const session = await openedSession(world.deps, "none", "create");
+    await append(session, user("Go."));
+    await session.close();
+    expect((await world.call("receipts", "none")).out).toBe("No edits.\n");
+    expectRefusal(await world.call("receipts", "nobody"), 3, /no session or file/);
+  });
+});
