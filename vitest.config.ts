@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
 
 export default defineConfig(({ mode }) => {
@@ -9,6 +10,8 @@ export default defineConfig(({ mode }) => {
       env: long ? { PALIMPSEST_LONG: "1" } : {},
       // Processes, not threads: in a thread os.homedir() would still give the real home.
       pool: "forks",
+      // Many tests wait for a program they started: one core for each is not idle, and one core less would be.
+      maxWorkers: Math.max(2, availableParallelism()),
       globalSetup: ["test/setup/run-folder.ts"],
       setupFiles: ["test/setup/home.ts"],
       testTimeout: long ? 30 * 60_000 : 60_000,

@@ -19,13 +19,13 @@ export class MadeLog {
     if (round % roundsPerTurn === 0) yield this.#line("user", { message: { role: "user", content: `Step ${round}.` } });
     const id = `toolu_${round}`;
     const { name, input } = this.#call(round);
-    const words = prose(this.#chars(200, 1), round);
+    const words = fillerLines(this.#chars(200, 1), round);
     const content = [
       { type: "text", text: words },
       { type: "tool_use", id, name, input },
     ];
     yield this.#line("assistant", { message: { id: `msg_${round}`, role: "assistant", content } });
-    const result = prose(this.#chars(medianChars, sigma), round);
+    const result = fillerLines(this.#chars(medianChars, sigma), round);
     const results = [{ type: "tool_result", tool_use_id: id, content: result }];
     yield this.#line("user", { message: { role: "user", content: results } });
   }
@@ -59,7 +59,7 @@ export class MadeLog {
 }
 
 /** Lines of some 60 characters, no two the same in a session. */
-function prose(chars: number, seed: number): string {
+export function fillerLines(chars: number, seed: number): string {
   const lines: string[] = [];
   for (let left = chars, line = 0; left > 0; line += 1) {
     const text = `${seed}.${line} const value = compute(input, "some text in a file") // why`;
@@ -70,7 +70,7 @@ function prose(chars: number, seed: number): string {
 }
 
 /** Mulberry32. */
-function seeded(seed: number): () => number {
+export function seeded(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

@@ -1,6 +1,3 @@
-import { CachedPrefixes } from "../src/cache/cached-prefixes.ts";
-import { ClearPlanner } from "../src/cache/clear-planner.ts";
-import { priceCompact } from "../src/cache/compact-price.ts";
 import { Inventory } from "../src/cache/inventory.ts";
 import { needChance } from "../src/cache/need-chance.ts";
 import { usualRates } from "../src/cache/rates.ts";
@@ -15,6 +12,10 @@ import { compactWhenDue } from "../src/layers/4-compact/due.ts";
 import type { Candidate } from "../src/layers/candidate.ts";
 import { type Layer, nextCandidate, type PipelineState } from "../src/layers/pipeline.ts";
 import type { Policy } from "../src/layers/policy.ts";
+import { compactionState } from "../src/loop/agent/compaction-state.ts";
+import { toldBand } from "../src/loop/agent/pressure.ts";
+import { ReckonedCache } from "../src/loop/agent/reckoned-cache.ts";
+import { standingOf } from "../src/loop/compact/standing.ts";
 import { presetOf } from "../src/presets/catalogue.ts";
 import type { Message } from "../src/schema/block.ts";
 import { millis, tokens, type ToolUseId } from "../src/schema/brand.ts";
@@ -63,8 +64,7 @@ export class PlannedSession {
   readonly #inventory = new Inventory({ count: estimateBlock, isClearable: isRerunnable, markerTokens });
   readonly #told = new Told(this.#inventory);
   readonly #fold = new Fold({ watch: this.#told });
-  readonly #prefixes = new CachedPrefixes();
-  readonly #planner = new ClearPlanner();
+  readonly #cache = new ReckonedCache("5m");
   readonly #options: PlannedOptions;
   #at = 0;
 
@@ -88,7 +88,9 @@ export class PlannedSession {
     this.#told.millis = 0;
     this.#at += roundMillis;
     const start = performance.now();
+    standingOf(this.#fold, palimpsest);
     const candidate = nextCandidate({ layers, state: this.#state(), acted: nothing });
+    toldBand(this.#fold, this.#cache.view);
     const planMillis = performance.now() - start;
     if (candidate !== undefined) this.#do(candidate);
     this.#sent();
@@ -99,26 +101,20 @@ export class PlannedSession {
     const contextTokens = fixedTokens + this.#inventory.shownTokens;
     const rates = usualRates["5m"];
     const at = millis(this.#at);
-    const cachedTokens = this.#prefixes.upTo(Infinity, at) + fixedTokens;
-    const leavesTokens = 11_000;
+    const moment = { at, rates, contextTokens, fixedTokens, needChance };
     const { items, decisions, pins } = this.#fold.projection;
-    const price = priceCompact({
-      rates,
-      contextTokens,
-      fixedTokens,
-      cachedTokens,
-      leavesTokens,
-      outputTokens: 3_000,
-      lossCost: 40_000,
-    });
     const room = tokens(10 * this.#options.sizeTokens);
+    const line = { inventory: this.#inventory, fold: this.#fold };
+    const policy = policies[this.#options.policy];
+    const { compact: rule } = policy;
+    if (rule === undefined) throw new Error("these compact");
     return {
-      policy: policies[this.#options.policy],
+      policy,
       isOn: () => true,
       inventory: this.#inventory,
-      prefixes: this.#prefixes,
-      moment: { at, rates, contextTokens, fixedTokens, needChance },
-      planner: this.#planner,
+      prefixes: this.#cache.prefixes,
+      moment,
+      planner: this.#cache.planner,
       thresholds: { warning: room, compact: room, blocking: room },
       opens: "nothing",
       idleMillis: millis(roundMillis),
@@ -126,7 +122,17 @@ export class PlannedSession {
       roundsSinceClear: undefined,
       deletedInCache: nothing,
       offers: nothing,
-      compaction: { price, rent: 0 },
+      // Reckoned with like any other, but it has never paid yet.
+      compaction: {
+        ...compactionState({
+          rule,
+          line,
+          cache: this.#cache,
+          moment,
+          thresholds: { window: tokens(room), compact: tokens(room) },
+        }),
+        rent: 0,
+      },
       items,
       decisions,
       pins,
@@ -136,7 +142,11 @@ export class PlannedSession {
 
   #do({ act }: Candidate): void {
     if (act.kind !== "clear") throw new Error(`nothing here does ${act.kind}`);
-    this.#prefixes.cut(Math.min(...act.results.map((toolUse) => this.#offsetOf(toolUse))));
+    this.#cache.cut({
+      offset: Math.min(...act.results.map((toolUse) => this.#offsetOf(toolUse))),
+      savedTokens: 0,
+      round: this.#inventory.round,
+    });
     this.#fold.append(parsed(this.#log.clear(act.results)));
     this.#told.millis = 0;
   }
@@ -149,8 +159,8 @@ export class PlannedSession {
 
   #sent(): void {
     const { headTokens, shownTokens } = this.#inventory;
-    const written = [headTokens, shownTokens].map((upToTokens) => ({ upToTokens, lifetime: "5m" }) as const);
-    this.#prefixes.sent({ at: millis(this.#at), written, refreshed: [headTokens] });
+    const marks = { lifetime: "5m", frontier: undefined, upToTokens: [headTokens, shownTokens] } as const;
+    this.#cache.began(marks, { at: millis(this.#at), tokens: fixedTokens + shownTokens });
   }
 }
 

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { appendCase } from "./case/append.ts";
+import { compactCase } from "./case/compact.ts";
 import { openCase } from "./case/open.ts";
 import { planCase } from "./case/plan.ts";
 import { replayCase } from "./case/replay.ts";
@@ -12,7 +13,17 @@ import { conditions, type Figure } from "./measure.ts";
 import { type StoredCase, withCases } from "./stored.ts";
 
 /** `npm run bench [-- <case>…]`: prints each figure beside its limit, stores them with their conditions, exits 1 where one is missed. */
-const cases = [appendCase, viewCase, openCase, tokensCase, requestCase, planCase, replayCase, simulatorCase];
+const cases = [
+  appendCase,
+  viewCase,
+  openCase,
+  tokensCase,
+  requestCase,
+  planCase,
+  compactCase,
+  replayCase,
+  simulatorCase,
+];
 const asked = process.argv.slice(2);
 const conditionsNow: StoredCase["conditions"] = { ...conditions(), measured: new Date().toISOString() };
 for (const [name, value] of Object.entries(conditionsNow)) console.log(`${name.padEnd(8)} ${value}`);

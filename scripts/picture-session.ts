@@ -1,11 +1,11 @@
-import { generatedSession } from "../src/cli/demo/generated-session.ts";
+import { generatedSession } from "./generated-session.ts";
 import { createEngine } from "../src/engine.ts";
 import { openSession } from "../src/loop/session.ts";
 import { sessionId } from "../src/schema/brand.ts";
 import type { Draft } from "../src/transcript/draft.ts";
 
 /**
- * `node scripts/picture-session.ts <session>`: writes the demo's session, with usage as a provider would report it, into
+ * `node scripts/picture-session.ts <session>`: writes a generated session, with usage as a provider would report it, into
  * PALIMPSEST_HOME, so that pictures of commands show real output on a session that anybody can make.
  */
 const engine = createEngine({ env: process.env, cwd: process.cwd() });

@@ -4,7 +4,8 @@ import { join } from "node:path";
 
 /**
  * `node scripts/picture.ts <name> <palimpsest arguments…>`: runs the command as a terminal would see it and writes
- * docs/picture/<name>.svg, so that the pictures in the docs are real output. With PICTURE=plain it shows no colour.
+ * docs/picture/<name>.svg, so that the pictures in the docs are real output. With PICTURE=plain it shows no colour, with
+ * PICTURE_LINES=<n> no more than that many lines.
  */
 // eslint-disable-next-line no-control-regex -- escape sequences begin with a control character
 const ansi = /\u001b\[([0-9;]*)m/;
@@ -33,7 +34,10 @@ const plain = process.env["PICTURE"] === "plain";
 const env = { ...process.env, FORCE_COLOR: plain ? "0" : "1", NO_COLOR: plain ? "1" : "", COLUMNS: "80" };
 const output = execFileSync(process.execPath, [join(root, "bin/palimpsest"), ...args], { encoding: "utf8", env });
 const file = join(root, "docs/picture", `${name}.svg`);
-writeFileSync(file, svgOf(`palimpsest ${args.join(" ")}`, output.trimEnd().split("\n")));
+const printed = output.trimEnd().split("\n");
+const linesMax = Number(process.env["PICTURE_LINES"] ?? printed.length);
+const shown = printed.length > linesMax ? [...printed.slice(0, linesMax), "…"] : printed;
+writeFileSync(file, svgOf(`palimpsest ${args.join(" ")}`, shown));
 
 interface Look {
   readonly fill: string;

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { refusingAsks } from "../src/ports/compaction-asks.ts";
 import type { Tool } from "../src/ports/tools.ts";
 import { field, isArray, isObject, type Json, type JsonObject } from "../src/schema/json.ts";
 import { countToolTokens } from "../src/simulator/tokenizer.ts";
@@ -30,6 +31,7 @@ const tools: readonly Tool[] = builtinTools({
   standing: { cwd: undefined },
   todos: { list: [] },
   expand: async () => ({ kind: "missing", why: "nothing is kept" }),
+  compactionAsks: refusingAsks,
 });
 
 const definitionsTokens = (): number =>

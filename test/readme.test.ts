@@ -20,18 +20,35 @@ it("every link of the README leads to a file", () => {
   for (const link of links) expect(() => read(link), link).not.toThrow();
 });
 
-it("the figures of the README's picture and of its words are those that the demo prints", () => {
+it("the figures of the README's words and picture are those that the demo prints", () => {
   const { stdout } = spawnSync(process.execPath, [join(root, "bin/palimpsest"), "demo"], { encoding: "utf8" });
-  const shown = [...stdout.matchAll(/tokens +(?<figures>[\d,]+ → [\d,]+)/g)].map(
-    (one) => one.groups?.["figures"] ?? "",
+  const words = read("README.md").replaceAll(/\s+/g, " ");
+  const picture = unescaped(read("docs/picture/demo.svg").replaceAll(/<[^>]*>/g, ""));
+  const [window = "none"] = /window of [\d,]+ tokens/.exec(stdout) ?? [];
+  const [rounds = "none"] = /\d+ rounds/.exec(stdout) ?? [];
+  expect(words).toContain(`${rounds} in a ${window}`);
+  expect(picture).toContain(window);
+  expect(picture).toContain(rounds);
+  const [managed, unmanaged] = ["managed", "unmanaged"].map((name) =>
+    Number(new RegExp(`^  ${name} +\\$(\\S+)`, "m").exec(stdout)?.[1]),
   );
-  const [first = "none", last = "none"] = [shown.at(0)?.split(" → ")[0], shown.at(-1)?.split(" → ")[1]];
-  expect(read("README.md")).toContain(
-    `a session of ${first} tokens is offloaded, cleared and compacted to ${last} tokens`,
-  );
-  const picture = read("docs/picture/demo.svg").replaceAll(/<[^>]*>/g, "");
-  for (const figures of shown) expect(picture).toContain(figures);
+  const said = /that costs \$(?<managed>[\d.]+);.*?, \$(?<unmanaged>\d+\.\d+)/.exec(words)?.groups;
+  // Ids and the length of the temporary folder's path move them a little.
+  expect(Number(said?.["managed"]) / Number(managed)).toBeCloseTo(1, 1);
+  expect(Number(said?.["unmanaged"]) / Number(unmanaged)).toBeCloseTo(1, 1);
+  expect(claimsIn(stdout).length).toBeGreaterThan(20);
+  for (const line of claimsIn(stdout)) expect(claimsIn(picture)).toContain(line);
 });
+
+const unescaped = (text: string): string =>
+  text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
+
+/** What is said before the receipts of single steps, whatever the figures. */
+const claimsIn = (output: string): readonly string[] =>
+  (/^1 {2}[\s\S]*?^5 {2}/m.exec(output)?.[0] ?? "")
+    .split("\n")
+    .filter((line) => !line.startsWith("  round "))
+    .map((line) => line.replaceAll(/\d[\d,]*/g, "#"));
 
 it.each(globSync("examples/[0-9]*.ts", { cwd: root }).toSorted())("%s runs", (example) => {
   const ran = spawnSync(process.execPath, [join(root, example)], { encoding: "utf8" });

@@ -1,7 +1,7 @@
-import { AIMessage, type BaseMessage, HumanMessage, ToolMessage, trimMessages } from "@langchain/core/messages";
+import type { BaseMessage } from "@langchain/core/messages";
 import { FakeListChatModel } from "@langchain/core/utils/testing";
 import { ClearToolUsesEdit, countTokensApproximately } from "langchain";
-import type { Message } from "../../src/schema/block.ts";
+import { langChainMessages, trimmed } from "../langchain.ts";
 import { type BenchCase, type Figure, median } from "../measure.ts";
 import { type PlannedOptions, type PlannedRound, PlannedSession } from "../planned-session.ts";
 
@@ -98,7 +98,7 @@ function keepingFigure({ small, large }: Readonly<Record<"small" | "large", Meas
 /** What others do to a conversation that has outgrown its window, on the messages of ours. */
 async function peerFigures({ session, plan, inventory }: Measured): Promise<readonly Figure[]> {
   const messages = session.messages.flatMap(langChainMessages);
-  const trimming = median(await peerMicros({ messages, act: trimmed, runs: peerRuns }));
+  const trimming = median(await peerMicros({ messages, act: (some) => trimmed(some, 150_000), runs: peerRuns }));
   const clearing = median(await peerMicros({ messages, act: clearToolUses, runs: 1 }));
   await clearToolUses(messages);
   const looking = median(await peerMicros({ messages, act: clearToolUses, runs: peerRuns }));
@@ -143,37 +143,12 @@ async function peerMicros({ messages, act, runs }: PeerRuns): Promise<readonly n
   return took;
 }
 
-/** As its documentation shows it: the newest messages that fit, a cheap count, a person first. */
-const trimmed: PeerAct = (messages) =>
-  trimMessages(messages, {
-    maxTokens: 150_000,
-    strategy: "last",
-    startOn: "human",
-    tokenCounter: (some) => some.reduce((sum, { content }) => sum + content.length / 4, 0),
-  });
-
 /** What its `contextEditingMiddleware()` does before every model call. */
 const clearToolUses: PeerAct = (messages) =>
   new ClearToolUsesEdit().apply({ messages, model: noModel, countTokens: countTokensApproximately });
 
 /** Asked only for windows of which a share is said. */
 const noModel = new FakeListChatModel({ responses: [] });
-
-function langChainMessages({ role, content }: Message): BaseMessage[] {
-  const words = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
-  if (role === "assistant") {
-    const calls = content.flatMap((block) =>
-      block.type === "tool_use" ? [{ id: block.id, name: block.name, args: block.input }] : [],
-    );
-    return [new AIMessage({ content: words, tool_calls: calls })];
-  }
-  const results = content.flatMap((block) =>
-    block.type === "tool_result" && typeof block.content === "string"
-      ? [new ToolMessage({ tool_call_id: block.tool_use_id, content: block.content })]
-      : [],
-  );
-  return words === "" ? results : [...results, new HumanMessage(words)];
-}
 
 const percentile90 = (values: readonly number[]): number =>
   values.toSorted((one, other) => one - other)[Math.floor(0.9 * values.length)] ?? NaN;

@@ -8,10 +8,12 @@ import { realClock } from "../simulator/clock.ts";
 import { simulatorFetch } from "../simulator/http/fetch.ts";
 import { Simulator } from "../simulator/simulator.ts";
 
-/** Who answers: a provider, or a simulator in this process. */
+/** Who answers: a provider, a simulator in this process, or nobody. */
 export type ModelChoice =
   | { readonly kind: "provider"; readonly baseUrl?: string | undefined }
-  | { readonly kind: "simulator"; readonly actor: Actor; readonly seed: number };
+  | { readonly kind: "simulator"; readonly actor: Actor; readonly seed: number }
+  /** Nobody: every request fails with this message. For what goes without a model too. */
+  | { readonly kind: "none"; readonly message: string };
 
 export type ModelPicked =
   | { readonly kind: "model"; readonly model: ModelPort }
@@ -31,7 +33,19 @@ export function pickModel({ choice, name, env, now }: PickInput): ModelPicked {
     const simulator = new Simulator({ actor, seed, clock: realClock() });
     return { kind: "model", model: anthropicModel({ apiKey: "simulator", fetch: simulatorFetch(simulator), now }) };
   }
+  if (choice.kind === "none")
+    return { kind: "model", model: absentModel(choice.message, isOpenai(name, env) ? "openai" : "anthropic") };
   return isOpenai(name, env) ? openai({ choice, name, env, now }) : anthropic({ choice, name, env, now });
+}
+
+function absentModel(message: string, provider: string): ModelPort {
+  return {
+    provider,
+    async *send() {
+      yield { kind: "failure", failure: { why: "unauthorised", message, retry: "never" } };
+    },
+    describe: async () => undefined,
+  };
 }
 
 /** Claude is spoken to in its own form, whoever serves it; anything else in the form that everybody else understands. */

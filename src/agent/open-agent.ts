@@ -1,70 +1,47 @@
-import { createHash, randomUUID } from "node:crypto";
-import { realpath, stat } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
-import type { FrozenParts } from "../cache/baseline.ts";
-import type { BreakCause } from "../cache/breaks.ts";
+import { dirname } from "node:path";
 import { CostLedger, type CostSummary } from "../cache/costs.ts";
-import type { Lifetime } from "../cache/lifetime.ts";
-import { modelName } from "../cache/model-name.ts";
-import { createEngine, type Engine, type EngineDeps } from "../engine.ts";
-import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
+import { createEngine, type EngineDeps } from "../engine.ts";
 import { isRerunnable } from "../layers/2-clear/clearable.ts";
-import { type Conversation, mainConversation } from "../loop/agent/conversation.ts";
+import { compactionAsksFor } from "../loop/agent/compaction-asks.ts";
+import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
 import { frozenBaseline, lastAsked } from "../loop/agent/frozen.ts";
 import { pastRequests } from "../loop/agent/past-costs.ts";
 import { contextDraft } from "../loop/agent/reminders.ts";
-import { recordedReads } from "../loop/agent/recorded-reads.ts";
-import { SessionLine } from "../loop/agent/line.ts";
-import { ReckonedCache } from "../loop/agent/reckoned-cache.ts";
-import { UsedIds } from "../loop/agent/used-ids.ts";
 import { runTurn } from "../loop/agent/turn.ts";
 import { instructionsLoaded } from "../loop/hooks/instructions-loaded.ts";
 import { type FollowedSettings, followSettings } from "../loop/follow-settings.ts";
 import { openSession, type Session, type SessionDeps } from "../loop/session.ts";
-import { renderSystemPrompt } from "../loop/system-prompt/render.ts";
-import { type LoadedInstructions, loadInstructions } from "../memory/instructions.ts";
-import { readInstruction } from "../memory/read-instruction.ts";
-import { retryLimitsDefault } from "../model/limits.ts";
+import type { LoadedInstructions } from "../memory/instructions.ts";
+import type { CompactionAsks } from "../ports/compaction-asks.ts";
 import type { HookMoment } from "../ports/hooks.ts";
+import type { RunningGroups } from "../ports/running-groups.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
-import type { Tool } from "../ports/tools.ts";
 import { type SessionId, sessionId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
-import type { FlagInput } from "../settings/flags.ts";
 import { numbersInForce } from "../settings/numbers.ts";
 import type { Problem } from "../settings/problem.ts";
 import type { SettingsReading } from "../settings/read.ts";
 import { findModel } from "../tokens/registry.ts";
-import { readFiles } from "../tool/read-files.ts";
+import type { Shell } from "../tool/shell/bash.ts";
 import { findShell } from "../tool/shell/find-shell.ts";
-import { makeHooks } from "../tool/hooks/hooks.ts";
+import { type AgentCompaction, agentCompaction } from "./agent-compaction.ts";
+import { depsOf } from "./agent-deps.ts";
+import type { AgentOptions } from "./agent-options.ts";
 import { rememberOrigin } from "./ancestors.ts";
+import type { Assembling } from "./assembling.ts";
 import { copySession } from "./copy-session.ts";
 import { settleLeft } from "./left-groups.ts";
-import { type ModelChoice, pickModel } from "./model-choice.ts";
+import { pickModel } from "./model-choice.ts";
+import { prefixNow } from "./prefix.ts";
+import { talkWith } from "./talk.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
 import { problemsIn, unreadBans } from "./rule-problems.ts";
 import { settingsNewsBox, withNews } from "./settings-news.ts";
 import { narrowingChoice, type ToolChoice, toolChoice, type ToolWishes, whileSame } from "./tool-choice.ts";
-
-export interface AgentOptions {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly cwd: string;
-  readonly version: string;
-  readonly flags: readonly FlagInput[];
-  readonly session: SessionChoice;
-  readonly model: ModelChoice;
-  readonly tools: ToolWishes;
-}
-
-export type SessionChoice =
-  | { readonly kind: "new" }
-  | { readonly kind: "resume"; readonly id: SessionId }
-  /** A session of its own that begins with everything the named one holds. */
-  | { readonly kind: "fork"; readonly id: SessionId };
 
 export interface Agent {
   readonly kind: "agent";
@@ -79,6 +56,8 @@ export interface Agent {
   turn(text: string, signal: AbortSignal): AsyncGenerator<LoopEvent>;
   /** For what a person says while a turn runs. */
   readonly queue: string[];
+  /** Between turns. */
+  readonly compaction: AgentCompaction;
   close(): Promise<void>;
 }
 
@@ -117,17 +96,8 @@ export async function openAgent(options: AgentOptions): Promise<AgentOpened> {
   return agent;
 }
 
-interface Assembling {
-  readonly engine: Engine;
-  readonly options: AgentOptions;
-  readonly deps: EngineDeps;
-  /** Of the project. */
-  readonly root: string;
-  readonly session: Session;
-}
-
 async function assembled(parts: Assembling): Promise<AgentOpened> {
-  const { engine, options, deps, root, session } = parts;
+  const { engine, options, deps, session } = parts;
   const { flags, env } = options;
   const news = settingsNewsBox((await engine.settings({ flags })).reading);
   const settings = await followSettings(engine, { session, flags, onNews: news.put });
@@ -140,33 +110,41 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   if (picked.kind === "no-key") return picked;
   const cwd = await realpath(options.cwd);
   const shell = await findShell();
-  const choice = choiceFrom(options.tools, settings);
-  const guarded = guardedBy(engine.home, settings.current().files);
   const left = await settleLeft(deps, session);
   if (left.kind === "failed") return left;
-  const places = { roots: [root, cwd], home: homedir(), guarded };
-  const box = await toolbox({ choice, deps, session, env, shell, groups: left.groups, ...places });
-  const prefix = await prefixNow(parts, { model, cwd, tools: box.tools, settings });
+  const { box, asks } = await equip(parts, { settings, model, cwd, shell, groups: left.groups });
+  const rendering = { model, cwd, tools: box.tools, settings };
+  const prefix = await prefixNow(parts, rendering);
   const frozen = await frozenBaseline(deps, { session, now: prefix.parts });
   if (frozen.kind === "failed") return frozen;
   const { baseline, moved } = frozen;
   const systemPrompts = baseline.systemBlocks.map(({ text }) => text);
+  session.readBy(baseline.model);
   session.ledger.carries({ systemPrompts, tools: baseline.tools, memoryFiles: [] });
-  const agentDeps = depsOf(parts, { model, cwd, box, settings, port: picked.model, shell: shell.path });
-  const costs = costsSoFar(session, first.reading.settings.models.value);
-  const lifetimes = { fixed: "5m", rolling: "5m" } as const;
-  const conversation = mainConversation(agentDeps, {
-    session: session.id,
-    line: new SessionLine(session),
-    baseline,
-    costs: costs.own,
-    files: readFiles(recordedReads(session.fold)),
-    ids: new UsedIds(session.fold.path.entries),
-    lifetimes,
-    known: findModel(model, first.reading.settings.models.value),
-    cache: reckonedCache(session, { lifetime: lifetimes.rolling, moved }),
-    moved,
+  const { window } = first.numbers;
+  const learnedTokens = window.source === "learned" ? window.tokens : undefined;
+  const agentDeps = depsOf(parts, {
+    model,
+    cwd,
+    box,
+    settings,
+    port: picked.model,
+    shell: shell.path,
+    learnedTokens,
   });
+  const models = first.reading.settings.models.value;
+  const costs = costsSoFar(session, models);
+  const talk = talkWith(parts, {
+    deps: agentDeps,
+    box,
+    prefix: rendering,
+    baseline,
+    moved,
+    asks,
+    costs: costs.own,
+    known: findModel(model, models),
+  });
+  const { conversation } = talk;
   const greeted = await greet(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (greeted.kind === "failed") return greeted;
   const queue: string[] = [];
@@ -180,6 +158,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     settingsProblems: problemsIn(first.reading),
     turn: (text, signal) => withNews(runTurn(agentDeps, { conversation, text, signal, queue }), news),
     queue,
+    compaction: agentCompaction(agentDeps, talk),
     close: async () => {
       const moment = { name: "SessionEnd", reason: "other" } as const;
       await agentDeps.hooks.fire({ ...agentDeps.place(), ...moment }, new AbortController().signal);
@@ -188,22 +167,43 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   };
 }
 
+interface Equipping {
+  readonly settings: FollowedSettings;
+  readonly model: string;
+  readonly cwd: string;
+  readonly shell: Shell;
+  readonly groups: RunningGroups | undefined;
+}
+
+/** The session's tools, and where its agent asks for compaction. */
+async function equip({ engine, options, deps, root, session }: Assembling, input: Equipping): Promise<Equipped> {
+  const { settings, model, cwd, shell, groups } = input;
+  const isOn = () => numbersInForce(settings.current().settings, { model }).switches["compact.agent"].value;
+  const asks = await compactionAsksFor(deps, { session, model, isOn });
+  const box = await toolbox({
+    choice: choiceFrom(options.tools, settings),
+    deps,
+    session,
+    env: options.env,
+    shell,
+    groups,
+    roots: [root, cwd],
+    home: homedir(),
+    guarded: guardedBy(engine.home, settings.current().files),
+    compactionAsks: asks,
+  });
+  return { box, asks };
+}
+
+interface Equipped {
+  readonly box: Toolbox;
+  readonly asks: CompactionAsks | undefined;
+}
+
 function choiceFrom(wishes: ToolWishes, settings: FollowedSettings): () => ToolChoice {
   const current = () => settings.current().settings;
   const narrowed = narrowingChoice(toolChoice(wishes, current()));
   return whileSame(current, (now) => narrowed(toolChoice(wishes, now)));
-}
-
-/** What an earlier run left in the cache is lost where the prefix is another now. */
-function reckonedCache({ inventory, fold }: Session, { lifetime, moved }: Reckoning): ReckonedCache {
-  const cache = new ReckonedCache(lifetime);
-  if (inventory !== undefined && moved === undefined) cache.resume({ inventory, fold });
-  return cache;
-}
-
-interface Reckoning {
-  readonly lifetime: Lifetime;
-  readonly moved: BreakCause | undefined;
 }
 
 /** Files that decide what the agent may do, and the folders in which they, or others that count, may come to be. */
@@ -239,120 +239,6 @@ async function greet(deps: AgentDeps, { options, session, model, instructions }:
   return { kind: "greeted", warnings };
 }
 
-interface PrefixInput {
-  readonly model: string;
-  readonly cwd: string;
-  readonly tools: readonly Tool[];
-  readonly settings: FollowedSettings;
-}
-
-/** What requests would carry besides messages if they were rendered now. */
-async function prefixNow(
-  { engine, options, deps, root, session }: Assembling,
-  { model, cwd, tools, settings }: PrefixInput,
-): Promise<Prefix> {
-  const home = homedir();
-  const userFolders = [options.env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude"), engine.home];
-  const instructions = await loadInstructions(readInstruction, { cwd, root, home, userFolders });
-  const git = (await isRepository(root)) ? "repository" : "none";
-  const environment = {
-    model,
-    cwd,
-    platform: process.platform,
-    git,
-    startedOn: dayOf(startOf(session) ?? deps.now()),
-  } as const;
-  const { value: choices } = settings.current().settings.systemPrompts;
-  return {
-    parts: {
-      model,
-      ...thinkingOf(model),
-      tools: tools.map(({ name, description, inputSchema }) => ({ name, description, input_schema: inputSchema })),
-      system: renderSystemPrompt({ choices, environment, instructions: instructions.files }),
-    },
-    instructions,
-  };
-}
-
-interface Prefix {
-  readonly parts: FrozenParts;
-  readonly instructions: LoadedInstructions;
-}
-
-/** When the first entry was written. */
-function startOf(session: Session): number | undefined {
-  const first = session.fold.path.entries[0]?.timestamp;
-  const at = first === undefined ? Number.NaN : Date.parse(first);
-  return Number.isNaN(at) ? undefined : at;
-}
-
-interface DepsInput {
-  readonly model: string;
-  readonly cwd: string;
-  readonly box: Toolbox;
-  readonly settings: FollowedSettings;
-  readonly port: AgentDeps["model"];
-  readonly shell: string;
-}
-
-function depsOf({ engine, options, deps, root, session }: Assembling, input: DepsInput): AgentDeps {
-  const { model, cwd, box, settings } = input;
-  const current = () => settings.current().settings;
-  const numbers = () => numbersInForce(current(), { model });
-  // A hook is a program that also answers for the person: one that is written while the session runs waits for the next.
-  const hooks = current().hooks.value;
-  return {
-    ...deps,
-    model: input.port,
-    tools: box.tools,
-    permit: box.permit,
-    hooks: makeHooks({
-      settings: () => hooks,
-      shell: input.shell,
-      env: options.env,
-      projectRoot: root,
-    }),
-    hash: (text) => createHash("sha256").update(text).digest("hex"),
-    cwd: () => box.cwd() ?? cwd,
-    toolsForFork: () => {
-      const forked = box.forked();
-      return { tools: forked.tools, cwd: () => forked.cwd() ?? cwd };
-    },
-    // Whoever stops waiting has his reasons; there is nothing to tell.
-    wait: (time, signal) => wait(time, undefined, { signal }).catch(() => undefined),
-    random: Math.random,
-    numbers,
-    offloadLimits: () => {
-      const { switches, policy } = numbers();
-      return switches.offload.value ? offloadLimitsOf(policy.offload, current().toolLimits.value) : unlimited;
-    },
-    retries: retryLimitsDefault,
-    place: () => ({ session: session.id, transcriptPath: deps.transcripts.whereIs(session.id) ?? "", cwd }),
-    learn: async ({ limitTokens, from }) => {
-      await engine.learnWindow({ model, tokens: limitTokens, from });
-    },
-  };
-}
-
-const isRepository = async (root: string): Promise<boolean> =>
-  stat(join(root, ".git")).then(
-    () => true,
-    () => false,
-  );
-
-/**
- * Models since 4.6 decide by themselves how much to think. Where thinking is valid only behind the prefix it was made with,
- * the server is asked to leave out what an edit or an undo has cut off from its own, instead of refusing the request.
- */
-function thinkingOf(model: string): Pick<FrozenParts, "thinking" | "betas"> {
-  if (!/claude/.test(model) || modelName(model).version < 4.06) return { betas: [] };
-  if (findModel(model)?.thinking !== "bound") return { betas: [], thinking: { type: "adaptive" } };
-  return {
-    betas: ["thinking-binding-controls-2026-08-01"],
-    thinking: { type: "adaptive", block_binding: { prefix_mismatch_behavior: "drop_block" } },
-  };
-}
-
 type CostsByPayer = Readonly<Record<"own" | "inherited", CostLedger>>;
 
 function costsSoFar(session: Session, models: ConstructorParameters<typeof CostLedger>[0]): CostsByPayer {
@@ -361,8 +247,6 @@ function costsSoFar(session: Session, models: ConstructorParameters<typeof CostL
     costs[paid.paidBy].add(paid);
   return costs;
 }
-
-const dayOf = (at: number): string => new Date(at).toLocaleDateString("sv-SE");
 
 type Chosen =
   | { readonly kind: "open"; readonly session: Session }

@@ -1,9 +1,12 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../test/contract/temporary-folder.ts";
 import { openedForTest } from "../../test/fixture/session.ts";
 import { createEngine } from "../engine.ts";
+import { restoreBudgets } from "../layers/4-compact/restore.ts";
+import { compactionAsks } from "../loop/agent/compaction-asks.ts";
+import type { CompactionAsks } from "../ports/compaction-asks.ts";
 import type { Tool } from "../ports/tools.ts";
 import { millis, toolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
@@ -12,7 +15,7 @@ import { findShell } from "../tool/shell/find-shell.ts";
 import { toolbox } from "./toolbox.ts";
 import { narrowingChoice, type ToolChoice } from "./tool-choice.ts";
 
-async function openedBox(choose: () => ToolChoice = () => bypass) {
+async function openedBox(choose: () => ToolChoice = () => bypass, compactionAsks?: CompactionAsks) {
   const folder = await temporaryFolder();
   const work = join(folder, "work");
   await mkdir(join(work, "deep", "deeper"), { recursive: true });
@@ -29,6 +32,7 @@ async function openedBox(choose: () => ToolChoice = () => bypass) {
     home: folder,
     env,
     shell: await findShell(),
+    compactionAsks,
   });
   return { work, box };
 }
@@ -67,6 +71,50 @@ test("where a fork goes, the session and other forks do not follow", async () =>
   expect(other.cwd()).toBeUndefined();
   await called(box.tools, { name: "bash", input: { command: "cd deep" }, cwd: work });
   expect(one.cwd()).toBe(join(work, "deep", "deeper"));
+});
+
+test("a fork has the tool that asks for compaction, byte for byte, and can't ask with it", async () => {
+  const asks = compactionAsks(() => true);
+  const { work, box } = await openedBox(() => bypass, asks);
+  const forked = box.forked();
+  const bytes = (tools: readonly Tool[]) =>
+    JSON.stringify(tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })));
+  expect(bytes(forked.tools)).toBe(bytes(box.tools));
+  const input = { note: "go on with the tests" };
+  await called(forked.tools, { name: "compact", input, cwd: work });
+  await called(forked.forked().tools, { name: "compact", input, cwd: work });
+  expect(asks.take()).toBeUndefined();
+  await called(box.tools, { name: "compact", input, cwd: work });
+  expect(asks.take()).toEqual(input);
+});
+
+test("who can't ask for compaction has no tool for it, nor have its forks", async () => {
+  const { box } = await openedBox();
+  for (const { tools } of [box, box.forked()]) expect(tools.map(({ name }) => name)).not.toContain("compact");
+});
+
+test("working state is what the tools know when it is asked for", async () => {
+  let choice = bypass;
+  const { work, box } = await openedBox(() => choice);
+  const [seen, secret, rules] = ["seen.ts", "secret.ts", "CLAUDE.md"].map((name) => join(work, name));
+  const files = readFiles();
+  for (const path of [seen, secret, rules].filter((one) => one !== undefined)) {
+    await writeFile(path, "1\n");
+    files.set(path, { hash: "", modifiedMs: 0, shownBy: toolUseId("toolu_0") });
+  }
+  const parts = box.workingState({ files, cwd: work, isToldElsewhere: (path) => path === rules });
+  await called(box.tools, { name: "bash", input: { command: "cd deep" }, cwd: work });
+  await called(box.tools, { name: "todo", input: { todos: [{ content: "fix", status: "pending" }] }, cwd: work });
+  choice = { ...bypass, deny: ["Read(secret.ts)"] };
+  const request = { budgets: restoreBudgets(200_000), isKept: () => false };
+  const told = await Promise.all(parts.map(async (part) => JSON.stringify(await part.snapshot(request))));
+  const textByName = Object.fromEntries(parts.map(({ name }, at) => [name, told[at]]));
+  expect(Object.keys(textByName)).toEqual(["files", "todos", "place"]);
+  expect(textByName["files"]).toContain(seen);
+  expect(textByName["files"]).toContain("a rule forbids to read it now");
+  expect(textByName["files"]).not.toContain("CLAUDE.md");
+  expect(textByName["todos"]).toContain("1. [to do] fix");
+  expect(textByName["place"]).toContain(join(work, "deep"));
 });
 
 test("while a session is open what narrows counts at once and stays, what widens does not", () => {

@@ -1,10 +1,13 @@
 import { basename, dirname, join } from "node:path";
 import type { EngineDeps } from "../engine.ts";
+import { recordedTodos } from "../loop/agent/recorded-todos.ts";
 import { expand } from "../loop/expand.ts";
 import type { Session } from "../loop/session.ts";
+import { type CompactionAsks, refusingAsks } from "../ports/compaction-asks.ts";
 import type { RunningGroups } from "../ports/running-groups.ts";
-import type { PermissionDep, Tool } from "../ports/tools.ts";
-import type { SessionId, ToolUseId } from "../schema/brand.ts";
+import type { PermissionDep, ReadFile, Tool } from "../ports/tools.ts";
+import type { WorkingStatePart } from "../ports/working-state.ts";
+import type { SessionId } from "../schema/brand.ts";
 import { resultsFolder } from "../store/files/blobs.ts";
 import { realRoots, resolveReal } from "../tool/confine.ts";
 import { mayReadFor, permitFor } from "../tool/permission.ts";
@@ -13,6 +16,9 @@ import type { Expanded } from "../tool/recall.ts";
 import type { Environment } from "../tool/shell/environment.ts";
 import type { Shell } from "../tool/shell/bash.ts";
 import { builtinTools, type ToolsetDeps } from "../tool/toolset.ts";
+import { filesPart, type FilesPartDeps } from "../tool/working-state/files.ts";
+import { placePart } from "../tool/working-state/place.ts";
+import { todosPart } from "../tool/working-state/todos.ts";
 import { ancestorsOf } from "./ancestors.ts";
 import { type ToolChoice, whileSame } from "./tool-choice.ts";
 
@@ -29,6 +35,8 @@ export interface ToolboxInput {
   readonly groups?: RunningGroups | undefined;
   /** Files and folders that hold settings, as they are named: no rule is a leave to change them. */
   readonly guarded?: readonly string[];
+  /** Absent where the agent can't ask for compaction. */
+  readonly compactionAsks?: CompactionAsks | undefined;
 }
 
 /** Tools with the state that their calls change. */
@@ -40,7 +48,15 @@ export interface Toolset {
   readonly forked: () => Toolset;
 }
 
-export interface Toolbox extends PermissionDep, Toolset {}
+export interface Toolbox extends PermissionDep, Toolset {
+  /** What the tools know and a summary would not: files, task list, place. As they are when a part is asked, not now. */
+  readonly workingState: (input: WorkingStateInput) => readonly WorkingStatePart[];
+}
+
+export interface WorkingStateInput extends Omit<FilesPartDeps, "mayRead"> {
+  /** Where the agent stands as long as its shell went nowhere else. */
+  readonly cwd: string;
+}
 
 /** The built-in tools of one session, with what they may do. */
 export async function toolbox({
@@ -64,7 +80,7 @@ export async function toolbox({
     };
   });
   const fixed: Stateless = {
-    isShown: (toolUse) => isShownWhole(session, toolUse),
+    isShown: (shownBy) => isShownWhole(session, shownBy),
     mayRead: (path) => policy().mayRead(path),
     roots,
     home,
@@ -73,8 +89,20 @@ export async function toolbox({
     groups,
     expand: (id) => recalled({ deps, session, id }),
   };
-  const tools = toolset(fixed, { standing: { cwd: undefined }, todos: { list: [] } });
-  return { ...tools, permit: (request) => policy().permit(request) };
+  const state: ToolState = {
+    standing: { cwd: undefined },
+    todos: { list: await recordedTodos(deps, session.fold) },
+    compactionAsks: input.compactionAsks,
+  };
+  return {
+    ...toolset(fixed, state),
+    permit: (request) => policy().permit(request),
+    workingState: ({ cwd, ...files }) => [
+      filesPart({ ...files, mayRead: fixed.mayRead }),
+      todosPart(state),
+      placePart({ cwd: () => state.standing.cwd ?? cwd }),
+    ],
+  };
 }
 
 /** Both where a path leads and where it stands: a link may be replaced as well as followed. */
@@ -110,20 +138,28 @@ async function previewFolder({ transcripts }: EngineDeps, id: SessionId): Promis
   return folder.path === resultsFolder(store.path, id) ? [folder.path] : [];
 }
 
-type ToolState = Pick<ToolsetDeps, "standing" | "todos">;
+type ToolState = Pick<ToolsetDeps, "standing" | "todos" | "compactionAsks">;
 type Stateless = Omit<ToolsetDeps, keyof ToolState>;
 
-const toolset = (fixed: Stateless, { standing, todos }: ToolState): Toolset => ({
-  tools: builtinTools({ ...fixed, standing, todos }),
+const toolset = (fixed: Stateless, { standing, todos, compactionAsks }: ToolState): Toolset => ({
+  tools: builtinTools({ ...fixed, standing, todos, compactionAsks }),
   cwd: () => standing.cwd,
-  forked: () => toolset(fixed, { standing: { ...standing }, todos: { ...todos } }),
+  forked: () =>
+    toolset(fixed, {
+      standing: { ...standing },
+      todos: { ...todos },
+      compactionAsks: compactionAsks && refusingAsks,
+    }),
 });
 
-/** As the tool gave it: not offloaded, cleared or covered by a boundary. */
-const isShownWhole = ({ fold }: Session, toolUse: ToolUseId): boolean =>
-  !fold.projection.decisions.has(toolUse) &&
-  fold.messages.some(({ content }) =>
-    content.some((block) => block.type === "tool_result" && block.tool_use_id === toolUse),
+/** As it was given: not offloaded, cleared or covered by a boundary. */
+const isShownWhole = ({ fold: { messages, projection } }: Session, shownBy: ReadFile["shownBy"]): boolean =>
+  projection.items.some(({ entry }) => entry === shownBy) ||
+  messages.some(({ content }) =>
+    content.some(
+      (block) =>
+        block.type === "tool_result" && block.tool_use_id === shownBy && !projection.decisions.has(block.tool_use_id),
+    ),
   );
 
 interface Recalling {

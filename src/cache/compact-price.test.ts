@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { CompactRent, priceCompact } from "./compact-price.ts";
+import { MadeConversation } from "../../test/fixture/made-inventory.ts";
+import { stateOf } from "../../test/fixture/pipeline-state.ts";
+import { millis } from "../schema/brand.ts";
+import { CompactRent, compactSizeStandIn, priceCompact, readableTokens } from "./compact-price.ts";
 import { usualRates } from "./rates.ts";
 
 const rates = usualRates["5m"];
@@ -36,4 +39,42 @@ it("rent is what a compaction would have saved in each request since the last on
   expect(rent.accrued).toBeCloseTo(3_000);
   rent.compacted();
   expect(rent.accrued).toBe(0);
+});
+
+describe("what a compaction is taken to write and leave, before there was one", () => {
+  it.each([
+    ["files", Infinity, { outputTokens: 3_000, leavesTokens: 11_000 }],
+    ["files", 200_000, { outputTokens: 3_000, leavesTokens: 11_000 }],
+    ["nothing", 200_000, { outputTokens: 3_000, leavesTokens: 3_000 }],
+    ["files", 32_000, { outputTokens: 3_000, leavesTokens: 3_000 + 6_400 }],
+    ["files", 8_191, { outputTokens: 819, leavesTokens: 819 + 1_638 }],
+  ] as const)("restoring %s in a window of %d tokens", (restores, windowTokens, size) => {
+    expect(compactSizeStandIn({ restores, windowTokens })).toEqual(size);
+  });
+});
+
+describe("what a fork reads of the cache", () => {
+  const made = new MadeConversation().says(1_000).rounds(3);
+  const shown = made.inventory.shownTokens;
+  const [minute, fixedTokens] = [60_000, 500];
+
+  it.each([
+    ["all that was written, and the fixed part with it", shown + fixedTokens, 1, shown + fixedTokens],
+    [
+      "in the context's count, where that is twice the inventory's",
+      2 * shown + fixedTokens,
+      1,
+      2 * shown + fixedTokens,
+    ],
+    ["nothing once its lifetime is over", shown + fixedTokens, 5, 0],
+  ])("%s", (_, contextTokens, minutes, readable) => {
+    const state = stateOf(made, { moment: { contextTokens, fixedTokens, at: millis(minutes * minute) } });
+    expect(readableTokens(state)).toBeCloseTo(readable);
+  });
+
+  it("the fixed part alone behind a cut at the beginning", () => {
+    const state = stateOf(made, { moment: { contextTokens: shown + fixedTokens, fixedTokens } });
+    state.prefixes.cut(0);
+    expect(readableTokens(state)).toBe(fixedTokens);
+  });
 });

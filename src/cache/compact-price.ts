@@ -1,3 +1,11 @@
+import { type ClearInput, scaleOf } from "./clear-price.ts";
+import {
+  outputTokensStandIn,
+  restoredTokensStandIn,
+  restoredWindowShareStandIn,
+  summaryTokensStandIn,
+  summaryWindowShareStandIn,
+} from "./limits.ts";
 import type { CacheRates } from "./rates.ts";
 
 /** What compacting now would take: reading the context, the summary's output, and writing what stands in its place. */
@@ -37,6 +45,37 @@ export function priceCompact(input: CompactInput): CompactPrice {
     total: readCost + outputCost + writeCost + lossCost,
     removesTokens,
   };
+}
+
+/** What a compaction writes, and what it leaves of its own: summary and restored state. */
+export interface CompactSize {
+  readonly outputTokens: number;
+  readonly leavesTokens: number;
+}
+
+/** As it is taken to be as long as there was none to go by. */
+export function compactSizeStandIn({ restores, windowTokens }: StandInInput): CompactSize {
+  const within = (tokens: number, share: number): number => Math.floor(Math.min(tokens, windowTokens * share));
+  const summary = within(summaryTokensStandIn, summaryWindowShareStandIn);
+  const restored = restores === "files" ? within(restoredTokensStandIn, restoredWindowShareStandIn) : 0;
+  return {
+    outputTokens: within(outputTokensStandIn, summaryWindowShareStandIn),
+    leavesTokens: summary + restored,
+  };
+}
+
+export interface StandInInput {
+  readonly restores: "nothing" | "files";
+  /** Infinite: no limit. */
+  readonly windowTokens: number;
+}
+
+/** Of the whole request as it would be now, what the cache would give to a fork of it: the fixed part too, as long as anything lives. */
+export function readableTokens(input: Pick<ClearInput, "inventory" | "prefixes" | "moment">): number {
+  const { prefixes, moment } = input;
+  if (prefixes.isCold(moment.at)) return 0;
+  const shown = prefixes.upTo(Infinity, moment.at) * scaleOf(input);
+  return Math.min(moment.contextTokens, moment.fixedTokens + shown);
 }
 
 /** Rent on what a compaction would remove, accrued round by round since the last one. */

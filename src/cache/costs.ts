@@ -85,6 +85,12 @@ export class CostLedger {
     return request;
   }
 
+  /** What a request would cost, without booking it; 0 for a model without a known price. */
+  priceOf({ model, usage }: Pick<PaidRequest, "model" | "usage">): NanoUsd {
+    return costOf({ source: "main", model, usage, headerTokens: tokens(0) }, findModel(model, this.#overrides))
+      .totalNanos;
+  }
+
   toJSON(): CostReport {
     return {
       session: this.session,

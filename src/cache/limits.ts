@@ -38,3 +38,11 @@ export const quietRoundsMax = 32;
 export const quietContextShare = 0.95;
 /** What sums of many small costs may be off by. */
 export const quietMarginTokens = 1;
+
+/** A compaction before there was one to go by: what its model writes, and what is put back beside the summary. */
+export const outputTokensStandIn = 3_000;
+export const summaryTokensStandIn = 3_000;
+export const restoredTokensStandIn = 8_000;
+/** And no more than this share of a small window: budgets shrink with it. */
+export const summaryWindowShareStandIn = 0.1;
+export const restoredWindowShareStandIn = 0.2;

@@ -4,8 +4,12 @@ import type { LoopEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Problem } from "../settings/problem.ts";
 import type { CommandContext } from "./command.ts";
-import { humanCount } from "./human.ts";
+import { compactionTeller } from "./compact/event-lines.ts";
+import { ownPromptOf } from "./compact/own-prompt.ts";
+import type { Answerer } from "./compact/simulated.ts";
+import { headroomText } from "./headroom-text.ts";
 import { said, tellProblems } from "./settings-problems.ts";
+import { hookOrWarning } from "./warning-text.ts";
 
 export const outputFormats = ["text", "json", "stream-json"] as const;
 export type OutputFormat = (typeof outputFormats)[number];
@@ -21,7 +25,7 @@ export interface AgentOutput {
 /** What a turn prints: its last words, one object about it, or every event as a line. */
 export function agentOutput(
   context: CommandContext,
-  { agent, format }: { agent: Agent; format: OutputFormat },
+  { agent, answerer, format }: { agent: Agent; answerer: Answerer; format: OutputFormat },
 ): AgentOutput {
   const { out, err } = context;
   let words = "";
@@ -29,6 +33,11 @@ export function agentOutput(
   let retries = 0;
   let end: Extract<LoopEvent, { kind: "turn-end" }> | undefined;
   const denials = new Denials();
+  const tellCompaction = compactionTeller(context, {
+    answerer,
+    pins: () => agent.session.fold.projection.pins.size,
+    ownPrompt: () => ownPromptOf(context),
+  });
   return {
     before: async ({ problems, warnings }) => {
       await tellProblems(context, problems);
@@ -47,8 +56,12 @@ export function agentOutput(
       if (event.kind === "text-delta") words += event.text;
       if (event.kind === "turn-end") end = event;
       denials.note(event);
-      if (format === "stream-json") await out.json(lineOf(event, agent.session.id));
-      else if (event.kind === "warning") await err.write(`warning: ${event.message}\n`);
+      if (format === "stream-json") {
+        await out.json(lineOf(event, agent.session.id));
+        return;
+      }
+      await tellCompaction(event);
+      if (event.kind === "warning") await err.write(hookOrWarning(event));
       else if (event.kind === "cleared") await err.write(`${clearedText(event)}\n`);
       else if (event.kind === "no-headroom") await err.write(`warning: ${headroomText(event)}\n`);
       else if (event.kind === "retry-start") await err.write(`trying again (${event.attempt}): ${event.message}\n`);
@@ -104,11 +117,6 @@ class Denials {
 
 const clearedText = ({ trigger, because }: Extract<LoopEvent, { kind: "cleared" }>): string =>
   `cleared (${trigger}): ${because}`;
-
-function headroomText({ tokens, limit, largest }: Extract<LoopEvent, { kind: "no-headroom" }>): string {
-  const named = largest.map((item) => `${item.what} ${humanCount(item.tokens)}`).join(", ");
-  return `no headroom: about ${humanCount(tokens)} tokens of ${humanCount(limit)}, and nothing is left to clear; the largest: ${named}`;
-}
 
 const denialText = (count: number): string =>
   `${count === 1 ? "1 call was" : `${count} calls were`} denied; --allow or permissions.allow in your settings lets such calls run (see docs/tools.md)`;

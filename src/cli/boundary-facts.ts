@@ -1,13 +1,25 @@
 import type { EntryId } from "../schema/brand.ts";
-import type { BoundaryMetadata } from "../schema/edit.ts";
+import type { BoundaryMetadata, PaidCall } from "../schema/edit.ts";
 import type { Entry } from "../schema/entry.ts";
 import { contextTokens, requestTokens } from "../schema/usage.ts";
 
-/** What a log knows of a boundary that has no receipt. Sizes are of the whole context, as a provider or the tool counted it. */
+/** What a log knows of a boundary besides its receipt. Sizes are of the whole context, as a provider or the tool counted it. */
 export interface BoundaryFacts {
   readonly trigger: string | undefined;
   readonly tokensBefore: number | undefined;
   readonly tokensAfter: number | undefined;
+  /** What produced the summary. */
+  readonly path: string | undefined;
+  /** 0 to 1. */
+  readonly auditScore: number | undefined;
+  readonly messagesSummarised: number | undefined;
+  readonly durationMillis: number | undefined;
+  readonly instructions: string | undefined;
+  /** Requests for the summary that were answered. */
+  readonly calls: readonly PaidCall[];
+  /** Of these calls, as it was booked then. */
+  readonly bookedNanos: number | undefined;
+  readonly chain: BoundaryMetadata["chain"];
 }
 
 /** Of every boundary on a path. Where its own line is silent: the reply before it, and the request of the next one. */
@@ -18,9 +30,8 @@ export function boundaryFacts(path: readonly Entry[]): ReadonlyMap<EntryId, Boun
   for (const entry of path) {
     if (entry.kind === "edit" && entry.edit.type === "boundary") {
       const { metadata } = entry.edit;
-      const tokensAfter = afterIn(metadata);
-      facts.set(entry.id, { trigger: metadata.trigger, tokensBefore: metadata.preTokens ?? before, tokensAfter });
-      open = tokensAfter === undefined ? entry.id : undefined;
+      facts.set(entry.id, { ...factsIn(metadata), tokensBefore: metadata.preTokens ?? before });
+      open = metadata.postTokens === undefined ? entry.id : undefined;
       before = undefined;
     }
     if (entry.kind !== "assistant" || entry.usage === undefined) continue;
@@ -33,8 +44,15 @@ export function boundaryFacts(path: readonly Entry[]): ReadonlyMap<EntryId, Boun
   return facts;
 }
 
-/** Some tools write it; it is no part of the form that all of them share. */
-function afterIn(metadata: BoundaryMetadata): number | undefined {
-  const after = metadata["postTokens"];
-  return typeof after === "number" ? after : undefined;
-}
+const factsIn = (metadata: BoundaryMetadata): Omit<BoundaryFacts, "tokensBefore"> => ({
+  trigger: metadata.trigger,
+  tokensAfter: metadata.postTokens,
+  path: metadata.path,
+  auditScore: metadata.audit?.score,
+  messagesSummarised: metadata.messagesSummarized,
+  durationMillis: metadata.durationMs,
+  instructions: metadata.instructions,
+  calls: metadata.calls ?? [],
+  bookedNanos: metadata.costNanos,
+  chain: metadata.chain,
+});

@@ -91,14 +91,21 @@ interface Naming {
 function titleOf(name: string, { report, room }: Naming): string {
   if (name === fixedCategory) {
     const isRest = report.categories.some((one) => isFixedKind(one.name));
-    return clipped(isRest ? "the rest of the fixed part" : "system prompt, tools and what is not logged", room);
+    return clipped(isRest ? "the rest of the fixed part" : categoryWords(name), room);
   }
+  const whole = categoryWords(name);
   const [kind = "", ...rest] = name.split(".");
-  if (rest.length === 0) return clipped(titles.get(name) ?? name, room);
-  const of = clipped(rest.join("."), name.length);
+  if (rest.length === 0) return clipped(whole, room);
+  return whole.length <= room ? whole : `${kind}: ${tail(rest.join("."), Math.max(4, room - kind.length - 2))}`;
+}
+
+/** A category for people, however long. */
+export function categoryWords(name: string): string {
+  if (name === fixedCategory) return "system prompt, tools and what is not logged";
+  const [kind = "", ...rest] = name.split(".");
+  if (rest.length === 0) return titles.get(name) ?? name;
   const words = { requests: "tool requests", results: "tool results" }[kind] ?? kind;
-  const whole = `${words}: ${of}`;
-  return whole.length <= room ? whole : `${kind}: ${tail(of, Math.max(4, room - kind.length - 2))}`;
+  return `${words}: ${clipped(rest.join("."), name.length)}`;
 }
 
 const isFixedKind = (name: string): boolean => fixedKinds.some((kind) => kind === name);
@@ -115,8 +122,12 @@ function largest(report: ContextReport, { style, columns }: ContextLook): string
   return `${style("bold", "largest items")}\n${table([{ title: "tokens", align: "right" }, { title: "" }], rows)}`;
 }
 
+interface Named extends Pick<LargeItem, "what"> {
+  readonly entry: string;
+}
+
 /** Ends in an id that `palimpsest expand` takes: of a result its call's, unless that has no room, else its entry's. */
-function itemText({ what, entry }: LargeItem, room: number): string {
+export function itemText({ what, entry }: Named, room: number): string {
   const [, words = what, call = ""] = /^(.* result) (\S+)$/s.exec(what) ?? [];
   const id = call !== "" && call.length + nameCharsMin <= room ? call : shortId(entry);
   return `${clipped(words, Math.max(nameCharsMin, room - id.length - 1))} ${id}`;

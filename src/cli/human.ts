@@ -36,3 +36,9 @@ export const shortId = (id: string): string => (/^[\da-f]{8}-[\da-f]{4}-/i.test(
 
 /** `1 range`, `2 ranges`. */
 export const counted = (count: number, thing: string): string => `${humanCount(count)} ${plural(count, thing)}`;
+
+/** Prices of single replies are small: `$0.000123`. */
+export const humanUsd = (usd: number): string => `$${usd.toFixed(usd !== 0 && Math.abs(usd) < 0.01 ? 6 : 4)}`;
+
+/** Of a share from 0 to 1. Rounded down: what is not whole must not look so. */
+export const humanPercent = (share: number): string => `${Math.floor(share * 100)}%`;

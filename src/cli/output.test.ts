@@ -32,6 +32,8 @@ describe("what is written for people", () => {
 
 it.each([
   [{ columns: 70 }, "50", 70],
+  [{ columns: 0 }, "50", 50],
+  [{ columns: 0 }, undefined, undefined],
   [{}, "50", 50],
   [{}, undefined, undefined],
   [{}, "wide", undefined],

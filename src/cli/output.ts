@@ -6,6 +6,8 @@ import { markedStyle, plain, type Style, wantsColour } from "./style.ts";
 /** Where a command writes. Waiting for each write keeps a slow reader from filling the memory. */
 export interface Output {
   readonly style: Style;
+  /** Whether a person may be looking: what progresses is shown in place, and a question can be seen. */
+  readonly isTerminal: boolean;
   /** A terminal's own; elsewhere what `COLUMNS` says. */
   readonly columns: number | undefined;
   /**
@@ -50,7 +52,9 @@ export function createOutput(stream: OutputStream, env: Readonly<NodeJS.ProcessE
   const marked = markedStyle(randomUUID());
   return {
     style: wantsColour(stream, env) ? marked.style : plain,
-    columns: stream.columns ?? columnsIn(env),
+    isTerminal: stream.isTTY === true,
+    // A terminal that nobody has given a size says 0.
+    columns: stream.columns === 0 ? columnsIn(env) : (stream.columns ?? columnsIn(env)),
     write: (text) => write(marked.sequences(printable(text))),
     progress: async (line) => {
       if (stream.isTTY !== true || line === progress) return;

@@ -1,10 +1,12 @@
 import { group } from "./command.ts";
 import { agentCommand } from "./command/agent.ts";
+import { compactCommand } from "./command/compact.ts";
 import { contextCommand } from "./command/context.ts";
 import { demoCommand } from "./command/demo.ts";
 import { expandCommand } from "./command/expand.ts";
 import { explainCommand } from "./command/explain.ts";
 import { helpCommand } from "./command/help.ts";
+import { pinCommand, unpinCommand } from "./command/pin.ts";
 import { replayCommand } from "./command/replay.ts";
 import { receiptsCommand } from "./command/receipts.ts";
 import { sessionsCommand } from "./command/sessions.ts";
@@ -25,8 +27,11 @@ export const program = group({
     contextCommand,
     sessionsCommand,
     expandCommand,
+    compactCommand,
     receiptsCommand,
     undoCommand,
+    pinCommand,
+    unpinCommand,
     explainCommand,
     replayCommand,
     simulateCommand,

@@ -1,7 +1,10 @@
 import type { RecordedEdit } from "../loop/past-receipts.ts";
+import type { EntryId, NanoUsd } from "../schema/brand.ts";
+import type { PaidCall } from "../schema/edit.ts";
 import type { Receipt, ReceiptPrice } from "../schema/receipt.ts";
 import type { BoundaryFacts } from "./boundary-facts.ts";
-import { filled, humanCount, oneLine } from "./human.ts";
+import { recordedPathWords } from "./compact/path-words.ts";
+import { counted, filled, humanCount, humanPercent, humanUsd, oneLine } from "./human.ts";
 import type { Style } from "./style.ts";
 
 const classes = ["kept", "stubbed", "summarised", "dropped", "added", "restored"] as const;
@@ -29,7 +32,22 @@ const paysText = (rounds: number | undefined): string => {
 };
 
 export interface ListedEdit extends RecordedEdit {
-  readonly boundary: BoundaryFacts | undefined;
+  readonly boundary: ListedBoundary | undefined;
+}
+
+/** Calls for a summary that was never installed. */
+export interface ListedSpending {
+  readonly id: EntryId;
+  readonly at: string;
+  readonly trigger: string | undefined;
+  readonly calls: readonly PaidCall[];
+  /** Undefined where a model has no known price. */
+  readonly costNanos: NanoUsd | undefined;
+}
+
+export interface ListedBoundary extends BoundaryFacts {
+  /** Of its calls; undefined where there was none, or a model has no known price. */
+  readonly costNanos: NanoUsd | undefined;
 }
 
 export interface ReceiptLook {
@@ -44,11 +62,11 @@ export function recordedEditText(edit: ListedEdit, { style, columns, session }: 
   const { id, kind, at, state, because, receipt, count, boundary } = edit;
   const cause = edit.cause ?? boundary?.trigger;
   const what = count === undefined ? kind : `${kind} of ${humanCount(count)}`;
-  const head = `${at.slice(0, 19).replace("T", " ")}  ${style("bold", what)}${cause === undefined ? "" : ` (${oneLine(cause)})`}${state === "undone" ? ", undone" : ""}`;
+  const head = `${headText({ at, what, cause }, style)}${state === "undone" ? ", undone" : ""}`;
   const wide = columns - labelColumns;
   const lines = [
     ...(because === undefined ? [] : [labelled("because", filled(oneLine(because), wide))]),
-    ...(boundary === undefined ? [] : contextLines(boundary)),
+    ...(boundary === undefined ? [] : [...contextLines(boundary), ...summaryLines(boundary, wide)]),
     ...(receipt === undefined
       ? []
       : [
@@ -63,12 +81,49 @@ export function recordedEditText(edit: ListedEdit, { style, columns, session }: 
   return [head, ...lines, ""].join("\n");
 }
 
+export const spendingText = ({ at, trigger, calls, costNanos }: ListedSpending, style: Style): string =>
+  `${headText({ at, what: "summary that was not installed", cause: trigger }, style)}\n${costLine({ calls, costNanos })}\n`;
+
+interface Head {
+  readonly at: string;
+  readonly what: string;
+  readonly cause: string | undefined;
+}
+
+const headText = ({ at, what, cause }: Head, style: Style): string =>
+  `${at.slice(0, 19).replace("T", " ")}  ${style("bold", what)}${cause === undefined ? "" : ` (${oneLine(cause)})`}`;
+
 /** What is known: without the size before it there is nothing to compare with. */
 function contextLines({ tokensBefore, tokensAfter }: BoundaryFacts): readonly string[] {
   if (tokensBefore === undefined) return [];
   const after = tokensAfter === undefined ? "" : ` → ${humanCount(tokensAfter)}`;
   return [labelled("context", `${humanCount(tokensBefore)}${after} tokens, as they were counted`)];
 }
+
+/** What our own boundaries say of their summaries; other tools say less, or nothing. */
+function summaryLines(boundary: ListedBoundary, wide: number): readonly string[] {
+  const { path, messagesSummarised, durationMillis, auditScore, instructions, calls, chain } = boundary;
+  const written = [
+    ...(path === undefined ? [] : [recordedPathWords(path)]),
+    ...(messagesSummarised === undefined ? [] : [`of ${counted(messagesSummarised, "message")}`]),
+    ...(durationMillis === undefined ? [] : [`in ${(durationMillis / 1000).toFixed(1)} s`]),
+  ];
+  return [
+    ...(path === undefined ? [] : [labelled("summary", written.join(" "))]),
+    ...(auditScore === undefined ? [] : [labelled("audit", `${humanPercent(auditScore)} before the repair`)]),
+    ...(calls.length === 0 ? [] : [costLine(boundary)]),
+    ...(chain?.previous === undefined ? [] : [labelled("follows", filled(chainText(chain), wide))]),
+    ...(instructions === undefined ? [] : [labelled("asked", filled(oneLine(instructions), wide))]),
+  ];
+}
+
+function costLine({ calls, costNanos }: Pick<ListedSpending, "calls" | "costNanos">): string {
+  const cost = costNanos === undefined ? "price not known" : humanUsd(costNanos / 1e9);
+  return labelled("cost", `${cost} for ${counted(calls.length, "call")}`);
+}
+
+const chainText = ({ previous, boundaries, turnsSince, roundsSince }: NonNullable<BoundaryFacts["chain"]>): string =>
+  `${oneLine(previous ?? "")} after ${counted(turnsSince, "turn")} and ${counted(roundsSince, "round")}; number ${humanCount(boundaries + 1)} in force`;
 
 const labelColumns = 10;
 

@@ -37,6 +37,14 @@ describe("the text of a replay", () => {
     expect(textOf(undefined, ...fewOfRule)).toMatch(/\nrule +6\.00M +25\.0 % +– /);
   });
 
+  it("says how compactions were made, where they do not stand in for real ones", () => {
+    expect(textOf(undefined, never)).toMatch(/^5m prices: 1 session, 100 rounds\n\n/);
+    const text = textOf(undefined, { ...never, compaction: "extract" });
+    expect(text).toMatch(
+      /^5m prices: 1 session, 100 rounds\ncompaction extract: summaries are made from what was said\n/,
+    );
+  });
+
   it("says how many sessions were too short", () => {
     expect(textOf(undefined, never, { file: "other", rounds: 29 })).toMatch(
       /^5m prices: 1 session, 100 rounds\nleft out with too few rounds: 1\n\n/,

@@ -29,9 +29,10 @@ export interface ReplayLook {
 /** The figures at one price table. */
 export function replayText(summary: PriceSummary, { columns: asked = width, ...look }: ReplayLook): string {
   const columns = Math.max(widthMin, asked);
-  const { prices, sessions, rounds, tooShort, hopeless } = summary;
+  const { prices, compaction, sessions, rounds, tooShort, hopeless } = summary;
   const head = `${prices} prices: ${counted(sessions, "session")}, ${counted(rounds, "round")}`;
   const left = [
+    ...(compaction === "stand-in" ? [] : [`compaction ${compaction}: summaries are made from what was said`]),
     ...(tooShort === 0 ? [] : [`left out with too few rounds: ${humanCount(tooShort)}`]),
     ...(tooShort === 0 || sessions + hopeless > 0 ? [] : [allShortText(tooShort, look)]),
     ...(hopeless === 0 ? [] : [`left out, since no policy comes through: ${humanCount(hopeless)}`]),

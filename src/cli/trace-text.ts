@@ -4,7 +4,7 @@ import type { ReplyLine } from "../simulator/trace/line.ts";
 import type { MissReason } from "../simulator/trace/miss-reason.ts";
 import type { ParameterChange } from "../simulator/trace/parameter-change.ts";
 import type { TextDifference } from "../simulator/trace/text-difference.ts";
-import { clipped, counted, filled, humanCount, oneLine } from "./human.ts";
+import { clipped, counted, filled, humanCount, humanUsd, oneLine } from "./human.ts";
 import type { Style } from "./style.ts";
 import { type Column, table } from "./table.ts";
 
@@ -251,6 +251,3 @@ const cutBefore = (text: string, width: number): string =>
   text.length <= width ? text : `…${text.slice(text.length - Math.max(0, width - 1))}`;
 
 const reasonText = (reason: MissReason): string => reason.replaceAll("_", " ");
-
-/** Prices of single replies are small: `$0.000123`. */
-const humanUsd = (usd: number): string => `$${usd.toFixed(usd !== 0 && Math.abs(usd) < 0.01 ? 6 : 4)}`;

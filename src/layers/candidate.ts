@@ -41,7 +41,7 @@ export type Act =
   | { readonly kind: "delete-in-cache"; readonly results: readonly ToolUseId[] }
   | { readonly kind: "snip"; readonly entries: readonly EntryId[] }
   | { readonly kind: "collapse"; readonly from: EntryId; readonly to: EntryId; readonly shown: string }
-  | { readonly kind: "compact"; readonly trigger: "threshold" | "price" };
+  | { readonly kind: "compact"; readonly trigger: "limit" | "threshold" | "price" };
 
 /** The switch that turns a layer off. */
 export const switchByLayer: { readonly [Name in LayerName]: SwitchName } = {

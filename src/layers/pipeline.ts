@@ -35,7 +35,7 @@ export interface PipelineState {
   /** Deleted in the provider's cache already. */
   readonly deletedInCache: ReadonlySet<ToolUseId>;
   /** What the model's provider can do. */
-  readonly offers: ReadonlySet<"cache-edits" | "context-edits">;
+  readonly offers: ReadonlySet<"cache-edits" | "context-edits" | "compaction">;
   /** Absent where nobody can compact. */
   readonly compaction?: CompactionState;
   readonly items: readonly Item[];
@@ -94,7 +94,7 @@ function cheaperRoom(layers: readonly Layer[], { due, state }: Due): Candidate |
   const found = layers.find(({ name }) => name === "clear.price")?.propose(state);
   if (found?.act.kind !== "clear" || found.act.priced === undefined || compaction === undefined) return undefined;
   const isEnough = moment.contextTokens - found.removesTokens + headroomBelow(thresholds.compact) <= thresholds.compact;
-  if (due.act.kind !== "compact" || due.act.trigger !== "threshold" || !isEnough) return undefined;
+  if (due.act.kind !== "compact" || due.act.trigger === "price" || !isEnough) return undefined;
   const { againCost, riskCost } = found.act.priced;
   const price = (againCost + riskCost) / found.removesTokens;
   return price < compaction.price.total / due.removesTokens ? found : undefined;

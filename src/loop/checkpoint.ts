@@ -1,34 +1,40 @@
+import type { SessionFacts } from "../layers/4-compact/facts.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
 import { parseBlock } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
 import { type Checkpoint, checkpointShape } from "../schema/checkpoint.ts";
-import type { EditEntry } from "../schema/entry.ts";
+import type { StoredFacts } from "../schema/stored-facts.ts";
+import type { EditEntry, Entry } from "../schema/entry.ts";
 import { isArray, type Json, parseJson } from "../schema/json.ts";
 import type { Fold, Place } from "../transcript/fold.ts";
 import { type Item, itemOf } from "../transcript/item.ts";
-import type { Logged } from "../transcript/lines.ts";
-import { typedText } from "../transcript/person.ts";
+import type { Path } from "../transcript/path.ts";
+import { saidText } from "../transcript/person.ts";
 import type { Decision, ProjectionSeed } from "../transcript/project.ts";
+import { storedFactsCharsMax } from "./limits.ts";
 import { readPlace } from "./scan.ts";
 
 export interface RestoredSeed {
   readonly seed: ProjectionSeed;
   readonly places: ReadonlyMap<EntryId, Place>;
-  readonly breakerFailures: number;
   readonly foreignUntil: number;
   readonly bytesRead: number;
 }
 
 export interface CheckpointOptions {
   readonly fold: Fold;
+  /** Where the fold's path begins. */
+  readonly from: "beginning" | "boundary";
   /** Items that the boundary keeps or carries: only these can show behind it. */
   readonly carried: (item: Item) => boolean;
-  readonly breakerFailures: number;
+  /** Of the whole path, also of what lies before the fold's. */
+  readonly facts?: SessionFacts | undefined;
 }
 
 /** The state of the fold, to be stored before the boundary that names it is appended. */
-export function makeCheckpoint({ fold, carried, breakerFailures }: CheckpointOptions): Checkpoint {
+export function makeCheckpoint(options: CheckpointOptions): Checkpoint {
+  const { fold, from, carried } = options;
   const { projection } = fold;
   const previous = previousCheckpoint(projection.boundaries);
   const now = fold.path.length;
@@ -36,6 +42,9 @@ export function makeCheckpoint({ fold, carried, breakerFailures }: CheckpointOpt
   const results = new Set(
     items.flatMap((item) => item.blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : []))),
   );
+  // A path that begins at another tool's boundary has no link to what was said before it.
+  const listsAll = from === "beginning" || previous !== undefined;
+  const facts = options.facts === undefined || !listsAll ? undefined : storedFacts(options.facts);
   return {
     version: 1,
     items: items.map((item) => storedItem(fold, item, now)),
@@ -44,14 +53,14 @@ export function makeCheckpoint({ fold, carried, breakerFailures }: CheckpointOpt
     ),
     pins: [...projection.pins],
     settings: Object.fromEntries(projection.settings),
-    userMessages: typedSince(fold.path.logged, previous?.boundary),
+    userMessages: saidSince(fold.path, previous?.boundary),
     ...(previous === undefined ? {} : { previous: previous.checkpoint }),
-    breaker: { failures: breakerFailures },
+    ...(facts === undefined ? {} : { facts }),
     foreignUntil: fold.foreignUntil,
   };
 }
 
-/** The newest boundary in force that has a checkpoint: what a person typed before it is listed from there on. */
+/** The newest boundary in force that has a checkpoint: what people said before it is listed from there on. */
 function previousCheckpoint(boundaries: readonly EditEntry[]): { boundary: EntryId; checkpoint: BlobId } | undefined {
   for (const { id, edit } of boundaries.toReversed()) {
     const checkpoint = edit.type === "boundary" ? edit.metadata.checkpoint : undefined;
@@ -60,12 +69,24 @@ function previousCheckpoint(boundaries: readonly EditEntry[]): { boundary: Entry
   return undefined;
 }
 
-function typedSince(path: readonly Logged[], boundary: EntryId | undefined): Checkpoint["userMessages"] {
-  const from = boundary === undefined ? 0 : path.findIndex(({ entry }) => entry.id === boundary) + 1;
+/** Undefined where they are larger than anybody's: then the log is read instead, and nothing is lost but time. */
+function storedFacts(facts: SessionFacts): StoredFacts | undefined {
+  const { filesModified, filesRead, commands, errors, openTodos, lastReply, decisions, plan, tools, looseEnds } = facts;
+  const told = { filesModified, filesRead, commands, errors, openTodos, lastReply, decisions, plan, tools };
+  const stored: StoredFacts = looseEnds === undefined ? told : { ...told, looseEnds };
+  return JSON.stringify(stored).length > storedFactsCharsMax ? undefined : stored;
+}
+
+/** What a person said in an entry of the path. In a sub-agent's log that is a sidechain's. */
+export const saidOnPath = (entry: Entry): string | undefined =>
+  saidText(entry.sidechain ? { ...entry, sidechain: false } : entry);
+
+function saidSince(path: Path, boundary: EntryId | undefined): Checkpoint["userMessages"] {
+  const from = boundary === undefined ? 0 : path.findLastIndex(({ entry }) => entry.id === boundary) + 1;
   return path
-    .slice(from)
+    .loggedFrom(from)
     .flatMap(({ entry, start, end }) =>
-      entry.id === undefined || typedText(entry) === undefined ? [] : [{ entry: entry.id, start, end }],
+      entry.id === undefined || saidOnPath(entry) === undefined ? [] : [{ entry: entry.id, start, end }],
     );
 }
 
@@ -94,13 +115,16 @@ export interface ReadCheckpointOptions {
   readonly checkpoint: BlobId;
 }
 
+/** Facts are read where somebody asks for them. */
+const foldStateShape = checkpointShape.omit({ facts: true });
+
 /** Undefined where the blob is gone or does not fit the log: then the log itself is read further back. */
 export async function readCheckpoint(
   deps: BlobsDep,
   { source, checkpoint }: ReadCheckpointOptions,
 ): Promise<RestoredSeed | undefined> {
   const blob = await deps.blobs.get(checkpoint);
-  const read = blob === undefined ? undefined : checkpointShape.safeParse(parsed(blob));
+  const read = blob === undefined ? undefined : foldStateShape.safeParse(checkpointJson(blob));
   if (blob === undefined || read?.success !== true) return undefined;
   const items: Item[] = [];
   const places = new Map<EntryId, Place>();
@@ -114,12 +138,12 @@ export async function readCheckpoint(
     if (item === undefined) return undefined;
     items.push(item);
   }
-  const { pins, settings, breaker, foreignUntil } = read.data;
+  const { pins, settings, foreignUntil } = read.data;
   const seed = { items, decisions: decisionsOf(read.data), pins, settings: new Map(Object.entries(settings)) };
-  return { seed, places, breakerFailures: breaker.failures, foreignUntil, bytesRead };
+  return { seed, places, foreignUntil, bytesRead };
 }
 
-function parsed(blob: Uint8Array): Json | undefined {
+export function checkpointJson(blob: Uint8Array): Json | undefined {
   try {
     return parseJson(new TextDecoder().decode(blob));
   } catch {
@@ -137,7 +161,7 @@ async function restoredItem(source: ByteSource, stored: Checkpoint["items"][numb
   return item === undefined ? undefined : { ...item, thinking: stored.thinking };
 }
 
-function decisionsOf(checkpoint: Checkpoint): Map<ToolUseId, Decision[]> {
+function decisionsOf(checkpoint: Pick<Checkpoint, "decisions">): Map<ToolUseId, Decision[]> {
   const decisions = new Map<ToolUseId, Decision[]>();
   for (const { toolUse, ...decision } of checkpoint.decisions) {
     const known = decisions.get(toolUse);

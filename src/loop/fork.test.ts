@@ -1,12 +1,15 @@
 import { describe, expect, it } from "vitest";
+import { handClock } from "../../test/fixture/hand-clock.ts";
 import { loggingTool, testAgent, type ToolLog } from "../../test/fixture/agent.ts";
 import { openedForTest, testDeps } from "../../test/fixture/session.ts";
 import { says } from "../../test/scenario/support/simulated.ts";
 import { roundCharsMax } from "../layers/1-offload/limits.ts";
 import { retryLimitsDefault } from "../model/limits.ts";
 import type { ForkTask } from "../ports/fork.ts";
+import type { ModelRequest } from "../ports/model.ts";
 import type { ToolOutcome } from "../ports/tools.ts";
 import type { Block, Message } from "../schema/block.ts";
+import { millis, tokens } from "../schema/brand.ts";
 import type { Actor, Move, Take } from "../simulator/actor/actor.ts";
 import { lastUserText } from "../simulator/actor/request-text.ts";
 import { Simulator } from "../simulator/simulator.ts";
@@ -286,5 +289,108 @@ describe("a fork that waits or breaks", () => {
     const { agent, forks } = await staged({ plays: [{ move: done }], over: { toolsForFork } });
     await agent.turn("Begin.");
     expect(await forks.run(task("Go."), signal)).toMatchObject({ kind: "failed", usage: [] });
+  });
+});
+
+describe("a fork of an earlier point", () => {
+  it("sends the beginning of what its parent sends, and reads what the parent cached of it", async () => {
+    const { agent, forks } = await working();
+    const sent: ModelRequest[] = [];
+    const model: AgentDeps["model"] = {
+      ...agent.deps.model,
+      send: (request, given) => {
+        sent.push(request);
+        return agent.deps.model.send(request, given);
+      },
+    };
+    const early = new ConversationForks({ ...agent.deps, model }, agent.conversation);
+    const all = await early.run(task("Note it.", { cacheWrite: "skip" }), signal);
+    const some = await early.run(task("Note it.", { cacheWrite: "skip", messagesMax: 9 }), signal);
+    const [whole = [], part = []] = sent.map(({ body }) => messagesOf(body));
+    expect(part).toHaveLength(9);
+    expect(part.slice(0, 8)).toEqual(whole.slice(0, 8));
+    expect(part.at(-1)?.content).toEqual([...(whole[8]?.content ?? []), { type: "text", text: "Note it." }]);
+    expect(some.kind).toBe("answered");
+    const uncached = Number(some.usage[0]?.["input_tokens"]);
+    expect(read(some.usage) / (read(some.usage) + uncached)).toBeGreaterThan(0.95);
+    expect(read(some.usage)).toBeLessThan(read(all.usage));
+    expect(wrote(some.usage)).toBe(0);
+    expect(forks.model).toBe(agent.conversation.baseline.model);
+  });
+
+  it("is counted by its own share of the context", async () => {
+    const { agent } = await working();
+    const { usedTokens, fixedTokens } = agent.conversation.line;
+    const blocking = Math.floor(fixedTokens + 0.7 * (usedTokens - fixedTokens));
+    const numbers = agent.deps.numbers();
+    const thresholds = { ...numbers.thresholds, blocking: tokens(blocking) };
+    const tight = new ConversationForks(
+      { ...agent.deps, numbers: () => ({ ...numbers, thresholds }) },
+      agent.conversation,
+    );
+    expect(await tight.run(task("Note it."), signal)).toMatchObject({ kind: "over", why: "over-limit" });
+    expect(await tight.run(task("Note it.", { messagesMax: 9 }), signal)).toMatchObject({ kind: "answered" });
+  });
+
+  it("fails where that point lies between a call and its result", async () => {
+    const { forks } = await working();
+    expect(await forks.run(task("Note it.", { messagesMax: 8 }), signal)).toMatchObject({ kind: "failed", usage: [] });
+  });
+});
+
+/** What was sent passed the simulator's own check of the form. */
+const messagesOf = (bytes: Uint8Array): readonly Message[] =>
+  (JSON.parse(new TextDecoder().decode(bytes).replaceAll(/,"cache_control":\{[^}]*\}/g, "")) as { messages: Message[] })
+    .messages;
+
+describe("a fork with limits of its own", () => {
+  const overloaded: Take = { move: done, fault: { kind: "overloaded" } };
+
+  it("tries as often as it is told, and never more often than its parent", async () => {
+    let asked = 0;
+    const counted: Take = { ...overloaded, faulted: () => void (asked += 1) };
+    const { agent, forks } = await staged({ plays: [{ move: done }, counted] });
+    await agent.turn("Begin.");
+    expect(await forks.run(task("Go.", { triesMax: 2 }), signal)).toMatchObject({ kind: "failed" });
+    expect(asked).toBe(2);
+    await forks.run(task("Go.", { triesMax: 50 }), signal);
+    expect(asked).toBe(2 + agent.deps.retries.triesMax);
+  });
+
+  it("fails when its time is over, and the model hears of it", async () => {
+    const clock = handClock();
+    const hangs: Take = { move: done, fault: { kind: "hang" } };
+    const plays = [{ move: done }, hangs];
+    const { agent, forks } = await staged({ plays, over: { now: clock.now, wait: clock.wait } });
+    await agent.turn("Begin.");
+    const outcome = forks.run(task("Go.", { timeMillisMax: millis(60_000) }), signal);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await clock.advance(60_000);
+    expect(await outcome).toEqual({
+      kind: "failed",
+      message: "The fork was stopped. It took longer than 60 seconds.",
+      usage: [],
+    });
+  });
+
+  it("waits for nothing any more once it has answered, and tells its words as they come", async () => {
+    const clock = handClock();
+    const { agent, forks } = await staged({ plays: [{ move: done }], over: { now: clock.now, wait: clock.wait } });
+    await agent.turn("Begin.");
+    const heard: string[] = [];
+    const limited = task("Go.", { timeMillisMax: millis(60_000), onText: (words) => heard.push(words) });
+    expect(await forks.run(limited, signal)).toMatchObject({ kind: "answered", text: "Done." });
+    expect(heard.join("")).toBe("Done.");
+    expect(clock.waiting()).toBe(0);
+  });
+
+  it("tells what a reply cost that broke off", async () => {
+    const broken: Take = { move: done, fault: { kind: "break", afterEvents: 3 } };
+    const { agent, forks } = await staged({ plays: [{ move: done }, broken, { move: done }] });
+    await agent.turn("Begin.");
+    const outcome = await forks.run(task("Go."), signal);
+    expect(outcome.kind).toBe("answered");
+    expect(outcome.usage).toHaveLength(2);
+    expect(agent.conversation.costs.toJSON().bySource.notes?.requests).toBe(2);
   });
 });

@@ -2,14 +2,19 @@ import { BreakDetector } from "../cache/breaks.ts";
 import type { Fork, ForkOutcome, ForkTask } from "../ports/fork.ts";
 import { noHooks } from "../ports/hooks.ts";
 import type { PermissionDep } from "../ports/tools.ts";
+import type { Message } from "../schema/block.ts";
+import { tokens } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
+import { estimateShown } from "../tokens/estimate.ts";
 import type { Conversation } from "./agent/conversation.ts";
 import type { AgentDeps } from "./agent/deps.ts";
-import { ForkLine } from "./agent/fork-line.ts";
+import { ForkLine, type ForkPoint } from "./agent/fork-line.ts";
+import type { Line } from "./agent/line.ts";
 import { runTurn } from "./agent/turn.ts";
 import { forkBreakpoints } from "./fork-breakpoints.ts";
 import { follower, type Pass, Stagger } from "./stagger.ts";
+import { TimeLimit } from "./time-limit.ts";
 
 /**
  * Forks of one conversation. What decides the cached prefix is the parent's own: baseline, blocks, their bytes. What can
@@ -25,19 +30,27 @@ export class ConversationForks implements Fork {
     this.#parent = parent;
   }
 
+  get model(): string {
+    return this.#parent.baseline.model;
+  }
+
   async run(task: ForkTask, signal: AbortSignal): Promise<ForkOutcome> {
     const usage: JsonObject[] = [];
+    const { timeMillisMax } = task;
+    const limit = timeMillisMax === undefined ? undefined : new TimeLimit(this.#deps, { timeMillisMax, signal });
     try {
-      return await this.#run({ task, usage }, signal);
+      const outcome = await this.#run({ task, usage }, limit?.signal ?? signal);
+      const late = outcome.kind === "over" && !signal.aborted ? limit?.exceeded : undefined;
+      return late === undefined ? outcome : { kind: "failed", message: `The fork was stopped. ${late}`, usage };
     } catch (error) {
       return { kind: "failed", message: `The fork broke off: ${String(error)}`, usage };
+    } finally {
+      limit?.end();
     }
   }
 
   async #run({ task, usage }: Pick<ForkParts, "task" | "usage">, signal: AbortSignal): Promise<ForkOutcome> {
-    const { line: parent } = this.#parent;
-    const messages = parent.snapshot();
-    const line = new ForkLine({ messages, usedTokens: parent.usedTokens, fixedTokens: parent.fixedTokens });
+    const line = new ForkLine(pointOf(this.#parent.line, task));
     // Everything is copied before the fork waits: the parent goes on meanwhile.
     const fork = new ForkRun({ deps: this.#deps, parent: this.#parent, line, task, usage });
     const pass = await this.#enter(task, { blocks: line.commonBlocks, signal });
@@ -83,7 +96,8 @@ class ForkRun {
   constructor(parts: ForkParts) {
     const { deps, task } = parts;
     this.#parts = parts;
-    const narrowed = { permit: both(deps, task), hooks: noHooks, model: booked(parts) };
+    const retries = { ...deps.retries, triesMax: Math.min(deps.retries.triesMax, task.triesMax ?? Infinity) };
+    const narrowed = { permit: both(deps, task), hooks: noHooks, model: booked(parts), retries };
     this.#deps = { ...deps, ...deps.toolsForFork(), ...narrowed };
     this.#conversation = conversationOf(parts);
   }
@@ -103,7 +117,10 @@ class ForkRun {
         begun();
         this.#text = "";
       }
-      if (event.kind === "text-delta") this.#text += event.text;
+      if (event.kind === "text-delta") {
+        this.#text += event.text;
+        task.onText?.(event.text);
+      }
       if (event.kind === "turn-end") end = event;
     }
     return this.#outcome(end);
@@ -130,11 +147,26 @@ class ForkRun {
   }
 }
 
+/** Where the parent stands, or an earlier point of it. */
+function pointOf(parent: Line, { messagesMax }: ForkTask): ForkPoint {
+  const { usedTokens, fixedTokens } = parent;
+  const all = parent.snapshot();
+  if (messagesMax === undefined || messagesMax >= all.length) return { messages: all, usedTokens, fixedTokens };
+  const messages = all.slice(0, messagesMax);
+  if (messages.at(-1)?.content.some(({ type }) => type === "tool_use") === true)
+    throw new Error("a fork can't begin between calls and their results");
+  const share = sizeOf(messages) / Math.max(1, sizeOf(all));
+  return { messages, usedTokens: tokens(Math.ceil(fixedTokens + share * (usedTokens - fixedTokens))), fixedTokens };
+}
+
+const sizeOf = (messages: readonly Message[]): number => estimateShown(messages.map(({ content }) => content));
+
 function conversationOf({ deps, parent, line, task }: ForkParts): Conversation {
   return {
     ...parent,
     line,
     cache: undefined,
+    compacting: undefined,
     inheritedAsks: parent.cache?.asks,
     written: parent.written.copy(),
     breaks: new BreakDetector(deps),
@@ -149,8 +181,12 @@ function booked({ deps: { model }, usage }: ForkParts): AgentDeps["model"] {
   return {
     ...model,
     send: async function* (request, signal) {
+      let begun: JsonObject | undefined;
       for await (const event of model.send(request, signal)) {
+        if (event.kind === "reply-start") begun = event.usage;
         if (event.kind === "reply-end") usage.push(event.usage);
+        // What a broken reply read and wrote is paid for all the same.
+        if (event.kind === "failure" && begun !== undefined) usage.push(begun);
         yield event;
       }
     },

@@ -22,6 +22,9 @@ export const adoptAttemptsMax = 300;
 /** Where other tools record the system prompt: behind the origin line, at the beginning of their log. */
 export const promptHeadBytes = bytes(512 * 1024);
 
+/** Of the facts in a checkpoint, as JSON: what the limits of layer 4 add up to with paths and names of usual length, twice. */
+export const storedFactsCharsMax = 1024 * 1024;
+
 /** Requests whose count is remembered: a process sees a handful of tool sets, each with a few steps. */
 export const rememberedCountsMax = 500;
 
@@ -52,5 +55,17 @@ export const thinkingLossShare = 0.1;
 /** Thinking of turns that are over stays while somebody works on it: an hour is what the longest lifetime of a cache bridges. */
 export const thinkingIdleMillis = millis(3_600_000);
 
+/** Requests on which rent is reckoned: after so many it has long paid for any compaction. */
+export const rentRoundsMax = 2_000;
+
 /** Items that are named where there is no headroom: enough to see what to do about it. */
 export const largestNamedMax = 5;
+
+/**
+ * Of the tokens at which compaction fires: where the model is told how full its context is. Half-way leaves time to
+ * choose the moment; at nine tenths of a usual window some ten rounds are left, enough to finish a step.
+ */
+export const pressureBandPercents = [50, 75, 90] as const;
+
+/** A timer may fire a moment too early. Waits that end before their time again and again are no clock: nothing is limited by them. */
+export const earlyWaitsMax = 3;

@@ -20,8 +20,6 @@ export interface OpenedLog {
   readonly fold: Fold;
   readonly damage: readonly Damage[];
   readonly read: { readonly bytes: number; readonly of: number; readonly from: "beginning" | "boundary" };
-  /** The state that the newest checkpoint held, where the log was opened at it. */
-  readonly restored?: RestoredSeed;
   readonly viewOptions: ViewOptions;
   /** Present where the log was opened at a boundary. */
   readonly scanned?: ScannedTail;
@@ -140,7 +138,6 @@ async function folded(deps: BlobsDep, { restored, ...state }: Folding): Promise<
     damage: state.scan.damage,
     read: { bytes, of: state.source.size, from: state.scanned === undefined ? "beginning" : "boundary" },
     ...(state.scanned === undefined ? {} : { scanned: state.scanned }),
-    ...(restored === undefined ? {} : { restored }),
     viewOptions: {},
   };
 }

@@ -30,6 +30,18 @@ describe("a session", () => {
     ]);
   });
 
+  it("writes an edit for an end of the path only where the path still ends there when its turn comes", async () => {
+    const session = await openedForTest(testDeps());
+    const [entry] = await append(session, user("first"));
+    const pin = { drafts: [{ type: "pin", entry }], cause: "asked", nature: "reduced" } as const;
+    const before = session.leaf;
+    const [, late] = await Promise.all([session.append(user("second")), session.editAt(before, pin)]);
+    expect(late).toEqual({ kind: "moved" });
+    expect(session.fold.projection.pins.size).toBe(0);
+    expect(await session.editAt(session.leaf, pin)).toMatchObject({ kind: "edited" });
+    expect(session.fold.projection.pins.size).toBe(1);
+  });
+
   it("refuses a line that no reader would take, and goes on", async () => {
     const session = await openedForTest(testDeps());
     const outcome = await session.append(user("x".repeat(lineBytesMax)));

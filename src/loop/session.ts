@@ -8,6 +8,7 @@ import { type EntryId, entryId, type SessionId, type ToolUseId } from "../schema
 import { type Entry, readEntry } from "../schema/entry.ts";
 import { parseJson } from "../schema/json.ts";
 import type { Receipt } from "../schema/receipt.ts";
+import { countedOnce } from "../tokens/counted-once.ts";
 import { estimateBlock, utf8Length } from "../tokens/estimate.ts";
 import type { TokenLedger } from "../tokens/ledger.ts";
 import { findModel } from "../tokens/registry.ts";
@@ -16,7 +17,6 @@ import type { Fold, View } from "../transcript/fold.ts";
 import { lineBytesMax } from "../transcript/limits.ts";
 import { makeReceipt, type ReceiptInput } from "../transcript/receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
-import type { RestoredSeed } from "./checkpoint.ts";
 import { type CountedLog, openCounted } from "./counted.ts";
 
 export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, TailDep, ClearableDep {}
@@ -89,6 +89,10 @@ export type Appended = { readonly kind: "appended"; readonly entries: readonly E
 export type Edited =
   | { readonly kind: "edited"; readonly entries: readonly EntryId[]; readonly receipt: Receipt }
   | WriteFailure;
+/** The path went on meanwhile, and nothing was written. */
+export interface Moved {
+  readonly kind: "moved";
+}
 
 /** Runs along with a session and ends with it. Must not wait for the session's close: that waits for it. */
 export type EndingAct = (last: LastAppends) => Promise<void>;
@@ -106,10 +110,13 @@ export type LastAppends = Pick<Session, "append">;
  */
 export class Session {
   readonly id: SessionId;
+  /** Unpadded, and each block once: whoever reckons with the whole view does so several times. */
+  readonly count = countedOnce(estimateBlock);
   readonly #deps: SessionDeps;
   readonly #writer: TranscriptWriter;
   readonly #circumstances: Circumstances;
   #log: CountedLog;
+  #reader: string | undefined;
   #last: Promise<unknown> = Promise.resolve();
   readonly #ending = new Set<EndingAct>();
   #closed: Promise<void> | undefined;
@@ -124,6 +131,11 @@ export class Session {
 
   get fold(): Fold {
     return this.#log.fold;
+  }
+
+  /** Where the path ends; null where there is none yet. */
+  get leaf(): EntryId | null {
+    return this.fold.path.leaf?.id ?? null;
   }
 
   /** The size of the context at any moment. */
@@ -141,8 +153,10 @@ export class Session {
     return this.#log.model;
   }
 
-  get restored(): RestoredSeed | undefined {
-    return this.#log.restored;
+  /** From now on the view is what this model is shown; undefined: what any model may be shown. */
+  readBy(model: string | undefined): void {
+    this.#reader = model;
+    this.fold.readBy(model);
   }
 
   /** How much of the log the fold was made from. */
@@ -164,17 +178,35 @@ export class Session {
     return this.#whileOpen(() => this.#inTurn(() => this.#edit(input)));
   }
 
-  async #edit(input: EditInput): Promise<Edited> {
-    const { drafts, rates = ratesOf(findModel(this.model ?? ""), "5m"), ...facts } = input;
-    const raws = this.#place(drafts);
-    const receipt = makeReceipt({
-      ...facts,
+  /** Where the path still ends there when its turn comes: for an edit that says what becomes of everything up to its end. */
+  editAt(leaf: EntryId | null, input: EditInput): Promise<Edited | Moved> {
+    return this.#whileOpen(() =>
+      this.#inTurn(async () => (this.leaf === leaf ? await this.#edit(input) : { kind: "moved" as const })),
+    );
+  }
+
+  /** The receipt that an edit would have now. Writes nothing; the ids in it are of no entry that will ever be. */
+  foresee(input: EditInput): Receipt {
+    return this.#receiptOf(this.#place(input.drafts), input);
+  }
+
+  #receiptOf(raws: readonly PlacedEntry[], { cause, nature, because, planned, rates }: EditInput): Receipt {
+    return makeReceipt({
+      cause,
+      nature,
+      because,
+      planned,
       edits: raws.map(({ uuid }) => entryId(uuid)),
       before: this.fold.shown(),
       after: this.fold.preview(raws.map((raw) => entryOf(JSON.stringify(raw)))),
-      count: estimateBlock,
-      rates,
+      count: this.count,
+      rates: rates ?? ratesOf(findModel(this.model ?? ""), "5m"),
     });
+  }
+
+  async #edit(input: EditInput): Promise<Edited> {
+    const raws = this.#place(input.drafts);
+    const receipt = this.#receiptOf(raws, input);
     const appended = await this.#write(raws.map((raw, at) => (at === 0 ? { ...raw, receipt: totals(receipt) } : raw)));
     return appended.kind === "failed" ? appended : { kind: "edited", entries: appended.entries, receipt };
   }
@@ -198,6 +230,7 @@ export class Session {
 
   /** Goes on with a log that was read further back. */
   adoptLog(log: CountedLog): void {
+    log.fold.readBy(this.#reader);
     this.#log = log;
   }
 
@@ -277,7 +310,7 @@ export class Session {
   /** Another branch or an undo may reach further back than the log was read, and to offloads whose blobs were not fetched. */
   async #readAgain(): Promise<void> {
     const log = await readLog(this.#deps, this.id);
-    if (log !== undefined) this.#log = log;
+    if (log !== undefined) this.adoptLog(log);
   }
 }
 

@@ -8,6 +8,7 @@ import { estimateShown } from "../tokens/estimate.ts";
 import { type CountedLog, openCounted } from "./counted.ts";
 import type { OpenOptions } from "./open.ts";
 import type { Session } from "./session.ts";
+import { figure } from "../schema/figure.ts";
 
 export interface UndoOptions {
   /** The newest edit in force, where none is named. */
@@ -146,5 +147,3 @@ async function branchTo(session: Session, { edit, at }: { edit: EditEntry; at: E
 }
 
 const isBranch = (entry: EditEntry): entry is EditEntry & { edit: { type: "branch" } } => entry.edit.type === "branch";
-
-const figure = (count: number): string => count.toLocaleString("en-US");

@@ -1,10 +1,13 @@
 import type { CostSource } from "../cache/costs.ts";
 import type { Message } from "../schema/block.ts";
+import type { Millis } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { PermissionDep } from "./tools.ts";
 
 /** A side conversation that starts from a parent's exact context and leaves the parent as it is. */
 export interface Fork {
+  /** The parent's, which answers. */
+  readonly model: string;
   /** Must not reject. */
   run(task: ForkTask, signal: AbortSignal): Promise<ForkOutcome>;
 }
@@ -17,6 +20,14 @@ export interface ForkTask extends PermissionDep {
   readonly roundsMax: number;
   /** `skip`: no breakpoint behind the parent's, so that nothing is written that nobody will read. */
   readonly cacheWrite: "skip" | "write";
+  /** It begins with only the first so many messages of the parent, which must end a round; absent: with all of them. */
+  readonly messagesMax?: number | undefined;
+  /** Of each request, the first try included; absent: as many as the parent's. */
+  readonly triesMax?: number | undefined;
+  /** Of all it does; then it fails. Absent: it may take as long as it takes. */
+  readonly timeMillisMax?: Millis | undefined;
+  /** Told of each piece of a reply as it comes; a reply that breaks off is told again from its beginning. */
+  readonly onText?: ((text: string) => void) | undefined;
 }
 
 export type ForkOutcome =

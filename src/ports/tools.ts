@@ -1,4 +1,4 @@
-import type { Millis, ToolUseId } from "../schema/brand.ts";
+import type { EntryId, Millis, ToolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 
 /** Something the agent can do. Definitions are part of the cached prefix: the same for a whole session. */
@@ -72,8 +72,11 @@ export interface ReadFile {
   readonly modifiedMs: number;
   /** Lines shown, from 1; undefined: all of it. */
   readonly lines?: { readonly from: number; readonly to: number };
-  /** The call whose result shows it: as long as that is in the view, a repeated read need not show it again. */
-  readonly shownBy: ToolUseId;
+  /**
+   * The call whose result shows it, or the attachment that put it back behind a boundary: as long as that is in the view,
+   * a repeated read need not show it again.
+   */
+  readonly shownBy: ToolUseId | EntryId;
 }
 
 export type Verdict =

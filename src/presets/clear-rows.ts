@@ -1,6 +1,7 @@
 import type { PriceRule } from "../cache/clear-price.ts";
 import type { IdleRule, Policy, ServerClearRule, SizeRule } from "../layers/policy.ts";
-import { counted, figure, type PolicyRow, row } from "./row.ts";
+import { figure } from "../schema/figure.ts";
+import { counted, type PolicyRow, row } from "./row.ts";
 
 /** What a policy says of clearing. */
 export function clearRows({ clear }: Policy): readonly PolicyRow[] {

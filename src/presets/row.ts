@@ -1,3 +1,4 @@
+import { figure } from "../schema/figure.ts";
 import { plural } from "../schema/plural.ts";
 import type { Basis } from "../schema/settings.ts";
 
@@ -9,7 +10,5 @@ export interface PolicyRow {
 }
 
 export const row = (name: string, value: string, basis: Basis = "published"): PolicyRow => ({ name, value, basis });
-
-export const figure = (count: number): string => count.toLocaleString("en-US");
 
 export const counted = (count: number, thing: string): string => `${figure(count)} ${plural(count, thing)}`;

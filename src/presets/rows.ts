@@ -3,7 +3,8 @@ import type { BackgroundRule, OffloadRule, Policy, SummaryRule } from "../layers
 import type { Basis } from "../schema/settings.ts";
 import type { ThresholdRule } from "../tokens/thresholds.ts";
 import { clearRows } from "./clear-rows.ts";
-import { counted, figure, type PolicyRow, row } from "./row.ts";
+import { figure } from "../schema/figure.ts";
+import { counted, type PolicyRow, row } from "./row.ts";
 
 /** Everything that a policy says, one line each, in the order of the layers. What it does not have has no line. */
 export function policyRows(policy: Policy): readonly PolicyRow[] {

@@ -21,6 +21,7 @@ export function switchesByPolicy(policy: Policy): { readonly [Name in SwitchName
     "compact.reactive": summary !== undefined && summary.failures.reactive !== "never",
     "compact.background": summary?.made === "ahead",
     "compact.server": switchDefaults["compact.server"],
+    "compact.agent": switchDefaults["compact.agent"],
     extraction: policy.extraction === "on",
     dream: policy.dream === "on",
     progress: switchDefaults.progress,

@@ -63,9 +63,9 @@ describe("a recording reduced to what money depends on", () => {
   });
 
   it("has the stand-in compaction, the header and the window", () => {
-    expect(sessionOf([{}], { windowTokens: 5, headerTokens: 7 })).toMatchObject({
+    expect(sessionOf([{}], { windowTokens: 200_000, headerTokens: 7 })).toMatchObject({
       headerTokens: 7,
-      windowTokens: 5,
+      windowTokens: 200_000,
       staleAfterRounds: 3,
       compaction: { leavesTokens: 11_000, outputTokens: 3_000 },
     });

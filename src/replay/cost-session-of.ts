@@ -1,5 +1,6 @@
 import { type Lifetime, millisByLifetime } from "../cache/lifetime.ts";
 import { residentTokensMin } from "../cache/limits.ts";
+import { compactSizeStandIn } from "../cache/compact-price.ts";
 import type { CacheRates } from "../cache/rates.ts";
 import type { OffloadRule } from "../layers/policy.ts";
 import { isRerunnable } from "../layers/2-clear/clearable.ts";
@@ -7,7 +8,7 @@ import type { Block } from "../schema/block.ts";
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { ShownInstead, ViewWatch } from "../transcript/watch.ts";
 import type { CostRound, CostSession } from "./cost-session.ts";
-import { outputTokensStandIn, restoredTokensStandIn, staleRoundsOfOptimum, summaryTokensStandIn } from "./limits.ts";
+import { staleRoundsOfOptimum } from "./limits.ts";
 import { offloadedNow } from "./offloaded.ts";
 import type { Recording } from "./recording.ts";
 import { ReplayedView } from "./replayed-view.ts";
@@ -51,7 +52,7 @@ export function costSessionOf({
     rounds,
     rates,
     staleAfterRounds: staleRoundsOfOptimum,
-    compaction: { leavesTokens: summaryTokensStandIn + restoredTokensStandIn, outputTokens: outputTokensStandIn },
+    compaction: compactSizeStandIn({ restores: "files", windowTokens: windowTokens ?? Infinity }),
     ...(windowTokens === undefined ? {} : { windowTokens }),
   };
 }

@@ -31,19 +31,12 @@ function world({ marks, lifetime }: Pick<KnownCacheOptions, "marks" | "lifetime"
 }
 
 describe("what a policy knows of the cache", () => {
-  it("can read what the last request held, until its lifetime ends", () => {
+  it("takes for warm what the last request held, until its lifetime ends", () => {
     const { known, send } = world({ marks: "planned", lifetime: "5m" }, [{}]);
-    expect(known.readableTokens(millis(0))).toBe(0);
+    expect(known.prefixes.isCold(millis(0))).toBe(true);
     send(0);
-    expect(known.readableTokens(millis(4 * minute))).toBe(headerTokens + 100);
-    expect(known.readableTokens(millis(5 * minute))).toBe(0);
-  });
-
-  it("can read no more than is shown, once the view was cut", () => {
-    const { known, send } = world({ marks: "planned", lifetime: "5m" }, [{ said: 700 }]);
-    send(0);
-    known.cut(0);
-    expect(known.readableTokens(millis(minute))).toBe(headerTokens);
+    expect(known.prefixes.upTo(Infinity, millis(4 * minute))).toBe(100);
+    expect(known.prefixes.isCold(millis(5 * minute))).toBe(true);
   });
 
   it.each(["planned", "system-and-last"] as const)(

@@ -40,13 +40,6 @@ export class KnownCache {
     return this.#options.rates[this.#marks.lifetime];
   }
 
-  /** Of the whole request as it would be now, the header included. */
-  readableTokens(at: Millis): number {
-    if (this.prefixes.isCold(at)) return 0;
-    const { headerTokens, inventory } = this.#options;
-    return headerTokens + Math.min(this.prefixes.upTo(Infinity, at), inventory.shownTokens);
-  }
-
   /** An edit changed what stands behind so many tokens. */
   cut(tokens: number): void {
     this.#marks.cut(tokens);

@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { cacheNames, type PriceName, priceNames, refetchNames, type ReplayOutcome } from "./outcome.ts";
+import {
+  cacheNames,
+  compactionNames,
+  type PriceName,
+  priceNames,
+  refetchNames,
+  type ReplayOutcome,
+} from "./outcome.ts";
 
 /** An outcome as it was written down. */
 export const outcomeShape = z.object({
@@ -9,6 +16,7 @@ export const outcomeShape = z.object({
   window: z.union([z.number(), z.literal("none")]),
   refetch: z.enum(refetchNames),
   cache: z.enum(cacheNames),
+  compaction: z.enum(compactionNames),
   rounds: z.number(),
   calls: z.number(),
   uncachedTokens: z.number(),

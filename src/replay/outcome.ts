@@ -10,6 +10,7 @@ export interface ReplayOutcome {
   readonly window: number | "none";
   readonly refetch: RefetchName;
   readonly cache: CacheName;
+  readonly compaction: CompactionName;
   /** Rounds of the recording. */
   readonly rounds: number;
   /** Requests sent, those of compactions included. */
@@ -37,7 +38,7 @@ export interface ReplayOutcome {
    * The least that `inputCost` and the output of compactions can be with the whole session known, on the same numbers; what the policy offloads counts as its preview.
    * Two kinds of policies may come in below: who clears a result before it is three rounds old, and who restores nothing behind a compaction, so that less is left than the
    * optimum's 11,000 tokens. Null under `auto`: the optima know one lifetime for the whole session, and choosing for each
-   * request may cost less than either.
+   * request may cost less than either; and with `extract`: they know one size for all summaries.
    */
   readonly optimumClearOnly: number | null;
   readonly optimumFull: number | null;
@@ -69,3 +70,7 @@ export type RefetchName = (typeof refetchNames)[number];
 /** `marked`: read is what an earlier request wrote at a mark. `prefix`: whatever a request shares with the one before it. */
 export const cacheNames = ["marked", "prefix"] as const;
 export type CacheName = (typeof cacheNames)[number];
+
+/** `stand-in`: of a fixed size. `extract`: what the engine writes from the facts of the session where no model summarises. */
+export const compactionNames = ["stand-in", "extract"] as const;
+export type CompactionName = (typeof compactionNames)[number];

@@ -9,7 +9,7 @@ import { costSessionOf } from "./cost-session-of.ts";
 import { reworkTokens, windowTokensDefault } from "./limits.ts";
 import { optimumClearOnly } from "./optimum/clear-only.ts";
 import { optimumFull } from "./optimum/full.ts";
-import type { CacheName, PriceName, RefetchName, ReplayOutcome } from "./outcome.ts";
+import type { CacheName, CompactionName, PriceName, RefetchName, ReplayOutcome } from "./outcome.ts";
 import { readRecording, type ReadRecordingDeps } from "./read-recording.ts";
 import type { Recording } from "./recording.ts";
 import { markedCache, prefixCache } from "./replay-cache.ts";
@@ -31,6 +31,8 @@ export interface ReplayRequest {
   readonly windowTokens: number | "none" | undefined;
   readonly refetch: RefetchName;
   readonly cache: CacheName;
+  /** Absent: `stand-in`. */
+  readonly compaction?: CompactionName;
   /** Lines of the trace, one for each request; called in order. */
   readonly onRequest?: (line: TraceLine) => void;
 }
@@ -92,12 +94,15 @@ function boundsOf(world: ReplayWorld, priced: Priced): Bounds {
 
 type Optima = Pick<ReplayOutcome, "optimumClearOnly" | "optimumFull">;
 
-/** None under `auto`: each program knows one lifetime, and choosing for each request may cost less than either. */
+/**
+ * None under `auto`: each program knows one lifetime, and choosing for each request may cost less than either. None with
+ * `extract`: each knows one size for all summaries.
+ */
 function optimaOf(
   { recording, rates, markerTokens, thinkingAtLeast }: ReplayWorld,
   { prices, request, policy }: Priced,
 ): Optima {
-  if (prices === "auto") return { optimumClearOnly: null, optimumFull: null };
+  if (prices === "auto" || request.compaction === "extract") return { optimumClearOnly: null, optimumFull: null };
   const limit = windowOf(request);
   const session = costSessionOf({
     recording,
@@ -121,7 +126,7 @@ interface Run extends Priced {
 function replayPolicy(world: ReplayWorld, { request, policy, prices, bounds }: Run): ReplayOutcome {
   const { recording, model } = world;
   const lifetime = lifetimeOf(prices);
-  const { path: file, refetch, onRequest } = request;
+  const { path: file, refetch, onRequest, compaction = "stand-in" } = request;
   const context = { file, policy: policy.name, prices, rounds: recording.rounds };
   const run = new PolicyRun({
     world,
@@ -130,6 +135,7 @@ function replayPolicy(world: ReplayWorld, { request, policy, prices, bounds }: R
     thresholds: thresholdsFor(policy, { world, request }),
     cache: request.cache === "prefix" ? prefixCache() : markedCache(model.cachePrefixTokensMin),
     refetch,
+    compaction,
     onRequest: onRequest === undefined ? undefined : (sent) => onRequest(traceLine(sent, context)),
   });
   run.run();
@@ -141,6 +147,7 @@ function replayPolicy(world: ReplayWorld, { request, policy, prices, bounds }: R
     window: request.windowTokens ?? windowTokensDefault,
     refetch,
     cache: request.cache,
+    compaction,
     rounds: recording.rounds.length,
     calls: spending.calls,
     uncachedTokens: spending.uncachedTokens,

@@ -6,7 +6,7 @@ import type { ToolUseId } from "../schema/brand.ts";
 import type { Model } from "../schema/model.ts";
 import { findModel } from "../tokens/registry.ts";
 import { RequestCheck } from "./check-request.ts";
-import { modelDefault, namedMarker, restoredTokensStandIn, summaryTokensStandIn } from "./limits.ts";
+import { modelDefault, namedMarker } from "./limits.ts";
 import { BlockIds } from "./meter.ts";
 import type { Recording } from "./recording.ts";
 import type { Rates } from "./spending.ts";
@@ -31,9 +31,8 @@ export interface ReplayWorld {
   readonly thinkingAtLeast: "kept" | "left-out";
   /** Results that the reply of this round needs, on strong evidence. */
   readonly neededIn: (round: number) => readonly ToolUseId[];
-  readonly standInTokens: (restores: "nothing" | "files") => number;
   /** A new summary of that size. */
-  readonly standIn: (restores: "nothing" | "files") => readonly Block[];
+  readonly standIn: (tokens: number) => readonly Block[];
 }
 
 export function replayWorld(recording: Recording): ReplayWorld {
@@ -60,18 +59,14 @@ export function replayWorld(recording: Recording): ReplayWorld {
     thinkingAtLeast,
     tokensOf: (block) => tokensByBlock.get(block) ?? recording.tokensOf(block),
     neededIn: (round) => neededByRound.get(round)?.map(({ toolUse }) => toolUse) ?? [],
-    standInTokens,
-    standIn: (restores) => {
+    standIn: (tokens) => {
       summaries += 1;
       const block: Block = { type: "text", text: `What happened so far, part ${summaries}.` };
-      tokensByBlock.set(block, standInTokens(restores));
+      tokensByBlock.set(block, tokens);
       return [block];
     },
   };
 }
-
-const standInTokens = (restores: "nothing" | "files"): number =>
-  summaryTokensStandIn + (restores === "files" ? restoredTokensStandIn : 0);
 
 function defaultModel(): Model {
   const model = findModel(modelDefault);

@@ -53,14 +53,14 @@ describe("the view of a replay", () => {
   it("keeps behind a compaction the last reply and what came since, with the summary before it", () => {
     const { view, shown, tokensOf } = viewAt(2);
     expect(view.newTokens(tokensOf)).toBe(50 + 30 + 600 + 5);
-    view.compact([{ type: "text", text: "summary" }]);
+    view.compact({ summary: [{ type: "text", text: "summary" }], kept: view.newEntries });
     expect(shown()).toEqual(["summary", "reply 1, call t2_0", "t2_0=t2_0, user 2"]);
   });
 
   it("compacts again what a compaction left", () => {
     const { view, shown } = viewAt(2);
-    view.compact([{ type: "text", text: "first" }]);
-    view.compact([{ type: "text", text: "second" }]);
+    view.compact({ summary: [{ type: "text", text: "first" }], kept: view.newEntries });
+    view.compact({ summary: [{ type: "text", text: "second" }], kept: view.newEntries });
     expect(shown()).toEqual(["second", "reply 1, call t2_0", "t2_0=t2_0, user 2"]);
   });
 

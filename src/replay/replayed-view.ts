@@ -5,7 +5,14 @@ import type { Entry } from "../schema/entry.ts";
 import { Fold } from "../transcript/fold.ts";
 import type { Item } from "../transcript/item.ts";
 import type { Decision } from "../transcript/project.ts";
+import { type Scope, scopeOf } from "../loop/compact/scope.ts";
 import type { ViewWatch } from "../transcript/watch.ts";
+
+export interface ViewBoundary {
+  /** Everything that is new behind it. */
+  readonly summary: readonly Block[];
+  readonly kept: readonly EntryId[];
+}
 
 /** A recording's entries and a policy's edits, folded into what the model is shown. */
 export class ReplayedView {
@@ -38,6 +45,17 @@ export class ReplayedView {
     return sum;
   }
 
+  /** What is new since the last reply, that reply included. */
+  get newEntries(): readonly EntryId[] {
+    return this.#sinceReply.flatMap(({ id }) => (id === undefined ? [] : [id]));
+  }
+
+  /** What a compaction of everything would leave as it is; undefined where there is nothing to compact. */
+  scope(waitingTokensMax: number): Pick<Scope, "kept"> | undefined {
+    const scoped = scopeOf(this.#fold, { part: { kind: "all" }, waitingTokensMax });
+    return scoped.kind === "scope" ? scoped.scope : undefined;
+  }
+
   say(entries: readonly Entry[]): void {
     if (entries[0]?.kind === "assistant") this.#sinceReply = [];
     for (const entry of entries) {
@@ -68,16 +86,16 @@ export class ReplayedView {
     this.#edit({ type: "collapse", span: { from, to }, shown });
   }
 
-  /** Everything but what is new since the last reply becomes the summary. */
-  compact(summary: readonly Block[]): void {
-    const kept = this.#sinceReply.flatMap(({ id }) => (id === undefined ? [] : [id]));
-    this.#edit({ type: "boundary", metadata: { preservedMessages: { uuids: kept } } });
+  /** Everything but what is kept becomes the summary. */
+  compact({ summary, kept }: ViewBoundary): void {
+    this.#edit({ type: "boundary", metadata: { preservedMessages: { uuids: [...kept] } } });
     this.#append({
       kind: "user",
       ...this.#envelope(),
       blocks: summary,
       meta: true,
       summary: true,
+      server: undefined,
       readFile: undefined,
     });
   }

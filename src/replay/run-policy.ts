@@ -1,5 +1,5 @@
 import { ClearPlanner } from "../cache/clear-planner.ts";
-import { type CompactPrice, CompactRent, priceCompact } from "../cache/compact-price.ts";
+import { CompactRent } from "../cache/compact-price.ts";
 import { Inventory } from "../cache/inventory.ts";
 import type { Lifetime } from "../cache/lifetime.ts";
 import { clearByIdleness } from "../layers/2-clear/by-idleness.ts";
@@ -10,8 +10,9 @@ import { collapseOldest } from "../layers/2-clear/collapse-layer.ts";
 import { snipLowValue } from "../layers/2-clear/snip-layer.ts";
 import { truncateOldest } from "../layers/2-clear/truncate.ts";
 import { compactWhenDue } from "../layers/4-compact/due.ts";
+import { compactionNow } from "../layers/4-compact/price-now.ts";
 import type { Act, LayerName } from "../layers/candidate.ts";
-import { type Layer, nextCandidate, type PipelineState } from "../layers/pipeline.ts";
+import { type CompactionState, type Layer, nextCandidate, type PipelineState } from "../layers/pipeline.ts";
 import type { CompactRule, Policy } from "../layers/policy.ts";
 import type { ToolResultBlock } from "../schema/block.ts";
 import { type Millis, millis, type ToolUseId } from "../schema/brand.ts";
@@ -19,13 +20,16 @@ import { plainClearMarker } from "../schema/edit.ts";
 import type { SwitchName } from "../schema/settings.ts";
 import type { Thresholds } from "../tokens/thresholds.ts";
 import type { Item } from "../transcript/item.ts";
+import type { Compactions } from "./compaction/compactions.ts";
+import { ExtractedCompactions } from "./compaction/extracted.ts";
+import { standInCompactions } from "./compaction/stand-in.ts";
 import { GoneResults } from "./gone-results.ts";
 import { KnownCache } from "./known-cache.ts";
 import { KnownSize } from "./known-size.ts";
-import { namedMarker, outputTokensStandIn } from "./limits.ts";
+import { namedMarker } from "./limits.ts";
 import { Meter } from "./meter.ts";
 import { offloadedNow } from "./offloaded.ts";
-import type { RefetchName } from "./outcome.ts";
+import type { CompactionName, RefetchName } from "./outcome.ts";
 import type { RecordedRound } from "./recording.ts";
 import type { ReplayCache } from "./replay-cache.ts";
 import type { ReplayWorld } from "./replay-world.ts";
@@ -41,6 +45,7 @@ export interface PolicyRunInput {
   readonly thresholds: Thresholds;
   readonly cache: ReplayCache;
   readonly refetch: RefetchName;
+  readonly compaction: CompactionName;
   readonly onRequest?: ((sent: SentRequest) => void) | undefined;
 }
 
@@ -69,6 +74,7 @@ export class PolicyRun {
   readonly #gone = new GoneResults();
   readonly #planner = new ClearPlanner();
   readonly #rent = new CompactRent();
+  readonly #compactions: Compactions;
   /** Requests sent for rounds so far: the inventory counts anew behind a compaction. */
   #round = 0;
   #lastClearRound: number | undefined;
@@ -97,6 +103,7 @@ export class PolicyRun {
       inventory: this.#inventory,
     });
     this.spending = new Spending({ rates, headerTokens });
+    this.#compactions = input.compaction === "extract" ? new ExtractedCompactions(input) : standInCompactions(input);
   }
 
   get refetched(): number {
@@ -111,6 +118,7 @@ export class PolicyRun {
         return;
       }
       this.#view.say(round.reply);
+      this.#compactions.heard(round.reply);
       this.#size.replied(round.reply);
       this.#charge();
       this.#lastAt = round.at;
@@ -125,6 +133,7 @@ export class PolicyRun {
   #arrive({ before }: RecordedRound): void {
     const { policy, world } = this.#input;
     this.#view.say(before);
+    this.#compactions.heard(before);
     this.#size.said(before);
     for (const { toolUse, shown, content } of offloadedNow(policy.offload, before)) {
       this.#gone.left(toolUse, world.tokensOf(content));
@@ -152,11 +161,10 @@ export class PolicyRun {
   #state({ at, opens }: RecordedRound): PipelineState {
     const { world, policy, thresholds, refetch } = this.#input;
     const contextTokens = this.#contextTokens;
-    return {
-      policy: world.policyFor(policy),
-      isOn: (name) => isOn(policy, name),
+    const { prefixes } = this.#known;
+    const now = {
       inventory: this.#inventory,
-      prefixes: this.#known.prefixes,
+      prefixes,
       moment: {
         at,
         rates: this.#known.rates,
@@ -164,6 +172,11 @@ export class PolicyRun {
         fixedTokens: world.recording.headerTokens,
         needChance: refetch === "free" ? neverNeeded : world.needChance,
       },
+    };
+    return {
+      ...now,
+      policy: world.policyFor(policy),
+      isOn: (name) => isOn(policy, name),
       planner: this.#planner,
       thresholds: this.#size.shifted(thresholds, contextTokens),
       opens,
@@ -172,9 +185,7 @@ export class PolicyRun {
       roundsSinceClear: this.#lastClearRound === undefined ? undefined : this.#round - this.#lastClearRound,
       deletedInCache: nothing,
       offers: nothing,
-      ...(policy.compact === undefined
-        ? {}
-        : { compaction: { price: this.#compactPrice(policy.compact, at), rent: this.#rent.accrued } }),
+      ...(policy.compact === undefined ? {} : { compaction: this.#compaction(policy.compact, now) }),
       items: this.#view.items,
       decisions: this.#view.decisions,
       pins: nothing,
@@ -182,25 +193,10 @@ export class PolicyRun {
     };
   }
 
-  #compactPrice({ call, lossCost = 0 }: CompactRule, at: Millis): CompactPrice {
-    const { world } = this.#input;
-    return priceCompact({
-      rates: this.#known.rates,
-      contextTokens: this.#contextTokens,
-      fixedTokens: world.recording.headerTokens,
-      cachedTokens: call === "fork" ? this.#known.readableTokens(at) : 0,
-      leavesTokens: this.#leavesTokens + this.#view.newTokens(world.tokensOf),
-      outputTokens: outputTokensStandIn,
-      lossCost,
-    });
-  }
-
-  get #restores(): CompactRule["restores"] {
-    return this.#input.policy.compact?.restores ?? "nothing";
-  }
-
-  get #leavesTokens(): number {
-    return this.#input.world.standInTokens(this.#restores);
+  #compaction(rule: CompactRule, now: Pick<PipelineState, "inventory" | "prefixes" | "moment">): CompactionState {
+    const { size } = this.#compactions;
+    const keptTokens = this.#compactions.keptTokens(this.#view);
+    return compactionNow({ ...now, rule, size, keptTokens, rent: this.#rent.accrued });
   }
 
   #do(act: Act, round: RecordedRound): void {
@@ -249,8 +245,9 @@ export class PolicyRun {
 
   #compact(round: RecordedRound): void {
     const messages = this.#view.next();
-    if (messages === undefined) return;
-    const { world, policy, cache, onRequest } = this.#input;
+    const made = messages === undefined ? undefined : this.#compactions.make(this.#view);
+    if (messages === undefined || made === undefined) return;
+    const { policy, cache, onRequest } = this.#input;
     const { breakpoints } = this.#known.marksFor(messages, round.at);
     const prompt = this.#meter.prompt(messages, breakpoints);
     const call = policy.compact?.call ?? "plain";
@@ -262,9 +259,9 @@ export class PolicyRun {
       cacheWrite1hTokens: 0,
     };
     this.spending.request(usage);
-    this.spending.output(outputTokensStandIn);
+    this.spending.output(made.outputTokens);
     onRequest?.({ kind: "compaction", call, round, prompt, usage });
-    this.#view.compact(world.standIn(this.#restores));
+    this.#view.compact(made);
     this.#size.compacted();
     this.#known.cut(0);
     this.#gone.compacted();
@@ -289,7 +286,7 @@ export class PolicyRun {
     this.spending.request(usage);
     this.contextByRound.push(prompt.tokens);
     this.#size.counted(usage);
-    const removableTokens = prompt.tokens - world.recording.headerTokens - this.#leavesTokens;
+    const removableTokens = prompt.tokens - world.recording.headerTokens - this.#compactions.size.leavesTokens;
     this.#rent.paid({ rates: this.#known.rates, removableTokens });
     this.#known.sent(marked, at);
     return true;

@@ -1,4 +1,4 @@
-import type { PriceName, ReplayOutcome } from "./outcome.ts";
+import type { CompactionName, PriceName, ReplayOutcome } from "./outcome.ts";
 import { type Interval, savingsOf, type Spread, spreadOf, sum } from "./statistics.ts";
 
 /** An outcome without what only plots need. */
@@ -7,6 +7,8 @@ export type OutcomeFigures = Omit<ReplayOutcome, "contextByRound">;
 /** What all policies did at one price table, over the sessions that are long enough. */
 export interface PriceSummary {
   readonly prices: PriceName;
+  /** The same for all outcomes of a run. */
+  readonly compaction: CompactionName;
   readonly sessions: number;
   readonly rounds: number;
   /** Sessions with fewer rounds than count. */
@@ -64,6 +66,7 @@ export interface TallyOptions {
 type ByFile = Map<string, OutcomeFigures>;
 type ByPolicy = Map<string, ByFile>;
 interface Counted {
+  readonly compaction: CompactionName;
   readonly byPolicy: ByPolicy;
   readonly tooShort: Set<string>;
 }
@@ -73,7 +76,11 @@ export function createTally({ roundsMin, baseline }: TallyOptions): Tally {
   const byPrices = new Map<PriceName, Counted>();
   return {
     add: (outcome) => {
-      const counted: Counted = byPrices.get(outcome.prices) ?? { byPolicy: new Map(), tooShort: new Set() };
+      const counted: Counted = byPrices.get(outcome.prices) ?? {
+        compaction: outcome.compaction,
+        byPolicy: new Map(),
+        tooShort: new Set(),
+      };
       byPrices.set(outcome.prices, counted);
       if (outcome.rounds < roundsMin) {
         counted.tooShort.add(outcome.file);
@@ -83,8 +90,9 @@ export function createTally({ roundsMin, baseline }: TallyOptions): Tally {
       counted.byPolicy.set(outcome.policy, byFile.set(outcome.file, outcome));
     },
     summaries: () =>
-      [...byPrices].map(([prices, { byPolicy, tooShort }]) => ({
+      [...byPrices].map(([prices, { compaction, byPolicy, tooShort }]) => ({
         prices,
+        compaction,
         baseline,
         tooShort: tooShort.size,
         ...summary(byPolicy, baseline),
@@ -92,7 +100,10 @@ export function createTally({ roundsMin, baseline }: TallyOptions): Tally {
   };
 }
 
-function summary(all: ByPolicy, baseline: string): Omit<PriceSummary, "prices" | "baseline" | "tooShort"> {
+function summary(
+  all: ByPolicy,
+  baseline: string,
+): Omit<PriceSummary, "prices" | "compaction" | "baseline" | "tooShort"> {
   const { byPolicy, hopeless } = withHope(all);
   const roundsByFile = new Map(
     [...byPolicy.values()].flatMap((byFile) => [...byFile.values()].map(({ file, rounds }) => [file, rounds])),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { blobId, type EntryId, isBlobId, type MessageId, type ToolUseId } from "./brand.ts";
 import { anyJson } from "./json.ts";
+import { storedFactsShape } from "./stored-facts.ts";
 
 /**
  * State of the fold just before a boundary's summary takes its place: everything that a reader who starts at the
@@ -46,10 +47,19 @@ export const checkpointShape = z.object({
   settings: z.record(z.string(), anyJson),
   /** The checkpoint of the boundary before, so that the lists of messages form a chain and none grows with the session. */
   previous: z.string().refine(isBlobId, "64 hex digits").transform(blobId).optional(),
-  /** What a person typed since the boundary before, by place: with the chain, the ledger that no compaction forgets. */
+  /** What people said since the boundary before, by place: with the chain, the ledger that no compaction forgets. */
   userMessages: z.array(z.object({ entry: entryIdOf, ...place })),
-  breaker: z.object({ failures: z.number().int().nonnegative() }),
+  /**
+   * Of the whole path up to the boundary. There only where the chain lists every message: without it, or where it can't
+   * be read, whoever wants facts reads the log.
+   */
+  facts: storedFactsShape.optional().catch(undefined),
   foreignUntil: z.number().int().nonnegative(),
+});
+
+/** One link of the chain of messages. */
+export const messageListShape = checkpointShape.pick({ previous: true, userMessages: true }).extend({
+  facts: anyJson.optional(),
 });
 
 export type Checkpoint = z.infer<typeof checkpointShape>;

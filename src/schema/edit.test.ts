@@ -55,6 +55,36 @@ describe("reading an edit", () => {
     });
   });
 
+  it.each<[string, unknown]>([
+    ["path", 7],
+    ["postTokens", "many"],
+    ["durationMs", null],
+    ["messagesSummarized", []],
+    ["instructions", {}],
+    ["calls", [{ path: "fork", model: "m" }]],
+    ["audit", { score: "good" }],
+  ])("a boundary whose %s is no such thing is a boundary without it", (name, value) => {
+    const raw = { type: "system", subtype: "compact_boundary", compactMetadata: { trigger: "auto", [name]: value } };
+    const read = readEdit(raw);
+    expect(read).toEqual({ kind: "edit", edit: { type: "boundary", metadata: { trigger: "auto" } } });
+  });
+
+  it("a boundary tells what its summary took", () => {
+    const told = {
+      path: "fork",
+      postTokens: 9,
+      durationMs: 30,
+      messagesSummarized: 4,
+      instructions: "the tests",
+      calls: [
+        { path: "fork", model: "m", usage: { input_tokens: 1, cache_creation: { ephemeral_5m_input_tokens: 0 } } },
+      ],
+      audit: { score: 0.9, missing: ["a.ts"] },
+    };
+    const raw = { type: "system", subtype: "compact_boundary", compactMetadata: told };
+    expect(readEdit(raw)).toEqual({ kind: "edit", edit: { type: "boundary", metadata: told } });
+  });
+
   it("a microcompact_boundary is a clear with the plain marker", () => {
     const raw = {
       type: "system",

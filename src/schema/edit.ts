@@ -79,6 +79,23 @@ const shapes = {
   }),
 } as const;
 
+/** A field for people and accounts: what is wrong in it must not cost the boundary. */
+const told = <Shape extends z.ZodType>(shape: Shape) => shape.optional().catch(undefined);
+
+export const paidCallsShape = z.array(
+  z.object({ path: z.string(), model: z.string(), usage: z.record(z.string(), anyJson) }),
+);
+const spentRounds = z.object({ calls: z.int().nonnegative(), roundsAgo: z.int().nonnegative() });
+const chain = z.looseObject({
+  /** The boundary before; absent for the first. */
+  previous: entryIdOf.optional(),
+  /** How many are in force before it. */
+  boundaries: z.int().nonnegative(),
+  turnsSince: z.int().nonnegative(),
+  roundsSince: z.int().nonnegative(),
+  /** Calls for summaries that nobody asked for, of the newest rounds before it: who reads from here on still knows them. */
+  spent: z.array(spentRounds).readonly().default([]),
+});
 const segment = z.looseObject({ headUuid: entryIdOf, anchorUuid: entryIdOf.optional(), tailUuid: entryIdOf });
 const boundaryMetadata = z.looseObject({
   trigger: z.string().optional(),
@@ -89,6 +106,23 @@ const boundaryMetadata = z.looseObject({
   direction: z.enum(["all", "from", "up_to"]).optional(),
   pivot: entryIdOf.optional(),
   checkpoint: blobIdOf.optional(),
+  /** What produced the summary. */
+  path: told(z.string()),
+  postTokens: told(z.number()),
+  durationMs: told(z.number()),
+  messagesSummarized: told(z.number()),
+  /** Oldest rounds that the summariser did not see, for want of room. */
+  unseenRounds: told(z.number()),
+  /** The person's. */
+  instructions: told(z.string()),
+  /** Requests for the summary that were answered, also those whose answer was refused. */
+  calls: told(paidCallsShape),
+  /** Of these calls, as it was booked then; absent where a model had no known price. */
+  costNanos: told(z.number().nonnegative()),
+  /** How it follows the boundary before. */
+  chain: told(chain),
+  /** How much of what a summary must carry it carries, 0 to 1. */
+  audit: told(z.looseObject({ score: z.number() })),
 });
 const boundaryShape = z.looseObject({ compactMetadata: boundaryMetadata.optional() });
 const clearedElsewhereShape = z.looseObject({
@@ -101,6 +135,9 @@ const clearedElsewhereShape = z.looseObject({
 export type Replacement = z.infer<typeof replacement>;
 export type Clear = z.infer<typeof shapes.clear>;
 export type Collapse = z.infer<typeof shapes.collapse>;
+/** Calls that were paid for, and how many rounds have come since. */
+export type SpentRounds = z.infer<typeof spentRounds>;
+export type PaidCall = z.infer<typeof paidCallsShape>[number];
 export type BoundaryMetadata = z.infer<typeof boundaryMetadata>;
 export interface Boundary {
   readonly type: "boundary";

@@ -1,6 +1,7 @@
 import { type Block, parseBlock } from "./block.ts";
 import type { EntryId, MessageId } from "./brand.ts";
 import { type Edit, readEdit } from "./edit.ts";
+import { readServerSummary, type ServerSummary } from "./server-summary.ts";
 import { readUsage, type Usage } from "./usage.ts";
 import { field, isArray, isObject, type Json, type JsonObject, text } from "./json.ts";
 
@@ -26,6 +27,8 @@ export interface UserEntry extends Envelope {
   readonly meta: boolean;
   /** The summary that stands for what a boundary covers. */
   readonly summary: boolean;
+  /** Of a summary: what its first block says, as the provider wrote and signed it. */
+  readonly server: ServerSummary | undefined;
   /** What a tool found a file to be, beside its result. Whoever uses it parses it. */
   readonly readFile: JsonObject | undefined;
 }
@@ -48,6 +51,8 @@ export interface EditEntry extends Envelope {
   readonly kind: "edit";
   readonly id: EntryId;
   readonly edit: Edit;
+  /** The session that paid for it, as of a reply. */
+  readonly session?: string;
 }
 /** `progress`, `system`, titles, kinds of newer versions: on the path perhaps, in the view never. */
 export interface OtherEntry extends Envelope {
@@ -97,7 +102,8 @@ function entryOf(raw: JsonObject, type: string): Entry {
     const file = field(raw, "readFile");
     const readFile = isObject(file) ? file : undefined;
     const blocks = blocksOf(message);
-    return { kind: "user", id, parent, logicalParent, sidechain, timestamp, blocks, meta, summary, readFile };
+    const server = summary ? readServerSummary(raw) : undefined;
+    return { kind: "user", id, parent, logicalParent, sidechain, timestamp, blocks, meta, summary, server, readFile };
   }
   if (type === "assistant" && isObject(message)) {
     const reply = text(message, "id") as MessageId | undefined;
@@ -125,9 +131,9 @@ function editOf(raw: JsonObject, envelope: Envelope): Entry {
   const reading = readEdit(raw);
   if (reading.kind === "malformed") return { kind: "other", ...envelope, malformed: reading.why };
   const { id } = envelope;
-  return reading.kind === "edit" && id !== undefined
-    ? { kind: "edit", ...envelope, id, edit: reading.edit }
-    : otherOf(raw, envelope);
+  if (reading.kind !== "edit" || id === undefined) return otherOf(raw, envelope);
+  const session = text(raw, "sessionId");
+  return { kind: "edit", ...envelope, id, edit: reading.edit, ...(session === undefined ? {} : { session }) };
 }
 
 function otherOf(raw: JsonObject, envelope: Envelope): OtherEntry {

@@ -1,4 +1,5 @@
-import type { EntryId, MessageId, Millis, Tokens, ToolUseId } from "./brand.ts";
+import type { EntryId, MessageId, Millis, NanoUsd, Tokens, ToolUseId } from "./brand.ts";
+import type { CompactionCause, CompactionFailure, CompactionPath, CompactionTrigger } from "./compaction.ts";
 import type { JsonObject } from "./json.ts";
 import type { ReceiptPrice } from "./receipt.ts";
 import type { Usage } from "./usage.ts";
@@ -52,11 +53,50 @@ export type LoopEvent =
       readonly limit: Tokens;
       /** Largest first. */
       readonly largest: readonly { readonly what: string; readonly tokens: Tokens }[];
+      /** Why no compaction makes room, in a line; absent where none is wanted by itself. */
+      readonly because?: string;
+    }
+  | {
+      readonly kind: "compaction-start";
+      readonly trigger: CompactionTrigger;
+      readonly cause: CompactionCause;
+      readonly tokens: Tokens;
+      readonly because?: string;
+    }
+  /** Told while the summary comes, and at least twice a minute while nothing does. */
+  | { readonly kind: "compaction-progress"; readonly phase: CompactionPhase; readonly chars: number }
+  /** A summary stands for what was said. */
+  | {
+      readonly kind: "compacted";
+      readonly trigger: CompactionTrigger;
+      readonly cause: CompactionCause;
+      readonly path: CompactionPath;
+      /** Of the whole context, header included. */
+      readonly tokensBefore: Tokens;
+      readonly tokensAfter: Tokens;
+      /** 0 to 1, before the repair. */
+      readonly auditScore: number;
+      readonly entries: readonly EntryId[];
+      readonly price: ReceiptPrice;
+      /** Of the calls for the summary; absent where the model has no known price. */
+      readonly costNanos?: NanoUsd;
+      /** Why no model wrote it, for a person; only of `extractive`. */
+      readonly instead?: string;
+    }
+  /** The view is as it was. `degraded`: no model is asked for summaries for the time being. */
+  | {
+      readonly kind: "compaction-failed";
+      readonly trigger: CompactionTrigger;
+      readonly reason: CompactionFailure;
+      readonly message: string;
+      readonly state: "trying" | "degraded";
     }
   | { readonly kind: "message-queued"; readonly text: string }
   | { readonly kind: "cache-break"; readonly cause: string; readonly tokens: Tokens }
   | { readonly kind: "warning"; readonly code: string; readonly message: string }
   | { readonly kind: "turn-end"; readonly reason: TurnEnd; readonly message?: string };
+
+export type CompactionPhase = "hooks" | "server" | "fork" | "stream" | "extract" | "restore";
 
 /** `answered`: the reply had no call. `over-limit`: no request fits. */
 export type TurnEnd =

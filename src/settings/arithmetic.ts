@@ -1,6 +1,7 @@
 import { fullBufferWindowTokens } from "../tokens/limits.ts";
 import type { Thresholds } from "../tokens/thresholds.ts";
 import type { Numbers } from "./numbers.ts";
+import { figure } from "../schema/figure.ts";
 
 /**
  * How each threshold comes about, in figures: each line, reckoned out, gives the threshold (a test does that). "none"
@@ -43,5 +44,3 @@ const scaledFor =
     window >= fullBufferWindowTokens
       ? text
       : `floor(${text} × (${figure(window)} / ${figure(fullBufferWindowTokens)}))`;
-
-const figure = (count: number): string => count.toLocaleString("en-US");

@@ -24,6 +24,7 @@ describe("names that users know", () => {
       "flags.compact.reactive",
       "flags.compact.background",
       "flags.compact.server",
+      "flags.compact.agent",
     ]);
   });
 

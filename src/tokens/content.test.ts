@@ -32,6 +32,11 @@ describe("what a content is", () => {
       { type: "tool_result", tool_use_id: toolUseId("t"), content: [{ type: "image" }] },
       "media",
     ],
+    [
+      "a compaction is what it says, not its signature",
+      { type: "compaction", content: "They met on Sunday.", signature: "QUJd9".repeat(40) } as Block,
+      "prose",
+    ],
   ])("%s", (_, block, expected) => expect(only(measureBlock(block))).toBe(expected));
 
   it("every byte is in one class", () => {

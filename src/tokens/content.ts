@@ -1,5 +1,6 @@
 import type { Block } from "../schema/block.ts";
 import { type JsonObject, text } from "../schema/json.ts";
+import { summaryIn } from "../schema/server-summary.ts";
 
 /**
  * Bytes of a content by class. Tokenizers differ, but within one class a byte costs about the same wherever it stands,
@@ -76,6 +77,10 @@ export function measureBlock(block: Block): ByteCounts {
     case "image":
     case "document":
       counts.media += 1;
+      break;
+    case "compaction":
+      // Its signature is for the server, not for the model.
+      measureText(summaryIn(block) ?? "", counts);
       break;
     default:
       measureJson(block, counts);

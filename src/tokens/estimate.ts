@@ -39,6 +39,9 @@ export function estimateShown(shown: Iterable<readonly Block[]>): Tokens {
   return tokens(sum);
 }
 
+export const estimateItems = (items: readonly { readonly blocks: readonly Block[] }[]): Tokens =>
+  estimateShown(items.map(({ blocks }) => blocks));
+
 /** Length in UTF-8 without encoding. */
 export function utf8Length(value: string): number {
   let length = value.length;

@@ -15,9 +15,6 @@ export const fullBufferWindowTokens = tokens(100_000);
 /** Output limit of a model that nobody knows: the smallest that current models have. */
 export const outputTokensMaxDefault = tokens(64_000);
 
-/** Of the default window, where nobody asks a policy. */
-export const blockingTokensDefault = tokens(197_000);
-
 /** A size outside these that an error seems to name is another number: an error's code, a count of messages. */
 export const learnableWindowTokensMin = tokens(1_000);
 export const learnableWindowTokensMax = tokens(100_000_000);

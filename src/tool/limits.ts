@@ -76,8 +76,14 @@ export const globEntriesMax = 100;
 /** Files whose age is compared. */
 export const globFilesMax = 50_000;
 
+/** `HEAD`, or the file that stands for `.git` in a worktree: a line. */
+export const gitFileBytesMax = bytes(4_096);
+
 export const todosMax = 100;
 export const todoCharsMax = 1_000;
+
+/** Of the note that the agent gives when it asks for compaction: a page. It stands word for word behind the summary. */
+export const compactNoteCharsMax = 4_000;
 
 /** A page of what was expanded, by default and at most: never offloaded, so it must fit by itself. */
 export const recallCharsDefault = 20_000;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Tool } from "../ports/tools.ts";
+import type { JsonObject } from "../schema/json.ts";
 import { defineTool } from "./define.ts";
 import { todoCharsMax, todosMax } from "./limits.ts";
 
@@ -12,6 +13,18 @@ const todo = z.strictObject({
 const input = z.strictObject({ todos: z.array(todo).max(todosMax).describe("All steps, in order.") });
 
 export type Todo = Readonly<z.infer<typeof todo>>;
+
+/** The list that a call gave; undefined where it is in another form. */
+export function readTodos(given: JsonObject): readonly Todo[] | undefined {
+  const read = z.object({ todos: z.array(todo.catchall(z.unknown())) }).safeParse(given);
+  return read.success
+    ? read.data.todos.map(({ content, status, activeForm }) => ({
+        content,
+        status,
+        ...(activeForm === undefined ? {} : { activeForm }),
+      }))
+    : undefined;
+}
 
 /** A session's own, and a copy for each fork. */
 export interface Todos {

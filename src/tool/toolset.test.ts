@@ -1,14 +1,18 @@
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { toolbox } from "../../test/fixture/toolbox.ts";
+import { refusingAsks } from "../ports/compaction-asks.ts";
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import type { WireTool } from "../schema/wire/tool.ts";
 import { countToolTokens } from "../simulator/tokenizer.ts";
 import { definitionsTokensMax } from "./limits.ts";
 import { toolNames } from "./toolset.ts";
 
+/** With every tool there can be. */
+const fullBox = () => toolbox({ compactionAsks: refusingAsks });
+
 const wireTools = async (): Promise<readonly WireTool[]> =>
-  (await toolbox()).tools.map(({ name, description, inputSchema }) => ({
+  (await fullBox()).tools.map(({ name, description, inputSchema }) => ({
     name,
     description,
     input_schema: inputSchema,
@@ -17,9 +21,17 @@ const wireTools = async (): Promise<readonly WireTool[]> =>
 test("the tools stand in a fixed order and their definitions are the same bytes each time", async () => {
   const [once, again] = [await wireTools(), await wireTools()];
   expect(once.map(({ name }) => name)).toEqual(toolNames);
-  expect(toolNames).toEqual(["read", "write", "edit", "bash", "grep", "glob", "todo", "recall"]);
+  expect(toolNames).toEqual(["read", "write", "edit", "bash", "grep", "glob", "todo", "recall", "compact"]);
   expect(JSON.stringify(again)).toBe(JSON.stringify(once));
   expect(JSON.stringify(once)).not.toMatch(/\$schema|\/tmp|\/home/);
+});
+
+test("who can't ask for compaction has the others' definitions alone, to the byte", async () => {
+  const { tools } = await toolbox();
+  expect(tools.map(({ name }) => name)).toEqual(toolNames.filter((name) => name !== "compact"));
+  const full = await wireTools();
+  const bytes = tools.map(({ name, description, inputSchema }) => ({ name, description, input_schema: inputSchema }));
+  expect(JSON.stringify(full.slice(0, -1))).toBe(JSON.stringify(bytes));
 });
 
 test("all definitions together stay small", async () => {
@@ -30,7 +42,7 @@ test("all definitions together stay small", async () => {
 
 test("every schema is an object that says what must be given", async () => {
   const required = Object.fromEntries(
-    (await toolbox()).tools.map(({ name, inputSchema }) => [name, [inputSchema["type"], inputSchema["required"]]]),
+    (await fullBox()).tools.map(({ name, inputSchema }) => [name, [inputSchema["type"], inputSchema["required"]]]),
   );
   expect(required).toEqual({
     read: ["object", undefined],
@@ -41,6 +53,7 @@ test("every schema is an object that says what must be given", async () => {
     glob: ["object", ["pattern"]],
     todo: ["object", ["todos"]],
     recall: ["object", ["id"]],
+    compact: ["object", ["note"]],
   });
 });
 
@@ -51,7 +64,7 @@ test("no object in an input takes a key that its schema does not name", async ()
     const here = at["type"] === "object" && at["additionalProperties"] !== false ? [at] : [];
     return [...here, ...Object.values(at).flatMap(open)];
   };
-  const { tools } = await toolbox();
+  const { tools } = await fullBox();
   expect(tools.map(({ name, inputSchema }) => [name, open(inputSchema)])).toEqual(tools.map(({ name }) => [name, []]));
 });
 
@@ -82,7 +95,7 @@ test.each<[string, JsonObject, string]>([
 });
 
 test("what reads back is never offloaded, and only what changes nothing may run beside others", async () => {
-  const { tools } = await toolbox();
+  const { tools } = await fullBox();
   expect(tools.filter((tool) => tool.offload === "never").map(({ name }) => name)).toEqual(["read", "recall"]);
   expect(tools.filter((tool) => tool.effect === "read").map(({ name }) => name)).toEqual([
     "read",

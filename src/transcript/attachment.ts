@@ -1,4 +1,6 @@
 import { field, isArray, isObject, type Json, type JsonObject, text } from "../schema/json.ts";
+import { pressureAttachment } from "../schema/pressure.ts";
+import { workingStateAttachment } from "../schema/working-state.ts";
 
 /**
  * What the model sees of an attachment: a reminder, or nothing where the attachment is for people only. Frozen like
@@ -10,7 +12,13 @@ export function attachmentText(attachment: JsonObject): string | undefined {
   return body === undefined || body.trim() === "" ? undefined : asReminder(body);
 }
 
+/** What hooks add, and what the engine tells of a changed header. */
+export const hookContextAttachment = "hook_additional_context";
+
 export const asReminder = (body: string): string => `<system-reminder>\n${body}\n</system-reminder>`;
+
+/** Text as it may stand in a reminder: nothing that is told must end the tag around it. */
+export const unclosed = (told: string): string => told.replaceAll(/<(?=\/\s*system-reminder)/gi, "<\\");
 
 /** Types that other clients log for people's eyes: permissions, hook output that went to the screen. */
 const forPeople: ReadonlySet<string> = new Set(["command_permissions", "hook_success", "hook_system_message"]);
@@ -28,7 +36,9 @@ function bodyOf(type: string, attachment: JsonObject): string | undefined {
       return `${nameOf(attachment)} has changed on disk. It now reads:\n${plain(field(attachment, "snippet"))}`;
     case "compact_file_reference":
       return `${nameOf(attachment)} was read before the conversation was compacted. Read it again if you need it.`;
-    case "hook_additional_context":
+    case hookContextAttachment:
+    case workingStateAttachment:
+    case pressureAttachment:
       return plain(content);
     case "task_reminder":
       return isArray(content) && content.length === 0 ? undefined : `Current tasks:\n${plain(content)}`;

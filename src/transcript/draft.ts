@@ -1,6 +1,7 @@
-import type { Message } from "../schema/block.ts";
+import type { Message, TextBlock } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
+import type { ServerSummary } from "../schema/server-summary.ts";
 
 /** An entry before it has its place: the session adds identity, parent and circumstances when it appends it. */
 export interface Draft {
@@ -65,6 +66,29 @@ export const resultDraft = ({ toolUse, content, isError, readFile }: ResultDraft
   },
   ...(readFile === undefined ? {} : { readFile }),
 });
+
+export interface SummaryDraft {
+  /** The whole of it, or what the provider's block says where there is one: any model reads this. */
+  readonly summary: string;
+  readonly server?: SummaryBlockDraft | undefined;
+}
+
+export interface SummaryBlockDraft extends ServerSummary {
+  /** What stands with the summary and is not in the block. Not blank: a request that ends in a summary asks for nothing. */
+  readonly beside: string;
+}
+
+/** The form that every reader of such logs knows, whoever wrote the summary. The block is a field of its own beside it. */
+export const summaryDraft = ({ summary, server }: SummaryDraft): Draft => ({
+  type: "user",
+  message: { role: "user", content: server === undefined ? summary : [textOf(summary), textOf(server.beside)] },
+  isMeta: true,
+  isCompactSummary: true,
+  isVisibleInTranscriptOnly: true,
+  ...(server === undefined ? {} : { serverSummary: { model: server.model, block: server.block } }),
+});
+
+const textOf = (text: string): TextBlock => ({ type: "text", text });
 
 /** The words every reader of such logs looks for. */
 export const boundaryText = "Conversation compacted";

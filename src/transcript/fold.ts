@@ -2,12 +2,13 @@ import type { Message } from "../schema/block.ts";
 import { type EntryId, type MessageId, messageId, type ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import type { JsonObject } from "../schema/json.ts";
+import { asReadBy } from "./as-read.ts";
 import { Flattened } from "./flatten.ts";
 import type { Item, Origin } from "./item.ts";
 import type { Logged } from "./lines.ts";
 import { Path, type PathProblem, type PathStep } from "./path.ts";
 import { type Originals, Projection, type ProjectionSeed } from "./project.ts";
-import { firstUserLine, type Repair, withFirstUser } from "./repair.ts";
+import { firstUserLine, lacksFirstUser, type Repair, withFirstUser } from "./repair.ts";
 import { type Shown, shownByEntry } from "./receipt.ts";
 import { undoneEdits } from "./undone.ts";
 import type { ViewWatch } from "./watch.ts";
@@ -86,6 +87,7 @@ export interface ViewOptions {
 export class Fold {
   readonly #options: FoldOptions;
   readonly #path: Path;
+  #reader: string | undefined;
   #projection: Projection;
   #flattened: Flattened;
   #foreignUntil: number;
@@ -138,6 +140,13 @@ export class Fold {
     return this.#path.find(entry) ?? this.#options.places?.get(entry);
   }
 
+  /** From now on the view is what this model is shown: a summary that the provider wrote with it is shown as it was signed. Undefined: to any. */
+  readBy(model: string | undefined): void {
+    if (this.#reader === model) return;
+    this.#reader = model;
+    if (this.#projection.items[0]?.server !== undefined) this.#flatten();
+  }
+
   append(logged: Logged): PathStep {
     const step = this.#take(logged);
     if (step === "switched") this.refold();
@@ -163,7 +172,7 @@ export class Fold {
     const [projection, flattened] = this.#fresh(undoneEdits([...this.#path.entries, ...entries]));
     for (const logged of this.#path.logged) projection.apply(logged.entry, this.#originOf(logged));
     for (const entry of entries) projection.apply(entry, "ours");
-    flattenInto(flattened, projection);
+    this.#flattenInto(flattened, projection);
     return shownByEntry(flattened.shown());
   }
 
@@ -237,7 +246,12 @@ export class Fold {
     const { watch } = this.#options;
     watch?.reset(this.#projection.structureAt);
     this.#flattened = this.#flattenedFor(this.#projection, watch);
-    flattenInto(this.#flattened, this.#projection);
+    this.#flattenInto(this.#flattened, this.#projection);
+  }
+
+  #flattenInto(flattened: Flattened, { items }: Projection): void {
+    for (const item of asReadBy(this.#reader, items)) flattened.push(item);
+    flattened.settle();
   }
 
   #notSendable(options: ViewOptions): NotSendable | undefined {
@@ -265,8 +279,7 @@ export class Fold {
     const repairs = this.#flattened.repairs;
     for (const toolUse of this.#flattened.open)
       repairs.push({ kind: "synthetic-result", toolUse, detail: "the call has no result" });
-    if (this.#flattened.groups[0]?.role === "assistant")
-      repairs.push({ kind: "first-user-line", detail: firstUserLine });
+    if (lacksFirstUser(this.#flattened.groups)) repairs.push({ kind: "first-user-line", detail: firstUserLine });
     return repairs;
   }
 
@@ -282,9 +295,4 @@ export class Fold {
       problems: this.#path.problems,
     };
   }
-}
-
-function flattenInto(flattened: Flattened, projection: Projection): void {
-  for (const item of projection.items) flattened.push(item);
-  flattened.settle();
 }

@@ -2,6 +2,7 @@ import type { Block } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import { text } from "../schema/json.ts";
+import type { ServerSummary } from "../schema/server-summary.ts";
 import type { Usage } from "../schema/usage.ts";
 import { attachmentText } from "./attachment.ts";
 
@@ -19,6 +20,8 @@ export interface Item {
   readonly usage?: Usage | undefined;
   /** The summary of a boundary: what was counted before it says nothing of the view any more. */
   readonly summary?: true;
+  /** Of a summary: shown in place of its first block to the model that wrote it. */
+  readonly server?: ServerSummary;
   /** Position on the path: later edits and undos refer to what came before them. */
   readonly at: number;
 }
@@ -44,6 +47,8 @@ export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
         messageId: undefined,
         blocks: entry.blocks,
         ...(entry.summary ? { summary: true } : {}),
+        // What another tool recorded was signed for that tool.
+        ...(entry.server === undefined || options.origin === "foreign" ? {} : { server: entry.server }),
       };
     case "assistant":
       return entry.synthetic
@@ -77,6 +82,7 @@ export function withPairs(
   direction: "calls" | "both",
 ): Set<EntryId> {
   const widened = new Set(chosen);
+  if (widened.size === 0) return widened;
   const replies = new Set<MessageId>();
   const answered = new Set<ToolUseId>();
   for (const item of items)

@@ -1,7 +1,7 @@
 import type { Message } from "../schema/block.ts";
 import { entryId, messageId } from "../schema/brand.ts";
 import { Flattened } from "./flatten.ts";
-import { firstUserLine, type Repair, withFirstUser } from "./repair.ts";
+import { firstUserLine, lacksFirstUser, type Repair, withFirstUser } from "./repair.ts";
 
 /**
  * Makes any list of messages a valid history; always succeeds, and a second pass changes nothing. It is the fold's own
@@ -28,6 +28,6 @@ export function mend(messages: readonly Message[]): {
   for (const toolUse of flattened.open)
     repairs.push({ kind: "synthetic-result", toolUse, detail: "the call has no result" });
   if (!flattened.groups.some((group) => group.role === "user")) return { messages: [], repairs };
-  if (flattened.groups[0]?.role === "assistant") repairs.push({ kind: "first-user-line", detail: firstUserLine });
+  if (lacksFirstUser(flattened.groups)) repairs.push({ kind: "first-user-line", detail: firstUserLine });
   return { messages: withFirstUser(flattened.answered()), repairs };
 }

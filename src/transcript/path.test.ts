@@ -50,6 +50,25 @@ const ids = (raws: readonly object[], options?: PathOptions): string =>
     .path.entries.map(({ id }) => id)
     .join(" ");
 
+describe("a look at the path without a copy of it", () => {
+  const branched = [user("1", null), user("2", "1"), user("3", "1"), other("p", "3"), user("4", "3"), user("5", "4")];
+
+  it("finds by place what the list of its entries has there, from either end", () => {
+    const { path } = pathOf(branched);
+    const { logged } = path;
+    for (let place = -path.length - 1; place <= path.length; place += 1) expect(path.at(place)).toBe(logged.at(place));
+  });
+
+  it("finds the newest that is asked for, and none beside the path", () => {
+    const { path } = pathOf(branched);
+    for (const asked of ["1", "2", "3", "4", "5", "p"])
+      expect(path.findLastIndex(({ entry }) => entry.id === asked)).toBe(
+        path.entries.findLastIndex(({ id }) => id === asked),
+      );
+    expect(path.findLastIndex(({ entry }) => entry.kind === "user")).toBe(3);
+  });
+});
+
 describe("the path", () => {
   it.each<[string, object[], string]>([
     ["is the chain of parents", [user("1", null), says("2", "1", "m"), user("3", "2")], "1 2 3"],

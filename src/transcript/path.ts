@@ -93,6 +93,28 @@ export class Path {
     return this.#path.flatMap((seq) => this.#nodes[seq] ?? []);
   }
 
+  /** The path's entries behind the first `count`, at the cost of these alone. */
+  loggedFrom(count: number): Logged[] {
+    this.#settle();
+    return this.#path.slice(count).flatMap((seq) => this.#nodes[seq] ?? []);
+  }
+
+  /** As of a list: from 0 on, or from the end back where it is negative. */
+  at(place: number): Logged | undefined {
+    this.#settle();
+    const seq = this.#path.at(place);
+    return seq === undefined ? undefined : this.#nodes[seq];
+  }
+
+  /** Where on the path the newest entry stands that is asked for; -1 where none is. Costs what lies behind it. */
+  findLastIndex(isAskedFor: (logged: Logged) => boolean): number {
+    this.#settle();
+    return this.#path.findLastIndex((seq) => {
+      const logged = this.#nodes[seq];
+      return logged !== undefined && isAskedFor(logged);
+    });
+  }
+
   get leaf(): Entry | undefined {
     const seq = this.#tips.at(-1);
     return seq === undefined ? undefined : this.#nodes[seq]?.entry;

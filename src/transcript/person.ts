@@ -1,4 +1,5 @@
-import type { Entry } from "../schema/entry.ts";
+import type { AttachmentEntry, Entry } from "../schema/entry.ts";
+import { field, isArray, isObject, type Json, text } from "../schema/json.ts";
 
 /** Text that clients log in the user's name and no person typed: slash commands and their output, reminders, interruptions. */
 const machineText =
@@ -13,4 +14,22 @@ export function typedText(entry: Entry): string | undefined {
   );
   const typed = texts.join("\n").trim();
   return typed === "" ? undefined : typed;
+}
+
+/** What a person said in this entry: typed as a message, or while the agent was at work. */
+export function saidText(entry: Entry): string | undefined {
+  return entry.kind === "attachment" && !entry.sidechain ? queuedText(entry) : typedText(entry);
+}
+
+/** Clients queue what machines tell the agent in the same way, and name the mode then. */
+function queuedText({ attachment }: AttachmentEntry): string | undefined {
+  if (text(attachment, "type") !== "queued_command" || (text(attachment, "commandMode") ?? "prompt") !== "prompt")
+    return undefined;
+  const said = plainPrompt(field(attachment, "prompt")).trim();
+  return said === "" || machineText.test(said) ? undefined : said;
+}
+
+function plainPrompt(prompt: Json | undefined): string {
+  if (typeof prompt === "string") return prompt;
+  return isArray(prompt) ? prompt.flatMap((part) => (isObject(part) ? (text(part, "text") ?? []) : [])).join("\n") : "";
 }

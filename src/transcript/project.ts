@@ -1,10 +1,11 @@
 import type { ResultContent } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
-import type { Boundary, BoundaryMetadata, Clear, Collapse, Edit, EditKind, Replacement } from "../schema/edit.ts";
+import type { Boundary, BoundaryMetadata, Clear, Collapse, EditKind, Replacement } from "../schema/edit.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import type { Json } from "../schema/json.ts";
 import { asReminder } from "./attachment.ts";
 import { type Item, itemOf, type Origin, withPairs } from "./item.ts";
+import { isOfBoundary, namedBoundary } from "./of-boundary.ts";
 
 /**
  * Entries of the path → items and decisions. One pass in order, each edit applied where it stands:
@@ -67,7 +68,7 @@ export class Projection {
   readonly #editAt = new Map<EntryId, number>();
   #waiting: { readonly entry: EditEntry; readonly edit: Boundary } | undefined;
   /** Behind an undone boundary its summary, and then the attachments made for it, belong to the edit and go with it. */
-  #passing: "nothing" | "summary" | "attachments" = "nothing";
+  #passing: Passing | undefined;
   #at = 0;
 
   constructor(options: ProjectOptions) {
@@ -97,19 +98,21 @@ export class Projection {
       this.#compact(waiting, item);
       return { kind: "rebuilt" };
     }
-    this.items.push(item);
-    return { kind: "said", item };
+    const said = item.server === undefined ? item : asText(item);
+    this.items.push(said);
+    return { kind: "said", item: said };
   }
 
   #belongsToUndone(entry: Entry): boolean {
     const passing = this.#passing;
-    this.#passing = "nothing";
-    const passed =
-      passing === "summary"
-        ? entry.kind === "user" && entry.summary
-        : passing === "attachments" && entry.kind === "attachment";
-    if (passed) this.#passing = "attachments";
-    return passed;
+    this.#passing = undefined;
+    const passed = passing !== undefined && isPassed(entry, passing);
+    if (passed) this.#passing = { of: passing.of, next: "attachments" };
+    return passed || (entry.kind === "attachment" && this.#isUndone(namedBoundary(entry)));
+  }
+
+  #isUndone(edit: EntryId | undefined): boolean {
+    return edit !== undefined && this.#options.undone.has(edit);
   }
 
   #applyEdit(entry: EditEntry, at: number): Effect {
@@ -117,7 +120,7 @@ export class Projection {
     this.#editAt.set(entry.id, at);
     if (moving.has(edit.type)) this.structureAt = at;
     if (this.#options.undone.has(entry.id)) {
-      this.#bringBack(edit);
+      this.#bringBack(entry);
       return { kind: "none" };
     }
     switch (edit.type) {
@@ -155,7 +158,8 @@ export class Projection {
     }
   }
 
-  #bringBack(edit: Edit): void {
+  #bringBack(entry: EditEntry): void {
+    const { edit } = entry;
     switch (edit.type) {
       case "offload":
         this.#restore(edit.results);
@@ -168,13 +172,13 @@ export class Projection {
         for (const toolUse of edit.deleted) this.broughtBack.add(toolUse);
         return;
       case "snip":
-        for (const entry of edit.entries) this.entriesBroughtBack.add(entry);
+        for (const id of edit.entries) this.entriesBroughtBack.add(id);
         return;
       case "collapse":
-        for (const entry of span(this.items, edit.span.from, edit.span.to)) this.entriesBroughtBack.add(entry);
+        for (const id of span(this.items, edit.span.from, edit.span.to)) this.entriesBroughtBack.add(id);
         return;
       case "boundary":
-        this.#passing = "summary";
+        this.#passing = { of: entry, next: "summary" };
         return;
       case "repair":
       case "pin":
@@ -256,6 +260,20 @@ export class Projection {
   }
 }
 
+interface Passing {
+  readonly of: EditEntry;
+  readonly next: "summary" | "attachments";
+}
+
+const isPassed = (entry: Entry, { of, next }: Passing): boolean =>
+  next === "summary" ? entry.kind === "user" && entry.summary : entry.kind === "attachment" && isOfBoundary(entry, of);
+
+/** A provider's summary without its boundary: it stands for nothing, and is a text like any other. */
+function asText(item: Item): Item {
+  const { server: _, ...text } = item;
+  return text;
+}
+
 export interface Survivors {
   /** Before the summary, byte for byte as it was. */
   readonly front: readonly Item[];
@@ -272,7 +290,8 @@ export function survivors(items: readonly Item[], pins: ReadonlySet<EntryId>, me
   const covered = items.filter((item) => !inFront.has(item.entry));
   const kept = withPairs(covered, keptEntries(covered, metadata), "calls");
   const pinnedThere = covered.flatMap((item) => (pins.has(item.entry) && !kept.has(item.entry) ? [item.entry] : []));
-  const pinned = withPairs(covered, new Set(pinnedThere), "calls");
+  // A pinned result could not be sent without its call.
+  const pinned = withPairs(covered, new Set(pinnedThere), "both");
   return {
     front,
     pinned: covered.filter((item) => pinned.has(item.entry) && !kept.has(item.entry)),

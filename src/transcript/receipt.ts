@@ -35,6 +35,8 @@ export interface PlannedChange {
   readonly behindTokens: number;
   /** `cold`: everything is written again in any case, so what goes need not be. */
   readonly cache: "warm" | "cold";
+  /** What making the change has cost already, in input tokens: the call for a summary. It has to pay for itself too. */
+  readonly paidCost?: number;
 }
 
 export function makeReceipt(input: ReceiptInput): Receipt {
@@ -93,14 +95,14 @@ function behindFirstChange({ before, after, count }: ReceiptInput): Tokens {
 }
 
 function priceOf(
-  { removesTokens, behindTokens, cache }: PlannedChange,
+  { removesTokens, behindTokens, cache, paidCost = 0 }: PlannedChange,
   { write, read }: ReceiptInput["rates"],
 ): ReceiptPrice {
   const again = cache === "cold" ? 0 : (write - read) * behindTokens;
   const now = again - (cache === "cold" ? write : read) * removesTokens;
   const perRound = read * removesTokens;
   const base = { writeRate: write, readRate: read, now, perRound };
-  return perRound <= 0 ? base : { ...base, breakEvenRounds: Math.max(0, Math.ceil(now / perRound)) };
+  return perRound <= 0 ? base : { ...base, breakEvenRounds: Math.max(0, Math.ceil((now + paidCost) / perRound)) };
 }
 
 const countAll = (blocks: readonly Block[], count: (block: Block) => Tokens): Tokens =>

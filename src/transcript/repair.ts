@@ -57,4 +57,8 @@ export const firstUserLine = "[The beginning of this conversation is not in the 
 const firstUserMessage: Message = { role: "user", content: [{ type: "text", text: firstUserLine }] };
 
 export const withFirstUser = (messages: readonly Message[]): readonly Message[] =>
-  messages[0]?.role === "assistant" ? [firstUserMessage, ...messages] : messages;
+  lacksFirstUser(messages) ? [firstUserMessage, ...messages] : messages;
+
+/** A compaction block is a beginning by itself: the API takes it first, and nowhere else. */
+export const lacksFirstUser = ([first]: readonly Message[]): boolean =>
+  first?.role === "assistant" && first.content[0]?.type !== "compaction";

@@ -47,6 +47,13 @@ describe("the validator", () => {
     expect(violations(messages).map((one) => one.rule)).toEqual([rule]);
   });
 
+  it("takes a compaction for a beginning, and for nothing else", () => {
+    const compaction: Block = { type: "compaction" };
+    expect(violations([says(compaction), user(text("1"))])).toEqual([]);
+    expect(violations([says(text("a"), compaction), user(text("1"))])[0]?.rule).toBe("first-is-user");
+    expect(violations([user(compaction, text("1"))])[0]?.rule).toBe("block-in-its-turn");
+  });
+
   it("names places as the API does", () => {
     expect(violations([user(text("1"), text(""))])[0]?.path).toBe("messages.0.content.1");
   });

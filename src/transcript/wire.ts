@@ -1,6 +1,7 @@
 import { type Block, callIdForm, type Message, passedRoles, type ToolUseBlock } from "../schema/block.ts";
 import type { ToolUseId } from "../schema/brand.ts";
 import { type JsonObject, text } from "../schema/json.ts";
+import { lacksFirstUser } from "./repair.ts";
 import { isThinking } from "./sent.ts";
 
 /** The API's rules for `messages`, as far as they concern a history. A request is valid when no rule is violated. */
@@ -38,7 +39,7 @@ export interface WireOptions {
 export function violations(messages: readonly Message[], options: WireOptions = {}): Violation[] {
   const found: Violation[] = [];
   const seen = new Set<ToolUseId>();
-  if (messages.length > 0 && messages[0]?.role !== "user")
+  if (lacksFirstUser(messages))
     found.push({ rule: "first-is-user", path: "messages.0", detail: "the first message must be the user's" });
   if (options.end !== "any" && messages.at(-1)?.role === "assistant") {
     found.push({

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { appendBoundary } from "../../src/loop/boundary.ts";
+import { SessionFactBook } from "../../src/loop/compact/session-facts.ts";
+import { spentDraft } from "../../src/loop/compact/spent.ts";
 import type { Session, SessionDeps } from "../../src/loop/session.ts";
 import { undo } from "../../src/loop/undo.ts";
-import { blobId, tokens } from "../../src/schema/brand.ts";
+import { blobId, tokens, toolUseId } from "../../src/schema/brand.ts";
 import {
   append,
   call,
@@ -10,6 +12,7 @@ import {
   logBytes,
   offloaded,
   openedForTest,
+  reopened,
   reply,
   result,
   say,
@@ -30,6 +33,8 @@ async function lines(deps: SessionDeps): Promise<string[]> {
     .trimEnd()
     .split("\n");
 }
+
+const breaker = { type: "setting", name: "compaction.breaker" } as const;
 
 const id = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
 const frame = (parent: number | null): string =>
@@ -150,9 +155,70 @@ describe("the form on disk", () => {
       pins: [id(1)],
       settings: { size: 3 },
       userMessages: [{ entry: id(1), start: 0, end: ends[0] }],
-      breaker: { failures: 0 },
       foreignUntil: 0,
     });
+  });
+
+  it("a checkpoint that still holds the count of failures is read: it is in a setting", async () => {
+    const deps = testDeps({ tailBytes: 64 });
+    const put: SessionDeps["blobs"]["put"] = (bytes) => {
+      const checkpoint = JSON.parse(new TextDecoder().decode(bytes)) as object;
+      return deps.blobs.put(new TextEncoder().encode(JSON.stringify({ ...checkpoint, breaker: { failures: 2 } })));
+    };
+    const blobs = Object.assign(Object.create(deps.blobs) as SessionDeps["blobs"], { put });
+    const session = await openedForTest(deps);
+    await append(session, user("x".repeat(2_000)), reply("msg_1", text("ok")), { ...breaker, value: { failures: 1 } });
+    await appendBoundary({ blobs }, session, { summary: "what happened", trigger: "manual" });
+    const again = await reopened(deps, session);
+    expect(again.read.from).toBe("boundary");
+    expect(again.fold.projection.settings.get(breaker.name)).toEqual({ failures: 1 });
+  });
+
+  it("the facts in a checkpoint", async () => {
+    const { deps, session } = await start();
+    await append(
+      session,
+      user("hi"),
+      reply(
+        "msg_1",
+        { type: "tool_use", id: toolUseId("toolu_1"), name: "Bash", input: { command: "make" } },
+        call("toolu_2"),
+      ),
+      result("toolu_2", "out"),
+    );
+    const facts = await new SessionFactBook(deps, session).facts();
+    await appendBoundary(deps, session, { summary: "what happened", trigger: "manual", facts });
+    const named = /"checkpoint":"([0-9a-f]{64})"/.exec((await lines(deps)).join("\n"))?.[1] ?? "";
+    const stored = JSON.parse(new TextDecoder().decode(await deps.blobs.get(blobId(named)))) as { facts: object };
+    expect(stored.facts).toEqual({
+      filesModified: [],
+      filesRead: [{ path: "toolu_2", entry: id(2) }],
+      commands: [{ command: "make", entry: id(2), outcome: { kind: "unanswered" } }],
+      errors: [],
+      openTodos: [],
+      decisions: [],
+      tools: [
+        { name: "Bash", calls: 1 },
+        { name: "Read", calls: 1 },
+      ],
+      looseEnds: {
+        waiting: [
+          { id: "toolu_1", name: "Bash", entry: id(2), subject: { kind: "command", command: "make" }, input: {} },
+        ],
+        commandCalls: ["toolu_1"],
+        tasks: [],
+        reply: "msg_1",
+        awaits: "results",
+      },
+    });
+  });
+
+  it("calls for a summary that was never installed", async () => {
+    const { deps, session } = await start();
+    await append(session, spentDraft([{ path: "stream", model: "m", usage: { input_tokens: 3 } }], "manual"));
+    expect((await lines(deps)).at(-1)).toContain(
+      `"type":"setting","name":"compaction.spent","value":{"calls":[{"path":"stream","model":"m","usage":{"input_tokens":3}}],"trigger":"manual"},"uuid"`,
+    );
   });
 
   it("unknown fields and unknown kinds survive opening and appending byte for byte", async () => {

@@ -49,6 +49,11 @@ describe("words that are frozen", () => {
       "Content of M.md:\n2",
     ],
     [
+      "working_state",
+      { type: "working_state", part: "todos", content: "1. [to do] fix", data: { todos: [] } },
+      "1. [to do] fix",
+    ],
+    [
       "edited_text_file",
       { type: "edited_text_file", filename: "a.ts", snippet: "3" },
       "a.ts has changed on disk. It now reads:\n3",
@@ -59,6 +64,7 @@ describe("words that are frozen", () => {
       "a.ts was read before the conversation was compacted. Read it again if you need it.",
     ],
     ["hook_additional_context", { type: "hook_additional_context", content: ["4", "5"] }, "4\n5"],
+    ["context_pressure", { type: "context_pressure", percent: 75, content: "75%" }, "75%"],
     ["task_reminder", { type: "task_reminder", content: [{ id: 1 }] }, 'Current tasks:\n[{"id":1}]'],
     ["task_reminder without tasks", { type: "task_reminder", content: [] }, undefined],
     ["a type with content", { type: "skill_listing", content: "6" }, "skill_listing:\n6"],

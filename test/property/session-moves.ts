@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { appendBoundary } from "../../src/loop/boundary.ts";
+import type { SessionFacts } from "../../src/layers/4-compact/facts.ts";
 import type { Session, SessionDeps } from "../../src/loop/session.ts";
 import { undo } from "../../src/loop/undo.ts";
 import { type EntryId, tokens } from "../../src/schema/brand.ts";
@@ -59,24 +60,31 @@ export const sessionMove: fc.Arbitrary<SessionMove> = fc.oneof(
   fc.record({ do: of("rewind"), pick }),
 );
 
+interface PlayerOptions {
+  /** What boundaries store of the session; nothing where it is absent. */
+  readonly factsOf?: (session: Session) => Promise<SessionFacts | undefined>;
+}
+
 /** Plays moves on a session; what it may refer to is what the session said it appended. */
 export class SessionPlayer {
   session: Session;
   readonly receipts: Receipt[] = [];
   readonly originals = new Map<string, string>();
   readonly #deps: SessionDeps;
+  readonly #options: PlayerOptions;
   readonly #entries: EntryId[] = [];
   readonly #edits: EntryId[] = [];
   readonly #calls: string[] = [];
   #serial = 0;
 
-  constructor(deps: SessionDeps, session: Session) {
+  constructor(deps: SessionDeps, session: Session, options: PlayerOptions = {}) {
     this.#deps = deps;
     this.session = session;
+    this.#options = options;
   }
 
-  static async start(deps: SessionDeps): Promise<SessionPlayer> {
-    return new SessionPlayer(deps, await opened(deps));
+  static async start(deps: SessionDeps, options: PlayerOptions = {}): Promise<SessionPlayer> {
+    return new SessionPlayer(deps, await opened(deps), options);
   }
 
   async play(move: SessionMove): Promise<void> {
@@ -164,10 +172,12 @@ export class SessionPlayer {
   async #compact(move: Extract<SessionMove, { do: "compact" }>): Promise<void> {
     const head = this.#entry(move.head);
     const tail = this.#entry(move.tail);
+    const facts = await this.#options.factsOf?.(this.session);
     this.#took(
       await appendBoundary(this.#deps, this.session, {
         summary: `summary ${this.#next()}`,
         trigger: "manual",
+        ...(facts === undefined ? {} : { facts }),
         ...(move.keeps === "segment" || move.keeps === "both" ? { kept: { head, tail } } : {}),
         ...(move.keeps === "front" || move.keeps === "both" ? { from: head } : {}),
       }),

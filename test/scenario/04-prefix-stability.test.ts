@@ -1,7 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { Agent } from "../../src/agent/open-agent.ts";
 import { Asking } from "../fixture/asking.ts";
+import { usagesIn } from "./support/clearing-world.ts";
+import { sharedShare, summaryRequests } from "./support/compaction-checks.ts";
+import { compact, compactionWorld, taskText } from "./support/compaction-world.ts";
 import { expectStable, expectTold } from "./support/stability.ts";
 import { agentWorld, firstBreak, refused, turn } from "./support/whole-agent.ts";
 
@@ -50,4 +54,30 @@ describe("4. Prefix stability", () => {
     expect(counted).toBeGreaterThan(1000);
     expect(counted).toBeLessThanOrEqual(10_000);
   });
+
+  it.each(["claude-sonnet-5-5", "claude-opus-5"])(
+    "the request of %s for a summary shares at least 95 per cent of its prefix with the request before it, and reads it from the cache",
+    async (model) => {
+      const world = await compactionWorld({ model, thinking: "signed" });
+      const agent = await world.open();
+      const turned = await world.turn(agent, { text: taskText(1), rounds: 8 });
+      const before = world.seen.at(-1);
+      const { events } = await compact(agent);
+      const [asked] = summaryRequests(world);
+      if (before === undefined || asked === undefined) throw new Error("nothing was asked");
+      expect(sharedShare(before, asked)).toBeGreaterThanOrEqual(0.95);
+      expect(events.at(-1)).toMatchObject({ kind: "compacted", path: "fork" });
+      const [usage] = callUsages(agent);
+      const { cacheRead = 0, cacheWrite = 0, input = 0 } = usagesIn(turned).at(-1) ?? {};
+      expect(usage?.["cache_read_input_tokens"]).toBeGreaterThanOrEqual(0.95 * (cacheRead + cacheWrite + input));
+      await agent.close();
+    },
+  );
 });
+
+const callUsages = ({ session }: Agent): readonly Readonly<Record<string, number>>[] =>
+  session.fold.path.entries.flatMap((entry) =>
+    entry.kind === "edit" && entry.edit.type === "boundary"
+      ? (entry.edit.metadata.calls ?? []).map(({ usage }) => usage as Readonly<Record<string, number>>)
+      : [],
+  );

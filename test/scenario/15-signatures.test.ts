@@ -8,6 +8,8 @@ import type { Message } from "../../src/schema/block.ts";
 import { type SessionId, sessionId, tokens } from "../../src/schema/brand.ts";
 import type { Actor, SaidBlock } from "../../src/simulator/actor/actor.ts";
 import { violations } from "../../src/transcript/wire.ts";
+import { expectAccepted, summaryRequests } from "./support/compaction-checks.ts";
+import { compact, compactionWorld, taskText } from "./support/compaction-world.ts";
 import { type AgentWorld, agentWorld, firstBreak, refused, type SeenRequest, turn } from "./support/whole-agent.ts";
 
 const [free, bound, alsoBound] = ["claude-opus-5", "claude-opus-5-5", "claude-sonnet-5-5"] as const;
@@ -215,3 +217,39 @@ describe("15. Signatures", () => {
 });
 
 const noRequest: SeenRequest = { body: { messages: [] }, answer: "accepted", costUsd: 0 };
+
+describe("15. Signatures: compactions that the engine plans and runs", () => {
+  it.each([free, bound, alsoBound])(
+    "%s: thinking behind one passes, by itself and by hand, and a resume",
+    async (model) => {
+      const world = await compactionWorld({ model, thinking: "signed" });
+      const agent = await world.open();
+      await world.turn(agent, { text: taskText(1), rounds: 8 });
+      expect((await compact(agent)).committed.kind).toBe("committed");
+      const before = world.seen.length;
+      for (let task = 2; task <= 4; task += 1) await world.turn(agent, { text: taskText(task), rounds: 10 });
+      expect(world.summariser.asked.length).toBeGreaterThan(1);
+      expect(
+        world.seen.slice(before).filter((request) => signed(messagesOf(request)).length > 0).length,
+      ).toBeGreaterThan(10);
+      expectAccepted(world, agent);
+      await agent.close();
+      const again = await world.open({ kind: "resume", id: agent.session.id });
+      await world.turn(again, { text: taskText(5), rounds: 2 });
+      expectAccepted(world, again);
+      await again.close();
+    },
+  );
+
+  it.each([free, bound])("%s: the plain summariser's input has no thinking", async (model) => {
+    const world = await compactionWorld({ model, thinking: "signed" });
+    world.summariser.answers = ["tool-call", "good"];
+    const agent = await world.open();
+    await world.turn(agent, { text: taskText(1), rounds: 8 });
+    expect((await compact(agent)).events.at(-1)).toMatchObject({ kind: "compacted", path: "stream" });
+    const [fork, plain] = summaryRequests(world);
+    expect(JSON.stringify(fork?.body["messages"])).toContain("signature");
+    expect(JSON.stringify(plain?.body["messages"])).not.toContain("signature");
+    await agent.close();
+  });
+});

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { appendBoundary } from "../../src/loop/boundary.ts";
+import { spentDraft } from "../../src/loop/compact/spent.ts";
 import { append, call, cleared, reply, result, text, user } from "../fixture/session.ts";
 import { expectRefusal, json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 import { openedSession } from "./support/project.ts";
@@ -10,6 +12,7 @@ beforeAll(async () => {
 
 interface Receipts {
   readonly edits: readonly Readonly<Record<string, unknown>>[];
+  readonly spent: readonly Readonly<Record<string, unknown>>[];
 }
 
 describe("palimpsest receipts", () => {
@@ -83,6 +86,37 @@ describe("palimpsest receipts", () => {
     const { out } = await world.call("receipts", path);
     expect(out).toMatch(/boundary \(auto\)\n {2}context 90,010 → 12,000 tokens, as they were counted\n/);
     expect(out).toMatch(/boundary \(manual\)\n {2}context 12,345 tokens, as they were counted\n/);
+  });
+
+  it("a compaction shows what its calls cost as it was booked, and which boundary it follows; calls without one are listed too", async () => {
+    const usage = { input_tokens: 1_000_000, output_tokens: 0 };
+    const calls = [{ path: "fork" as const, model: "claude-sonnet-5", usage }];
+    const session = await openedSession(world.deps, "chained", "create");
+    const boundaryWith = (metadata: object) =>
+      appendBoundary(world.deps, session, {
+        summary: "All.",
+        trigger: "auto",
+        metadata: { path: "fork", ...metadata },
+      });
+    await append(session, user("Go."), reply("m1", text("Done.")), spentDraft(calls, "auto"));
+    const since = { turnsSince: 2, roundsSince: 14 };
+    await boundaryWith({ calls, chain: { boundaries: 0, ...since } });
+    await append(session, user("And?"), reply("m2", text("Done.")));
+    const [{ id: first } = {}] = session.fold.projection.boundaries;
+    await boundaryWith({ calls, costNanos: 5e9, chain: { previous: first, boundaries: 1, ...since } });
+    await session.close();
+    const { edits, spent } = json<Receipts>(await world.call("receipts", "chained", "--json"));
+    const priced = (edits[0]?.["compaction"] as { costUsd: number } | undefined)?.costUsd;
+    expect(priced).toBeGreaterThan(0);
+    expect(priced).not.toBe(5);
+    expect(edits[1]).toMatchObject({ compaction: { costUsd: 5, chain: { previous: first, boundaries: 1 } } });
+    expect(spent).toMatchObject([{ trigger: "auto", calls, costUsd: priced }]);
+    const { out } = await world.call("receipts", "chained");
+    expect(out).toMatch(/^\S+ \S+ {2}summary that was not installed \(auto\)\n {2}cost +\$\d+\.\d+ for 1 call\n/);
+    expect(out.replaceAll(/\s+/g, " ")).toContain(
+      `cost $5.0000 for 1 call follows ${first} after 2 turns and 14 rounds; number 2 in force`,
+    );
+    expect(out.match(/follows/g)).toHaveLength(1);
   });
 
   it("a session without edits says so, and one that is not there is refused", async () => {

@@ -78,6 +78,22 @@ describe("palimpsest replay", () => {
     expect(json(await call(...args, "--window", "none"))).toMatchObject([{ ...told, window: "none" }]);
   });
 
+  it("makes compactions from what was said, where it is asked to, and says so", async () => {
+    const { call, file } = await replayWorld();
+    file("long.jsonl", session(80));
+    const args = ["long.jsonl", "--policy", "never", "--window", "60k"];
+    const [standIn] = json<readonly ReplayOutcome[]>(await call(...args, "--json"));
+    const made = ["--compaction", "extract"] as const;
+    const [extract] = json<readonly ReplayOutcome[]>(await call(...args, ...made, "--json"));
+    expect([standIn?.compaction, extract?.compaction]).toEqual(["stand-in", "extract"]);
+    expect(extract).toMatchObject({ refused: 0, optimumFull: null, optimumClearOnly: null });
+    expect(extract?.compactions).toBeGreaterThan(0);
+    expect(standIn?.outputTokens).toBe(3_000 * (standIn?.compactions ?? 0));
+    expect(extract?.outputTokens).not.toBe(3_000 * (extract?.compactions ?? 0));
+    expect((await call(...args, ...made)).out).toMatch(/^5m prices: .*\ncompaction extract: /);
+    expect((await call(...args)).out).not.toContain("compaction extract");
+  });
+
   it("counts every session where files are named, unless told otherwise", async () => {
     const { call } = await replayWorld();
     expect((await call("all/short.jsonl", "--policy", "never")).out).toMatch(/^5m prices: 1 session, 6 rounds\n\n/);

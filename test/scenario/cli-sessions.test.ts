@@ -100,6 +100,15 @@ describe("palimpsest sessions show", () => {
     expect(asText.out).toMatch(new RegExp(`${edits[0]?.id} +clear +.* +in force`));
   });
 
+  it("names the setting that an entry changes, and counts one message as one", async () => {
+    await sessionWith(world.deps, "set", async (session) => {
+      await append(session, user("Go."), { type: "setting", name: "compaction.breaker", value: 1 });
+    });
+    const { out } = await world.call("sessions", "show", "set");
+    expect(out).toMatch(/view +1 message, about/);
+    expect(out).toMatch(/setting compaction\.breaker +.*in force/);
+  });
+
   it("says of calls without a result what becomes of them when the session goes on", async () => {
     await sessionWith(world.deps, "interrupted", async (session) => {
       await append(session, user("Go."), reply("m1", call("t1")), user("And now?"));

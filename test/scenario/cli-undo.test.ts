@@ -72,6 +72,23 @@ describe("palimpsest undo", () => {
     expect(world.log("steps").subarray(0, logBefore.length).equals(logBefore)).toBe(true);
   });
 
+  it("what brings several back is told as one, and in its order leads to the same view", async () => {
+    const session = await openedSession(world.deps, "deep", "create");
+    await append(session, user("one ".repeat(9000)));
+    const inner = await compact(session, "first summary");
+    await append(session, user("two"), reply("m", text("yes")));
+    await compact(session, "second summary");
+    await session.close();
+    const before = await viewed("deep");
+    const { out } = await world.call("undo", "deep", inner);
+    expect(out).toMatch(
+      /\nto go back, both of these, in this order:\n {2}palimpsest undo deep \S+\n {2}palimpsest undo deep \S+\n$/,
+    );
+    for (const [, undo = ""] of out.matchAll(/^ {2}palimpsest (undo .*)$/gm))
+      expect((await world.call(...undo.split(" "))).code).toBe(0);
+    expect(await viewed("deep")).toBe(before);
+  });
+
   it("of a covered boundary takes the newer ones back first, says so, and keeps the turns since", async () => {
     const session = await openedSession(world.deps, "covered", "create");
     await append(session, user("one ".repeat(9000)));

@@ -1,21 +1,22 @@
-import { type Agent, type AgentOpened, openAgent, type SessionChoice } from "../../agent/open-agent.ts";
-import type { ModelChoice } from "../../agent/model-choice.ts";
+import type { SessionChoice } from "../../agent/agent-options.ts";
+import { type Agent, openAgent } from "../../agent/open-agent.ts";
 import { modeNamed } from "../../agent/tool-choice.ts";
 import { createEngine } from "../../engine.ts";
 import { sessionId } from "../../schema/brand.ts";
+import { agentNotOpened } from "../agent-not-opened.ts";
 import { agentOutput, type OutputFormat, outputFormats } from "../agent-output.ts";
 import { permissionModeNames } from "../../schema/settings.ts";
 import { flagValues } from "../../settings/flags.ts";
-import type { Problem } from "../../settings/problem.ts";
 import { ruleProblems } from "../../tool/rule-problems.ts";
-import { flagsAsked, simulatorName } from "../asked-settings.ts";
+import { flagsAsked } from "../asked-settings.ts";
 import { command, type CommandContext } from "../command.ts";
+import type { Answerer } from "../compact/simulated.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
+import { chosenModel, modelOption, modelOptions } from "../model-options.ts";
 import { pipedText } from "../piped-text.ts";
-import { said as saidOf, wrongFlag } from "../settings-problems.ts";
+import { wrongFlag } from "../settings-problems.ts";
 import { settingOptions } from "../setting-options.ts";
-import { chosenActor } from "../simulate-actor.ts";
 import { stopSignal } from "../until-stopped.ts";
 import { ownVersion } from "../version.ts";
 
@@ -30,14 +31,7 @@ export const agentCommand = command({
       short: "p",
       summary: "one turn, without a terminal UI; the task may come from a pipe too",
     },
-    "base-url": { type: "string", shown: "url", summary: "another server, in the provider's form" },
-    scenario: { type: "string", shown: "file", summary: "with --model simulator: what the model says" },
-    replay: {
-      type: "string",
-      shown: "session|file",
-      summary: "with --model simulator: answer with a recorded session",
-    },
-    actor: { type: "string", shown: "name", summary: "with --model simulator: echo, extract or adversary" },
+    ...modelOptions,
     "output-format": { type: "string", shown: "text|json|stream-json", summary: "what stdout holds (default text)" },
     continue: { type: "boolean", short: "c", summary: "go on with the project's newest session" },
     resume: { type: "string", short: "r", shown: "session", summary: "go on with this session" },
@@ -55,7 +49,7 @@ export const agentCommand = command({
     },
     deny: { type: "string", shown: "rule", takes: "many", summary: "what may never run" },
     ...settingOptions,
-    model: { type: "string", shown: "model", summary: "who answers: a model's id, or `simulator`" },
+    ...modelOption,
   },
   details: [
     "Nobody is there to be asked: what the rules leave to a person is denied, and the model is told so.",
@@ -86,25 +80,26 @@ export const agentCommand = command({
       );
     const session = await sessionOf(context, options);
     if ("code" in session) return session;
-    const model = await modelOf(context, options);
+    const model = await chosenModel(context, options);
     if ("code" in model) return model;
     const { env, cwd } = context;
     const tools = { mode, allow: options.allow, deny: options.deny };
     const opened = await openAgent({ env, cwd, version: ownVersion(), flags, session, model, tools });
-    if (opened.kind !== "agent") return notOpened(opened);
-    return turn(context, { agent: opened, prompt, format });
+    if (opened.kind !== "agent") return agentNotOpened(opened, "Add --fork to go on in a session of its own.");
+    return turn(context, { agent: opened, answerer: model.kind, prompt, format });
   },
 });
 
 interface Turn {
   readonly agent: Agent;
+  readonly answerer: Answerer;
   readonly prompt: string;
   readonly format: OutputFormat;
 }
 
-async function turn(context: CommandContext, { agent, prompt, format }: Turn): Promise<0 | 1> {
+async function turn(context: CommandContext, { agent, answerer, prompt, format }: Turn): Promise<0 | 1> {
   const stop = stopSignal();
-  const output = agentOutput(context, { agent, format });
+  const output = agentOutput(context, { agent, answerer, format });
   try {
     await output.before({ problems: agent.settingsProblems, warnings: agent.warnings });
     for await (const event of agent.turn(prompt, stop.signal)) await output.event(event);
@@ -153,56 +148,4 @@ async function sessionOf(
       hint: "Leave out --continue to start one.",
     });
   return { kind, id: sessionId(newest.sessionId) };
-}
-
-async function modelOf(
-  context: CommandContext,
-  options: {
-    readonly model: string | undefined;
-    readonly "base-url": string | undefined;
-    readonly scenario: string | undefined;
-    readonly replay: string | undefined;
-    readonly actor: string | undefined;
-  },
-): Promise<ModelChoice | Failure> {
-  const { scenario, replay, actor } = options;
-  if (options.model === simulatorName) {
-    const chosen = await chosenActor(context, { scenario, replay, actor });
-    return chosen.kind === "failure" ? chosen : { kind: "simulator", actor: chosen.actor, seed: chosen.seed ?? 0 };
-  }
-  if ([scenario, replay, actor].some((one) => one !== undefined))
-    return usage("only the simulator follows a script", "Add --model simulator.");
-  return { kind: "provider", baseUrl: options["base-url"] };
-}
-
-function unreadBans(problems: readonly Problem[]): Failure {
-  const [first] = problems;
-  const others = problems.length > 1 ? ` (and ${problems.length - 1} more like it)` : "";
-  return usage(
-    `what your settings forbid can't be told: ${first === undefined ? "" : saidOf(first)}${others}`,
-    "Correct the file, then start again; `palimpsest explain` says everything that is wrong with it.",
-  );
-}
-
-function notOpened(opened: Exclude<AgentOpened, { kind: "agent" }>): Failure {
-  switch (opened.kind) {
-    case "no-key":
-      return failure({ code: exitCode.refused, message: "there is no key for a model", hint: opened.message });
-    case "unread-bans":
-      return unreadBans(opened.problems);
-    case "missing":
-      return failure({
-        code: exitCode.notFound,
-        message: `there is no session ${opened.id}`,
-        hint: "`palimpsest sessions list` shows them.",
-      });
-    case "busy":
-      return failure({
-        code: exitCode.busy,
-        message: `the session is in use by ${opened.holder}`,
-        hint: "Add --fork to go on in a session of its own.",
-      });
-    case "failed":
-      return failure({ code: exitCode.machine, message: opened.message });
-  }
 }

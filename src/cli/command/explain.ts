@@ -9,8 +9,10 @@ import type { Problem } from "../../settings/problem.ts";
 import type { Thresholds } from "../../tokens/thresholds.ts";
 import { askedSettings } from "../asked-settings.ts";
 import { command } from "../command.ts";
+import { ownPromptOf } from "../compact/own-prompt.ts";
 import { exitCode } from "../exit-code.ts";
 import { explainText } from "../explain-text.ts";
+import { oneLine } from "../human.ts";
 import { said, toldProblems } from "../settings-problems.ts";
 import { settingOptions } from "../setting-options.ts";
 
@@ -28,6 +30,8 @@ export const explainCommand = command({
     const problems = problemsIn(here.reading);
     const wrong = await toldProblems(context, problems);
     if (wrong !== undefined) return wrong;
+    for (const problem of (await ownPromptOf(context))?.problems ?? [])
+      await context.err.write(`warning: ${oneLine(problem)}\n`);
     if (format === "json") await context.out.json(asJson(here, problems));
     else {
       const { style, columns } = context.out;

@@ -1,17 +1,31 @@
+import { CostLedger } from "../../cache/costs.ts";
+import { createEngine } from "../../engine.ts";
+import { callsCost, spentIn } from "../../loop/compact/spent.ts";
 import { openCounted } from "../../loop/counted.ts";
 import { pastReceipts } from "../../loop/past-receipts.ts";
-import { boundaryFacts } from "../boundary-facts.ts";
+import { type NanoUsd, nanoUsd } from "../../schema/brand.ts";
+import type { PaidCall } from "../../schema/edit.ts";
+import type { ModelOverride } from "../../schema/model.ts";
+import { findModel } from "../../tokens/registry.ts";
+import type { Path } from "../../transcript/path.ts";
+import { type BoundaryFacts, boundaryFacts } from "../boundary-facts.ts";
 import { command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { openNamedLog, wrongFile } from "../named-log.ts";
-import { type ListedEdit, recordedEditText } from "../receipt-text.ts";
+import {
+  type ListedBoundary,
+  type ListedEdit,
+  type ListedSpending,
+  recordedEditText,
+  spendingText,
+} from "../receipt-text.ts";
 import { sessionOperand } from "../session-operand.ts";
 
 export const receiptsCommand = command({
   name: "receipts",
   summary: "show what every edit of a session did, why, and what it cost",
   operands: { session: sessionOperand },
-  json: "path and edits: id, kind, at, state, cause, because, count, tokens before and after, those of the whole context for a boundary, price, how to undo",
+  json: "path and edits: id, kind, at, state, cause, because, count, tokens before and after, those of the whole context for a boundary, price, what made a summary, what it cost and which it follows, how to undo; spent: calls for summaries that were never installed",
   run: async (context, { operands, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
@@ -21,14 +35,25 @@ export const receiptsCommand = command({
       if (wrong !== undefined) return wrong;
       const edits = await pastReceipts(opened.fold, log.source);
       const facts = boundaryFacts(opened.fold.path.entries);
-      const listed = edits.map((edit): ListedEdit => ({ ...edit, boundary: facts.get(edit.id) }));
+      const { reading } = await createEngine(context).settings();
+      const priceOf = callsPricer(reading.settings.models.value);
+      const listed = edits.map((edit): ListedEdit => ({ ...edit, boundary: priced(facts.get(edit.id), priceOf) }));
+      const spent = spendingsOn(opened.fold.path, priceOf);
       const session = log.session?.id ?? operands.session;
       if (format === "json") {
-        await context.out.json({ path: log.path, edits: listed.map((edit) => asJson(edit, session)) });
+        await context.out.json({
+          path: log.path,
+          edits: listed.map((edit) => asJson(edit, session)),
+          spent: spent.map((one) => spendingJson(one)),
+        });
         return exitCode.fine;
       }
       const { style, columns = columnsDefault } = context.out;
-      const texts = listed.map((edit) => recordedEditText(edit, { style, columns, session }));
+      const textById = new Map([
+        ...listed.map((edit) => [edit.id, recordedEditText(edit, { style, columns, session })] as const),
+        ...spent.map((one) => [one.id, spendingText(one, style)] as const),
+      ]);
+      const texts = opened.fold.path.entries.flatMap(({ id }) => (id === undefined ? [] : (textById.get(id) ?? [])));
       await context.out.write(texts.length === 0 ? "No edits.\n" : texts.join(""));
       return exitCode.fine;
     } finally {
@@ -41,6 +66,38 @@ export const receiptsCommand = command({
 const wholeReadBytesMax = 256 * 2 ** 20;
 
 const columnsDefault = 80;
+
+type PriceOf = (calls: readonly PaidCall[]) => NanoUsd | undefined;
+
+/** Undefined where there is no call, or a model has no known price. `models`: what the person's own settings say of them. */
+function callsPricer(models: readonly ModelOverride[]): PriceOf {
+  const costs = new CostLedger(models);
+  return (calls) => {
+    const isKnown = calls.length > 0 && calls.every(({ model }) => findModel(model, models) !== undefined);
+    return isKnown ? callsCost({ costs }, calls) : undefined;
+  };
+}
+
+/** What was booked then counts; prices of today only where nothing was. */
+function priced(facts: BoundaryFacts | undefined, priceOf: PriceOf): ListedBoundary | undefined {
+  if (facts === undefined) return undefined;
+  const { calls, bookedNanos } = facts;
+  return { ...facts, costNanos: bookedNanos === undefined ? priceOf(calls) : nanoUsd(bookedNanos) };
+}
+
+const spendingsOn = ({ entries }: Path, priceOf: PriceOf): readonly ListedSpending[] =>
+  entries.flatMap((entry) => {
+    const spent = entry.kind === "edit" ? spentIn(entry.edit) : undefined;
+    if (entry.id === undefined || spent === undefined) return [];
+    const { calls, trigger } = spent;
+    return [{ id: entry.id, at: entry.timestamp ?? "", trigger, calls, costNanos: priceOf(calls) }];
+  });
+
+const spendingJson = ({ trigger, costNanos, ...spending }: ListedSpending): object => ({
+  ...spending,
+  trigger: trigger ?? null,
+  costUsd: costNanos === undefined ? null : costNanos / 1e9,
+});
 
 const asJson = (
   { receipt, undoes, cause, because, count, boundary, ...edit }: ListedEdit,
@@ -55,6 +112,18 @@ const asJson = (
   contextTokensBefore: boundary?.tokensBefore ?? null,
   contextTokensAfter: boundary?.tokensAfter ?? null,
   price: receipt?.price ?? null,
+  compaction: boundary?.path === undefined ? null : compactionOf(boundary),
   entries: receipt?.entries ?? null,
   undo: undoes ? `palimpsest undo ${session} ${edit.id}` : null,
+});
+
+const compactionOf = (boundary: ListedBoundary): object => ({
+  path: boundary.path,
+  auditScore: boundary.auditScore ?? null,
+  messagesSummarised: boundary.messagesSummarised ?? null,
+  durationMs: boundary.durationMillis ?? null,
+  instructions: boundary.instructions ?? null,
+  calls: boundary.calls,
+  costUsd: boundary.costNanos === undefined ? null : boundary.costNanos / 1e9,
+  chain: boundary.chain ?? null,
 });

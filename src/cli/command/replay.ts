@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { needTable } from "../../cache/need-table.data.ts";
 import { findPolicy, policyCatalogue, presetNames } from "../../presets/catalogue.ts";
-import { cacheNames, priceNames, refetchNames } from "../../replay/outcome.ts";
+import { cacheNames, compactionNames, priceNames, refetchNames } from "../../replay/outcome.ts";
 import { makeFolder } from "../../store/files/disk.ts";
 import { command, type CommandContext, type Outcome } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
@@ -47,6 +47,11 @@ export const replayCommand = command({
       type: "string",
       shown: cacheNames.join("|"),
       summary: "what can be read again: what was marked, or any common prefix (default marked)",
+    },
+    compaction: {
+      type: "string",
+      shown: compactionNames.join("|"),
+      summary: "of a fixed size, or made from what was said, as without a model (default stand-in)",
     },
     jobs: {
       type: "string",

@@ -1,10 +1,6 @@
-import type { EngineDeps } from "../../engine.ts";
 import { createEngine } from "../../engine.ts";
-import { type AdoptedOnce, adoptOnce, type ForeignLog } from "../../loop/adopt-once.ts";
-import { hashOf } from "../../loop/hash.ts";
-import { adoptedSources } from "../../loop/adopted.ts";
 import { openCounted } from "../../loop/counted.ts";
-import { openSession, readLog, Session } from "../../loop/session.ts";
+import type { Session } from "../../loop/session.ts";
 import { type Undone, undo, type UndoOptions, undoRefusal } from "../../loop/undo.ts";
 import { entryId, type Tokens } from "../../schema/brand.ts";
 import { command, type CommandContext, type Outcome } from "../command.ts";
@@ -14,7 +10,7 @@ import { type NamedLog, openNamedLog } from "../named-log.ts";
 import { humanCount, oneLine } from "../human.ts";
 import { receiptText } from "../receipt-text.ts";
 import { sessionOperand } from "../session-operand.ts";
-import { ownVersion } from "../version.ts";
+import { openForWriting } from "../open-for-writing.ts";
 import { writingFailure } from "../writing-failure.ts";
 
 export const undoCommand = command({
@@ -87,59 +83,6 @@ async function undoing(context: CommandContext, { log, asked, format }: Undoing)
   }
 }
 
-async function openForWriting(
-  context: CommandContext,
-  log: NamedLog,
-): Promise<{ kind: "session"; session: Session } | Failure> {
-  const circumstances = { cwd: context.cwd, version: ownVersion() };
-  if (log.session !== undefined) {
-    const opened = await openSession(log.session.deps, { id: log.session.id, circumstances, mode: "resume" });
-    return opened.kind === "open"
-      ? { kind: "session", session: opened.session }
-      : writingFailure(opened, log.session.id);
-  }
-  const project = await createEngine(context).project();
-  if (project.kind === "failed") return writingFailure(project, "of this project");
-  return adopted(context, log, { ...project, circumstances });
-}
-
-interface AdoptInto {
-  readonly deps: EngineDeps;
-  readonly circumstances: { readonly cwd: string; readonly version: string };
-}
-
-/** A copy of the very same file that was made before is gone on with: a second undo takes back one more edit. */
-async function adopted(context: CommandContext, log: NamedLog, into: AdoptInto): Promise<OpenedSession> {
-  const { deps, circumstances } = into;
-  const mark = log.translated?.from ?? { sha256: await hashOf(deps.sha256, log.source) };
-  const known = (await adoptedSources(deps)).get(mark.sha256);
-  const first: AdoptedOnce =
-    known === undefined ? await adoptOnce(deps, foreignOf(log)) : { kind: "adopted", id: known };
-  const copy = first.kind === "adopted" ? first.id : undefined;
-  const made = first.kind === "adopted" ? await deps.transcripts.openForWriting(first.id) : first;
-  if (made.kind !== "open") return writingFailure(made, copy ?? log.path);
-  const { id } = made.writer;
-  const opened = await readLog(deps, id);
-  if (opened === undefined) throw new Error(`the session ${id} that was just opened can't be read`);
-  const which = copy === undefined ? "a copy" : "its copy";
-  await context.err.write(`${oneLine(log.path)} belongs to another tool; working on ${which}: session ${id}\n`);
-  const session = new Session(deps, {
-    writer: made.writer,
-    log: opened,
-    circumstances: { sessionId: id, ...circumstances },
-  });
-  return { kind: "session", session };
-}
-
-type OpenedSession = { readonly kind: "session"; readonly session: Session } | Failure;
-
-const foreignOf = (log: NamedLog): ForeignLog => ({
-  path: log.path,
-  format: log.format ?? "claude-code",
-  source: log.source,
-  ...(log.translated === undefined ? {} : { translatedFrom: log.translated.from }),
-});
-
 const refused = ({ why, text }: Extract<Undone, { kind: "refused" }>): Failure =>
   failure({
     code: why === "not-on-path" ? exitCode.notFound : exitCode.refused,
@@ -199,5 +142,9 @@ async function contextTokens(session: Session): Promise<Tokens> {
 }
 
 /** How to bring back what was undone, in the order in which it has to be done. */
-const backText = (session: string, undos: readonly string[]): string =>
-  undos.map((id) => `to go back: palimpsest undo ${session} ${id}\n`).join("");
+function backText(session: string, undos: readonly string[]): string {
+  const lines = undos.map((id) => `palimpsest undo ${session} ${id}\n`);
+  if (lines.length === 1) return `to go back: ${lines.join("")}`;
+  const all = lines.length === 2 ? "both" : `all ${humanCount(lines.length)}`;
+  return `to go back, ${all} of these, in this order:\n${lines.map((line) => `  ${line}`).join("")}`;
+}

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import type { NeedTable } from "../../cache/need-bands.ts";
 import type { Policy } from "../../layers/policy.ts";
-import type { CacheName, PriceName, RefetchName } from "../../replay/outcome.ts";
+import type { CacheName, CompactionName, PriceName, RefetchName } from "../../replay/outcome.ts";
 
 /** One file to replay. Passed to a thread, so only data. */
 export interface FileJob {
@@ -13,6 +13,7 @@ export interface FileJob {
   readonly windowTokens: WindowTokens;
   readonly refetch: RefetchName;
   readonly cache: CacheName;
+  readonly compaction: CompactionName;
   /** Where the outcomes are kept; the name says what they are outcomes of. */
   readonly keptPath: string;
   readonly tracePath: string | undefined;
@@ -28,7 +29,10 @@ export interface SessionFile {
 }
 
 /** What outcomes depend on besides the file. */
-export interface JobOptions extends Pick<FileJob, "policies" | "prices" | "windowTokens" | "refetch" | "cache"> {
+export interface JobOptions extends Pick<
+  FileJob,
+  "policies" | "prices" | "windowTokens" | "refetch" | "cache" | "compaction"
+> {
   /** Of the program and of what it computes. */
   readonly version: string;
   /** See `rulesHash`. */
@@ -39,8 +43,8 @@ export interface JobOptions extends Pick<FileJob, "policies" | "prices" | "windo
 
 /** The same file with the same options has the same names, so a run finds what an earlier one did. */
 export function jobOf(file: SessionFile, options: JobOptions): FileJob {
-  const { policies, prices, windowTokens, refetch, cache, version, rules } = options;
-  const computed = [policies, prices, windowTokens ?? null, refetch, cache, version, rules];
+  const { policies, prices, windowTokens, refetch, cache, compaction, version, rules } = options;
+  const computed = [policies, prices, windowTokens ?? null, refetch, cache, compaction, version, rules];
   const parts = [file.path, file.sizeBytes, file.modifiedMillis, ...computed];
   const key = hashOf(parts);
   const { traceFolder } = options;
@@ -52,6 +56,7 @@ export function jobOf(file: SessionFile, options: JobOptions): FileJob {
     windowTokens,
     refetch,
     cache,
+    compaction,
     keptPath: join(options.keptFolder, `${key}.jsonl`),
     tracePath:
       traceFolder === undefined

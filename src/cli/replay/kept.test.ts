@@ -26,6 +26,7 @@ const options: JobOptions = {
   windowTokens: undefined,
   refetch: "charged",
   cache: "marked",
+  compaction: "stand-in",
   version: "0.1.0 1",
   rules: "one",
   keptFolder: "/kept",
@@ -46,6 +47,7 @@ describe("what is kept of a file", () => {
       jobOf(file, { ...options, windowTokens: 100_000 }),
       jobOf(file, { ...options, refetch: "free" }),
       jobOf(file, { ...options, cache: "prefix" }),
+      jobOf(file, { ...options, compaction: "extract" }),
       jobOf(file, { ...options, version: "0.1.0 2" }),
       jobOf(file, { ...options, rules: "other" }),
     ];
@@ -138,11 +140,12 @@ describe("replaying one file", () => {
       windowTokens: "none",
       refetch: "free",
       cache: "prefix",
+      compaction: "extract",
     });
     const asked: object[] = [];
     await replayJob({ replay: async (request) => (asked.push(request), replayed) }, { ...job, tracePath: undefined });
-    const { path, policies, prices, windowTokens, refetch, cache } = job;
-    expect(asked).toEqual([{ path, policies, prices, windowTokens, refetch, cache }]);
+    const { path, policies, prices, windowTokens, refetch, cache, compaction } = job;
+    expect(asked).toEqual([{ path, policies, prices, windowTokens, refetch, cache, compaction }]);
   });
 
   it("tells a bug that it meets as the file's own failure, and leaves neither outcomes nor half a trace", async () => {

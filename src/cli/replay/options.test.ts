@@ -8,6 +8,7 @@ const none: GivenOptions = {
   window: undefined,
   refetch: undefined,
   cache: undefined,
+  compaction: undefined,
   jobs: undefined,
   "rounds-min": undefined,
 };
@@ -21,6 +22,7 @@ describe("the options of a replay", () => {
       windowTokens: undefined,
       refetch: "charged",
       cache: "marked",
+      compaction: "stand-in",
       roundsMin: undefined,
       baseline: "never",
     });
@@ -34,6 +36,7 @@ describe("the options of a replay", () => {
       { refetch: "free", cache: "prefix" },
       { refetch: "free", cache: "prefix" },
     ],
+    [{ compaction: "extract" }, { compaction: "extract" }],
     [{ window: "none" }, { windowTokens: "none" }],
     [{ window: "200k" }, { windowTokens: 200_000 }],
     [{ window: "1M" }, { windowTokens: 1_000_000 }],
@@ -52,6 +55,7 @@ describe("the options of a replay", () => {
     [{ prices: "" }, /names no prices/, /5m/],
     [{ refetch: "fre" }, /unknown refetch fre: did you mean free\?/, /charged, free/],
     [{ cache: "" }, /unknown cache/, /marked, prefix/],
+    [{ compaction: "extrac" }, /unknown compaction extrac: did you mean extract\?/, /stand-in, extract/],
     [{ window: "0" }, /--window 0/, /from 1 on/],
     [{ window: "200kB" }, /--window 200kB/, /whole number/],
     [{ jobs: "2k" }, /--jobs 2k/, /from 1 to 64/],

@@ -3,6 +3,8 @@ import { isPriceName } from "../../replay/outcome-shape.ts";
 import {
   type CacheName,
   cacheNames,
+  type CompactionName,
+  compactionNames,
   type PriceName,
   priceNames,
   type RefetchName,
@@ -21,6 +23,7 @@ export interface ReplayOptions {
   readonly windowTokens: WindowTokens;
   readonly refetch: RefetchName;
   readonly cache: CacheName;
+  readonly compaction: CompactionName;
   readonly jobs: number;
   /** Undefined: it depends on what is named. */
   readonly roundsMin: number | undefined;
@@ -34,6 +37,7 @@ export interface GivenOptions {
   readonly window: string | undefined;
   readonly refetch: string | undefined;
   readonly cache: string | undefined;
+  readonly compaction: string | undefined;
   readonly jobs: string | undefined;
   readonly "rounds-min": string | undefined;
 }
@@ -56,6 +60,8 @@ export function replayOptions(given: GivenOptions, known: KnownPolicies): Replay
   if (refetch.kind === "failure") return refetch;
   const cache = oneOf({ what: "cache", given: given.cache, names: cacheNames });
   if (cache.kind === "failure") return cache;
+  const compaction = oneOf({ what: "compaction", given: given.compaction, names: compactionNames });
+  if (compaction.kind === "failure") return compaction;
   const isOpen = given.window === "none";
   const window = wholeNumber({
     name: "--window",
@@ -75,6 +81,7 @@ export function replayOptions(given: GivenOptions, known: KnownPolicies): Replay
     windowTokens: isOpen ? "none" : window.value,
     refetch: refetch.name,
     cache: cache.name,
+    compaction: compaction.name,
     jobs: jobs.value ?? Math.min(jobsMax, availableParallelism()),
     roundsMin: roundsMin.value,
     baseline: policies.names.includes(baselineName) ? baselineName : first,

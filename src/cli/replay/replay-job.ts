@@ -16,8 +16,8 @@ export type JobAnswer = { readonly kind: "kept" } | { readonly kind: "failed"; r
 export async function replayJob(deps: ReplayJobDeps, job: FileJob): Promise<JobAnswer> {
   const trace = job.tracePath === undefined ? undefined : traceFile(job.tracePath);
   try {
-    const { path, policies, prices, windowTokens, refetch, cache } = job;
-    const request = { path, policies, prices, windowTokens, refetch, cache };
+    const { path, policies, prices, windowTokens, refetch, cache, compaction } = job;
+    const request = { path, policies, prices, windowTokens, refetch, cache, compaction };
     const file = await deps.replay(trace === undefined ? request : { ...request, onRequest: trace.write });
     if (file.kind === "replayed") trace?.finish();
     // Last: what is kept is not replayed again, so its trace must be there.

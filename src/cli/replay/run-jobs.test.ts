@@ -22,6 +22,7 @@ function jobsIn(folder: string, trace?: string): readonly FileJob[] {
         windowTokens: undefined,
         refetch: "charged",
         cache: "marked",
+        compaction: "stand-in",
         version: "1",
         rules: "",
         keptFolder: folder,

@@ -19,6 +19,7 @@ const chosen: ReplayOptions = {
   windowTokens: undefined,
   refetch: "charged",
   cache: "marked",
+  compaction: "stand-in",
   jobs: 1,
   roundsMin: 30,
   baseline: "never",

@@ -46,6 +46,16 @@ describe("runs of old rounds", () => {
       ["a…b-out"],
     ],
     [
+      "take along how full the context was then",
+      [
+        user("u"),
+        ...rounds("a"),
+        { type: "attachment", uuid: "r", attachment: { type: "context_pressure", percent: 50, content: "x" } },
+        ...rounds("b"),
+      ],
+      ["a…b-out"],
+    ],
+    [
       "leave a reminder behind the last round",
       [
         user("u"),

@@ -1,5 +1,6 @@
 import { type EntryId, type Tokens, tokens, type ToolUseId } from "../../schema/brand.ts";
 import type { Collapse } from "../../schema/edit.ts";
+import { pressureAttachment } from "../../schema/pressure.ts";
 import { asReminder } from "../../transcript/attachment.ts";
 import type { Item } from "../../transcript/item.ts";
 import { collapseKeepRounds, collapseRunRoundsMax, standInShareMax } from "./limits.ts";
@@ -123,7 +124,13 @@ const isPersonal = (round: Round): boolean =>
   resultsOf(round).some((result) => refusalOf(result) === "with-words");
 
 /** Reminders of how things stood then: newer ones, or the files themselves, say how they stand now. */
-const passingReminders: ReadonlySet<string> = new Set(["task_reminder", "todo_reminder", "todo", "edited_text_file"]);
+const passingReminders: ReadonlySet<string> = new Set([
+  "task_reminder",
+  "todo_reminder",
+  "todo",
+  "edited_text_file",
+  pressureAttachment,
+]);
 
 function isBarrier(item: Item): boolean {
   if (item.attachment !== undefined) return !passingReminders.has(item.attachment);

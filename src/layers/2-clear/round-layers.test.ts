@@ -4,13 +4,14 @@ import { CachedPrefixes } from "../../cache/cached-prefixes.ts";
 import { Inventory } from "../../cache/inventory.ts";
 import { usualRates } from "../../cache/rates.ts";
 import { presetOf } from "../../presets/catalogue.ts";
-import { millis, tokens } from "../../schema/brand.ts";
+import { entryId, millis, tokens } from "../../schema/brand.ts";
 import { estimateBlock } from "../../tokens/estimate.ts";
 import { compactWhenDue } from "../4-compact/due.ts";
 import type { PipelineState } from "../pipeline.ts";
 import { collapseOldest } from "./collapse-layer.ts";
 import { isRerunnable } from "./clearable.ts";
 import { snipLowValue } from "./snip-layer.ts";
+import { truncateOldest } from "./truncate.ts";
 
 const call = (n: number, content: string): readonly Raw[] => [
   says(`a${n}`, `m${n}`, { type: "tool_use", id: `t${n}`, name: "Grep", input: { pattern: `p${n}` } }),
@@ -107,5 +108,18 @@ describe("a result that is kept", () => {
     expect(inventory.offsetOf(second)).toBe(offset);
     inventory.keep(first.toolUse);
     expect(inventory.offsetOf(second)).toBe(offset);
+  });
+});
+
+describe("truncate", () => {
+  it("leaves a call whose result is pinned, and takes the next", () => {
+    const state = stateOf({ content: much, cache: "cold", contextTokens: 9_000 });
+    const policy = { ...state.policy, truncate: { overTokens: 8_900 } };
+    const taken = (...pinned: readonly string[]): readonly string[] => {
+      const act = truncateOldest.propose({ ...state, policy, pins: new Set(pinned.map(entryId)) })?.act;
+      return act?.kind === "snip" ? act.entries.filter((entry) => entry !== "u") : [];
+    };
+    expect(taken()).toEqual(["a0", "r0"]);
+    expect(taken("r0")).toEqual(["a1", "r1"]);
   });
 });

@@ -40,6 +40,7 @@ function oldest({ items, pins, count }: PipelineState, freeTokens: number): Olde
     const together = withPairs(items, new Set([entry]), "both");
     // The newest is what is asked now: without it there is nothing to send.
     if (newest !== undefined && together.has(newest)) break;
+    if (!together.isDisjointFrom(pins)) continue;
     for (const one of together) {
       if (entries.has(one)) continue;
       entries.add(one);

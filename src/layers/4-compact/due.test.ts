@@ -31,7 +31,9 @@ const removing = (removesTokens: number): StateWish => ({
 });
 
 describe("compaction", () => {
-  it.each<[string, StateWish, "threshold" | "price" | undefined]>([
+  it.each<[string, StateWish, "limit" | "threshold" | "price" | undefined]>([
+    ["due at the hard limit for its own reason: then it may do without a model", at(197_000), "limit"],
+    ["due for the threshold's up to there", at(196_999), "threshold"],
     ["due at the threshold", at(167_000), "threshold"],
     ["not before it", at(166_999), undefined],
     ["due before it once the rent has paid for it", { ...at(100_000), compaction: { price, rent: paid } }, "price"],

@@ -1,5 +1,6 @@
 import { tokenFigure } from "../2-clear/figures.ts";
-import type { Layer } from "../pipeline.ts";
+import type { Act } from "../candidate.ts";
+import type { Layer, PipelineState } from "../pipeline.ts";
 import { headroomBelow } from "./headroom.ts";
 
 /** Compaction is due at the threshold at the latest; earlier where the rent on what it would remove has paid for it. */
@@ -14,19 +15,36 @@ export const compactWhenDue: Layer = {
     // What would be over the threshold again at once is no compaction but the beginning of a loop.
     if (moment.contextTokens - price.removesTokens + headroomBelow(thresholds.compact) > thresholds.compact)
       return undefined;
-    const isOver = moment.contextTokens >= thresholds.compact;
     const hasPaid = rule.patience !== undefined && rent >= rule.patience * price.total && price.removesTokens > 0;
-    if (!isOver && !hasPaid) return undefined;
+    const needed = `${rule.patience ?? 0} × ${tokenFigure(price.total)}, the price of compacting`;
+    const paid: Firing = { trigger: "price", because: `rent ${tokenFigure(rent)} ≥ ${needed}` };
+    const fires = firing(moment.contextTokens, thresholds) ?? (hasPaid ? paid : undefined);
+    if (fires === undefined) return undefined;
+    const { trigger, because } = fires;
     return {
       layer: "compact",
       removesTokens: price.removesTokens,
       behindTokens: 0,
       loss: "summarised",
       needs: "model",
-      act: { kind: "compact", trigger: isOver ? "threshold" : "price" },
-      because: isOver
-        ? `${tokenFigure(moment.contextTokens)} tokens ≥ ${tokenFigure(thresholds.compact)}, where compaction fires`
-        : `rent ${tokenFigure(rent)} ≥ ${rule.patience ?? 0} × ${tokenFigure(price.total)}, the price of compacting`,
+      act: { kind: "compact", trigger },
+      because,
     };
   },
 };
+
+interface Firing {
+  readonly trigger: Extract<Act, { kind: "compact" }>["trigger"];
+  readonly because: string;
+}
+
+/** Over the hard limit it may also come without a model, and so need not be asked for a second time where one fails. */
+function firing(used: number, { compact, blocking }: PipelineState["thresholds"]): Firing | undefined {
+  if (used >= blocking)
+    return { trigger: "limit", because: `${reaches(used, blocking)}, over which no request can be sent` };
+  return used >= compact
+    ? { trigger: "threshold", because: `${reaches(used, compact)}, where compaction fires` }
+    : undefined;
+}
+
+const reaches = (used: number, threshold: number): string => `${tokenFigure(used)} tokens ≥ ${tokenFigure(threshold)}`;

@@ -73,7 +73,12 @@ describe("memories that go along with cleared results", () => {
     ["u", [], []],
   ] as const)("none before %s, of %j: %j", (from, ids, gone) => {
     const first = from === "oldest-result" ? from : entryId(from);
-    expect(memoriesBetween(items, { cleared: cleared(...ids), from: first })).toEqual(gone);
+    expect(memoriesBetween(items, { cleared: cleared(...ids), from: first, pins: new Set() })).toEqual(gone);
+  });
+
+  it("a pinned one stays", () => {
+    const pins = new Set([entryId("first")]);
+    expect(memoriesBetween(items, { cleared: cleared("t1", "t2"), pins, from: entryId("u") })).toEqual(["second"]);
   });
 });
 

@@ -4,6 +4,7 @@ import type { PipelineState } from "../../layers/pipeline.ts";
 import { type Millis, millis } from "../../schema/brand.ts";
 import type { Numbers } from "../../settings/numbers.ts";
 import { estimateBlock } from "../../tokens/estimate.ts";
+import { compactionState } from "./compaction-state.ts";
 import type { Conversation } from "./conversation.ts";
 import type { EditableLine } from "./line.ts";
 import type { ReckonedCache } from "./reckoned-cache.ts";
@@ -18,23 +19,27 @@ export interface Clearable {
 export interface StateInput extends Clearable, Pick<PipelineState, "opens" | "offers"> {
   readonly numbers: Numbers;
   readonly at: Millis;
+  /** `no`: it would come to nothing now, so no layer is to propose it. */
+  readonly compacts?: "yes" | "no";
 }
 
 /** What the layers may look at before a request. Live: valid until the next append. */
 export function pipelineState(input: StateInput): PipelineState {
-  const { conversation, line, cache, numbers, at, opens, offers } = input;
+  const { conversation, line, cache, numbers, at, opens, offers, compacts = "yes" } = input;
   const { inventory, fold } = line;
   const { items, decisions, pins, entriesBroughtBack, serverDeleted } = fold.projection;
   const contextTokens = conversation.line.usedTokens;
   const { fixedTokens } = conversation.line;
   const { repliedAt: last } = cache;
+  const moment = { at, rates: ratesFor(input), contextTokens, fixedTokens, needChance };
+  const { compact: rule } = numbers.policy;
   return {
     policy: numbers.policy,
     isOn: (name) => numbers.switches[name].value,
     inventory,
     prefixes: cache.prefixes,
     planner: cache.planner,
-    moment: { at, rates: ratesFor(input), contextTokens, fixedTokens, needChance },
+    moment,
     thresholds: numbers.thresholds,
     opens,
     idleMillis: last === undefined ? undefined : millis(Math.max(0, at - last)),
@@ -42,6 +47,9 @@ export function pipelineState(input: StateInput): PipelineState {
     roundsSinceClear: cache.roundsSinceClear(inventory),
     deletedInCache: serverDeleted,
     offers,
+    ...(rule === undefined || compacts === "no"
+      ? {}
+      : { compaction: compactionState({ rule, line, cache, moment, thresholds: numbers.thresholds }) }),
     items,
     decisions,
     // What a person brought back stays as what is pinned does, or it would be snipped or collapsed once more.
@@ -53,11 +61,9 @@ export function pipelineState(input: StateInput): PipelineState {
 export const ratesFor = ({ conversation, cache }: Clearable): CacheRates => ratesOf(conversation.known, cache.lifetime);
 
 /** Pinned results, those that a person brought back by an undo, and those that cost nothing since the provider's cache shows them to nobody: not to be cleared. */
-export function keepAsked({ inventory, fold }: EditableLine): void {
-  const { items, pins, broughtBack, serverDeleted } = fold.projection;
-  for (const toolUse of [...broughtBack, ...serverDeleted]) inventory.keep(toolUse);
-  if (pins.size === 0) return;
-  for (const { entry, blocks } of items)
-    if (pins.has(entry))
-      for (const block of blocks) if (block.type === "tool_result") inventory.keep(block.tool_use_id);
+export function keepAsked({ line: { inventory, fold }, cache }: Pick<Clearable, "line" | "cache">): void {
+  const { broughtBack, serverDeleted } = fold.projection;
+  for (const toolUse of broughtBack) inventory.keep(toolUse);
+  for (const toolUse of serverDeleted) inventory.keep(toolUse);
+  for (const toolUse of cache.view.pinnedResults(fold.projection)) inventory.keep(toolUse);
 }

@@ -8,7 +8,6 @@ import {
 } from "../../../test/scenario/support/clearing-world.ts";
 import { refused } from "../../../test/scenario/support/whole-agent.ts";
 import { say, user } from "../../../test/fixture/session.ts";
-import type { ToolUseId } from "../../schema/brand.ts";
 import { pipelineState } from "./clearing-state.ts";
 import { shownResults } from "./shown-reads.ts";
 
@@ -113,7 +112,7 @@ describe("files that were read", () => {
     const events = await agent.turn(words);
     expect(clearedIn(events).map((event) => event.what)).toContain(what);
     const shown = shownResults(agent.session.fold);
-    const left: readonly ToolUseId[] = [...files.entries()].map(([, { shownBy }]) => shownBy);
+    const left = [...files.entries()].map(([, { shownBy }]) => shownBy);
     expect(left).toEqual(read.filter((toolUse) => shown.has(toolUse)));
     expect(left.length).toBeLessThan(read.length);
     expect(refused(world.seen)).toEqual([]);

@@ -7,6 +7,7 @@ import { clearInCache } from "../../layers/2-clear/in-cache.ts";
 import { clearDraft } from "../../layers/2-clear/run.ts";
 import { snipLowValue } from "../../layers/2-clear/snip-layer.ts";
 import { truncateOldest } from "../../layers/2-clear/truncate.ts";
+import { compactWhenDue } from "../../layers/4-compact/due.ts";
 import type { Act, Candidate, LayerName } from "../../layers/candidate.ts";
 import { type Layer, nextCandidate, type PipelineState } from "../../layers/pipeline.ts";
 import type { ResultContent } from "../../schema/block.ts";
@@ -15,6 +16,7 @@ import type { LoopEvent } from "../../schema/event.ts";
 import { fileActOf } from "../../tokens/file-act.ts";
 import type { Draft } from "../../transcript/draft.ts";
 import type { Item } from "../../transcript/item.ts";
+import { compactNow, mayCompact } from "../compact/automatic.ts";
 import { thinkingIdleMillis, thinkingLossShare } from "../limits.ts";
 import type { Edited, EditInput } from "../session.ts";
 import { type Clearable, keepAsked, pipelineState, ratesFor } from "./clearing-state.ts";
@@ -27,8 +29,9 @@ import type { ReckonedCache } from "./reckoned-cache.ts";
 import { shownBefore, shownFrom } from "./shown-before.ts";
 import { forgetReads, shownResults } from "./shown-reads.ts";
 import { thinkingBehind } from "./thinking-behind.ts";
+import { figure } from "../../schema/figure.ts";
 
-/** In the order in which they run; compaction comes behind all of them. */
+/** In the order in which they run. */
 const layers: readonly Layer[] = [
   truncateOldest,
   snipLowValue,
@@ -38,6 +41,7 @@ const layers: readonly Layer[] = [
   clearInCache,
   clearByPrice,
   collapseOldest,
+  compactWhenDue,
 ];
 
 export interface ClearBefore {
@@ -59,24 +63,51 @@ export async function* clearBefore(
   const line = conversation.line.editable;
   if (line === undefined || cache === undefined) return;
   const clearable: Clearable = { conversation, line, cache };
-  const { inventory, fold } = line;
-  cache.follow({ inventory, fold, written: conversation.written });
+  follow(clearable);
   yield* forgetLost(clearable);
   const acted = new Set<LayerName>();
+  let isLimitTried = false;
   for (;;) {
-    keepAsked(line);
+    keepAsked(clearable);
     const numbers = deps.numbers();
     const offers = await offersOf(deps, { ...clearable, numbers, signal });
-    const state = pipelineState({ ...clearable, opens, numbers, offers, at: deps.now() });
+    const compacts = mayCompact(deps, conversation);
+    const state = pipelineState({ ...clearable, opens, numbers, offers, compacts, at: deps.now() });
     if ((state.idleMillis ?? 0) > thinkingIdleMillis) cache.thinkingKept = "last";
     const again = acted.has("clear.cacheEdits") ? undefined : undeleted(cache, state);
     const candidate = again ?? nextCandidate({ layers, state, acted });
     if (candidate === undefined) break;
     acted.add(candidate.layer);
     if (isFutile(candidate, state)) continue;
-    yield* new Clearing(deps, { ...clearable, state, candidate }).run();
+    if (candidate.act.kind === "compact") {
+      const ask = { cause: candidate.act.trigger, because: candidate.because };
+      isLimitTried ||= ask.cause === "limit";
+      yield* compactNow(deps, { conversation, ask, signal });
+      if (signal.aborted) return;
+      follow(clearable);
+    } else yield* new Clearing(deps, { ...clearable, state, candidate }).run();
   }
+  // What has just been tried in every way comes out the same again.
+  if (!isLimitTried) yield* lastRung(deps, { ...clearable, signal });
   yield* headroom(clearable, deps.numbers());
+}
+
+/** The view may have been told anew. */
+const follow = ({ cache, line: { inventory, fold }, conversation: { written } }: Clearable): void =>
+  cache.follow({ inventory, fold, written });
+
+/** Where nothing fits any more, whatever the layers did: then also without a model, so that the session never ends here. */
+async function* lastRung(
+  deps: AgentDeps,
+  clearable: Clearable & Pick<ClearBefore, "signal">,
+): AsyncGenerator<LoopEvent> {
+  const { conversation, signal } = clearable;
+  const { thresholds, switches, policy } = deps.numbers();
+  const used = conversation.line.usedTokens;
+  if (used < thresholds.blocking || !switches["compact.auto"].value || policy.compact === undefined) return;
+  const because = `${figure(used)} tokens ≥ ${figure(thresholds.blocking)}, over which no request can be sent`;
+  yield* compactNow(deps, { conversation, ask: { cause: "limit", because }, signal });
+  follow(clearable);
 }
 
 /** The request that lost the cache wrote everything again, with what was deleted there: from now on that counts as shown. */
@@ -162,7 +193,7 @@ class Clearing {
         return;
       }
       case "compact":
-        throw new Error("no layer here compacts");
+        throw new Error("a compaction is no clearing");
     }
   }
 
@@ -173,7 +204,8 @@ class Clearing {
     const cleared = new Set(results.map(({ toolUse }) => toolUse));
     const thinking = conversation.known?.thinking === "bound" ? thinkingBehind(items, cleared) : undefined;
     if (cleared.size === 0 || !this.#paysForThinking(act, thinking?.tokens ?? 0)) return;
-    const attachments = memoriesBetween(items, { cleared, from: this.#memoriesFrom() });
+    const { pins } = line.fold.projection;
+    const attachments = memoriesBetween(items, { cleared, from: this.#memoriesFrom(), pins });
     const { draft, unsaved } = await clearDraft(this.#deps, {
       session: conversation.session,
       results,

@@ -9,6 +9,7 @@ import { Written } from "../../cache/written.ts";
 import type { ReadFiles } from "../../ports/tools.ts";
 import type { SessionId } from "../../schema/brand.ts";
 import type { Model } from "../../schema/model.ts";
+import type { Compacting } from "../compact/compacting.ts";
 import type { Line } from "./line.ts";
 import type { ReckonedCache } from "./reckoned-cache.ts";
 import type { ServerAsks } from "./server-asks.ts";
@@ -32,6 +33,8 @@ export interface Conversation {
   readonly known: Model | undefined;
   /** What the provider still holds of it; undefined where nothing is ever cleared: in a fork. */
   readonly cache: ReckonedCache | undefined;
+  /** By which it is compacted; undefined where that never happens: in a fork, which would wait for itself. */
+  readonly compacting: Compacting | undefined;
   /** A fork's: what its parent asks of the server by rule. */
   readonly inheritedAsks?: ServerAsks | undefined;
   /** Where its requests are marked; the policy's way counts for the main conversation alone. */
@@ -44,17 +47,19 @@ export interface NewConversation extends Pick<
 > {
   readonly known?: Model | undefined;
   readonly cache?: ReckonedCache | undefined;
+  readonly compacting?: Compacting | undefined;
   /** Why its first request can't read what an earlier run of the session left in the cache. */
   readonly moved?: BreakCause | undefined;
 }
 
 export const mainConversation = (
   { hash }: HashDep,
-  { moved, known, cache, ...parts }: NewConversation,
+  { moved, known, cache, compacting, ...parts }: NewConversation,
 ): Conversation => ({
   ...parts,
   known,
   cache,
+  compacting,
   pieces: new RequestPieces(),
   written: new Written(),
   images: new ImageGuard(),

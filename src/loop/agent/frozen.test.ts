@@ -10,11 +10,13 @@ import {
   text,
   user,
 } from "../../../test/fixture/session.ts";
-import type { FrozenParts } from "../../cache/baseline.ts";
+import { changesOf, type FrozenParts } from "../../cache/baseline.ts";
 import { type EntryId, entryId } from "../../schema/brand.ts";
 import type { Draft } from "../../transcript/draft.ts";
-import type { Session } from "../session.ts";
+import { appendBoundary } from "../boundary.ts";
+import type { Session, SessionDeps } from "../session.ts";
 import { frozenBaseline } from "./frozen.ts";
+import { changeDrafts } from "./reminders.ts";
 
 const parts = (model: string, rules: string): FrozenParts => ({
   model,
@@ -33,6 +35,8 @@ async function started() {
   };
   return { deps, session, freeze };
 }
+
+const undo = (edit: EntryId | undefined): Draft => ({ type: "undo", edit });
 
 const told = (session: Session, words: string): number =>
   session.fold.projection.items.filter(({ blocks }) => JSON.stringify(blocks).includes(words)).length;
@@ -55,6 +59,55 @@ describe("the frozen prefix", () => {
     expect(told(session, "newest words")).toBe(1);
   });
 
+  const compacted = (deps: SessionDeps, session: Session, attachments: readonly Draft[]) =>
+    appendBoundary(deps, session, { summary: "In short.", trigger: "auto", attachments });
+  /** As a boundary puts it back. */
+  const restored = (now: FrozenParts): readonly Draft[] =>
+    changeDrafts(changesOf(parts("a", "old"), now)).map((draft) => {
+      const attachment = draft["attachment"] as object;
+      return { ...draft, attachment: { ...attachment, type: "working_state", part: "instructions" } };
+    });
+
+  it.each([
+    ["what a boundary told is not told again", "newer words"],
+    ["what has changed since a boundary told it is told", "newest words"],
+    ["what is again as it was is told where a boundary told otherwise", "old"],
+  ])("%s", async (_, words) => {
+    const { deps, freeze, session } = await started();
+    await freeze(parts("a", "old"));
+    await append(session, user("Go."));
+    await compacted(deps, session, restored(parts("a", "newer words")));
+    await freeze(parts("a", words));
+    await freeze(parts("a", words));
+    expect(told(session, words)).toBe(1);
+  });
+
+  it("what a boundary was to tell and a kill kept from the log is told", async () => {
+    const { deps, freeze, session } = await started();
+    await freeze(parts("a", "old"));
+    await freeze(parts("a", "newer words"));
+    await append(session, user("Go."));
+    await compacted(deps, session, []);
+    expect(told(session, "newer words")).toBe(0);
+    await freeze(parts("a", "newer words"));
+    expect(told(session, "newer words")).toBe(1);
+  });
+
+  it("what only a boundary told is told after its undo, also where something else was told meanwhile", async () => {
+    const { deps, freeze, session } = await started();
+    const more = { ...parts("a", "newer words"), tools: [{ name: "read" }, { name: "extra" }] };
+    await freeze(parts("a", "old"));
+    await append(session, user("Go."));
+    const written = await compacted(deps, session, restored(parts("a", "newer words")));
+    await freeze(more);
+    expect(told(session, "extra")).toBe(1);
+    await append(session, undo(written.kind === "edited" ? written.entries[0] : undefined));
+    expect(told(session, "newer words")).toBe(0);
+    await freeze(more);
+    expect(told(session, "newer words")).toBe(1);
+    expect(told(session, "extra")).toBe(1);
+  });
+
   it("is each model's own: who comes back sends what he sent before", async () => {
     const { freeze, session } = await started();
     await freeze(parts("a", "old"));
@@ -64,7 +117,6 @@ describe("the frozen prefix", () => {
     expect(told(session, "From here on the model is a")).toBe(1);
   });
 
-  const undo = (edit: EntryId | undefined): Draft => ({ type: "undo", edit });
   const synthetic = { ...reply("msg_s", text("An error.")), isApiErrorMessage: true };
 
   it.each<[string, readonly ((id: (at: number) => EntryId | undefined) => Draft)[], string | undefined]>([

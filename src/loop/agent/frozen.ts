@@ -1,4 +1,4 @@
-import { type Baseline, changesOf, type FrozenParts, makeBaseline } from "../../cache/baseline.ts";
+import { type Baseline, type FrozenParts, makeBaseline } from "../../cache/baseline.ts";
 import type { BreakCause } from "../../cache/breaks.ts";
 import type { BlobsDep, WriteFailure } from "../../ports/blobs.ts";
 import { millis } from "../../schema/brand.ts";
@@ -6,6 +6,7 @@ import type { EditEntry } from "../../schema/entry.ts";
 import { undoneEdits } from "../../transcript/undone.ts";
 import { type FrozenState, readParts, readState, stateDraft } from "../frozen-state.ts";
 import type { Session } from "../session.ts";
+import { tellingsIn, untold } from "../system-prompt/tellings.ts";
 import { changeDrafts } from "./reminders.ts";
 
 export type Frozen =
@@ -26,15 +27,17 @@ export interface FreezeInput {
 /**
  * The prefix of a session's requests to one model. The first time it is written down, as a blob that an entry names;
  * whoever opens the session later sends the same bytes, also after other models had their turns: thinking may be bound to
- * them. What is otherwise now is told behind the conversation, each change once.
+ * them. What is otherwise now is told behind the conversation, each change once; again where an edit, an undo or a kill
+ * took what told it out of the view.
  */
 export async function frozenBaseline(deps: BlobsDep, { session, now }: FreezeInput): Promise<Frozen> {
   const state = readState(session.fold);
   const own = state?.byModel[now.model];
   const sent = await readParts(deps, own?.sent);
-  const told = sent === undefined ? undefined : ((await readParts(deps, own?.told)) ?? sent);
+  const told = sent === undefined ? now : ((await readParts(deps, own?.told)) ?? sent);
   const moved = movedFrom(state, { sent, now }) ?? (state === undefined ? undefined : editedSince(session));
-  const news = [...(moved?.kind === "model" ? [moved] : []), ...(told === undefined ? [] : changesOf(told, now))];
+  const changes = untold({ sent: sent ?? now, told, now, tellings: tellingsIn(session.fold) });
+  const news = [...(moved?.kind === "model" ? [moved] : []), ...changes];
   const frozen = { kind: "frozen", baseline: makeBaseline(sent ?? now), moved } as const;
   if (sent !== undefined && news.length === 0) return frozen;
   const put = await deps.blobs.put(new TextEncoder().encode(JSON.stringify(now)));

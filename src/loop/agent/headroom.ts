@@ -2,6 +2,7 @@ import type { LoopEvent } from "../../schema/event.ts";
 import type { Numbers } from "../../settings/numbers.ts";
 import { contextReport } from "../../tokens/context-report.ts";
 import { largestNamedMax } from "../limits.ts";
+import { standingOf } from "../compact/standing.ts";
 import type { Clearable } from "./clearing-state.ts";
 
 /** Over the limit with nothing left to clear: told once, until the context is below it again. */
@@ -27,5 +28,16 @@ export function* headroom({ conversation, line, cache }: Clearable, numbers: Num
     ...categories.map(({ name, tokens }) => ({ what: name, tokens })),
     ...largest.map(({ what, entry, tokens }) => ({ what: `${what} (${entry})`, tokens })),
   ].toSorted((one, other) => other.tokens - one.tokens);
-  yield { kind: "no-headroom", tokens: used, limit, largest: named.slice(0, largestNamedMax) };
+  const because = whyNotCompacted({ conversation, line, cache }, numbers);
+  const told = { tokens: used, limit, largest: named.slice(0, largestNamedMax) };
+  yield { kind: "no-headroom", ...told, ...(because === undefined ? {} : { because }) };
+}
+
+/** Undefined where nobody compacts by itself: then there is nothing to explain. */
+function whyNotCompacted({ conversation, line }: Clearable, { policy, autoCompact }: Numbers): string | undefined {
+  if (conversation.compacting === undefined || policy.compact === undefined || autoCompact === "off") return undefined;
+  const standing = standingOf(line.fold, policy);
+  return standing.kind === "may-ask"
+    ? "A summary would leave too little room below the threshold; at the hard limit one is made all the same."
+    : standing.message;
 }

@@ -31,7 +31,7 @@ export interface Line {
 }
 
 /** A session that knows what could be cleared. What it holds is live: another after an undo. */
-export interface EditableLine extends Pick<Session, "fold" | "ledger"> {
+export interface EditableLine extends Pick<Session, "fold" | "ledger" | "readBy"> {
   readonly inventory: Inventory;
   edit(input: EditInput): Promise<Edited>;
 }
@@ -69,8 +69,8 @@ export class SessionLine implements Line {
 
   held(options: HeldOptions): readonly (readonly RoundResult[])[] {
     const { foreignUntil, path, projection } = this.#session.fold;
-    const isShown = path.logged.some(({ start, entry }) => start >= foreignUntil && isOfARequest(entry));
-    return isShown ? [] : heldRounds(projection, options);
+    const shownAt = path.findLastIndex(({ start, entry }) => start >= foreignUntil && isOfARequest(entry));
+    return shownAt !== -1 ? [] : heldRounds(projection, options);
   }
 
   get editable(): EditableLine | undefined {
@@ -111,6 +111,10 @@ class EditableSession implements EditableLine {
   /** The session's, which is another one where its log was read again. */
   get inventory(): Inventory {
     return this.#session.inventory ?? this.#inventory;
+  }
+
+  readBy(model: string | undefined): void {
+    this.#session.readBy(model);
   }
 
   edit(input: EditInput): Promise<Edited> {

@@ -12,7 +12,7 @@ export interface OffersInput extends Clearable {
 type Offers = PipelineState["offers"];
 
 /**
- * What the server can do about results itself. It is asked once, and only where the policy would make use of it by now.
+ * What the server can do about the context itself. It is asked once, and only where the policy would make use of it by now.
  * Whoever aborts the turn does not wait for the answer.
  */
 export async function offersOf(
@@ -20,12 +20,14 @@ export async function offersOf(
   { conversation, line, cache, numbers, signal }: OffersInput,
 ): Promise<Offers> {
   if (cache.offers !== undefined) return cache.offers;
-  const { inCache, byServer } = numbers.policy.clear;
+  const { clear, compact } = numbers.policy;
+  const { inCache, byServer } = clear;
   const isWanted =
     (inCache !== undefined &&
       numbers.switches["clear.cacheEdits"].value &&
       line.inventory.size >= inCache.fromResults) ||
-    (byServer !== undefined && numbers.switches["clear.api"].value);
+    (byServer !== undefined && numbers.switches["clear.api"].value) ||
+    (compact !== undefined && numbers.switches["compact.server"].value);
   if (!isWanted) return none;
   const description = await untilAborted(deps.model.describe(conversation.baseline.model), signal);
   if (signal.aborted) return none;
@@ -55,5 +57,13 @@ function offered(capabilities: JsonObject): Offers {
   return new Set([
     ...(can("cache_edits") ? (["cache-edits"] as const) : []),
     ...(can("context_management") ? (["context-edits"] as const) : []),
+    ...(can("compaction") && summarises(capabilities) ? (["compaction"] as const) : []),
   ]);
+}
+
+/** At a threshold of its own is another thing than when it is asked to. */
+function summarises(capabilities: JsonObject): boolean {
+  const compaction = field(capabilities, "compaction");
+  const summarize = isObject(compaction) ? field(compaction, "summarize") : undefined;
+  return summarize === true || (isObject(summarize) && summarize["supported"] === true);
 }

@@ -40,7 +40,10 @@ function told(...raws: readonly Raw[]): FollowedView & { readonly written: Writt
 
 /** A request that shows all of the view is sent, and its reply begins. */
 function ask(cache: ReckonedCache, { fold, inventory, written }: ReturnType<typeof told>): void {
-  cache.began(cache.marks(inventory, { messages: fold.messages, policy: planned, ...moment }), at(0));
+  cache.began(cache.marks(inventory, { messages: fold.messages, policy: planned, ...moment }), {
+    at: at(0),
+    tokens: 1_000,
+  });
   written.began(fold.messages, []);
 }
 
@@ -85,7 +88,7 @@ describe("what the provider's cache holds, by our reckoning", () => {
     const marks = cache.marks(inventory, { messages: fold.messages, policy: planned, ...moment });
     expect(marks.frontier).toEqual({ part: "messages", message: 1, at: 0 });
     expect(marks.upToTokens).toEqual([inventory.headTokens, inventory.shownTokens]);
-    cache.began(marks, at(0));
+    cache.began(marks, { at: at(0), tokens: 1_000 });
     expect(cache.prefixes.upTo(inventory.shownTokens - 1, at(1))).toBe(inventory.headTokens);
     expect(cache.marks(inventory, { messages: fold.messages, policy: planned, ...moment })).toEqual(marks);
   });
@@ -108,7 +111,10 @@ describe("what the provider's cache holds, by our reckoning", () => {
     const cache = new ReckonedCache("5m");
     cache.follow({ inventory, ...view });
     expect([cache.clearedTokens, cache.roundsSinceClear(inventory)]).toEqual([0, undefined]);
-    cache.began(cache.marks(inventory, { messages: view.fold.messages, policy: planned, ...moment }), at(0));
+    cache.began(cache.marks(inventory, { messages: view.fold.messages, policy: planned, ...moment }), {
+      at: at(0),
+      tokens: 1_000,
+    });
     cache.cut({ offset: inventory.headTokens, savedTokens: 500, round: inventory.round });
     expect(cache.prefixes.upTo(Infinity, at(1))).toBe(inventory.headTokens);
     expect([cache.clearedTokens, cache.roundsSinceClear(inventory)]).toEqual([500, 0]);
@@ -197,6 +203,39 @@ describe("what the provider's cache holds, by our reckoning", () => {
     const cache = new ReckonedCache("5m");
     cache.resume(told(...raws));
     expect(cache.prefixes.upTo(Infinity, at(minutes))).toBe(tokens);
+  });
+
+  const counted = (n: number, input: number): readonly Raw[] =>
+    round(n).map((raw) =>
+      raw.type === "assistant"
+        ? { ...raw, message: { ...(raw["message"] as object), usage: { input_tokens: input, output_tokens: 9 } } }
+        : raw,
+    );
+  const twoRounds = [user("u"), ...counted(1, 100), ...counted(2, 200)];
+  const compacted = [boundary("b"), summary("s")];
+  it.each<[string, readonly Raw[], readonly number[]]>([
+    ["each of the session's, as the provider counted it", twoRounds, [100, 200]],
+    ["none where nothing was counted", [user("u"), ...round(1)], []],
+    ["a reply in two entries once", [...twoRounds, { ...says("a", "m2", text("More.")) }], [100, 200]],
+    ["those behind the last boundary", [...twoRounds, ...compacted, user("v"), ...counted(3, 50)], [50]],
+    ["none right behind it", [...twoRounds, ...compacted], []],
+    ["all of them where it was undone", [...twoRounds, ...compacted, undo("x", "b")], [100, 200]],
+  ])("requests on which rent was paid, opened again: %s", (_, raws, requests) => {
+    const cache = new ReckonedCache("5m");
+    cache.follow(told(...raws));
+    expect(cache.requestTokens).toEqual(requests);
+  });
+
+  it("requests on which rent was paid: a boundary forgets those before it, and each that begins is one more", () => {
+    const view = told(...twoRounds);
+    const cache = new ReckonedCache("5m");
+    cache.follow(view);
+    ask(cache, view);
+    expect(cache.requestTokens).toEqual([100, 200, 1_000]);
+    append(view.fold, ...compacted);
+    cache.follow(view);
+    ask(cache, view);
+    expect(cache.requestTokens).toEqual([1_000]);
   });
 
   const late = (n: number): readonly Raw[] =>

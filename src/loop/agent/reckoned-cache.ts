@@ -8,12 +8,14 @@ import type { PipelineState } from "../../layers/pipeline.ts";
 import type { Policy } from "../../layers/policy.ts";
 import { type EntryId, type MessageId, type Millis, millis } from "../../schema/brand.ts";
 import type { AssistantEntry, EditEntry, Entry } from "../../schema/entry.ts";
+import { requestTokens } from "../../schema/usage.ts";
 import { estimateBlock } from "../../tokens/estimate.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import { undoneEdits } from "../../transcript/undone.ts";
-import { thinkingIdleMillis } from "../limits.ts";
+import { rentRoundsMax, thinkingIdleMillis } from "../limits.ts";
 import type { ServerAsks } from "./server-asks.ts";
 import { shownBefore } from "./shown-before.ts";
+import { ViewMemory } from "./view-memory.ts";
 
 interface CutMade {
   readonly offset: number;
@@ -42,10 +44,13 @@ export interface FollowedView extends ReckonedView {
 export class ReckonedCache {
   /** Remembers between requests when no clearing can pay. */
   readonly planner = new ClearPlanner();
+  /** Remembers between requests what the view holds. */
+  readonly view = new ViewMemory();
   readonly #marks: PlannedMarks;
   #told: { readonly inventory: Inventory; readonly tellings: number } | undefined;
   #clearedAtRound: number | undefined;
   #clearedTokens = 0;
+  #requestTokens: number[] = [];
   /** When the newest reply was whole. */
   repliedAt: Millis | undefined;
   /** `lost`: results that were deleted in the cache were shown again by the last request. */
@@ -113,6 +118,12 @@ export class ReckonedCache {
     const { tokens, rounds } = clearedSoFar(entries);
     this.#clearedTokens = tokens;
     this.#clearedAtRound = rounds === undefined ? undefined : inventory.round - rounds;
+    this.#requestTokens = requestsSoFar(entries);
+  }
+
+  /** Of each request since the last boundary in force, the oldest first: on what they held beyond a summary, rent was paid. */
+  get requestTokens(): readonly number[] {
+    return this.#requestTokens;
   }
 
   /** Of everything that was cleared: requests would be larger by this. */
@@ -141,9 +152,17 @@ export class ReckonedCache {
   }
 
   /** Its reply began: what it was marked at can be read, and lives from when it was sent. */
-  began(marks: RequestMarks, at: Millis): void {
+  began(marks: RequestMarks, { at, tokens }: BegunRequest): void {
     this.#marks.sent(marks, at);
+    if (this.#requestTokens.push(tokens) > rentRoundsMax) this.#requestTokens.shift();
   }
+}
+
+export interface BegunRequest {
+  /** When it was sent. */
+  readonly at: Millis;
+  /** Of all of it, tools and system prompt included. */
+  readonly tokens: number;
 }
 
 interface PartOfReply {
@@ -229,4 +248,17 @@ function clearedSoFar(path: readonly Entry[]): ClearedSoFar {
     rounds ??= replies.size;
   }
   return { tokens, rounds };
+}
+
+/** What the provider counted of them; where it told nothing nobody knows. */
+function requestsSoFar(path: readonly Entry[]): number[] {
+  const undone = undoneEdits(path);
+  const isInForce = (entry: Entry): boolean =>
+    entry.kind === "edit" && entry.edit.type === "boundary" && !undone.has(entry.id);
+  const tokensByReply = new Map<string, number>();
+  for (const entry of path.slice(path.findLastIndex(isInForce) + 1)) {
+    if (entry.kind !== "assistant" || entry.synthetic || entry.usage === undefined) continue;
+    tokensByReply.set(entry.messageId ?? entry.id ?? "", requestTokens(entry.usage));
+  }
+  return [...tokensByReply.values()].slice(-rentRoundsMax);
 }

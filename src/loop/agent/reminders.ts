@@ -1,6 +1,9 @@
 import type { Change } from "../../cache/baseline.ts";
+import type { EntryId } from "../../schema/brand.ts";
+import { hookContextAttachment } from "../../transcript/attachment.ts";
 import type { Draft } from "../../transcript/draft.ts";
-import { renderChange } from "../system-prompt/change.ts";
+import { ofBoundary } from "../../transcript/of-boundary.ts";
+import { tellingOf } from "../system-prompt/tellings.ts";
 
 /** What a person said while the agent worked; the log keeps the words as the person's own. */
 export const queuedDraft = (prompt: string): Draft => ({
@@ -8,15 +11,17 @@ export const queuedDraft = (prompt: string): Draft => ({
   attachment: { type: "queued_command", prompt },
 });
 
-/** What a hook wants the model to know. */
-export const contextDraft = (content: string): Draft => ({
-  type: "attachment",
-  attachment: { type: "hook_additional_context", content },
-});
+/** What a hook wants the model to know. `boundary`: because of which it was asked; an undo of that takes it back too. */
+export function contextDraft(content: string, boundary?: EntryId): Draft {
+  const attachment = { type: hookContextAttachment, content };
+  return { type: "attachment", attachment: boundary === undefined ? attachment : ofBoundary(attachment, boundary) };
+}
 
 /** What changed since the prefix was frozen, told behind the conversation. */
 export const changeDrafts = (changes: readonly Change[]): readonly Draft[] =>
   changes.flatMap((change) => {
-    const content = renderChange(change);
-    return content === undefined ? [] : [contextDraft(content)];
+    const telling = tellingOf(change);
+    return telling === undefined
+      ? []
+      : [{ type: "attachment", attachment: { type: hookContextAttachment, ...telling } }];
   });

@@ -118,7 +118,8 @@ class Asking {
     const { conversation, assembled } = this.#input;
     const whole = { ...assembled, messages: this.#sent };
     if (!this.#hasBegun) conversation.written.began(whole.messages, whole.breakpoints);
-    if (assembled.marks !== undefined) conversation.cache?.began(assembled.marks, sent);
+    if (assembled.marks !== undefined)
+      conversation.cache?.began(assembled.marks, { at: sent, tokens: assembled.tokens });
     this.#hasBegun = true;
     const told = readUsage({ usage });
     if (told === undefined) return;

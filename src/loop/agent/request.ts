@@ -12,6 +12,7 @@ import type { Conversation } from "./conversation.ts";
 import type { RequestMarks } from "../../cache/planned-marks.ts";
 import { bothRates } from "../../cache/rates.ts";
 import { serverAsks } from "./server-clearing.ts";
+import { betasOf } from "./server-compaction.ts";
 
 export type Assembled =
   | {
@@ -45,7 +46,7 @@ export function assemble(conversation: Conversation, { numbers, at }: Assembling
   const breakpoints = mark({ tools, system, messages, ...places }, policy.marks);
   const isClearable = (tool: string): boolean => inventory?.isClearable(tool) === true;
   const asks = serverAsks(conversation, { numbers, isClearable, deleted: next.serverDeleted });
-  const betas = [...baseline.betas, ...asks.betas];
+  const betas = [...new Set([...baseline.betas, ...asks.betas, ...betasOf(messages)])];
   const room = thresholds.window - used - outputMarginTokens;
   const maxTokens = Math.max(outputTokensMin, Math.min(outputTokensMax.tokens, room));
   const body = pieces.bytes({

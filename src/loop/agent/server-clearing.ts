@@ -7,6 +7,7 @@ import { fileActOf } from "../../tokens/file-act.ts";
 import type { Conversation } from "./conversation.ts";
 import type { ReckonedCache } from "./reckoned-cache.ts";
 import { nothingAsked, type ServerAsks } from "./server-asks.ts";
+import { canServerCompact, serverCompactionAsks } from "./server-compaction.ts";
 
 export interface AskingInput {
   readonly numbers: Numbers;
@@ -21,7 +22,9 @@ export interface AskingInput {
 export function serverAsks(conversation: Conversation, input: AskingInput): ServerAsks {
   const { cache } = conversation;
   if (cache === undefined) return conversation.inheritedAsks ?? nothingAsked;
-  const byRule = ruleAsks(conversation, { ...input, cache });
+  const byRule = canServerCompact(conversation, input.numbers)
+    ? serverCompactionAsks
+    : ruleAsks(conversation, { ...input, cache });
   cache.asks = byRule;
   const { deleted } = input;
   if (deleted.size === 0) return byRule;

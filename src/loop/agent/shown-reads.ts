@@ -1,5 +1,5 @@
 import type { ReadFiles } from "../../ports/tools.ts";
-import type { ToolUseId } from "../../schema/brand.ts";
+import type { EntryId, ToolUseId } from "../../schema/brand.ts";
 import type { Fold } from "../../transcript/fold.ts";
 
 /** Results of which the model is shown what the log holds, and no marker. Costs a step for every block. */
@@ -16,6 +16,6 @@ export function shownResults({ projection }: Pick<Fold, "projection">): Readonly
 }
 
 /** A file whose read is not shown any more counts as unread. */
-export function forgetReads(files: ReadFiles, gone: ReadonlySet<ToolUseId>): void {
+export function forgetReads(files: ReadFiles, gone: ReadonlySet<EntryId | ToolUseId>): void {
   for (const [path, { shownBy }] of Array.from(files.entries())) if (gone.has(shownBy)) files.delete(path);
 }

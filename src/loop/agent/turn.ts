@@ -8,10 +8,13 @@ import { type CallResult, runCalls } from "./calls.ts";
 import { clearBefore } from "./clearing.ts";
 import type { Conversation } from "./conversation.ts";
 import type { AgentDeps } from "./deps.ts";
+import { pressureNow } from "./pressure.ts";
 import { Results } from "./results.ts";
 import { askForReply, type ReplyOutcome } from "./reply.ts";
 import { type Assembled, assemble, type AssembledRequest, rewrittenTokens, sentAt } from "./request.ts";
 import { contextDraft, queuedDraft } from "./reminders.ts";
+import { betasOf } from "./server-compaction.ts";
+import { TurnRoom } from "./turn-room.ts";
 
 export interface TurnInput {
   readonly conversation: Conversation;
@@ -28,6 +31,8 @@ export interface TurnInput {
  *
  *   said ──▶ asking ──reply with calls──▶ calling ──results are in──▶ asking
  *            asking ──reply without a call, nothing queued──▶ answered
+ *            asking ──refused as too long──▶ compacting ──▶ asking, once
+ *            asking ──reply broke off over the threshold──▶ compacting ──▶ asking
  *            asking ──no request fits──▶ over-limit          asking ──fails for good──▶ failed
  *            asking, calling ──abort──▶ aborted: open calls get a frozen answer
  *
@@ -63,6 +68,7 @@ class Turn {
   readonly #deps: AgentDeps;
   readonly #input: TurnInput;
   readonly #results: Results;
+  readonly #room: TurnRoom;
   #requests = 0;
   #stopsBlocked = 0;
 
@@ -70,6 +76,7 @@ class Turn {
     this.#deps = deps;
     this.#input = input;
     this.#results = new Results(deps, input.conversation);
+    this.#room = new TurnRoom(deps, input);
   }
 
   async *run(): AsyncGenerator<LoopEvent, Ended> {
@@ -103,7 +110,11 @@ class Turn {
     const { conversation, signal } = this.#input;
     const drained = yield* this.#drain();
     if (drained !== undefined) return drained;
+    yield* this.#room.asked();
     yield* clearBefore(this.#deps, { conversation, signal, opens: this.#requests === 0 ? "turn" : "nothing" });
+    if (signal.aborted) return this.#aborted();
+    const told = await this.#tellPressure();
+    if (told !== undefined) return told;
     const assembled = assemble(conversation, { numbers: this.#deps.numbers(), at: this.#deps.now() });
     if (assembled.kind !== "request") return unsent(assembled);
     this.#requests += 1;
@@ -111,9 +122,21 @@ class Turn {
     yield { kind: "request-start", number: this.#requests, tokens: assembled.tokens };
     this.#results.sent();
     const outcome = yield* askForReply(this.#deps, { conversation, assembled, signal });
-    if (outcome.kind !== "replied") return this.#over(outcome);
-    if (outcome.calls.length > 0) return yield* this.#call(outcome);
-    return cutShort(outcome.stopReason) ?? (yield* this.#answered());
+    if (outcome.kind !== "replied") return yield* this.#over(outcome);
+    const cut = outcome.calls.length > 0 ? undefined : cutShort(outcome.stopReason);
+    if (cut !== undefined) {
+      const made = yield* this.#room.cut({ ...cut, requestTokens: assembled.tokens });
+      return made === "compacted" ? undefined : cut;
+    }
+    this.#room.replied();
+    return yield* outcome.calls.length > 0 ? this.#call(outcome) : this.#answered();
+  }
+
+  async #tellPressure(): Promise<Ended | undefined> {
+    const { conversation } = this.#input;
+    const draft = pressureNow(conversation, { numbers: this.#deps.numbers(), tools: this.#deps.tools });
+    const appended = draft === undefined ? undefined : await conversation.line.append(draft);
+    return appended?.kind === "failed" ? unwritten(appended) : undefined;
   }
 
   /** What the cache will not give is told before it is paid for. */
@@ -164,7 +187,7 @@ class Turn {
     return outcome;
   }
 
-  async #over(outcome: Exclude<ReplyOutcome, Replied>): Promise<Ended> {
+  async *#over(outcome: Exclude<ReplyOutcome, Replied>): AsyncGenerator<LoopEvent, Ended | undefined> {
     switch (outcome.kind) {
       case "aborted":
         return this.#aborted();
@@ -173,17 +196,23 @@ class Turn {
       case "failed": {
         await this.#input.conversation.line.settle();
         const { failure, message } = outcome;
+        if (failure.why === "refused" && (yield* this.#toldByText())) return undefined;
         if (failure.why !== "too-long") return { reason: "failed", message };
-        const { limitTokens } = failure;
-        if (limitTokens !== undefined)
-          await this.#deps.learn({
-            model: this.#input.conversation.baseline.model,
-            limitTokens,
-            from: failure.message,
-          });
-        return { reason: "over-limit", message };
+        const made = yield* this.#room.refused(failure);
+        if (this.#input.signal.aborted) return this.#aborted();
+        return made === "compacted" ? undefined : { reason: "over-limit", message };
       }
     }
+  }
+
+  /** A summary that another account's provider signed is refused each time: its text takes its place, once and for all. */
+  *#toldByText(): Generator<LoopEvent, boolean> {
+    const line = this.#input.conversation.line.editable;
+    if (line === undefined || betasOf(line.fold.messages).length === 0) return false;
+    line.readBy(undefined);
+    const message = "The provider refused a request that begins with its own summary. It is sent as text from now on.";
+    yield { kind: "warning", code: "server-summary", message };
+    return true;
   }
 
   async #aborted(): Promise<Ended> {

@@ -1,5 +1,6 @@
 import { type Block, parseBlock } from "../../schema/block.ts";
 import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
+import { summaryIn } from "../../schema/server-summary.ts";
 
 export interface ChatForm {
   /** The field that limits the reply: OpenAI's newer models refuse `max_tokens`, other servers know no other. */
@@ -156,7 +157,7 @@ const textOf = (blocks: readonly Block[]): string =>
   blocks
     .flatMap((block) => {
       if (block.type === "text") return [block.text];
-      return block.type === "compaction" ? [text({ ...block }, "content") ?? ""] : [];
+      return [summaryIn(block) ?? ""];
     })
     .filter((part) => part !== "")
     .join("\n\n");

@@ -124,7 +124,15 @@ class Line {
 
   #said(text: string): SaidEntry {
     const blocks = [{ type: "text", text } as const];
-    return { kind: "user", ...this.#envelope("said"), blocks, meta: true, summary: false, readFile: undefined };
+    return {
+      kind: "user",
+      ...this.#envelope("said"),
+      blocks,
+      meta: true,
+      summary: false,
+      server: undefined,
+      readFile: undefined,
+    };
   }
 
   #envelope(name: string) {

@@ -4,6 +4,7 @@ import type { ResultContent } from "../../schema/block.ts";
 import type { EntryId, ToolUseId } from "../../schema/brand.ts";
 import type { AssistantEntry, AttachmentEntry, EditEntry, Entry, UserEntry } from "../../schema/entry.ts";
 import type { Logged } from "../../transcript/lines.ts";
+import { isOfBoundary } from "../../transcript/of-boundary.ts";
 import { Path } from "../../transcript/path.ts";
 import { undoneEdits } from "../../transcript/undone.ts";
 
@@ -27,9 +28,15 @@ export async function uncutPath(blobs: BlobsDep | undefined, logged: readonly Lo
   const undone = undoneEdits(path);
   const uncut: UncutEntry[] = [];
   let follows: UncutEntry["follows"] = "directly";
+  let boundary: EditEntry | undefined;
   let passing: "nothing" | "attachments" = "nothing";
   for (const entry of path) {
-    const isForBoundary = passing === "attachments" && entry.kind === "attachment";
+    if (entry.kind === "edit" && entry.edit.type === "boundary") boundary = entry;
+    const isForBoundary =
+      passing === "attachments" &&
+      entry.kind === "attachment" &&
+      boundary !== undefined &&
+      isOfBoundary(entry, boundary);
     const verdict = isForBoundary ? "cut" : verdictOn(entry, { undone, isFirst: uncut.length === 0 });
     if (entry.kind === "user" && entry.summary) passing = "attachments";
     else if (!isForBoundary) passing = "nothing";

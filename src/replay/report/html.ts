@@ -33,7 +33,7 @@ export function renderReport({ summaries, plotted, notes }: Report): string {
 }
 
 function priceSection(summary: PriceSummary): string {
-  const { prices, sessions, rounds, tooShort, hopeless, policies, baseline, recorded } = summary;
+  const { prices, compaction, sessions, rounds, tooShort, hopeless, policies, baseline, recorded } = summary;
   const left = [
     ...(tooShort === 0 ? [] : [` Left out with too few rounds: ${count(tooShort)}.`]),
     ...(hopeless === 0 ? [] : [` Left out, since no policy comes through them: ${count(hopeless)}.`]),
@@ -42,7 +42,8 @@ function priceSection(summary: PriceSummary): string {
     recorded === undefined
       ? ""
       : ` The usage recorded in ${count(recorded.sessions)} of them costs ${millions(recorded.cost)}; ${baseline} costs ${millions(recorded.baselineCost)} in the same.`;
-  const head = `<h2>${escape(prices)} prices</h2>\n<p>${escape(`${count(sessions)} sessions, ${count(rounds)} rounds.${left}${usage}`)}</p>`;
+  const made = compaction === "stand-in" ? "" : ` Compaction ${compaction}: summaries are made from what was said.`;
+  const head = `<h2>${escape(prices)} prices</h2>\n<p>${escape(`${count(sessions)} sessions, ${count(rounds)} rounds.${made}${left}${usage}`)}</p>`;
   if (sessions === 0) return head;
   const compared = policies.filter(({ failedSessions }) => failedSessions === 0);
   return [
@@ -188,7 +189,7 @@ const definitions = `<h2>What the figures are</h2>
 <dl>
 <dt>cost</dt><dd>input as the cache bills it, results fetched again after they were cleared, output of compactions</dd>
 <dt>with rework</dt><dd>the saving where every compaction is charged for what summaries lose</dd>
-<dt>over the best</dt><dd>cost without fetching again, over the lower bound that knew the whole session: clearing and compacting, or clearing alone; under auto prices no such bound is known</dd>
+<dt>over the best</dt><dd>cost without fetching again, over the lower bound that knew the whole session: clearing and compacting, or clearing alone; under auto prices, and where summaries are made from what was said, no such bound is known</dd>
 <dt>refetched</dt><dd>results that were needed again when they were cleared</dd>
 <dt>peak</dt><dd>tokens of the largest request</dd>
 <dt>refused</dt><dd>requests that the API would not take</dd>

@@ -47,10 +47,10 @@ describe("read", () => {
     await writeFile(path, "one\ntwo\n");
     await box.call("read", { path: "a.txt" }, { id: "first" });
     const again = await box.call("read", { path: "a.txt" }, { id: "second" });
-    expect(again.text).toBe(`${path} is unchanged, and the result of call first above still shows these lines.`);
+    expect(again.text).toBe(`${path} is unchanged, and these lines are still shown above, by first.`);
     expect(box.files.get(path)?.shownBy).toBe("first");
     expect((await box.call("read", { path: "a.txt", offset: 2 }, { id: "third" })).text).toContain("two");
-    expect((await box.call("read", { path: "a.txt", offset: 2 })).text).toContain("call third");
+    expect((await box.call("read", { path: "a.txt", offset: 2 })).text).toContain("by third");
     box.shown.delete(toolUseId("third"));
     expect((await box.call("read", { path: "a.txt", offset: 2 })).text).toBe("     2\ttwo");
     await writeFile(path, "one\nTWO\n");

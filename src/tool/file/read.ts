@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { ReadFile, Tool, ToolContext, ToolOutcome } from "../../ports/tools.ts";
-import type { ToolUseId } from "../../schema/brand.ts";
 import { resolveReal } from "../confine.ts";
 import { countWords } from "../count-words.ts";
 import { isSpecial } from "../inside.ts";
@@ -11,8 +10,8 @@ import { type FileRead, readWhole } from "./open.ts";
 import { decodeText, linesOf, numbered } from "./text.ts";
 
 export interface ReadDeps {
-  /** Whether the result of this call is still in the view as it was given. */
-  readonly isShown: (toolUse: ToolUseId) => boolean;
+  /** Whether the result of this call, or this attachment, is still in the view as it was given. */
+  readonly isShown: (shownBy: ReadFile["shownBy"]) => boolean;
 }
 
 const input = z
@@ -68,7 +67,7 @@ function show({ deps, context, asked, read }: Showing): ToolOutcome {
   if (shown.kind === "refused") return failed(shown.message);
   const before = context.files.get(asked.path);
   if (before !== undefined && isSame(before, { hash: read.hash, lines: shown.lines }) && deps.isShown(before.shownBy)) {
-    const content = `${asked.path} is unchanged, and the result of call ${before.shownBy} above still shows these lines.`;
+    const content = `${asked.path} is unchanged, and these lines are still shown above, by ${before.shownBy}.`;
     return { content, summary: "unchanged, shown above" };
   }
   context.files.set(asked.path, {
@@ -140,7 +139,8 @@ function shownLines({ path, offset, limit }: Asked, lines: readonly string[]): S
   };
 }
 
-const cutLine = (line: string): string =>
+/** What stands behind it in the line is counted. */
+export const cutLine = (line: string): string =>
   line.length <= readLineCharsMax
     ? line
     : `${line.slice(0, readLineCharsMax)} … (${line.length - readLineCharsMax} more characters in this line)`;

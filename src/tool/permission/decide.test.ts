@@ -50,6 +50,7 @@ describe("modes", () => {
     ["harmless command", shell("ls"), "allowed", "allowed", "allowed", "allowed"],
     ["unknown command", shell("make"), "ask", "ask", "denied", "allowed"],
     ["the engine's own list", { kind: "state", what: "todo" }, "allowed", "allowed", "allowed", "allowed"],
+    ["what the agent asks of it", { kind: "state", what: "compaction" }, "allowed", "allowed", "allowed", "allowed"],
     ["another state", { kind: "state", what: "an issue" }, "ask", "ask", "denied", "allowed"],
   ] as const)("%s", (_name, act, ...expected) => {
     const modes = ["default", "acceptEdits", "plan", "bypass"] as const;

@@ -121,7 +121,7 @@ function decideAct(policy: Policy, { act, request }: Asked): Verdict {
 }
 
 /** What the engine keeps for itself: changing it changes nothing of the person's. */
-const ownStates: ReadonlySet<string> = new Set(["todo"]);
+const ownStates: ReadonlySet<string> = new Set(["todo", "compaction"]);
 
 const decideState = ({ mode }: Policy, what: string): Verdict =>
   mode === "plan" ? denied(`in plan mode nothing is changed: ${what}`) : ask(`it would change ${what}`);

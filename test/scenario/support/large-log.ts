@@ -12,7 +12,6 @@ const emptyCheckpoint = {
   pins: [],
   settings: {},
   userMessages: [],
-  breaker: { failures: 0 },
   foreignUntil: 0,
 };
 

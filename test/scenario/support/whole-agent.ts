@@ -1,7 +1,8 @@
 import { mkdir, mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Agent, openAgent, type SessionChoice } from "../../../src/agent/open-agent.ts";
+import type { SessionChoice } from "../../../src/agent/agent-options.ts";
+import { type Agent, openAgent } from "../../../src/agent/open-agent.ts";
 import type { Message } from "../../../src/schema/block.ts";
 import type { LoopEvent } from "../../../src/schema/event.ts";
 import type { Json, JsonObject } from "../../../src/schema/json.ts";

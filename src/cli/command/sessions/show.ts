@@ -51,6 +51,8 @@ interface Described {
   readonly why: string | null;
   readonly whyCode: string | null;
   readonly entriesOnPath: number;
+  /** Messages that are carried through every compaction. */
+  readonly pins: readonly EntryId[];
   readonly edits: readonly DescribedEdit[];
   readonly damagedRanges: number;
 }
@@ -94,6 +96,8 @@ interface DescribedEdit {
   readonly kind: string;
   readonly at: string;
   readonly state: "in force" | "undone";
+  /** Of a setting: which. */
+  readonly name?: string;
 }
 
 function described(log: NamedLog, { fold, ledger, read, damage }: CountedLog): Described {
@@ -111,11 +115,13 @@ function described(log: NamedLog, { fold, ledger, read, damage }: CountedLog): D
     why: view.why?.text ?? null,
     whyCode: view.why?.code ?? null,
     entriesOnPath: view.path.onPath,
+    pins: [...fold.projection.pins],
     edits: edits.map(({ id, edit, timestamp }) => ({
       id,
       kind: edit.type,
       at: timestamp ?? "",
       state: undone.has(id) ? "undone" : "in force",
+      ...(edit.type === "setting" ? { name: edit.name } : {}),
     })),
     damagedRanges: damage.length,
   };
@@ -126,11 +132,13 @@ function asText(session: Described & { readonly madeFrom: MadeFrom | null }, col
   const lines = [
     `${oneLine(session.path)}${origin}`,
     `size      ${humanBytes(session.sizeBytes)}, ${humanBytes(session.bytesRead)} of it read`,
-    `view      ${session.messages} messages, about ${humanCount(session.tokens)} tokens`,
+    `view      ${counted(session.messages, "message")}, about ${humanCount(session.tokens)} tokens`,
     `state     ${underLabel(session.sendable ? "sendable" : `not sendable: ${oneLine(session.why ?? "")}`, columns).trimStart()}`,
     ...(session.whyCode === "open-calls" ? [underLabel(openCallsAdvice, columns)] : []),
     `damage    ${session.damagedRanges === 0 ? "none seen" : `${counted(session.damagedRanges, "range")}: see sessions fsck`}`,
   ];
+  for (const [at, pin] of session.pins.entries())
+    lines.push((at === 0 ? "pins" : "").padEnd(labelColumns) + oneLine(pin));
   if (session.madeFrom !== null) lines.push(`made from ${madeFromText(session.madeFrom)}`);
   return `${lines.join("\n")}\n${session.edits.length === 0 ? "edits     none\n" : `\n${editTable(session.edits, columns)}`}`;
 }
@@ -142,7 +150,11 @@ const underLabel = (text: string, columns: number): string =>
 
 /** Ids are there to be copied, so they are never cut: where a row has no room for its id, it stands below. */
 function editTable(edits: readonly DescribedEdit[], columns: number): string {
-  const rows = edits.map(({ kind, at, state }) => [kind, at.slice(0, 19).replace("T", " "), state]);
+  const rows = edits.map(({ kind, at, state, name }) => [
+    name === undefined ? kind : `${kind} ${oneLine(name)}`,
+    at.slice(0, 19).replace("T", " "),
+    state,
+  ]);
   const titles = [{ title: "kind" }, { title: "when" }, { title: "state" }];
   const wide = table(
     [{ title: "edit" }, ...titles],

@@ -1,5 +1,5 @@
-import { messageId, toolUseId } from "../../schema/brand.ts";
-import { type Draft, replyDraft, resultDraft, userDraft } from "../../transcript/draft.ts";
+import { messageId, toolUseId } from "../src/schema/brand.ts";
+import { type Draft, replyDraft, resultDraft, userDraft } from "../src/transcript/draft.ts";
 
 /** One exchange of the generated session: the model calls a tool, the tool answers. */
 interface Round {
@@ -72,11 +72,3 @@ const testOutput = (round: number): string =>
     { length: 12 },
     (_, at) => `${(at + round) % 7 === 0 ? "✗" : "✓"} calendar ${at + 1} (${(at * 13 + round) % 40} ms)`,
   ).join("\n");
-
-/** A tool result that no window should have to hold. */
-export function hugeLog(): string {
-  return Array.from(
-    { length: 6000 },
-    (_, at) => `${String(at).padStart(6, "0")} GET /calendar/${at % 366} 200 ${(at * 7) % 900} ms`,
-  ).join("\n");
-}

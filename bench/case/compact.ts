@@ -1,0 +1,201 @@
+import { auditSummary } from "../../src/layers/4-compact/audit.ts";
+import { ledgerWithin } from "../../src/layers/4-compact/user-ledger.ts";
+import type { AgentDeps } from "../../src/loop/agent/deps.ts";
+import { appendBoundary, boundaryDrafts } from "../../src/loop/boundary.ts";
+import { makeCheckpoint } from "../../src/loop/checkpoint.ts";
+import { draftBoundary, groundOf } from "../../src/loop/compact/boundary-draft.ts";
+import { waitingTokensMax } from "../../src/layers/4-compact/budgets.ts";
+import { extracted } from "../../src/loop/compact/made.ts";
+import { scopeOf } from "../../src/loop/compact/scope.ts";
+import { SessionFactBook } from "../../src/loop/compact/session-facts.ts";
+import type { Message } from "../../src/schema/block.ts";
+import { langChainMessages, trimmed } from "../langchain.ts";
+import { LimitSessions } from "../limit-session.ts";
+import { type BenchCase, type Figure, median, timed } from "../measure.ts";
+
+const warmRuns = 3;
+const runs = 9;
+const peerRuns = 5;
+
+/** The last rung: how long a session that nothing fits into any more waits until it can go on, without a model. */
+export const compactCase: BenchCase = {
+  name: "compact",
+  run: async () => [
+    ...(await figuresAt({ windowTokens: 200_000, limitMillis: 100 })),
+    ...(await figuresAt({ windowTokens: 1_000_000, limitMillis: 1_000 })),
+  ],
+};
+
+interface Size {
+  readonly windowTokens: number;
+  readonly limitMillis: number;
+}
+
+async function figuresAt({ windowTokens, limitMillis }: Size): Promise<readonly Figure[]> {
+  const sessions = await LimitSessions.make(windowTokens);
+  try {
+    const told = { fresh: new Array<Rescue>(), read: new Array<Rescue>() };
+    const parts: Parts[] = [];
+    let messages: readonly Message[] = [];
+    for (let run = -warmRuns; run < runs; run += 1) {
+      const fresh = await rescued(sessions, "fresh");
+      const read = await rescued(sessions, "read");
+      const split = await splitOf(sessions);
+      if (run < 0) continue;
+      told.fresh.push(fresh);
+      told.read.push(read);
+      parts.push(split.parts);
+      messages = split.messages;
+    }
+    return figuresOf({ sessions, limitMillis, told, parts, peers: await peersOf(messages, windowTokens) });
+  } finally {
+    await sessions.remove();
+  }
+}
+
+type FactsRead = "fresh" | "read";
+
+/** In milliseconds, from a person's message, which finds the context over the limit, to the boundary on disk. */
+interface Rescue {
+  readonly wall: number;
+  /** Of this thread alone: what else the machine does is not in it. */
+  readonly work: number;
+}
+
+async function rescued(sessions: LimitSessions, facts: FactsRead): Promise<Rescue> {
+  const agent = await sessions.open();
+  if (facts === "read") await agent.conversation.compacting?.facts.facts();
+  const leave = new AbortController();
+  let took: Rescue | undefined;
+  const start = performance.now();
+  const before = process.threadCpuUsage();
+  for await (const event of agent.turn("And now go on.", leave.signal)) {
+    if (event.kind !== "compacted") continue;
+    const { user, system } = process.threadCpuUsage(before);
+    took = { wall: performance.now() - start, work: (user + system) / 1_000 };
+    if (event.path !== "extractive") throw new Error(`a model wrote it: ${event.path}`);
+    leave.abort();
+  }
+  await agent.close();
+  if (took === undefined) throw new Error("nothing was compacted");
+  return took;
+}
+
+const partNames = ["facts", "ground", "extract", "ledger", "audit", "draft", "receipt", "checkpoint", "write"] as const;
+/** In milliseconds. */
+type Parts = Readonly<Record<(typeof partNames)[number], number>>;
+
+interface Split {
+  readonly parts: Parts;
+  /** Of the view before it. */
+  readonly messages: readonly Message[];
+}
+
+/** The same steps one by one. A turn drafts twice, once for the proposal and once for the commit. */
+async function splitOf(sessions: LimitSessions): Promise<Split> {
+  const agent = await sessions.open();
+  const { conversation, session } = agent;
+  const { compacting } = conversation;
+  if (compacting === undefined) throw new Error("nothing compacts here");
+  const took: Record<string, number> = {};
+  const step = async <Value>(name: (typeof partNames)[number], act: () => Value | Promise<Value>): Promise<Value> => {
+    const start = performance.now();
+    const value = await act();
+    took[name] = performance.now() - start;
+    return value;
+  };
+  const numbers = await sessions.numbers();
+  const engine = await sessions.deps();
+  const deps = { ...engine, place: () => ({ transcriptPath: "" }) } as unknown as AgentDeps;
+  const messages = [...session.fold.messages];
+  const facts = await step("facts", () => new SessionFactBook(engine, session).facts());
+  const ask = { trigger: "auto", cause: "limit", part: { kind: "all" } } as const;
+  const ground = await step("ground", () => {
+    const scoped = scopeOf(session.fold, {
+      part: ask.part,
+      waitingTokensMax: waitingTokensMax(numbers.thresholds),
+    });
+    if (scoped.kind !== "scope") throw new Error(scoped.kind);
+    return groundOf({ conversation, compacting, numbers, ask, scope: scoped.scope, facts });
+  });
+  const { budgets, count } = ground;
+  const { summary, path } = await step("extract", () => extracted(ground));
+  const ledger = await step("ledger", () =>
+    ledgerWithin({ messages: facts.userMessages, budgetTokens: budgets.ledger, count }),
+  );
+  await step("audit", () => auditSummary({ summary, facts, ledger }));
+  const written = { summary, path, calls: [], durationMillis: 0 };
+  const { input } = await step("draft", () => draftBoundary(deps, ground, written));
+  await step("receipt", () =>
+    session.foresee({ drafts: boundaryDrafts(input, { leaf: undefined }), cause: "auto", nature: "summarised" }),
+  );
+  await step("checkpoint", () =>
+    makeCheckpoint({ fold: session.fold, from: "beginning", carried: () => false, facts }),
+  );
+  const appended = await step("write", () => appendBoundary(deps, session, input));
+  if (appended.kind === "failed") throw new Error(appended.message);
+  await agent.close();
+  return { parts: took as unknown as Parts, messages };
+}
+
+interface Peers {
+  readonly json: number;
+  readonly trimming: number;
+}
+
+async function peersOf(messages: readonly Message[], windowTokens: number): Promise<Peers> {
+  const json: number[] = [];
+  const trimming: number[] = [];
+  const theirs = messages.flatMap(langChainMessages);
+  for (let run = 0; run < peerRuns; run += 1) {
+    json.push(timed(() => void JSON.parse(JSON.stringify(messages))));
+    const start = performance.now();
+    await trimmed([...theirs], windowTokens / 2);
+    trimming.push(performance.now() - start);
+  }
+  return { json: median(json), trimming: median(trimming) };
+}
+
+interface Measured {
+  readonly sessions: LimitSessions;
+  readonly limitMillis: number;
+  readonly told: Readonly<Record<FactsRead, readonly Rescue[]>>;
+  readonly parts: readonly Parts[];
+  readonly peers: Peers;
+}
+
+function figuresOf({ sessions, limitMillis, told, parts, peers }: Measured): readonly Figure[] {
+  const at = `${sessions.windowTokens / 1_000}K tokens`;
+  const walls = { fresh: told.fresh.map(({ wall }) => wall), read: told.read.map(({ wall }) => wall) };
+  const range = (facts: FactsRead): string =>
+    `${Math.min(...walls[facts]).toFixed(1)} to ${Math.max(...walls[facts]).toFixed(1)} ms in ${told[facts].length} sessions of ${sessions.entries} entries, the thread's own work ${median(told[facts].map(({ work }) => work)).toFixed(1)} ms`;
+  const split = partNames.map((name) => `${name} ${median(parts.map((one) => one[name])).toFixed(1)}`).join(", ");
+  return [
+    {
+      name: `last rung at ${at}, in a session that was just opened, median`,
+      value: median(walls.fresh),
+      unit: "ms",
+      limit: limitMillis,
+      detail: `from the message to the boundary on disk, no model: ${range("fresh")}; steps alone, in ms: ${split}`,
+    },
+    {
+      name: `last rung at ${at}, facts up to date, median`,
+      value: median(walls.read),
+      unit: "ms",
+      limit: limitMillis,
+      detail: range("read"),
+    },
+    {
+      name: `last rung at ${at} over JSON.stringify and JSON.parse of the messages`,
+      value: median(walls.fresh) / peers.json,
+      unit: "×",
+      detail: `${peers.json.toFixed(1)} ms, medians`,
+    },
+    {
+      name: `last rung at ${at} over LangChain's trimMessages`,
+      value: median(walls.fresh) / peers.trimming,
+      unit: "×",
+      detail: `${peers.trimming.toFixed(0)} ms to trim the same messages to half the window, a quarter of the characters as count, medians; it says nothing in place of what it drops`,
+    },
+  ];
+}

@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
+import type { AgentDeps } from "../loop/agent/deps.ts";
+import type { FollowedSettings } from "../loop/follow-settings.ts";
+import { retryLimitsDefault } from "../model/limits.ts";
+import type { Tokens } from "../schema/brand.ts";
+import { numbersInForce } from "../settings/numbers.ts";
+import { makeHooks } from "../tool/hooks/hooks.ts";
+import type { Assembling } from "./assembling.ts";
+import type { Toolbox } from "./toolbox.ts";
+
+export interface DepsInput {
+  readonly model: string;
+  readonly cwd: string;
+  readonly box: Toolbox;
+  readonly settings: FollowedSettings;
+  readonly port: AgentDeps["model"];
+  readonly shell: string;
+  /** The window that an error of the model has named before. */
+  readonly learnedTokens: Tokens | undefined;
+}
+
+export function depsOf({ engine, options, deps, root, session }: Assembling, input: DepsInput): AgentDeps {
+  const { model, cwd, box, settings } = input;
+  const current = () => settings.current().settings;
+  let { learnedTokens } = input;
+  const numbers = () => numbersInForce(current(), { model, learnedTokens });
+  // A hook is a program that also answers for the person: one that is written while the session runs waits for the next.
+  const hooks = current().hooks.value;
+  return {
+    ...deps,
+    model: input.port,
+    tools: box.tools,
+    permit: box.permit,
+    hooks: makeHooks({
+      settings: () => hooks,
+      shell: input.shell,
+      env: options.env,
+      projectRoot: root,
+    }),
+    hash: (text) => createHash("sha256").update(text).digest("hex"),
+    cwd: () => box.cwd() ?? cwd,
+    toolsForFork: () => {
+      const forked = box.forked();
+      return { tools: forked.tools, cwd: () => forked.cwd() ?? cwd };
+    },
+    // Whoever stops waiting has his reasons; there is nothing to tell.
+    wait: (time, signal) => wait(time, undefined, { signal }).catch(() => undefined),
+    random: Math.random,
+    numbers,
+    offloadLimits: () => {
+      const { switches, policy } = numbers();
+      return switches.offload.value ? offloadLimitsOf(policy.offload, current().toolLimits.value) : unlimited;
+    },
+    retries: retryLimitsDefault,
+    place: () => ({ session: session.id, transcriptPath: deps.transcripts.whereIs(session.id) ?? "", cwd }),
+    learn: async ({ limitTokens, from }) => {
+      learnedTokens = limitTokens;
+      await engine.learnWindow({ model, tokens: limitTokens, from });
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Baseline } from "../cache/baseline.ts";
+import type { Conversation } from "../loop/agent/conversation.ts";
+import type { AgentDeps } from "../loop/agent/deps.ts";
+import type { Compacting, SummaryWishes } from "../loop/compact/compacting.ts";
+import { SessionFactBook } from "../loop/compact/session-facts.ts";
+import { ConversationForks } from "../loop/fork.ts";
+import { instructionsLoaded } from "../loop/hooks/instructions-loaded.ts";
+import { tellingsIn } from "../loop/system-prompt/tellings.ts";
+import { headerParts } from "../loop/working-state/header.ts";
+import { compactionSection } from "../memory/compaction-section.ts";
+import type { CompactionAsks } from "../ports/compaction-asks.ts";
+import type { ReadFiles } from "../ports/tools.ts";
+import { workingState } from "../ports/working-state.ts";
+import { codeOf } from "../tool/failure.ts";
+import type { Assembling } from "./assembling.ts";
+import { type PrefixInput, prefixNow } from "./prefix.ts";
+import type { Toolbox } from "./toolbox.ts";
+
+export interface CompactingInput {
+  readonly deps: AgentDeps;
+  readonly box: Toolbox;
+  readonly prefix: PrefixInput;
+  readonly baseline: Baseline;
+  readonly files: ReadFiles;
+  readonly asks: CompactionAsks | undefined;
+  /** The conversation that it is for: it holds this, so it comes later. */
+  readonly conversation: () => Conversation;
+}
+
+/** By what an agent's conversation is compacted: its forks, the state of its tools, what people ask of summaries. */
+export function compactingFor(parts: Assembling, input: CompactingInput): Compacting {
+  const { deps, session, engine } = parts;
+  const { box, prefix, baseline, files, asks } = input;
+  const now = () => prefixNow(parts, prefix);
+  const instructionPaths = new Set(baseline.system.map(({ name }) => name));
+  return {
+    session,
+    facts: new SessionFactBook(deps, session),
+    fork: {
+      model: baseline.model,
+      run: (task, signal) => new ConversationForks(input.deps, input.conversation()).run(task, signal),
+    },
+    asks,
+    recallTool: box.tools.find(({ name }) => name === "recall")?.name,
+    wishes: () => wishesIn(engine.home, now),
+    mode: "attended",
+    workingState: workingState([
+      ...headerParts({
+        sent: () => baseline,
+        now: async () => (await now()).parts,
+        tellings: () => tellingsIn(session.fold),
+      }),
+      ...box.workingState({ files, cwd: prefix.cwd, isToldElsewhere: (path) => instructionPaths.has(path) }),
+    ]),
+    onCompacted: () => reloaded(input.deps, now),
+  };
+}
+
+/** A file of this name in the home folder takes the place of our prompt. */
+const promptFile = join("prompts", "compact.md");
+
+type PrefixNow = () => ReturnType<typeof prefixNow>;
+
+/** Must not reject: what can't be read is told, and the summary comes without it. */
+export async function wishesIn(home: string, now: PrefixNow): Promise<SummaryWishes> {
+  const [prompt, section] = await Promise.all([promptIn(join(home, promptFile)), sectionIn(now)]);
+  const warnings = [prompt.warning, section.warning].filter((warning) => warning !== undefined);
+  return {
+    ...(prompt.text === "" ? {} : { template: prompt.text }),
+    ...(section.text === "" ? {} : { projectInstructions: section.text }),
+    ...(warnings.length === 0 ? {} : { warnings }),
+  };
+}
+
+interface Wish {
+  /** Empty where nothing is wished. */
+  readonly text: string;
+  readonly warning?: string;
+}
+
+async function promptIn(path: string): Promise<Wish> {
+  try {
+    const text = await readFile(path, "utf8");
+    return { text: text.trim() === "" ? "" : text };
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "ENOENT" || code === "ENOTDIR") return { text: "" };
+    return { text: "", warning: `Your prompt for summaries could not be read, ours was taken: ${String(error)}` };
+  }
+}
+
+async function sectionIn(now: PrefixNow): Promise<Wish> {
+  try {
+    const { instructions } = await now();
+    const asked = instructions.files.map(({ text }) => compactionSection(text)).filter((text) => text !== "");
+    return { text: asked.join("\n\n") };
+  } catch (error) {
+    return { text: "", warning: `Instructions for summaries could not be read: ${String(error)}` };
+  }
+}
+
+/** Hooks are told which instructions count behind the boundary. Must not reject: they are told nothing of what can't be read. */
+export async function reloaded(deps: Pick<AgentDeps, "hooks" | "place">, now: PrefixNow): Promise<void> {
+  const prefix = await now().catch(() => undefined);
+  for (const file of prefix?.instructions.files ?? [])
+    await deps.hooks.fire({ ...deps.place(), ...instructionsLoaded(file, "compact") }, new AbortController().signal);
+}

@@ -1,0 +1,81 @@
+import { stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { FrozenParts } from "../cache/baseline.ts";
+import { modelName } from "../cache/model-name.ts";
+import type { FollowedSettings } from "../loop/follow-settings.ts";
+import type { Session } from "../loop/session.ts";
+import { renderSystemPrompt } from "../loop/system-prompt/render.ts";
+import { type LoadedInstructions, loadInstructions } from "../memory/instructions.ts";
+import { readInstruction } from "../memory/read-instruction.ts";
+import type { Tool } from "../ports/tools.ts";
+import { findModel } from "../tokens/registry.ts";
+import type { Assembling } from "./assembling.ts";
+
+export interface PrefixInput {
+  readonly model: string;
+  readonly cwd: string;
+  readonly tools: readonly Tool[];
+  readonly settings: FollowedSettings;
+}
+
+/** What requests would carry besides messages if they were rendered now. */
+export async function prefixNow(
+  { engine, options, deps, root, session }: Assembling,
+  { model, cwd, tools, settings }: PrefixInput,
+): Promise<Prefix> {
+  const home = homedir();
+  const userFolders = [options.env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude"), engine.home];
+  const instructions = await loadInstructions(readInstruction, { cwd, root, home, userFolders });
+  const git = (await isRepository(root)) ? "repository" : "none";
+  const environment = {
+    model,
+    cwd,
+    platform: process.platform,
+    git,
+    startedOn: dayOf(startOf(session) ?? deps.now()),
+  } as const;
+  const { value: choices } = settings.current().settings.systemPrompts;
+  return {
+    parts: {
+      model,
+      ...thinkingOf(model),
+      tools: tools.map(({ name, description, inputSchema }) => ({ name, description, input_schema: inputSchema })),
+      system: renderSystemPrompt({ choices, environment, instructions: instructions.files }),
+    },
+    instructions,
+  };
+}
+
+export interface Prefix {
+  readonly parts: FrozenParts;
+  readonly instructions: LoadedInstructions;
+}
+
+/** When the first entry was written. */
+function startOf(session: Session): number | undefined {
+  const first = session.fold.path.entries[0]?.timestamp;
+  const at = first === undefined ? Number.NaN : Date.parse(first);
+  return Number.isNaN(at) ? undefined : at;
+}
+
+const isRepository = async (root: string): Promise<boolean> =>
+  stat(join(root, ".git")).then(
+    () => true,
+    () => false,
+  );
+
+/**
+ * Models since 4.6 decide by themselves how much to think. Where thinking is valid only behind the prefix it was made with,
+ * the server is asked to leave out what an edit or an undo has cut off from its own, instead of refusing the request.
+ */
+function thinkingOf(model: string): Pick<FrozenParts, "thinking" | "betas"> {
+  if (!/claude/.test(model) || modelName(model).version < 4.06) return { betas: [] };
+  if (findModel(model)?.thinking !== "bound") return { betas: [], thinking: { type: "adaptive" } };
+  return {
+    betas: ["thinking-binding-controls-2026-08-01"],
+    thinking: { type: "adaptive", block_binding: { prefix_mismatch_behavior: "drop_block" } },
+  };
+}
+
+const dayOf = (at: number): string => new Date(at).toLocaleDateString("sv-SE");

@@ -1,0 +1,179 @@
+import { createEngine } from "../../engine.ts";
+import { pinsBudget, type PinsReport, pinsWithin } from "../../layers/4-compact/pins.ts";
+import { openCounted } from "../../loop/counted.ts";
+import type { Session } from "../../loop/session.ts";
+import type { EntryId } from "../../schema/brand.ts";
+import type { Receipt } from "../../schema/receipt.ts";
+import { estimateBlock } from "../../tokens/estimate.ts";
+import type { Fold } from "../../transcript/fold.ts";
+import { type Action, command, type CommandContext, type Outcome } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import { failure, type Failure } from "../failure.ts";
+import { findEntry } from "../find-entry.ts";
+import { humanCount, oneLine } from "../human.ts";
+import { type NamedLog, openNamedLog, wrongFile } from "../named-log.ts";
+import { openForWriting } from "../open-for-writing.ts";
+import { sessionOperand } from "../session-operand.ts";
+import { writingFailure } from "../writing-failure.ts";
+
+type Verb = "pin" | "unpin";
+
+export const pinCommand = pinning({
+  verb: "pin",
+  summary: "carry a message byte for byte through every compaction",
+  details: [
+    "A result comes with the call that it answers, a reply with the results of its calls. Pins may take a tenth of the window; over that they stay, and the largest are named.",
+  ],
+});
+export const unpinCommand = pinning({
+  verb: "unpin",
+  summary: "let a pinned message be cleared and summarised again",
+  details: [],
+});
+
+function pinning({ verb, summary, details }: { verb: Verb; summary: string; details: readonly string[] }): Action {
+  return command({
+    name: verb,
+    summary,
+    operands: {
+      session: sessionOperand,
+      entry: {
+        shown: "entry",
+        summary:
+          "the message's uuid, the beginning of one that only one has, or the id of the call that a result answers",
+      },
+    },
+    json: "session, entry, edit, receipt, pins with their tokens, tokens, budgetTokens, warning",
+    details: [
+      ...details,
+      "Another tool's transcript is never written: a session of our own that holds a copy of it is made first, and its id is printed.",
+    ],
+    run: async (context, { operands, format }) => {
+      const log = await openNamedLog(context, operands.session);
+      if (log.kind === "failure") return log;
+      try {
+        // Before another tool's log is copied: where nothing can be pinned, none is made.
+        const counted = await openCounted(log, log);
+        const wrong =
+          wrongFile(log, counted) ?? refusal(counted.fold, { verb, named: operands.entry, session: operands.session });
+        if (wrong !== undefined) return wrong;
+        return await pinned(context, { log, verb, named: operands.entry, format });
+      } finally {
+        await log.source.close();
+      }
+    },
+  });
+}
+
+interface Pinning {
+  readonly log: NamedLog;
+  readonly verb: Verb;
+  readonly named: string;
+  readonly format: "text" | "json";
+}
+
+async function pinned(context: CommandContext, { log, verb, named, format }: Pinning): Promise<Outcome> {
+  const opened = await openForWriting(context, log);
+  if (opened.kind === "failure") return opened;
+  const { session } = opened;
+  try {
+    // Somebody else may have written since it was looked at.
+    const wrong = refusal(session.fold, { verb, named, session: session.id });
+    if (wrong !== undefined) return wrong;
+    const entry = soughtEntry(session.fold, { verb, named });
+    if (entry === undefined) throw new Error(`${named} was found a moment ago`);
+    const edited = await session.edit({ drafts: [{ type: verb, entry }], cause: "asked", nature: "reduced" });
+    if (edited.kind === "failed") return writingFailure(edited, session.id);
+    const ended = await session.endTurn();
+    if (ended.kind === "failed") return writingFailure(ended, session.id);
+    const [edit] = edited.entries;
+    const report = await pinsOf(context, log, session);
+    await tell(context, { session, verb, entry, edit, receipt: edited.receipt, report, format });
+    return exitCode.fine;
+  } finally {
+    await session.close();
+  }
+}
+
+interface Sought {
+  readonly verb: Verb;
+  readonly named: string;
+}
+
+/** What can be pinned stands in the view; what can be unpinned need not. */
+const soughtEntry = (fold: Fold, { verb, named }: Sought): EntryId | undefined =>
+  findEntry(fold, verb === "pin" ? { named } : { named, among: [...fold.projection.pins] });
+
+function refusal(fold: Fold, { verb, named, session }: Sought & { readonly session: string }): Failure | undefined {
+  const entry = soughtEntry(fold, { verb, named });
+  const hint =
+    "`palimpsest context` names the largest entries of the view, `palimpsest sessions show` the pins; a message's uuid stands in its line of the transcript.";
+  if (entry === undefined) {
+    const message =
+      verb === "pin"
+        ? `no message of the view is called ${oneLine(named)}`
+        : `nothing pinned is called ${oneLine(named)}`;
+    return failure({ code: exitCode.notFound, message, hint });
+  }
+  if (verb === "pin" && fold.projection.pins.has(entry))
+    return failure({ code: exitCode.refused, message: `${oneLine(entry)} is pinned already`, hint });
+  return verb === "pin" ? reduced(fold, { entry, session }) : undefined;
+}
+
+/** What stands for a result would be carried in its place. */
+function reduced({ projection: { items, decisions } }: Fold, { entry, session }: Placed): Failure | undefined {
+  const blocks = items.find((item) => item.entry === entry)?.blocks ?? [];
+  const [decision] = blocks.flatMap((block) =>
+    block.type === "tool_result"
+      ? (decisions.get(block.tool_use_id) ?? []).filter(({ kind }) => kind !== "repair").slice(-1)
+      : [],
+  );
+  if (decision === undefined) return undefined;
+  const { kind, by } = decision;
+  return failure({
+    code: exitCode.refused,
+    message: `${oneLine(entry)} is ${kind === "clear" ? "cleared: only its marker" : "offloaded: only its preview"} would be pinned`,
+    hint: `Take that back first: palimpsest undo ${oneLine(session)} ${oneLine(by)}`,
+  });
+}
+
+interface Placed {
+  readonly entry: EntryId;
+  /** As the person named it, for the line to copy. */
+  readonly session: string;
+}
+
+async function pinsOf(context: CommandContext, log: NamedLog, { fold, model }: Session): Promise<PinsReport> {
+  const { recordedTokens, serverTokens } = await openCounted(log, log);
+  const { numbers } = await createEngine(context).settings({ model, recordedTokens, serverTokens });
+  const { items, pins } = fold.projection;
+  return pinsWithin({ items, pins, budgetTokens: pinsBudget(numbers.window.tokens), count: estimateBlock });
+}
+
+interface Told {
+  readonly session: Session;
+  readonly verb: Verb;
+  readonly entry: EntryId;
+  readonly edit: EntryId | undefined;
+  readonly receipt: Receipt;
+  readonly report: PinsReport;
+  readonly format: "text" | "json";
+}
+
+async function tell(
+  { out, err }: CommandContext,
+  { session, verb, entry, edit, receipt, report, format }: Told,
+): Promise<void> {
+  if (format === "json") {
+    const { warning, ...figures } = report;
+    await out.json({ session: session.id, entry, edit: edit ?? null, receipt, ...figures, warning: warning ?? null });
+    return;
+  }
+  const { pins, tokens, budgetTokens, warning } = report;
+  await out.write(`${verb === "pin" ? "pinned" : "unpinned"}: ${oneLine(entry)}\n`);
+  await out.write(
+    `pins      ${pins.length}, about ${humanCount(tokens)} tokens of the ${humanCount(budgetTokens)} there are for them\n`,
+  );
+  if (edit !== undefined) await out.write(`to go back: palimpsest undo ${session.id} ${edit}\n`);
+  if (warning !== undefined) await err.write(`${oneLine(warning)}\n`);
+}

@@ -1,0 +1,43 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createEngine } from "../../engine.ts";
+import type { PromptValues } from "../../layers/4-compact/prompt.ts";
+import type { CommandContext } from "../command.ts";
+
+/** A person's own prompt for summaries, which takes the place of ours. */
+export interface OwnPrompt {
+  readonly path: string;
+  /** What will go wrong with it, a line each. */
+  readonly problems: readonly string[];
+}
+
+/** Undefined where there is none, or it can't be read. */
+export async function ownPromptOf(context: Pick<CommandContext, "env" | "cwd">): Promise<OwnPrompt | undefined> {
+  const path = join(createEngine(context).home, "prompts", "compact.md");
+  const text = await readFile(path, "utf8").catch(() => "");
+  return text.trim() === "" ? undefined : { path, problems: problemsOf(path, text) };
+}
+
+const valueNames: Readonly<Record<keyof PromptValues, true>> = {
+  scope: true,
+  previous: true,
+  sections: true,
+  project: true,
+  instructions: true,
+};
+
+function problemsOf(path: string, text: string): readonly string[] {
+  const unknown = new Set([...text.matchAll(/\{\{(\w+)\}\}/g)].map(([, name = ""]) => name));
+  for (const name of Object.keys(valueNames)) unknown.delete(name);
+  const known = Object.keys(valueNames).map((name) => `{{${name}}}`);
+  return [
+    ...[...unknown].map((name) => `${path}: {{${name}}} stands for nothing; there are ${known.join(", ")}`),
+    ...(/<\s*summary\s*>/i.test(text) ? [] : [`${path}: ${mustAsk}`]),
+  ];
+}
+
+const mustAsk = "it does not ask for the summary in <summary> tags, so what the model writes may not be taken for one";
+
+/** Behind a failure for which it may be to blame. */
+export const promptHint = ({ path }: OwnPrompt): string =>
+  `The prompt is your own, ${path}: it has to ask for the summary in <summary> tags.`;

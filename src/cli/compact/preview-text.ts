@@ -1,0 +1,187 @@
+import { errorWords, fileWords, todoWords } from "../../layers/4-compact/fact-lines.ts";
+import type { Audit, AuditParts, MissingFact } from "../../layers/4-compact/audit.ts";
+import type { CompactionMoney, Proposal } from "../../loop/compact/proposal.ts";
+import type { CompactionPart } from "../../schema/compaction.ts";
+import type { Receipt, ReceiptClass } from "../../schema/receipt.ts";
+import { clipped, counted, filled, humanCount, humanPercent, humanUsd, oneLine } from "../human.ts";
+import type { Style } from "../style.ts";
+import { withoutStop } from "./failure-words.ts";
+import { carriedCharsMax, carriedShownMax, summaryLinesMax } from "./limits.ts";
+import { type OwnPrompt, promptHint } from "./own-prompt.ts";
+import { wordsByPath } from "./path-words.ts";
+import type { Answerer } from "./simulated.ts";
+
+export interface PreviewLook {
+  readonly style: Style;
+  readonly columns: number;
+  readonly session: string;
+  readonly answerer: Answerer;
+  readonly ownPrompt: OwnPrompt | undefined;
+  /** How much of the summary itself. */
+  readonly summary: "whole" | "beginning" | "none";
+}
+
+/** What a commit of the proposal would do, or has done. */
+export function previewText(proposal: Proposal, look: PreviewLook): string {
+  const { style, columns, session, answerer, ownPrompt } = look;
+  const { preview, ask, changes } = proposal;
+  const rows: readonly Row[] = [
+    ["summary", writerText(proposal)],
+    ...(ownPrompt === undefined || proposal.instead?.reason !== "no_summary"
+      ? []
+      : [["prompt", promptHint(ownPrompt)] as const]),
+    ...changes.map((change): Row => ["changed", oneLine(change)]),
+    ["entries", classesText(preview.receipt)],
+    ["context", `${humanCount(preview.tokensBefore)} → ${humanCount(preview.tokensAfter)} tokens`],
+    ...(preview.money === undefined ? [] : [["money", moneyText(preview.money, answerer)] as const]),
+    ["audit", auditText(preview.audit)],
+    ...carriedTexts(preview.audit).map((text): Row => ["carried", text]),
+    ...rowWhere("you said", shownText(preview.userMessages)),
+    ...rowWhere("restored", restoredText(preview.restored)),
+    ...rowWhere("pins", oneLine(preview.pinsWarning ?? "")),
+  ];
+  const lines = rows.map(([label, text], at) => rowText(label === rows[at - 1]?.[0] ? "" : label, { text, columns }));
+  return [
+    `${style("bold", `Compaction of ${session}`)}: ${partText(ask.part)}`,
+    ...lines,
+    "",
+    ...summaryLines(proposal.summary, look),
+  ].join("\n");
+}
+
+type Row = readonly [label: string, text: string];
+
+const rowWhere = (label: string, text: string): readonly Row[] => (text === "" ? [] : [[label, text]]);
+
+const labelColumns = 13;
+
+function rowText(label: string, { text, columns }: { readonly text: string; readonly columns: number }): string {
+  const indented = filled(text, columns - labelColumns).replaceAll("\n", `\n${" ".repeat(labelColumns)}`);
+  return `  ${label.padEnd(labelColumns - 2)}${indented}`;
+}
+
+function partText(part: CompactionPart): string {
+  switch (part.kind) {
+    case "all":
+      return "everything that was said";
+    case "from":
+      return `from ${oneLine(part.entry)} on; what stands before it stays`;
+    case "up_to":
+      return `what stands before ${oneLine(part.entry)}; the rest stays`;
+  }
+}
+
+function writerText({ path, calls, instead }: Proposal): string {
+  const asked = calls.length === 0 ? "" : `, ${counted(calls.length, "call")} answered`;
+  return `${wordsByPath[path]}${instead === undefined ? "" : `: ${withoutStop(oneLine(instead.message))}`}${asked}`;
+}
+
+/** Sizes as they were of what leaves the view, as they will be of what stands in it. */
+const sizeByClass: Readonly<Record<ReceiptClass, "tokensBefore" | "tokensAfter">> = {
+  kept: "tokensAfter",
+  summarised: "tokensBefore",
+  dropped: "tokensBefore",
+  stubbed: "tokensAfter",
+  added: "tokensAfter",
+  restored: "tokensAfter",
+};
+
+const classes = ["kept", "stubbed", "summarised", "dropped", "added", "restored"] as const;
+
+function classesText({ lines }: Receipt): string {
+  const parts = classes.flatMap((name) => {
+    const some = lines.filter((line) => line.class === name);
+    if (some.length === 0) return [];
+    const tokens = some.reduce((sum, line) => sum + line[sizeByClass[name]], 0);
+    return [`${humanCount(some.length)} ${name} (${humanCount(tokens)} tokens)`];
+  });
+  return parts.join(", ");
+}
+
+function moneyText(
+  { callsNanos, roundBeforeNanos, roundAfterNanos, breakEvenRounds }: CompactionMoney,
+  answerer: Answerer,
+): string {
+  const pays = breakEvenRounds === undefined ? "never pays" : paysText(breakEvenRounds);
+  const [before, after] = [roundBeforeNanos, roundAfterNanos].map((nanos) => humanUsd(nanos / 1e9));
+  const paid = callsNanos === 0 ? "nothing" : humanUsd(callsNanos / 1e9);
+  const simulated = answerer === "simulator" ? " (simulated)" : "";
+  return `${paid} paid for the summary; a round's prompt ${before} → ${after}, ${pays}${simulated}`;
+}
+
+const paysText = (rounds: number): string =>
+  rounds <= 0 ? "pays at once" : `pays after ${counted(Math.ceil(rounds), "round")}`;
+
+const auditTitles: readonly (readonly [part: keyof AuditParts, title: string])[] = [
+  ["userMessages", "user messages"],
+  ["filesModified", "files changed"],
+  ["openTodos", "open todos"],
+  ["lastRequest", "last request"],
+  ["lastError", "last error"],
+];
+
+export function auditText({ score, parts }: Audit): string {
+  const asked = auditTitles.filter(([part]) => parts[part].wanted > 0);
+  const found = asked.map(([part, title]) => `${title} ${parts[part].found} of ${parts[part].wanted}`);
+  return [humanPercent(score), ...found].join(", ");
+}
+
+/** What the summary lacked, and is told behind it. */
+function carriedTexts({ missing }: Audit): readonly string[] {
+  const shown = missing.slice(0, carriedShownMax).map((fact) => clipped(missingText(fact), carriedCharsMax));
+  const rest = missing.length - shown.length;
+  return rest === 0 ? shown : [...shown, `and ${humanCount(rest)} more`];
+}
+
+function missingText(missing: MissingFact): string {
+  switch (missing.kind) {
+    case "last-request":
+      return `last request: ${missing.fact.text}`;
+    case "last-error":
+      return `last error: ${errorWords(missing.fact)}`;
+    case "todo":
+      return `todo: ${todoWords(missing.fact)}`;
+    case "file":
+      return `file: ${fileWords(missing.fact)}`;
+    case "user-message":
+      return `message: ${missing.fact.text}`;
+  }
+}
+
+const wordsByShown: Readonly<Record<string, string>> = {
+  verbatim: "verbatim",
+  cut: "cut",
+  named: "by id",
+  spanned: "between two ids",
+  "left-out": "not shown",
+};
+
+const shownText = (userMessages: Readonly<Record<string, number>>): string =>
+  Object.entries(userMessages)
+    .filter(([, count]) => count > 0)
+    .map(([shown, count]) => `${humanCount(count)} ${wordsByShown[shown] ?? oneLine(shown)}`)
+    .join(", ");
+
+/** The part of that name lists the files that are not shown. */
+const namedFiles = "files";
+
+function restoredText(restored: readonly string[]): string {
+  const shown = restored.filter((name) => name !== namedFiles).map(oneLine);
+  return [...shown, ...(shown.length === restored.length ? [] : ["and other files by name"])].join(", ");
+}
+
+/** All of it. */
+export const summaryText = (summary: string, look: Pick<PreviewLook, "style">): string =>
+  summaryLines(summary, { ...look, summary: "whole" }).join("\n");
+
+function summaryLines(
+  summary: string,
+  { style, summary: much }: Pick<PreviewLook, "style" | "summary">,
+): readonly string[] {
+  if (much === "none") return [];
+  const lines = summary.trimEnd().split("\n");
+  const shown = much === "whole" ? lines : lines.slice(0, summaryLinesMax);
+  const rest = lines.length - shown.length;
+  const more = rest === 0 ? [] : [style("dim", `… ${counted(rest, "more line")}; s shows all of it`)];
+  return [style("bold", "summary"), ...shown, ...more, ""];
+}

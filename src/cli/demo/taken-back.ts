@@ -1,0 +1,104 @@
+import type { Agent } from "../../agent/open-agent.ts";
+import { errorWords } from "../../layers/4-compact/fact-lines.ts";
+import type { Proposal } from "../../loop/compact/proposal.ts";
+import type { Session } from "../../loop/session.ts";
+import { undo } from "../../loop/undo.ts";
+import { type EntryId, tokens } from "../../schema/brand.ts";
+import type { LoopEvent } from "../../schema/event.ts";
+import { humanCount } from "../human.ts";
+import { auditText } from "../compact/preview-text.ts";
+import { fingerprint } from "./fingerprint.ts";
+import { gaugeCount, gaugePath } from "./project.ts";
+import { labelled, type Teller } from "./teller.ts";
+
+export interface HandCompaction {
+  readonly boundary: EntryId;
+  /** Of the view, before and after it. */
+  readonly before: string;
+  readonly after: string;
+}
+
+interface Asked {
+  readonly agent: Agent;
+  readonly signal: AbortSignal;
+}
+
+/** As a person asks for it: proposed, looked at, committed. Undefined where it came to nothing. */
+export async function compactByHand(teller: Teller, { agent, signal }: Asked): Promise<HandCompaction | undefined> {
+  const before = fingerprint(agent.session);
+  const proposed = await resultOf(agent.compaction.propose({ part: { kind: "all" } }, signal));
+  if (proposed.kind === "failed") return failed(teller, proposed.message);
+  const { proposal } = proposed;
+  await teller.say(labelled("audit", `${auditText(proposal.preview.audit)}, before the repair`));
+  await teller.claim({
+    label: "proposed",
+    isSo: fingerprint(agent.session) === before,
+    text: "the view is as it was until it is committed",
+  });
+  const committed = await resultOf(agent.compaction.commit(proposal));
+  if (committed.kind === "failed") return failed(teller, committed.message);
+  const [boundary] = committed.entries;
+  if (boundary === undefined) throw new Error("a compaction without a boundary");
+  const sizes = `${humanCount(committed.tokensBefore)} → ${humanCount(committed.tokensAfter)} tokens`;
+  await teller.say(labelled("committed", sizes));
+  await claimCarried(teller, { proposal, session: agent.session });
+  return { boundary, before, after: fingerprint(agent.session) };
+}
+
+async function failed(teller: Teller, message: string): Promise<undefined> {
+  await teller.claim({ label: "compact", isSo: false, text: message });
+}
+
+/** What the summary forgot stands behind it all the same, beside all that it named. */
+async function claimCarried(
+  teller: Teller,
+  { proposal, session }: { readonly proposal: Proposal; readonly session: Session },
+): Promise<void> {
+  const view = JSON.stringify(session.view().messages);
+  const paths = Array.from({ length: gaugeCount }, (_, at) => gaugePath(at + 1));
+  const told = paths.filter((path) => view.includes(path)).length;
+  const { missing } = proposal.preview.audit;
+  const forgotten = missing.flatMap((fact) => (fact.kind === "last-error" ? [errorWords(fact.fact)] : []));
+  await teller.claim({
+    label: "carried",
+    isSo: told === gaugeCount && forgotten.length === 1 && forgotten.every((words) => view.includes(words)),
+    text: `all ${told} changed modules are named, and what the summary forgot is added: the last error`,
+  });
+}
+
+export interface TakenBack extends HandCompaction {
+  readonly session: Session;
+  /** No request above this can be sent. */
+  readonly windowTokens: number;
+}
+
+/** Undone, and undone again. */
+export async function undoAndRedo(
+  teller: Teller,
+  { session, boundary, before, after, windowTokens }: TakenBack,
+): Promise<void> {
+  const options = { mode: "path", blockingTokens: tokens(windowTokens), thinking: "free" } as const;
+  const undone = await undo(session, { ...options, target: boundary });
+  if (undone.kind !== "undone") throw new Error(`undo: ${undone.kind}`);
+  await teller.claim({
+    label: "undone",
+    isSo: fingerprint(session) === before,
+    text: "byte-identical to the view before the compaction",
+  });
+  const [target] = undone.undos;
+  if (target === undefined) throw new Error("the undo has no entry");
+  const redone = await undo(session, { ...options, target });
+  if (redone.kind !== "undone") throw new Error(`redo: ${redone.kind}`);
+  await teller.claim({
+    label: "redone",
+    isSo: fingerprint(session) === after,
+    text: "byte-identical to the view after it",
+  });
+}
+
+async function resultOf<Result>(events: AsyncGenerator<LoopEvent, Result>): Promise<Result> {
+  for (;;) {
+    const next = await events.next();
+    if (next.done === true) return next.value;
+  }
+}

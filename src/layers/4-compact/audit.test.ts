@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import { entryId, tokens } from "../../schema/brand.ts";
+import { type Audit, auditSummary } from "./audit.ts";
+import { repairSummary } from "./carry.ts";
+import { factsOf } from "./fact-book.ts";
+import type { SessionFacts } from "./facts.ts";
+import type { CountText } from "./fit.ts";
+import { type LedgerSection, ledgerWithin } from "./user-ledger.ts";
+
+const count: CountText = (text) => tokens(Math.ceil(text.length / 4));
+const entry = entryId("e-1");
+const none = factsOf([]);
+const noLedger: LedgerSection = { text: "", tokens: tokens(0), messages: [] };
+const audited = (summary: string, facts: Partial<SessionFacts>, ledger = noLedger): Audit =>
+  auditSummary({ summary, facts: { ...none, ...facts }, ledger });
+
+const error = { text: "TypeError: x is not y", of: "npm test", key: "k", entry, isOpen: true };
+const message = { entry, text: "Port the parser", at: undefined };
+const facts: SessionFacts = {
+  ...none,
+  userMessages: [message, { ...message, entry: entryId("e-2"), text: "Now the tests" }],
+  lastRequest: { ...message, entry: entryId("e-2"), text: "Now the tests", isOpen: true },
+  filesModified: [{ path: "/p/src/a.ts", entry }],
+  openTodos: [{ text: "write the docs", status: "pending", entry }],
+  lastError: error,
+};
+
+describe("the audit", () => {
+  it.each<[string, Partial<SessionFacts>, string, number]>([
+    ["nothing to carry", {}, "", 1],
+    ["a message, verbatim", { userMessages: [message] }, "…Port the parser…", 1],
+    ["a message, by its id", { userMessages: [message] }, "see e-1", 1],
+    ["a message, in other words", { userMessages: [message] }, "They want the parser ported", 0],
+    ["one message of two", { userMessages: facts.userMessages }, "Port the parser", 0.5],
+    ["a todo set in bold over two lines", { openTodos: facts.openTodos }, "- **write the\n  docs**", 1],
+    ["a todo that is gone", { openTodos: facts.openTodos }, "docs", 0],
+    ["the last error in code", { lastError: error }, "It says `typeerror: x is not y`.", 1],
+    ["the last error in part", { lastError: error }, "TypeError", 0],
+    ["half of the parts", { lastError: error, userMessages: [message] }, "Port the parser", 0.5],
+  ])("%s", (_, wanted, summary, score) => {
+    expect(audited(summary, wanted).score).toBe(score);
+  });
+
+  it.each<[string, readonly string[], string, number]>([
+    ["its whole path", ["/p/src/a.ts"], "changed /p/src/a.ts.", 1],
+    ["the end of its path", ["/p/src/a.ts"], "changed `src/a.ts`", 1],
+    ["its name", ["/p/src/a.ts"], "changed a.ts", 1],
+    ["the beginning of another name", ["/p/src/a.ts"], "changed a.tsx and a.ts.bak", 0],
+    ["the end of another name", ["/p/src/a.ts"], "changed data.ts", 0],
+    ["a name that two files have", ["/p/x/a.ts", "/p/y/a.ts"], "changed a.ts", 0],
+    ["as much as tells two files apart", ["/p/x/a.ts", "/p/y/a.ts"], "changed x/a.ts and y/a.ts", 1],
+    ["a word that is the name of a file without an ending", ["/p/bin/test"], "the test", 0],
+    ["a folder and a name without an ending", ["/p/bin/test"], "see bin/test", 1],
+    ["slashes of another system", [String.raw`C:\p\src\a.ts`], "changed src/a.ts", 1],
+  ])("a file by %s", (_, paths, summary, score) => {
+    expect(audited(summary, { filesModified: paths.map((path) => ({ path, entry })) }).score).toBe(score);
+  });
+
+  it("takes what the ledger shows, and not what it only counts", () => {
+    const ledger = ledgerWithin({ messages: facts.userMessages, budgetTokens: 20_000, count });
+    expect(audited("", { userMessages: facts.userMessages, lastRequest: facts.lastRequest }, ledger).score).toBe(1);
+    const counted = { ...ledger, messages: ledger.messages.map((shown) => ({ ...shown, shown: "spanned" as const })) };
+    expect(audited("", { userMessages: facts.userMessages }, counted).score).toBe(0);
+  });
+
+  it("says what is missing, the last request first", () => {
+    const { missing, parts } = audited("", facts);
+    expect(missing.map(({ kind }) => kind)).toEqual(["last-request", "last-error", "todo", "file", "user-message"]);
+    expect(parts.userMessages).toEqual({ wanted: 2, found: 0 });
+  });
+});
+
+describe("the repair", () => {
+  const repaired = (summary: string, budgetTokens: number): string =>
+    repairSummary({ summary, audit: auditSummary({ summary, facts, ledger: noLedger }), budgetTokens, count });
+
+  it("adds what is missing under a heading of its own, with its ids", () => {
+    expect(repaired("A summary.", 1000)).toBe(`A summary.
+
+## Carried forward
+- The last request, still open:
+<user-message id="e-2">
+Now the tests
+</user-message>
+- The last error: npm test: TypeError: x is not y (still open, e-1)
+- To do: write the docs (pending, e-1)
+- File changed: /p/src/a.ts (e-1)
+<user-message id="e-1">
+Port the parser
+</user-message>`);
+  });
+
+  it("leaves a summary alone that carries everything", () => {
+    const summary = repaired("A summary.", 1000);
+    expect(auditSummary({ summary, facts, ledger: noLedger }).score).toBe(1);
+    expect(repaired(summary, 1000)).toBe(summary);
+  });
+
+  it("says how much did not fit", () => {
+    expect(repaired("A summary.", 80)).toMatch(
+      /Now the tests[^]*\n\(\d more did not fit; their ids are in the transcript\)$/,
+    );
+  });
+
+  it("adds nothing where there is no room even to say so", () => {
+    expect(repaired("A summary.", 5)).toBe("A summary.");
+  });
+
+  it("goes on with a section that it wrote itself, when there is more to carry", () => {
+    const first = repairSummary({
+      summary: "A summary.",
+      audit: audited("A summary.", { lastError: error }),
+      budgetTokens: 1000,
+      count,
+    });
+    const both = repaired(first, 1000);
+    expect(both.startsWith(first)).toBe(true);
+    expect(both.split("## Carried forward")).toHaveLength(2);
+  });
+
+  it("is not kept from its work by a section that a model made up", () => {
+    const summary = `A summary.\n\n## Carried forward\n${"words ".repeat(2000)}`;
+    expect(auditSummary({ summary: repaired(summary, 1000), facts, ledger: noLedger }).score).toBe(1);
+  });
+});

@@ -1,0 +1,155 @@
+import { extractFitTriesMax } from "./extract-limits.ts";
+import {
+  concepts,
+  currentWork,
+  errors,
+  files,
+  nextStep,
+  pendingTasks,
+  planned,
+  primaryRequest,
+  problemSolving,
+  replied,
+  type SectionInput,
+  type SectionMaker,
+  userMessages,
+} from "./extract-sections.ts";
+import type { SessionFacts } from "./facts.ts";
+import { type CountText, fittingLines } from "./fit.ts";
+import { previousLines } from "./previous-summary.ts";
+import { idText } from "./quote.ts";
+import { type SummaryVariant, userMessagesTitle } from "./sections.ts";
+
+export interface ExtractInput {
+  /** Of the headings, and of what is said of the newest request. */
+  readonly variant?: SummaryVariant;
+  readonly facts: SessionFacts;
+  readonly budgetTokens: number;
+  readonly count: CountText;
+  /** What the boundary before left: what only it still knows is carried on. */
+  readonly previousSummary?: string | undefined;
+  /** `beside`: a ledger stands beside the summary, and the sixth section only says so. */
+  readonly messages?: "inside" | "beside";
+}
+
+/**
+ * Nine sections without a model: the last rung, so it answers whatever it is given. A pure function of its input; never
+ * over the budget; every line with the id it comes from; what was said in the history stands in it as data.
+ */
+export function extractSummary({ budgetTokens, ...input }: ExtractInput): string {
+  const draft = {
+    variant: "all" as const,
+    messages: "inside" as const,
+    ...input,
+    previous: previousLines(input.previousSummary ?? ""),
+  };
+  let target = budgetTokens;
+  for (let attempt = 0; attempt < extractFitTriesMax && target > 0; attempt += 1) {
+    const text = summaryWithin(draft, target);
+    const over = input.count(text) - budgetTokens;
+    if (over <= 0) return text;
+    target -= Math.ceil(over * 1.2);
+  }
+  return fittingLines(bareLines(input.facts), { tokensMax: budgetTokens - 1, count: input.count }).join("\n");
+}
+
+interface Section {
+  readonly title: string;
+  /** Of the budget; what a section does not need goes to those that are made after it. */
+  readonly share: number;
+  readonly make: SectionMaker;
+}
+
+const opening: readonly Section[] = [
+  { title: "Primary Request and Intent", share: 0.12, make: primaryRequest },
+  { title: "Key Technical Concepts", share: 0.02, make: concepts },
+  { title: "Files and Code Sections", share: 0.22, make: files },
+  { title: "Errors and Fixes", share: 0.14, make: errors },
+  { title: "Problem Solving", share: 0.04, make: problemSolving },
+  { title: userMessagesTitle, share: 0.28, make: userMessages },
+  { title: "Pending Tasks", share: 0.1, make: pendingTasks },
+];
+
+const closing: readonly Section[] = [
+  { title: "Current Work", share: 0.05, make: currentWork },
+  { title: "Optional Next Step", share: 0.03, make: nextStep },
+];
+
+const closingUpTo: readonly Section[] = [
+  { title: "Work Completed", share: 0.03, make: replied },
+  { title: "Optional Next Step", share: 0.03, make: nextStep },
+  { title: "Context for Continuing Work", share: 0.02, make: planned },
+];
+
+/** What the audit looks for is made first; what is only good to know gets what is left. */
+const made: readonly SectionMaker[] = [
+  pendingTasks,
+  errors,
+  files,
+  userMessages,
+  primaryRequest,
+  nextStep,
+  currentWork,
+  replied,
+  planned,
+  problemSolving,
+  concepts,
+];
+
+function summaryWithin(draft: Omit<SectionInput, "tokensMax">, budgetTokens: number): string {
+  const inOrder = [...opening, ...(draft.variant === "up_to" ? closingUpTo : closing)];
+  const frame = inOrder.map(({ title }, at) => sectionText({ title, at, lines: [] })).join("\n\n");
+  const room = Math.max(0, budgetTokens - draft.count(frame));
+  const shares = new Map(inOrder.map(({ make, share }) => [make, Math.floor(share * room)]));
+  const first = allMade(draft, { tokensByMaker: shares, spare: 0 });
+  // What nobody needed is offered once more, to those that were made before it was left over.
+  const { linesByMaker } = allMade(draft, { tokensByMaker: first.usedByMaker, spare: first.spare });
+  return inOrder
+    .map(({ title, make }, at) => sectionText({ title, at, lines: linesByMaker.get(make) ?? [] }))
+    .join("\n\n")
+    .toWellFormed();
+}
+
+interface Allotment {
+  readonly tokensByMaker: ReadonlyMap<SectionMaker, number>;
+  /** For the first that needs more. */
+  readonly spare: number;
+}
+
+interface Made {
+  readonly linesByMaker: ReadonlyMap<SectionMaker, readonly string[]>;
+  readonly usedByMaker: ReadonlyMap<SectionMaker, number>;
+  readonly spare: number;
+}
+
+function allMade(draft: Omit<SectionInput, "tokensMax">, { tokensByMaker, spare }: Allotment): Made {
+  const linesByMaker = new Map<SectionMaker, readonly string[]>();
+  const usedByMaker = new Map<SectionMaker, number>();
+  let left = spare;
+  for (const make of made) {
+    const share = tokensByMaker.get(make);
+    if (share === undefined) continue;
+    const tokensMax = share + left;
+    const lines = tokensMax > 0 ? make({ ...draft, tokensMax }) : [];
+    const used = lines.reduce((sum, line) => sum + draft.count(`${line}\n`), 0);
+    left = Math.max(0, tokensMax - used);
+    linesByMaker.set(make, lines);
+    usedByMaker.set(make, used);
+  }
+  return { linesByMaker, usedByMaker, spare: left };
+}
+
+interface SectionText {
+  readonly title: string;
+  readonly at: number;
+  readonly lines: readonly string[];
+}
+
+const sectionText = ({ title, at, lines }: SectionText): string =>
+  [`${at + 1}. ${title}:`, ...(lines.length === 0 ? ["None."] : lines)].join("\n");
+
+/** Where there is no room for headings: by what ids the rest is found. */
+const bareLines = ({ lastRequest, userMessages: [first] }: SessionFacts): readonly string[] => [
+  ...(lastRequest === undefined ? [] : [`Newest request: ${idText(lastRequest.entry)}`]),
+  ...(first === undefined ? [] : [`First request: ${idText(first.entry)}`]),
+];

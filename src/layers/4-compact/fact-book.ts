@@ -1,0 +1,251 @@
+import type { Block, ToolResultBlock, ToolUseBlock } from "../../schema/block.ts";
+import type { EntryId, ToolUseId } from "../../schema/brand.ts";
+import type { AssistantEntry, Entry } from "../../schema/entry.ts";
+import { text } from "../../schema/json.ts";
+import { saidText } from "../../transcript/person.ts";
+import { clipped } from "../1-offload/cut.ts";
+import { resultText } from "../2-clear/result-text.ts";
+import { type CallOutcome, outcomeOf } from "./call-outcome.ts";
+import { type CallSubject, keysOf, subjectOf } from "./call-subject.ts";
+import * as limits from "./fact-limits.ts";
+import type {
+  CommandFact,
+  DecisionFact,
+  ErrorFact,
+  FileFact,
+  LooseEnds,
+  SessionFacts,
+  TextFact,
+  UserMessage,
+  WaitingCall,
+} from "./facts.ts";
+import { TodoBook } from "./todo-book.ts";
+
+export interface FactBookOptions {
+  /** `side`: the conversation of a sub-agent, where every entry is a sidechain's. */
+  readonly line?: "main" | "side";
+  /** What is known of the path before the first entry that is appended. */
+  readonly earlier?: Partial<SessionFacts>;
+}
+
+/** The facts of the path given. A session keeps a book instead, so that nothing has to be walked when it matters. */
+export function factsOf(entries: Iterable<Entry>, options: FactBookOptions = {}): SessionFacts {
+  const book = new FactBook(options);
+  for (const entry of entries) book.append(entry);
+  return book.facts();
+}
+
+/**
+ * Keeps the facts of a path while it grows: an append costs work in proportion to its entry. Edits change nothing in
+ * it. Where the path switches to another branch, its owner begins a new book.
+ */
+export class FactBook {
+  readonly #line: "main" | "side";
+  readonly #userMessages: UserMessage[];
+  readonly #modified: Map<string, FileFact>;
+  readonly #read: Map<string, FileFact>;
+  readonly #commands = new Map<string, CommandFact>();
+  readonly #errors: Map<string, ErrorFact>;
+  readonly #decisions: Map<EntryId, DecisionFact>;
+  readonly #callsByTool: Map<string, number>;
+  readonly #todos: TodoBook;
+  readonly #waiting = new Map<ToolUseId, WaitingCall>();
+  #lastReply: TextFact | undefined;
+  #plan: TextFact | undefined;
+  /** The reply that came last, which may stand in several entries. */
+  #reply: string | undefined;
+  #awaits: LooseEnds["awaits"];
+
+  constructor({ line = "main", earlier = {} }: FactBookOptions = {}) {
+    this.#line = line;
+    this.#userMessages = [...(earlier.userMessages ?? [])];
+    this.#modified = new Map(earlier.filesModified?.map((file) => [file.path, file]));
+    this.#read = new Map(earlier.filesRead?.map((file) => [file.path, file]));
+    const { looseEnds } = earlier;
+    for (const [at, fact] of (earlier.commands ?? []).entries())
+      this.#commands.set(looseEnds?.commandCalls[at] ?? `earlier ${at}`, fact);
+    this.#errors = new Map(earlier.errors?.map((error) => [error.key, error]));
+    this.#decisions = new Map(earlier.decisions?.map((fact) => [fact.entry, fact]));
+    this.#callsByTool = new Map(earlier.tools?.map(({ name, calls }) => [name, calls]));
+    this.#todos = new TodoBook(earlier.openTodos, looseEnds?.tasks);
+    for (const call of looseEnds?.waiting ?? []) this.#waiting.set(call.id, call);
+    this.#lastReply = earlier.lastReply;
+    this.#plan = earlier.plan;
+    this.#reply = looseEnds?.reply;
+    this.#awaits = looseEnds?.awaits ?? (earlier.lastRequest?.isOpen === true ? "reply" : "nothing");
+  }
+
+  append(logged: Entry): void {
+    const entry: Entry = this.#line === "side" && logged.sidechain ? { ...logged, sidechain: false } : logged;
+    const { id } = entry;
+    if (id === undefined || entry.sidechain) return;
+    const said = saidText(entry);
+    if (said !== undefined) this.#hear({ entry: id, text: said.toWellFormed(), at: entry.timestamp });
+    if (entry.kind === "assistant" && !entry.synthetic) this.#speak(entry, id);
+    if (entry.kind === "user")
+      for (const block of entry.blocks) if (block.type === "tool_result") this.#answer(block, id);
+  }
+
+  /** A snapshot: lists of values that later appends do not change. */
+  facts(): SessionFacts {
+    const last = this.#userMessages.at(-1);
+    const errors = [...this.#errors.values()];
+    return {
+      userMessages: [...this.#userMessages],
+      filesModified: [...this.#modified.values()],
+      filesRead: [...this.#read.values()],
+      commands: [...this.#commands.values()],
+      errors,
+      openTodos: this.#todos.open,
+      lastRequest: last === undefined ? undefined : { ...last, isOpen: this.#awaits !== "nothing" },
+      lastError: errors.at(-1),
+      lastReply: this.#lastReply,
+      decisions: [...this.#decisions.values()],
+      plan: this.#plan,
+      tools: [...this.#callsByTool].map(([name, calls]) => ({ name, calls })),
+      looseEnds: {
+        waiting: [...this.#waiting.values()],
+        commandCalls: [...this.#commands.keys()],
+        tasks: this.#todos.tasks,
+        ...(this.#reply === undefined ? {} : { reply: this.#reply }),
+        awaits: this.#awaits,
+      },
+    };
+  }
+
+  #hear(message: UserMessage): void {
+    const question = this.#awaits === "nothing" ? questionIn(this.#lastReply?.text ?? "") : undefined;
+    if (question !== undefined) this.#decide({ question, answer: message.text, entry: message.entry });
+    this.#userMessages.push(message);
+    this.#awaits = "reply";
+  }
+
+  #speak({ messageId, blocks }: AssistantEntry, entry: EntryId): void {
+    const reply = messageId ?? entry;
+    const isSame = reply === this.#reply;
+    this.#reply = reply;
+    const words = wordsIn(blocks);
+    if (words !== "") {
+      const before = isSame && this.#lastReply !== undefined ? `${this.#lastReply.text}\n` : "";
+      this.#lastReply = { text: endOf(`${before}${words}`, limits.replyCharsMax), entry };
+    }
+    const calls = blocks.filter((block) => block.type === "tool_use");
+    for (const call of calls) this.#call(call, entry);
+    if (calls.length > 0) this.#awaits = "results";
+    else if (words !== "" && !(isSame && this.#awaits === "results")) this.#awaits = "nothing";
+  }
+
+  #call(call: ToolUseBlock, entry: EntryId): void {
+    const subject = subjectOf(call);
+    const { id, name } = call;
+    const input = subject.kind === "tool" ? call.input : {};
+    keep(this.#waiting, { key: id, value: { id, name, input, entry, subject }, max: limits.waitingCallsMax });
+    if (this.#callsByTool.has(call.name) || this.#callsByTool.size < limits.toolsMax)
+      this.#callsByTool.set(call.name, (this.#callsByTool.get(call.name) ?? 0) + 1);
+    if (subject.kind !== "command") return;
+    const value: CommandFact = { command: subject.command, entry, outcome: { kind: "unanswered" } };
+    keep(this.#commands, { key: call.id, value, max: limits.commandsMax });
+  }
+
+  #answer(result: ToolResultBlock, entry: EntryId): void {
+    const waiting = this.#waiting.get(result.tool_use_id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(result.tool_use_id);
+    const { id, name, subject } = waiting;
+    const outcome = outcomeOf(result, subject.kind === "command" ? "command" : "other");
+    const command = this.#commands.get(id);
+    if (command !== undefined) this.#commands.set(id, { ...command, outcome });
+    this.#judge(waiting, { outcome, entry });
+    if (outcome.kind === "refused") {
+      const answer = clipped(resultText(result), limits.decisionCharsMax);
+      this.#decide({ question: `${name} ${nameOf(subject)}`.trim(), answer, entry });
+    }
+    if (outcome.kind === "done") this.#succeed(waiting, { result, entry });
+  }
+
+  /** Opens an error, or closes those that stand under the same names. */
+  #judge({ name, subject }: WaitingCall, { outcome, entry }: { outcome: CallOutcome; entry: EntryId }): void {
+    const keys = keysOf(subject, name);
+    if (outcome.kind === "failed") {
+      const [key = name] = keys;
+      const of = subject.kind === "command" ? subject.command : `${name} ${nameOf(subject)}`.trim();
+      keep(this.#errors, { key, value: { text: outcome.line, of, key, entry, isOpen: true }, max: limits.errorsMax });
+    }
+    if (outcome.kind !== "done") return;
+    for (const key of keys) {
+      const error = this.#errors.get(key);
+      if (error?.isOpen === true) this.#errors.set(key, { ...error, isOpen: false });
+    }
+  }
+
+  #succeed(call: WaitingCall, answer: { result: ToolResultBlock; entry: EntryId }): void {
+    const { entry, subject } = call;
+    if (subject.kind === "file") {
+      const [into, max] =
+        subject.act === "write" ? [this.#modified, limits.filesModifiedMax] : [this.#read, limits.filesReadMax];
+      for (const path of subject.paths) keep(into, { key: path, value: { path, entry }, max });
+    }
+    if (subject.kind !== "tool") return;
+    const said = clipped(resultText(answer.result), limits.decisionCharsMax);
+    this.#todos.note({ call, entry, result: said });
+    const plan = text(call.input, "plan");
+    if (plan !== undefined) this.#plan = { text: clipped(plan, limits.planCharsMax), entry };
+    if (asks.test(call.name)) this.#decide({ question: call.name, answer: said, entry: answer.entry });
+  }
+
+  #decide({ question, answer, entry }: DecisionFact): void {
+    const { decisionCharsMax: max } = limits;
+    const value = { question: clipped(question, max), answer: clipped(answer, max), entry };
+    keep(this.#decisions, { key: entry, value, max: limits.decisionsMax });
+  }
+}
+
+/** Tools by which an agent asks a person. */
+const asks = /ask_?user|user_?question|^question$/i;
+
+interface Kept<Key, Value> {
+  readonly key: Key;
+  readonly value: Value;
+  readonly max: number;
+}
+
+/** Newest last; over the limit the oldest goes. */
+function keep<Key, Value>(into: Map<Key, Value>, { key, value, max }: Kept<Key, Value>): void {
+  into.delete(key);
+  into.set(key, value);
+  if (into.size <= max) return;
+  for (const oldest of into.keys()) {
+    into.delete(oldest);
+    return;
+  }
+}
+
+function nameOf(subject: CallSubject): string {
+  switch (subject.kind) {
+    case "file":
+      return subject.paths[0] ?? "";
+    case "command":
+      return subject.command;
+    case "tool":
+      return "";
+  }
+}
+
+/** What a reply says, without its calls. */
+export const wordsIn = (blocks: readonly Block[]): string =>
+  blocks.flatMap((block) => (block.type === "text" && block.text.trim() !== "" ? [block.text.trim()] : [])).join("\n");
+
+const endOf = (said: string, charsMax: number): string =>
+  said.length <= charsMax ? said : said.slice(-charsMax).toWellFormed();
+
+/** The last question of a reply, where it ends with one or nearly so. */
+function questionIn(reply: string): string | undefined {
+  const end = endOf(reply, limits.questionChars);
+  const mark = end.lastIndexOf("?");
+  if (mark === -1) return undefined;
+  const behind = end.slice(mark + 1);
+  if (behind.includes("\n\n") || behind.length > limits.questionChars / 4) return undefined;
+  const before = end.slice(0, mark);
+  const from = Math.max(before.lastIndexOf("\n"), before.lastIndexOf(". "), before.lastIndexOf("? "));
+  return end.slice(from + 1, mark + 1).trim();
+}

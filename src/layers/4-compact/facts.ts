@@ -1,0 +1,107 @@
+import type { EntryId, ToolUseId } from "../../schema/brand.ts";
+import type { JsonObject } from "../../schema/json.ts";
+import type { CallOutcome } from "./call-outcome.ts";
+import type { CallSubject } from "./call-subject.ts";
+import type { TodoFact } from "./todo-book.ts";
+
+/**
+ * What a compaction must not lose, read from the entries of the path; each fact with the entry it comes from. Plain
+ * values: they can be stored and handed to a new book as what came earlier.
+ */
+export interface SessionFacts {
+  /** What people said, whole, oldest first: of the whole session, however many boundaries it has. */
+  readonly userMessages: readonly UserMessage[];
+  /** By path; the newest change last. */
+  readonly filesModified: readonly FileFact[];
+  /** By path; the newest read last. */
+  readonly filesRead: readonly FileFact[];
+  readonly commands: readonly CommandFact[];
+  /** One for each command, file or tool; the newest last. */
+  readonly errors: readonly ErrorFact[];
+  readonly openTodos: readonly TodoFact[];
+  readonly lastRequest: LastRequest | undefined;
+  readonly lastError: ErrorFact | undefined;
+  readonly lastReply: TextFact | undefined;
+  /** What a person answered when asked, or did not let happen. */
+  readonly decisions: readonly DecisionFact[];
+  /** The plan that a person agreed to last. */
+  readonly plan: TextFact | undefined;
+  /** How often each tool was called. */
+  readonly tools: readonly ToolFact[];
+  /** Nothing for a summary: with it, a new book goes on exactly as the old one would have. */
+  readonly looseEnds?: LooseEnds;
+}
+
+/** What later entries may come back to. */
+export interface LooseEnds {
+  /** Calls without a result. */
+  readonly waiting: readonly WaitingCall[];
+  /** Ids of the calls of `commands`, one for each. */
+  readonly commandCalls: readonly string[];
+  /** Tasks that are spoken of by their ids, done ones too: they can be taken up again. */
+  readonly tasks: readonly TodoFact[];
+  /** The reply that came last, which may stand in several entries. */
+  readonly reply?: string;
+  /** What the conversation waits for behind the last request. */
+  readonly awaits: "reply" | "results" | "nothing";
+}
+
+export interface WaitingCall {
+  readonly id: ToolUseId;
+  readonly name: string;
+  readonly entry: EntryId;
+  readonly subject: CallSubject;
+  /** Of calls whose facts stand in their input: todos, plans. */
+  readonly input: JsonObject;
+}
+
+export interface UserMessage {
+  readonly entry: EntryId;
+  readonly text: string;
+  /** Timestamp of the entry, as logged. */
+  readonly at: string | undefined;
+}
+
+export interface LastRequest extends UserMessage {
+  /** No reply without calls has come behind it: the work on it goes on. */
+  readonly isOpen: boolean;
+}
+
+export interface TextFact {
+  readonly text: string;
+  readonly entry: EntryId;
+}
+
+export interface FileFact {
+  readonly path: string;
+  readonly entry: EntryId;
+}
+
+export interface CommandFact {
+  readonly command: string;
+  readonly entry: EntryId;
+  readonly outcome: CallOutcome | { readonly kind: "unanswered" };
+}
+
+export interface ErrorFact {
+  /** The line that says what went wrong. */
+  readonly text: string;
+  /** What failed: a command, a file with its tool, a tool. */
+  readonly of: string;
+  /** Under which name a success ends it. */
+  readonly key: string;
+  readonly entry: EntryId;
+  /** Nothing of the same name has succeeded since. */
+  readonly isOpen: boolean;
+}
+
+export interface DecisionFact {
+  readonly question: string;
+  readonly answer: string;
+  readonly entry: EntryId;
+}
+
+export interface ToolFact {
+  readonly name: string;
+  readonly calls: number;
+}

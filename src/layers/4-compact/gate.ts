@@ -1,0 +1,64 @@
+import { type BadSummary, badSummaryText, faultOf } from "./bad-summary.ts";
+import { proseWithoutImitations } from "./imitation.ts";
+import { repeatedShareMin, summaryBudgetTimesMax } from "./limits.ts";
+import { unmarkInventedQuotes, type Unmarked } from "./invented-quotes.ts";
+
+export interface GateInput {
+  readonly summary: string;
+  /** Everything a person said in the session, answers to questions included. */
+  readonly userMessages: readonly string[];
+  /** What the assistant said last. */
+  readonly lastReply: string | undefined;
+  readonly budgetTokens: number;
+  /** What stands in the view for what the summary is to replace. */
+  readonly replacesTokens: number;
+  readonly count: (text: string) => number;
+}
+
+export type Gated =
+  /** `changes`: a line for each, for a person. */
+  | { readonly kind: "passed"; readonly text: string; readonly changes: readonly string[] }
+  /** `text`: one line for a person. */
+  | { readonly kind: "refused"; readonly why: BadSummary; readonly text: string };
+
+/** What passes is safe to install, and passes again unchanged. */
+export function gate(input: GateInput): Gated {
+  const { text, changes } = cleaned(input.summary.toWellFormed().trim(), input.userMessages);
+  const why = whyRefused(text, input);
+  return why === undefined ? { kind: "passed", text, changes } : { kind: "refused", why, text: badSummaryText(why) };
+}
+
+/** What one step takes away can bring out what the other looks for: both, until there is nothing to do. */
+export function cleaned(summary: string, userMessages: readonly string[]): Unmarked {
+  const tame = proseWithoutImitations(summary);
+  const unmarked = unmarkInventedQuotes(tame, userMessages);
+  const changes = [...(tame === summary ? [] : [tamed]), ...unmarked.changes];
+  if (changes.length === 0) return { text: summary, changes };
+  const next = cleaned(unmarked.text.trim(), userMessages);
+  return { text: next.text, changes: [...changes, ...next.changes] };
+}
+
+const tamed = "Took text out of the form of a system turn or a tag.";
+
+function whyRefused(text: string, input: GateInput): BadSummary | undefined {
+  const { lastReply, budgetTokens, replacesTokens, count } = input;
+  const fault = faultOf(text);
+  if (fault !== undefined) return fault;
+  if (lastReply !== undefined && isRepeated(text, lastReply)) return "repeated";
+  const tokens = count(text);
+  if (tokens > summaryBudgetTimesMax * budgetTokens) return "too-long";
+  return tokens >= replacesTokens ? "not-smaller" : undefined;
+}
+
+function isRepeated(summary: string, lastReply: string): boolean {
+  const [shorter = "", longer = ""] = [plain(summary), plain(lastReply)].toSorted(
+    (one, other) => one.length - other.length,
+  );
+  return shorter !== "" && shorter.length >= repeatedShareMin * longer.length && longer.includes(shorter);
+}
+
+const plain = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, " ")
+    .trim();

@@ -1,0 +1,86 @@
+import type { BlobsDep } from "../../ports/blobs.ts";
+import type { ReadFiles } from "../../ports/tools.ts";
+import type { RestoreRequest, WorkingStateDep, WorkingStatePart } from "../../ports/working-state.ts";
+import type { EntryId } from "../../schema/brand.ts";
+import type { RestoredPiece } from "../../schema/working-state.ts";
+import { type NamedPart, planRestoration, type Restoration, type RestoreInput } from "./restore.ts";
+
+export interface RestoreDeps extends WorkingStateDep, BlobsDep, Pick<RestoreInput, "count"> {
+  /** The tool by which the model gets a stored text back; undefined where it has none, and only people can. */
+  readonly recallTool: string | undefined;
+}
+
+/**
+ * Asks every part at once for its state of this moment: call it when the summary is there, right before the boundary is
+ * written, so that a step that the compaction waited for is in it. Must not reject.
+ */
+export async function restoreState(deps: RestoreDeps, request: RestoreRequest): Promise<Restoration> {
+  const snapshots = await Promise.all(deps.workingState.parts.map((part) => snapshotOf(part, request)));
+  const parts = snapshots.flat();
+  const plan = { tokensMax: request.budgets.tokensMax, count: deps.count };
+  const first = planRestoration({ ...plan, parts });
+  if (first.withoutHandle.length === 0) return first;
+  const handles = await storedHandles(
+    deps,
+    parts.flatMap(({ part }) =>
+      part.kind === "state" ? part.pieces.filter(({ handle }) => handle === undefined) : [],
+    ),
+  );
+  return planRestoration({ ...plan, parts: parts.map((part) => withHandles(part, handles)) });
+}
+
+async function snapshotOf(part: WorkingStatePart, request: RestoreRequest): Promise<readonly NamedPart[]> {
+  try {
+    const state = await part.snapshot(request);
+    return state === undefined ? [] : [{ name: part.name, part: state }];
+  } catch (error) {
+    // A part with a bug must not cost the session its compaction.
+    return [{ name: part.name, part: { kind: "failed", message: String(error) } }];
+  }
+}
+
+async function storedHandles(
+  { blobs, recallTool }: RestoreDeps,
+  pieces: readonly RestoredPiece[],
+): Promise<ReadonlyMap<RestoredPiece, string>> {
+  const handles = await Promise.all(
+    pieces.map(async (piece) => {
+      const put = await blobs.put(new TextEncoder().encode(piece.text ?? ""));
+      const by = recallTool ?? "stored as";
+      const handle = put.kind === "failed" ? `it could not be stored: ${put.message}` : `${by} ${put.id}`;
+      return [piece, handle] as const;
+    }),
+  );
+  return new Map(handles);
+}
+
+function withHandles({ name, part }: NamedPart, handles: ReadonlyMap<RestoredPiece, string>): NamedPart {
+  if (part.kind === "failed") return { name, part };
+  const pieces = part.pieces.map((piece) => {
+    const handle = handles.get(piece);
+    return handle === undefined ? piece : { ...piece, handle };
+  });
+  return { name, part: { ...part, pieces } };
+}
+
+export interface RestoredReads {
+  readonly restoration: Restoration;
+  /** Of the attachments that were written, in the order in which they were told. */
+  readonly entries: readonly EntryId[];
+  readonly isKept: RestoreRequest["isKept"];
+}
+
+/**
+ * Behind a boundary a file counts as read where the view shows it: those put back, and those that a kept message still
+ * shows. Any other has to be read again before it is changed, as whoever opens the session anew would have to.
+ */
+export function registerRestored(files: ReadFiles, { restoration, entries, isKept }: RestoredReads): void {
+  for (const [path, { shownBy }] of Array.from(files.entries())) if (!isKept(shownBy)) files.delete(path);
+  // The newest was told first: set last, it stays the newest.
+  for (const [at, { file }] of [...restoration.told.entries()].toReversed()) {
+    const shownBy = entries[at];
+    if (file === undefined || shownBy === undefined) continue;
+    const { path, ...read } = file;
+    files.set(path, { ...read, shownBy });
+  }
+}

@@ -1,0 +1,75 @@
+import { asReminder, unclosed } from "../../transcript/attachment.ts";
+
+export interface SummaryMessageInput {
+  readonly summary: string;
+  readonly trigger: "auto" | "manual" | "autonomous";
+  /** Where the full transcript lies. */
+  readonly transcriptPath?: string;
+  /** The tool that brings back by id what is not shown. */
+  readonly recallTool?: string;
+  /** `some`: pinned messages follow, older than what follows them. */
+  readonly pinned?: "some" | "none";
+}
+
+/**
+ * A summary as the view shows it. It stands in the user's turn, so it is tagged as the engine's: nothing in it may be
+ * taken for a message that a person typed.
+ */
+export const summaryMessage = ({ summary, trigger, pinned, ...places }: SummaryMessageInput): string =>
+  asReminder(
+    [
+      "The conversation was compacted: this summary stands in place of its earlier part. It tells what was said and done; it is not a message from the user, and what it quotes is history unless it is named as open.",
+      ...whereText(places),
+      ...pinnedText(pinned),
+      unclosed(summary.trim()),
+      ...goingOn[trigger],
+    ].join("\n\n"),
+  );
+
+/** The same beside a summary that the provider wrote: what it says can't be added to. `carried`: what it is to be read with. */
+export const besideSummary = ({ carried, trigger, pinned, ...places }: BesideInput): string =>
+  asReminder(
+    [
+      "The conversation was compacted: the summary at its beginning stands in place of its earlier part. It tells what was said and done; it is not a message from the user, and what it quotes is history unless it is named as open.",
+      ...whereText(places),
+      ...pinnedText(pinned),
+      ...(carried.trim() === "" ? [] : [unclosed(carried.trim())]),
+      ...goingOn[trigger],
+    ].join("\n\n"),
+  );
+
+export interface BesideInput extends Omit<SummaryMessageInput, "summary"> {
+  readonly carried: string;
+}
+
+type Places = Pick<SummaryMessageInput, "transcriptPath" | "recallTool">;
+
+const pinnedText = (pinned: SummaryMessageInput["pinned"]): readonly string[] =>
+  pinned === "some"
+    ? [
+        "Pinned messages follow as they were said. They are as old as what is summarised: none of them is a new request.",
+      ]
+    : [];
+
+function whereText({ transcriptPath, recallTool }: Places): readonly string[] {
+  const lies = transcriptPath === undefined ? [] : [`The full transcript lies at ${oneLine(transcriptPath)}.`];
+  const comes =
+    recallTool === undefined
+      ? []
+      : [`What you need word for word (code, output, a message), get back by its id with ${oneLine(recallTool)}.`];
+  const said = [...lies, ...comes];
+  return said.length === 0 ? [] : [said.join(" ")];
+}
+
+const goingOn: { readonly [Trigger in SummaryMessageInput["trigger"]]: readonly string[] } = {
+  auto: [
+    "Carry on directly with the work as it stood. No recap, no mention of this summary, no question whether to go on.",
+  ],
+  manual: [],
+  autonomous: [
+    "You work on your own, and this is not a first start: you were in the middle of the loop. Go on with it as it stood. No greeting, no recap, no question about what to do.",
+  ],
+};
+
+/** A folder may be called anything. */
+const oneLine = (text: string): string => unclosed(text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, "\uFFFD"));

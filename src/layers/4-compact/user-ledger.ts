@@ -1,0 +1,199 @@
+import { type EntryId, entryId, type Tokens, tokens } from "../../schema/brand.ts";
+import { plural } from "../../schema/plural.ts";
+import type { UserMessage } from "./facts.ts";
+import type { CountText } from "./fit.ts";
+import {
+  ledgerBriefTokens,
+  ledgerFitTriesMax,
+  ledgerLongTokens,
+  ledgerMessageTokensMax,
+  ledgerNewestShare,
+} from "./ledger-limits.ts";
+import { frameTokens, idText, outerTag, quoteOf, tagFor } from "./quote.ts";
+
+export interface LedgerInput {
+  /** Of the whole session, oldest first. */
+  readonly messages: readonly UserMessage[];
+  readonly budgetTokens: number;
+  readonly count: CountText;
+  /** The message that waits for its answer: all others are history. */
+  readonly open?: EntryId | undefined;
+}
+
+export interface LedgerSection {
+  readonly text: string;
+  readonly tokens: Tokens;
+  readonly messages: readonly LedgerMessage[];
+}
+
+export interface LedgerMessage {
+  readonly entry: EntryId;
+  /**
+   * `cut`: its head, its tail and its id. `named`: its id. `spanned`: it is one of those between two ids. `left-out`:
+   * there is no room even for that.
+   */
+  readonly shown: "verbatim" | "cut" | "named" | "spanned" | "left-out";
+}
+
+/**
+ * What the user said, quoted as data. Under the budget every message stands verbatim; over it the oldest long ones
+ * become head, tail and id, then the oldest of any length, then the oldest are named by their ids, then only counted. In
+ * order; never over the budget.
+ */
+export function ledgerWithin({ budgetTokens, ...input }: LedgerInput): LedgerSection {
+  if (input.messages.length === 0) return { text: "", tokens: tokens(0), messages: [] };
+  const draft = new LedgerDraft(input);
+  // Costs are reckoned on the dear side: where all might fit as it is, only the count itself can say no.
+  const whole = draft.wordsTokens <= budgetTokens ? draft.section() : undefined;
+  if (whole !== undefined && whole.tokens <= budgetTokens) return whole;
+  let target = budgetTokens;
+  for (let attempt = 0; attempt < ledgerFitTriesMax && target > 0; attempt += 1) {
+    draft.fit(target);
+    const section = draft.section();
+    if (section.tokens <= budgetTokens) return section;
+    // The parts sum up to less than the whole, which can only be seen at the end.
+    target -= Math.max(1, section.tokens - budgetTokens);
+  }
+  const messages = input.messages.map(({ entry }) => ({ entry, shown: "left-out" as const }));
+  return { text: "", tokens: tokens(0), messages };
+}
+
+type Quoted = "whole" | "short" | "brief";
+type Form = Quoted | "named" | "spanned";
+
+interface Line {
+  readonly message: UserMessage;
+  readonly wordsTokens: number;
+  readonly form: Form;
+  /** At most: what stands in the ledger is written only once it is known what fits. */
+  readonly cost: number;
+}
+
+/** Tokens of a message's words in each form. */
+const wordsMax: Readonly<Record<Quoted, number>> = {
+  whole: ledgerMessageTokensMax,
+  short: ledgerLongTokens,
+  brief: ledgerBriefTokens,
+};
+
+/** The messages, each in its form. Forms only ever get shorter, and each message is counted once. */
+class LedgerDraft {
+  readonly #input: Omit<LedgerInput, "budgetTokens">;
+  readonly #tag: string;
+  readonly #frame: number;
+  readonly #cutFrame: number;
+  readonly #named: number;
+  readonly #lines: Line[];
+  #used: number;
+
+  constructor(input: Omit<LedgerInput, "budgetTokens">) {
+    const { messages, count } = input;
+    this.#input = input;
+    this.#tag = tagFor(messages.map(({ text }) => text));
+    const longest = messages.reduce((id, { entry }) => (entry.length > id.length ? entry : id), entryId(""));
+    this.#frame = count(`<${this.#tag} id="${idText(longest)}">\n\n</${this.#tag}>\n`);
+    this.#cutFrame = frameTokens(longest, { tag: this.#tag, count });
+    this.#named = count(`${idText(longest)}, `);
+    this.#lines = messages.map((message) => {
+      const wordsTokens = count(message.text);
+      return { message, wordsTokens, form: "whole", cost: this.#cost(wordsTokens, "whole") };
+    });
+    this.#used = this.#lines.reduce((sum, { cost }) => sum + cost, 0);
+  }
+
+  /** Without any frame. */
+  get wordsTokens(): number {
+    return this.#lines.reduce((sum, line) => sum + Math.min(line.wordsTokens, ledgerMessageTokensMax), 0);
+  }
+
+  fit(tokensMax: number): void {
+    const { count, messages } = this.#input;
+    const room = tokensMax - count(wrapped([], this.#tag));
+    for (const form of ["short", "brief"] as const) this.#shorten(form, room);
+    // Those that are not quoted stand in at most two lines of their own.
+    const unquoted = 2 * count(`${unquotedLine(messages.slice(0, 2), "spanned")}\n`);
+    this.#shorten(this.#hasRoomForIds(room - unquoted) ? "named" : "spanned", room - unquoted);
+  }
+
+  /** An id can cost as much as a line of words: ids of the oldest must not take the words of the newest. */
+  #hasRoomForIds(room: number): boolean {
+    const named = this.#lines.slice(1, Math.ceil(this.#lines.length * (1 - ledgerNewestShare)));
+    return named.reduce((sum, { cost }) => sum - Math.max(0, cost - this.#named), this.#used) <= room;
+  }
+
+  section(): LedgerSection {
+    const { count, open } = this.#input;
+    const shown: string[] = [];
+    const messages: LedgerMessage[] = [];
+    for (const run of runsOf(this.#lines)) {
+      const [{ form }] = run;
+      if (form === "named" || form === "spanned") {
+        shown.push(
+          unquotedLine(
+            run.map(({ message }) => message),
+            form,
+          ),
+        );
+        messages.push(...run.map(({ message }) => ({ entry: message.entry, shown: form })));
+        continue;
+      }
+      for (const { message } of run) {
+        const mark = message.entry === open ? 'open="yes"' : undefined;
+        const quote = quoteOf(message, { tag: this.#tag, tokensMax: wordsMax[form], count, mark });
+        shown.push(quote.text);
+        messages.push({ entry: message.entry, shown: quote.shown });
+      }
+    }
+    const text = wrapped(shown, this.#tag);
+    return { text, tokens: count(text), messages };
+  }
+
+  /** Oldest first. The first request loses its words last of all: it says what the rest is about. */
+  #shorten(form: Exclude<Form, "whole">, room: number): void {
+    const order = [...this.#lines.keys()];
+    if (form === "named" || form === "spanned") order.push(...order.splice(0, 1));
+    for (const at of order) {
+      if (this.#used <= room) return;
+      const line = this.#lines[at];
+      const cost = this.#cost(line?.wordsTokens ?? 0, form);
+      if (line === undefined || cost >= line.cost) continue;
+      this.#lines[at] = { ...line, form, cost };
+      this.#used += cost - line.cost;
+    }
+  }
+
+  #cost(wordsTokens: number, form: Form): number {
+    if (form === "spanned") return 0;
+    if (form === "named") return this.#named;
+    return wordsTokens <= wordsMax[form] ? this.#frame + wordsTokens : this.#cutFrame + wordsMax[form];
+  }
+}
+
+type Run = readonly [Line, ...Line[]];
+
+/** Neighbours of the same form. */
+function runsOf(lines: readonly Line[]): readonly Run[] {
+  const runs: [Line, ...Line[]][] = [];
+  for (const line of lines) {
+    const last = runs.at(-1);
+    if (last !== undefined && last[0].form === line.form) last.push(line);
+    else runs.push([line]);
+  }
+  return runs;
+}
+
+function unquotedLine(messages: readonly UserMessage[], form: "named" | "spanned"): string {
+  const ids = messages.map(({ entry }) => idText(entry));
+  const which = form === "named" ? ids.join(", ") : `from ${ids[0]} to ${ids.at(-1)}`;
+  return `[${messages.length} ${plural(messages.length, "message")} not shown: ${which}]`;
+}
+
+const wrapped = (lines: readonly string[], tag: string): string =>
+  [
+    // Inside the tag: nothing of ours may stand where a person's words do.
+    `<${outerTag(tag)}>`,
+    `Word for word, oldest first, each in a <${tag}>; ids bring back the rest. A record: no command in it runs again, and only`,
+    'what is marked open="yes" waits for an answer.',
+    ...lines,
+    `</${outerTag(tag)}>`,
+  ].join("\n");

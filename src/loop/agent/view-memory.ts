@@ -1,0 +1,129 @@
+import type { EntryId, MessageId, ToolUseId } from "../../schema/brand.ts";
+import { pressureAttachment } from "../../schema/pressure.ts";
+import { estimateItems } from "../../tokens/estimate.ts";
+import { type Item, withPairs } from "../../transcript/item.ts";
+
+/** Of a projection: while a list is the same one, it only grows. */
+export interface ViewItems {
+  readonly items: readonly Item[];
+  readonly pins: ReadonlySet<EntryId>;
+}
+
+/**
+ * What plans ask of a view before every request, kept for as long as its list of items only grows: an answer costs what was
+ * appended since the one before. A boundary, a snip, an undo or another branch makes a new list, which is looked through once.
+ */
+export class ViewMemory {
+  readonly #pinned = new Pinned();
+  #items: readonly Item[] = [];
+  #seen = 0;
+  #summary: Item | undefined;
+  #pressure: Item | undefined;
+  #throughTokens = 0;
+
+  /** The newest summary that the view shows. */
+  summaryIn(items: readonly Item[]): Item | undefined {
+    this.#follow(items);
+    return this.#summary;
+  }
+
+  /** Where the model was told last how full its context is. */
+  pressureIn(items: readonly Item[]): Item | undefined {
+    this.#follow(items);
+    return this.#pressure;
+  }
+
+  /** Of what the newest boundary left as it was: it is older than the summary, wherever it stands now. */
+  throughTokens(items: readonly Item[]): number {
+    this.#follow(items);
+    return this.#throughTokens;
+  }
+
+  /** Of all that pins carry through a boundary. */
+  pinnedTokens(view: ViewItems): number {
+    this.#pinned.follow(view);
+    return this.#pinned.tokens;
+  }
+
+  /** Results that stand in pinned entries, without those that they bring along. */
+  pinnedResults(view: ViewItems): readonly ToolUseId[] {
+    this.#pinned.follow(view);
+    return this.#pinned.results;
+  }
+
+  #follow(items: readonly Item[]): void {
+    if (items !== this.#items) {
+      this.#items = items;
+      this.#seen = 0;
+      this.#summary = undefined;
+      this.#pressure = undefined;
+      this.#throughTokens = 0;
+    }
+    for (; this.#seen < items.length; this.#seen += 1) this.#take(items[this.#seen]);
+  }
+
+  #take(item: Item | undefined): void {
+    if (item === undefined) return;
+    if (item.attachment === pressureAttachment) this.#pressure = item;
+    if (item.summary === true) {
+      this.#summary = item;
+      const before = this.#items.slice(0, this.#seen);
+      this.#throughTokens = estimateItems(before.filter(({ at }) => at < item.at));
+    } else if (this.#summary !== undefined && item.at < this.#summary.at) this.#throughTokens += estimateItems([item]);
+  }
+}
+
+/** Counted again only where a pin changes, or where what came since belongs to something pinned. */
+class Pinned {
+  tokens = 0;
+  results: readonly ToolUseId[] = [];
+  #items: readonly Item[] = [];
+  #seen = 0;
+  #pins: ReadonlySet<EntryId> = new Set();
+  readonly #replies = new Set<MessageId>();
+  readonly #toolUses = new Set<ToolUseId>();
+
+  follow({ items, pins }: ViewItems): void {
+    const isOther = !isSame(pins, this.#pins) || (pins.size > 0 && (items !== this.#items || this.#ties(items)));
+    if (isOther) this.#count({ items, pins });
+    this.#seen = items.length;
+  }
+
+  #ties(items: readonly Item[]): boolean {
+    for (let at = this.#seen; at < items.length; at += 1) {
+      const item = items[at];
+      if (item === undefined) continue;
+      if (this.#pins.has(item.entry) || (item.messageId !== undefined && this.#replies.has(item.messageId)))
+        return true;
+      if (toolUsesIn(item).some((toolUse) => this.#toolUses.has(toolUse))) return true;
+    }
+    return false;
+  }
+
+  #count({ items, pins }: ViewItems): void {
+    this.#items = items;
+    this.#pins = new Set(pins);
+    this.#replies.clear();
+    this.#toolUses.clear();
+    const chosen = items.filter(({ entry }) => pins.has(entry));
+    this.results = chosen.flatMap(resultsIn);
+    const carried = withPairs(items, new Set(chosen.map(({ entry }) => entry)), "both");
+    const these = items.filter(({ entry }) => carried.has(entry));
+    for (const item of these) {
+      if (item.messageId !== undefined) this.#replies.add(item.messageId);
+      for (const toolUse of toolUsesIn(item)) this.#toolUses.add(toolUse);
+    }
+    this.tokens = estimateItems(these);
+  }
+}
+
+const isSame = (one: ReadonlySet<EntryId>, other: ReadonlySet<EntryId>): boolean =>
+  one.size === other.size && one.isSubsetOf(other);
+
+const resultsIn = ({ blocks }: Item): readonly ToolUseId[] =>
+  blocks.flatMap((block) => (block.type === "tool_result" ? [block.tool_use_id] : []));
+
+const toolUsesIn = ({ blocks }: Item): readonly ToolUseId[] =>
+  blocks.flatMap((block) =>
+    block.type === "tool_use" ? [block.id] : block.type === "tool_result" ? [block.tool_use_id] : [],
+  );

@@ -1,0 +1,283 @@
+import type { Audit } from "../../layers/4-compact/audit.ts";
+import { budgetsOf, type CompactionBudgets, restoringWithin } from "../../layers/4-compact/budgets.ts";
+import { type Composed, composeSummary } from "../../layers/4-compact/compose.ts";
+import { wordsIn } from "../../layers/4-compact/fact-book.ts";
+import type { SessionFacts, TextFact } from "../../layers/4-compact/facts.ts";
+import { quotedNote } from "../../layers/4-compact/note.ts";
+import { factsOfPart } from "../../layers/4-compact/part-facts.ts";
+import { pinsBudget, pinsWithin } from "../../layers/4-compact/pins.ts";
+import { shownWhole, type Restoration } from "../../layers/4-compact/restore.ts";
+import { restoreState } from "../../layers/4-compact/run-restore.ts";
+import { summaryMessage } from "../../layers/4-compact/summary-message.ts";
+import type { LedgerSection } from "../../layers/4-compact/user-ledger.ts";
+import type { WorkingStatePart } from "../../ports/working-state.ts";
+import type { Block } from "../../schema/block.ts";
+import { type EntryId, type Tokens, tokens } from "../../schema/brand.ts";
+import type { CompactionCall, CompactionPath } from "../../schema/compaction.ts";
+import type { BoundaryMetadata } from "../../schema/edit.ts";
+import type { Receipt } from "../../schema/receipt.ts";
+import type { ServerSummary } from "../../schema/server-summary.ts";
+import type { Numbers } from "../../settings/numbers.ts";
+import { measureBlock } from "../../tokens/content.ts";
+import { estimateBlock, tokensOf as tokensAt } from "../../tokens/estimate.ts";
+import type { Item } from "../../transcript/item.ts";
+import { type Survivors, survivors } from "../../transcript/project.ts";
+import type { Conversation } from "../agent/conversation.ts";
+import type { AgentDeps } from "../agent/deps.ts";
+import { boundaryDrafts, type BoundaryInput } from "../boundary.ts";
+import { chainOf } from "./chain.ts";
+import type { Compacting } from "./compacting.ts";
+import type { CompactionAsk, CompactionProblem } from "./proposal.ts";
+import type { Scope } from "./scope.ts";
+import { serverSummaryDraft } from "./server-draft.ts";
+import { callsCost } from "./spent.ts";
+
+export interface DraftInput {
+  readonly conversation: Conversation;
+  readonly compacting: Compacting;
+  readonly numbers: Numbers;
+  readonly ask: CompactionAsk;
+  readonly scope: Scope;
+  readonly facts: SessionFacts;
+}
+
+/** A boundary before its summary is known: what stays, how much may be said, and how it is counted. */
+export interface Ground extends DraftInput {
+  readonly stays: Survivors;
+  /** Of what the summary stands for. */
+  readonly partFacts: SessionFacts;
+  readonly budgets: CompactionBudgets;
+  /** Of a text in the view, in the tokens by which the context is counted. */
+  readonly count: (text: string) => Tokens;
+  /** Of the header and what stays as it is. */
+  readonly staysTokens: number;
+}
+
+export function groundOf(input: DraftInput): Ground {
+  const { conversation, compacting, numbers, scope } = input;
+  const { items, pins } = compacting.session.fold.projection;
+  const stays = survivors(items, pins, metadataOf(scope));
+  // Behind a boundary nothing is counted yet: by these rates the context will be reckoned until a reply comes.
+  const { rates } = compacting.session.ledger;
+  const countBlock = (block: Block): number => tokensAt(measureBlock(block), rates);
+  const staysTokens =
+    conversation.line.fixedTokens + tokensOf([...stays.front, ...stays.pinned, ...stays.kept], countBlock);
+  const { thresholds, policy } = numbers;
+  const count = (text: string): Tokens => tokens(Math.ceil(countBlock({ type: "text", text })));
+  const partFacts = partFactsOf(input, stays);
+  return { ...input, stays, partFacts, staysTokens, count, budgets: budgetsOf({ thresholds, policy, staysTokens }) };
+}
+
+/** What stands before a part that begins in the middle has its own summary, or stays: only what is covered counts. */
+function partFactsOf({ facts, scope: { covered, pivot } }: DraftInput, stays: Survivors): SessionFacts {
+  const shown = new Set([...stays.front, ...stays.pinned, ...stays.kept].map(({ entry }) => entry));
+  const within = new Set(covered.map(({ entry }) => entry));
+  const holds = (entry: EntryId): boolean => !shown.has(entry) && (pivot === undefined || within.has(entry));
+  const { lastReply } = facts;
+  const isOfPart = lastReply !== undefined && holds(lastReply.entry);
+  return factsOfPart(facts, {
+    holds,
+    lastReply: isOfPart ? lastReply : lastReplyIn(covered.filter(({ entry }) => holds(entry))),
+  });
+}
+
+function lastReplyIn(items: readonly Item[]): TextFact | undefined {
+  const last = items.findLast(({ role, blocks }) => role === "assistant" && wordsIn(blocks) !== "");
+  return last === undefined ? undefined : { text: wordsIn(last.blocks), entry: last.entry };
+}
+
+/** What produced the summary, and what it took. */
+export interface Written {
+  readonly summary: string;
+  readonly path: CompactionPath;
+  readonly calls: readonly CompactionCall[];
+  readonly unseenRounds?: number | undefined;
+  readonly instead?: CompactionProblem | undefined;
+  readonly durationMillis: number;
+  readonly server?: ServerSummary | undefined;
+}
+
+/** Everything that a commit writes, and what it would do to the view. */
+export interface BoundaryDraft {
+  readonly input: BoundaryInput;
+  readonly audit: Audit;
+  readonly ledger: LedgerSection;
+  /** What a person said last and waits for. */
+  readonly openRequest: EntryId | undefined;
+  readonly restoration: Restoration;
+  readonly isKept: ReturnType<typeof shownWhole>;
+  readonly receipt: Receipt;
+  readonly tokensBefore: Tokens;
+  readonly tokensAfter: Tokens;
+  readonly pinsWarning: string | undefined;
+}
+
+/** Asks for the working state of this moment: what stands in the draft is as old as the draft. */
+export async function draftBoundary(deps: AgentDeps, ground: Ground, written: Written): Promise<BoundaryDraft> {
+  const { compacting, conversation, facts, ask, numbers, stays, scope } = ground;
+  const { fold } = compacting.session;
+  const staying = [...stays.front, ...stays.pinned, ...stays.kept];
+  const composed = composeSummary({
+    summary: written.summary,
+    facts: ground.partFacts,
+    shown: new Set(staying.map(({ entry }) => entry)),
+    budgets: ground.budgets,
+    rule: numbers.policy.summary,
+    count: ground.count,
+  });
+  const { ledger, audit } = composed;
+  const content = contentOf(deps, { ground, written, composed });
+  const contentTokens = ground.count([content.summary, content.server?.beside ?? ""].join("\n"));
+  const isKept = shownWhole({ items: staying, decisions: fold.projection.decisions });
+  const restoration = await restoredWithin(deps, {
+    ground,
+    isKept,
+    roomTokens: Math.min(ground.budgets.restored, ground.budgets.room - contentTokens),
+  });
+  const input: BoundaryInput = {
+    ...content,
+    trigger: ask.trigger,
+    ...keptIn(scope),
+    attachments: restoration.told.map(({ draft }) => draft),
+    facts,
+    ...(ask.because === undefined ? {} : { because: ask.because }),
+    metadata: metadataFor(ground, { written, audit }),
+  };
+  const receipt = compacting.session.foresee({
+    drafts: boundaryDrafts(input, { leaf: fold.path.leaf?.id }),
+    cause: ask.trigger,
+    nature: "summarised",
+  });
+  const tokensBefore = conversation.line.usedTokens;
+  const tokensAfter = tokens(Math.round(ground.staysTokens + contentTokens + restoration.tokens));
+  const { items, pins } = fold.projection;
+  const { warning } = pinsWithin({
+    items,
+    pins,
+    budgetTokens: pinsBudget(numbers.window.tokens),
+    count: estimateBlock,
+  });
+  return {
+    input: { ...input, metadata: { ...input.metadata, postTokens: tokensAfter } },
+    audit,
+    ledger,
+    openRequest: facts.lastRequest?.isOpen === true ? facts.lastRequest.entry : undefined,
+    restoration,
+    isKept,
+    receipt,
+    tokensBefore,
+    tokensAfter,
+    pinsWarning: warning,
+  };
+}
+
+/** The summary as the model sees it, with the agent's note. */
+function noted({ ask, facts }: Ground, summary: string): string {
+  const said = facts.userMessages.map(({ text }) => text);
+  const note = ask.note === undefined ? "" : quotedNote(ask.note, said);
+  return note === "" ? summary : `${summary}\n\n${note}`;
+}
+
+interface ContentInput {
+  readonly ground: Ground;
+  readonly written: Written;
+  readonly composed: Composed;
+}
+
+function contentOf(
+  deps: AgentDeps,
+  { ground, written, composed: { ledger, repaired } }: ContentInput,
+): Pick<BoundaryInput, "summary" | "server"> {
+  const { ask, compacting, numbers } = ground;
+  const automatic = compacting.mode === "autonomous" ? "autonomous" : "auto";
+  const { transcriptPath } = deps.place();
+  const around = {
+    trigger: ask.trigger === "auto" ? automatic : "manual",
+    ...(numbers.policy.summary?.transcriptPath === "told" && transcriptPath !== "" ? { transcriptPath } : {}),
+    ...(compacting.recallTool === undefined ? {} : { recallTool: compacting.recallTool }),
+    pinned: ground.stays.pinned.length > 0 ? "some" : "none",
+  } as const;
+  const { summary, server, calls } = written;
+  if (server !== undefined) {
+    const summarised = { kind: "block", ...server, text: summary, calls } as const;
+    const carried = noted(ground, repaired("")).trim();
+    return serverSummaryDraft({ summarised, carried, ledger: ledger.text, ...around });
+  }
+  const said = summaryMessage({ summary: noted(ground, repaired(summary)), ...around });
+  return { summary: ledger.text === "" ? said : `${said}\n\n${ledger.text}` };
+}
+
+interface RestoringInput {
+  readonly ground: Ground;
+  readonly isKept: BoundaryDraft["isKept"];
+  readonly roomTokens: number;
+}
+
+function restoredWithin(deps: AgentDeps, { ground, isKept, roomTokens }: RestoringInput): Promise<Restoration> {
+  const { compacting, numbers, count } = ground;
+  const { policy, thresholds } = numbers;
+  const parts = compacting.workingState.parts.filter((part) => isRestored(part, numbers));
+  const { recallTool } = compacting;
+  const budgets = restoringWithin(thresholds, { policy, roomTokens });
+  return restoreState({ blobs: deps.blobs, workingState: { parts }, recallTool, count }, { budgets, isKept });
+}
+
+/** A policy says which of these come back; whatever else there is always does. */
+function isRestored({ name }: WorkingStatePart, { policy }: Numbers): boolean {
+  const rule = policy.summary?.restored;
+  if (name === "files") return rule?.files !== undefined;
+  if (name === "skills") return rule?.skills !== undefined;
+  return (name !== "todos" && name !== "plan" && name !== "agents") || rule?.others.includes(name) === true;
+}
+
+interface MetadataInput {
+  readonly written: Written;
+  readonly audit: Audit;
+}
+
+function metadataFor(ground: Ground, { written, audit }: MetadataInput): BoundaryMetadata {
+  const { ask, conversation, compacting, numbers } = ground;
+  const { path, calls, durationMillis, unseenRounds, instead } = written;
+  return {
+    cause: ask.cause,
+    preTokens: conversation.line.usedTokens,
+    messagesSummarized: messagesCovered(ground),
+    path,
+    durationMs: Math.round(durationMillis),
+    ...(ask.instructions === undefined ? {} : { instructions: ask.instructions }),
+    audit: { score: audit.score, parts: audit.parts },
+    calls: [...calls],
+    ...(calls.length === 0 || conversation.known === undefined ? {} : { costNanos: callsCost(conversation, calls) }),
+    ...(unseenRounds === undefined ? {} : { unseenRounds }),
+    ...(instead === undefined ? {} : { instead }),
+    chain: { ...chainOf(compacting.session.fold, { numbers, source: conversation.source }) },
+  };
+}
+
+/** Messages of a request of which something is summarised: a reply is one, however many entries it has. */
+function messagesCovered({ scope, stays, compacting }: Ground): number {
+  const { fold } = compacting.session;
+  const staying = new Set([...stays.front, ...stays.pinned, ...stays.kept]);
+  const shown = fold.shown();
+  const gone = new Set(scope.covered.flatMap((item) => (staying.has(item) ? [] : (shown.get(item.entry) ?? []))));
+  return fold.messages.filter(({ content }) => content.some((block) => gone.has(block))).length;
+}
+
+function keptIn({ kept, pivot }: Scope): Pick<BoundaryInput, "kept" | "from"> {
+  const [head, tail] = [kept[0], kept.at(-1)];
+  return {
+    ...(head === undefined || tail === undefined ? {} : { kept: { head: head.entry, tail: tail.entry } }),
+    ...(pivot === undefined ? {} : { from: pivot }),
+  };
+}
+
+function metadataOf(scope: Scope): BoundaryMetadata {
+  const { kept, from } = keptIn(scope);
+  return {
+    ...(kept === undefined ? {} : { preservedSegment: { headUuid: kept.head, tailUuid: kept.tail } }),
+    ...(from === undefined ? {} : { direction: "from" as const, pivot: from }),
+  };
+}
+
+const tokensOf = (items: readonly Item[], count: (block: Block) => number): number =>
+  items.reduce((sum, { blocks }) => sum + blocks.reduce((of, block) => of + count(block), 0), 0);

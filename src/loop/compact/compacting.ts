@@ -1,0 +1,33 @@
+import type { CompactionAsks } from "../../ports/compaction-asks.ts";
+import type { Fork } from "../../ports/fork.ts";
+import type { WorkingStateDep } from "../../ports/working-state.ts";
+import type { Session } from "../session.ts";
+import type { SessionFactBook } from "./session-facts.ts";
+
+/** What compacting a conversation takes besides the agent's dependencies. A fork's conversation has none of it: it never compacts. */
+export interface Compacting extends WorkingStateDep {
+  readonly session: Session;
+  readonly facts: Pick<SessionFactBook, "facts" | "unreadable">;
+  /** Of this conversation. */
+  readonly fork: Fork;
+  /** Where the agent itself asks; absent where it can't. */
+  readonly asks?: CompactionAsks | undefined;
+  /** By which the model gets back what is not shown. */
+  readonly recallTool: string | undefined;
+  /** Read when a summary is asked for, so that a change of the files counts at once. Must not reject. */
+  readonly wishes: () => Promise<SummaryWishes>;
+  /** `autonomous`: nobody watches; the work is a loop that goes on by itself. */
+  readonly mode: "attended" | "autonomous";
+  /** After a boundary: what belongs to its beginning, and is told to hooks. Must not reject. */
+  readonly onCompacted: () => Promise<void>;
+}
+
+/** What people ask of summaries besides. */
+export interface SummaryWishes {
+  /** A prompt of their own in place of ours. */
+  readonly template?: string | undefined;
+  /** From instruction files, under a heading for compaction. */
+  readonly projectInstructions?: string | undefined;
+  /** What could not be read of it, a line each, for a person. */
+  readonly warnings?: readonly string[] | undefined;
+}

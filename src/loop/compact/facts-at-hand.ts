@@ -1,0 +1,31 @@
+import { factsOf } from "../../layers/4-compact/fact-book.ts";
+import type { SessionFacts } from "../../layers/4-compact/facts.ts";
+import type { Compacting } from "./compacting.ts";
+import type { CompactionAsk, CompactionProblem } from "./proposal.ts";
+
+export type FactsAtHand =
+  | {
+      readonly kind: "facts";
+      readonly facts: SessionFacts;
+      /** `memory`: what lies before the path that was read is missing, so no checkpoint may pass them on as all there is. */
+      readonly from: "log" | "memory";
+      /** Why not from the log. */
+      readonly because?: string;
+    }
+  | ({ readonly kind: "failed" } & CompactionProblem);
+
+/** Must not reject. Where a log can't be read and nothing can be sent any more, what stands in memory has to do. */
+export async function factsAtHand(
+  { facts, session }: Pick<Compacting, "facts" | "session">,
+  { cause }: Pick<CompactionAsk, "cause">,
+): Promise<FactsAtHand> {
+  try {
+    return { kind: "facts", facts: await facts.facts(), from: "log" };
+  } catch (error) {
+    const because = `What was said before could not be read: ${String(error)}`;
+    if (cause !== "limit" && cause !== "overflow") return { kind: "failed", reason: "unwritten", message: because };
+    const { path } = session.fold;
+    const line = path.leaf?.sidechain === true ? "side" : "main";
+    return { kind: "facts", facts: factsOf(path.entries, { line }), from: "memory", because };
+  }
+}

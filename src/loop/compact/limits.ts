@@ -1,0 +1,20 @@
+import { millis } from "../../schema/brand.ts";
+
+/** Whoever watches a compaction hears of it at least so often. */
+export const keepAliveMillis = millis(30_000);
+
+/** Of a commit: a conversation that goes on each time between its draft and its writing is left as it is. */
+export const commitTriesMax = 5;
+
+/** Between two reports of how much of a summary has come. */
+export const progressChars = 500;
+
+/** After so many failures in a row no model is asked by itself any more; a policy may have its own number. */
+export const breakerFailuresMax = 3;
+
+/**
+ * Paid calls for summaries that nobody asked for, in so many rounds: a session that compacts more often than every fifth
+ * round pays more for summaries than for its work, whatever the reason.
+ */
+export const autoCallsMax = 6;
+export const autoCallsRounds = 30;

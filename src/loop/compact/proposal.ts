@@ -1,0 +1,97 @@
+import type { Audit } from "../../layers/4-compact/audit.ts";
+import type { EntryId, Millis, NanoUsd, Tokens } from "../../schema/brand.ts";
+import type {
+  CompactionCall,
+  CompactionCause,
+  CompactionFailure,
+  CompactionPart,
+  CompactionPath,
+  CompactionTrigger,
+} from "../../schema/compaction.ts";
+import type { Receipt } from "../../schema/receipt.ts";
+import type { ServerSummary } from "../../schema/server-summary.ts";
+
+/** What is asked of one compaction. */
+export interface CompactionAsk {
+  readonly trigger: CompactionTrigger;
+  readonly cause: CompactionCause;
+  readonly part: CompactionPart;
+  /** The person's. */
+  readonly instructions?: string;
+  /** What the agent wants to find again behind it, in its own words. */
+  readonly note?: string;
+  /** In place of a model's: a summary that a person has written. */
+  readonly summary?: string;
+  /** For receipts: the arithmetic in words, one line. */
+  readonly because?: string;
+}
+
+/** A summary that waits for its commit. Nothing of it is in the log. */
+export interface Proposal {
+  readonly ask: CompactionAsk;
+  /** As a person may edit it: without the ledger, and without what the audit carries forward. */
+  readonly summary: string;
+  readonly path: CompactionPath;
+  /** Calls for it that were answered, also those whose answer was refused. */
+  readonly calls: readonly CompactionCall[];
+  /** What the gate changed, a line each. */
+  readonly changes: readonly string[];
+  /** Oldest rounds that the summariser did not see, for want of room; absent: none. */
+  readonly unseenRounds?: number;
+  /** Why no model wrote it; only of `extractive`. */
+  readonly instead?: CompactionProblem;
+  /** The provider's own block, where the provider wrote it; a person's edit does without. */
+  readonly server?: ServerSummary;
+  /** The newest entry that it covers, or keeps; what comes later stays behind it. */
+  readonly leaf: EntryId | null;
+  readonly startedAt: Millis;
+  readonly preview: CompactionPreview;
+}
+
+export interface CompactionProblem {
+  readonly reason: CompactionFailure;
+  /** One line for a person. */
+  readonly message: string;
+}
+
+/** What a commit would do, as reckoned when the summary came. */
+export interface CompactionPreview {
+  readonly receipt: Receipt;
+  /** Of the whole context, header included. */
+  readonly tokensBefore: Tokens;
+  readonly tokensAfter: Tokens;
+  readonly audit: Audit;
+  /** What a message of a person looks like behind it: how many, by how they are shown. */
+  readonly userMessages: Readonly<Record<string, number>>;
+  /** Names of what is put back. */
+  readonly restored: readonly string[];
+  readonly pinsWarning?: string;
+  readonly money?: CompactionMoney;
+}
+
+/** At the model's prices. */
+export interface CompactionMoney {
+  /** Paid for the summary already. */
+  readonly callsNanos: NanoUsd;
+  /** A round's prompt from a warm cache, before and after. */
+  readonly roundBeforeNanos: NanoUsd;
+  readonly roundAfterNanos: NanoUsd;
+  /** After which it has paid for itself, the calls included; absent where it never does. */
+  readonly breakEvenRounds?: number;
+}
+
+export type Proposed =
+  | { readonly kind: "proposed"; readonly proposal: Proposal }
+  | ({ readonly kind: "failed" } & CompactionProblem);
+
+export type Committed =
+  | {
+      readonly kind: "committed";
+      /** The boundary, the summary and what is put back, in this order. */
+      readonly entries: readonly EntryId[];
+      readonly receipt: Receipt;
+      readonly audit: Audit;
+      readonly tokensBefore: Tokens;
+      readonly tokensAfter: Tokens;
+    }
+  | ({ readonly kind: "failed" } & CompactionProblem);

@@ -1,0 +1,167 @@
+import { saidText } from "../../transcript/person.ts";
+import type { EntryId } from "../../schema/brand.ts";
+import type { CompactionPart } from "../../schema/compaction.ts";
+import type { Entry } from "../../schema/entry.ts";
+import type { Fold } from "../../transcript/fold.ts";
+import type { Item } from "../../transcript/item.ts";
+import { lacksFirstUser } from "../../transcript/repair.ts";
+import { estimateItems } from "../../tokens/estimate.ts";
+
+/** Which items a compaction covers, and what stays of the others. */
+export interface Scope {
+  readonly covered: readonly Item[];
+  /** Behind the summary: what follows the part, or a message that waits for its answer. */
+  readonly kept: readonly Item[];
+  /** Of `from`: the first item that is covered. */
+  readonly pivot?: EntryId;
+  /** Of `up_to`: so many messages of the next request come before the pivot. */
+  readonly messagesMax?: number;
+}
+
+export type Scoped =
+  | { readonly kind: "scope"; readonly scope: Scope }
+  | { readonly kind: "nothing" }
+  /** `entry` is no message of the view. */
+  | { readonly kind: "unknown-entry"; readonly entry: EntryId };
+
+export interface ScopeInput {
+  readonly part: CompactionPart;
+  /** A message that waits for its answer stays as it is up to this size. */
+  readonly waitingTokensMax: number;
+  /** The newest entry when the summary was made: what came later stays. Absent: all of it was there. */
+  readonly until?: EntryId | null;
+}
+
+/**
+ * What a compaction of this part covers. Pivots snap back to the border between rounds at or before them, so that no
+ * call is parted from its result and no reply is split.
+ */
+export function scopeOf(fold: Fold, { until, ...input }: ScopeInput): Scoped {
+  const { items } = fold.projection;
+  if (until === undefined) return scopeIn(items, fold, input);
+  const untilAt = fold.path.findLastIndex(({ entry }) => entry.id === until);
+  if (untilAt === -1) return { kind: "nothing" };
+  const then = items.filter(({ at }) => at <= untilAt);
+  const scoped = scopeIn(then, fold, input);
+  if (scoped.kind !== "scope") return scoped;
+  const { scope } = scoped;
+  return { kind: "scope", scope: { ...scope, kept: [...scope.kept, ...items.filter(({ at }) => at > untilAt)] } };
+}
+
+function scopeIn(items: readonly Item[], fold: Fold, { part, waitingTokensMax }: Omit<ScopeInput, "until">): Scoped {
+  if (part.kind === "all") return coveringAll(items, { fold, waitingTokensMax });
+  const named = items.findIndex(({ entry }) => entry === part.entry);
+  if (named === -1) return { kind: "unknown-entry", entry: part.entry };
+  const messageByEntry = messagesBegun(fold);
+  const at = borderAtOrBefore(items, { named, messageByEntry });
+  const pivot = items[at]?.entry;
+  if (pivot === undefined) return { kind: "nothing" };
+  if (part.kind === "from") {
+    if (at === 0) return coveringAll(items, { fold, waitingTokensMax });
+    const all = coveringAll(items.slice(at), { fold, waitingTokensMax });
+    return all.kind === "scope" ? { kind: "scope", scope: { ...all.scope, pivot } } : all;
+  }
+  if (!items.slice(0, at).some(isSpoken)) return { kind: "nothing" };
+  const scope = { covered: items.slice(0, at), kept: items.slice(at), messagesMax: messageByEntry.get(pivot) ?? 0 };
+  return { kind: "scope", scope };
+}
+
+/** What a compaction of everything would keep, at the cost of what came behind the newest reply. */
+export function waitingIn(fold: Fold, { waitingTokensMax }: Pick<ScopeInput, "waitingTokensMax">): readonly Item[] {
+  const { items } = fold.projection;
+  const from = keptFrom(items, { fold, waitingTokensMax });
+  if (from === items.length) return [];
+  const spokenAt = items.findIndex(isSpoken);
+  return spokenAt !== -1 && spokenAt < from ? items.slice(from) : [];
+}
+
+interface CoverInput {
+  readonly fold: Fold;
+  readonly waitingTokensMax: number;
+}
+
+function coveringAll(items: readonly Item[], input: CoverInput): Scoped {
+  const from = keptFrom(items, input);
+  const scope = { covered: items.slice(0, from), kept: items.slice(from) };
+  return scope.covered.some(isSpoken) ? { kind: "scope", scope } : { kind: "nothing" };
+}
+
+function keptFrom(items: readonly Item[], { fold, waitingTokensMax }: CoverInput): number {
+  const from = waitingFrom(items, fold);
+  return estimateItems(items.slice(from)) <= waitingTokensMax ? from : items.length;
+}
+
+/** Where the messages begin that nothing was done about yet: behind the newest reply, result or summary, from a person's words on. */
+function waitingFrom(items: readonly Item[], { path }: Fold): number {
+  const done = items.findLastIndex(
+    ({ role, blocks, summary }) =>
+      role === "assistant" || summary === true || blocks.some(({ type }) => type === "tool_result"),
+  );
+  const first = items.slice(done + 1).findIndex(({ entry }) => isSaid(path.find(entry)?.entry));
+  return first === -1 ? items.length : done + 1 + first;
+}
+
+const isSaid = (entry: Entry | undefined): boolean => entry !== undefined && saidText(entry) !== undefined;
+
+/** A summary is no conversation: without anything behind it there is nothing to compact. */
+const isSpoken = ({ role, summary, attachment, blocks }: Item): boolean =>
+  (role === "assistant" && blocks.length > 0) ||
+  (summary === undefined && attachment === undefined && blocks.some(({ type }) => type === "text"));
+
+interface Named {
+  readonly named: number;
+  readonly messageByEntry: ReadonlyMap<EntryId, number>;
+}
+
+function borderAtOrBefore(items: readonly Item[], { named, messageByEntry }: Named): number {
+  const parted = partedAt(items);
+  for (let at = named; at > 0; at -= 1) {
+    const here = items[at];
+    const begins = here !== undefined && messageByEntry.has(here.entry);
+    if (begins && parted[at] === 0 && !here.blocks.some(({ type }) => type === "tool_result")) return at;
+  }
+  return 0;
+}
+
+/** By place: how many replies, and calls with their results, a border there would part. Results may stand between the entries of one reply. */
+function partedAt(items: readonly Item[]): readonly number[] {
+  const spanByPart = new Map<string, { readonly first: number; last: number }>();
+  for (const [at, item] of items.entries())
+    for (const part of partsOf(item)) {
+      const span = spanByPart.get(part);
+      if (span === undefined) spanByPart.set(part, { first: at, last: at });
+      else span.last = at;
+    }
+  const changes = Array.from({ length: items.length + 1 }, () => 0);
+  for (const { first, last } of spanByPart.values()) {
+    if (first === last) continue;
+    changes[first + 1] = (changes[first + 1] ?? 0) + 1;
+    changes[last + 1] = (changes[last + 1] ?? 0) - 1;
+  }
+  let open = 0;
+  return changes.map((change) => (open += change));
+}
+
+const partsOf = ({ messageId, blocks }: Item): readonly string[] => [
+  ...(messageId === undefined ? [] : [`reply ${messageId}`]),
+  ...blocks.flatMap((block) => {
+    if (block.type === "tool_use") return [`call ${block.id}`];
+    return block.type === "tool_result" ? [`call ${block.tool_use_id}`] : [];
+  }),
+];
+
+/** By the entry that it begins with: which message of the next request it is. */
+function messagesBegun(fold: Fold): ReadonlyMap<EntryId, number> {
+  const { messages } = fold;
+  const entryByFirst = new Map(
+    [...fold.shown()].flatMap(([entry, [first]]) => (first === undefined ? [] : [[first, entry] as const])),
+  );
+  // A request that would begin with a reply has a line of ours in front.
+  const before = lacksFirstUser(messages) ? 1 : 0;
+  return new Map(
+    messages.flatMap(({ content: [first] }, at) => {
+      const entry = first === undefined ? undefined : entryByFirst.get(first);
+      return entry === undefined ? [] : [[entry, before + at] as const];
+    }),
+  );
+}

@@ -1,0 +1,18 @@
+import { compactSizeStandIn } from "../../cache/compact-price.ts";
+import type { Compactions, CompactionsInput } from "./compactions.ts";
+
+/** Of a fixed size, whatever was said. What is new since the last reply stays, that reply included. */
+export function standInCompactions({ world, policy, thresholds }: CompactionsInput): Compactions {
+  const restores = policy.compact?.restores ?? "nothing";
+  const size = compactSizeStandIn({ restores, windowTokens: thresholds.window });
+  return {
+    size,
+    keptTokens: (view) => view.newTokens(world.tokensOf),
+    heard: () => undefined,
+    make: (view) => ({
+      summary: world.standIn(size.leavesTokens),
+      kept: view.newEntries,
+      outputTokens: size.outputTokens,
+    }),
+  };
+}

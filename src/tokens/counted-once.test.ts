@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import type { Block } from "../schema/block.ts";
+import { countedOnce } from "./counted-once.ts";
+import { estimateBlock } from "./estimate.ts";
+
+it("counts as it is told to, and each block once", () => {
+  const counted: Block[] = [];
+  const count = countedOnce((block: Block) => {
+    counted.push(block);
+    return estimateBlock(block);
+  });
+  const blocks: readonly Block[] = ["one", "", "another"].map((text) => ({ type: "text", text }));
+  for (const block of [...blocks, ...blocks]) expect(count(block)).toBe(estimateBlock(block));
+  expect(counted).toEqual(blocks);
+});
+
+it("counts another block with the same words by itself", () => {
+  const counted: Block[] = [];
+  const count = countedOnce((block: Block) => {
+    counted.push(block);
+    return estimateBlock(block);
+  });
+  expect(count({ type: "text", text: "one" })).toBe(count({ type: "text", text: "one" }));
+  expect(counted).toHaveLength(2);
+});

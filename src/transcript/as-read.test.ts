@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import { entryId } from "../schema/brand.ts";
+import type { TextBlock } from "../schema/block.ts";
+import type { ServerSummary } from "../schema/server-summary.ts";
+import { asReadBy } from "./as-read.ts";
+import type { Item } from "./item.ts";
+
+const text = (words: string): TextBlock => ({ type: "text", text: words });
+const item = (entry: string, ...blocks: readonly TextBlock[]): Item => ({
+  entry: entryId(entry),
+  role: "user",
+  messageId: undefined,
+  blocks,
+  thinking: "kept",
+  at: 0,
+});
+const server: ServerSummary = { model: "writer", block: { type: "compaction" } };
+const summary: Item = { ...item("s", text("summary"), text("beside")), summary: true, server };
+const said = item("u", text("And now?"));
+
+describe("a provider's summary, in front of all", () => {
+  it("is its block, said by the assistant, and what stands beside it, for the model that wrote it", () => {
+    const [block, beside, ...others] = asReadBy("writer", [summary, said]);
+    expect(block).toMatchObject({ entry: "s", role: "assistant", blocks: [server.block] });
+    expect(beside).toMatchObject({ entry: "s", role: "user", blocks: [text("beside")] });
+    expect(others).toEqual([said]);
+  });
+
+  it.each(["other", undefined])("is its text for another: %s", (reader) => {
+    const items = [summary, said];
+    expect(asReadBy(reader, items)).toBe(items);
+  });
+});
+
+it("a provider's summary behind anything else is its text", () => {
+  const items = [said, summary];
+  expect(asReadBy("writer", items)).toBe(items);
+});
