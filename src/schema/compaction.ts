@@ -21,6 +21,8 @@ export type CompactionPath = "notes" | "fork" | "stream" | "server" | "extractiv
 
 export type CompactionFailure =
   | "nothing_to_compact"
+  | "switched_off"
+  /** By a hook. */
   | "blocked"
   | "no_summary"
   | "api_error"

@@ -37,6 +37,7 @@ export function compactionFailure({ reason, message }: CompactionProblem, asked:
 
 const codeByReason: Readonly<Record<CompactionFailure, Exclude<ExitCode, typeof exitCode.fine>>> = {
   nothing_to_compact: exitCode.refused,
+  switched_off: exitCode.refused,
   blocked: exitCode.refused,
   no_summary: exitCode.negative,
   api_error: exitCode.negative,
@@ -63,6 +64,7 @@ function askedHint(reason: CompactionFailure, { ownPrompt, pins }: Circumstances
     case "still_over":
       return `There is too little to gain: \`palimpsest context\` names what is largest${pins === 0 ? "" : "; unpin some of it"}.`;
     case "nothing_to_compact":
+    case "switched_off":
     case "blocked":
     case "aborted":
     case "breaker_open":
@@ -84,6 +86,7 @@ export function unaskedHint(reason: CompactionFailure, { ownPrompt, pins }: Circ
     case "still_over":
       return `\`palimpsest context\` names what is largest; ${pins === 0 ? "" : "unpin some of it, or "}use a model with a larger window.`;
     case "nothing_to_compact":
+    case "switched_off":
     case "blocked":
     case "aborted":
     case "breaker_open":
@@ -95,12 +98,21 @@ export function unaskedHint(reason: CompactionFailure, { ownPrompt, pins }: Circ
 
 const later = "It is tried again later; `palimpsest compact` does it by hand.";
 
-type Alike = "nothing_to_compact" | "blocked" | "aborted" | "breaker_open" | "spend_limit" | "unwritten";
+type Alike =
+  | "nothing_to_compact"
+  | "switched_off"
+  | "blocked"
+  | "aborted"
+  | "breaker_open"
+  | "spend_limit"
+  | "unwritten";
 
 function anyHint(reason: Alike): string {
   switch (reason) {
     case "nothing_to_compact":
       return "`palimpsest context` shows what fills the window.";
+    case "switched_off":
+      return "`palimpsest explain` says where the switch was turned off.";
     case "blocked":
       return "A PreCompact hook of your settings decides that.";
     case "aborted":

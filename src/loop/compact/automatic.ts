@@ -63,6 +63,7 @@ function isFailure(reason: CompactionProblem["reason"]): boolean {
     case "still_over":
       return true;
     case "nothing_to_compact":
+    case "switched_off":
     case "blocked":
     case "aborted":
     case "breaker_open":

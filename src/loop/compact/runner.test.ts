@@ -25,6 +25,15 @@ async function worked(
   return { world, agent };
 }
 
+describe("a switch", () => {
+  it("turned off for compaction by hand says so, and nobody is asked", async () => {
+    const { world, agent } = await worked({}, { flags: [["off", "compact.manual"]] });
+    const { value } = await agent.propose({});
+    expect(value).toMatchObject({ kind: "failed", reason: "switched_off" });
+    expect(summaryRequests(world.seen)).toEqual([]);
+  });
+});
+
 describe("PreCompact hooks", () => {
   it("add their instructions behind the person's, and show a line", async () => {
     const { hooks, told } = hooksOf({ PreCompact: { context: ["HOOK: name the branch"], messages: ["on it"] } });

@@ -110,7 +110,7 @@ class Compaction {
     const numbers = this.#deps.numbers();
     const { leaf } = conversation.line;
     if (trigger === "manual" && !numbers.switches["compact.manual"].value)
-      return failed("blocked", "Compaction by hand is switched off: compact.manual.");
+      return failed("switched_off", "Compaction by hand is switched off: compact.manual.");
     const scoped = scopeOf(compacting.session.fold, {
       part: ask.part,
       waitingTokensMax: waitingTokensMax(numbers.thresholds),
