@@ -78,11 +78,21 @@ const both = (one: ViewWatch, other: ViewWatch): ViewWatch => ({
 async function counted(deps: BlobsDep, { log, ledger, inventory, source }: Counting): Promise<CountedLog> {
   const fixedPart = (await frozenFixedPart(deps, log.fold)) ?? (await recordedPart(source, log));
   ledger.carries(fixedPart);
+  const fixedTokens = fixedAtBoundary(log.fold.path.entries);
+  if (fixedTokens !== undefined) ledger.showedFixed(fixedTokens);
   const newest = log.fold.path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
   const reply = newest?.kind === "assistant" ? newest : undefined;
   const model = reply?.model;
   const recordedTokens = largestRecorded(log.fold.path.entries, model);
   return { ...log, ledger, inventory, model, serverTokens: reply?.usage?.window, recordedTokens, fixedPart };
+}
+
+/** As the newest boundary had it, undone or not: header and tools are the same on both sides of it. */
+function fixedAtBoundary(path: readonly Entry[]): Tokens | undefined {
+  const newest = path.findLast((entry) => entry.kind === "edit" && entry.edit.type === "boundary");
+  const edit = newest?.kind === "edit" ? newest.edit : undefined;
+  const fixedTokens = edit?.type === "boundary" ? edit.metadata.fixedTokens : undefined;
+  return fixedTokens === undefined ? undefined : tokens(fixedTokens);
 }
 
 async function recordedPart(source: ByteSource, log: OpenedLog): Promise<FixedPart> {

@@ -109,6 +109,8 @@ const boundaryMetadata = z.looseObject({
   /** What produced the summary. */
   path: told(z.string()),
   postTokens: told(z.number()),
+  /** Of header and tools, as requests had shown it: behind the boundary nothing is counted yet. */
+  fixedTokens: told(z.number().nonnegative()),
   durationMs: told(z.number()),
   messagesSummarized: told(z.number()),
   /** Oldest rounds that the summariser did not see, for want of room. */

@@ -129,6 +129,15 @@ describe("the fixed part behind a boundary", () => {
     expect(sizeOf(raws, part)).toBeGreaterThan(8_900);
   });
 
+  it("is what requests showed where only the boundary tells, unless the ledger was told of some itself", () => {
+    const ledger = ledgerOf([user("u"), says("a", "m", text("ok")), ...cut]);
+    ledger.carries(part);
+    ledger.showedFixed(tokens(5_000));
+    expect(ledger.fixedTokens).toBe(5_000);
+    ledger.showedFixed(tokens(7_000));
+    expect(ledger.fixedTokens).toBe(5_000);
+  });
+
   it("is what is known where no request showed it", () => {
     const raws = [user("u"), says("a", "m", text("ok")), ...cut];
     expect(sizeOf(raws, part) - sizeOf(raws, noFixedPart)).toBeGreaterThan(375);

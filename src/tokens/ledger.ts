@@ -89,6 +89,11 @@ export class TokenLedger implements ViewWatch {
     return { tokens: total, source: "usage", anchor: this.#anchor.entry, estimated };
   }
 
+  /** The same with nothing taken from the provider's counts: what can be compared with a view that nobody has counted. */
+  get estimate(): Tokens {
+    return tokens(this.fixedTokens + tokensOf(this.#shown, this.#calibration.rates));
+  }
+
   get rates(): Rates {
     return this.#calibration.rates;
   }
@@ -104,6 +109,11 @@ export class TokenLedger implements ViewWatch {
   carries(part: FixedPart, counted?: FixedFigure): void {
     this.#fixedBytes = measureFixedPart(part);
     this.#countedFixed = counted?.counter === "estimate" ? undefined : counted;
+  }
+
+  /** What requests showed of the fixed part before anything that this ledger was told of. What it learned itself counts more. */
+  showedFixed(fixedTokens: Tokens): void {
+    if (this.#learnedFixed.tokens === 0) this.#learnedFixed = { tokens: fixedTokens, blur: 0 };
   }
 
   /** What is known of the fixed part, piece by piece. */

@@ -1,4 +1,4 @@
-import { globSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -325,6 +325,25 @@ describe("without a key", () => {
     const done = reported(await at.call(["compact", at.session, "--yes", "--json", "--model", "simulator", ...who]));
     expect(done).toMatchObject({ committed: true, path: "fork", instead: null });
   });
+});
+
+it("a short session that reads two files and is compacted as the docs say is smaller, and every command counts it alike", async () => {
+  const at = await world();
+  const files = ["README.md", "package.json"].map((name) => join(import.meta.dirname, "../..", name));
+  for (const file of files) copyFileSync(file, join(at.cwd, basename(file)));
+  const scenario = join(import.meta.dirname, "../../examples/scenarios/compaction.yaml");
+  const asked = ["--model", "simulator", "--scenario", scenario, "--output-format", "json"];
+  const said = await at.call(["-p", "Read README.md and package.json.", ...asked]);
+  const { session_id: session } = JSON.parse(said.out) as { session_id: string };
+  const counted = async (): Promise<number> =>
+    (JSON.parse((await at.call(["view", session, "--json"])).out) as { tokens: number }).tokens;
+  const before = await counted();
+  const args = ["compact", session, "--yes", "--json", "--model", "simulator", "--actor", "extract"];
+  const { tokensAfter, boundary } = reported(await at.call(args)) as { tokensAfter: number; boundary: string };
+  expect(tokensAfter).toBeLessThan(0.9 * before);
+  expect(Math.abs((await counted()) - tokensAfter)).toBeLessThan(0.05 * tokensAfter);
+  await at.call(["undo", session, boundary]);
+  expect(Math.abs((await counted()) - before)).toBeLessThan(0.05 * before);
 });
 
 it("what a hook says to a person is no warning", async () => {

@@ -10,6 +10,8 @@ export const extractRoomShareMax = 0.4;
 export const ledgerRoomShareMax = 0.4;
 /** Files read again would otherwise fill a small window, and it would be compacted again a round later. */
 export const restoredRoomShareMax = 1 / 3;
+/** Of what is covered: a short session would otherwise get all of it back, and be no smaller. */
+export const restoredCoveredShareMax = 0.4;
 
 /** Of the threshold: up to here a message that waits for its answer stays in the view as it is, and summary and working state still have room. */
 export const waitingThresholdShareMax = 0.4;

@@ -21,6 +21,13 @@ describe.each(windows)("behind a boundary in a window of %i", (windowTokens) => 
     expect(budgets.ledger).toBeLessThanOrEqual(windowTokens / 10);
   });
 
+  it("what is put back is less than half of what is covered, or a short session would be no smaller", () => {
+    const { thresholds, policy } = at(windowTokens, 0);
+    const { restored } = budgetsOf({ thresholds, policy, staysTokens: 0, coveredTokens: 2_000 });
+    expect(restored).toBeGreaterThan(0);
+    expect(restored).toBeLessThan(1_000);
+  });
+
   it.each([0, 0.5, 0.9, 0.999, 1, 2])("nothing is negative where %d of the window stays as it is", (share) => {
     const { budgets, thresholds, policy } = at(windowTokens, windowTokens * share);
     for (const value of Object.values(budgets)) expect(value).toBeGreaterThanOrEqual(0);

@@ -7,6 +7,7 @@ import {
   extractRoomShareMax,
   extractTokensMax,
   ledgerRoomShareMax,
+  restoredCoveredShareMax,
   restoredRoomShareMax,
   summaryTokensMax,
   summaryWindowShareMax,
@@ -20,6 +21,8 @@ export interface BudgetInput {
   readonly policy: Policy;
   /** Header, and what the boundary leaves as it is. */
   readonly staysTokens: number;
+  /** Of what the summary takes the place of; absent: far more than is put back. */
+  readonly coveredTokens?: number;
 }
 
 /** How many tokens may stand behind a boundary, by what they are for. */
@@ -37,7 +40,12 @@ export interface CompactionBudgets {
  * Below the threshold, with the headroom that the next rounds need. Where what stays leaves no such room, up to the limit
  * over which nothing can be sent: then a small summary is better than none.
  */
-export function budgetsOf({ thresholds, policy, staysTokens }: BudgetInput): CompactionBudgets {
+export function budgetsOf({
+  thresholds,
+  policy,
+  staysTokens,
+  coveredTokens = Infinity,
+}: BudgetInput): CompactionBudgets {
   const { window, compact, blocking } = thresholds;
   const usual = compact - headroomBelow(compact) - staysTokens;
   const last = Math.min(blocking, window) - staysTokens;
@@ -50,7 +58,7 @@ export function budgetsOf({ thresholds, policy, staysTokens }: BudgetInput): Com
     extract: Math.floor(Math.min(extractTokensMax, summary, room * extractRoomShareMax)),
     ledger: Math.floor(Math.min(window * share, room * ledgerRoomShareMax)),
     carried: Math.floor(Math.min(carriedTokensMax, window * carriedWindowShareMax)),
-    restored: Math.floor(room * restoredRoomShareMax),
+    restored: Math.floor(Math.min(room * restoredRoomShareMax, coveredTokens * restoredCoveredShareMax)),
   };
 }
 

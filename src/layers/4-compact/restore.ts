@@ -230,7 +230,8 @@ function namedOnly({ parts, tokensMax, count }: RestoreInput): Restoration {
   const said = (shown: number): Told => {
     const more = lines.length - shown;
     const all = more > 0 ? [...lines.slice(0, shown), `- and ${more} more`] : lines;
-    return teller.say(`There is no room to show these again:\n${all.join("\n")}`, namedData(pieces));
+    const text = shown === 0 ? unnamedText(parts) : `There is no room to show these again:\n${all.join("\n")}`;
+    return teller.say(text, namedData(pieces));
   };
   let shown = Math.min(lines.length, restoredNamesMax);
   while (shown > 0 && said(shown).tokens > tokensMax) shown -= 1;
@@ -244,6 +245,10 @@ function namedData(pieces: readonly RestoredPiece[]): JsonObject {
   const data = pieces.flatMap((piece) => piece.data ?? []);
   return data.length === 0 ? {} : { named: data };
 }
+
+/** Not even for names: then at least of what there is more. */
+const unnamedText = (parts: readonly NamedPart[]): string =>
+  `There is no room to show again what you worked with (${parts.map(({ name }) => plainLine(name)).join(", ")}): look at it anew before you rely on it.`;
 
 const failureText = (name: string, message: string): string =>
   `The state of this could not be told again (${name}): ${plainLine(message)}`;

@@ -51,6 +51,8 @@ export interface Ground extends DraftInput {
   readonly count: (text: string) => Tokens;
   /** Of the header and what stays as it is. */
   readonly staysTokens: number;
+  /** Of what the summary takes the place of, by the same rates. */
+  readonly coveredTokens: number;
 }
 
 export function groundOf(input: DraftInput): Ground {
@@ -58,14 +60,23 @@ export function groundOf(input: DraftInput): Ground {
   const { items, pins } = compacting.session.fold.projection;
   const stays = survivors(items, pins, metadataOf(scope));
   // Behind a boundary nothing is counted yet: by these rates the context will be reckoned until a reply comes.
-  const { rates } = compacting.session.ledger;
+  const { rates, estimate } = compacting.session.ledger;
   const countBlock = (block: Block): number => tokensAt(measureBlock(block), rates);
   const staysTokens =
     conversation.line.fixedTokens + tokensOf([...stays.front, ...stays.pinned, ...stays.kept], countBlock);
+  const coveredTokens = Math.max(0, estimate - staysTokens);
   const { thresholds, policy } = numbers;
   const count = (text: string): Tokens => tokens(Math.ceil(countBlock({ type: "text", text })));
   const partFacts = partFactsOf(input, stays);
-  return { ...input, stays, partFacts, staysTokens, count, budgets: budgetsOf({ thresholds, policy, staysTokens }) };
+  return {
+    ...input,
+    stays,
+    partFacts,
+    staysTokens,
+    coveredTokens,
+    count,
+    budgets: budgetsOf({ thresholds, policy, staysTokens, coveredTokens }),
+  };
 }
 
 /** What stands before a part that begins in the middle has its own summary, or stays: only what is covered counts. */
@@ -241,6 +252,7 @@ function metadataFor(ground: Ground, { written, audit }: MetadataInput): Boundar
   return {
     cause: ask.cause,
     preTokens: conversation.line.usedTokens,
+    fixedTokens: conversation.line.fixedTokens,
     messagesSummarized: messagesCovered(ground),
     path,
     durationMs: Math.round(durationMillis),

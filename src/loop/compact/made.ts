@@ -68,12 +68,12 @@ export function extracted(ground: Ground): Pick<Made & { kind: "made" }, "summar
   return { summary, path: "extractive" };
 }
 
-export function gateFor({ conversation, facts, budgets, staysTokens, count }: Ground): Omit<GateInput, "summary"> {
+export function gateFor({ facts, budgets, coveredTokens, count }: Ground): Omit<GateInput, "summary"> {
   return {
     userMessages: facts.userMessages.map(({ text }) => text),
     lastReply: facts.lastReply?.text,
     budgetTokens: budgets.summary,
-    replacesTokens: Math.max(0, Math.round(conversation.line.usedTokens - staysTokens)),
+    replacesTokens: Math.round(coveredTokens),
     count,
   };
 }
