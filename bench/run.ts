@@ -4,6 +4,7 @@ import { appendCase } from "./case/append.ts";
 import { compactCase } from "./case/compact.ts";
 import { openCase } from "./case/open.ts";
 import { planCase } from "./case/plan.ts";
+import { recallCase } from "./case/recall.ts";
 import { replayCase } from "./case/replay.ts";
 import { requestCase } from "./case/request.ts";
 import { simulatorCase } from "./case/simulator.ts";
@@ -21,6 +22,7 @@ const cases = [
   requestCase,
   planCase,
   compactCase,
+  recallCase,
   replayCase,
   simulatorCase,
 ];

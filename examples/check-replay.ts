@@ -6,7 +6,7 @@ const millis = { "5m": 5 * 60_000, "1h": 60 * 60_000 };
 const shape = z.object({
   policy: z.string(),
   prices: z.string(),
-  kind: z.enum(["round", "compaction"]),
+  kind: z.enum(["round", "compaction", "notes"]),
   call: z.enum(["fork", "plain"]).optional(),
   at: z.number(),
   blocks: z.array(z.tuple([z.number(), z.number()])),
@@ -36,7 +36,7 @@ for (const [n, line] of lines.entries()) {
     const ends = Array.from({ length: Math.min(20, mark + 1) }, (_, back) => mark + 1 - back);
     return ends.find((end) => (cached.get(keys[end] ?? "")?.until ?? at) > at) ?? [];
   });
-  // A compaction writes nothing, and reads only where it is asked for as the conversation's next message.
+  // Compactions and notes write nothing, and read only where they are asked for as the conversation's next message.
   const isRound = kind === "round";
   const read = isRound || call === "fork" ? Math.max(0, ...reads) : 0;
   const last = isRound ? Math.max(read, ...marks.map(([mark]) => mark + 1)) : read;

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { ablationPolicies } from "../src/presets/ablations.ts";
 import { policyCatalogue, presetNames, presetOf } from "../src/presets/catalogue.ts";
 import { policyRows } from "../src/presets/rows.ts";
 import type { Policy } from "../src/layers/policy.ts";
@@ -70,6 +71,7 @@ const tables = {
   thresholds: [["preset", "compaction", "warning", "blocking"], ...presets.map(thresholdRow)],
   rules: [["rule", ...systems.map(({ name }) => code(name))], ...ruleRows()],
   comparison: [["policy", "what it does"], ...policyCatalogue().slice(presets.length).map(aboutRow)],
+  ablation: [["policy", "what it does"], ...ablationPolicies.map(aboutRow)],
 } as const satisfies Record<string, readonly Row[]>;
 
 function code(text: string): string {

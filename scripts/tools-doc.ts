@@ -31,6 +31,7 @@ const tools: readonly Tool[] = builtinTools({
   standing: { cwd: undefined },
   todos: { list: [] },
   expand: async () => ({ kind: "missing", why: "nothing is kept" }),
+  search: async () => undefined,
   compactionAsks: refusingAsks,
 });
 

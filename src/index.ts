@@ -21,6 +21,7 @@ export {
 } from "./loop/follow-settings.ts";
 export { checkLog, type Finding, type LogCheck } from "./loop/fsck.ts";
 export { type AtOptions, type OpenedLog, openLog, openLogAt, type OpenOptions } from "./loop/open.ts";
+export { searchSession, type SearchSession } from "./loop/search-session.ts";
 export {
   type Appended,
   type Edited,
@@ -35,6 +36,7 @@ export {
 } from "./loop/session.ts";
 export { type Undone, undo, type UndoOptions } from "./loop/undo.ts";
 export type { Blobs, WriteFailure } from "./ports/blobs.ts";
+export type { Hit, SaidKind, Searched, SearchOptions } from "./ports/session-search.ts";
 export type { CounterOutcome, RequestCount, TokenCounter } from "./ports/token-counter.ts";
 export type { ByteSource, Durability, SessionSummary, Transcripts, TranscriptWriter } from "./ports/transcripts.ts";
 export type { Block, Message } from "./schema/block.ts";

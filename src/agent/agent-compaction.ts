@@ -1,10 +1,10 @@
 import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
 import { cancelCompaction, commitCompaction } from "../loop/compact/commit.ts";
-import type { Compacting } from "../loop/compact/compacting.ts";
 import type { CompactionAsk, Committed, Proposal, Proposed } from "../loop/compact/proposal.ts";
 import { proposeCompaction } from "../loop/compact/runner.ts";
 import type { LoopEvent } from "../schema/event.ts";
+import type { AgentCompacting } from "./compacting.ts";
 
 /** Proposed first, so that a person sees what becomes of the view, and then committed or not. */
 export interface AgentCompaction {
@@ -20,7 +20,7 @@ export interface AgentCompaction {
 
 export interface CompactedBy {
   readonly conversation: Conversation;
-  readonly compacting: Compacting;
+  readonly compacting: AgentCompacting;
 }
 
 /** By hand: what a person asks of the agent. */

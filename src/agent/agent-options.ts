@@ -11,6 +11,8 @@ export interface AgentOptions {
   readonly session: SessionChoice;
   readonly model: ModelChoice;
   readonly tools: ToolWishes;
+  /** `one`: it is closed when its first turn is over, so nothing is begun then that would only be stopped. Absent: many. */
+  readonly turns?: "one" | "many";
 }
 
 export type SessionChoice =

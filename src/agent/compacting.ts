@@ -1,20 +1,23 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Baseline } from "../cache/baseline.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
 import type { Compacting, SummaryWishes } from "../loop/compact/compacting.ts";
+import { Preparation } from "../loop/compact/preparation.ts";
 import { SessionFactBook } from "../loop/compact/session-facts.ts";
 import { ConversationForks } from "../loop/fork.ts";
 import { instructionsLoaded } from "../loop/hooks/instructions-loaded.ts";
+import type { SessionNotes } from "../loop/notes/session-notes.ts";
 import { tellingsIn } from "../loop/system-prompt/tellings.ts";
 import { headerParts } from "../loop/working-state/header.ts";
 import { compactionSection } from "../memory/compaction-section.ts";
 import type { CompactionAsks } from "../ports/compaction-asks.ts";
+import type { Fork } from "../ports/fork.ts";
 import type { ReadFiles } from "../ports/tools.ts";
 import { workingState } from "../ports/working-state.ts";
-import { codeOf } from "../tool/failure.ts";
 import type { Assembling } from "./assembling.ts";
+import { sessionNotes } from "./notes.ts";
+import { ownText, type OwnText } from "./own-text.ts";
 import { type PrefixInput, prefixNow } from "./prefix.ts";
 import type { Toolbox } from "./toolbox.ts";
 
@@ -29,19 +32,28 @@ export interface CompactingInput {
   readonly conversation: () => Conversation;
 }
 
+export interface AgentCompacting extends Compacting {
+  readonly notes: SessionNotes | undefined;
+}
+
 /** By what an agent's conversation is compacted: its forks, the state of its tools, what people ask of summaries. */
-export function compactingFor(parts: Assembling, input: CompactingInput): Compacting {
-  const { deps, session, engine } = parts;
+export function compactingFor(parts: Assembling, input: CompactingInput): AgentCompacting {
+  const { deps, session, engine, options } = parts;
   const { box, prefix, baseline, files, asks } = input;
   const now = () => prefixNow(parts, prefix);
   const instructionPaths = new Set(baseline.system.map(({ name }) => name));
+  const fork: Fork = {
+    model: baseline.model,
+    run: (task, signal) => new ConversationForks(input.deps, input.conversation()).run(task, signal),
+  };
   return {
     session,
     facts: new SessionFactBook(deps, session),
-    fork: {
-      model: baseline.model,
-      run: (task, signal) => new ConversationForks(input.deps, input.conversation()).run(task, signal),
-    },
+    fork,
+    notes: sessionNotes(parts, { deps: input.deps, box, fork, home: engine.home, turns: options.turns ?? "many" }),
+    // Nobody waits between the turns of one who has only one; what begins at its end would only be stopped.
+    preparation:
+      options.turns === "one" ? undefined : new Preparation(input.deps, { session, conversation: input.conversation }),
     asks,
     recallTool: box.tools.find(({ name }) => name === "recall")?.name,
     wishes: () => wishesIn(engine.home, now),
@@ -65,7 +77,10 @@ type PrefixNow = () => ReturnType<typeof prefixNow>;
 
 /** Must not reject: what can't be read is told, and the summary comes without it. */
 export async function wishesIn(home: string, now: PrefixNow): Promise<SummaryWishes> {
-  const [prompt, section] = await Promise.all([promptIn(join(home, promptFile)), sectionIn(now)]);
+  const [prompt, section] = await Promise.all([
+    ownText(join(home, promptFile), "prompt for summaries"),
+    sectionIn(now),
+  ]);
   const warnings = [prompt.warning, section.warning].filter((warning) => warning !== undefined);
   return {
     ...(prompt.text === "" ? {} : { template: prompt.text }),
@@ -74,24 +89,7 @@ export async function wishesIn(home: string, now: PrefixNow): Promise<SummaryWis
   };
 }
 
-interface Wish {
-  /** Empty where nothing is wished. */
-  readonly text: string;
-  readonly warning?: string;
-}
-
-async function promptIn(path: string): Promise<Wish> {
-  try {
-    const text = await readFile(path, "utf8");
-    return { text: text.trim() === "" ? "" : text };
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === "ENOENT" || code === "ENOTDIR") return { text: "" };
-    return { text: "", warning: `Your prompt for summaries could not be read, ours was taken: ${String(error)}` };
-  }
-}
-
-async function sectionIn(now: PrefixNow): Promise<Wish> {
+async function sectionIn(now: PrefixNow): Promise<OwnText> {
   try {
     const { instructions } = await now();
     const asked = instructions.files.map(({ text }) => compactionSection(text)).filter((text) => text !== "");

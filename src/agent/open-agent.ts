@@ -58,6 +58,8 @@ export interface Agent {
   readonly queue: string[];
   /** Between turns. */
   readonly compaction: AgentCompaction;
+  /** Stops what runs beside the turns, for good, and books what it has cost: before costs are told for the last time. */
+  stopAside(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -145,6 +147,8 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     known: findModel(model, models),
   });
   const { conversation } = talk;
+  const { notes, preparation } = talk.compacting;
+  const aside = [news, { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] }];
   const greeted = await greet(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (greeted.kind === "failed") return greeted;
   const queue: string[] = [];
@@ -156,15 +160,18 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     inheritedCosts: costs.inherited.session,
     warnings: [...left.warnings, ...prefix.instructions.problems, ...greeted.warnings],
     settingsProblems: problemsIn(first.reading),
-    turn: (text, signal) => withNews(runTurn(agentDeps, { conversation, text, signal, queue }), news),
+    turn: (text, signal) => withNews(runTurn(agentDeps, { conversation, text, signal, queue }), aside),
     queue,
     compaction: agentCompaction(agentDeps, talk),
-    close: async () => {
-      const moment = { name: "SessionEnd", reason: "other" } as const;
-      await agentDeps.hooks.fire({ ...agentDeps.place(), ...moment }, new AbortController().signal);
-      await session.close();
-    },
+    stopAside: async () => void (await Promise.all([notes?.stop(), preparation?.cancel()])),
+    close: () => closed(agentDeps, session),
   };
+}
+
+async function closed({ hooks, place }: Pick<AgentDeps, "hooks" | "place">, session: Session): Promise<void> {
+  const moment = { name: "SessionEnd", reason: "other" } as const;
+  await hooks.fire({ ...place(), ...moment }, new AbortController().signal);
+  await session.close();
 }
 
 interface Equipping {
@@ -243,7 +250,7 @@ type CostsByPayer = Readonly<Record<"own" | "inherited", CostLedger>>;
 
 function costsSoFar(session: Session, models: ConstructorParameters<typeof CostLedger>[0]): CostsByPayer {
   const costs = { own: new CostLedger(models), inherited: new CostLedger(models) };
-  for (const paid of pastRequests({ path: session.fold.path.entries, session: session.id }))
+  for (const paid of pastRequests({ entries: session.fold.path.everyBranch, session: session.id }))
     costs[paid.paidBy].add(paid);
   return costs;
 }

@@ -5,11 +5,17 @@ import { type Problem, problemText } from "../settings/problem.ts";
 import type { SettingsReading } from "../settings/read.ts";
 import { problemsIn } from "./rule-problems.ts";
 
-/** What a person should know of changes of the settings while a session is open. */
-export interface SettingsNewsBox {
-  readonly put: (news: FollowedNews) => void;
+/** What a person should know of something that goes on beside the turns. */
+export interface News {
+  /** Of the warnings. */
+  readonly code: string;
   /** Each is told once. */
   readonly take: () => readonly string[];
+}
+
+/** What a person should know of changes of the settings while a session is open. */
+export interface SettingsNewsBox extends News {
+  readonly put: (news: FollowedNews) => void;
 }
 
 /** `opening`: what is told when the session opens is no news. */
@@ -17,6 +23,7 @@ export function settingsNewsBox(opening: SettingsReading): SettingsNewsBox {
   let known = textsOf(problemsIn(opening));
   let untold: string[] = [];
   return {
+    code: "settings",
     put: ({ changes, reading, written }) => {
       const now = textsOf(problemsIn(reading));
       untold.push(...[...now].filter((text) => !known.has(text)));
@@ -33,11 +40,11 @@ export function settingsNewsBox(opening: SettingsReading): SettingsNewsBox {
   };
 }
 
-/** A turn's events, with what the settings' changes are worth telling between them. */
-export async function* withNews(events: AsyncIterable<LoopEvent>, news: SettingsNewsBox): AsyncGenerator<LoopEvent> {
+/** A turn's events, with what is worth telling of the settings' changes and the like between them. */
+export async function* withNews(events: AsyncIterable<LoopEvent>, news: readonly News[]): AsyncGenerator<LoopEvent> {
   for await (const event of events) {
     if (event.kind !== "turn-start")
-      for (const message of news.take()) yield { kind: "warning", code: "settings", message };
+      for (const { code, take } of news) for (const message of take()) yield { kind: "warning", code, message };
     yield event;
   }
 }

@@ -33,7 +33,8 @@ export function talkWith(parts: Assembling, { moved, costs, known, ...input }: T
     baseline: input.baseline,
     costs,
     files,
-    ids: new UsedIds(session.fold.path.entries),
+    // Of branches that were left too: by a reply's id is told what was paid for it.
+    ids: new UsedIds(session.fold.path.everyBranch),
     lifetimes,
     known,
     cache: reckonedCache(session, { lifetime: lifetimes.rolling, moved }),

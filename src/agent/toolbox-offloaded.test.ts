@@ -7,6 +7,7 @@ import { createEngine } from "../engine.ts";
 import { millis, type SessionId, sessionId, toolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { resultsFolder } from "../store/files/blobs.ts";
+import { notesPath } from "../store/files/notes-file.ts";
 import { readFiles } from "../tool/read-files.ts";
 import { findShell } from "../tool/shell/find-shell.ts";
 import { toolbox } from "./toolbox.ts";
@@ -44,7 +45,10 @@ async function offloadedOne() {
     const verdict = await box.permit({ tool: name, input, acts: plan.acts });
     return verdict.kind === "allowed" ? (await plan.run(new AbortController().signal)).content : verdict.kind;
   };
-  return { folder, call, path: await kept(session.id), other: await kept("another-session") };
+  const notesIn = (id: string): string =>
+    notesPath({ folder: dirname(deps.transcripts.whereIs(session.id) ?? ""), session: sessionId(id) });
+  const notes = { own: notesIn(session.id), other: notesIn("another-session") };
+  return { folder, call, path: await kept(session.id), other: await kept("another-session"), notes };
 }
 
 test("the file that a preview names is read, searched and shown in parts", async () => {
@@ -63,6 +67,21 @@ test("it is not written, and nothing else of the store is read", async () => {
   for (const one of [other, `${path}.link`, join(path, "../../..")]) {
     expect(await call("bash", { command: `cat ${one}` }), one).toBe("ask");
   }
+});
+
+test("notes of the session are read where a summary names them, and neither written nor read of another session", async () => {
+  const { call, notes } = await offloadedOne();
+  for (const path of [notes.own, notes.other]) await writeFile(path, "# Worklog\n");
+  expect(await call("read", { file_path: notes.own })).toContain("# Worklog");
+  expect(await call("read", { file_path: notes.other })).toBe("ask");
+  expect(await call("write", { file_path: notes.own, content: "x" })).toBe("ask");
+});
+
+test("what a link in place of the notes leads to is not read", async () => {
+  const { folder, call, notes } = await offloadedOne();
+  await writeFile(join(folder, "secret"), "s");
+  await symlink(join(folder, "secret"), notes.own);
+  expect(await call("read", { file_path: notes.own })).toBe("ask");
 });
 
 /** What reading a file in the results folder of a session that this one was forked from comes to. */

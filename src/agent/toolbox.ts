@@ -2,6 +2,7 @@ import { basename, dirname, join } from "node:path";
 import type { EngineDeps } from "../engine.ts";
 import { recordedTodos } from "../loop/agent/recorded-todos.ts";
 import { expand } from "../loop/expand.ts";
+import { SessionSearch } from "../loop/search-session.ts";
 import type { Session } from "../loop/session.ts";
 import { type CompactionAsks, refusingAsks } from "../ports/compaction-asks.ts";
 import type { RunningGroups } from "../ports/running-groups.ts";
@@ -9,6 +10,7 @@ import type { PermissionDep, ReadFile, Tool } from "../ports/tools.ts";
 import type { WorkingStatePart } from "../ports/working-state.ts";
 import type { SessionId } from "../schema/brand.ts";
 import { resultsFolder } from "../store/files/blobs.ts";
+import { notesPath } from "../store/files/notes-file.ts";
 import { realRoots, resolveReal } from "../tool/confine.ts";
 import { mayReadFor, permitFor } from "../tool/permission.ts";
 import { parseRules } from "../tool/permission/rule.ts";
@@ -70,7 +72,7 @@ export async function toolbox({
   ...input
 }: ToolboxInput): Promise<Toolbox> {
   const roots = await realRoots(input.roots);
-  const readRoots = await previewFolders(deps, session);
+  const readRoots = await namedPlaces(deps, session);
   const guardedNow = () => realPaths(input.guarded ?? []);
   const policy = whileSame(choice, ({ mode, ...written }) => {
     const { rules } = parseRules(written);
@@ -79,6 +81,7 @@ export async function toolbox({
       permit: permitFor({ mode, rules, roots, readRoots, home, guardedNow }),
     };
   });
+  const searching = new SessionSearch(deps, session.id);
   const fixed: Stateless = {
     isShown: (shownBy) => isShownWhole(session, shownBy),
     mayRead: (path) => policy().mayRead(path),
@@ -88,6 +91,7 @@ export async function toolbox({
     shell,
     groups,
     expand: (id) => recalled({ deps, session, id }),
+    search: (options) => searching.search(options),
   };
   const state: ToolState = {
     standing: { cwd: undefined },
@@ -120,22 +124,23 @@ async function realPaths(paths: readonly string[]): Promise<readonly string[]> {
 }
 
 /**
- * Previews name files here for the model to read: the session's own, and those it was forked from. The first offload
- * makes the folder. Nowhere in a store without files.
+ * Previews and notes that were cut name files here for the model to read: the session's own, and those it was forked
+ * from. The first of them makes the folder. Nowhere in a store without files.
  */
-async function previewFolders(deps: EngineDeps, session: Session): Promise<readonly string[]> {
+async function namedPlaces(deps: EngineDeps, session: Session): Promise<readonly string[]> {
   const ids = [session.id, ...(await ancestorsOf(deps, session))];
-  return (await Promise.all(ids.map((id) => previewFolder(deps, id)))).flat();
+  return (await Promise.all(ids.map((id) => namedPlacesOf(deps, id)))).flat();
 }
 
 /** None where a link leads from it to somewhere else. */
-async function previewFolder({ transcripts }: EngineDeps, id: SessionId): Promise<readonly string[]> {
+async function namedPlacesOf({ transcripts }: EngineDeps, id: SessionId): Promise<readonly string[]> {
   const transcript = transcripts.whereIs(id);
   if (transcript === undefined) return [];
+  const placesIn = (folder: string) => [resultsFolder(folder, id), notesPath({ folder, session: id })];
   const store = await resolveReal(dirname(transcript), "/");
-  const folder = await resolveReal(resultsFolder(dirname(transcript), id), "/");
-  if (store.kind !== "real" || folder.kind !== "real") return [];
-  return folder.path === resultsFolder(store.path, id) ? [folder.path] : [];
+  const places = await Promise.all(placesIn(dirname(transcript)).map((place) => resolveReal(place, "/")));
+  const itself = store.kind === "real" ? placesIn(store.path) : [];
+  return places.flatMap((place, at) => (place.kind === "real" && place.path === itself[at] ? [place.path] : []));
 }
 
 type ToolState = Pick<ToolsetDeps, "standing" | "todos" | "compactionAsks">;

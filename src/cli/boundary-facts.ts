@@ -19,6 +19,8 @@ export interface BoundaryFacts {
   readonly calls: readonly PaidCall[];
   /** Of these calls, as it was booked then. */
   readonly bookedNanos: number | undefined;
+  /** What was done to the summary, and why notes were passed over; a line each. */
+  readonly changes: readonly string[];
   readonly chain: BoundaryMetadata["chain"];
 }
 
@@ -54,5 +56,6 @@ const factsIn = (metadata: BoundaryMetadata): Omit<BoundaryFacts, "tokensBefore"
   instructions: metadata.instructions,
   calls: metadata.calls ?? [],
   bookedNanos: metadata.costNanos,
+  changes: metadata.changes ?? [],
   chain: metadata.chain,
 });

@@ -7,6 +7,7 @@ import {
   switchNames,
 } from "../schema/settings.ts";
 import { policyRows } from "../presets/rows.ts";
+import { switchesByPolicy } from "../presets/switches.ts";
 import { arithmeticOf } from "../settings/arithmetic.ts";
 import type { SettingsHere } from "../settings/here.ts";
 import type { InForce } from "../settings/given.ts";
@@ -82,11 +83,19 @@ function thresholdSection(numbers: Numbers): Section {
   };
 }
 
-const policySection = ({ policy }: Numbers): Section => ({
-  title: `Policy ${policy.name}`,
-  heads: ["rule", "value"],
-  rows: policyRows(policy).map(({ name, value, basis }) => ({ cells: [name + mark(basis)], last: value })),
-});
+/** What the policy says; where a switch has the last word, that too. */
+function policySection({ policy, switches }: Numbers): Section {
+  const byPolicy = switchesByPolicy(policy);
+  return {
+    title: `Policy ${policy.name}`,
+    heads: ["rule", "value"],
+    rows: policyRows(policy).map(({ name, value, basis, switch: by }) => {
+      const isSwitched = by !== undefined && switches[by].value !== byPolicy[by];
+      const switchedText = isSwitched ? ` (switched ${valueText(switches[by].value)}: ${by})` : "";
+      return { cells: [name + mark(basis)], last: value + switchedText, changed: isSwitched };
+    }),
+  };
+}
 
 const isOther = (name: SettingName): boolean => !name.startsWith("flags.");
 

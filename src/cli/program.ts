@@ -5,9 +5,12 @@ import { contextCommand } from "./command/context.ts";
 import { demoCommand } from "./command/demo.ts";
 import { expandCommand } from "./command/expand.ts";
 import { explainCommand } from "./command/explain.ts";
+import { fidelityCommand } from "./command/fidelity.ts";
 import { helpCommand } from "./command/help.ts";
+import { notesCommand } from "./command/notes.ts";
 import { pinCommand, unpinCommand } from "./command/pin.ts";
 import { replayCommand } from "./command/replay.ts";
+import { recallCommand } from "./command/recall.ts";
 import { receiptsCommand } from "./command/receipts.ts";
 import { sessionsCommand } from "./command/sessions.ts";
 import { traceCommand } from "./command/trace.ts";
@@ -27,13 +30,16 @@ export const program = group({
     contextCommand,
     sessionsCommand,
     expandCommand,
+    recallCommand,
     compactCommand,
+    notesCommand,
     receiptsCommand,
     undoCommand,
     pinCommand,
     unpinCommand,
     explainCommand,
     replayCommand,
+    fidelityCommand,
     simulateCommand,
     traceCommand,
     helpCommand,

@@ -1,3 +1,4 @@
+import type { Extraction } from "../loop/notes/spent.ts";
 import type { RecordedEdit } from "../loop/past-receipts.ts";
 import type { EntryId, NanoUsd } from "../schema/brand.ts";
 import type { PaidCall } from "../schema/edit.ts";
@@ -84,6 +85,26 @@ export function recordedEditText(edit: ListedEdit, { style, columns, session }: 
 export const spendingText = ({ at, trigger, calls, costNanos }: ListedSpending, style: Style): string =>
   `${headText({ at, what: "summary that was not installed", cause: trigger }, style)}\n${costLine({ calls, costNanos })}\n`;
 
+export interface ExtractionsLook {
+  readonly style: Style;
+  /** Of all of them; undefined where nothing was answered, or a model has no known price. */
+  readonly costNanos: NanoUsd | undefined;
+}
+
+/** All of them in a few lines: there may be one every few rounds. Empty where there is none. */
+export function extractionsText(extractions: readonly Extraction[], { style, costNanos }: ExtractionsLook): string {
+  if (extractions.length === 0) return "";
+  const calls = extractions.flatMap((one) => one.calls);
+  const failures = extractions.filter(({ failed }) => failed !== undefined).length;
+  const vain = failures === 0 ? "" : `, ${humanCount(failures)} in vain`;
+  return [
+    style("bold", "notes"),
+    labelled("taken", `${counted(extractions.length, "time")}${vain}`),
+    ...(calls.length === 0 ? [] : [costLine({ calls, costNanos })]),
+    "",
+  ].join("\n");
+}
+
 interface Head {
   readonly at: string;
   readonly what: string;
@@ -102,7 +123,7 @@ function contextLines({ tokensBefore, tokensAfter }: BoundaryFacts): readonly st
 
 /** What our own boundaries say of their summaries; other tools say less, or nothing. */
 function summaryLines(boundary: ListedBoundary, wide: number): readonly string[] {
-  const { path, messagesSummarised, durationMillis, auditScore, instructions, calls, chain } = boundary;
+  const { path, messagesSummarised, durationMillis, auditScore, instructions, calls, changes, chain } = boundary;
   const written = [
     ...(path === undefined ? [] : [recordedPathWords(path)]),
     ...(messagesSummarised === undefined ? [] : [`of ${counted(messagesSummarised, "message")}`]),
@@ -111,6 +132,7 @@ function summaryLines(boundary: ListedBoundary, wide: number): readonly string[]
   return [
     ...(path === undefined ? [] : [labelled("summary", written.join(" "))]),
     ...(auditScore === undefined ? [] : [labelled("audit", `${humanPercent(auditScore)} before the repair`)]),
+    ...changes.map((change) => labelled("changed", filled(oneLine(change), wide))),
     ...(calls.length === 0 ? [] : [costLine(boundary)]),
     ...(chain?.previous === undefined ? [] : [labelled("follows", filled(chainText(chain), wide))]),
     ...(instructions === undefined ? [] : [labelled("asked", filled(oneLine(instructions), wide))]),

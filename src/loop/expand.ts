@@ -51,8 +51,8 @@ interface Found {
   readonly begun: Map<EntryId, Logged>;
 }
 
-/** A shorter one stands in too many lines by chance; names that are no uuids are given whole. */
-const beginsUuid = /^[\da-f]{8}(?:-[\da-f-]*)?$/i;
+/** A shorter one is more likely a slip than a name, and stands in too many lines by chance; names that are no uuids are given whole. */
+const beginsUuid = /^[\da-f]{4,8}$|^[\da-f]{8}-[\da-f-]*$/i;
 
 async function search(source: ByteSource, id: string): Promise<Found> {
   const found: Found = { begun: new Map() };

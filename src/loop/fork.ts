@@ -1,7 +1,7 @@
 import { BreakDetector } from "../cache/breaks.ts";
 import type { Fork, ForkOutcome, ForkTask } from "../ports/fork.ts";
 import { noHooks } from "../ports/hooks.ts";
-import type { PermissionDep } from "../ports/tools.ts";
+import type { PermissionDep, PermissionRequest } from "../ports/tools.ts";
 import type { Message } from "../schema/block.ts";
 import { tokens } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
@@ -13,6 +13,7 @@ import { ForkLine, type ForkPoint } from "./agent/fork-line.ts";
 import type { Line } from "./agent/line.ts";
 import { runTurn } from "./agent/turn.ts";
 import { forkBreakpoints } from "./fork-breakpoints.ts";
+import { firstMessages, type MessagesReach } from "../transcript/first-messages.ts";
 import { follower, type Pass, Stagger } from "./stagger.ts";
 import { TimeLimit } from "./time-limit.ts";
 
@@ -112,7 +113,15 @@ class ForkRun {
       roundsMax: task.roundsMax,
     };
     let end: Extract<LoopEvent, { kind: "turn-end" }> | undefined;
+    const round = new RoundEnd(task);
     for await (const event of runTurn(this.#deps, input)) {
+      if (event.kind === "request-start") {
+        // Results are in, and nothing is sent yet: a request that only hears "done" would read the whole prefix again.
+        if (round.isEnough) break;
+        round.begin();
+      }
+      if (event.kind === "reply-end") round.replied(event);
+      if (event.kind === "call-end") round.add(event);
       if (event.kind === "reply-start") {
         begun();
         this.#text = "";
@@ -123,14 +132,19 @@ class ForkRun {
       }
       if (event.kind === "turn-end") end = event;
     }
-    return this.#outcome(end);
+    return round.isEnough ? this.#answered() : this.#outcome(end);
+  }
+
+  #answered(): ForkOutcome {
+    const { line, usage } = this.#parts;
+    return { kind: "answered", text: this.#text, said: line.said, usage };
   }
 
   #outcome(end: Extract<LoopEvent, { kind: "turn-end" }> | undefined): ForkOutcome {
-    const { line, usage } = this.#parts;
+    const { usage } = this.#parts;
     switch (end?.reason) {
       case "answered":
-        return { kind: "answered", text: this.#text, said: line.said, usage };
+        return this.#answered();
       case "failed":
       case "refused":
       case "cut-short":
@@ -147,12 +161,44 @@ class ForkRun {
   }
 }
 
+type CallEnd = Extract<LoopEvent, { kind: "call-end" }>;
+
+/** How the calls of the newest round ended. */
+class RoundEnd {
+  readonly #endsWith: ForkTask["endsWith"];
+  readonly #outcomes = new Set<CallEnd["outcome"]>();
+  /** The reply ended where its room did: there may be calls that it could not make any more. */
+  #isCut = false;
+
+  constructor({ endsWith }: ForkTask) {
+    this.#endsWith = endsWith;
+  }
+
+  get isEnough(): boolean {
+    const ends = this.#outcomes;
+    if (this.#endsWith !== "calls" || this.#isCut) return false;
+    return ends.has("done") && !ends.has("failed") && !ends.has("interrupted");
+  }
+
+  begin(): void {
+    this.#outcomes.clear();
+  }
+
+  replied({ stopReason }: Extract<LoopEvent, { kind: "reply-end" }>): void {
+    this.#isCut = stopReason === "max_tokens" || stopReason === "model_context_window_exceeded";
+  }
+
+  add({ outcome }: CallEnd): void {
+    this.#outcomes.add(outcome);
+  }
+}
+
 /** Where the parent stands, or an earlier point of it. */
-function pointOf(parent: Line, { messagesMax }: ForkTask): ForkPoint {
+function pointOf(parent: Line, reach: MessagesReach): ForkPoint {
   const { usedTokens, fixedTokens } = parent;
   const all = parent.snapshot();
-  if (messagesMax === undefined || messagesMax >= all.length) return { messages: all, usedTokens, fixedTokens };
-  const messages = all.slice(0, messagesMax);
+  const messages = firstMessages(all, reach);
+  if (messages === all) return { messages, usedTokens, fixedTokens };
   if (messages.at(-1)?.content.some(({ type }) => type === "tool_use") === true)
     throw new Error("a fork can't begin between calls and their results");
   const share = sizeOf(messages) / Math.max(1, sizeOf(all));
@@ -170,11 +216,17 @@ function conversationOf({ deps, parent, line, task }: ForkParts): Conversation {
     inheritedAsks: parent.cache?.asks,
     written: parent.written.copy(),
     breaks: new BreakDetector(deps),
-    files: parent.files.copy(),
+    files: filesOf(parent, task),
     ids: parent.ids.copy(),
     source: task.source,
     mark: (input) => forkBreakpoints(input, { common: line.common, cacheWrite: task.cacheWrite }),
   };
+}
+
+function filesOf({ files }: Conversation, { ownFile }: ForkTask): Conversation["files"] {
+  const copy = files.copy();
+  if (ownFile !== undefined) copy.set(ownFile.path, ownFile.read);
+  return copy;
 }
 
 function booked({ deps: { model }, usage }: ForkParts): AgentDeps["model"] {
@@ -193,10 +245,20 @@ function booked({ deps: { model }, usage }: ForkParts): AgentDeps["model"] {
   };
 }
 
-/** A fork inherits or narrows, it never widens. */
+/**
+ * A fork inherits or narrows, it never widens: what is denied to its parent is denied to it. Where a person would be
+ * asked, the engine answers for a file of its own.
+ */
 const both =
-  (parent: PermissionDep, own: PermissionDep): PermissionDep["permit"] =>
+  (parent: PermissionDep, own: ForkTask): PermissionDep["permit"] =>
   async (request) => {
     const verdict = await own.permit(request);
-    return verdict.kind === "allowed" ? parent.permit(request) : verdict;
+    if (verdict.kind !== "allowed") return verdict;
+    const parents = await parent.permit(request);
+    return parents.kind === "ask" && isOnlyOf(own, request) ? verdict : parents;
   };
+
+const isOnlyOf = ({ ownFile }: ForkTask, { acts }: PermissionRequest): boolean =>
+  ownFile !== undefined &&
+  acts.length > 0 &&
+  acts.every((act) => act.kind === "write" && act.byShell === undefined && act.path === ownFile.path);

@@ -56,6 +56,14 @@ describe("a log read in parts is the log read at once", () => {
     }
   });
 
+  it("from any line's beginning: the entries from there on, at their places", async () => {
+    for (const [at, [, from]] of expected.entries.entries()) {
+      const read: LinesRead = { logged: [], damage: [] };
+      for await (const { logged } of scanForward(sourceOf(log), { from, chunkBytes: 50 })) read.logged.push(...logged);
+      expect(seen(read).entries).toEqual(expected.entries.slice(at));
+    }
+  });
+
   it("forwards and backwards, for any damage and any chunks", async () => {
     const piece = fc.oneof(
       fc.constantFrom("\n", "\n\n", "\r\n", "\0\0\0", "{", '"', "\u2028", " ", line("whole"), '{"type":"us'),

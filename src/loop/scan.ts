@@ -10,16 +10,21 @@ export interface ScanOptions {
   readonly chunkBytes?: number;
 }
 
+export interface ForwardScanOptions extends ScanOptions {
+  /** Where a line begins; the log's beginning where it is absent. */
+  readonly from?: number;
+}
+
 /** Whole lines, or the place of a line that is longer than any may be and was passed over unread. */
 export type ScannedLines =
   | ({ readonly kind: "lines" } & LineBytes)
   | { readonly kind: "too-long"; readonly damage: Damage };
 
 /** The lines of a log in order, a chunk at a time. Memory: a chunk and the longest line that may be. */
-export async function* scanLines(source: ByteSource, options: ScanOptions = {}): AsyncGenerator<ScannedLines> {
+export async function* scanLines(source: ByteSource, options: ForwardScanOptions = {}): AsyncGenerator<ScannedLines> {
   const chunkBytes = options.chunkBytes ?? scanChunkBytes;
   const held = new HeldLine();
-  for (let at = 0; at < source.size;) {
+  for (let at = options.from ?? 0; at < source.size;) {
     const start = at;
     const chunk = await source.read({ start, end: Math.min(start + chunkBytes, source.size) });
     if (chunk.length === 0) return;
@@ -44,7 +49,7 @@ export async function* scanLines(source: ByteSource, options: ScanOptions = {}):
 }
 
 /** Every entry of a log in order, a chunk at a time. */
-export async function* scanForward(source: ByteSource, options: ScanOptions = {}): AsyncGenerator<LinesRead> {
+export async function* scanForward(source: ByteSource, options: ForwardScanOptions = {}): AsyncGenerator<LinesRead> {
   for await (const lines of scanLines(source, options)) {
     yield lines.kind === "lines" ? readLines(lines) : { logged: [], damage: [lines.damage] };
   }

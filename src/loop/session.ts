@@ -12,7 +12,14 @@ import { countedOnce } from "../tokens/counted-once.ts";
 import { estimateBlock, utf8Length } from "../tokens/estimate.ts";
 import type { TokenLedger } from "../tokens/ledger.ts";
 import { findModel } from "../tokens/registry.ts";
-import { type Circumstances, type Draft, placed, type PlacedEntry } from "../transcript/draft.ts";
+import {
+  anchored,
+  type Circumstances,
+  type Draft,
+  placed,
+  type PlacedEntry,
+  settingAgain,
+} from "../transcript/draft.ts";
 import type { Fold, View } from "../transcript/fold.ts";
 import { lineBytesMax } from "../transcript/limits.ts";
 import { makeReceipt, type ReceiptInput } from "../transcript/receipt.ts";
@@ -173,6 +180,26 @@ export class Session {
     return this.#whileOpen(() => this.#append(drafts));
   }
 
+  /**
+   * In place of what was said behind an entry of the path. Settings that were written there meanwhile are appended again
+   * before it: they are of the session, not of what is taken back.
+   */
+  appendInstead(behind: EntryId | null, draft: Draft): Promise<Appended> {
+    return this.#whileOpen(() =>
+      this.#inTurn(() => {
+        const [first, ...others] = [...this.#settingsBehind(behind), draft];
+        return this.#write(this.#place([{ ...first, parentUuid: behind }, ...others]));
+      }),
+    );
+  }
+
+  #settingsBehind(behind: EntryId | null): readonly Draft[] {
+    const { path } = this.fold;
+    if (behind !== null && !path.has(behind)) return [];
+    const from = path.findLastIndex(({ entry }) => entry.id === behind) + 1;
+    return path.loggedFrom(from).flatMap(({ entry }) => settingAgain(entry) ?? []);
+  }
+
   /** Appends an edit and says what it changed. The receipt's totals are in the log with the edit. */
   edit(input: EditInput): Promise<Edited> {
     return this.#whileOpen(() => this.#inTurn(() => this.#edit(input)));
@@ -205,7 +232,7 @@ export class Session {
   }
 
   async #edit(input: EditInput): Promise<Edited> {
-    const raws = this.#place(input.drafts);
+    const raws = anchored(this.#place(input.drafts));
     const receipt = this.#receiptOf(raws, input);
     const appended = await this.#write(raws.map((raw, at) => (at === 0 ? { ...raw, receipt: totals(receipt) } : raw)));
     return appended.kind === "failed" ? appended : { kind: "edited", entries: appended.entries, receipt };

@@ -2,7 +2,8 @@ import type { CostSource } from "../cache/costs.ts";
 import type { Message } from "../schema/block.ts";
 import type { Millis } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
-import type { PermissionDep } from "./tools.ts";
+import type { MessagesReach } from "../transcript/first-messages.ts";
+import type { PermissionDep, ReadFile } from "./tools.ts";
 
 /** A side conversation that starts from a parent's exact context and leaves the parent as it is. */
 export interface Fork {
@@ -12,7 +13,8 @@ export interface Fork {
   run(task: ForkTask, signal: AbortSignal): Promise<ForkOutcome>;
 }
 
-export interface ForkTask extends PermissionDep {
+/** `MessagesReach`: with how much of the parent it begins, which must end a round. */
+export interface ForkTask extends PermissionDep, MessagesReach {
   /** What the fork is to do: the last block of its first request, and the only one that differs from the parent's. */
   readonly directive: string;
   /** Under which its requests are booked. */
@@ -20,14 +22,25 @@ export interface ForkTask extends PermissionDep {
   readonly roundsMax: number;
   /** `skip`: no breakpoint behind the parent's, so that nothing is written that nobody will read. */
   readonly cacheWrite: "skip" | "write";
-  /** It begins with only the first so many messages of the parent, which must end a round; absent: with all of them. */
-  readonly messagesMax?: number | undefined;
   /** Of each request, the first try included; absent: as many as the parent's. */
   readonly triesMax?: number | undefined;
   /** Of all it does; then it fails. Absent: it may take as long as it takes. */
   readonly timeMillisMax?: Millis | undefined;
+  /** `calls`: it is also over after a round of which calls succeeded and none failed, unless its reply was cut off. Absent: only with a reply without a call. */
+  readonly endsWith?: "answer" | "calls" | undefined;
+  /**
+   * A file of the engine's own, which holds nothing of the person's: it counts as read, and nobody is asked about a write
+   * of it that `permit` allows. What is denied to the parent stays denied.
+   */
+  readonly ownFile?: OwnFile | undefined;
   /** Told of each piece of a reply as it comes; a reply that breaks off is told again from its beginning. */
   readonly onText?: ((text: string) => void) | undefined;
+}
+
+export interface OwnFile {
+  /** Real path. */
+  readonly path: string;
+  readonly read: ReadFile;
 }
 
 export type ForkOutcome =

@@ -117,7 +117,11 @@ describe("the published table", () => {
     ["mask", "clear keeps", "10 newest results"],
     ["api", "clear by the API from", "100,000 tokens"],
     ["api", "clear by the API keeps", "3 results"],
-    ["palimpsest", "user messages, second compaction", "verbatim: 2,000 tokens each, 10% of the window"],
+    [
+      "palimpsest",
+      "user messages, second compaction",
+      "verbatim up to 5,000 tokens while all fit in 10% of the window, else cut to 2,000",
+    ],
   ])("%s, %s: %s", (policy, row, value) => {
     expect(valueIn(named(policy), row)).toBe(value);
   });

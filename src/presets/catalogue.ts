@@ -1,5 +1,6 @@
 import type { Policy } from "../layers/policy.ts";
 import { type PolicyName, policyNames } from "../schema/settings.ts";
+import { ablationPolicies } from "./ablations.ts";
 import { claudeCode20, claudeCode2026, claudeCode2026All, claudeCode21 } from "./claude-code.ts";
 import { api, comparisonPolicies, mask, none, truncate } from "./comparison.ts";
 import { opencode } from "./opencode.ts";
@@ -23,7 +24,11 @@ export const presetNames: readonly PolicyName[] = policyNames;
 
 export const presetOf = (name: PolicyName): Policy => presetByName[name];
 
-/** Every policy there is: the presets, then those that only a replay runs. */
+/** What policies are compared in: the presets, then those that only a replay runs. */
 export const policyCatalogue = (): readonly Policy[] => [...presetNames.map(presetOf), ...comparisonPolicies];
 
-export const findPolicy = (name: string): Policy | undefined => policyCatalogue().find((one) => one.name === name);
+/** The default, and the default without one part each. */
+export const ablationNames: readonly string[] = [palimpsest, ...ablationPolicies].map(({ name }) => name);
+
+export const findPolicy = (name: string): Policy | undefined =>
+  [...policyCatalogue(), ...ablationPolicies].find((one) => one.name === name);

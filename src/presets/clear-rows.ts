@@ -1,7 +1,7 @@
 import type { PriceRule } from "../cache/clear-price.ts";
 import type { IdleRule, Policy, ServerClearRule, SizeRule } from "../layers/policy.ts";
 import { figure } from "../schema/figure.ts";
-import { counted, type PolicyRow, row } from "./row.ts";
+import { counted, type PolicyRow, row, switched } from "./row.ts";
 
 /** What a policy says of clearing. */
 export function clearRows({ clear }: Policy): readonly PolicyRow[] {
@@ -12,7 +12,12 @@ export function clearRows({ clear }: Policy): readonly PolicyRow[] {
     ...(byIdleness === undefined ? [] : idleRows(byIdleness)),
     ...(inCache === undefined
       ? []
-      : [row("clear in the cache", `from ${counted(inCache.fromResults, "result")}, keep ${inCache.keepResults}`)]),
+      : [
+          switched(
+            "clear.cacheEdits",
+            row("clear in the cache", `from ${counted(inCache.fromResults, "result")}, keep ${inCache.keepResults}`),
+          ),
+        ]),
     ...(byServer === undefined ? [] : serverRows(byServer)),
   ];
   return rows.length === 0 ? [row("clear", "never")] : rows;
@@ -26,7 +31,10 @@ function sizeRows(rule: SizeRule): readonly PolicyRow[] {
   ];
   const every = everyRounds === undefined ? "" : `, every ${counted(everyRounds, "round")}`;
   return [
-    row("clear by size", `${rule.when === "turn" ? "after a turn" : "before a request"}${every}`),
+    switched(
+      "clear.size",
+      row("clear by size", `${rule.when === "turn" ? "after a turn" : "before a request"}${every}`),
+    ),
     ...(above === undefined ? [] : [row("clear above", aboveText(above))]),
     row("clear keeps", kept.join(", ")),
     row("clear down to", counted(downToTokens, "token")),
@@ -41,7 +49,8 @@ const aboveText = ({ tokens, of }: NonNullable<SizeRule["above"]>): string => {
 };
 
 const priceRows = (rule: PriceRule): readonly PolicyRow[] => [
-  row("clear by price", "when it pays; all that is stale when cold", "ours"),
+  switched("clear.size", row("clear by price", "when it pays", "ours")),
+  switched("clear.idle", row("clear by price, cold", "all that is stale", "ours")),
   row("clear, stale after", counted(rule.staleRounds, "round"), "ours"),
   row("clear, patience", figure(rule.patience), "ours"),
   row("clear, horizon", counted(rule.horizonRounds, "round"), "ours"),
@@ -49,9 +58,12 @@ const priceRows = (rule: PriceRule): readonly PolicyRow[] => [
 ];
 
 const idleRows = ({ after, keepResults }: IdleRule): readonly PolicyRow[] => [
-  row(
-    "clear when idle",
-    after === "cache" ? "as soon as the cache is cold" : `over ${counted(after.minutes, "minute")}`,
+  switched(
+    "clear.idle",
+    row(
+      "clear when idle",
+      after === "cache" ? "as soon as the cache is cold" : `over ${counted(after.minutes, "minute")}`,
+    ),
   ),
   row("clear when idle keeps", counted(Math.max(1, keepResults), "result")),
 ];
@@ -62,7 +74,7 @@ const serverRows = ({
   keepResults,
   thinking,
 }: ServerClearRule): readonly PolicyRow[] => [
-  row("clear by the API from", counted(triggerTokens, "token")),
+  switched("clear.api", row("clear by the API from", counted(triggerTokens, "token"))),
   ...(clearTokensMin === undefined ? [] : [row("clear by the API at least", counted(clearTokensMin, "token"))]),
   ...(keepResults === undefined ? [] : [row("clear by the API keeps", counted(keepResults, "result"))]),
   row("clear by the API, thinking", thinking === "asked" ? "too" : "left"),

@@ -1,7 +1,7 @@
 import type { Policy } from "../layers/policy.ts";
 
 /** The default: layers propose, and what pays is done. */
-export const palimpsest: Policy = {
+export const palimpsest = {
   name: "palimpsest",
   about: "The default: every edit has a price in cache money, and what pays is done.",
   chooses: "price",
@@ -26,7 +26,7 @@ export const palimpsest: Policy = {
   },
   snip: "off",
   collapse: "off",
-  notes: "on",
+  notes: "off",
   extraction: "on",
   dream: "on",
   compact: { call: "fork", patience: 1.5, lossCost: 40_000, restores: "files", lastRung: "extract" },
@@ -53,4 +53,4 @@ export const palimpsest: Policy = {
     recall: { filesMax: 5, scannedMax: 200, linesMax: 200, fileKbMax: 4, sessionKbMax: 60 },
   },
   marks: "planned",
-};
+} as const satisfies Policy;

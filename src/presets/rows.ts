@@ -1,10 +1,11 @@
+import { ledgerWholeTokensMax } from "../layers/4-compact/ledger-limits.ts";
 import { resultCharsDefault, roundCharsMax } from "../layers/1-offload/limits.ts";
 import type { BackgroundRule, OffloadRule, Policy, SummaryRule } from "../layers/policy.ts";
 import type { Basis } from "../schema/settings.ts";
 import type { ThresholdRule } from "../tokens/thresholds.ts";
 import { clearRows } from "./clear-rows.ts";
 import { figure } from "../schema/figure.ts";
-import { counted, type PolicyRow, row } from "./row.ts";
+import { counted, type PolicyRow, row, switched } from "./row.ts";
 
 /** Everything that a policy says, one line each, in the order of the layers. What it does not have has no line. */
 export function policyRows(policy: Policy): readonly PolicyRow[] {
@@ -20,14 +21,14 @@ export function policyRows(policy: Policy): readonly PolicyRow[] {
     ...(policy.offload === undefined ? [] : offloadRows(policy.offload)),
     ...clearRows(policy),
     ...(truncate === undefined ? [] : [row("truncate over", counted(truncate.overTokens, "token"), "ours")]),
-    row("snip", policy.snip),
-    row("collapse", policy.collapse),
-    row("notes", policy.notes),
+    switched("snip", row("snip", policy.snip)),
+    switched("collapse", row("collapse", policy.collapse)),
+    switched("notes", row("notes", policy.notes)),
     ...notesRows(background?.notes),
-    ...(compact === undefined ? [row("compaction", "never")] : compactRows(compact)),
+    ...(compact === undefined ? [switched("compact.auto", row("compaction", "never"))] : compactRows(compact)),
     ...(summary === undefined ? [] : summaryRows(summary)),
-    row("extraction", policy.extraction),
-    row("dream", policy.dream),
+    switched("extraction", row("extraction", policy.extraction)),
+    switched("dream", row("dream", policy.dream)),
     ...memoryRows(background),
     row("cache marks", marksSays[marks], ownIf(marks === "planned")),
   ];
@@ -68,7 +69,7 @@ const heard: ReadonlySet<number> = new Set([resultCharsDefault, roundCharsMax]);
 const heardOr = (chars: number): Basis => (heard.has(chars) ? "elsewhere" : "published");
 
 const offloadRows = (rule: OffloadRule): readonly PolicyRow[] => [
-  row("offload over", counted(rule.resultCharsMax, "character"), heardOr(rule.resultCharsMax)),
+  switched("offload", row("offload over", counted(rule.resultCharsMax, "character"), heardOr(rule.resultCharsMax))),
   row(
     "offload, a tool's own limit",
     rule.toolsOwn === "ignored" ? "ignored" : `up to ${figure(rule.hardCharsMax)}`,
@@ -94,10 +95,13 @@ const notesRows = (notes: BackgroundRule["notes"]): readonly PolicyRow[] =>
 
 function compactRows({ call, patience, lossCost, lastRung }: NonNullable<Policy["compact"]>): readonly PolicyRow[] {
   return [
-    row(
-      "compaction",
-      patience === undefined ? "at its threshold" : "at its threshold, earlier when it pays",
-      ownIf(patience !== undefined),
+    switched(
+      "compact.auto",
+      row(
+        "compaction",
+        patience === undefined ? "at its threshold" : "at its threshold, earlier when it pays",
+        ownIf(patience !== undefined),
+      ),
     ),
     row("compaction reads", call === "fork" ? "the cached prefix" : "everything anew"),
     ...(patience === undefined ? [] : [row("compaction, patience", figure(patience), "ours")]),
@@ -121,14 +125,17 @@ function summaryRows(rule: SummaryRule): readonly PolicyRow[] {
     row("summary", `${form}${analysisSays[rule.analysis]}`),
     row("summary tells transcript path", rule.transcriptPath === "told" ? "yes" : "no"),
     row("summary audit", rule.check === "audited" ? "on" : "off", ownIf(rule.check === "audited")),
-    row("summary prepared ahead", rule.made === "ahead" ? "on" : "off", ownIf(rule.made === "ahead")),
+    switched(
+      "compact.background",
+      row("summary prepared ahead", rule.made === "ahead" ? "on" : "off", ownIf(rule.made === "ahead")),
+    ),
     ...restoredRows(rule.restored),
     ...failureRows(rule.failures),
     rule.userMessages === undefined
       ? row("user messages, second compaction", "through the summary before")
       : row(
           "user messages, second compaction",
-          `verbatim: ${figure(rule.userMessages.messageTokensMax)} tokens each, ${figure(rule.userMessages.windowShareMax * 100)}% of the window`,
+          `verbatim up to ${figure(ledgerWholeTokensMax)} tokens while all fit in ${figure(rule.userMessages.windowShareMax * 100)}% of the window, else cut to ${figure(rule.userMessages.messageTokensMax)}`,
           "ours",
         ),
   ];
@@ -156,7 +163,7 @@ function restoredRows({ files, skills, others, order }: SummaryRule["restored"])
 const failureRows = ({ breakerFailures, retriesMax, reactive }: SummaryRule["failures"]): readonly PolicyRow[] => [
   row("failures", breakerFailures === undefined ? "logged, goes on" : `${breakerFailures} in a row stop it`),
   row("retries, too long", figure(retriesMax)),
-  row("reactive", reactive),
+  switched("compact.reactive", row("reactive", reactive)),
 ];
 
 const memoryRows = ({ extraction, dream, recall }: BackgroundRule = {}): readonly PolicyRow[] => [

@@ -14,7 +14,8 @@ export function switchesByPolicy(policy: Policy): { readonly [Name in SwitchName
     snip: policy.snip === "on",
     collapse: policy.collapse === "on",
     notes: policy.notes === "on",
-    notesCompact: policy.notes === "on",
+    // Who turns notes on under a policy that has numbers for them wants them to be of use.
+    notesCompact: policy.background?.notes !== undefined,
     "compact.manual": switchDefaults["compact.manual"],
     // A sliding window is such a policy's compaction.
     "compact.auto": compact !== undefined || policy.truncate !== undefined,

@@ -1,5 +1,7 @@
+import type { NotesSizes } from "./notes/notes-sizes.ts";
+
 /** Counts up whenever an outcome may come out differently for the same recording: what was kept before is then not used. */
-export const replayVersion = 4;
+export const replayVersion = 6;
 
 /** Charged for each compaction where the rework is reckoned with that its losses cause. */
 export const reworkTokens = 40_000;
@@ -14,6 +16,15 @@ export const namedMarker =
 /** As long as a path of the engine's own, for summaries that name it. */
 export const transcriptPathStandIn =
   "/home/user/.palimpsest/projects/project/01234567-89ab-4cde-8f01-23456789abcd.jsonl";
+
+/** As long as a path of the engine's own, for the prompt that names the notes file. */
+export const notesPathStandIn = "/home/user/.palimpsest/projects/project/01234567-89ab-4cde-8f01-23456789abcd/notes.md";
+
+/**
+ * Assumed, since a recording has no notes: what the extractive summary has to say at the same moments (218 in 18 sessions)
+ * has 3,000 tokens in the middle, and 650 of them are new each time; an edit also quotes what it replaces.
+ */
+export const notesSizesStandIn: NotesSizes = { fileTokens: 3_000, editTokens: 1_000 };
 
 /** The optima's: a result is stale so many rounds after it came. */
 export const staleRoundsOfOptimum = 3;

@@ -130,7 +130,7 @@ const rangeOf = (call: ToolUseBlock): string => {
 const shownBlocks = (entry: Entry): readonly Block[] => itemOf(entry, { at: 0, origin: "ours" })?.blocks ?? [];
 
 /** What a block says in words: of a call every text in its input, of thinking nothing. */
-function textsIn(block: Block): readonly string[] {
+export function textsIn(block: Block): readonly string[] {
   if (block.type === "text") return [block.text];
   if (block.type === "tool_use") return [...leaves(block.input)];
   return block.type === "tool_result" ? resultTexts(block) : [];
@@ -148,7 +148,7 @@ function* leaves(value: Json): Generator<string> {
 /** Line numbers belong to the tool that showed the file, and signs of a patch to the patch. */
 const presentation = /^\s*(?:\d+(?:→|\t|:|\|)\s?|[+-](?=\s|\w))/;
 
-function* longLines(words: string): Generator<string> {
+export function* longLines(words: string): Generator<string> {
   if (words.length < quotedLineCharsMin) return;
   for (const raw of words.split("\n")) {
     if (raw.length < quotedLineCharsMin) continue;
@@ -159,4 +159,4 @@ function* longLines(words: string): Generator<string> {
 
 const identifierForm = new RegExp(`[A-Za-z_][A-Za-z0-9_]{${identifierCharsMin - 1},}`, "g");
 
-const identifiersIn = (words: string): readonly string[] => words.match(identifierForm) ?? [];
+export const identifiersIn = (words: string): readonly string[] => words.match(identifierForm) ?? [];

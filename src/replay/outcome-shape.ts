@@ -36,6 +36,8 @@ export const outcomeShape = z.object({
   peakContext: z.number(),
   edits: z.number(),
   compactions: z.number(),
+  notesTaken: z.number(),
+  notesCost: z.number(),
   refused: z.number(),
   refetched: z.number(),
   failedAt: z.number().exactOptional(),

@@ -1,6 +1,6 @@
 /**
  * What one policy did with one recording. Money is in tokens at the base input price: one uncached input token costs 1.
- * `inputCost` = read·cacheReadTokens + write·cacheWriteTokens + uncachedTokens, the calls of compactions included.
+ * `inputCost` = read·cacheReadTokens + write·cacheWriteTokens + uncachedTokens, the calls of compactions and notes included.
  */
 export interface ReplayOutcome {
   readonly file: string;
@@ -13,19 +13,19 @@ export interface ReplayOutcome {
   readonly compaction: CompactionName;
   /** Rounds of the recording. */
   readonly rounds: number;
-  /** Requests sent, those of compactions included. */
+  /** Requests sent, those of compactions and notes included. */
   readonly calls: number;
   readonly uncachedTokens: number;
   readonly cacheWriteTokens: number;
   /** The part of `cacheWriteTokens` that was written for an hour. */
   readonly cacheWrite1hTokens: number;
   readonly cacheReadTokens: number;
-  /** Of compactions only: ordinary output is the same for all policies. */
+  /** Of compactions and notes only: ordinary output is the same for all policies. */
   readonly outputTokens: number;
   readonly inputCost: number;
   /** What results cost that were needed again when they were cleared. */
   readonly refetchCost: number;
-  /** `inputCost + refetchCost + output of compactions at its price`. */
+  /** `inputCost + refetchCost + output of compactions and notes at its price`. */
   readonly cost: number;
   /** The part of `inputCost` that the fixed header causes. */
   readonly headerCost: number;
@@ -46,6 +46,9 @@ export interface ReplayOutcome {
   /** Edits of the view other than compactions. */
   readonly edits: number;
   readonly compactions: number;
+  /** How often notes were taken, and the part of `cost` that this is. */
+  readonly notesTaken: number;
+  readonly notesCost: number;
   /** Requests that break a rule of the API or do not fit the window. */
   readonly refused: number;
   /** Results that were needed again when they were cleared. */

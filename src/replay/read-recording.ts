@@ -7,6 +7,7 @@ import { tokens } from "../schema/brand.ts";
 import type { Logged } from "../transcript/lines.ts";
 import { needsOf } from "./needs.ts";
 import type { RecordedRound, Recording } from "./recording.ts";
+import { recordedSummaries } from "./recording/recorded-summaries.ts";
 import { type BareRound, roundsOf } from "./recording/rounds.ts";
 import { type Scale, scaleOf, sentBlocks } from "./recording/scale.ts";
 import { uncutPath } from "./recording/uncut-path.ts";
@@ -45,7 +46,8 @@ export async function readRecording(
     const { blobs } = deps;
     const rounds = roundsOf(await uncutPath(blobs === undefined ? undefined : { blobs }, logged));
     if (rounds.length === 0) return { kind: "no-rounds", why: "no reply of a model stands on its path" };
-    return { kind: "recording", recording: recordingOf(file, rounds) };
+    const summaries = await recordedSummaries({ ...opened, logged, rounds });
+    return { kind: "recording", recording: { ...recordingOf(file, rounds), summaries } };
   } finally {
     await opened.source.close();
   }

@@ -19,6 +19,16 @@ export interface Recording {
   readonly scaledBy: "usage" | "simulator";
   /** By `ToolUseId`: which results were needed again, and when. */
   readonly needs: ReadonlyMap<ToolUseId, Need>;
+  /** What the recorded agent itself wrote when it compacted; no part of the rounds. */
+  readonly summaries?: readonly RecordedSummary[];
+}
+
+export interface RecordedSummary {
+  /** Index of the round before whose request it was written. */
+  readonly round: number;
+  readonly text: string;
+  /** The preset that is this agent. */
+  readonly policy: string;
 }
 
 /** One reply of the model and what led to it. */

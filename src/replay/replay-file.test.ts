@@ -168,7 +168,7 @@ describe("a trace", () => {
       afterMillis: at % 13 === 12 ? 400_000 : 20_000,
     }));
     const { sent } = replayed(madeRecording([{}, ...rounds]), "never", {
-      policies: ["never", "truncate", "mask", "opencode", "palimpsest"],
+      policies: ["never", "truncate", "mask", "opencode", "palimpsest", "palimpsest-with-notes-5k"],
       prices: ["5m", "1h", "auto"],
       windowTokens: 100_000,
     });
@@ -180,8 +180,9 @@ describe("a trace", () => {
       return execFileSync(process.execPath, [script, path], { encoding: "utf8" });
     };
     expect(billed(sent)).toBe(`${sent.length} requests, 0 billed differently\n`);
-    const compactions = ["fork", "plain"].map((call) => sent.findIndex((line) => line.call === call));
-    for (const wrong of [70, ...compactions]) {
+    const asides = ["fork", "plain"].map((call) => sent.findIndex((line) => line.call === call));
+    const notes = sent.findIndex(({ kind }) => kind === "notes");
+    for (const wrong of [70, notes, ...asides]) {
       const lines = sent.map((line, at) =>
         at === wrong ? { ...line, usage: { ...line.usage, cacheReadTokens: line.usage.cacheReadTokens + 1 } } : line,
       );

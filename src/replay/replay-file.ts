@@ -166,6 +166,8 @@ function replayPolicy(world: ReplayWorld, { request, policy, prices, bounds }: R
     peakContext: run.contextByRound.reduce((peak, one) => Math.max(peak, one), 0),
     edits: run.edits,
     compactions,
+    notesTaken: run.notesTaken,
+    notesCost: run.notesCost,
     refused: run.refusals.length,
     refetched: run.refetched,
     ...(run.failedAt === undefined ? {} : { failedAt: run.failedAt }),
@@ -174,12 +176,12 @@ function replayPolicy(world: ReplayWorld, { request, policy, prices, bounds }: R
   };
 }
 
-const windowOf = ({ windowTokens = windowTokensDefault }: ReplayRequest): number =>
+const windowOf = ({ windowTokens = windowTokensDefault }: Pick<ReplayRequest, "windowTokens">): number =>
   windowTokens === "none" ? Infinity : windowTokens;
 
-function thresholdsFor(
+export function thresholdsFor(
   policy: Policy,
-  { world, request }: { readonly world: ReplayWorld; readonly request: ReplayRequest },
+  { world, request }: { readonly world: ReplayWorld; readonly request: Pick<ReplayRequest, "windowTokens"> },
 ): Thresholds {
   return thresholdsOf({
     rule: policy.thresholds,

@@ -31,7 +31,7 @@ export interface ReplayWorld {
   readonly thinkingAtLeast: "kept" | "left-out";
   /** Results that the reply of this round needs, on strong evidence. */
   readonly neededIn: (round: number) => readonly ToolUseId[];
-  /** A new summary of that size. */
+  /** A new text of that size: a summary, or what a fork is asked with. */
   readonly standIn: (tokens: number) => readonly Block[];
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { madeRecording, type MadeRound } from "../../test/fixture/replay/made-recording.ts";
-import type { Block } from "../schema/block.ts";
+import type { Block, Message } from "../schema/block.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
 import { ReplayedView } from "./replayed-view.ts";
 
@@ -90,6 +90,19 @@ describe("the view of a replay", () => {
     const rounds: readonly MadeRound[] = [{ thinking: 9 }, { said: 3 }];
     expect(viewAt(1, "kept", rounds).shown()?.[1]).toBe("thinking, reply 0");
     expect(viewAt(1, "left-out", rounds).shown()?.[1]).toBe("reply 0");
+  });
+
+  it("shows a fork also what ends with a reply, and the same without some entries", () => {
+    const { view } = viewAt(2);
+    view.say(madeRecording(made).rounds[2]?.reply ?? []);
+    const words = (messages: readonly Message[]) => messages.map(({ content }) => content.map(short).join(", "));
+    expect(view.next()).toBeUndefined();
+    expect(words(view.messages).slice(-2)).toEqual(["t2_0=t2_0, user 2", "reply 2"]);
+    expect(words(view.messagesWithout([entryId("a1"), entryId("u2"), entryId("a2")]))).toEqual([
+      "user 0",
+      "reply 0, call t1_0",
+      "t1_0=t1_0",
+    ]);
   });
 
   it("has nothing to send before anybody spoke", () => {

@@ -5,6 +5,7 @@ import type { Entry } from "../schema/entry.ts";
 import { Fold } from "../transcript/fold.ts";
 import type { Item } from "../transcript/item.ts";
 import type { Decision } from "../transcript/project.ts";
+import { withFirstUser } from "../transcript/repair.ts";
 import { type Scope, scopeOf } from "../loop/compact/scope.ts";
 import type { ViewWatch } from "../transcript/watch.ts";
 
@@ -97,6 +98,21 @@ export class ReplayedView {
       summary: true,
       server: undefined,
       readFile: undefined,
+    });
+  }
+
+  /** What a fork is shown that begins now: also behind a reply, where no request of the conversation itself is due. */
+  get messages(): readonly Message[] {
+    return withFirstUser(this.#fold.messages);
+  }
+
+  /** The messages as they would be without these entries. */
+  messagesWithout(entries: readonly EntryId[]): readonly Message[] {
+    const shown = this.#fold.shown();
+    const out = new Set(entries.flatMap((entry) => shown.get(entry) ?? []));
+    return this.messages.flatMap(({ role, content }) => {
+      const left = content.filter((block) => !out.has(block));
+      return left.length === 0 ? [] : [{ role, content: left }];
     });
   }
 

@@ -143,7 +143,8 @@ describe("whole rounds that leave the view", () => {
       expect({ compactions, refused }).toEqual({ compactions: 0, refused: 0 });
       expect({ edits, refetched }).toEqual({ edits: Number(isCollapsed), refetched: Number(isCollapsed) });
       if (!isCollapsed) return;
-      const at = sent.findIndex((line, index) => shrinks(sent[index - 1], line));
+      const asked = sent.filter(({ kind }) => kind === "round");
+      const at = asked.findIndex((line, index) => shrinks(asked[index - 1], line));
       const one = reply + callTokens + 6_000;
       // Ten rounds stay, and the first message; what came last stands behind them.
       const before = (contextByRound[at - 1] ?? 0) + one;

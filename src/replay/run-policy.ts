@@ -14,20 +14,22 @@ import { compactionNow } from "../layers/4-compact/price-now.ts";
 import type { Act, LayerName } from "../layers/candidate.ts";
 import { type CompactionState, type Layer, nextCandidate, type PipelineState } from "../layers/pipeline.ts";
 import type { CompactRule, Policy } from "../layers/policy.ts";
-import type { ToolResultBlock } from "../schema/block.ts";
-import { type Millis, millis, type ToolUseId } from "../schema/brand.ts";
+import type { Message, ToolResultBlock } from "../schema/block.ts";
+import { type EntryId, type Millis, millis, type ToolUseId } from "../schema/brand.ts";
 import { plainClearMarker } from "../schema/edit.ts";
 import type { SwitchName } from "../schema/settings.ts";
 import type { Thresholds } from "../tokens/thresholds.ts";
 import type { Item } from "../transcript/item.ts";
-import type { Compactions } from "./compaction/compactions.ts";
+import { Asides } from "./asides.ts";
+import type { Compactions, NotedPart, Summarise } from "./compaction/compactions.ts";
 import { ExtractedCompactions } from "./compaction/extracted.ts";
 import { standInCompactions } from "./compaction/stand-in.ts";
 import { GoneResults } from "./gone-results.ts";
 import { KnownCache } from "./known-cache.ts";
 import { KnownSize } from "./known-size.ts";
-import { namedMarker } from "./limits.ts";
+import { namedMarker, notesSizesStandIn } from "./limits.ts";
 import { Meter } from "./meter.ts";
+import { notesDirective, notesRuleOf, ReplayedNotes } from "./notes/replayed-notes.ts";
 import { offloadedNow } from "./offloaded.ts";
 import type { CompactionName, RefetchName } from "./outcome.ts";
 import type { RecordedRound } from "./recording.ts";
@@ -46,7 +48,22 @@ export interface PolicyRunInput {
   readonly cache: ReplayCache;
   readonly refetch: RefetchName;
   readonly compaction: CompactionName;
+  /** With `extract`: who writes the summaries instead. */
+  readonly summarise?: Summarise | undefined;
+  /** After each compaction, before anything is sent. */
+  readonly onCompacted?: ((compacted: CompactedView) => void) | undefined;
   readonly onRequest?: ((sent: SentRequest) => void) | undefined;
+}
+
+export interface CompactedView {
+  /** Index of the round before whose request it happened. */
+  readonly round: number;
+  readonly messages: readonly Message[];
+  /** Entries that stay in the view as they are. */
+  readonly kept: readonly EntryId[];
+  /** Of the context. */
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
 }
 
 /** In the order in which they run for a conversation; no replay has a provider that deletes in its cache. */
@@ -75,15 +92,21 @@ export class PolicyRun {
   readonly #planner = new ClearPlanner();
   readonly #rent = new CompactRent();
   readonly #compactions: Compactions;
+  readonly #notes: ReplayedNotes | undefined;
+  readonly #asides: Asides;
   /** Requests sent for rounds so far: the inventory counts anew behind a compaction. */
   #round = 0;
   #lastClearRound: number | undefined;
   #lastAt: Millis | undefined;
+  /** In the newest reply. */
+  #lastCalls = 0;
   readonly spending: Spending;
   readonly contextByRound: number[] = [];
   readonly refusals: string[] = [];
   edits = 0;
   compactions = 0;
+  /** Of all extractions, part of what is spent. */
+  notesCost = 0;
   failedAt: number | undefined;
 
   constructor(input: PolicyRunInput) {
@@ -104,6 +127,14 @@ export class PolicyRun {
     });
     this.spending = new Spending({ rates, headerTokens });
     this.#compactions = input.compaction === "extract" ? new ExtractedCompactions(input) : standInCompactions(input);
+    const { cache, onRequest } = input;
+    this.#asides = new Asides({ known: this.#known, meter: this.#meter, cache, spending: this.spending, onRequest });
+    const rule = notesRuleOf(policy);
+    this.#notes = rule === undefined ? undefined : new ReplayedNotes({ rule, sizes: notesSizesStandIn });
+  }
+
+  get notesTaken(): number {
+    return this.#notes?.taken ?? 0;
   }
 
   get refetched(): number {
@@ -121,6 +152,8 @@ export class PolicyRun {
       this.#compactions.heard(round.reply);
       this.#size.replied(round.reply);
       this.#charge();
+      this.#lastCalls = callsIn(round);
+      if (this.#lastCalls === 0) this.#roundEnded(round);
       this.#lastAt = round.at;
       this.#round += 1;
     }
@@ -130,8 +163,9 @@ export class PolicyRun {
     return this.#input.world.recording.headerTokens + this.#inventory.shownTokens;
   }
 
-  #arrive({ before }: RecordedRound): void {
+  #arrive(round: RecordedRound): void {
     const { policy, world } = this.#input;
+    const { before } = round;
     this.#view.say(before);
     this.#compactions.heard(before);
     this.#size.said(before);
@@ -139,6 +173,26 @@ export class PolicyRun {
       this.#gone.left(toolUse, world.tokensOf(content));
       this.#view.offload(toolUse, shown);
     }
+    if (this.#lastCalls > 0) this.#roundEnded(round);
+  }
+
+  /** The newest reply and what its calls returned are in the view: the moment at which notes may be due. */
+  #roundEnded(round: RecordedRound): void {
+    const notes = this.#notes;
+    if (notes === undefined) return;
+    const ended = { items: this.#view.items, contextTokens: this.#contextTokens, calls: this.#lastCalls };
+    if (notes.roundEnded(ended) === "taken") this.#takeNotes(notes, round);
+  }
+
+  /** By a fork, whose directive is the last message. */
+  #takeNotes(notes: ReplayedNotes, round: RecordedRound): void {
+    const { world } = this.#input;
+    const before = this.spending.cost;
+    const directiveTokens = world.tokensOf(notesDirective) + notes.shownTokens;
+    const { editTokens: outputTokens } = notes.sizes;
+    const directive = { role: "user", content: world.standIn(directiveTokens) } as const;
+    this.#asides.send({ kind: "notes", call: "fork", messages: this.#view.messages, directive, outputTokens, round });
+    this.notesCost += this.spending.cost - before;
   }
 
   /** False where nothing that fits can be made. */
@@ -245,28 +299,35 @@ export class PolicyRun {
 
   #compact(round: RecordedRound): void {
     const messages = this.#view.next();
-    const made = messages === undefined ? undefined : this.#compactions.make(this.#view);
-    if (messages === undefined || made === undefined) return;
-    const { policy, cache, onRequest } = this.#input;
-    const { breakpoints } = this.#known.marksFor(messages, round.at);
-    const prompt = this.#meter.prompt(messages, breakpoints);
-    const call = policy.compact?.call ?? "plain";
-    const cacheReadTokens = call === "fork" ? cache.peek(prompt, round.at).cacheReadTokens : 0;
-    const usage = {
-      inputTokens: prompt.tokens - cacheReadTokens,
-      cacheReadTokens,
-      cacheWrite5mTokens: 0,
-      cacheWrite1hTokens: 0,
-    };
-    this.spending.request(usage);
-    this.spending.output(made.outputTokens);
-    onRequest?.({ kind: "compaction", call, round, prompt, usage });
+    if (messages === undefined) return;
+    const noted = this.#noted();
+    const made = this.#compactions.make(this.#view, noted);
+    if (made === undefined) return;
+    const tokensBefore = this.#contextTokens;
+    const call = this.#input.policy.compact?.call ?? "plain";
+    if (noted === undefined)
+      this.#asides.send({ kind: "compaction", call, messages, outputTokens: made.outputTokens, round });
     this.#view.compact(made);
     this.#size.compacted();
     this.#known.cut(0);
     this.#gone.compacted();
     this.#rent.compacted();
     this.compactions += 1;
+    this.#input.onCompacted?.({
+      round: this.#round,
+      messages: this.#view.next() ?? [],
+      kept: made.kept,
+      tokensBefore,
+      tokensAfter: this.#contextTokens,
+    });
+  }
+
+  /** What stays where the notes are the summary, which nobody has to be asked for. */
+  #noted(): NotedPart | undefined {
+    const { world, thresholds } = this.#input;
+    const count = ({ blocks }: Item): number => blocks.reduce((sum, block) => sum + world.tokensOf(block), 0);
+    const roomTokens = thresholds.compact - world.recording.headerTokens;
+    return this.#notes?.noted({ items: this.#view.items, count, roomTokens });
   }
 
   /** False where there is nothing that can be sent. */
@@ -308,6 +369,9 @@ const isOn = (policy: Policy, name: SwitchName): boolean =>
 
 const resultsIn = (items: readonly Item[]): readonly ToolResultBlock[] =>
   items.flatMap(({ blocks }) => blocks.filter((block) => block.type === "tool_result"));
+
+const callsIn = ({ reply }: RecordedRound): number =>
+  reply.reduce((sum, { blocks }) => sum + blocks.filter(({ type }) => type === "tool_use").length, 0);
 
 const nothing: ReadonlySet<never> = new Set();
 

@@ -5,9 +5,13 @@ import type { Prompt } from "../simulator/prompt.ts";
 import type { PriceName } from "./outcome.ts";
 import type { RecordedRound } from "./recording.ts";
 
-/** `compaction`: the call that asks for a summary. It leaves nothing in the cache; only a `fork` reads from it. */
-export type SentRequest = Sent &
-  ({ readonly kind: "round" } | { readonly kind: "compaction"; readonly call: CompactRule["call"] });
+export type SentRequest = (Sent & { readonly kind: "round" }) | AsideRequest;
+
+/** `compaction`: the call that asks for a summary. `notes`: an extraction. It leaves nothing in the cache; only a `fork` reads from it. */
+export interface AsideRequest extends Sent {
+  readonly kind: "compaction" | "notes";
+  readonly call: CompactRule["call"];
+}
 
 interface Sent {
   readonly round: RecordedRound;
@@ -21,7 +25,7 @@ export interface TraceLine {
   readonly policy: string;
   readonly prices: PriceName;
   readonly kind: SentRequest["kind"];
-  /** Of a compaction only. */
+  /** Of a compaction and of notes only. */
   readonly call?: CompactRule["call"];
   /** From 0. */
   readonly round: number;

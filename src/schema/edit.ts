@@ -60,7 +60,13 @@ const shapes = {
   pin: z.looseObject({ type: z.literal("pin"), entry: entryIdOf }),
   unpin: z.looseObject({ type: z.literal("unpin"), entry: entryIdOf }),
   undo: z.looseObject({ type: z.literal("undo"), edit: entryIdOf, dropsThinking: z.boolean().optional() }),
-  setting: z.looseObject({ type: z.literal("setting"), name: z.string(), value: anyJson }),
+  setting: z.looseObject({
+    type: z.literal("setting"),
+    name: z.string(),
+    value: anyJson,
+    /** The entry that says the same on a branch that was left: what both book was paid once. */
+    again: entryIdOf.optional(),
+  }),
   repair: z.looseObject({ type: z.literal("repair"), results: z.array(replacement) }),
   branch: z.looseObject({
     type: z.literal("branch"),
@@ -108,6 +114,8 @@ const boundaryMetadata = z.looseObject({
   checkpoint: blobIdOf.optional(),
   /** What produced the summary. */
   path: told(z.string()),
+  /** `ahead`: beside the conversation, before it was due. */
+  made: told(z.string()),
   postTokens: told(z.number()),
   /** Of header and tools, as requests had shown it: behind the boundary nothing is counted yet. */
   fixedTokens: told(z.number().nonnegative()),
@@ -121,6 +129,8 @@ const boundaryMetadata = z.looseObject({
   calls: told(paidCallsShape),
   /** Of these calls, as it was booked then; absent where a model had no known price. */
   costNanos: told(z.number().nonnegative()),
+  /** Lines for a person: what was taken out of the summary, and why notes were passed over. */
+  changes: told(z.array(z.string())),
   /** How it follows the boundary before. */
   chain: told(chain),
   /** How much of what a summary must carry it carries, 0 to 1. */

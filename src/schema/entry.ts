@@ -39,7 +39,11 @@ export interface AssistantEntry extends Envelope {
   /** A placeholder of a client, for people's eyes: never sent to the model. */
   readonly synthetic: boolean;
   readonly model: string | undefined;
+  /** By whose price it was booked, where the provider calls the model otherwise. */
+  readonly askedModel: string | undefined;
   readonly usage: Usage | undefined;
+  /** `usage` in the provider's words: prices depend on more of it than its counts. Half a kilobyte a reply. Whoever uses it parses it. */
+  readonly saidUsage: JsonObject | undefined;
   /** The session that paid for it: a copied line keeps its own. */
   readonly session: string | undefined;
 }
@@ -108,6 +112,7 @@ function entryOf(raw: JsonObject, type: string): Entry {
   if (type === "assistant" && isObject(message)) {
     const reply = text(message, "id") as MessageId | undefined;
     const synthetic = raw["isApiErrorMessage"] === true || message["model"] === "<synthetic>";
+    const said = field(message, "usage");
     return {
       kind: "assistant",
       id,
@@ -119,7 +124,9 @@ function entryOf(raw: JsonObject, type: string): Entry {
       messageId: reply,
       synthetic,
       model: text(message, "model"),
+      askedModel: text(raw, "askedModel"),
       usage: readUsage(message),
+      saidUsage: isObject(said) ? said : undefined,
       session: text(raw, "sessionId"),
     };
   }

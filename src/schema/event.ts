@@ -71,6 +71,8 @@ export type LoopEvent =
       readonly trigger: CompactionTrigger;
       readonly cause: CompactionCause;
       readonly path: CompactionPath;
+      /** Its summary was prepared beside the conversation: nobody waited for it. */
+      readonly made?: "ahead";
       /** Of the whole context, header included. */
       readonly tokensBefore: Tokens;
       readonly tokensAfter: Tokens;
@@ -90,6 +92,13 @@ export type LoopEvent =
       readonly reason: CompactionFailure;
       readonly message: string;
       readonly state: "trying" | "degraded";
+    }
+  /** A summary is made beside the conversation, before it is due. Told as soon as a turn runs. */
+  | {
+      readonly kind: "preparation";
+      readonly state: "preparing" | "ready" | "dropped";
+      /** Why it is of no use any more; absent where it was not wanted. */
+      readonly because?: string;
     }
   | { readonly kind: "message-queued"; readonly text: string }
   | { readonly kind: "cache-break"; readonly cause: string; readonly tokens: Tokens }

@@ -16,7 +16,7 @@ export const switchDefaults = {
   "clear.api": true,
   snip: false,
   collapse: false,
-  notes: true,
+  notes: false,
   notesCompact: true,
   "compact.manual": true,
   "compact.auto": true,
@@ -99,7 +99,8 @@ export interface SettingRow<Value = SettingValues[SettingName]> {
 }
 
 /** Fewer tokens hold no conversation; more are a slip of the finger. */
-const windowShape = z.int().min(1_000).max(100_000_000);
+export const windowTokensMin = 1_000;
+const windowShape = z.int().min(windowTokensMin).max(100_000_000);
 const windowExpects = "a whole number of tokens from 1,000 to 100,000,000";
 const countShape = z.int().min(1).max(100_000_000);
 const ruleShape = z.string().min(1);

@@ -28,6 +28,15 @@ const subject = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("tool") }),
 ]);
 
+const error = z.object({
+  text: z.string(),
+  of: z.string(),
+  key: z.string(),
+  entry,
+  isOpen: z.boolean(),
+  isPassing: z.literal(true).exactOptional(),
+});
+
 const looseEnds = z.object({
   waiting: listOf(z.object({ id: toolUse, name: z.string(), entry, subject, input: z.record(z.string(), anyJson) })),
   commandCalls: listOf(z.string()),
@@ -40,7 +49,7 @@ export const storedFactsShape = z.object({
   filesModified: listOf(file),
   filesRead: listOf(file),
   commands: listOf(z.object({ command: z.string(), entry, outcome })),
-  errors: listOf(z.object({ text: z.string(), of: z.string(), key: z.string(), entry, isOpen: z.boolean() })),
+  errors: listOf(error),
   openTodos: listOf(todo),
   lastReply: words.optional(),
   decisions: listOf(z.object({ question: z.string(), answer: z.string(), entry })),

@@ -52,3 +52,6 @@ export const fileNameCharsMax = 180;
 
 /** Folders of the same slug that are tried before giving up: different roots with one slug are rare, this many are a fault. */
 export const slugSuffixMax = 1_000;
+
+/** Notes have 12,000 tokens; a file many times as long is not one that an agent keeps. */
+export const notesBytesMax = bytes(1 * mib);

@@ -88,6 +88,10 @@ export const compactNoteCharsMax = 4_000;
 /** A page of what was expanded, by default and at most: never offloaded, so it must fit by itself. */
 export const recallCharsDefault = 20_000;
 export const recallCharsMax = 100_000;
+/** Hits of a page: some 1,500 tokens. */
+export const recallHitsMax = 10;
+/** Other ids of a hit that are named: any of them gives the same line. */
+export const recallAlsoMax = 3;
 
 /** All definitions together: they stand in front of every request. */
 export const definitionsTokensMax = 4_000;

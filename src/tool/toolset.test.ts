@@ -52,7 +52,7 @@ test("every schema is an object that says what must be given", async () => {
     grep: ["object", ["pattern"]],
     glob: ["object", ["pattern"]],
     todo: ["object", ["todos"]],
-    recall: ["object", ["id"]],
+    recall: ["object", undefined],
     compact: ["object", ["note"]],
   });
 });

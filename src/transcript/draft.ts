@@ -1,5 +1,6 @@
 import type { Message, TextBlock } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
+import type { Entry } from "../schema/entry.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { ServerSummary } from "../schema/server-summary.ts";
 
@@ -37,18 +38,45 @@ export function placed(draft: Draft, { uuid, leaf, timestamp, circumstances }: P
   return { parentUuid, isSidechain: false, userType: "external", ...circumstances, ...fields, uuid, timestamp };
 }
 
+/** A boundary that keeps messages names the entry that they follow: its summary, the next one, whose id is known only now. */
+export function anchored(raws: readonly PlacedEntry[]): readonly PlacedEntry[] {
+  const [boundary, summary, ...others] = raws;
+  const metadata = boundary?.["compactMetadata"];
+  if (boundary === undefined || summary === undefined || !keepsSegment(metadata)) return raws;
+  const { headUuid, ...tail } = metadata.preservedSegment;
+  const preservedSegment = { headUuid, anchorUuid: summary.uuid, ...tail };
+  return [{ ...boundary, compactMetadata: { ...metadata, preservedSegment } }, summary, ...others];
+}
+
+const keepsSegment = (metadata: unknown): metadata is { readonly preservedSegment: { readonly headUuid: unknown } } =>
+  isRecord(metadata) && isRecord(metadata["preservedSegment"]) && "headUuid" in metadata["preservedSegment"];
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;
+
+/** A setting once more, for a path that lost it; undefined of any other entry. */
+export function settingAgain(entry: Entry): Draft | undefined {
+  if (entry.kind !== "edit" || entry.edit.type !== "setting") return undefined;
+  const { type, name, value, again = entry.id } = entry.edit;
+  return { type, name, value, again };
+}
+
 export const userDraft = (text: string): Draft => ({ type: "user", message: { role: "user", content: text } });
 
 export interface ReplyDraft {
   readonly id: MessageId;
+  /** As the provider calls it. */
   readonly model: string;
+  /** Who was asked. */
+  readonly asked?: string | undefined;
   readonly content: Message["content"];
   readonly usage?: JsonObject;
   readonly stop_reason?: string;
 }
-export const replyDraft = (reply: ReplyDraft): Draft => ({
+export const replyDraft = ({ asked, ...reply }: ReplyDraft): Draft => ({
   type: "assistant",
   message: { type: "message", role: "assistant", ...reply },
+  ...(asked === undefined || asked === reply.model ? {} : { askedModel: asked }),
 });
 
 export interface ResultDraft {

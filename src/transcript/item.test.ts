@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { call, chained, entryOf, type Raw, result, says, text, user } from "../../test/fixture/raw.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
 import { type Item, itemOf, withPairs } from "./item.ts";
-import { typedText } from "./person.ts";
+import { saidText, typedText } from "./person.ts";
 import { resultBlock } from "./result.ts";
 import { placed } from "./draft.ts";
 
@@ -74,6 +74,12 @@ describe("what a person typed", () => {
     ["not a reply", says("1", "m", text("x")), undefined],
   ])("%s", (_, raw, expected) => {
     expect(typedText(entryOf(raw))).toBe(expected);
+  });
+
+  it("beside results they said it, and it begins no turn", () => {
+    const beside = entryOf(user("1", [{ type: "tool_result", tool_use_id: "x" }, text("and the tests first")]));
+    expect(saidText(beside)).toBe("and the tests first");
+    expect(typedText(beside)).toBeUndefined();
   });
 });
 

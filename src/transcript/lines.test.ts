@@ -60,6 +60,18 @@ describe("whole lines", () => {
   });
 });
 
+describe("a file that was laid out for people", () => {
+  it("every line of it is reported, by what it is", () => {
+    const bytes = encode(
+      '{\n  "name": {\n    "key": "value",\n    "last": "value"\n  },\n  "list": [\n    7,\n    8\n  ]\n}\n',
+    );
+    const found = read(bytes);
+    expect(found.logged).toEqual([]);
+    expect(uncovered(bytes, found)).toEqual([]);
+    expect(kindsOf(found).join(" ")).toBe("json json json json json json json not-an-entry json json");
+  });
+});
+
 describe("cut at every byte", () => {
   const nested = entry("2", { toolUseResult: { type: "text", file: { type: "x" } } });
   const progress = JSON.stringify({

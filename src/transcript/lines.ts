@@ -58,6 +58,7 @@ const carriageReturn = 0x0d;
 const space = 0x20;
 const nul = 0x00;
 const openBrace = 0x7b;
+const closeBrace = 0x7d;
 const quote = 0x22;
 
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -87,7 +88,8 @@ export function readLines(chunk: LineBytes, into: LinesRead = { logged: [], dama
 
 /** The entry of a line that is one record and nothing else; a replacement character may stand for bytes that are no UTF-8. */
 function readClean(text: string): Entry | undefined {
-  if (text.length === 0 || text.includes("\uFFFD")) return undefined;
+  // A parse that fails is dear (its error quotes the text): what is no object is left to the careful way.
+  if (!text.startsWith("{") || text.includes("\uFFFD")) return undefined;
   try {
     const reading = readEntry(parseJson(text));
     return reading.kind === "entry" ? reading.entry : undefined;
@@ -109,21 +111,36 @@ export function readLine(line: LineBytes, into: LinesRead): void {
     );
     return;
   }
-  const read = tryRead(line.bytes);
-  if (read.kind === "read")
+  const body = trimmed(line);
+  if (body.bytes.length === 0) return;
+  const read: Tried | undefined = isBraced(body.bytes) ? tryRead(line.bytes) : undefined;
+  if (read?.kind === "read")
     into.logged.push(loggedAt(read.entry, { start: line.start, end: line.start + line.bytes.length }));
-  else if (!isBlank(line.bytes)) salvage(line, into);
+  else salvage(line, into);
 }
 
-type Tried = { kind: "read"; entry: Entry } | { kind: "unread"; why: "json" | "not-an-entry"; detail: string };
+/** Only then can it be one record and nothing else. */
+const isBraced = (bytes: Uint8Array): boolean => bytes[0] === openBrace && bytes.at(-1) === closeBrace;
+
+/** How no JSON begins or ends, as lines of a file that was laid out for people do: told without a parse. */
+const partOfJson = /^[\]},:]|[[{,:]$/;
+
+type Tried = { kind: "read"; entry: Entry } | { kind: "unread"; why: "utf8" | "json" | "not-an-entry"; detail: string };
 
 function tryRead(bytes: Uint8Array, decoder: typeof strict = strict): Tried {
+  // Both the decoder and JSON.parse say "no" by throwing: here that is the answer, not a fault.
+  let text: string;
   try {
-    const reading = readEntry(parseJson(decoder.decode(bytes)));
+    text = decoder.decode(bytes);
+  } catch {
+    return { kind: "unread", why: "utf8", detail: "not UTF-8" };
+  }
+  if (partOfJson.test(text)) return { kind: "unread", why: "json", detail: "a part of a JSON value" };
+  try {
+    const reading = readEntry(parseJson(text));
     if (reading.kind === "entry") return { kind: "read", entry: reading.entry };
     return { kind: "unread", why: "not-an-entry", detail: reading.why };
   } catch (error) {
-    // Both the decoder and JSON.parse say "no" by throwing: here that is the answer, not a fault.
     return { kind: "unread", why: "json", detail: error instanceof Error ? error.message.slice(0, 120) : "unreadable" };
   }
 }
@@ -160,7 +177,7 @@ function salvagePiece(piece: LineBytes, into: LinesRead): void {
     into.logged.push(loggedAt(whole.entry, { start: body.start, end: end }));
     return;
   }
-  const replaced = tryRead(body.bytes, lenient);
+  const replaced = whole.why === "utf8" ? tryRead(body.bytes, lenient) : whole;
   if (replaced.kind === "read") {
     into.logged.push(loggedAt(replaced.entry, { start: body.start, end: end }));
     for (const range of invalidUtf8(body)) into.damage.push(range);
@@ -262,7 +279,6 @@ function endOfRun(bytes: Uint8Array, from: number): number {
 }
 
 const isSpace = (byte: number | undefined): boolean => byte === space || byte === carriageReturn || byte === 0x09;
-const isBlank = (bytes: Uint8Array): boolean => bytes.every(isSpace);
 
 function trimmed(line: LineBytes): LineBytes {
   let from = line.bytes[0] === 0xef && line.bytes[1] === 0xbb && line.bytes[2] === 0xbf ? 3 : 0;

@@ -88,6 +88,11 @@ export class Path {
     return this.logged.map(({ entry }) => entry);
   }
 
+  /** What was read of the main line in the order of the log, other branches included. */
+  get everyBranch(): Entry[] {
+    return this.#tips.flatMap((seq) => this.#entryAt(seq) ?? []);
+  }
+
   get logged(): Logged[] {
     this.#settle();
     return this.#path.flatMap((seq) => this.#nodes[seq] ?? []);

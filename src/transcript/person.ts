@@ -7,18 +7,22 @@ const machineText =
 
 /** What a person typed in this entry: not meta, not results, not reminders, not command output, not a summary. */
 export function typedText(entry: Entry): string | undefined {
+  const holdsResults = entry.kind === "user" && entry.blocks.some((block) => block.type === "tool_result");
+  return holdsResults ? undefined : personsText(entry);
+}
+
+/** What a person said in this entry: typed as a message, or while the agent was at work, queued or beside results. */
+export function saidText(entry: Entry): string | undefined {
+  return entry.kind === "attachment" && !entry.sidechain ? queuedText(entry) : personsText(entry);
+}
+
+function personsText(entry: Entry): string | undefined {
   if (entry.kind !== "user" || entry.meta || entry.summary || entry.sidechain) return undefined;
-  if (entry.blocks.some((block) => block.type === "tool_result")) return undefined;
   const texts = entry.blocks.flatMap((block) =>
     block.type === "text" && !machineText.test(block.text) ? [block.text] : [],
   );
   const typed = texts.join("\n").trim();
   return typed === "" ? undefined : typed;
-}
-
-/** What a person said in this entry: typed as a message, or while the agent was at work. */
-export function saidText(entry: Entry): string | undefined {
-  return entry.kind === "attachment" && !entry.sidechain ? queuedText(entry) : typedText(entry);
 }
 
 /** Clients queue what machines tell the agent in the same way, and name the mode then. */

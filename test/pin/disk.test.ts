@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { replySpentDraft } from "../../src/loop/agent/reply-spent.ts";
 import { appendBoundary } from "../../src/loop/boundary.ts";
 import { SessionFactBook } from "../../src/loop/compact/session-facts.ts";
 import { spentDraft } from "../../src/loop/compact/spent.ts";
 import type { Session, SessionDeps } from "../../src/loop/session.ts";
 import { undo } from "../../src/loop/undo.ts";
-import { blobId, tokens, toolUseId } from "../../src/schema/brand.ts";
+import { blobId, messageId, tokens, toolUseId } from "../../src/schema/brand.ts";
+import { replyDraft } from "../../src/transcript/draft.ts";
 import {
   append,
   call,
@@ -114,7 +116,7 @@ describe("the form on disk", () => {
     });
     const [, boundary, summary] = await lines(deps);
     expect(boundary).toContain(
-      `${frame(null)}"type":"system","subtype":"compact_boundary","content":"Conversation compacted","level":"info","isMeta":false,"logicalParentUuid":"${id(1)}","compactMetadata":{"preTokens":7,"trigger":"manual","preservedSegment":{"headUuid":"${id(1)}","tailUuid":"${id(1)}"},"checkpoint":"`,
+      `${frame(null)}"type":"system","subtype":"compact_boundary","content":"Conversation compacted","level":"info","isMeta":false,"logicalParentUuid":"${id(1)}","compactMetadata":{"preTokens":7,"trigger":"manual","preservedSegment":{"headUuid":"${id(1)}","anchorUuid":"${id(3)}","tailUuid":"${id(1)}"},"checkpoint":"`,
     );
     expect(summary).toContain(
       `${frame(2)}"type":"user","message":{"role":"user","content":"what happened"},"isMeta":true,"isCompactSummary":true,"isVisibleInTranscriptOnly":true,"uuid"`,
@@ -219,6 +221,18 @@ describe("the form on disk", () => {
     expect((await lines(deps)).at(-1)).toContain(
       `"type":"setting","name":"compaction.spent","value":{"calls":[{"path":"stream","model":"m","usage":{"input_tokens":3}}],"trigger":"manual"},"uuid"`,
     );
+  });
+
+  it("a request of whose reply nothing came, and who was asked for one that names another model", async () => {
+    const { deps, session } = await start();
+    await append(session, replySpentDraft({ model: "m", usage: { input_tokens: 3 } }));
+    expect((await lines(deps)).at(-1)).toContain(
+      `"type":"setting","name":"reply.spent","value":{"calls":[{"path":"main","model":"m","usage":{"input_tokens":3}}]},"uuid"`,
+    );
+    await append(session, replyDraft({ id: messageId("msg_9"), model: "m-1", asked: "m", content: [text("Done.")] }));
+    const written = (await lines(deps)).at(-1);
+    expect(written).toContain(`"message":{"type":"message","role":"assistant","id":"msg_9","model":"m-1","content"`);
+    expect(written).toContain(`},"askedModel":"m","uuid"`);
   });
 
   it("unknown fields and unknown kinds survive opening and appending byte for byte", async () => {

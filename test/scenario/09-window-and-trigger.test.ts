@@ -66,6 +66,13 @@ describe("9. Window and trigger", () => {
     expect(out).toMatch(/^Policy claude-code-2\.1$/m);
     expect(out).toMatch(/^ +clear down to +40,000 tokens$/m);
     expect(out).toMatch(/^ +policy .*claude-code-2\.1.* flag --policy$/m);
+    expect(out).not.toContain("(switched");
+    const switched = ["--on", "notes", "--off", "compact.background", "--off", "clear.size"];
+    const { out: told } = await world.callWith({ cwd: root }, "explain", ...switched);
+    expect(told).toMatch(/^ +clear by price \+ +when it pays \(switched off: clear\.size\)$/m);
+    expect(told).toMatch(/^ +notes +off \(switched on: notes\)$/m);
+    expect(told).toMatch(/^ +summary prepared ahead \+ +on \(switched off: compact\.background\)$/m);
+    expect(told.match(/\(switched/g)).toHaveLength(3);
   });
 
   it("the simulator answers as the model that is in use otherwise: explain and context reckon with the same one as the agent", async () => {
@@ -185,7 +192,7 @@ describe("9. Window and trigger", () => {
       expect(pressureOf(tokens(used), numbers.thresholds, numbers.autoCompact).compact).toBe(false);
     const { switches } = await explain({ DISABLE_COMPACT: "true" });
     const on = Object.entries(switches).flatMap(([name, one]) => (one.on ? [name] : []));
-    expect(on).toEqual(["offload", "notes", "extraction", "dream", "progress"]);
+    expect(on).toEqual(["offload", "extraction", "dream", "progress"]);
     expect(switches["compact.manual"]).toEqual({
       on: false,
       source: "environment DISABLE_COMPACT",

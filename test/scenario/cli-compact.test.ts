@@ -427,6 +427,17 @@ describe("palimpsest compact refuses", () => {
     expect((await at.call(["explain"])).err).toContain("{{nonsense}} stands for nothing");
   });
 
+  it("what is wrong with prompt and template for notes, by the command that explains", async () => {
+    const at = await world();
+    mkdirSync(join(at.home, "prompts"));
+    writeFileSync(join(at.home, "prompts", "notes.md"), "Note it in {{file}}.");
+    writeFileSync(join(at.home, "prompts", "notes-template.md"), "no heading here");
+    const { code, err } = await at.call(["explain"]);
+    expect(code).toBe(0);
+    expect(err).toMatch(/^warning: .*prompts\/notes\.md: \{\{file\}\} stands for nothing/m);
+    expect(err).toMatch(/^warning: Your template of notes was not taken, ours was: .*no heading/m);
+  });
+
   it("a session that is not there", async () => {
     const at = await world();
     expect(await at.call(["compact", "nobody"])).toMatchObject({ code: 3, out: "" });

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { appendBoundary } from "../../src/loop/boundary.ts";
 import { spentDraft } from "../../src/loop/compact/spent.ts";
+import { notesSpentDraft } from "../../src/loop/notes/spent.ts";
 import { append, call, cleared, reply, result, text, user } from "../fixture/session.ts";
 import { expectRefusal, json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 import { openedSession } from "./support/project.ts";
@@ -13,6 +14,7 @@ beforeAll(async () => {
 interface Receipts {
   readonly edits: readonly Readonly<Record<string, unknown>>[];
   readonly spent: readonly Readonly<Record<string, unknown>>[];
+  readonly notes: readonly Readonly<Record<string, unknown>>[];
 }
 
 describe("palimpsest receipts", () => {
@@ -100,7 +102,7 @@ describe("palimpsest receipts", () => {
       });
     await append(session, user("Go."), reply("m1", text("Done.")), spentDraft(calls, "auto"));
     const since = { turnsSince: 2, roundsSince: 14 };
-    await boundaryWith({ calls, chain: { boundaries: 0, ...since } });
+    await boundaryWith({ calls, changes: ["The notes were not used."], chain: { boundaries: 0, ...since } });
     await append(session, user("And?"), reply("m2", text("Done.")));
     const [{ id: first } = {}] = session.fold.projection.boundaries;
     await boundaryWith({ calls, costNanos: 5e9, chain: { previous: first, boundaries: 1, ...since } });
@@ -109,6 +111,10 @@ describe("palimpsest receipts", () => {
     const priced = (edits[0]?.["compaction"] as { costUsd: number } | undefined)?.costUsd;
     expect(priced).toBeGreaterThan(0);
     expect(priced).not.toBe(5);
+    expect(edits.map(({ compaction }) => (compaction as { changes: unknown }).changes)).toEqual([
+      ["The notes were not used."],
+      [],
+    ]);
     expect(edits[1]).toMatchObject({ compaction: { costUsd: 5, chain: { previous: first, boundaries: 1 } } });
     expect(spent).toMatchObject([{ trigger: "auto", calls, costUsd: priced }]);
     const { out } = await world.call("receipts", "chained");
@@ -117,6 +123,37 @@ describe("palimpsest receipts", () => {
       `cost $5.0000 for 1 call follows ${first} after 2 turns and 14 rounds; number 2 in force`,
     );
     expect(out.match(/follows/g)).toHaveLength(1);
+    expect(out.match(/^ {2}changed The notes were not used\.$/gm)).toHaveLength(1);
+  });
+
+  it("notes show how often they were taken, in vain or not, and what all of it cost; so does the list of edits, one by one", async () => {
+    const usage = [{ input_tokens: 1_000_000, output_tokens: 0 }];
+    const model = "claude-sonnet-5";
+    const session = await openedSession(world.deps, "noted", "create");
+    const failed = { why: "edits", message: "None fitted." };
+    await append(session, user("Go."), reply("m1", text("Done.")), notesSpentDraft({ model, usage }));
+    await append(session, notesSpentDraft({ model, usage, failed }), notesSpentDraft({ model, usage: [], failed }));
+    await session.close();
+    const { notes } = json<Receipts>(await world.call("receipts", "noted", "--json"));
+    const costUsd = notes[0]?.["costUsd"];
+    expect(costUsd).toBeGreaterThan(0);
+    expect(notes).toMatchObject([
+      { failed: null, calls: [{ model }], costUsd },
+      { failed, calls: [{ model }], costUsd },
+      { failed, calls: [], costUsd: null },
+    ]);
+    const each = Number(costUsd);
+    expect((await world.call("receipts", "noted")).out).toBe(
+      `No edits.\nnotes\n  taken   3 times, 2 in vain\n  cost    $${(2 * each).toFixed(4)} for 2 calls\n`,
+    );
+    const { edits } = json<Receipts>(await world.call("sessions", "show", "noted", "--json"));
+    expect(edits.map(({ calls, costUsd: usd }) => [calls, usd])).toEqual([
+      [1, each],
+      [1, each],
+      [undefined, undefined],
+    ]);
+    const { out } = await world.call("sessions", "show", "noted");
+    expect(out.split(`setting notes.spent, $${each.toFixed(4)}`)).toHaveLength(3);
   });
 
   it("a session without edits says so, and one that is not there is refused", async () => {

@@ -313,7 +313,7 @@ describe("turns that are kept behind the provider's block", () => {
     const [head, tail] = [items.find(({ blocks }) => JSON.stringify(blocks).includes("Two?")), items.at(-1)];
     const kept = { head: head?.entry ?? expect.unreachable(), tail: tail?.entry ?? expect.unreachable() };
     const sent = messagesOf(lastOf(work.world)).slice(3);
-    const summarised = await summed(agent, { messagesMax: 2 });
+    const summarised = await summed(agent, { reach: { messagesMax: 2 } });
     expect(messagesOf(lastOf(work.world))).toHaveLength(2);
     await compact({ ...work, agent }, { summarised, kept });
     expect(endOf(await agent.turn("Four?"))).toMatchObject(answered);

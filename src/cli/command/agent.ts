@@ -84,7 +84,8 @@ export const agentCommand = command({
     if ("code" in model) return model;
     const { env, cwd } = context;
     const tools = { mode, allow: options.allow, deny: options.deny };
-    const opened = await openAgent({ env, cwd, version: ownVersion(), flags, session, model, tools });
+    const version = ownVersion();
+    const opened = await openAgent({ env, cwd, version, flags, session, model, tools, turns: "one" });
     if (opened.kind !== "agent") return agentNotOpened(opened, "Add --fork to go on in a session of its own.");
     return turn(context, { agent: opened, answerer: model.kind, prompt, format });
   },
@@ -103,6 +104,7 @@ async function turn(context: CommandContext, { agent, answerer, prompt, format }
   try {
     await output.before({ problems: agent.settingsProblems, warnings: agent.warnings });
     for await (const event of agent.turn(prompt, stop.signal)) await output.event(event);
+    await agent.stopAside();
     return await output.end();
   } finally {
     stop.release();

@@ -1,3 +1,4 @@
+import { notesWishes } from "../../agent/notes.ts";
 import { problemsIn } from "../../agent/rule-problems.ts";
 import { createEngine } from "../../engine.ts";
 import { policyRows } from "../../presets/rows.ts";
@@ -8,7 +9,7 @@ import { builtInNumbers } from "../../settings/numbers.ts";
 import type { Problem } from "../../settings/problem.ts";
 import type { Thresholds } from "../../tokens/thresholds.ts";
 import { askedSettings } from "../asked-settings.ts";
-import { command } from "../command.ts";
+import { command, type CommandContext } from "../command.ts";
 import { ownPromptOf } from "../compact/own-prompt.ts";
 import { exitCode } from "../exit-code.ts";
 import { explainText } from "../explain-text.ts";
@@ -30,8 +31,7 @@ export const explainCommand = command({
     const problems = problemsIn(here.reading);
     const wrong = await toldProblems(context, problems);
     if (wrong !== undefined) return wrong;
-    for (const problem of (await ownPromptOf(context))?.problems ?? [])
-      await context.err.write(`warning: ${oneLine(problem)}\n`);
+    for (const problem of await ownTextProblems(context)) await context.err.write(`warning: ${oneLine(problem)}\n`);
     if (format === "json") await context.out.json(asJson(here, problems));
     else {
       const { style, columns } = context.out;
@@ -42,6 +42,12 @@ export const explainCommand = command({
 });
 
 const columnsDefault = 80;
+
+/** Of what people have written in place of our prompts and template, used by this run or not. */
+async function ownTextProblems(context: CommandContext): Promise<readonly string[]> {
+  const [summaries, notes] = await Promise.all([ownPromptOf(context), notesWishes(createEngine(context).home)]);
+  return [...(summaries?.problems ?? []), ...(notes.warnings ?? [])];
+}
 
 function asJson({ reading, numbers }: SettingsHere, problems: readonly Problem[]): object {
   const { settings, files } = reading;

@@ -1,18 +1,17 @@
-import { CostLedger } from "../../cache/costs.ts";
 import { createEngine } from "../../engine.ts";
-import { callsCost, spentIn } from "../../loop/compact/spent.ts";
+import { spentIn } from "../../loop/compact/spent.ts";
 import { openCounted } from "../../loop/counted.ts";
+import { type Extraction, extractionsIn } from "../../loop/notes/spent.ts";
 import { pastReceipts } from "../../loop/past-receipts.ts";
-import { type NanoUsd, nanoUsd } from "../../schema/brand.ts";
-import type { PaidCall } from "../../schema/edit.ts";
-import type { ModelOverride } from "../../schema/model.ts";
-import { findModel } from "../../tokens/registry.ts";
+import { nanoUsd } from "../../schema/brand.ts";
 import type { Path } from "../../transcript/path.ts";
 import { type BoundaryFacts, boundaryFacts } from "../boundary-facts.ts";
+import { callsPricer, type PriceOf } from "../calls-price.ts";
 import { command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { openNamedLog, wrongFile } from "../named-log.ts";
 import {
+  extractionsText,
   type ListedBoundary,
   type ListedEdit,
   type ListedSpending,
@@ -25,7 +24,7 @@ export const receiptsCommand = command({
   name: "receipts",
   summary: "show what every edit of a session did, why, and what it cost",
   operands: { session: sessionOperand },
-  json: "path and edits: id, kind, at, state, cause, because, count, tokens before and after, those of the whole context for a boundary, price, what made a summary, what it cost and which it follows, how to undo; spent: calls for summaries that were never installed",
+  json: "path and edits: id, kind, at, state, cause, because, count, tokens before and after, those of the whole context for a boundary, price, what made a summary, what it cost and which it follows, how to undo; spent: calls for summaries that were never installed; notes: extractions of every branch, what they cost and why one failed",
   run: async (context, { operands, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
@@ -39,12 +38,14 @@ export const receiptsCommand = command({
       const priceOf = callsPricer(reading.settings.models.value);
       const listed = edits.map((edit): ListedEdit => ({ ...edit, boundary: priced(facts.get(edit.id), priceOf) }));
       const spent = spendingsOn(opened.fold.path, priceOf);
+      const notes = extractionsIn(opened.fold.path.everyBranch);
       const session = log.session?.id ?? operands.session;
       if (format === "json") {
         await context.out.json({
           path: log.path,
           edits: listed.map((edit) => asJson(edit, session)),
           spent: spent.map((one) => spendingJson(one)),
+          notes: notes.map((one) => extractionJson(one, priceOf)),
         });
         return exitCode.fine;
       }
@@ -55,6 +56,8 @@ export const receiptsCommand = command({
       ]);
       const texts = opened.fold.path.entries.flatMap(({ id }) => (id === undefined ? [] : (textById.get(id) ?? [])));
       await context.out.write(texts.length === 0 ? "No edits.\n" : texts.join(""));
+      const costNanos = priceOf(notes.flatMap(({ calls }) => calls));
+      await context.out.write(extractionsText(notes, { style, costNanos }));
       return exitCode.fine;
     } finally {
       await log.source.close();
@@ -66,17 +69,6 @@ export const receiptsCommand = command({
 const wholeReadBytesMax = 256 * 2 ** 20;
 
 const columnsDefault = 80;
-
-type PriceOf = (calls: readonly PaidCall[]) => NanoUsd | undefined;
-
-/** Undefined where there is no call, or a model has no known price. `models`: what the person's own settings say of them. */
-function callsPricer(models: readonly ModelOverride[]): PriceOf {
-  const costs = new CostLedger(models);
-  return (calls) => {
-    const isKnown = calls.length > 0 && calls.every(({ model }) => findModel(model, models) !== undefined);
-    return isKnown ? callsCost({ costs }, calls) : undefined;
-  };
-}
 
 /** What was booked then counts; prices of today only where nothing was. */
 function priced(facts: BoundaryFacts | undefined, priceOf: PriceOf): ListedBoundary | undefined {
@@ -92,6 +84,11 @@ const spendingsOn = ({ entries }: Path, priceOf: PriceOf): readonly ListedSpendi
     const { calls, trigger } = spent;
     return [{ id: entry.id, at: entry.timestamp ?? "", trigger, calls, costNanos: priceOf(calls) }];
   });
+
+const extractionJson = ({ calls, failed, ...extraction }: Extraction, priceOf: PriceOf): object => {
+  const costNanos = priceOf(calls);
+  return { ...extraction, failed: failed ?? null, calls, costUsd: costNanos === undefined ? null : costNanos / 1e9 };
+};
 
 const spendingJson = ({ trigger, costNanos, ...spending }: ListedSpending): object => ({
   ...spending,
@@ -123,6 +120,7 @@ const compactionOf = (boundary: ListedBoundary): object => ({
   messagesSummarised: boundary.messagesSummarised ?? null,
   durationMs: boundary.durationMillis ?? null,
   instructions: boundary.instructions ?? null,
+  changes: boundary.changes,
   calls: boundary.calls,
   costUsd: boundary.costNanos === undefined ? null : boundary.costNanos / 1e9,
   chain: boundary.chain ?? null,

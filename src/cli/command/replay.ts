@@ -1,24 +1,22 @@
 import { resolve } from "node:path";
 import { needTable } from "../../cache/need-table.data.ts";
-import { findPolicy, policyCatalogue, presetNames } from "../../presets/catalogue.ts";
+import { findPolicy } from "../../presets/catalogue.ts";
 import { cacheNames, compactionNames, priceNames, refetchNames } from "../../replay/outcome.ts";
-import { makeFolder } from "../../store/files/disk.ts";
-import { command, type CommandContext, type Outcome } from "../command.ts";
+import { command, type Outcome } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { type JobOptions, jobOf, rulesHash } from "../replay/job.ts";
-import { keptFolder, removeOld } from "../replay/kept.ts";
+import { readyKeptFolder } from "../replay/kept.ts";
 import { roundsMinDefault } from "../replay/limits.ts";
 import { replayOptions } from "../replay/options.ts";
 import { replayVersion } from "../../replay/limits.ts";
+import { knownPolicies, policiesText } from "../replay/known-policies.ts";
 import { noPlaceFor } from "../replay/no-place.ts";
 import { showOutcomes } from "../replay/show-outcomes.ts";
-import { runJobs } from "../replay/run-jobs.ts";
+import { isReplayKept, runJobs } from "../replay/run-jobs.ts";
 import { sessionFiles } from "../replay/session-files.ts";
 import { heapMbOf, workerThread } from "../replay/worker-thread.ts";
 import { stopSignal } from "../until-stopped.ts";
 import { ownVersion } from "../version.ts";
-
-const policies = { all: policyCatalogue().map(({ name }) => name), presets: presetNames };
 
 export const replayCommand = command({
   name: "replay",
@@ -70,22 +68,25 @@ export const replayCommand = command({
   json: "an array with one object for each file, policy and prices",
   details: [
     "Recorded replies and results come in as they were recorded; a policy decides only what the model is shown. Money is counted in tokens at the base input price, by the cache of the simulator and with the gaps that were recorded.",
-    `Policies: ${policies.all.join(", ")}; presets: those that settings can name; all.`,
+    policiesText,
     "Savings are against the policy never, or the first where it is not among those asked for. docs/replay.md defines every figure.",
     "Outcomes are kept for a while in the user's cache, so a run that was stopped goes on where it was. Files that hold no session are counted and passed over.",
     "Exit code 1: a file could not be replayed, none held a session, or the run was stopped. Exit code 3: there is no such file, folder or session, or no place for what is to be written.",
   ],
   run: async (context, { operands, options, format }): Promise<Outcome> => {
-    const chosen = replayOptions(options, policies);
+    const chosen = replayOptions(options, knownPolicies);
     if (chosen.kind === "failure") return chosen;
     const found = await sessionFiles(context, operands.paths);
     if (found.kind === "failure") return found;
     const html = options.html === undefined ? undefined : resolve(context.cwd, options.html);
     const traceFolder = options.trace === undefined ? undefined : resolve(context.cwd, options.trace);
-    const nowhere = await noPlaceFor({ html, traceFolder });
+    const nowhere = await noPlaceFor({
+      file: html === undefined ? undefined : { path: html, what: "report" },
+      traceFolder,
+    });
     if (nowhere !== undefined) return nowhere;
 
-    const folders = { keptFolder: await readyKeptFolder(context), traceFolder };
+    const folders = { keptFolder: await readyKeptFolder(context.env, Date.now()), traceFolder };
     const rules = rulesHash({ policies: chosen.policies.flatMap((name) => findPolicy(name) ?? []), needTable });
     const jobOptions: JobOptions = { ...chosen, ...folders, rules, version: `${ownVersion()} ${replayVersion}` };
     const jobs = found.files.map((file) => jobOf(file, jobOptions));
@@ -94,6 +95,7 @@ export const replayCommand = command({
     const done = await runJobs(
       {
         start: () => workerThread({ module: workerModule, heapMb: heapMbOf(threadsMax) }),
+        isKept: isReplayKept,
         nowMillis: () => performance.now(),
         err: context.err,
       },
@@ -110,10 +112,3 @@ export const replayCommand = command({
 
 /** With the extension that this file has: the sources run as they are, the published package as JavaScript. */
 const workerModule = new URL(`../replay/worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
-
-async function readyKeptFolder({ env }: CommandContext): Promise<string> {
-  const folder = keptFolder(env);
-  await makeFolder(folder);
-  await removeOld(folder, Date.now());
-  return folder;
-}

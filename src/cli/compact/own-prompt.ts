@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { placeholderProblems } from "../../agent/own-text.ts";
 import { createEngine } from "../../engine.ts";
 import type { PromptValues } from "../../layers/4-compact/prompt.ts";
 import type { CommandContext } from "../command.ts";
@@ -26,15 +27,10 @@ const valueNames: Readonly<Record<keyof PromptValues, true>> = {
   instructions: true,
 };
 
-function problemsOf(path: string, text: string): readonly string[] {
-  const unknown = new Set([...text.matchAll(/\{\{(\w+)\}\}/g)].map(([, name = ""]) => name));
-  for (const name of Object.keys(valueNames)) unknown.delete(name);
-  const known = Object.keys(valueNames).map((name) => `{{${name}}}`);
-  return [
-    ...[...unknown].map((name) => `${path}: {{${name}}} stands for nothing; there are ${known.join(", ")}`),
-    ...(/<\s*summary\s*>/i.test(text) ? [] : [`${path}: ${mustAsk}`]),
-  ];
-}
+const problemsOf = (path: string, text: string): readonly string[] => [
+  ...placeholderProblems({ path, text, known: Object.keys(valueNames) }),
+  ...(/<\s*summary\s*>/i.test(text) ? [] : [`${path}: ${mustAsk}`]),
+];
 
 const mustAsk = "it does not ask for the summary in <summary> tags, so what the model writes may not be taken for one";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CompactionPreview, Proposal } from "../../loop/compact/proposal.ts";
-import { entryId, millis, nanoUsd, tokens } from "../../schema/brand.ts";
+import { entryId, nanoUsd, tokens } from "../../schema/brand.ts";
 import type { ReceiptClass, ReceiptLine } from "../../schema/receipt.ts";
 import { plain } from "../style.ts";
 import { type PreviewLook, previewText } from "./preview-text.ts";
@@ -42,6 +42,7 @@ const preview: CompactionPreview = {
       lastError: { wanted: 0, found: 0 },
     },
     missing: [{ kind: "user-message", fact: message("Leave the\nvendored folder alone.") }],
+    untold: [],
   },
   userMessages: { verbatim: 2, cut: 1, named: 1, spanned: 0 },
   restored: ["todos", "files"],
@@ -54,7 +55,7 @@ const proposal: Proposal = {
   calls: [{ path: "fork", model: "m", usage: {} }],
   changes: [],
   leaf: entryId("leaf"),
-  startedAt: millis(0),
+  tookMillis: 0,
   preview,
 };
 

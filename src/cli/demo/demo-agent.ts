@@ -18,6 +18,8 @@ export const placeIn = (folder: string, cwd: string): DemoPlace => ({
     PALIMPSEST_HOME: join(folder, "home"),
     CLAUDE_CONFIG_DIR: join(folder, "none"),
     PATH: process.env["PATH"],
+    // The scripted model answers at once: there is nothing to wait for, and each run is to be the same.
+    PALIMPSEST_FLAG_COMPACT_BACKGROUND: "0",
   },
 });
 
@@ -41,6 +43,8 @@ export async function demoAgent(options: DemoAgentOptions): Promise<Agent> {
       { flag: "context-tokens", text: String(windowTokens) },
       { flag: "policy", text: policy },
       { flag: automatic, text: "compact.auto" },
+      // Its model follows a script, and in so small a window nothing could stay verbatim behind notes.
+      { flag: "off", text: "notes" },
     ],
     session,
     model: { kind: "simulator", actor: model.actor, seed: 0 },

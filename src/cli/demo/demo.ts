@@ -128,7 +128,7 @@ async function takeBack({ teller, signal }: Stage, agent: Agent): Promise<void> 
 async function receipts({ teller, place }: Stage, session: SessionId): Promise<void> {
   await teller.title(
     "Receipts",
-    "what every edit did; `palimpsest receipts` also says why, its price, and how to undo it",
+    "what every edit did (messages alone, estimated); `palimpsest receipts` also says why and how to undo it",
   );
   for (const line of await receiptLines(place, session)) await teller.say(line);
 }

@@ -69,4 +69,4 @@ export function jobOf(file: SessionFile, options: JobOptions): FileJob {
 export const rulesHash = (rules: { readonly policies: readonly Policy[]; readonly needTable: NeedTable }): string =>
   hashOf([rules.policies.map(hashOf), hashOf(rules.needTable)]);
 
-const hashOf = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");
+export const hashOf = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");

@@ -5,12 +5,20 @@ import { z } from "zod";
 import { outcomeShape } from "../../replay/outcome-shape.ts";
 import type { ReplayedFile } from "../../replay/replay-file.ts";
 import { parsedOrUndefined } from "../../schema/json.ts";
-import { replaceFile } from "../../store/files/disk.ts";
+import { makeFolder, replaceFile } from "../../store/files/disk.ts";
 import { keptDaysMax } from "./limits.ts";
 
 /** The user's cache, `~/.cache/palimpsest/replay` unless `XDG_CACHE_HOME` says otherwise. */
 export const keptFolder = (env: Readonly<NodeJS.ProcessEnv>): string =>
   join(env["XDG_CACHE_HOME"] || join(env["HOME"] || homedir(), ".cache"), "palimpsest", "replay");
+
+/** There, and without what is too old. */
+export async function readyKeptFolder(env: Readonly<NodeJS.ProcessEnv>, nowMillis: number): Promise<string> {
+  const folder = keptFolder(env);
+  await makeFolder(folder);
+  await removeOld(folder, nowMillis);
+  return folder;
+}
 
 const headShape = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("replayed"), outcomes: z.number() }),

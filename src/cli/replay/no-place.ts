@@ -6,24 +6,25 @@ import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 
 export interface Written {
-  readonly html: string | undefined;
+  /** Called what it is to whoever is told that there is no place for it. */
+  readonly file: { readonly path: string; readonly what: "report" | "drawing" } | undefined;
   /** Is made. */
   readonly traceFolder: string | undefined;
 }
 
 /** Asked before the work, so that hours of it do not end with a place that can't be written. What the machine forbids is thrown. */
-export async function noPlaceFor({ html, traceFolder }: Written): Promise<Failure | undefined> {
-  const noReport = html === undefined ? undefined : await noFileAt(html);
-  if (noReport !== undefined || traceFolder === undefined) return noReport;
+export async function noPlaceFor({ file, traceFolder }: Written): Promise<Failure | undefined> {
+  const nowhere = file === undefined ? undefined : await noFileAt(file);
+  if (nowhere !== undefined || traceFolder === undefined) return nowhere;
   return noTraceFolderAt(traceFolder);
 }
 
-async function noFileAt(path: string): Promise<Failure | undefined> {
+async function noFileAt({ path, what }: NonNullable<Written["file"]>): Promise<Failure | undefined> {
   const folder = dirname(path);
   if ((await stateOf(folder)) !== "folder")
-    return noPlace(`there is no folder ${folder} for the report`, "Make it first, or name a file in another.");
+    return noPlace(`there is no folder ${folder} for the ${what}`, "Make it first, or name a file in another.");
   const state = await stateOf(path);
-  if (state === "folder") return noPlace(`${path} is a folder, and the report is a file`, "Name a file in it.");
+  if (state === "folder") return noPlace(`${path} is a folder, and the ${what} is a file`, "Name a file in it.");
   await access(state === "missing" ? folder : path, constants.W_OK);
   return undefined;
 }

@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { type GivenOptions, replayOptions } from "./options.ts";
 
-const known = { all: ["rule", "mask", "never", "cold-only"], presets: ["rule", "mask"] };
+const known = {
+  all: ["rule", "mask", "never", "cold-only"],
+  presets: ["rule", "mask"],
+  ablation: ["rule", "rule-bare"],
+};
 const none: GivenOptions = {
   policy: undefined,
   prices: undefined,
@@ -32,6 +36,8 @@ describe("the options of a replay", () => {
     [{ policy: "cold-only, rule,cold-only" }, { policies: ["cold-only", "rule"], baseline: "cold-only" }],
     [{ policy: "cold-only,all" }, { policies: ["cold-only", "rule", "mask", "never"], baseline: "never" }],
     [{ policy: "presets" }, { policies: ["rule", "mask"], baseline: "rule" }],
+    [{ policy: "ablation" }, { policies: ["rule", "rule-bare"], baseline: "rule" }],
+    [{ policy: "never,rule-bare" }, { policies: ["never", "rule-bare"], baseline: "never" }],
     [
       { refetch: "free", cache: "prefix" },
       { refetch: "free", cache: "prefix" },
@@ -48,15 +54,19 @@ describe("the options of a replay", () => {
   ])("are what %o says", (given, expected) => expect(optionsOf(given)).toMatchObject(expected));
 
   it.each<[Partial<GivenOptions>, RegExp, RegExp]>([
-    [{ policy: "cold" }, /unknown policy cold: did you mean cold-only\?/, /all, presets, rule, mask, never, cold-only/],
-    [{ policy: "xyzzy" }, /unknown policy xyzzy$/, /all, presets, rule/],
+    [
+      { policy: "cold" },
+      /unknown policy cold: did you mean cold-only\?/,
+      /all, presets, ablation, rule, mask, never, cold-only/,
+    ],
+    [{ policy: "xyzzy" }, /unknown policy xyzzy$/, /all, presets, ablation, rule/],
     [{ policy: " , " }, /names no policy/, /all, presets/],
     [{ prices: "2h" }, /unknown prices 2h/, /5m, 1h, auto/],
     [{ prices: "" }, /names no prices/, /5m/],
     [{ refetch: "fre" }, /unknown refetch fre: did you mean free\?/, /charged, free/],
     [{ cache: "" }, /unknown cache/, /marked, prefix/],
     [{ compaction: "extrac" }, /unknown compaction extrac: did you mean extract\?/, /stand-in, extract/],
-    [{ window: "0" }, /--window 0/, /from 1 on/],
+    [{ window: "0" }, /--window 0/, /from 1,000 on/],
     [{ window: "200kB" }, /--window 200kB/, /whole number/],
     [{ jobs: "2k" }, /--jobs 2k/, /from 1 to 64/],
     [{ jobs: "65" }, /--jobs 65/, /from 1 to 64/],

@@ -10,6 +10,8 @@ import {
   type RefetchName,
   refetchNames,
 } from "../../replay/outcome.ts";
+import { figure } from "../../schema/figure.ts";
+import { windowTokensMin } from "../../schema/settings.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { unknown } from "../parse.ts";
@@ -46,6 +48,8 @@ export interface KnownPolicies {
   readonly all: readonly string[];
   /** Those that settings can name. */
   readonly presets: readonly string[];
+  /** The default, and the default with one part taken away each; no part of `all`. */
+  readonly ablation: readonly string[];
 }
 
 /** What clears nothing and compacts when it must: the natural yardstick. */
@@ -66,6 +70,7 @@ export function replayOptions(given: GivenOptions, known: KnownPolicies): Replay
   const window = wholeNumber({
     name: "--window",
     given: isOpen ? undefined : withZeros(given.window),
+    min: windowTokensMin,
     max: Number.MAX_SAFE_INTEGER,
   });
   if (window.kind === "failure") return window;
@@ -90,11 +95,13 @@ export function replayOptions(given: GivenOptions, known: KnownPolicies): Replay
 
 type Chosen<Name> = { readonly kind: "chosen"; readonly names: readonly Name[] } | Failure;
 
-function chosenPolicies(list: string, { all, presets }: KnownPolicies): Chosen<string> {
-  const names = listed(list).flatMap((name) => (name === "all" ? all : name === "presets" ? presets : [name]));
-  const wrong = names.find((name) => !all.includes(name));
-  const hint = `Policies: all, presets, ${all.join(", ")}.`;
-  if (wrong !== undefined) return usage(unknown({ what: "policy", word: wrong, names: all }), hint);
+function chosenPolicies(list: string, known: KnownPolicies): Chosen<string> {
+  const groups: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(known));
+  const names = listed(list).flatMap((name) => groups.get(name) ?? [name]);
+  const each = [...new Set([...known.all, ...known.ablation])];
+  const wrong = names.find((name) => !each.includes(name));
+  const hint = `Policies: ${[...groups.keys(), ...each].join(", ")}.`;
+  if (wrong !== undefined) return usage(unknown({ what: "policy", word: wrong, names: each }), hint);
   return names.length > 0 ? { kind: "chosen", names: [...new Set(names)] } : usage("--policy names no policy", hint);
 }
 
@@ -115,7 +122,7 @@ interface Choice<Name extends string> {
   readonly names: readonly [Name, ...Name[]];
 }
 
-function oneOf<Name extends string>({
+export function oneOf<Name extends string>({
   what,
   given,
   names,
@@ -125,7 +132,7 @@ function oneOf<Name extends string>({
   return usage(unknown({ what, word: given ?? "", names }), `One of: ${names.join(", ")}.`);
 }
 
-const listed = (list: string): readonly string[] =>
+export const listed = (list: string): readonly string[] =>
   list
     .split(",")
     .map((name) => name.trim())
@@ -134,16 +141,24 @@ const listed = (list: string): readonly string[] =>
 interface Numeral {
   readonly name: string;
   readonly given: string | undefined;
+  readonly min?: number;
   readonly max: number;
 }
 
-function wholeNumber({ name, given, max }: Numeral): { readonly kind: "number"; readonly value?: number } | Failure {
+function wholeNumber({
+  name,
+  given,
+  min = 1,
+  max,
+}: Numeral): { readonly kind: "number"; readonly value?: number } | Failure {
   if (given === undefined) return { kind: "number" };
   const value = Number(given.replaceAll("_", ""));
-  if (!/^[\d_]+$/.test(given) || value < 1 || value > max)
+  if (!/^[\d_]+$/.test(given) || value < min || value > max)
     return usage(
       `${name} ${given} is no number that can be`,
-      max < Number.MAX_SAFE_INTEGER ? `A whole number from 1 to ${max}.` : "A whole number from 1 on.",
+      max < Number.MAX_SAFE_INTEGER
+        ? `A whole number from ${figure(min)} to ${figure(max)}.`
+        : `A whole number from ${figure(min)} on.`,
     );
   return { kind: "number", value };
 }

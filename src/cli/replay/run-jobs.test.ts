@@ -8,7 +8,7 @@ import { keep } from "./kept.ts";
 import type { Ran, Thread } from "./pool.ts";
 import { progressLine, timeText } from "./progress-line.ts";
 import type { JobAnswer } from "./replay-job.ts";
-import { type RunJobs, runJobs } from "./run-jobs.ts";
+import { isReplayKept, type RunJobs, runJobs } from "./run-jobs.ts";
 
 const sizes = { small: 1, large: 100, middle: 10 };
 
@@ -49,9 +49,9 @@ function world(run: (job: FileJob) => Promise<Ran<JobAnswer>> = keeps) {
   });
   const err = { progress: async (line: string) => void lines.push(line), columns: 80 };
   const folder = mkdtempSync(join(tmpdir(), "jobs-"));
-  const call = (changes: Partial<RunJobs> = {}) =>
+  const call = (changes: Partial<RunJobs<FileJob>> = {}) =>
     runJobs(
-      { start, err, nowMillis: () => 0 },
+      { start, isKept: isReplayKept, err, nowMillis: () => 0 },
       { jobs: jobsIn(folder), threadsMax: 1, kept: "use", signal: new AbortController().signal, ...changes },
     );
   return { begun, lines, folder, call };

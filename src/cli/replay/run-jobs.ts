@@ -7,24 +7,29 @@ import { runPool, type Thread } from "./pool.ts";
 import { progressLine } from "./progress-line.ts";
 import type { JobAnswer } from "./replay-job.ts";
 
-export interface RunJobsDeps {
-  readonly start: () => Thread<FileJob, JobAnswer>;
+/** A file with something to be computed of it. */
+export type AnyJob = Pick<FileJob, "path" | "sizeBytes">;
+
+export interface RunJobsDeps<Job> {
+  readonly start: () => Thread<Job, JobAnswer>;
+  /** Whole, so that it need not be done again. */
+  readonly isKept: (job: Job) => Promise<boolean>;
   readonly nowMillis: () => number;
   /** Where a terminal sees how far it is. */
   readonly err: Pick<Output, "progress" | "columns">;
 }
 
-export interface RunJobs {
-  readonly jobs: readonly FileJob[];
+export interface RunJobs<Job> {
+  readonly jobs: readonly Job[];
   readonly threadsMax: number;
   /** `again`: as if nothing were kept. */
   readonly kept: "use" | "again";
   readonly signal: AbortSignal;
 }
 
-export interface JobsDone {
+export interface JobsDone<Job> {
   /** Whose outcomes are kept, of this run or an earlier one. */
-  readonly doneByPath: ReadonlyMap<string, FileJob>;
+  readonly doneByPath: ReadonlyMap<string, Job>;
   readonly failed: readonly FailedFile[];
 }
 
@@ -33,13 +38,16 @@ export interface FailedFile {
   readonly message: string;
 }
 
-/** Replays what is not kept already, the largest first: a large file begun last would leave all threads but one idle. */
-export async function runJobs(deps: RunJobsDeps, { jobs, threadsMax, kept, signal }: RunJobs): Promise<JobsDone> {
-  const doneByPath = new Map<string, FileJob>();
+/** Does what is not kept already, the largest first: a large file begun last would leave all threads but one idle. */
+export async function runJobs<Job extends AnyJob>(
+  deps: RunJobsDeps<Job>,
+  { jobs, threadsMax, kept, signal }: RunJobs<Job>,
+): Promise<JobsDone<Job>> {
+  const doneByPath = new Map<string, Job>();
   const failed: FailedFile[] = [];
-  const waiting: FileJob[] = [];
+  const waiting: Job[] = [];
   for (const job of jobs)
-    if (kept === "use" && (await isKept(job))) doneByPath.set(job.path, job);
+    if (kept === "use" && (await deps.isKept(job))) doneByPath.set(job.path, job);
     else waiting.push(job);
 
   const begun = deps.nowMillis();
@@ -55,7 +63,7 @@ export async function runJobs(deps: RunJobsDeps, { jobs, threadsMax, kept, signa
   };
   const timer = setInterval(tell, progressMillis);
   try {
-    await runPool<FileJob, JobAnswer>({
+    await runPool<Job, JobAnswer>({
       jobs: waiting.toSorted((one, other) => other.sizeBytes - one.sizeBytes),
       threadsMax,
       start: deps.start,
@@ -79,8 +87,8 @@ export async function runJobs(deps: RunJobsDeps, { jobs, threadsMax, kept, signa
 /** Some terminals say that they have no columns at all. */
 const columnsMin = 40;
 
-/** Whole, and with its trace where one is asked for. */
-async function isKept({ keptPath, tracePath }: FileJob): Promise<boolean> {
+/** With its trace where one is asked for. */
+export async function isReplayKept({ keptPath, tracePath }: FileJob): Promise<boolean> {
   const kept = await readKept(keptPath);
   if (kept === undefined || kept.kind === "skipped" || tracePath === undefined) return kept !== undefined;
   return stat(tracePath).then(

@@ -13,7 +13,7 @@ import type { FailedFile, JobsDone } from "./run-jobs.ts";
 export interface Showing {
   /** In the order in which outcomes are told. */
   readonly jobs: readonly FileJob[];
-  readonly done: JobsDone;
+  readonly done: JobsDone<FileJob>;
   readonly counting: TallyOptions;
   readonly format: "text" | "json";
   readonly html: string | undefined;
@@ -62,13 +62,13 @@ export interface Counts {
   readonly failed: number;
 }
 
-interface SkippedFile {
+export interface SkippedFile {
   readonly path: string;
   readonly why: string;
 }
 
 /** One JSON value, written piece by piece. */
-function jsonArray({ out }: CommandContext): {
+export function jsonArray({ out }: CommandContext): {
   readonly add: (value: object) => Promise<void>;
   readonly end: () => Promise<void>;
 } {
@@ -88,7 +88,7 @@ interface Rest {
   readonly failed: readonly FailedFile[];
 }
 
-function notesOf({
+export function notesOf({
   files,
   replayed,
   skipped,
@@ -104,7 +104,7 @@ function notesOf({
 }
 
 /** On stderr: stdout holds the figures. */
-async function tellRest({ err, out }: CommandContext, { notes, skipped, failed }: Rest): Promise<void> {
+export async function tellRest({ err, out }: CommandContext, { notes, skipped, failed }: Rest): Promise<void> {
   const width = Math.max(24, (out.columns ?? 120) - 60);
   for (const note of notes) await err.write(`${note}\n`);
   for (const [why, files] of [...Map.groupBy(skipped, (file) => file.why)].slice(0, filesShownMax))

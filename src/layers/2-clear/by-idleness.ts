@@ -2,7 +2,7 @@ import { scaleOf } from "../../cache/clear-price.ts";
 import type { Resident } from "../../cache/inventory.ts";
 import type { Layer, PipelineState } from "../pipeline.ts";
 import type { IdleRule } from "../policy.ts";
-import { tokenFigure } from "./figures.ts";
+import { resultCount, tokenFigure } from "./figures.ts";
 
 /** By idleness: the cached prefix is gone anyway, so all but the newest results go before it is written again. */
 export const clearByIdleness: Layer = {
@@ -31,7 +31,7 @@ export const clearByIdleness: Layer = {
         results: results.map(({ toolUse }) => toolUse).toReversed(),
         marker: "named",
       },
-      because: `the cache is cold: ${tokenFigure(removesTokens)} tokens of ${results.length} results need not be written again`,
+      because: `the cache is cold: ${tokenFigure(removesTokens)} tokens of ${resultCount(results.length)} need not be written again`,
     };
   },
 };

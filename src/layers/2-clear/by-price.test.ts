@@ -67,7 +67,7 @@ describe("clearing by price", () => {
       { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }) },
       /^8,000 tokens of 2 results: rent [\d,]+ ≥ [\d,]+ for writing/,
     ],
-    ["forced", { policy, ...tight }, /^no room: 3,000 tokens of 1 results/],
+    ["forced", { policy, ...tight }, /^no room: 3,000 tokens of 1 result /],
   ])("tells its arithmetic, %s", (_, wish, words) => {
     expect(clearByPrice.propose(stateOf(made(), wish))?.because).toMatch(words);
   });

@@ -1,7 +1,7 @@
 import { type ClearInput, forcedClear, priceClear, type PricedClear } from "../../cache/clear-price.ts";
 import type { Candidate } from "../candidate.ts";
 import type { Layer, PipelineState } from "../pipeline.ts";
-import { tokenFigure } from "./figures.ts";
+import { resultCount, tokenFigure } from "./figures.ts";
 import { forcedKeepRounds } from "./limits.ts";
 
 /** By price: what pays goes, warm or cold; and what has to go where the context would not fit any more. */
@@ -65,7 +65,7 @@ function arithmetic({
   neededRent,
   savedPerRound,
 }: PricedClear): string {
-  const what = `${tokenFigure(removesTokens)} tokens of ${results.length} results`;
+  const what = `${tokenFigure(removesTokens)} tokens of ${resultCount(results.length)}`;
   const later = `saves ${tokenFigure(savedPerRound)} a round, risk ${tokenFigure(riskCost)}`;
   switch (why) {
     case "cold":

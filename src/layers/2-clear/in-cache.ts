@@ -1,7 +1,7 @@
 import { isWorthLess, scaleOf, staleSince } from "../../cache/clear-price.ts";
 import type { Resident } from "../../cache/inventory.ts";
 import type { Layer, PipelineState } from "../pipeline.ts";
-import { tokenFigure } from "./figures.ts";
+import { resultCount, tokenFigure } from "./figures.ts";
 
 /**
  * In the provider's cache: while it is warm, old results are deleted by reference and the messages stay as they are, so
@@ -22,7 +22,7 @@ export const clearInCache: Layer = {
       loss: "by-id",
       needs: "nothing",
       act: { kind: "delete-in-cache", results: results.map(({ toolUse }) => toolUse) },
-      because: `deleted in the cache, where nothing is written again: ${tokenFigure(removesTokens)} tokens of ${results.length} results`,
+      because: `deleted in the cache, where nothing is written again: ${tokenFigure(removesTokens)} tokens of ${resultCount(results.length)}`,
     };
   },
 };

@@ -1,8 +1,17 @@
-import { fileWords, errorWords, todoWords } from "./fact-lines.ts";
-import type { ErrorFact, FileFact, LastRequest, SessionFacts, UserMessage } from "./facts.ts";
+import type { EntryId } from "../../schema/brand.ts";
+import { commandWords, decisionParts, errorNeeds, fileWords, todoWords } from "./fact-lines.ts";
+import type {
+  CommandFact,
+  DecisionFact,
+  ErrorFact,
+  FileFact,
+  LastRequest,
+  SessionFacts,
+  UserMessage,
+} from "./facts.ts";
 import type { TodoFact } from "./todo-book.ts";
 import type { LedgerSection } from "./user-ledger.ts";
-import { pathEndsMax } from "./audit-limits.ts";
+import { carriedCommandsMax, carriedDecisionsMax, carriedErrorsMax, pathEndsMax } from "./audit-limits.ts";
 
 export interface AuditInput {
   readonly summary: string;
@@ -17,6 +26,8 @@ export interface Audit {
   readonly parts: AuditParts;
   /** The most important first. */
   readonly missing: readonly MissingFact[];
+  /** What the summary does not tell and may do without: no part of the score, carried where there is room. */
+  readonly untold: readonly UntoldFact[];
 }
 
 export interface AuditParts {
@@ -39,10 +50,15 @@ export type MissingFact =
   | { readonly kind: "file"; readonly fact: FileFact }
   | { readonly kind: "user-message"; readonly fact: UserMessage };
 
+export type UntoldFact =
+  | { readonly kind: "decision"; readonly fact: DecisionFact }
+  | { readonly kind: "earlier-error"; readonly fact: ErrorFact }
+  | { readonly kind: "command"; readonly fact: CommandFact };
+
 /**
  * Does the summary carry what must not be lost? Each message of the user verbatim or by its id, here or in the ledger;
  * each file changed, by its path or as much of its end as tells it from the others; each open todo, the last request
- * and the last error in their words. Deterministic; costs a search of the summary for each fact.
+ * and all lines of the last error in their words. Deterministic; costs a search of the summary for each fact.
  */
 export function auditSummary({ summary, facts, ledger }: AuditInput): Audit {
   const text = plain(summary);
@@ -53,8 +69,8 @@ export function auditSummary({ summary, facts, ledger }: AuditInput): Audit {
     inLedger.has(entry) || summary.includes(entry) || summary.includes(said);
   const missing = {
     lastRequest: listed(facts.lastRequest).filter((fact) => !holds(fact)),
-    lastError: listed(facts.lastError).filter((fact) => !text.includes(plain(errorWords(fact)))),
-    openTodos: facts.openTodos.filter((fact) => !text.includes(plain(todoWords(fact)))),
+    lastError: listed(facts.lastError).filter((fact) => !tells(text, errorNeeds(fact))),
+    openTodos: facts.openTodos.filter((fact) => !tells(text, [todoWords(fact)])),
     filesModified: unnamedIn(summary, facts.filesModified),
     userMessages: facts.userMessages.filter((fact) => !holds(fact)),
   };
@@ -78,8 +94,44 @@ export function auditSummary({ summary, facts, ledger }: AuditInput): Audit {
         .filter(({ entry }) => entry !== last)
         .map((fact) => ({ kind: "user-message" as const, fact })),
     ],
+    untold: untoldIn(text, { facts, isShown: (entry) => inLedger.has(entry) }),
   };
 }
+
+interface Telling {
+  readonly facts: SessionFacts;
+  /** A message that stands beside the summary. */
+  readonly isShown: (entry: EntryId) => boolean;
+}
+
+/** The newest of each kind, the newest first; a command that ran several times once. */
+function untoldIn(text: string, { facts, isShown }: Telling): readonly UntoldFact[] {
+  const decisions = facts.decisions.filter(({ entry }) => !isShown(entry));
+  const errors = facts.errors.filter((error) => error !== facts.lastError);
+  const commands = Map.groupBy(facts.commands.toReversed(), commandWords).values();
+  return [
+    ...newest(decisions, carriedDecisionsMax)
+      .filter((fact) => !tells(text, decisionParts(fact)))
+      .map((fact) => ({ kind: "decision" as const, fact })),
+    ...openFirst(newest(errors, carriedErrorsMax))
+      .filter((fact) => !tells(text, errorNeeds(fact)))
+      .map((fact) => ({ kind: "earlier-error" as const, fact })),
+    ...[...commands.flatMap((runs) => runs.slice(0, 1)).take(carriedCommandsMax)]
+      .filter((fact) => !tells(text, [commandWords(fact)]))
+      .map((fact) => ({ kind: "command" as const, fact })),
+  ];
+}
+
+const newest = <Fact>(facts: readonly Fact[], max: number): readonly Fact[] => facts.slice(-max).toReversed();
+
+const openFirst = (errors: readonly ErrorFact[]): readonly ErrorFact[] => [
+  ...errors.filter(({ isOpen }) => isOpen),
+  ...errors.filter(({ isOpen }) => !isOpen),
+];
+
+/** `text` is plain; what was cut is told by what is left of it. */
+const tells = (text: string, parts: readonly string[]): boolean =>
+  parts.every((part) => text.includes(plain(part.replace(/…$/, ""))));
 
 const listed = <Fact>(fact: Fact | undefined): readonly Fact[] => (fact === undefined ? [] : [fact]);
 
@@ -102,8 +154,8 @@ const plain = (text: string): string =>
     .toLowerCase();
 
 /**
- * A summary rarely gives whole paths. The end of one will do if no other file changed ends with it: a name with an
- * ending, or at least a folder with it.
+ * A summary rarely gives whole paths. The end of one will do if no other file changed ends with it and it has a folder
+ * in it: a name alone, whoever reads it later may take for another file that was never changed.
  */
 function unnamedIn(summary: string, files: readonly FileFact[]): readonly FileFact[] {
   const slashed = summary.replaceAll("\\", "/");
@@ -120,7 +172,7 @@ const pathOf = (file: FileFact): string => fileWords(file).replaceAll("\\", "/")
 function endsOf(file: FileFact): readonly string[] {
   const parts = pathOf(file).split("/").slice(1);
   const ends = parts.map((_, at) => parts.slice(at).join("/"));
-  return ends.slice(-pathEndsMax).filter((end) => /[/.][^/]+$/.test(end) && !end.startsWith("/"));
+  return ends.slice(-pathEndsMax).filter((end) => /[^/]\/[^/]+$/.test(end) && !end.startsWith("/"));
 }
 
 /** As a name of its own: `a.ts` stands neither in `a.tsx` nor in `data.ts`. */

@@ -2,7 +2,9 @@ import type { ToolResultBlock } from "../../schema/block.ts";
 import { clipped } from "../1-offload/cut.ts";
 import { refusalOf } from "../2-clear/refusal.ts";
 import { resultText } from "../2-clear/result-text.ts";
+import { failureLines, hidesExitCode, reportedLines } from "./error-lines.ts";
 import { errorCharsMax, errorSearchChars } from "./fact-limits.ts";
+import type { CallSubject } from "./call-subject.ts";
 
 /** How a call ended. */
 export type CallOutcome =
@@ -13,14 +15,34 @@ export type CallOutcome =
   /** It did not come to run, and that says nothing of its own: another call of the same reply failed. */
   | { readonly kind: "not-run" };
 
+export interface CallEnd {
+  readonly outcome: CallOutcome;
+  /** By which the result tells of an error: of a command that ended well too, where its exit code may hide one. */
+  readonly errorLines: readonly string[];
+  /** In which a command that ended well speaks of errors all the same: those of others, or that it got over. */
+  readonly passingLines: readonly string[];
+}
+
 /** Looks at both ends of a result, however long it is. */
-export function outcomeOf(result: ToolResultBlock, subject: "command" | "other"): CallOutcome {
+export function endOf(result: ToolResultBlock, subject: CallSubject): CallEnd {
   const said = ends(resultText(result));
-  const exitCode = subject === "command" ? exitCodeIn(said) : undefined;
-  if (result.is_error !== true && (exitCode ?? 0) === 0) return { kind: "done" };
-  if (refusalOf(result) !== undefined) return { kind: "refused" };
-  if (/\bsibling tool call\b/i.test(said.slice(0, errorCharsMax))) return { kind: "not-run" };
-  return { kind: "failed", line: errorLine(said), ...(exitCode === undefined ? {} : { exitCode }) };
+  const exitCode = subject.kind === "command" ? exitCodeIn(said) : undefined;
+  if (result.is_error !== true && (exitCode ?? 0) === 0) {
+    return { ...silent, outcome: { kind: "done" }, ...(subject.kind === "command" ? reported(said, subject) : {}) };
+  }
+  if (refusalOf(result) !== undefined) return { ...silent, outcome: { kind: "refused" } };
+  if (/\bsibling tool call\b/i.test(said.slice(0, errorCharsMax))) return { ...silent, outcome: { kind: "not-run" } };
+  const errorLines = failureLines(said, subject.kind);
+  const line = errorLines[0] ?? "";
+  const outcome = { kind: "failed" as const, line, ...(exitCode === undefined ? {} : { exitCode }) };
+  return { ...silent, outcome, errorLines };
+}
+
+const silent: Pick<CallEnd, "errorLines" | "passingLines"> = { errorLines: [], passingLines: [] };
+
+function reported(said: string, { command }: Extract<CallSubject, { kind: "command" }>): Partial<CallEnd> {
+  const lines = reportedLines(said, command);
+  return hidesExitCode(command) ? { errorLines: lines } : { passingLines: lines };
 }
 
 const ends = (text: string): string =>
@@ -42,17 +64,4 @@ function exitCodeIn(said: string): number | undefined {
     if (found !== undefined) return Number(found);
   }
   return undefined;
-}
-
-const tellsError =
-  /\b(?:[A-Z]\w*)?(?:Error|Exception)\b|\berror\b[:[( ]|\bfatal\b|\bpanic\b|\bFAIL(?:ED|URE)?\b|\bnot found\b|\bno such\b|\bdenied\b|\b[1-9]\d* failed\b|\bfailed\b/i;
-const tellsNothing = /^(?:exit code:? \d+|\[exit code \d+\]|chunk id:.*|wall time:.*|output:|command:.*)?$/i;
-
-/** The first line that names an error, else the first that says anything. */
-function errorLine(said: string): string {
-  const lines = said
-    .split("\n")
-    .map((line) => line.replaceAll(/<\/?tool_use_error>/g, "").trim())
-    .filter((line) => !tellsNothing.test(line));
-  return clipped(lines.find((line) => tellsError.test(line)) ?? lines[0] ?? said, errorCharsMax);
 }

@@ -53,7 +53,9 @@ function commandText(input: JsonObject): string | undefined {
   return shell.endsWith("sh") && option.startsWith("-") && line !== undefined ? line : value.join(" ");
 }
 
-const patchText = (input: JsonObject): string | undefined => text(input, "patch") ?? text(input, "input");
+const patchKeys = ["patch", "input", "patchText"] as const;
+const patchText = (input: JsonObject): string | undefined =>
+  patchKeys.map((key) => text(input, key)).find((value) => value !== undefined);
 
 const patchStart = "*** Begin Patch";
 const patchedFile = /^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$/gm;

@@ -1,6 +1,6 @@
-import type { Audit, MissingFact } from "./audit.ts";
+import type { Audit, MissingFact, UntoldFact } from "./audit.ts";
 import { carriedMessageTokensMax, carriedRequestTokensMax } from "./audit-limits.ts";
-import { errorLine, fileLine, todoLine } from "./fact-lines.ts";
+import { commandLine, decisionLine, errorLine, fileLine, todoLine } from "./fact-lines.ts";
 import type { CountText } from "./fit.ts";
 import { quoteOf, tagFor } from "./quote.ts";
 
@@ -16,28 +16,29 @@ const carriedTitle = "Carried forward";
 const heading = `## ${carriedTitle}`;
 
 /**
- * The summary with what the audit missed in a section of its own at its end, the most important first. What the budget
- * does not take is said in a last line. Repairing a repaired summary changes nothing.
+ * The summary with what the audit missed in a section of its own at its end, the most important first, and behind
+ * it what it does not tell. What is missing and the budget does not take is said in a last line. Repairing a repaired summary changes nothing.
  */
 export function repairSummary({ summary, audit, budgetTokens, count }: RepairInput): string {
-  if (audit.missing.length === 0) return summary;
+  if (audit.missing.length === 0 && audit.untold.length === 0) return summary;
   const fixed = costOf([heading, noteOf(Number.MAX_SAFE_INTEGER)], count);
   const { before, carried } = parted(summary, (lines) => fixed + costOf(lines, count) <= budgetTokens);
   const lines = [...carried];
   let room = budgetTokens - fixed - costOf(carried, count);
   if (room < 0) return summary;
   let left = 0;
-  for (const missing of audit.missing) {
+  for (const one of [...audit.missing, ...audit.untold]) {
     // A line holds the id, so most of what does not fit need not be written to know it.
-    const added = count(missing.fact.entry) > room ? [] : linesOf(missing, count);
+    const added = count(one.fact.entry) > room ? [] : linesOf(one, count);
     const cost = costOf(added, count);
     if (added.length === 0 || cost > room) {
-      left += 1;
+      left += isUntold(one) ? 0 : 1;
       continue;
     }
     room -= cost;
     lines.push(...added);
   }
+  if (lines.length === 0 && left === 0) return summary;
   return [before, heading, ...lines, ...(left > 0 ? [noteOf(left)] : [])].join("\n");
 }
 
@@ -63,7 +64,10 @@ function parted(summary: string, isWithin: (lines: readonly string[]) => boolean
     : { before: summary.slice(0, at), carried };
 }
 
-function linesOf(missing: MissingFact, count: CountText): readonly string[] {
+const isUntold = ({ kind }: MissingFact | UntoldFact): boolean =>
+  kind === "decision" || kind === "earlier-error" || kind === "command";
+
+function linesOf(missing: MissingFact | UntoldFact, count: CountText): readonly string[] {
   switch (missing.kind) {
     case "last-request": {
       const { fact } = missing;
@@ -72,6 +76,12 @@ function linesOf(missing: MissingFact, count: CountText): readonly string[] {
     }
     case "last-error":
       return [`- The last error: ${errorLine(missing.fact)}`];
+    case "decision":
+      return [`- ${decisionLine(missing.fact)}`];
+    case "earlier-error":
+      return [`- An earlier error: ${errorLine(missing.fact)}`];
+    case "command":
+      return [`- ${commandLine(missing.fact)}`];
     case "todo":
       return [`- To do: ${todoLine(missing.fact)}`];
     case "file":

@@ -1,5 +1,3 @@
-/** Of a command, a question or an answer. */
-export const extractLineChars = 300;
 /** Of a line carried over from the summary before. */
 export const previousLineChars = 500;
 /** Of a request quoted in the first section: the sixth has it whole. */

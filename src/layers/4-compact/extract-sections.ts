@@ -1,7 +1,6 @@
 import { plural } from "../../schema/plural.ts";
 import {
   commandLinesMax,
-  extractLineChars,
   fileReadLinesMax,
   fileReadShare,
   kindsMax,
@@ -10,8 +9,8 @@ import {
   requestTokensMax,
   toolNameChars,
 } from "./extract-limits.ts";
-import { errorLine, fileLine, fileWords, todoLine } from "./fact-lines.ts";
-import type { CommandFact, DecisionFact, FileFact, LastRequest, SessionFacts, TextFact, UserMessage } from "./facts.ts";
+import { commandLine, decisionLine, errorLine, fileLine, fileWords, todoLine } from "./fact-lines.ts";
+import type { FileFact, LastRequest, SessionFacts, TextFact, UserMessage } from "./facts.ts";
 import { beginningOf, type CountText, endingOf, fittingLines, type FitOptions } from "./fit.ts";
 import { changedBefore, notRepeated, type PreviousLines } from "./previous-summary.ts";
 import type { SummaryVariant } from "./sections.ts";
@@ -137,9 +136,12 @@ function commonFolder(paths: readonly string[]): string {
 
 /** The last error comes first, then what is still open. */
 export const errors: SectionMaker = (input) => {
-  const [last, ...others] = input.facts.errors.toReversed();
-  const ranked =
-    last === undefined ? [] : [last, ...others.toSorted((one, other) => Number(other.isOpen) - Number(one.isOpen))];
+  const { errors: all, lastError } = input.facts;
+  const others = all.filter((error) => error !== lastError).toReversed();
+  const ranked = [
+    ...(lastError === undefined ? [] : [lastError]),
+    ...others.toSorted((one, other) => Number(other.isOpen) - Number(one.isOpen)),
+  ];
   const lines = ranked.map((error) => `- ${errorLine(error)}`);
   return withPrevious(lines, { ...input, titles: ["Errors and Fixes"] });
 };
@@ -147,39 +149,17 @@ export const errors: SectionMaker = (input) => {
 export const problemSolving: SectionMaker = (input) => {
   const { decisions, commands } = input.facts;
   const lines = [
-    ...decisions.toReversed().map((decision) => decisionLine(decision)),
+    ...decisions.toReversed().map((decision) => `- ${decisionLine(decision)}`),
     ...commands
       .slice(-commandLinesMax)
       .toReversed()
-      .map((command) => commandLine(command)),
+      .map((command) => `- ${commandLine(command)}`),
   ];
   return withPrevious(lines, {
     ...input,
     titles: ["Problem Solving", "Current Work", "Work Completed", "Context for Continuing Work", ""],
   });
 };
-
-const decisionLine = ({ question, answer, entry }: DecisionFact): string =>
-  `- Asked: ${asLine(question, extractLineChars)} – answered: ${asLine(answer, extractLineChars)} (${idText(entry)})`;
-
-function commandLine({ command, entry, outcome }: CommandFact): string {
-  return `- Ran: ${asLine(command, extractLineChars)} (${outcomeWords(outcome)}, ${idText(entry)})`;
-}
-
-function outcomeWords(outcome: CommandFact["outcome"]): string {
-  switch (outcome.kind) {
-    case "done":
-      return "done";
-    case "failed":
-      return outcome.exitCode === undefined ? "failed" : `exit code ${outcome.exitCode}`;
-    case "refused":
-      return "not allowed by the user";
-    case "not-run":
-      return "did not run";
-    case "unanswered":
-      return "no result";
-  }
-}
 
 export const userMessages: SectionMaker = ({ facts, messages, tokensMax, count }) => {
   if (facts.userMessages.length === 0) return [];

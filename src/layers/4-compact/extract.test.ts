@@ -55,7 +55,7 @@ describe("a summary without a model", () => {
       - Read: /p/old.py (c1-call)
 
       4. Errors and Fixes:
-      - npm test: TypeError: x is not y (still open, c3-result)
+      - npm test: TypeError: x is not y / Process exited with code 1 (still open, c3-result)
 
       5. Problem Solving:
       - Asked: Shall I go on? – answered: yes, go on (u6)
@@ -86,7 +86,7 @@ describe("a summary without a model", () => {
       9. Optional Next Step:
       - Go on with the newest request (u6).
       - Next on the list: fix the error (in_progress, c4-call)
-      - The last error is still open: npm test: TypeError: x is not y (still open, c3-result)"
+      - The last error is still open: npm test: TypeError: x is not y / Process exited with code 1 (still open, c3-result)"
     `);
   });
 

@@ -20,6 +20,13 @@ const failed = (id: string, name: string, input: object, content = "Error: broke
 ];
 
 describe("what people said", () => {
+  it("is heard beside results too", () => {
+    const beside = user("2", [{ type: "tool_result", tool_use_id: "c1", content: "ok" }, text("and the tests first")]);
+    const { userMessages, commands } = factsIn(says("1", "m", use("c1", "Bash", { command: "ls" })), beside);
+    expect(userMessages).toMatchObject([{ entry: "2", text: "and the tests first" }]);
+    expect(commands).toMatchObject([{ outcome: { kind: "done" } }]);
+  });
+
   it("is kept whole and in order, with its entry and time", () => {
     const long = "word ".repeat(5000).trim();
     const { userMessages } = factsIn(user("1", "first", { timestamp: "2026-01-01T00:00:00Z" }), user("2", long));
@@ -75,6 +82,11 @@ describe("files", () => {
     ["an edit without a result", [says("1", "m", use("c1", "Edit", { file_path: "/p/a.ts" }))], []],
     ["a read", ran("c1", "Read", { file_path: "/p/a.ts" }), []],
     ["every file of a patch", ran("c1", "apply_patch", { input: patch }), ["a.ts", "b.ts", "c.ts"]],
+    [
+      "every file of a patch under another name",
+      ran("c1", "apply_patch", { patchText: patch }),
+      ["a.ts", "b.ts", "c.ts"],
+    ],
     [
       "every file of a patch given to the shell",
       ran("c1", "shell", { command: ["apply_patch", patch] }),
@@ -147,7 +159,7 @@ describe("commands and errors", () => {
 
   it("an error is named by a line near the end of a long output too", () => {
     const output = `${"fine\n".repeat(50_000)}Error: at last\n${"trace\n".repeat(10)}`;
-    expect(factsIn(...failed("c1", "Bash", { command: "x" }, output)).lastError?.text).toBe("Error: at last");
+    expect(factsIn(...failed("c1", "Bash", { command: "x" }, output)).lastError?.text).toBe("Error: at last\nfine");
   });
 
   it.each<[string, readonly Raw[], boolean]>([
@@ -166,6 +178,52 @@ describe("commands and errors", () => {
   it("an error of an edit is closed by any success on the same file", () => {
     const { errors } = factsIn(...failed("c1", "Edit", { file_path: "a" }), ...ran("c2", "Write", { file_path: "a" }));
     expect(errors).toMatchObject([{ of: "Edit a", entry: "c1-result", isOpen: false }]);
+  });
+
+  it("an error that a pipe hides is one, open until the same command reports none", () => {
+    const piped = { command: "npm test 2>&1 | tail" };
+    const broken = ran("c1", "Bash", piped, "TypeError: x\n1 failed");
+    expect(factsIn(...broken)).toMatchObject({
+      lastError: { text: "TypeError: x\n1 failed", isOpen: true },
+      commands: [{ outcome: { kind: "done" } }],
+    });
+    expect(factsIn(...broken, ...ran("c2", "Bash", piped, "all passed")).lastError).toMatchObject({ isOpen: false });
+  });
+
+  it("of several failures under one name all are known, and only the newest is open", () => {
+    const { errors } = factsIn(
+      ...failed("c1", "Bash", { command: "npm test" }, "Error: one"),
+      ...failed("c2", "Bash", { command: "npm test" }, "Error: two"),
+      ...failed("c3", "Bash", { command: "npm test" }, "Error: one"),
+    );
+    expect(errors).toMatchObject([
+      { text: "Error: two", isOpen: false },
+      { text: "Error: one", entry: "c3-result", isOpen: true },
+    ]);
+  });
+
+  it("what a command that ended well says of errors is known, never open, and not the last error", () => {
+    const { errors, lastError } = factsIn(
+      ...failed("c1", "Bash", { command: "npm run lint" }),
+      ...ran("c2", "Bash", { command: "npm test" }, "error: thrown on purpose\nall passed"),
+    );
+    expect(errors).toMatchObject([
+      { isOpen: true },
+      { text: "error: thrown on purpose", isOpen: false, isPassing: true },
+    ]);
+    expect(lastError).toMatchObject({ of: "npm run lint" });
+  });
+
+  it("a book goes on from what was stored with every failure that was known", () => {
+    const before = factsIn(
+      ...failed("c1", "Bash", { command: "npm test" }, "Error: one"),
+      ...failed("c2", "Bash", { command: "npm test" }, "Error: two"),
+    );
+    const { errors } = factsOf(chained(ran("c3", "Bash", { command: "npm test" })), { earlier: before });
+    expect(errors.map(({ text: said, isOpen }) => [said, isOpen])).toEqual([
+      ["Error: one", false],
+      ["Error: two", false],
+    ]);
   });
 
   it("the last error is the newest failure", () => {
@@ -271,7 +329,17 @@ describe("decisions", () => {
         "The user doesn't want to proceed with this tool use. They said: keep it",
       ),
     );
-    expect(decisions).toMatchObject([{ answer: '"Which?"="this"' }, { question: "Bash rm -r x", entry: "c2-result" }]);
+    expect(decisions).toMatchObject([
+      { question: "Which?", answer: "this" },
+      { question: "Bash rm -r x", entry: "c2-result" },
+    ]);
+  });
+
+  it("each question that one result answers is one, also in a book that goes on", () => {
+    const entries = chained([...ran("c1", "AskUserQuestion", {}, '"Which?"="this", "When?"="now"')]);
+    const { decisions } = factsOf(entries);
+    expect(decisions.map(({ answer }) => answer)).toEqual(["this", "now"]);
+    expect(factsOf([], { earlier: { decisions } }).decisions).toEqual(decisions);
   });
 
   it("the plan that was agreed to is kept, one that was turned down is not", () => {

@@ -5,7 +5,8 @@ import { text } from "../../schema/json.ts";
 import { saidText } from "../../transcript/person.ts";
 import { clipped } from "../1-offload/cut.ts";
 import { resultText } from "../2-clear/result-text.ts";
-import { type CallOutcome, outcomeOf } from "./call-outcome.ts";
+import { answersIn, refusalWords } from "./answers.ts";
+import { type CallEnd, endOf } from "./call-outcome.ts";
 import { type CallSubject, keysOf, subjectOf } from "./call-subject.ts";
 import * as limits from "./fact-limits.ts";
 import type {
@@ -19,6 +20,7 @@ import type {
   UserMessage,
   WaitingCall,
 } from "./facts.ts";
+import { lastErrorOf } from "./part-facts.ts";
 import { TodoBook } from "./todo-book.ts";
 
 export interface FactBookOptions {
@@ -46,7 +48,7 @@ export class FactBook {
   readonly #read: Map<string, FileFact>;
   readonly #commands = new Map<string, CommandFact>();
   readonly #errors: Map<string, ErrorFact>;
-  readonly #decisions: Map<EntryId, DecisionFact>;
+  readonly #decisions: Map<string, DecisionFact>;
   readonly #callsByTool: Map<string, number>;
   readonly #todos: TodoBook;
   readonly #waiting = new Map<ToolUseId, WaitingCall>();
@@ -64,8 +66,8 @@ export class FactBook {
     const { looseEnds } = earlier;
     for (const [at, fact] of (earlier.commands ?? []).entries())
       this.#commands.set(looseEnds?.commandCalls[at] ?? `earlier ${at}`, fact);
-    this.#errors = new Map(earlier.errors?.map((error) => [error.key, error]));
-    this.#decisions = new Map(earlier.decisions?.map((fact) => [fact.entry, fact]));
+    this.#errors = new Map(earlier.errors?.map((error) => [errorKey(error), error]));
+    this.#decisions = new Map(earlier.decisions?.map((fact) => [decisionKey(fact), fact]));
     this.#callsByTool = new Map(earlier.tools?.map(({ name, calls }) => [name, calls]));
     this.#todos = new TodoBook(earlier.openTodos, looseEnds?.tasks);
     for (const call of looseEnds?.waiting ?? []) this.#waiting.set(call.id, call);
@@ -98,7 +100,7 @@ export class FactBook {
       errors,
       openTodos: this.#todos.open,
       lastRequest: last === undefined ? undefined : { ...last, isOpen: this.#awaits !== "nothing" },
-      lastError: errors.at(-1),
+      lastError: lastErrorOf(errors),
       lastReply: this.#lastReply,
       decisions: [...this.#decisions.values()],
       plan: this.#plan,
@@ -127,7 +129,7 @@ export class FactBook {
     const words = wordsIn(blocks);
     if (words !== "") {
       const before = isSame && this.#lastReply !== undefined ? `${this.#lastReply.text}\n` : "";
-      this.#lastReply = { text: endOf(`${before}${words}`, limits.replyCharsMax), entry };
+      this.#lastReply = { text: tailOf(`${before}${words}`, limits.replyCharsMax), entry };
     }
     const calls = blocks.filter((block) => block.type === "tool_use");
     for (const call of calls) this.#call(call, entry);
@@ -152,30 +154,36 @@ export class FactBook {
     if (waiting === undefined) return;
     this.#waiting.delete(result.tool_use_id);
     const { id, name, subject } = waiting;
-    const outcome = outcomeOf(result, subject.kind === "command" ? "command" : "other");
+    const end = endOf(result, subject);
+    const { outcome } = end;
     const command = this.#commands.get(id);
     if (command !== undefined) this.#commands.set(id, { ...command, outcome });
-    this.#judge(waiting, { outcome, entry });
+    this.#judge(waiting, { ...end, entry });
     if (outcome.kind === "refused") {
-      const answer = clipped(resultText(result), limits.decisionCharsMax);
+      const answer = refusalWords(clipped(resultText(result), limits.answerSearchChars));
       this.#decide({ question: `${name} ${nameOf(subject)}`.trim(), answer, entry });
     }
     if (outcome.kind === "done") this.#succeed(waiting, { result, entry });
   }
 
   /** Opens an error, or closes those that stand under the same names. */
-  #judge({ name, subject }: WaitingCall, { outcome, entry }: { outcome: CallOutcome; entry: EntryId }): void {
+  #judge({ name, subject }: WaitingCall, { outcome, errorLines, passingLines, entry }: Ended): void {
+    if (outcome.kind !== "failed" && outcome.kind !== "done") return;
     const keys = keysOf(subject, name);
-    if (outcome.kind === "failed") {
-      const [key = name] = keys;
-      const of = subject.kind === "command" ? subject.command : `${name} ${nameOf(subject)}`.trim();
-      keep(this.#errors, { key, value: { text: outcome.line, of, key, entry, isOpen: true }, max: limits.errorsMax });
-    }
-    if (outcome.kind !== "done") return;
-    for (const key of keys) {
-      const error = this.#errors.get(key);
-      if (error?.isOpen === true) this.#errors.set(key, { ...error, isOpen: false });
-    }
+    for (const key of keys) this.#close(key);
+    const isOpen = outcome.kind === "failed" || errorLines.length > 0;
+    const lines = isOpen ? errorLines : passingLines;
+    if (!isOpen && lines.length === 0) return;
+    const [key = name] = keys;
+    const of = subject.kind === "command" ? subject.command : `${name} ${nameOf(subject)}`.trim();
+    const fact = { text: lines.join("\n"), of, key, entry, isOpen };
+    const value: ErrorFact = isOpen ? fact : { ...fact, isPassing: true };
+    keep(this.#errors, { key: errorKey(value), value, max: limits.errorsMax });
+  }
+
+  #close(key: string): void {
+    for (const [at, error] of this.#errors)
+      if (error.isOpen && error.key === key) this.#errors.set(at, { ...error, isOpen: false });
   }
 
   #succeed(call: WaitingCall, answer: { result: ToolResultBlock; entry: EntryId }): void {
@@ -190,15 +198,27 @@ export class FactBook {
     this.#todos.note({ call, entry, result: said });
     const plan = text(call.input, "plan");
     if (plan !== undefined) this.#plan = { text: clipped(plan, limits.planCharsMax), entry };
-    if (asks.test(call.name)) this.#decide({ question: call.name, answer: said, entry: answer.entry });
+    if (!asks.test(call.name)) return;
+    const answered = clipped(resultText(answer.result), limits.answerSearchChars);
+    for (const one of answersIn(answered, call.name)) this.#decide({ ...one, entry: answer.entry });
   }
 
   #decide({ question, answer, entry }: DecisionFact): void {
     const { decisionCharsMax: max } = limits;
     const value = { question: clipped(question, max), answer: clipped(answer, max), entry };
-    keep(this.#decisions, { key: entry, value, max: limits.decisionsMax });
+    keep(this.#decisions, { key: decisionKey(value), value, max: limits.decisionsMax });
   }
 }
+
+interface Ended extends CallEnd {
+  readonly entry: EntryId;
+}
+
+/** One result may answer several questions. */
+const decisionKey = ({ entry, question }: DecisionFact): string => `${entry} ${question}`;
+
+/** What fails twice in the same way is told once. */
+const errorKey = ({ key, text: said }: ErrorFact): string => `${key}\n${said}`;
 
 /** Tools by which an agent asks a person. */
 const asks = /ask_?user|user_?question|^question$/i;
@@ -235,12 +255,12 @@ function nameOf(subject: CallSubject): string {
 export const wordsIn = (blocks: readonly Block[]): string =>
   blocks.flatMap((block) => (block.type === "text" && block.text.trim() !== "" ? [block.text.trim()] : [])).join("\n");
 
-const endOf = (said: string, charsMax: number): string =>
+const tailOf = (said: string, charsMax: number): string =>
   said.length <= charsMax ? said : said.slice(-charsMax).toWellFormed();
 
 /** The last question of a reply, where it ends with one or nearly so. */
 function questionIn(reply: string): string | undefined {
-  const end = endOf(reply, limits.questionChars);
+  const end = tailOf(reply, limits.questionChars);
   const mark = end.lastIndexOf("?");
   if (mark === -1) return undefined;
   const behind = end.slice(mark + 1);

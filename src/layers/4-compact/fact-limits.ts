@@ -9,7 +9,7 @@ export const filesModifiedMax = 2000;
 export const filesReadMax = 300;
 /** Commands, by call. */
 export const commandsMax = 200;
-/** Errors, one for each command, file or tool. */
+/** Errors: the same command, file or tool may have failed in several ways. */
 export const errorsMax = 100;
 /** What a person decided when asked. */
 export const decisionsMax = 60;
@@ -24,6 +24,8 @@ export const waitingCallsMax = 1000;
 export const commandCharsMax = 400;
 /** Of a line of an error. */
 export const errorCharsMax = 200;
+/** Of an error, its exit code besides: what failed, where and why; a run that fails repeats itself after that. */
+export const errorLinesMax = 3;
 /** Of a result, from either end, that is searched for the line that says what went wrong. */
 export const errorSearchChars = 10_000;
 /** Of a path: longer ones are no paths. */
@@ -34,6 +36,8 @@ export const todoCharsMax = 500;
 export const statusCharsMax = 40;
 /** Of a question and of its answer. */
 export const decisionCharsMax = 600;
+/** Of a result that is searched for what a person answered. */
+export const answerSearchChars = 10_000;
 /** Of the last reply, from its end: what it was about to do stands there. */
 export const replyCharsMax = 4000;
 /** Of the plan in force. */

@@ -1,6 +1,13 @@
-import { carriedCharsMax, failedCharsMax } from "./audit-limits.ts";
-import { statusCharsMax } from "./fact-limits.ts";
-import type { ErrorFact, FileFact } from "./facts.ts";
+import {
+  answerCharsMax,
+  carriedCharsMax,
+  commandLineCharsMax,
+  failedCharsMax,
+  questionCharsMax,
+} from "./audit-limits.ts";
+import { isExitLine } from "./error-lines.ts";
+import { errorCharsMax, errorLinesMax, statusCharsMax } from "./fact-limits.ts";
+import type { CommandFact, DecisionFact, ErrorFact, FileFact } from "./facts.ts";
 import { asLine, idText } from "./quote.ts";
 import type { TodoFact } from "./todo-book.ts";
 
@@ -10,7 +17,23 @@ import type { TodoFact } from "./todo-book.ts";
  */
 export const fileWords = ({ path }: FileFact): string => asLine(path, carriedCharsMax);
 export const todoWords = ({ text }: TodoFact): string => asLine(text, carriedCharsMax);
-export const errorWords = ({ text }: ErrorFact): string => asLine(text, carriedCharsMax);
+export const errorWords = (error: ErrorFact): string => errorParts(error).join(" / ");
+const errorParts = ({ text }: ErrorFact): readonly string[] =>
+  text.split("\n", errorLinesMax + 1).map((line) => asLine(line, errorCharsMax));
+/** The lines of an error that a summary has to tell, each to be looked for alone: its exit code only where it says no more. */
+export function errorNeeds(error: ErrorFact): readonly string[] {
+  const parts = errorParts(error);
+  const saying = parts.filter((part) => !isExitLine(part));
+  return saying.length > 0 ? saying : parts;
+}
+/** Its first line: what tells a command from others stands in front. */
+export const commandWords = ({ command }: CommandFact): string =>
+  asLine(command.trim().split("\n", 1)[0] ?? "", commandLineCharsMax);
+/** What was asked, and what the person said to it. */
+export const decisionParts = ({ question, answer }: DecisionFact): readonly [question: string, answer: string] => [
+  asLine(question, questionCharsMax),
+  asLine(answer, answerCharsMax),
+];
 
 export const fileLine = (file: FileFact): string => `${fileWords(file)} (${idText(file.entry)})`;
 
@@ -18,7 +41,36 @@ export const todoLine = (todo: TodoFact): string =>
   `${todoWords(todo)} (${asLine(todo.status, statusCharsMax)}, ${idText(todo.entry)})`;
 
 export const errorLine = (error: ErrorFact): string =>
-  `${asLine(error.of, failedCharsMax)}: ${errorWords(error)} (${error.isOpen ? "still open" : "solved since"}, ${idText(error.entry)})`;
+  `${asLine(error.of, failedCharsMax)}: ${errorWords(error)} (${errorState(error)}, ${idText(error.entry)})`;
+
+/** What failed otherwise since has a line of its own, so this one is over either way. */
+function errorState({ isOpen, isPassing }: ErrorFact): string {
+  if (isPassing === true) return "in passing: the command ended well";
+  return isOpen ? "still open" : "over since";
+}
+
+export function decisionLine(decision: DecisionFact): string {
+  const [question, answer] = decisionParts(decision);
+  return `Asked: ${question} – answered: ${answer} (${idText(decision.entry)})`;
+}
+
+export const commandLine = (command: CommandFact): string =>
+  `Ran: ${commandWords(command)} (${outcomeWords(command.outcome)}, ${idText(command.entry)})`;
+
+function outcomeWords(outcome: CommandFact["outcome"]): string {
+  switch (outcome.kind) {
+    case "done":
+      return "done";
+    case "failed":
+      return outcome.exitCode === undefined ? "failed" : `exit code ${outcome.exitCode}`;
+    case "refused":
+      return "not allowed by the user";
+    case "not-run":
+      return "did not run";
+    case "unanswered":
+      return "no result";
+  }
+}
 
 /** What a line is about, whatever its state. */
 export const subjectOfLine = (line: string): string => line.replace(/ \([^()]*\)$/, "");

@@ -16,7 +16,7 @@ export interface SessionFacts {
   /** By path; the newest read last. */
   readonly filesRead: readonly FileFact[];
   readonly commands: readonly CommandFact[];
-  /** One for each command, file or tool; the newest last. */
+  /** The newest last. Of those under one name only the newest can be open. */
   readonly errors: readonly ErrorFact[];
   readonly openTodos: readonly TodoFact[];
   readonly lastRequest: LastRequest | undefined;
@@ -84,15 +84,17 @@ export interface CommandFact {
 }
 
 export interface ErrorFact {
-  /** The line that says what went wrong. */
+  /** What says what went wrong: a few lines. */
   readonly text: string;
   /** What failed: a command, a file with its tool, a tool. */
   readonly of: string;
   /** Under which name a success ends it. */
   readonly key: string;
   readonly entry: EntryId;
-  /** Nothing of the same name has succeeded since. */
+  /** Nothing of the same name has succeeded since, or failed in another way. */
   readonly isOpen: boolean;
+  /** The command ended well all the same: it is never open, and never the last error. */
+  readonly isPassing?: true;
 }
 
 export interface DecisionFact {

@@ -1,5 +1,5 @@
 import type { EntryId } from "../../schema/brand.ts";
-import type { SessionFacts, TextFact } from "./facts.ts";
+import type { ErrorFact, SessionFacts, TextFact } from "./facts.ts";
 
 export interface FactPart {
   /** Is it an entry that the summary stands for? What the view shows besides is not. */
@@ -27,9 +27,12 @@ export function factsOfPart(facts: SessionFacts, { holds, lastReply }: FactPart)
     errors,
     openTodos: of(facts.openTodos),
     lastRequest: one(facts.lastRequest),
-    lastError: errors.at(-1),
+    lastError: lastErrorOf(errors),
     lastReply,
     decisions: of(facts.decisions),
     plan: one(facts.plan),
   };
 }
+
+export const lastErrorOf = (errors: readonly ErrorFact[]): ErrorFact | undefined =>
+  errors.findLast(({ isPassing }) => isPassing !== true);

@@ -1,6 +1,7 @@
 import type { EntryId } from "../../schema/brand.ts";
 import { clipped } from "../1-offload/cut.ts";
-import { beginningOf, type CountText, endingOf } from "./fit.ts";
+import { excerptOf, leftOut } from "./excerpt.ts";
+import type { CountText } from "./fit.ts";
 import type { UserMessage } from "./facts.ts";
 import { withoutImitations } from "./imitation.ts";
 import { idCharsMax } from "./ledger-limits.ts";
@@ -53,19 +54,12 @@ export interface Quote {
   readonly shown: "verbatim" | "cut";
 }
 
-/** A message of the user as data: whole, or its head and tail, with the id under which the whole comes back. */
+/** A message of the user as data: whole, or an excerpt, with the id under which the whole comes back. */
 export function quoteOf({ entry, text }: UserMessage, { tag, tokensMax, count, mark }: QuoteOptions): Quote {
   const opening = `<${tag} id="${idText(entry)}"${mark === undefined ? "" : ` ${mark}`}`;
   if (count(text) <= tokensMax) return { text: `${opening}>\n${text}\n</${tag}>`, shown: "verbatim" };
-  const head = beginningOf(text, { tokensMax: (tokensMax * 2) / 3, count });
-  const tail = endingOf(text.slice(head.length), { tokensMax: tokensMax / 3, count });
-  const left = text.length - head.length - tail.length;
-  const body = [head, leftOut(left), tail].filter((part) => part !== "");
-  return { text: `${opening}>\n${body.join("\n")}\n</${tag}>`, shown: "cut" };
+  return { text: `${opening}>\n${excerptOf(text, { tokensMax, count })}\n</${tag}>`, shown: "cut" };
 }
-
-/** Stands between the head and the tail of what is cut. */
-const leftOut = (chars: number): string => `[… ${chars} characters left out …]`;
 
 /** What a quote costs at most besides its words. */
 export const frameTokens = (

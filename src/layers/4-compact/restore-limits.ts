@@ -11,8 +11,10 @@ export const restoredPartTokensMax = 10_000;
 export const restoredWindowShareMax = 0.4;
 /** With less room than this a beginning says nothing: the piece is only named. */
 export const restoredCutTokensMin = 100;
-/** Pieces named in one digest; the others are counted. */
-export const restoredNamesMax = 20;
+/** Pieces named in one digest; the others are counted. Where all that is put back may be large, so may the list: at a few dozen tokens a name it takes an eighth. */
+export const restoredNamesMin = 20;
+export const restoredNamesMax = 60;
+export const restoredTokensPerName = 200;
 /** Of a title, a handle or a failure in a digest. */
 export const restoredLineCharsMax = 500;
 

@@ -6,6 +6,7 @@ import { isObject, type Json, text as textOf } from "../../schema/json.ts";
 import type { PartBudget, RestoredPiece } from "../../schema/working-state.ts";
 import { estimateBlock } from "../../tokens/estimate.ts";
 import type { Item } from "../../transcript/item.ts";
+import { restoredNamesMax, restoredNamesMin } from "./restore-limits.ts";
 import { type NamedPart, planRestoration, restoreBudgets, type Restoration, shownWhole } from "./restore.ts";
 
 const count = (text: string): number => estimateBlock({ type: "text", text });
@@ -73,6 +74,17 @@ describe("what is told behind a boundary", () => {
     const long = pieces.map((piece) => ({ ...piece, text: `${piece.text} `.repeat(100) }));
     const narrow = planned([part("skills", long, { pieceTokensMax: 300, tokensMax: 360 })]);
     expect(contents(narrow).at(-1)).toBe("Not shown again here (skills):\n- b: get b\n- c: get c");
+  });
+
+  it.each<[string, number, number]>([
+    ["twenty where there is little room", 3_000, restoredNamesMin],
+    ["more where there is more", 9_000, 45],
+    ["never more than is worth reading", 80_000, restoredNamesMax],
+  ])("of many pieces it names %s, and counts the others", (_, tokensMax, named) => {
+    const pieces = Array.from({ length: 100 }, (__, at) => ({ title: `file ${at}`, handle: "read it" }));
+    const [digest = ""] = contents(planned([part("files", pieces)], tokensMax));
+    expect(digest.match(/^- file/gm)).toHaveLength(named);
+    expect(digest).toContain(`- and ${100 - named} more`);
   });
 
   it("with no room at all one digest names what fits and counts the rest", () => {

@@ -20,9 +20,11 @@ import {
   restoredFileTokensMax,
   restoredLineCharsMax,
   restoredNamesMax,
+  restoredNamesMin,
   restoredPartTokensMax,
   restoredSkillsTokensMax,
   restoredSkillTokensMax,
+  restoredTokensPerName,
   restoredWindowShareMax,
 } from "./restore-limits.ts";
 
@@ -97,7 +99,7 @@ export interface ShownFile extends Omit<RestoredFile, "lines"> {
 export function planRestoration(input: RestoreInput): Restoration {
   const { parts, tokensMax, count } = input;
   const shares = parts.flatMap(({ name, part }): Share[] => {
-    const teller = new Teller(name, count);
+    const teller = new Teller(name, { count, namesMax: namesWithin(tokensMax) });
     const least = part.kind === "failed" ? teller.say(failureText(name, part.message)) : teller.name(part.pieces);
     return least === undefined ? [] : [{ part, teller, least }];
   });
@@ -133,14 +135,23 @@ interface PartToTell {
   readonly least: Told;
 }
 
+interface TellerOptions extends Pick<RestoreInput, "count"> {
+  readonly namesMax: number;
+}
+
+const namesWithin = (tokensMax: number): number =>
+  Math.max(restoredNamesMin, Math.min(restoredNamesMax, Math.floor(tokensMax / restoredTokensPerName)));
+
 /** Says the pieces of one part. */
 class Teller {
   readonly #name: string;
   readonly #count: RestoreInput["count"];
+  readonly #namesMax: number;
 
-  constructor(name: string, count: RestoreInput["count"]) {
+  constructor(name: string, { count, namesMax }: TellerOptions) {
     this.#name = name;
     this.#count = count;
+    this.#namesMax = namesMax;
   }
 
   tell({ part: { pieces, budget }, room, least }: PartToTell): Telling {
@@ -166,7 +177,7 @@ class Teller {
   /** Undefined for none. */
   name(pieces: readonly RestoredPiece[]): Told | undefined {
     if (pieces.length === 0) return undefined;
-    const lines = pieces.slice(0, restoredNamesMax).map((piece) => digestLine(piece));
+    const lines = pieces.slice(0, this.#namesMax).map((piece) => digestLine(piece));
     const more = pieces.length - lines.length;
     const all = more > 0 ? [...lines, `- and ${more} more`] : lines;
     return this.say(`Not shown again here (${this.#name}):\n${all.join("\n")}`, namedData(pieces));
@@ -220,7 +231,7 @@ interface Shown {
 
 /** Where there is not even room to name everything part by part: as many lines as fit, and how many do not. */
 function namedOnly({ parts, tokensMax, count }: RestoreInput): Restoration {
-  const teller = new Teller("digest", count);
+  const teller = new Teller("digest", { count, namesMax: restoredNamesMin });
   const pieces = parts.flatMap(({ part }) => (part.kind === "failed" ? [] : part.pieces));
   const lines = parts.flatMap(({ name, part }) =>
     part.kind === "failed"
@@ -233,7 +244,7 @@ function namedOnly({ parts, tokensMax, count }: RestoreInput): Restoration {
     const text = shown === 0 ? unnamedText(parts) : `There is no room to show these again:\n${all.join("\n")}`;
     return teller.say(text, namedData(pieces));
   };
-  let shown = Math.min(lines.length, restoredNamesMax);
+  let shown = Math.min(lines.length, restoredNamesMin);
   while (shown > 0 && said(shown).tokens > tokensMax) shown -= 1;
   const only = said(shown);
   const withoutHandle = pieces.filter(({ handle }) => handle === undefined);

@@ -88,7 +88,7 @@ describe("a summary by a fork", () => {
   it("is asked for in one round without tools or a cache write, and is taken where it passes the gate", async () => {
     const { fork, tasks } = forkOf(forkSaid(good));
     const phases: string[] = [];
-    const input = asking({ forkMessages: 4, onPhase: (phase) => phases.push(phase) });
+    const input = asking({ forkReach: { messagesMax: 4 }, onPhase: (phase) => phases.push(phase) });
     const made = await summarise({ fork, summariser: summariserOf([]).summariser }, input, signal);
     expect(made).toEqual({
       kind: "summary",

@@ -1,6 +1,7 @@
 import type { Fork, ForkOutcome, ForkTask } from "../../ports/fork.ts";
 import type { ModelFailure } from "../../ports/model.ts";
 import type { SummaryAnswer, Summariser } from "../../ports/summariser.ts";
+import type { MessagesReach } from "../../transcript/first-messages.ts";
 import type { Message } from "../../schema/block.ts";
 import type { CompactionCall, CompactionFailure } from "../../schema/compaction.ts";
 import type { JsonObject } from "../../schema/json.ts";
@@ -26,8 +27,8 @@ export interface SummariseInput {
   readonly prompt: string;
   /** What the plain call is to summarise, in the view's order, without the prompt. */
   readonly messages: readonly Message[];
-  /** The fork begins with only the first so many messages of its parent; absent: with all of them. */
-  readonly forkMessages?: number | undefined;
+  /** With how much of its parent the fork begins; absent: with all of it. */
+  readonly forkReach?: MessagesReach | undefined;
   /** Whether the fork's own end is written to the cache; absent: `skip`. */
   readonly forkWrite?: ForkTask["cacheWrite"] | undefined;
   /** What becomes of the notes before the summary; absent: `stripped`. */
@@ -97,7 +98,7 @@ class Asking {
     const { fork } = this.#deps;
     if (this.#signal.aborted) return this.#aborted();
     if (fork === undefined) return undefined;
-    const { prompt, forkMessages, forkWrite = "skip", onPhase, onText } = this.#input;
+    const { prompt, forkReach, forkWrite = "skip", onPhase, onText } = this.#input;
     onPhase?.("fork");
     const outcome = await fork.run(
       {
@@ -106,7 +107,8 @@ class Asking {
         roundsMax: 1,
         cacheWrite: forkWrite,
         permit: () => Promise.resolve({ kind: "denied", reason: "No tool is run while a summary is written." }),
-        messagesMax: forkMessages,
+        messagesMax: forkReach?.messagesMax,
+        lastBlocksMax: forkReach?.lastBlocksMax,
         onText,
         ...forkLimits,
       },

@@ -5,7 +5,7 @@ export interface SummaryMessageInput {
   readonly trigger: "auto" | "manual" | "autonomous";
   /** Where the full transcript lies. */
   readonly transcriptPath?: string;
-  /** The tool that brings back by id what is not shown. */
+  /** The tool that brings back what is not shown, by its id or by a query. */
   readonly recallTool?: string;
   /** `some`: pinned messages follow, older than what follows them. */
   readonly pinned?: "some" | "none";
@@ -56,7 +56,9 @@ function whereText({ transcriptPath, recallTool }: Places): readonly string[] {
   const comes =
     recallTool === undefined
       ? []
-      : [`What you need word for word (code, output, a message), get back by its id with ${oneLine(recallTool)}.`];
+      : [
+          `What you need word for word (code, output, a message), get back with ${oneLine(recallTool)}: by its id, or by a query of its words.`,
+        ];
   const said = [...lies, ...comes];
   return said.length === 0 ? [] : [said.join(" ")];
 }

@@ -5,7 +5,7 @@ import { entryId, tokens } from "../../schema/brand.ts";
 import { estimateBlock } from "../../tokens/estimate.ts";
 import type { UserMessage } from "./facts.ts";
 import type { CountText } from "./fit.ts";
-import { ledgerMessageTokensMax } from "./ledger-limits.ts";
+import { ledgerMessageTokensMax, ledgerWholeTokensMax } from "./ledger-limits.ts";
 import { ledgerWithin } from "./user-ledger.ts";
 
 const byChars: CountText = (text) => tokens(Math.ceil(text.length / 4));
@@ -34,11 +34,20 @@ describe("the user ledger", () => {
   it("cuts a message over its own limit to head, tail and id, and no other", () => {
     const { text, messages } = ledgerOf(
       100_000,
-      words(ledgerMessageTokensMax, "A"),
-      `HEAD${words(ledgerMessageTokensMax, "TAIL")}`,
+      words(ledgerWholeTokensMax, "A"),
+      `HEAD${words(ledgerWholeTokensMax, "TAIL")}`,
     );
     expect(messages.map(({ shown }) => shown)).toEqual(["verbatim", "cut"]);
     expect(text).toMatch(/id="id-1">\nHEAD[^]*\[… \d+ characters left out …\]\n[^]*TAIL\n<\/user-message>/);
+  });
+
+  it("over the budget, cuts what is over the limit of one message first, and the first message last of these", () => {
+    const long = words(ledgerMessageTokensMax + 1_000, "L");
+    const shownWithin = (budget: number) =>
+      ledgerOf(budget, long, long, words(900, "B")).messages.map(({ shown }) => shown);
+    expect(shownWithin(8_000)).toEqual(["verbatim", "verbatim", "verbatim"]);
+    expect(shownWithin(6_500)).toEqual(["verbatim", "cut", "verbatim"]);
+    expect(shownWithin(5_500)).toEqual(["cut", "cut", "verbatim"]);
   });
 
   it("over the budget, cuts the oldest long ones first and no short one", () => {

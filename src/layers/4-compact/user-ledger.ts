@@ -3,6 +3,7 @@ import { plural } from "../../schema/plural.ts";
 import type { UserMessage } from "./facts.ts";
 import type { CountText } from "./fit.ts";
 import {
+  ledgerWholeTokensMax,
   ledgerBriefTokens,
   ledgerFitTriesMax,
   ledgerLongTokens,
@@ -36,8 +37,8 @@ export interface LedgerMessage {
 }
 
 /**
- * What the user said, quoted as data. Under the budget every message stands verbatim; over it the oldest long ones
- * become head, tail and id, then the oldest of any length, then the oldest are named by their ids, then only counted. In
+ * What the user said, quoted as data. Under the budget every message stands verbatim that is no longer than a brief; over
+ * it the oldest long ones become head, tail and id, then the oldest of any length, then the oldest are named by their ids, then only counted. In
  * order; never over the budget.
  */
 export function ledgerWithin({ budgetTokens, ...input }: LedgerInput): LedgerSection {
@@ -58,7 +59,7 @@ export function ledgerWithin({ budgetTokens, ...input }: LedgerInput): LedgerSec
   return { text: "", tokens: tokens(0), messages };
 }
 
-type Quoted = "whole" | "short" | "brief";
+type Quoted = "whole" | "long" | "short" | "brief";
 type Form = Quoted | "named" | "spanned";
 
 interface Line {
@@ -69,12 +70,19 @@ interface Line {
   readonly cost: number;
 }
 
-/** Tokens of a message's words in each form. */
-const wordsMax: Readonly<Record<Quoted, number>> = {
-  whole: ledgerMessageTokensMax,
-  short: ledgerLongTokens,
-  brief: ledgerBriefTokens,
-};
+/** Tokens of a message's words in a form, at most. */
+function wordsMax(form: Quoted, wordsTokens: number): number {
+  switch (form) {
+    case "whole":
+      return wordsTokens <= ledgerWholeTokensMax ? ledgerWholeTokensMax : ledgerMessageTokensMax;
+    case "long":
+      return ledgerMessageTokensMax;
+    case "short":
+      return ledgerLongTokens;
+    case "brief":
+      return ledgerBriefTokens;
+  }
+}
 
 /** The messages, each in its form. Forms only ever get shorter, and each message is counted once. */
 class LedgerDraft {
@@ -103,13 +111,13 @@ class LedgerDraft {
 
   /** Without any frame. */
   get wordsTokens(): number {
-    return this.#lines.reduce((sum, line) => sum + Math.min(line.wordsTokens, ledgerMessageTokensMax), 0);
+    return this.#lines.reduce((sum, { wordsTokens }) => sum + Math.min(wordsTokens, wordsMax("whole", wordsTokens)), 0);
   }
 
   fit(tokensMax: number): void {
     const { count, messages } = this.#input;
     const room = tokensMax - count(wrapped([], this.#tag));
-    for (const form of ["short", "brief"] as const) this.#shorten(form, room);
+    for (const form of ["long", "short", "brief"] as const) this.#shorten(form, room);
     // Those that are not quoted stand in at most two lines of their own.
     const unquoted = 2 * count(`${unquotedLine(messages.slice(0, 2), "spanned")}\n`);
     this.#shorten(this.#hasRoomForIds(room - unquoted) ? "named" : "spanned", room - unquoted);
@@ -137,9 +145,9 @@ class LedgerDraft {
         messages.push(...run.map(({ message }) => ({ entry: message.entry, shown: form })));
         continue;
       }
-      for (const { message } of run) {
+      for (const { message, wordsTokens } of run) {
         const mark = message.entry === open ? 'open="yes"' : undefined;
-        const quote = quoteOf(message, { tag: this.#tag, tokensMax: wordsMax[form], count, mark });
+        const quote = quoteOf(message, { tag: this.#tag, tokensMax: wordsMax(form, wordsTokens), count, mark });
         shown.push(quote.text);
         messages.push({ entry: message.entry, shown: quote.shown });
       }
@@ -151,7 +159,7 @@ class LedgerDraft {
   /** Oldest first. The first request loses its words last of all: it says what the rest is about. */
   #shorten(form: Exclude<Form, "whole">, room: number): void {
     const order = [...this.#lines.keys()];
-    if (form === "named" || form === "spanned") order.push(...order.splice(0, 1));
+    if (form !== "short" && form !== "brief") order.push(...order.splice(0, 1));
     for (const at of order) {
       if (this.#used <= room) return;
       const line = this.#lines[at];
@@ -165,7 +173,8 @@ class LedgerDraft {
   #cost(wordsTokens: number, form: Form): number {
     if (form === "spanned") return 0;
     if (form === "named") return this.#named;
-    return wordsTokens <= wordsMax[form] ? this.#frame + wordsTokens : this.#cutFrame + wordsMax[form];
+    const most = wordsMax(form, wordsTokens);
+    return wordsTokens <= most ? this.#frame + wordsTokens : this.#cutFrame + most;
   }
 }
 

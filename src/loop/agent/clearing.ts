@@ -7,7 +7,7 @@ import { clearInCache } from "../../layers/2-clear/in-cache.ts";
 import { clearDraft } from "../../layers/2-clear/run.ts";
 import { snipLowValue } from "../../layers/2-clear/snip-layer.ts";
 import { truncateOldest } from "../../layers/2-clear/truncate.ts";
-import { compactWhenDue } from "../../layers/4-compact/due.ts";
+import { compactWhenDue, isNear } from "../../layers/4-compact/due.ts";
 import type { Act, Candidate, LayerName } from "../../layers/candidate.ts";
 import { type Layer, nextCandidate, type PipelineState } from "../../layers/pipeline.ts";
 import type { ResultContent } from "../../schema/block.ts";
@@ -16,7 +16,7 @@ import type { LoopEvent } from "../../schema/event.ts";
 import { fileActOf } from "../../tokens/file-act.ts";
 import type { Draft } from "../../transcript/draft.ts";
 import type { Item } from "../../transcript/item.ts";
-import { compactNow, mayCompact } from "../compact/automatic.ts";
+import { compactDue, mayCompact } from "../compact/automatic.ts";
 import { thinkingIdleMillis, thinkingLossShare } from "../limits.ts";
 import type { Edited, EditInput } from "../session.ts";
 import { type Clearable, keepAsked, pipelineState, ratesFor } from "./clearing-state.ts";
@@ -76,15 +76,20 @@ export async function* clearBefore(
     if ((state.idleMillis ?? 0) > thinkingIdleMillis) cache.thinkingKept = "last";
     const again = acted.has("clear.cacheEdits") ? undefined : undeleted(cache, state);
     const candidate = again ?? nextCandidate({ layers, state, acted });
-    if (candidate === undefined) break;
+    if (candidate === undefined) {
+      conversation.compacting?.preparation?.want(isNear(state) ? "yes" : "no");
+      break;
+    }
     acted.add(candidate.layer);
     if (isFutile(candidate, state)) continue;
     if (candidate.act.kind === "compact") {
       const ask = { cause: candidate.act.trigger, because: candidate.because };
       isLimitTried ||= ask.cause === "limit";
-      yield* compactNow(deps, { conversation, ask, signal });
+      const made = yield* compactDue(deps, { conversation, ask, signal });
       if (signal.aborted) return;
       follow(clearable);
+      // Whatever else were done would be done for nothing; and there is room until then.
+      if (made === "later") return;
     } else yield* new Clearing(deps, { ...clearable, state, candidate }).run();
   }
   // What has just been tried in every way comes out the same again.
@@ -106,7 +111,7 @@ async function* lastRung(
   const used = conversation.line.usedTokens;
   if (used < thresholds.blocking || !switches["compact.auto"].value || policy.compact === undefined) return;
   const because = `${figure(used)} tokens ≥ ${figure(thresholds.blocking)}, over which no request can be sent`;
-  yield* compactNow(deps, { conversation, ask: { cause: "limit", because }, signal });
+  yield* compactDue(deps, { conversation, ask: { cause: "limit", because }, signal });
   follow(clearable);
 }
 
@@ -116,7 +121,7 @@ async function* forgetLost({ cache, line, conversation }: Clearable): AsyncGener
   cache.deletions = "held";
   const { size } = line.fold.projection.serverDeleted;
   if (!isLost || size === 0) return;
-  const because = `the cache in which ${size} results were deleted was lost`;
+  const because = `the cache in which ${deletedText(size)} was lost`;
   const drafts = [{ type: "server-edits", deleted: [], forgets: true, because }];
   const edited = await line.edit({ drafts, cause: "cache-break", nature: "reduced", because });
   conversation.breaks.expect("cache-edits");
@@ -143,9 +148,12 @@ function undeleted(
     loss: "by-id",
     needs: "nothing",
     act: { kind: "clear", cause: "idle", results: [...deletedInCache], marker: "named" },
-    because: `the cache in which ${deletedInCache.size} results were deleted is cold: they would be shown again`,
+    because: `the cache in which ${deletedText(deletedInCache.size)} is cold: what is deleted would be shown again`,
   };
 }
+
+const deletedText = (results: number): string =>
+  results === 1 ? "a result was deleted" : `${results} results were deleted`;
 
 /** What has to go and still leaves no room is cleared only where otherwise nothing could be sent: else every request would. */
 const isFutile = ({ act, removesTokens }: Candidate, { moment, thresholds }: PipelineState): boolean =>

@@ -95,6 +95,11 @@ export class ForkLine implements Line {
     return Promise.resolve({ kind: "appended", entries: drafts.map((draft) => this.#take(draft)) });
   }
 
+  /** Nobody else notes anything in it. */
+  appendInstead(behind: EntryId | null, draft: Draft): Promise<Appended> {
+    return this.append({ ...draft, parentUuid: behind });
+  }
+
   settle(): Promise<Appended> {
     const content = this.#answers();
     if (content.length === 0) return Promise.resolve({ kind: "appended", entries: [] });

@@ -25,6 +25,8 @@ export interface Line {
   /** By what layers plan and act; undefined where nothing that was said is ever changed: a fork's line. */
   readonly editable: EditableLine | undefined;
   append(...drafts: readonly Draft[]): Promise<Appended>;
+  /** In place of what a reply said behind this entry; what others noted meanwhile stays. */
+  appendInstead(behind: EntryId | null, draft: Draft): Promise<Appended>;
   /** Freezes an answer for every open call. */
   settle(): Promise<Appended>;
   endTurn(): Promise<Appended>;
@@ -80,6 +82,10 @@ export class SessionLine implements Line {
 
   append(...drafts: readonly Draft[]): Promise<Appended> {
     return this.#session.append(...drafts);
+  }
+
+  appendInstead(behind: EntryId | null, draft: Draft): Promise<Appended> {
+    return this.#session.appendInstead(behind, draft);
   }
 
   settle(): Promise<Appended> {

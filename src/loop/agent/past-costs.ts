@@ -2,24 +2,30 @@ import type { PaidRequest } from "../../cache/costs.ts";
 import { type SessionId, tokens } from "../../schema/brand.ts";
 import type { AssistantEntry, Entry } from "../../schema/entry.ts";
 import { callsIn } from "../compact/spent.ts";
+import { notesCallsIn } from "../notes/spent.ts";
+import { replyCallsIn } from "./reply-spent.ts";
 
 /** `inherited`: paid by the session that this one was forked or copied from. */
 export type PastRequest = PaidRequest & { readonly paidBy: "own" | "inherited" };
 
 export interface PastInput {
-  readonly path: Iterable<Entry>;
+  /** Of every branch: what was left stays paid. */
+  readonly entries: Iterable<Entry>;
   readonly session: SessionId;
 }
 
-/** What was paid for a session so far, as far as its log was read. The log does not tell lifetimes apart: writes count as the usual ones. */
-export function pastRequests({ path, session }: PastInput): readonly PastRequest[] {
+/** What was paid for a session so far, as far as its log was read, to the billionth what was booked then: each request in the provider's words. */
+export function pastRequests({ entries, session }: PastInput): readonly PastRequest[] {
   const byKey = new Map<string, PastRequest>();
-  for (const entry of path) {
+  for (const entry of entries) {
     if (entry.kind !== "assistant" && entry.kind !== "edit") continue;
     const paidBy = entry.session === session ? "own" : "inherited";
     if (entry.kind === "edit") {
-      for (const [at, { model, usage }] of callsIn(entry).entries())
-        byKey.set(`call ${entry.id} ${at}`, { paidBy, source: "compact", model, usage, headerTokens: tokens(0) });
+      const booked = { main: replyCallsIn(entry.edit), compact: callsIn(entry), notes: notesCallsIn(entry.edit) };
+      const bookedFirst = (entry.edit.type === "setting" ? entry.edit.again : undefined) ?? entry.id;
+      for (const source of ["main", "compact", "notes"] as const)
+        for (const [at, { model, usage }] of booked[source].entries())
+          byKey.set(`${source} ${bookedFirst} ${at}`, { paidBy, source, model, usage, headerTokens: tokens(0) });
       continue;
     }
     const paid = replyRequest(entry);
@@ -29,18 +35,7 @@ export function pastRequests({ path, session }: PastInput): readonly PastRequest
   return [...byKey.values()];
 }
 
-function replyRequest({ messageId, model, usage }: AssistantEntry): PaidRequest | undefined {
-  if (messageId === undefined || usage === undefined) return undefined;
-  const { input, cacheWrite, cacheRead, output } = usage;
-  return {
-    source: "main",
-    model: model ?? "",
-    usage: {
-      input_tokens: input,
-      cache_creation_input_tokens: cacheWrite,
-      cache_read_input_tokens: cacheRead,
-      output_tokens: output,
-    },
-    headerTokens: tokens(0),
-  };
+function replyRequest({ messageId, model, askedModel, saidUsage, synthetic }: AssistantEntry): PaidRequest | undefined {
+  if (messageId === undefined || saidUsage === undefined || synthetic) return undefined;
+  return { source: "main", model: askedModel ?? model ?? "", usage: saidUsage, headerTokens: tokens(0) };
 }

@@ -13,23 +13,37 @@ import type { UsedIds } from "./used-ids.ts";
  * next one is there or the reply ends, so that the last entry carries the final usage.
  */
 export class ReplyWriter {
-  /** The entry that the reply follows; null at the very beginning. A second try branches off there. */
-  readonly from: EntryId | null;
   readonly #line: Line;
   readonly #ids: UsedIds;
+  readonly #asked: string | undefined;
   readonly #calls: ReplyCall[] = [];
   #start: { readonly id: MessageId; readonly model: string; readonly usage: JsonObject } | undefined;
+  #usage: JsonObject | undefined;
   #held: Held | undefined;
   #written = 0;
+  readonly #branchesAt: EntryId | null | undefined;
+  #follows: EntryId | null = null;
 
-  constructor({ line, ids }: Pick<Conversation, "line" | "ids">, from: EntryId | null) {
+  /** `branchesAt`: `againAt` of the try before. Absent: it goes on at the leaf, also where something was noted since it was asked for. */
+  constructor({ line, ids, baseline }: Writing, branchesAt?: EntryId | null) {
     this.#line = line;
     this.#ids = ids;
-    this.from = from;
+    this.#asked = baseline?.model;
+    this.#branchesAt = branchesAt;
+  }
+
+  /** The entry behind which another try begins, beside what came of this one; null at the very beginning. Undefined where nothing came. */
+  get againAt(): EntryId | null | undefined {
+    return this.#written === 0 ? this.#branchesAt : this.#follows;
   }
 
   get id(): MessageId {
     return this.#start?.id ?? messageId("");
+  }
+
+  /** Of a reply that no entry tells of: what the provider counted last. Undefined where there is an entry, or no reply began. */
+  get unwrittenUsage(): JsonObject | undefined {
+    return this.#written === 0 ? this.#usage : undefined;
   }
 
   /** Of the blocks on disk. */
@@ -39,6 +53,7 @@ export class ReplyWriter {
 
   start({ id, model, usage }: Extract<ModelEvent, { kind: "reply-start" }>): void {
     this.#start = { id: this.#ids.reply(id), model, usage };
+    this.#usage = usage;
   }
 
   async block({ block, flawed }: Extract<ModelEvent, { kind: "block-end" }>): Promise<WriteFailure | undefined> {
@@ -50,6 +65,7 @@ export class ReplyWriter {
   async end({ usage, stopReason }: Extract<ModelEvent, { kind: "reply-end" }>): Promise<WriteFailure | undefined> {
     const last = this.#held;
     this.#held = undefined;
+    this.#usage = usage;
     return last === undefined ? undefined : this.#write(last, { usage, stop_reason: stopReason });
   }
 
@@ -63,15 +79,20 @@ export class ReplyWriter {
   async #write({ block, flawed }: Held, final: Final = {}): Promise<WriteFailure | undefined> {
     const start = this.#start;
     if (start === undefined) throw new Error("a block of a reply that has not begun");
-    const draft = replyDraft({ ...start, content: [block], ...final });
-    const isElsewhere = this.#written === 0 && this.#line.leaf !== this.from;
-    const appended = await this.#line.append(isElsewhere ? { ...draft, parentUuid: this.from } : draft);
+    const draft = replyDraft({ ...start, asked: this.#asked, content: [block], ...final });
+    const branchesAt = this.#written === 0 ? this.#branchesAt : undefined;
+    if (this.#written === 0) this.#follows = branchesAt === undefined ? this.#line.leaf : branchesAt;
+    const appended = await (branchesAt === undefined
+      ? this.#line.append(draft)
+      : this.#line.appendInstead(branchesAt, draft));
     if (appended.kind === "failed") return appended;
     this.#written += 1;
     if (block.type === "tool_use") this.#calls.push({ call: block, flawed });
     return undefined;
   }
 }
+
+type Writing = Pick<Conversation, "line" | "ids"> & { readonly baseline?: Pick<Conversation["baseline"], "model"> };
 
 /** A call as it stands in the transcript. */
 export interface ReplyCall {

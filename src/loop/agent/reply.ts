@@ -8,6 +8,7 @@ import type { LoopEvent } from "../../schema/event.ts";
 import { field, type JsonObject, text } from "../../schema/json.ts";
 import { readUsage } from "../../schema/usage.ts";
 import type { AgentDeps } from "./deps.ts";
+import { replySpentDraft } from "./reply-spent.ts";
 import { type ReplyCall, ReplyWriter } from "./reply-writer.ts";
 import { sentAt, type Sending } from "./request.ts";
 
@@ -48,7 +49,6 @@ export async function* askForReply(deps: AgentDeps, input: ReplyInput): AsyncGen
 class Asking {
   readonly #deps: AgentDeps;
   readonly #input: ReplyInput;
-  readonly #from: ReplyWriter["from"];
   #writer: ReplyWriter;
   /** The assembled list is live: a broken try leaves blocks in it that the next one does not send. */
   readonly #sent: readonly Message[];
@@ -58,19 +58,21 @@ class Asking {
     this.#deps = deps;
     this.#input = input;
     this.#sent = [...input.assembled.messages];
-    this.#from = input.conversation.line.leaf;
-    this.#writer = new ReplyWriter(input.conversation, this.#from);
+    this.#writer = new ReplyWriter(input.conversation);
   }
 
   /** Nobody asks again: what came of the last reply is kept. */
   async left(outcome: ReplyOutcome): Promise<ReplyOutcome> {
     const failure = await this.#writer.keep();
-    return failure === undefined ? outcome : { kind: "unwritten", failure };
+    if (failure !== undefined) return { kind: "unwritten", failure };
+    await this.#bookUnwritten();
+    return outcome;
   }
 
   async *once(): AsyncGenerator<LoopEvent, ReplyOutcome> {
     const { conversation, assembled, signal } = this.#input;
-    const writer = new ReplyWriter(conversation, this.#from);
+    await this.#bookUnwritten();
+    const writer = new ReplyWriter(conversation, this.#writer.againAt);
     this.#writer = writer;
     let begun: JsonObject | undefined;
     const at = this.#deps.now();
@@ -99,6 +101,7 @@ class Asking {
           if (failure !== undefined) return { kind: "unwritten", failure };
           const { stopReason } = event;
           this.#paid(event.usage);
+          await this.#bookUnwritten();
           if (conversation.cache !== undefined) conversation.cache.repliedAt = this.#deps.now();
           yield { kind: "reply-end", id: writer.id, stopReason, usage: readUsage({ usage: event.usage }) };
           yield* this.#applied(event.appliedEdits ?? []);
@@ -139,6 +142,14 @@ class Asking {
     const cleared = applied.map((edit) => Number(field(edit, "cleared_input_tokens") ?? 0));
     const total = tokens(cleared.reduce((sum, count) => sum + count, 0));
     yield { kind: "server-cleared", tokens: total, what: applied.map((edit) => text(edit, "type") ?? "edit") };
+  }
+
+  /** The log has to tell what the last try cost, although it tells nothing of its words. A disk that refuses fails no turn. */
+  async #bookUnwritten(): Promise<void> {
+    const { source, baseline, line } = this.#input.conversation;
+    const usage = this.#writer.unwrittenUsage;
+    // Whoever sent a fork books what it cost.
+    if (usage !== undefined && source === "main") await line.append(replySpentDraft({ model: baseline.model, usage }));
   }
 
   #paid(usage: JsonObject): void {

@@ -1,6 +1,6 @@
 import type { ModelFailure } from "../../ports/model.ts";
 import type { LoopEvent, TurnEnd } from "../../schema/event.ts";
-import { compactNow, type CompactNow } from "../compact/automatic.ts";
+import { compactDue, type CompactNow } from "../compact/automatic.ts";
 import type { AgentDeps } from "./deps.ts";
 
 /** A reply that did not come to its own end. */
@@ -59,9 +59,9 @@ export class TurnRoom {
   }
 
   #compact(ask: CompactNow["ask"]): AsyncGenerator<LoopEvent, Made> {
-    return compactNow(this.#deps, { ...this.#by, ask });
+    return compactDue(this.#deps, { ...this.#by, ask });
   }
 }
 
 /** Whether there is room now. */
-type Made = "compacted" | "failed";
+type Made = "compacted" | "failed" | "later";

@@ -108,6 +108,7 @@ class Turn {
   /** Undefined: the turn goes on. */
   async *#round(): AsyncGenerator<LoopEvent, Ended | undefined> {
     const { conversation, signal } = this.#input;
+    yield* this.#input.conversation.compacting?.preparation?.news() ?? [];
     const drained = yield* this.#drain();
     if (drained !== undefined) return drained;
     yield* this.#room.asked();
@@ -158,6 +159,7 @@ class Turn {
     const failure = yield* this.#results.roundEnds();
     if (failure !== undefined) return unwritten(failure);
     if (signal.aborted) return this.#aborted();
+    roundEnded(conversation, calls.length);
     return stopped === undefined ? undefined : { reason: "blocked-by-hook", message: stopped };
   }
 
@@ -172,6 +174,7 @@ class Turn {
   }
 
   async *#answered(): AsyncGenerator<LoopEvent, Ended | undefined> {
+    roundEnded(this.#input.conversation, 0);
     if (this.#input.queue.length > 0) return undefined;
     const hook = yield* this.#fire({ name: "Stop", again: this.#stopsBlocked > 0 });
     if (hook.blocked === undefined || hook.stopped !== undefined || this.#stopsBlocked >= stopHooksMax)
@@ -219,6 +222,12 @@ class Turn {
     const settled = await this.#input.conversation.line.settle();
     return settled.kind === "failed" ? unwritten(settled) : { reason: "aborted" };
   }
+}
+
+/** For what runs beside the conversation: nothing of it is waited for. */
+function roundEnded({ compacting }: Conversation, calls: number): void {
+  compacting?.notes?.roundEnded(calls);
+  compacting?.preparation?.roundEnded();
 }
 
 /** A reply that did not come to its own end. */

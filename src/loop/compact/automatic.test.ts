@@ -252,7 +252,7 @@ describe("what a compaction costs", () => {
     const events = await agent.turn("Look at all the files.");
     expect(failedIn(events)[0]).toMatchObject({ reason: "unwritten", state: "trying" });
     expect(agent.session.fold.projection.boundaries).toEqual([]);
-    const booked = pastRequests({ path: agent.session.fold.path.entries, session: agent.session.id });
+    const booked = pastRequests({ entries: agent.session.fold.path.entries, session: agent.session.id });
     expect(booked.filter(({ source }) => source === "compact")).toHaveLength(world.script.asked);
     expect(world.script.asked).toBeGreaterThan(0);
   });

@@ -1,37 +1,63 @@
 import type { LoopEvent } from "../../schema/event.ts";
 import type { Conversation } from "../agent/conversation.ts";
 import type { AgentDeps } from "../agent/deps.ts";
-import { closingEvent } from "./closing-event.ts";
 import { commitCompaction } from "./commit.ts";
 import type { Compacting } from "./compacting.ts";
-import type { CompactionAsk, CompactionProblem } from "./proposal.ts";
+import { countedFailure } from "./failures.ts";
+import type { CompactionAsk, Proposal } from "./proposal.ts";
 import { proposeCompaction } from "./runner.ts";
 import { bookCalls } from "./spent.ts";
-import { breakerDraft, failuresSoFar, standingOf } from "./standing.ts";
+import { standingOf } from "./standing.ts";
 
 export interface CompactNow {
   readonly conversation: Conversation;
-  readonly ask: Omit<CompactionAsk, "trigger" | "part">;
+  readonly ask: Omit<CompactionAsk, "trigger" | "part" | "made">;
   readonly signal: AbortSignal;
 }
 
-/** A compaction that nobody has to agree to, proposed and committed in one go. Nothing fails by it: the view is as it was then, and that is told. */
-export async function* compactNow(
+/**
+ * A compaction that nobody has to agree to. A summary that was prepared is swapped in; where the layers want one, nobody
+ * waits for it: it is made beside the work and comes `later`. Where nothing can be sent without it, one that is still on
+ * its way is given up, and comes without a model.
+ */
+export async function* compactDue(
+  deps: AgentDeps,
+  input: CompactNow,
+): AsyncGenerator<LoopEvent, "compacted" | "failed" | "later"> {
+  const { compacting } = input.conversation;
+  const { switches, policy } = deps.numbers();
+  const isAhead = switches["compact.background"].value && policy.summary?.made === "ahead";
+  const preparation = isAhead ? compacting?.preparation : undefined;
+  if (compacting === undefined || preparation === undefined) return yield* compactNow(deps, input);
+  const prepared = preparation.take();
+  const { cause } = input.ask;
+  const mayWait = cause === "threshold" || cause === "price";
+  if (prepared.kind === "ready") {
+    const swapped = yield* swapIn(deps, { ...input, compacting, proposal: prepared.proposal });
+    return swapped === "failed" && !mayWait ? yield* compactNow(deps, input) : swapped;
+  }
+  if (mayWait) {
+    preparation.want("yes");
+    return "later";
+  }
+  const isTooLate = prepared.kind === "preparing" && cause !== "agent";
+  return yield* compactNow(deps, isTooLate ? { ...input, ask: { ...input.ask, summariser: "nobody" } } : input);
+}
+
+/** Proposed and committed in one go. Nothing fails by it: the view is as it was then, and that is told. */
+async function* compactNow(
   deps: AgentDeps,
   { conversation, ask, signal }: CompactNow,
 ): AsyncGenerator<LoopEvent, "compacted" | "failed"> {
   const { compacting } = conversation;
   if (compacting === undefined) return "failed";
+  // What it would stand for is about to be replaced.
+  await compacting.preparation?.cancel();
   const whole = { ...ask, trigger: "auto", part: { kind: "all" } } as const;
   const proposed = yield* proposeCompaction(deps, { conversation, compacting, ask: whole, signal });
-  const outcome =
-    proposed.kind === "failed"
-      ? proposed
-      : yield* commitCompaction(deps, { conversation, compacting, proposal: proposed.proposal });
-  if (outcome.kind === "committed") return "compacted";
   if (proposed.kind === "proposed")
-    await bookCalls(compacting.session, { calls: proposed.proposal.calls, trigger: "auto" });
-  yield await counted(deps, { compacting, problem: outcome });
+    return yield* committed(deps, { conversation, compacting, proposal: proposed.proposal });
+  yield await countedFailure(deps, { session: compacting.session, problem: proposed });
   return "failed";
 }
 
@@ -42,33 +68,38 @@ export function mayCompact(deps: Pick<AgentDeps, "numbers">, { compacting }: Con
   return standing.kind === "may-ask" ? "yes" : "no";
 }
 
-interface Counting {
+interface Swapping extends Pick<CompactNow, "conversation" | "ask"> {
   readonly compacting: Compacting;
-  readonly problem: CompactionProblem;
+  readonly proposal: Proposal;
 }
 
-/** What speaks against the summaries opens the breaker in the end; what a person or a hook wanted does not. */
-async function counted(deps: AgentDeps, { compacting, problem }: Counting): Promise<LoopEvent> {
-  const { session } = compacting;
-  if (isFailure(problem.reason)) await session.append(breakerDraft(failuresSoFar(session.fold) + 1));
-  return closingEvent(deps, { ...problem, compacting, trigger: "auto" });
-}
-
-function isFailure(reason: CompactionProblem["reason"]): boolean {
-  switch (reason) {
-    case "no_summary":
-    case "api_error":
-    case "prompt_too_long":
-    case "timed_out":
-    case "still_over":
-      return true;
-    case "nothing_to_compact":
-    case "switched_off":
-    case "blocked":
-    case "aborted":
-    case "breaker_open":
-    case "spend_limit":
-    case "unwritten":
-      return false;
+async function* swapIn(
+  deps: AgentDeps,
+  { conversation, compacting, proposal, ask }: Swapping,
+): AsyncGenerator<LoopEvent, "compacted" | "failed"> {
+  const { cause, because } = ask;
+  const { usedTokens } = conversation.line;
+  const told = because === undefined ? {} : { because };
+  let isHeard = false;
+  try {
+    yield { kind: "compaction-start", trigger: "auto", cause, tokens: usedTokens, ...told };
+    isHeard = true;
+  } finally {
+    // Who stops listening wants no summary; what it has cost is written down.
+    if (!isHeard) await bookCalls(compacting.session, { calls: proposal.calls, trigger: "auto" });
   }
+  const asked = { ...proposal, ask: { ...proposal.ask, ...ask } };
+  return yield* committed(deps, { conversation, compacting, proposal: asked });
+}
+
+async function* committed(
+  deps: AgentDeps,
+  { conversation, compacting, proposal }: Omit<Swapping, "ask">,
+): AsyncGenerator<LoopEvent, "compacted" | "failed"> {
+  const outcome = yield* commitCompaction(deps, { conversation, compacting, proposal });
+  if (outcome.kind === "committed") return "compacted";
+  const { session } = compacting;
+  await bookCalls(session, { calls: proposal.calls, trigger: "auto" });
+  yield await countedFailure(deps, { session, problem: outcome });
+  return "failed";
 }

@@ -102,6 +102,8 @@ export interface Written {
   readonly summary: string;
   readonly path: CompactionPath;
   readonly calls: readonly CompactionCall[];
+  /** One line each, for a person: what was taken out of the summary, and why notes were passed over. */
+  readonly changes?: readonly string[] | undefined;
   readonly unseenRounds?: number | undefined;
   readonly instead?: CompactionProblem | undefined;
   readonly durationMillis: number;
@@ -248,9 +250,10 @@ interface MetadataInput {
 
 function metadataFor(ground: Ground, { written, audit }: MetadataInput): BoundaryMetadata {
   const { ask, conversation, compacting, numbers } = ground;
-  const { path, calls, durationMillis, unseenRounds, instead } = written;
+  const { path, calls, changes = [], durationMillis, unseenRounds, instead } = written;
   return {
     cause: ask.cause,
+    ...(ask.made === undefined ? {} : { made: ask.made }),
     preTokens: conversation.line.usedTokens,
     fixedTokens: conversation.line.fixedTokens,
     messagesSummarized: messagesCovered(ground),
@@ -260,6 +263,7 @@ function metadataFor(ground: Ground, { written, audit }: MetadataInput): Boundar
     audit: { score: audit.score, parts: audit.parts },
     calls: [...calls],
     ...(calls.length === 0 || conversation.known === undefined ? {} : { costNanos: callsCost(conversation, calls) }),
+    ...(changes.length === 0 ? {} : { changes: [...changes] }),
     ...(unseenRounds === undefined ? {} : { unseenRounds }),
     ...(instead === undefined ? {} : { instead }),
     chain: { ...chainOf(compacting.session.fold, { numbers, source: conversation.source }) },

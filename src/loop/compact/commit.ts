@@ -53,6 +53,8 @@ export async function* commitCompaction(deps: AgentDeps, input: Committing): Asy
     isKept: draft.isKept,
   });
   conversation.breaks.expect("compaction");
+  // It would stand for what is covered now.
+  await compacting.preparation?.cancel();
   if (failuresSoFar(session.fold) > 0) await session.append(breakerDraft(0));
   const { ask, path, calls, instead } = proposal;
   const { tokensBefore, tokensAfter, audit } = draft;
@@ -65,6 +67,7 @@ export async function* commitCompaction(deps: AgentDeps, input: Committing): Asy
     trigger: ask.trigger,
     cause: ask.cause,
     path: input.edited === undefined ? path : "given",
+    ...(ask.made === undefined ? {} : { made: ask.made }),
     tokensBefore,
     tokensAfter,
     auditScore: audit.score,
@@ -158,6 +161,7 @@ async function redrafted(deps: AgentDeps, input: Committing): Promise<Drafted | 
     part: ask.part,
     waitingTokensMax: waitingTokensMax(numbers.thresholds),
     until: proposal.leaf,
+    coversUntil: proposal.coversUntil,
   });
   if (scoped.kind !== "scope")
     return failed("nothing_to_compact", "The conversation is another now: what was to be summarised is gone from it.");
@@ -167,15 +171,16 @@ async function redrafted(deps: AgentDeps, input: Committing): Promise<Drafted | 
   const ground = groundOf({ conversation, compacting, numbers, ask, scope: scoped.scope, facts });
   const made = edited === undefined ? undefined : given(ground, edited.summary);
   if (made?.kind === "failed") return failed(made.reason, made.message);
-  const { startedAt, calls, instead, unseenRounds } = proposal;
+  const { tookMillis, calls, instead, unseenRounds } = proposal;
   const draft = await draftBoundary(deps, ground, {
     summary: made?.summary ?? proposal.summary,
     path: made?.path ?? proposal.path,
     calls,
+    changes: made?.changes ?? proposal.changes,
     instead,
     ...(made === undefined ? { unseenRounds } : {}),
     server: made === undefined ? proposal.server : undefined,
-    durationMillis: deps.now() - startedAt,
+    durationMillis: tookMillis,
   });
   const refusal = whyNotSmaller(ground, draft);
   if (refusal !== undefined) return failed("still_over", refusal);

@@ -1,7 +1,9 @@
 import type { CompactionAsks } from "../../ports/compaction-asks.ts";
 import type { Fork } from "../../ports/fork.ts";
 import type { WorkingStateDep } from "../../ports/working-state.ts";
+import type { SessionNotes } from "../notes/session-notes.ts";
 import type { Session } from "../session.ts";
+import type { SummaryAhead } from "./ahead.ts";
 import type { SessionFactBook } from "./session-facts.ts";
 
 /** What compacting a conversation takes besides the agent's dependencies. A fork's conversation has none of it: it never compacts. */
@@ -10,6 +12,10 @@ export interface Compacting extends WorkingStateDep {
   readonly facts: Pick<SessionFactBook, "facts" | "unreadable">;
   /** Of this conversation. */
   readonly fork: Fork;
+  /** Of this conversation; absent where none are taken. */
+  readonly notes?: Pick<SessionNotes, "path" | "roundEnded" | "settle" | "read" | "template"> | undefined;
+  /** Of this conversation; absent where every summary is waited for. */
+  readonly preparation?: SummaryAhead | undefined;
   /** Where the agent itself asks; absent where it can't. */
   readonly asks?: CompactionAsks | undefined;
   /** By which the model gets back what is not shown. */

@@ -6,6 +6,12 @@ export const keepAliveMillis = millis(30_000);
 /** Of a commit: a conversation that goes on each time between its draft and its writing is left as it is. */
 export const commitTriesMax = 5;
 
+/** A preparation that was not allowed is not begun again at once: a hook that forbids it rarely thinks better by the next round. */
+export const preparationRestRounds = 3;
+
+/** Of the compaction threshold: where more than this came behind a summary that was prepared, another one makes more room. */
+export const preparationTailShareMax = 0.25;
+
 /** Between two reports of how much of a summary has come. */
 export const progressChars = 500;
 

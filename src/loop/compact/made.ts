@@ -3,8 +3,10 @@ import { gate, type GateInput } from "../../layers/4-compact/gate.ts";
 import { summaryPrompt } from "../../layers/4-compact/prompt.ts";
 import type { SummaryVariant } from "../../layers/4-compact/sections.ts";
 import type { Block, Message } from "../../schema/block.ts";
+import type { EntryId } from "../../schema/brand.ts";
 import type { CompactionCall, CompactionPath } from "../../schema/compaction.ts";
 import type { ServerSummary } from "../../schema/server-summary.ts";
+import { firstMessages } from "../../transcript/first-messages.ts";
 import { workingStateAttachment } from "../../schema/working-state.ts";
 import type { Ground } from "./boundary-draft.ts";
 import type { SummaryWishes } from "./compacting.ts";
@@ -22,6 +24,8 @@ export type Made =
       readonly changes: readonly string[];
       /** Oldest rounds that the summariser did not see; absent: none. */
       readonly unseenRounds?: number;
+      /** Of `notes`: the last entry that they stand for; what follows stays. */
+      readonly coversUntil?: EntryId | undefined;
       /** Why no model wrote it. */
       readonly instead?: CompactionProblem;
       /** The provider's own block, which says the same and counts only as it was given. */
@@ -115,9 +119,7 @@ export function messagesIn({ conversation, compacting, scope }: Ground): readonl
       attachment === workingStateAttachment ? blocks : [],
     ),
   );
-  return conversation.line
-    .snapshot()
-    .slice(0, scope.messagesMax)
+  return firstMessages(conversation.line.snapshot(), scope)
     .map(({ role, content }) => ({ role, content: content.filter((block) => !restored.has(block)) }))
     .filter(({ content }) => content.length > 0);
 }

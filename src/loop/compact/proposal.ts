@@ -1,5 +1,5 @@
 import type { Audit } from "../../layers/4-compact/audit.ts";
-import type { EntryId, Millis, NanoUsd, Tokens } from "../../schema/brand.ts";
+import type { EntryId, NanoUsd, Tokens } from "../../schema/brand.ts";
 import type {
   CompactionCall,
   CompactionCause,
@@ -24,6 +24,10 @@ export interface CompactionAsk {
   readonly summary?: string;
   /** For receipts: the arithmetic in words, one line. */
   readonly because?: string;
+  /** Beside the conversation, before it is due; absent: while it waits. */
+  readonly made?: "ahead";
+  /** `nobody`: there is no time to ask a model. Absent: whoever can. */
+  readonly summariser?: "nobody";
 }
 
 /** A summary that waits for its commit. Nothing of it is in the log. */
@@ -34,17 +38,20 @@ export interface Proposal {
   readonly path: CompactionPath;
   /** Calls for it that were answered, also those whose answer was refused. */
   readonly calls: readonly CompactionCall[];
-  /** What the gate changed, a line each. */
+  /** What the gate changed, and why notes were not used, a line each. */
   readonly changes: readonly string[];
   /** Oldest rounds that the summariser did not see, for want of room; absent: none. */
   readonly unseenRounds?: number;
+  /** Of `notes`: the last entry that they stand for; what follows stays. Absent: the part says it. */
+  readonly coversUntil?: EntryId | undefined;
   /** Why no model wrote it; only of `extractive`. */
   readonly instead?: CompactionProblem;
   /** The provider's own block, where the provider wrote it; a person's edit does without. */
   readonly server?: ServerSummary;
   /** The newest entry that it covers, or keeps; what comes later stays behind it. */
   readonly leaf: EntryId | null;
-  readonly startedAt: Millis;
+  /** How long it took to make. */
+  readonly tookMillis: number;
   readonly preview: CompactionPreview;
 }
 

@@ -3,14 +3,17 @@ import { summarise, type Summarised } from "../../layers/4-compact/run-summarise
 import { type EntryId, type Millis, tokens } from "../../schema/brand.ts";
 import type { CompactionCall } from "../../schema/compaction.ts";
 import type { CompactionPhase, LoopEvent } from "../../schema/event.ts";
+import { reachOf } from "../../transcript/first-messages.ts";
 import { Channel } from "../agent/channel.ts";
 import type { Conversation } from "../agent/conversation.ts";
 import type { AgentDeps } from "../agent/deps.ts";
-import { draftBoundary, type Ground, groundOf } from "./boundary-draft.ts";
+import { draftBoundary, type DraftInput, type Ground, groundOf } from "./boundary-draft.ts";
 import { brokenOff } from "./broken-off.ts";
 import { closingEvent } from "./closing-event.ts";
+import type { LastAppends } from "../session.ts";
 import type { Compacting } from "./compacting.ts";
 import { factsAtHand } from "./facts-at-hand.ts";
+import { type FromNotes, fromNotes, notUsed, overThreshold } from "./from-notes.ts";
 import { keepAliveMillis, progressChars } from "./limits.ts";
 import { analysisFor, extracted, gateFor, given, type Made, mayExtract, messagesIn, promptOf, served } from "./made.ts";
 import { plainSummariser } from "./plain-summariser.ts";
@@ -26,6 +29,8 @@ export interface Proposing {
   readonly compacting: Compacting;
   readonly ask: CompactionAsk;
   readonly signal: AbortSignal;
+  /** By which it is written what was paid for and is not used; absent: the session. */
+  readonly log?: LastAppends;
 }
 
 /**
@@ -33,13 +38,14 @@ export interface Proposing {
  *
  *   asked ──a hook blocks, or there is nothing to compact──▶ failed
  *   asked ──a person's own text──▶ gate
+ *   asked ──there are notes that will do──▶ gate: no model
  *   asked ──the provider writes its own, where that is switched on──▶ gate
  *   asked ──a model may be asked──▶ fork ──fails or is bad──▶ plain call ──too long──▶ shorter, a few times
  *   gate ──passed──▶ proposed: audited and repaired, with ledger and working state
  *   every try failed, and a person waits or nothing fits any more ──▶ extractive: no model, never fails
  */
 export async function* proposeCompaction(deps: AgentDeps, input: Proposing): AsyncGenerator<LoopEvent, Proposed> {
-  const { compacting, ask } = input;
+  const { compacting, ask, log = compacting.session } = input;
   const { trigger } = ask;
   const leave = new AbortController();
   const signal = AbortSignal.any([input.signal, leave.signal]);
@@ -58,7 +64,7 @@ export async function* proposeCompaction(deps: AgentDeps, input: Proposing): Asy
     // Who stops listening wants no summary; what it has cost is written down.
     leave.abort();
     const left = isTaken ? undefined : await outcome;
-    if (left?.kind === "proposed") await bookCalls(compacting.session, { calls: left.proposal.calls, trigger });
+    if (left?.kind === "proposed") await bookCalls(log, { calls: left.proposal.calls, trigger });
   }
 }
 
@@ -118,6 +124,11 @@ class Compaction {
     if (scoped.kind === "nothing") return failed("nothing_to_compact", "There is nothing to compact yet.");
     if (scoped.kind === "unknown-entry")
       return failed("nothing_to_compact", `No message of the view has the id ${scoped.entry}.`);
+    // The conversation may go on meanwhile: what comes later is not summed up.
+    const scope = {
+      ...(scoped.scope.messagesMax === undefined ? reachOf(conversation.line.snapshot()) : {}),
+      ...scoped.scope,
+    };
     const hooked = await this.#hooks();
     if (hooked.kind === "failed") return hooked;
     if (signal.aborted) return failed("aborted", aborted);
@@ -125,16 +136,33 @@ class Compaction {
     if (known.kind === "failed") return failed(known.reason, known.message);
     const { facts, because: unread } = known;
     if (unread !== undefined) this.#put({ kind: "warning", code: "compaction-facts", message: unread });
-    const ground = groundOf({ conversation, compacting, numbers, ask, scope: scoped.scope, facts });
+    const input = { conversation, compacting, numbers, ask, facts };
+    const noted = await this.#noted(input, hooked.instructions);
+    if (noted.kind !== "passed-over") return noted;
+    const ground = groundOf({ ...input, scope });
     const made = await this.#summary(ground, hooked.instructions);
     if (made.kind === "failed") return await this.#unused(made);
-    return await this.#proposed(ground, { made, leaf });
+    const changes = noted.because === undefined ? made.changes : [...made.changes, noted.because];
+    return await this.#proposed(ground, { made: { ...made, changes }, leaf });
+  }
+
+  /** Notes that won't do are passed over: the usual way goes on, and the proposal says why. */
+  async #noted(input: Omit<DraftInput, "scope">, instructions: readonly string[]): Promise<Proposed | PassedOver> {
+    const { signal } = this.#parts;
+    const noted = await fromNotes({ ...input, instructions, signal });
+    if (signal.aborted) return failed("aborted", aborted);
+    if (noted.kind === "passed-over") return noted;
+    const proposed = await this.#proposed(noted.ground, noted);
+    if (proposed.kind === "failed")
+      return proposed.reason === "aborted" ? proposed : { kind: "passed-over", because: notUsed(proposed.message) };
+    const because = overThreshold(proposed.proposal, noted.ground);
+    return because === undefined ? proposed : { kind: "passed-over", because };
   }
 
   /** What was paid for a summary that nobody gets is in the log. */
   async #unused({ reason, message }: CompactionProblem): Promise<FailedProposal> {
-    const { compacting, ask } = this.#parts;
-    await bookCalls(compacting.session, { calls: this.#paid, trigger: ask.trigger });
+    const { compacting, ask, log = compacting.session } = this.#parts;
+    await bookCalls(log, { calls: this.#paid, trigger: ask.trigger });
     return failed(reason, message);
   }
 
@@ -171,6 +199,7 @@ class Compaction {
   async #ask(ground: Ground, instructions: readonly string[]): Promise<Made> {
     const { ask, compacting, signal } = this.#parts;
     const { policy } = ground.numbers;
+    if (ask.summariser === "nobody") return { ...failed("timed_out", tooLate), calls: [] };
     if (ask.trigger === "auto") {
       const standing = standingOf(compacting.session.fold, policy);
       if (standing.kind !== "may-ask") return { ...failed(standing.kind, standing.message), calls: [] };
@@ -189,7 +218,7 @@ class Compaction {
       {
         prompt: promptOf(ground, { instructions, ...wishes }),
         messages: messagesIn(ground),
-        forkMessages: ground.scope.messagesMax,
+        forkReach: ground.scope,
         forkWrite: asks === "last-block" ? "write" : "skip",
         analysis: analysisFor(ground.numbers),
         gate: gateFor(ground),
@@ -211,11 +240,11 @@ class Compaction {
   /** Undefined where the provider is not to be asked for a summary of its own. */
   async #askServer(ground: Ground, instructions: readonly string[]): Promise<Made | undefined> {
     const { conversation, signal } = this.#parts;
-    const { pivot, messagesMax } = ground.scope;
+    const { pivot } = ground.scope;
     if (pivot !== undefined || !(await mayAskServer(this.#deps, { conversation, signal }))) return undefined;
     this.#enter("server");
     const onText = (text: string): void => this.#heard(text);
-    const asked = { conversation, instructions: instructions.join("\n\n"), messagesMax, signal, onText };
+    const asked = { conversation, instructions: instructions.join("\n\n"), reach: ground.scope, signal, onText };
     return served(ground, await serverSummary(this.#deps, asked));
   }
 
@@ -242,23 +271,25 @@ class Compaction {
   async #proposed(ground: Ground, { made, leaf }: MadeAt): Promise<Proposed> {
     this.#enter("restore");
     const { ask, conversation, signal } = this.#parts;
-    const written = { ...made, durationMillis: this.#deps.now() - this.#startedAt };
+    const tookMillis = this.#deps.now() - this.#startedAt;
+    const written = { ...made, durationMillis: tookMillis };
     const draft = await draftBoundary(this.#deps, ground, written);
     const refusal = signal.aborted ? aborted : whyNotSmaller(ground, draft);
     if (refusal !== undefined)
       return await this.#unused({ reason: signal.aborted ? "aborted" : "still_over", message: refusal });
-    const { instead, server, unseenRounds } = made;
+    const { instead, server, unseenRounds, coversUntil } = made;
     const proposal: Proposal = {
       ask,
       summary: made.summary,
       path: made.path,
       calls: made.calls,
       changes: made.changes,
+      ...(coversUntil === undefined ? {} : { coversUntil }),
       ...(instead === undefined ? {} : { instead }),
       ...(server === undefined ? {} : { server }),
       ...(unseenRounds === undefined ? {} : { unseenRounds }),
       leaf,
-      startedAt: this.#startedAt,
+      tookMillis,
       preview: previewOf(conversation, { draft, calls: made.calls }),
     };
     return { kind: "proposed", proposal };
@@ -307,6 +338,9 @@ interface Hooked {
 }
 
 const aborted = "The compaction was cancelled.";
+const tooLate = "The summary was still being written when no request fitted any more.";
+
+type PassedOver = Extract<FromNotes, { kind: "passed-over" }>;
 
 type FailedProposal = Extract<Proposed, { kind: "failed" }>;
 

@@ -70,6 +70,19 @@ describe("what a compaction covers", () => {
       {},
       "u1 a1 r1 q | u2",
     ],
+    [
+      "up to the entry that notes stand for, whatever waits and whatever came since",
+      waiting,
+      { coversUntil: entryId("r1"), until: entryId("a2") },
+      "u1 a1 r1 | a2 u2 a3 a3b r2 r3 a4 u3",
+    ],
+    [
+      "an earlier summary with it, where notes stand for both",
+      [...done.slice(0, 4), boundary("b", { preTokens: 9 }), summary("s"), ...done.slice(4)],
+      { coversUntil: entryId("u2") },
+      "s u2 | a3 a3b r2 r3 a4",
+    ],
+    ["nothing, where that entry is gone from the view", waiting, { coversUntil: entryId("gone") }, "nothing"],
     ["from a message on", waiting, { part: from("u2") }, "u2 a3 a3b r2 r3 a4 | u3, pivot u2"],
     [
       "from a result on: with its call, and with the whole reply",

@@ -1,21 +1,21 @@
+import { cleanBorders } from "../../layers/3-notes/borders.ts";
 import { saidText } from "../../transcript/person.ts";
 import type { EntryId } from "../../schema/brand.ts";
 import type { CompactionPart } from "../../schema/compaction.ts";
 import type { Entry } from "../../schema/entry.ts";
 import type { Fold } from "../../transcript/fold.ts";
+import type { MessagesReach } from "../../transcript/first-messages.ts";
 import type { Item } from "../../transcript/item.ts";
 import { lacksFirstUser } from "../../transcript/repair.ts";
 import { estimateItems } from "../../tokens/estimate.ts";
 
-/** Which items a compaction covers, and what stays of the others. */
-export interface Scope {
+/** Which items a compaction covers, what stays of the others, and how much of the next request shows what is to be summed up. */
+export interface Scope extends MessagesReach {
   readonly covered: readonly Item[];
   /** Behind the summary: what follows the part, or a message that waits for its answer. */
   readonly kept: readonly Item[];
   /** Of `from`: the first item that is covered. */
   readonly pivot?: EntryId;
-  /** Of `up_to`: so many messages of the next request come before the pivot. */
-  readonly messagesMax?: number;
 }
 
 export type Scoped =
@@ -30,14 +30,17 @@ export interface ScopeInput {
   readonly waitingTokensMax: number;
   /** The newest entry when the summary was made: what came later stays. Absent: all of it was there. */
   readonly until?: EntryId | null;
+  /** Everything up to this entry and nothing behind it, whatever the part says: where notes are the summary. */
+  readonly coversUntil?: EntryId | undefined;
 }
 
 /**
  * What a compaction of this part covers. Pivots snap back to the border between rounds at or before them, so that no
  * call is parted from its result and no reply is split.
  */
-export function scopeOf(fold: Fold, { until, ...input }: ScopeInput): Scoped {
+export function scopeOf(fold: Fold, { until, coversUntil, ...input }: ScopeInput): Scoped {
   const { items } = fold.projection;
+  if (coversUntil !== undefined) return scopeUntil(items, coversUntil);
   if (until === undefined) return scopeIn(items, fold, input);
   const untilAt = fold.path.findLastIndex(({ entry }) => entry.id === until);
   if (untilAt === -1) return { kind: "nothing" };
@@ -46,6 +49,12 @@ export function scopeOf(fold: Fold, { until, ...input }: ScopeInput): Scoped {
   if (scoped.kind !== "scope") return scoped;
   const { scope } = scoped;
   return { kind: "scope", scope: { ...scope, kept: [...scope.kept, ...items.filter(({ at }) => at > untilAt)] } };
+}
+
+function scopeUntil(items: readonly Item[], coversUntil: EntryId): Scoped {
+  const end = items.findLastIndex(({ entry }) => entry === coversUntil) + 1;
+  if (end === 0) return { kind: "nothing" };
+  return { kind: "scope", scope: { covered: items.slice(0, end), kept: items.slice(end) } };
 }
 
 function scopeIn(items: readonly Item[], fold: Fold, { part, waitingTokensMax }: Omit<ScopeInput, "until">): Scoped {
@@ -114,41 +123,14 @@ interface Named {
 }
 
 function borderAtOrBefore(items: readonly Item[], { named, messageByEntry }: Named): number {
-  const parted = partedAt(items);
+  const borders = cleanBorders(items);
   for (let at = named; at > 0; at -= 1) {
     const here = items[at];
     const begins = here !== undefined && messageByEntry.has(here.entry);
-    if (begins && parted[at] === 0 && !here.blocks.some(({ type }) => type === "tool_result")) return at;
+    if (begins && borders[at] === true && !here.blocks.some(({ type }) => type === "tool_result")) return at;
   }
   return 0;
 }
-
-/** By place: how many replies, and calls with their results, a border there would part. Results may stand between the entries of one reply. */
-function partedAt(items: readonly Item[]): readonly number[] {
-  const spanByPart = new Map<string, { readonly first: number; last: number }>();
-  for (const [at, item] of items.entries())
-    for (const part of partsOf(item)) {
-      const span = spanByPart.get(part);
-      if (span === undefined) spanByPart.set(part, { first: at, last: at });
-      else span.last = at;
-    }
-  const changes = Array.from({ length: items.length + 1 }, () => 0);
-  for (const { first, last } of spanByPart.values()) {
-    if (first === last) continue;
-    changes[first + 1] = (changes[first + 1] ?? 0) + 1;
-    changes[last + 1] = (changes[last + 1] ?? 0) - 1;
-  }
-  let open = 0;
-  return changes.map((change) => (open += change));
-}
-
-const partsOf = ({ messageId, blocks }: Item): readonly string[] => [
-  ...(messageId === undefined ? [] : [`reply ${messageId}`]),
-  ...blocks.flatMap((block) => {
-    if (block.type === "tool_use") return [`call ${block.id}`];
-    return block.type === "tool_result" ? [`call ${block.tool_use_id}`] : [];
-  }),
-];
 
 /** By the entry that it begins with: which message of the next request it is. */
 function messagesBegun(fold: Fold): ReadonlyMap<EntryId, number> {

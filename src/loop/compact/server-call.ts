@@ -6,6 +6,7 @@ import type { CompactionCall, CompactionFailure } from "../../schema/compaction.
 import type { JsonObject } from "../../schema/json.ts";
 import { summaryIn } from "../../schema/server-summary.ts";
 import { estimateShown } from "../../tokens/estimate.ts";
+import { firstMessages, type MessagesReach } from "../../transcript/first-messages.ts";
 import type { Conversation } from "../agent/conversation.ts";
 import type { AgentDeps } from "../agent/deps.ts";
 import { ForkLine } from "../agent/fork-line.ts";
@@ -22,8 +23,8 @@ export interface ServerCall {
   readonly conversation: Conversation;
   /** In place of the provider's own prompt; blank: that one. */
   readonly instructions: string;
-  /** Only the first so many messages are summed up, which must end a round; absent: all of them. */
-  readonly messagesMax?: number | undefined;
+  /** How much is summed up, which must end a round; absent: all of it. */
+  readonly reach?: MessagesReach | undefined;
   readonly signal: AbortSignal;
   /** The whole text at once: the provider does not tell it in pieces. */
   readonly onText?: ((text: string) => void) | undefined;
@@ -172,10 +173,10 @@ type Answer =
 const reasonOf = ({ why }: ModelFailure): CompactionFailure => (why === "too-long" ? "prompt_too_long" : "api_error");
 
 /** The conversation as it asks for a summary: a line of its own, so that nothing of it reaches the session. */
-function asking({ conversation, instructions, messagesMax }: ServerCall, { numbers }: CallDeps): Conversation {
+function asking({ conversation, instructions, reach = {} }: ServerCall, { numbers }: CallDeps): Conversation {
   const { line: parent, written } = conversation;
   const all = parent.snapshot();
-  const messages = all.slice(0, messagesMax);
+  const messages = firstMessages(all, reach);
   const { fixedTokens } = parent;
   const usedTokens = tokens(
     Math.max(fixedTokens, parent.usedTokens - estimateShown(all.slice(messages.length).map(({ content }) => content))),

@@ -133,6 +133,26 @@ describe("a compaction that is made from what was said", () => {
     expect((await recorded(session, bare)).compact().summary).toHaveLength(1);
   });
 
+  it("puts back what is still to be done, under a policy that does", async () => {
+    const todos = [
+      { content: "Oil the cogs", status: "in_progress" },
+      { content: "Sweep the tower", status: "completed" },
+    ];
+    const planned = [
+      ...session,
+      says("p", "mp", { type: "tool_use", id: "tp", name: "TodoWrite", input: { todos } }),
+      result("rp", "tp", "ok"),
+    ];
+    const restoredUnder = async (policy: Policy) =>
+      wordsOf((await recorded(planned, policy)).compact().summary.slice(1));
+    for (const policy of [palimpsest, claudeCode]) {
+      const restored = await restoredUnder(policy);
+      expect(restored).toContain("- Oil the cogs (in_progress)");
+      expect(restored).not.toContain("Sweep");
+    }
+    expect(await restoredUnder(presetOf("opencode"))).toBe("");
+  });
+
   it.each([8_000, 32_000])("fits a window of %d tokens, however much was read", async (window) => {
     const long = [...session, ...Array.from({ length: 40 }, (_, n) => read(10 + n, `/more/${n}.ts`)).flat()];
     const { compactions, compact } = await recorded(long, palimpsest, window);

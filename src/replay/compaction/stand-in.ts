@@ -5,14 +5,18 @@ import type { Compactions, CompactionsInput } from "./compactions.ts";
 export function standInCompactions({ world, policy, thresholds }: CompactionsInput): Compactions {
   const restores = policy.compact?.restores ?? "nothing";
   const size = compactSizeStandIn({ restores, windowTokens: thresholds.window });
+  const { leavesTokens: summaryTokens } = compactSizeStandIn({ restores: "nothing", windowTokens: thresholds.window });
   return {
     size,
     keptTokens: (view) => view.newTokens(world.tokensOf),
     heard: () => undefined,
-    make: (view) => ({
-      summary: world.standIn(size.leavesTokens),
-      kept: view.newEntries,
-      outputTokens: size.outputTokens,
-    }),
+    make: (view, noted) =>
+      noted === undefined
+        ? { summary: world.standIn(size.leavesTokens), kept: view.newEntries, outputTokens: size.outputTokens }
+        : {
+            summary: world.standIn(noted.notesTokens + size.leavesTokens - summaryTokens),
+            kept: noted.kept.map(({ entry }) => entry),
+            outputTokens: 0,
+          },
   };
 }

@@ -7,6 +7,8 @@ import type { Committed, Proposal, Proposed } from "../../../src/loop/compact/pr
 import type { CompactionPart } from "../../../src/schema/compaction.ts";
 import type { LoopEvent } from "../../../src/schema/event.ts";
 import type { Actor, SaidBlock, Scene, Take } from "../../../src/simulator/actor/actor.ts";
+import { extractActor } from "../../../src/simulator/actor/extract.ts";
+import { lastUserText } from "../../../src/simulator/actor/request-text.ts";
 import { seededRandom } from "../../../src/simulator/random.ts";
 import { asksForSummary, type SummaryAnswer, summaryTake } from "./summary-answers.ts";
 import { type AgentWorld, agentWorld, type SeenRequest } from "./whole-agent.ts";
@@ -61,7 +63,7 @@ export interface CompactionWorld extends Omit<AgentWorld, "open"> {
   open(choice?: SessionChoice, wishes?: OpenWishes): Promise<Agent>;
   /** A person says this, and the agent works on it for so many rounds. */
   turn(agent: Agent, task: Task): Promise<LoopEvent[]>;
-  /** Of the simulator's requests, those that asked for no summary. */
+  /** Of the simulator's requests, those that asked for no summary and no notes. */
   conversation(): readonly SeenRequest[];
 }
 
@@ -106,7 +108,8 @@ export async function compactionWorld(options: CompactionWorldOptions = {}): Pro
       said.push(text);
       return drained(agent.turn(text, signal));
     },
-    conversation: () => base.seen.filter(({ body }) => !asksForSummary(requestOf(body))),
+    conversation: () =>
+      base.seen.filter(({ body }) => !asksForSummary(requestOf(body)) && !asksForNotes(requestOf(body))),
   };
 }
 
@@ -154,10 +157,13 @@ function scriptedActor({ worker, summariser, ...options }: Script): Actor {
         const nth = summariser.asked.push(requests) - 1;
         return summaryTake(summariser.answers[Math.min(nth, summariser.answers.length - 1)] ?? "good", scene);
       }
-      return workTake(worker, options);
+      return asksForNotes(scene.request) ? extractActor.play(scene) : workTake(worker, options);
     },
   };
 }
+
+/** Only where the switch is on. */
+export const asksForNotes = (request: Scene["request"]): boolean => lastUserText(request).includes("notes file");
 
 /** Spent when it has arrived: who asks again hears the same. */
 function workTake(worker: Worker, options: Omit<Script, "worker" | "summariser">): Take {

@@ -1,5 +1,7 @@
 import { expect } from "vitest";
+import { CostLedger } from "../../../src/cache/costs.ts";
 import { usdOf } from "../../../src/cache/price.ts";
+import { pastRequests } from "../../../src/loop/agent/past-costs.ts";
 import { checkLog } from "../../../src/loop/fsck.ts";
 import { anthropicModel } from "../../../src/model/anthropic/client.ts";
 import type { Tool } from "../../../src/ports/tools.ts";
@@ -116,6 +118,9 @@ export async function expectWholeDespiteFaults(turns: number, seed: number): Pro
 
   const again = await reopened(deps, session);
   expect(again.view().messages).toEqual(messages);
+  const booked = new CostLedger();
+  for (const request of pastRequests({ entries: again.fold.path.everyBranch, session: again.id })) booked.add(request);
+  expect([booked.session.requests, booked.session.totalNanos]).toEqual([paid.requests, paid.totalNanos]);
   await again.close();
   const source = await deps.transcripts.openForReading(testSession);
   if (source === undefined) throw new Error("the log is gone");

@@ -116,7 +116,11 @@ function run(
 ): Promise<Said> {
   const { home, work, url, model } = world;
   const { believedTokens = windowTokens } = path;
-  const own = { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "any", PALIMPSEST_CONTEXT_TOKENS: String(believedTokens) };
+  const own = {
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_API_KEY: "any",
+    PALIMPSEST_CONTEXT_TOKENS: String(believedTokens),
+  };
   const mode = args[0] === "compact" ? [] : ["--permission-mode", "bypassPermissions"];
   return palimpsest({ home, cwd: work, env: { ...own, ...env } }, ...args, "--model", model, ...mode);
 }

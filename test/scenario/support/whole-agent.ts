@@ -40,7 +40,8 @@ export async function agentWorld(
   const { simulator, url } = await served(options);
   const seen = watchRequests(simulator);
   const own = { PALIMPSEST_HOME: home, ANTHROPIC_API_KEY: "any", ANTHROPIC_BASE_URL: url };
-  const env = { PATH: process.env["PATH"], ...own, ...variables };
+  // Rounds take no time here: what is made beside them would come at another moment each time.
+  const env = { PATH: process.env["PATH"], ...own, PALIMPSEST_FLAG_COMPACT_BACKGROUND: "0", ...variables };
   const open = async (session: SessionChoice, model: string): Promise<Agent> => {
     const opened = await openAgent({
       env,

@@ -1,5 +1,9 @@
 import { readOrigin, sourceState } from "../../../loop/origin.ts";
+import { usdOf } from "../../../cache/price.ts";
+import { replyCallsIn } from "../../../loop/agent/reply-spent.ts";
+import { spentIn } from "../../../loop/compact/spent.ts";
 import { type CountedLog, openCounted } from "../../../loop/counted.ts";
+import { notesCallsIn } from "../../../loop/notes/spent.ts";
 import { adoptedSessions } from "../../../loop/adopted.ts";
 import type { ByteSource } from "../../../ports/transcripts.ts";
 import type { EntryId, SessionId, Tokens } from "../../../schema/brand.ts";
@@ -7,9 +11,10 @@ import type { EditEntry } from "../../../schema/entry.ts";
 import { humanBytes } from "../../../schema/human-bytes.ts";
 import { undoneEdits } from "../../../transcript/undone.ts";
 import { createEngine, type EngineDeps } from "../../../engine.ts";
+import { callsPricer, type PriceOf } from "../../calls-price.ts";
 import { command, type CommandContext } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
-import { counted, filled, humanCount, oneLine } from "../../human.ts";
+import { counted, filled, humanCount, humanUsd, oneLine } from "../../human.ts";
 import { type NamedLog, openNamedLog, wrongFile } from "../../named-log.ts";
 import { openCallsAdvice } from "../../message-text.ts";
 import { sessionOperand } from "../../session-operand.ts";
@@ -27,7 +32,9 @@ export const showCommand = command({
       const opened = await openCounted(log, { ...log, tailBytes: Math.min(log.source.size, wholeReadBytesMax) });
       const wrong = wrongFile(log, opened);
       if (wrong !== undefined) return wrong;
-      const session = { ...described(log, opened), madeFrom: await madeFrom(context, log) };
+      const { reading } = await createEngine(context).settings();
+      const priceOf = callsPricer(reading.settings.models.value);
+      const session = { ...described(log, { ...opened, priceOf }), madeFrom: await madeFrom(context, log) };
       if (format === "json") await context.out.json(session);
       else await context.out.write(asText(session, context.out.columns ?? 80));
       return exitCode.fine;
@@ -98,9 +105,17 @@ interface DescribedEdit {
   readonly state: "in force" | "undone";
   /** Of a setting: which. */
   readonly name?: string;
+  /** Calls that it books, which show in no other line. */
+  readonly calls?: number;
+  /** Of these calls; null where a model has no known price. */
+  readonly costUsd?: number | null;
 }
 
-function described(log: NamedLog, { fold, ledger, read, damage }: CountedLog): Described {
+interface Opened extends CountedLog {
+  readonly priceOf: PriceOf;
+}
+
+function described(log: NamedLog, { fold, ledger, read, damage, priceOf }: Opened): Described {
   const view = fold.view();
   const undone = undoneEdits(fold.path.entries);
   const edits = fold.path.entries.filter((entry): entry is EditEntry => entry.kind === "edit");
@@ -116,15 +131,23 @@ function described(log: NamedLog, { fold, ledger, read, damage }: CountedLog): D
     whyCode: view.why?.code ?? null,
     entriesOnPath: view.path.onPath,
     pins: [...fold.projection.pins],
-    edits: edits.map(({ id, edit, timestamp }) => ({
-      id,
-      kind: edit.type,
-      at: timestamp ?? "",
-      state: undone.has(id) ? "undone" : "in force",
-      ...(edit.type === "setting" ? { name: edit.name } : {}),
+    edits: edits.map((entry) => ({
+      id: entry.id,
+      kind: entry.edit.type,
+      at: entry.timestamp ?? "",
+      state: undone.has(entry.id) ? "undone" : "in force",
+      ...(entry.edit.type === "setting" ? { name: entry.edit.name } : {}),
+      ...booked(entry, priceOf),
     })),
     damagedRanges: damage.length,
   };
+}
+
+function booked({ edit }: EditEntry, priceOf: PriceOf): Pick<DescribedEdit, "calls" | "costUsd"> {
+  const calls = [...(spentIn(edit)?.calls ?? []), ...notesCallsIn(edit), ...replyCallsIn(edit)];
+  if (calls.length === 0) return {};
+  const nanos = priceOf(calls);
+  return { calls: calls.length, costUsd: nanos === undefined ? null : usdOf(nanos) };
 }
 
 function asText(session: Described & { readonly madeFrom: MadeFrom | null }, columns: number): string {
@@ -150,8 +173,8 @@ const underLabel = (text: string, columns: number): string =>
 
 /** Ids are there to be copied, so they are never cut: where a row has no room for its id, it stands below. */
 function editTable(edits: readonly DescribedEdit[], columns: number): string {
-  const rows = edits.map(({ kind, at, state, name }) => [
-    name === undefined ? kind : `${kind} ${oneLine(name)}`,
+  const rows = edits.map(({ kind, at, state, name, costUsd }) => [
+    `${kind}${name === undefined ? "" : ` ${oneLine(name)}`}${costText(costUsd)}`,
     at.slice(0, 19).replace("T", " "),
     state,
   ]);
@@ -165,6 +188,11 @@ function editTable(edits: readonly DescribedEdit[], columns: number): string {
   return [head, ...narrow.flatMap((line, at) => [line, `  ${oneLine(edits[at]?.id ?? "")}`])]
     .map((line) => `${line}\n`)
     .join("");
+}
+
+function costText(costUsd: DescribedEdit["costUsd"]): string {
+  if (costUsd === undefined) return "";
+  return costUsd === null ? ", price not known" : `, ${humanUsd(costUsd)}`;
 }
 
 function madeFromText({ path, state, grownBytes = 0, goesOnIn }: MadeFrom): string {

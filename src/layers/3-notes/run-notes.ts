@@ -1,0 +1,204 @@
+import type { BlobsDep } from "../../ports/blobs.ts";
+import type { Fork, ForkOutcome } from "../../ports/fork.ts";
+import type { NotesFileDep, NotesOpened } from "../../ports/notes-file.ts";
+import type { PermissionDep } from "../../ports/tools.ts";
+import type { EntryId } from "../../schema/brand.ts";
+import type { JsonObject } from "../../schema/json.ts";
+import type { CountText } from "../4-compact/fit.ts";
+import type { Covers } from "./covers.ts";
+import { cutNotes } from "./cut.ts";
+import { notesOverTimesMax, notesTokensMax, takeMillisMax, takeRoundsMax, takeTriesMax } from "./limits.ts";
+import { notesPrompt, type NotesSizes } from "./prompt.ts";
+import { isBare, type Notes, readNotes, renderNotes, shownTitle } from "./template.ts";
+
+export interface TakeNotesDeps extends BlobsDep, NotesFileDep {
+  readonly fork: Fork;
+  /** The tool that edits files, under its name. */
+  readonly editTool: string;
+  readonly count: CountText;
+}
+
+export interface TakeNotesInput {
+  /** The newest entry that the fork sees whole: `coveredNow`. */
+  readonly covers: EntryId;
+  /** Of the context at this moment. */
+  readonly contextTokens: number;
+  readonly template: Notes;
+  /** With which a file is made that is not there: a copy of a session has the notes of the other, and no file yet. */
+  readonly noted?: string | undefined;
+  /** The user's own prompt. */
+  readonly prompt?: string | undefined;
+  /** Of the parent: the fork begins behind so many, where the parent may go on before the file is open. */
+  readonly messagesMax?: number | undefined;
+}
+
+export type NotesOutcome =
+  | {
+      readonly kind: "taken";
+      /** To be appended to the session: until then nobody knows of the notes. */
+      readonly covers: Covers;
+      readonly tokens: number;
+      readonly usage: readonly JsonObject[];
+    }
+  | {
+      readonly kind: "failed";
+      /**
+       * `unwritten`: the machine refused. `model`: no reply. `edits`: they did not fit the file. `nothing-noted`: the notes
+       * are as bare as before.
+       */
+      readonly why: "unwritten" | "model" | "edits" | "nothing-noted" | "aborted";
+      /** One line for a log; nobody is shown it. */
+      readonly message: string;
+      readonly usage: readonly JsonObject[];
+    };
+
+/**
+ * One extraction: a fork of the conversation edits the notes file. What it leaves half done stays in the file, where the
+ * next one finds it; only a whole extraction is recorded. Must not reject where its ports do not.
+ */
+export async function takeNotes(
+  deps: TakeNotesDeps,
+  input: TakeNotesInput,
+  signal: AbortSignal,
+): Promise<NotesOutcome> {
+  const { template } = input;
+  const before = await openWithin(deps, input);
+  if (before.kind === "failed") return failed("unwritten", before);
+  const outcome = await askFork(deps, { ...input, before, signal });
+  const { usage } = outcome;
+  const problem = problemOf(outcome);
+  if (problem !== undefined) return failed(problem.why, { ...problem, usage });
+  const after = await mended(deps, template);
+  if (after.kind === "failed") return failed("unwritten", { ...after, usage });
+  if (isBare(readNotes(after.text, template), template))
+    return failed("nothing-noted", { message: "Nothing was noted.", usage });
+  const put = await deps.blobs.put(new TextEncoder().encode(after.text));
+  if (put.kind === "failed") return failed("unwritten", { ...put, usage });
+  const { covers: entry, contextTokens } = input;
+  return { kind: "taken", covers: { entry, blob: put.id, contextTokens }, tokens: deps.count(after.text), usage };
+}
+
+type Opened = Extract<NotesOpened, { kind: "open" }>;
+
+/** What is far over its budget although it was asked to be shorter is cut: the blob of the last extraction has it whole. */
+async function openWithin(
+  { notesFile, count }: TakeNotesDeps,
+  { template, noted = renderNotes(template) }: Pick<TakeNotesInput, "template" | "noted">,
+): Promise<NotesOpened> {
+  const opened = await notesFile.open(noted);
+  if (opened.kind === "failed" || count(opened.text) <= notesTokensMax * notesOverTimesMax) return opened;
+  return notesFile.write(cutNotes(readNotes(opened.text, template), { count, rest: "[… shortened]" }));
+}
+
+interface Asking extends TakeNotesInput {
+  readonly before: Opened;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * `skip`: all edits come in one reply, and behind that nothing is sent that could read what was written. Directive and
+ * notes, two to fifteen thousand tokens, cost a quarter more to write, and what the parent has not written yet, its
+ * newest reply, is far less. Only where an edit did not fit is there a second request, which pays for them once more.
+ */
+function askFork(deps: TakeNotesDeps, { before, signal, ...input }: Asking): Promise<ForkOutcome> {
+  const { fork, editTool, count } = deps;
+  const { path, text, hash, modifiedMs } = before;
+  const sizes = sizesOf(text, { template: input.template, count });
+  return fork.run(
+    {
+      directive: notesPrompt({ path, tool: editTool, notes: text, sizes, template: input.prompt }),
+      source: "notes",
+      cacheWrite: "skip",
+      permit: editsOnly(path, editTool),
+      ownFile: { path, read: { hash, modifiedMs, shownBy: input.covers } },
+      endsWith: "calls",
+      roundsMax: takeRoundsMax,
+      triesMax: takeTriesMax,
+      timeMillisMax: takeMillisMax,
+      messagesMax: input.messagesMax,
+    },
+    signal,
+  );
+}
+
+/** One tool on one real path: another spelling of it, a link to it or a shell that would write it is something else. */
+const editsOnly =
+  (path: string, editTool: string): PermissionDep["permit"] =>
+  ({ tool, acts }) => {
+    const [act] = acts;
+    const isEdit = acts.length === 1 && act?.kind === "write" && act.byShell === undefined && act.path === path;
+    return Promise.resolve(
+      tool === editTool && isEdit
+        ? { kind: "allowed" }
+        : { kind: "denied", reason: `While notes are taken, only ${editTool} on ${path} is let through.` },
+    );
+  };
+
+interface SizesInput {
+  readonly template: Notes;
+  readonly count: CountText;
+}
+
+function sizesOf(text: string, { template, count }: SizesInput): NotesSizes {
+  const { sections } = readNotes(text, template);
+  return {
+    tokens: count(text),
+    sections: sections.map(({ heading, body }) => ({ title: shownTitle(heading), tokens: count(body) })),
+  };
+}
+
+interface Problem {
+  readonly why: Extract<NotesOutcome, { kind: "failed" }>["why"];
+  readonly message: string;
+}
+
+function problemOf(outcome: ForkOutcome): Problem | undefined {
+  switch (outcome.kind) {
+    case "failed":
+      return { why: "model", message: outcome.message };
+    case "over":
+      return overProblems[outcome.why];
+    case "answered":
+      return gaveUp(outcome) ? { why: "edits", message: "An edit did not fit the file." } : undefined;
+  }
+}
+
+const overProblems: { readonly [Why in Extract<ForkOutcome, { kind: "over" }>["why"]]: Problem } = {
+  rounds: { why: "edits", message: `No round of ${takeRoundsMax} brought edits that all fit the file.` },
+  "over-limit": { why: "model", message: "The context leaves no room for what notes are asked for with." },
+  aborted: { why: "aborted", message: "It was stopped." },
+};
+
+/**
+ * Nothing was done by the last calls, or the fork answered behind one that failed: what that would have noted is nowhere.
+ * A fork that ended with its calls made all its edits; what was refused beside them was none.
+ */
+function gaveUp({ said }: Extract<ForkOutcome, { kind: "answered" }>): boolean {
+  const last = said.findLast(({ content }) => content.some(({ type }) => type === "tool_result"));
+  const results = last?.content.flatMap((block) => (block.type === "tool_result" ? [block] : [])) ?? [];
+  const failures = results.filter(({ is_error }) => is_error === true);
+  return failures.length > 0 && (failures.length === results.length || said.at(-1) !== last);
+}
+
+/** The file with every heading and hint: a fork that took one away gets it back, with nothing below it. */
+async function mended({ notesFile }: TakeNotesDeps, template: Notes): Promise<NotesOpened> {
+  const opened = await notesFile.open(renderNotes(template));
+  if (opened.kind === "failed") return opened;
+  const lines = new Set(opened.text.split(/\r?\n/).map((line) => line.trimEnd()));
+  const isWhole = template.sections.every(
+    ({ heading, hint }) => lines.has(heading.trimEnd()) && (hint === undefined || lines.has(hint)),
+  );
+  return isWhole ? opened : notesFile.write(renderNotes(readNotes(opened.text, template)));
+}
+
+interface Failing {
+  readonly message: string;
+  readonly usage?: readonly JsonObject[];
+}
+
+const failed = (why: Problem["why"], { message, usage = [] }: Failing): NotesOutcome => ({
+  kind: "failed",
+  why,
+  message,
+  usage,
+});

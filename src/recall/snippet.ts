@@ -1,0 +1,95 @@
+import { wholeCharacter } from "../schema/whole-character.ts";
+import { sameLineChars, snippetChars } from "./limits.ts";
+import type { Passage } from "./passages.ts";
+import type { Phrase } from "./query.ts";
+import { eachTerm, type Term } from "./terms.ts";
+
+export interface SnippetInput {
+  readonly text: string;
+  /** Where the line is looked for, unless a phrase says where it is. */
+  readonly passage: Passage;
+  readonly weights: ReadonlyMap<Term, number>;
+  readonly phrases: readonly Phrase[];
+}
+
+export interface Snippet {
+  readonly snippet: string;
+  /** Where it begins in the text: at its line, or inside one that is long. */
+  readonly offset: number;
+  /** Equal for two that show the same line. */
+  readonly line: string;
+  /** What the terms in the line weigh together. */
+  readonly weight: number;
+}
+
+/** The line that says most of what was asked for, with what follows as far as there is room. Undefined where a phrase is not in the text. */
+export function snippetOf({ text, passage, weights, phrases }: SnippetInput): Snippet | undefined {
+  const places = phrases.map(({ form }) => form.exec(text)?.index);
+  if (places.includes(undefined)) return undefined;
+  const [phraseAt] = places;
+  const line =
+    phraseAt === undefined ? bestLine({ text, passage, weights }) : lineOfPhrase({ text, at: phraseAt, weights });
+  const isFar = line.at - line.from > snippetChars / 2;
+  const from = isFar ? wholeCharacter(text, line.at - Math.floor(snippetChars / 4)) : line.from;
+  return {
+    snippet: clipped(text.slice(from, wholeCharacter(text, from + 2 * snippetChars)), isFar ? "…" : ""),
+    offset: from,
+    line: text
+      .slice(line.from, Math.min(line.to, line.from + sameLineChars))
+      .replace(lineNumber, "")
+      .trim(),
+    weight: line.weight,
+  };
+}
+
+/** As tools number the lines of files: the number changes with every line added above. */
+const lineNumber = /^\s*\d+[→\t:|]\s?/;
+
+interface Line extends Passage {
+  /** Where the first of what was asked for is. */
+  readonly at: number;
+  readonly weight: number;
+}
+
+/** The first of those that weigh most. */
+function bestLine({ text, passage, weights }: Omit<SnippetInput, "phrases">): Line {
+  let best: Line | undefined;
+  for (let from = passage.from; from < passage.to;) {
+    const found = text.indexOf("\n", from);
+    const to = found === -1 || found >= passage.to ? passage.to : found;
+    const line = { from, to, ...weighed({ text, from, to }, weights) };
+    if (best === undefined || line.weight > best.weight) best = line;
+    from = to + 1;
+  }
+  return best ?? { ...passage, at: passage.from, weight: 0 };
+}
+
+function lineOfPhrase({ text, at, weights }: { text: string; at: number; weights: SnippetInput["weights"] }): Line {
+  const from = text.lastIndexOf("\n", at) + 1;
+  const found = text.indexOf("\n", at);
+  const to = found === -1 ? text.length : found;
+  return { from, to, weight: weighed({ text, from, to }, weights).weight, at };
+}
+
+function weighed(
+  line: { readonly text: string } & Passage,
+  weights: ReadonlyMap<Term, number>,
+): Pick<Line, "at" | "weight"> {
+  const seen = new Set<Term>();
+  let weight = 0;
+  let at = line.from;
+  eachTerm(line, (term, end) => {
+    const worth = weights.get(term);
+    if (worth === undefined || seen.has(term)) return;
+    if (seen.size === 0) at = end;
+    seen.add(term);
+    weight += worth;
+  });
+  return { at, weight };
+}
+
+/** Well-formed also where the text is not: providers refuse a request that holds half a character. */
+function clipped(text: string, before: "" | "…"): string {
+  const flat = before + text.replaceAll(/\s+/g, " ").trim().toWellFormed();
+  return flat.length <= snippetChars ? flat : `${flat.slice(0, wholeCharacter(flat, snippetChars - 1))}…`;
+}
