@@ -53,14 +53,14 @@ describe("the lines of a failure", () => {
     ],
     [
       "as many as are told, and the exit code besides",
-      "./a.go:1:1: a\n./a.go:2:1: b\n./a.go:3:1: c\n./a.go:4:1: d\n[exit code 1]",
-      ["./a.go:1:1: a", "./a.go:2:1: b", "./a.go:3:1: c", "[exit code 1]"],
+      "./a.go:1:1: a\n./a.go:2:1: b\n./a.go:3:1: c\n./a.go:4:1: d\n./a.go:5:1: e\n[exit code 1]",
+      ["./a.go:1:1: a", "./a.go:2:1: b", "./a.go:3:1: c", "./a.go:4:1: d", "[exit code 1]"],
     ],
     ["colours", "\u001B[31mTypeError: x\u001B[0m", ["TypeError: x"]],
     [
       "one that repeats itself",
-      "error: a\nerror: a\nerror: b\nerror: c\nerror: d",
-      ["error: a", "error: b", "error: c"],
+      "error: a\nerror: a\nerror: b\nerror: c\nerror: d\nerror: e",
+      ["error: a", "error: b", "error: c", "error: d"],
     ],
     ["nothing", "", []],
   ])("of a command: %s", (_, said, lines) => {

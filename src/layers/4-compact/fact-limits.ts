@@ -25,7 +25,7 @@ export const commandCharsMax = 400;
 /** Of a line of an error. */
 export const errorCharsMax = 200;
 /** Of an error, its exit code besides: what failed, where and why; a run that fails repeats itself after that. */
-export const errorLinesMax = 3;
+export const errorLinesMax = 4;
 /** Of a result, from either end, that is searched for the line that says what went wrong. */
 export const errorSearchChars = 10_000;
 /** Of a path: longer ones are no paths. */
