@@ -85,7 +85,8 @@ export class LimitSessions {
   }
 }
 
-function linesOf(windowTokens: number): readonly string[] {
+/** Of work on a project, at least this many tokens. */
+export function linesOf(windowTokens: number): readonly string[] {
   const log = new ProjectLog();
   const lines: string[] = [];
   for (let tokens = 0; tokens < windowTokens;)

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { appendCase } from "./case/append.ts";
+import { chatMemoryCase } from "./case/chat-memory.ts";
 import { compactCase } from "./case/compact.ts";
 import { openCase } from "./case/open.ts";
 import { planCase } from "./case/plan.ts";
@@ -8,7 +9,9 @@ import { recallCase } from "./case/recall.ts";
 import { replayCase } from "./case/replay.ts";
 import { requestCase } from "./case/request.ts";
 import { simulatorCase } from "./case/simulator.ts";
+import { startCase } from "./case/start.ts";
 import { tokensCase } from "./case/tokens.ts";
+import { typingCase } from "./case/typing.ts";
 import { viewCase } from "./case/view.ts";
 import { conditions, type Figure } from "./measure.ts";
 import { type StoredCase, withCases } from "./stored.ts";
@@ -25,6 +28,9 @@ const cases = [
   recallCase,
   replayCase,
   simulatorCase,
+  startCase,
+  typingCase,
+  chatMemoryCase,
 ];
 const asked = process.argv.slice(2);
 const conditionsNow: StoredCase["conditions"] = { ...conditions(), measured: new Date().toISOString() };

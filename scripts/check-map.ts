@@ -22,6 +22,7 @@ const columns: readonly (readonly string[])[] = [
   ["replay", "gateway"],
   ["engine"],
   ["agent"],
+  ["tui"],
   ["cli", "index"],
 ];
 

@@ -5,7 +5,7 @@ import { policyCatalogue, presetNames, presetOf } from "../src/presets/catalogue
 import { policyRows } from "../src/presets/rows.ts";
 import type { Policy } from "../src/layers/policy.ts";
 import { tokens } from "../src/schema/brand.ts";
-import type { Basis } from "../src/schema/settings.ts";
+import type { Basis } from "../src/schema/setting-row.ts";
 import { outputTokensMaxDefault, windowTokensDefault } from "../src/tokens/limits.ts";
 import { thresholdsOf } from "../src/tokens/thresholds.ts";
 import { filledPage, type Row } from "./doc-tables.ts";

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { type SettingName, settingNames, settingTable, switchNames } from "../src/schema/settings.ts";
+import { type SettingName, settingNames, settingTable } from "../src/schema/settings.ts";
+import { switchNames } from "../src/schema/switches.ts";
 import { builtInNumbers } from "../src/settings/numbers.ts";
 import { filledPage, type Row } from "./doc-tables.ts";
 

@@ -1,10 +1,16 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { refusingAsks } from "../src/ports/compaction-asks.ts";
+import { refusingJobs } from "../src/ports/jobs.ts";
+import { nobody } from "../src/ports/person.ts";
+import { refusingPlanning } from "../src/ports/planning.ts";
 import type { Tool } from "../src/ports/tools.ts";
 import { field, isArray, isObject, type Json, type JsonObject } from "../src/schema/json.ts";
 import { countToolTokens } from "../src/simulator/tokenizer.ts";
+import { ToolServers } from "../src/tool/mcp/servers.ts";
 import { builtinTools } from "../src/tool/toolset.ts";
+import { openNet } from "../src/tool/web/get.ts";
+import { PageCache } from "../src/tool/web/page-cache.ts";
 import { filledPage, type Row } from "./doc-tables.ts";
 
 /**
@@ -20,6 +26,11 @@ export function withInputs(page: string): string {
   return filled.replace(size, definitionsTokens().toLocaleString("en-US"));
 }
 
+const noServers = new ToolServers(
+  { connect: async () => ({ kind: "failed", why: "" }), env: {}, hash: (said) => said, wait: async () => undefined },
+  { definitions: [], told: () => undefined },
+);
+
 /** Defined and never called: what calls need is not there. */
 const tools: readonly Tool[] = builtinTools({
   isShown: () => false,
@@ -33,6 +44,12 @@ const tools: readonly Tool[] = builtinTools({
   expand: async () => ({ kind: "missing", why: "nothing is kept" }),
   search: async () => undefined,
   compactionAsks: refusingAsks,
+  skills: { find: async () => ({ skills: [], problems: [] }), mayRead: () => false },
+  planning: refusingPlanning,
+  web: { net: openNet, pages: new PageCache() },
+  person: nobody,
+  jobs: refusingJobs,
+  servers: noServers,
 });
 
 const definitionsTokens = (): number =>
@@ -76,6 +93,8 @@ function valueWords(schema: JsonObject): string {
       return `${words(field(schema, "minimum"))} to ${words(field(schema, "maximum"))}`;
     case "array":
       return `list${upTo(field(schema, "maxItems"), "")}`;
+    case "object":
+      return "object";
     default:
       throw new Error(`the page has no words for a ${type}`);
   }

@@ -15,11 +15,16 @@ import type { GarbageDep } from "./ports/garbage.ts";
 import type { ByteSource, Durability, SessionSummary } from "./ports/transcripts.ts";
 import { blobId, millis, type SessionId, sessionId } from "./schema/brand.ts";
 import { uuidOfHash } from "./schema/uuid.ts";
+import { addLeave, type LeaveAdded } from "./settings/add-leave.ts";
+import { approveServers, type Approving } from "./settings/approve-servers.ts";
+import { scopeFiles } from "./settings/files.ts";
 import type { FlagInput } from "./settings/flags.ts";
 import { settingsHere, type SettingsHere } from "./settings/here.ts";
 import { type Learned, learnWindow, type Lesson } from "./settings/learned-windows.ts";
 import type { ModelKnowledge } from "./settings/numbers.ts";
+import { isTrusted, trustLine } from "./settings/narrowing-only.ts";
 import { readSettings, type SettingsInputs } from "./settings/read.ts";
+import { type DefinedServers, serversHere } from "./settings/tool-servers.ts";
 import { type SettingsNews, type SettingsWatch, watchSettings } from "./settings/watch.ts";
 import { type AgentLog, agentLogs } from "./store/files/agent-logs.ts";
 import { fileBlobs } from "./store/files/blobs.ts";
@@ -70,6 +75,8 @@ export interface Engine {
   /** Where sessions of the current project live. */
   project(): Promise<{ readonly kind: "located"; readonly deps: EngineDeps; readonly root: string } | WriteFailure>;
   resolveLog(name: string): Promise<ResolvedLog>;
+  /** Which project one of our logs belongs to. */
+  ownerOf(log: Pick<Extract<ResolvedLog, { kind: "ours" }>, "path">): Promise<LogOwner>;
   /** Any file, for reading; undefined where it is gone or may not be read. */
   openFile(path: string): Promise<ByteSource | undefined>;
   /** Logs of sub-agents that lie beside a session's own. The caller closes them. */
@@ -82,10 +89,38 @@ export interface Engine {
   settings(asked?: AskedSettings): Promise<SettingsHere>;
   /** The settings while a session runs; closed by who asked for it. */
   watchSettings(flags: readonly FlagInput[], onNews: (news: SettingsNews) => void): Promise<SettingsWatch>;
+  /** Writes what a person allows into the project's local settings. */
+  addLeave(rule: string): Promise<LeaveAdded>;
+  /** Where that goes, and whether it counts there. Undefined where there is no project. */
+  leavePlace(): Promise<LeavePlace | undefined>;
+  /** The servers of tools that are defined here, with those that wait for a person's approval. Must not reject. */
+  servers(): Promise<ServersHere>;
+  /** Writes into the person's own settings what `pendingApprovals` gave and they approved of. Counts from the next open on. */
+  approveServers(approvals: readonly string[]): Promise<LeaveAdded>;
+  /** Likewise what they said no to, for good. */
+  refuseServers(approvals: readonly string[]): Promise<LeaveAdded>;
   /** Remembers a limit that an error named. */
   learnWindow(lesson: Omit<Lesson, "home">): Promise<Learned>;
   /** The size of what requests carry besides messages; counted once for each set of prompts and tools. */
   countFixedPart(input: FixedCountInput, counter?: TokenCounter): Promise<FixedFigure>;
+}
+
+export type LogOwner =
+  | { readonly kind: "here" }
+  /** `root`: its folder, where the project's record can be read. */
+  | { readonly kind: "elsewhere"; readonly root: string | undefined };
+
+export interface LeavePlace {
+  readonly path: string;
+  readonly trust: "trusted" | "untrusted";
+  /** The person's own settings, in which a project is trusted by a line. */
+  readonly ownPath: string;
+  readonly trustLine: string;
+}
+
+export interface ServersHere extends DefinedServers {
+  /** The project's folder, in which they are started. */
+  readonly root: string;
 }
 
 export interface AskedSettings extends Pick<ModelKnowledge, "model" | "serverTokens" | "recordedTokens" | "betas"> {
@@ -104,6 +139,8 @@ export function createEngine(options: EngineOptions): Engine {
     durability ??= durabilityOf(options, place);
     return engineDeps(folder, await durability);
   };
+  const decided = (decision: Pick<Approving, "approvals" | "as">): Promise<LeaveAdded> =>
+    approveServers({ replaceFile: replaceOwn }, { path: join(home, "settings.json"), ...decision });
   return {
     home,
     project: async () => {
@@ -117,6 +154,7 @@ export function createEngine(options: EngineOptions): Engine {
       return opened.kind === "open" ? opened.source : undefined;
     },
     resolveLog: (name) => resolveLog({ home, cwd: options.cwd, depsFor }, name),
+    ownerOf: ({ path }) => ownerOf({ home, cwd: options.cwd }, path),
     agentLogs,
     garbage: async () => {
       const here = await findProject({ home, cwd: options.cwd });
@@ -134,6 +172,20 @@ export function createEngine(options: EngineOptions): Engine {
     },
     settings: async ({ flags = [], ...knowledge } = {}) => settingsHere({ ...(await place()), flags }, knowledge),
     watchSettings: async (flags, onNews) => watchSettings({ ...(await place()), flags }, onNews),
+    addLeave: async (rule) => {
+      const local = scopeFiles(await place()).find(({ scope }) => scope === "local");
+      return local === undefined
+        ? { kind: "refused", why: "There is no project here." }
+        : await addLeave({ replaceFile: replaceOwn }, { path: local.path, rule });
+    },
+    leavePlace: async () => leavePlace(await place()),
+    servers: async () => {
+      const here = await place();
+      const { root } = here;
+      return { ...(await serversHere(await readSettings(here), { root, hash: hexOf })), root };
+    },
+    approveServers: (approvals) => decided({ approvals, as: "approved" }),
+    refuseServers: (approvals) => decided({ approvals, as: "refused" }),
     learnWindow: (lesson) =>
       learnWindow({ now: () => millis(Date.now()), replaceFile: replaceOwn }, { ...lesson, home }),
     countFixedPart: (input, counter) => countFixedPart({ sha256, remembered, counter }, input),
@@ -173,12 +225,35 @@ export const sha256: HashDep = () => {
   return { update: (chunk) => void hash.update(chunk), digest: () => blobId(hash.digest("hex")) };
 };
 
+const realPathOf = (path: string): Promise<string> => realpath(path).catch(() => path);
+
 const hexOf = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 interface Resolving {
   readonly home: string;
   readonly cwd: string;
   readonly depsFor: (folder: string) => Promise<EngineDeps>;
+}
+
+async function ownerOf({ home, cwd }: Pick<Resolving, "home" | "cwd">, path: string): Promise<LogOwner> {
+  const here = await findProject({ home, cwd });
+  const folder = await realPathOf(dirname(path));
+  if (here !== undefined && (await realPathOf(here.folder)) === folder) return { kind: "here" };
+  const owner = (await allProjects(home)).find((one) => basename(one.folder) === basename(folder));
+  return { kind: "elsewhere", root: owner?.root };
+}
+
+async function leavePlace(here: SettingsInputs & { readonly root: string }): Promise<LeavePlace | undefined> {
+  const local = scopeFiles(here).find(({ scope }) => scope === "local");
+  if (local === undefined) return undefined;
+  const { trustedProjects } = (await readSettings(here)).settings;
+  const isKnown = isTrusted(here.root, { folders: trustedProjects.value, userHome: here.env["HOME"] });
+  return {
+    path: local.path,
+    trust: isKnown ? "trusted" : "untrusted",
+    ownPath: join(here.home, "settings.json"),
+    trustLine: trustLine(here.root),
+  };
 }
 
 async function resolveLog(where: Resolving, name: string): Promise<ResolvedLog> {

@@ -1,20 +1,20 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Action, Command } from "../src/cli/command.ts";
+import { type Action, type Listed, loaded } from "../src/cli/command.ts";
 import { meaningByExitCode } from "../src/cli/exit-code.ts";
 import { program } from "../src/cli/program.ts";
 import type { LoopEvent, TurnEnd } from "../src/schema/event.ts";
 
 const docs = readFileSync(join(import.meta.dirname, "../docs/cli.md"), "utf8");
 
-const actionsOf = (command: Command, called: string): [string, Action][] =>
-  command.kind === "action"
-    ? [[called, command]]
-    : [
-        ...(command.itself === undefined ? [] : [[`${called} -p`, command.itself] as [string, Action]]),
-        ...command.commands.flatMap((one) => actionsOf(one, `${called} ${one.name}`)),
-      ];
+const actionsOf = async (listed: Listed, called: string): Promise<[string, Action][]> => {
+  const command = await loaded(listed);
+  if (command.kind === "action") return [[called, command]];
+  const itself = command.itself === undefined ? [] : await actionsOf(command.itself, `${called} -p`);
+  const below = await Promise.all(command.commands.map((one) => actionsOf(one, `${called} ${one.name}`)));
+  return [...itself, ...below.flat()];
+};
 const sectionOf = (called: string): string =>
   docs.split(/^## /m).find((section) => section.split(/ `|\n/)[0] === called) ?? "";
 
@@ -34,6 +34,8 @@ const eventFields: EventFields = {
   "retry-start": { attempt: "always", afterMs: "always", message: "always" },
   "call-start": { id: "always", tool: "always", input: "always" },
   "call-end": { id: "always", tool: "always", outcome: "always", summary: "always" },
+  "permission-start": { id: "always", tool: "always", reason: "always", suggestedRule: "maybe" },
+  "permission-end": { id: "always", tool: "always", answer: "always", rule: "maybe" },
   edit: { what: "always", entries: "always" },
   cleared: {
     what: "always",
@@ -81,8 +83,10 @@ const turnEnds: Readonly<Record<TurnEnd, true>> = {
   "blocked-by-hook": true,
 };
 
+const actions = await actionsOf(program, program.name);
+
 describe("docs/cli.md", () => {
-  it.each(actionsOf(program, program.name))("describes %s with every option", (called, { options, operands, json }) => {
+  it.each(actions)("describes %s with every option", (called, { options, operands, json }) => {
     const section = sectionOf(called);
     expect(section).not.toBe("");
     for (const name of Object.keys(options)) expect(section).toContain(`\`--${name}`);

@@ -9,7 +9,7 @@ import type { AgentCompacting } from "./compacting.ts";
 /** Proposed first, so that a person sees what becomes of the view, and then committed or not. */
 export interface AgentCompaction {
   propose(
-    ask: Pick<CompactionAsk, "part" | "instructions" | "summary">,
+    ask: Pick<CompactionAsk, "part" | "instructions" | "summary" | "over">,
     signal: AbortSignal,
   ): AsyncGenerator<LoopEvent, Proposed>;
   /** `edited`: with another summary, which passes the same gate. */

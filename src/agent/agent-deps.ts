@@ -4,7 +4,9 @@ import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
 import type { FollowedSettings } from "../loop/follow-settings.ts";
 import { retryLimitsDefault } from "../model/limits.ts";
+import type { LeaveDep } from "../ports/tools.ts";
 import type { Tokens } from "../schema/brand.ts";
+import type { HookSetting } from "../schema/hook.ts";
 import { numbersInForce } from "../settings/numbers.ts";
 import { makeHooks } from "../tool/hooks/hooks.ts";
 import type { Assembling } from "./assembling.ts";
@@ -14,11 +16,15 @@ export interface DepsInput {
   readonly model: string;
   readonly cwd: string;
   readonly box: Toolbox;
+  readonly leaves: LeaveDep;
   readonly settings: FollowedSettings;
   readonly port: AgentDeps["model"];
   readonly shell: string;
+  /** A hook is a program that also answers for the person: one that is written while the session runs waits for the next. */
+  readonly hooks: readonly HookSetting[];
   /** The window that an error of the model has named before. */
   readonly learnedTokens: Tokens | undefined;
+  readonly news: AgentDeps["news"];
 }
 
 export function depsOf({ engine, options, deps, root, session }: Assembling, input: DepsInput): AgentDeps {
@@ -26,15 +32,15 @@ export function depsOf({ engine, options, deps, root, session }: Assembling, inp
   const current = () => settings.current().settings;
   let { learnedTokens } = input;
   const numbers = () => numbersInForce(current(), { model, learnedTokens });
-  // A hook is a program that also answers for the person: one that is written while the session runs waits for the next.
-  const hooks = current().hooks.value;
   return {
     ...deps,
     model: input.port,
     tools: box.tools,
     permit: box.permit,
+    news: input.news,
+    asking: options.person && { ...input.leaves, person: options.person },
     hooks: makeHooks({
-      settings: () => hooks,
+      settings: () => input.hooks,
       shell: input.shell,
       env: options.env,
       projectRoot: root,

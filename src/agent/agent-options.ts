@@ -1,5 +1,11 @@
+import type { Jobs } from "../ports/jobs.ts";
+import type { Person } from "../ports/person.ts";
+import type { PlanReview } from "../ports/planning.ts";
+import type { ConnectServer } from "../ports/tool-servers.ts";
 import type { SessionId } from "../schema/brand.ts";
 import type { FlagInput } from "../settings/flags.ts";
+import type { PermissionMode } from "../tool/permission/decide.ts";
+import type { Net } from "../tool/web/get.ts";
 import type { ModelChoice } from "./model-choice.ts";
 import type { ToolWishes } from "./tool-choice.ts";
 
@@ -11,8 +17,27 @@ export interface AgentOptions {
   readonly session: SessionChoice;
   readonly model: ModelChoice;
   readonly tools: ToolWishes;
+  /** Who is asked where a call needs leave, and by the tool `ask_user`. Absent: nobody; there is no such tool, and what would be asked is denied. */
+  readonly person?: Person | undefined;
+  /** How `web_fetch` reaches the net. Absent: there is no such tool. */
+  readonly net?: Net | undefined;
+  /** Who looks at a plan. Absent: nobody, and the agent has no tool to put one before. */
+  readonly planReview?: PlanReview | undefined;
+  /**
+   * `on`: commands may run in the background until the session is closed. Absent: off, and there are no tools for it. Or
+   * those that the agent before handed over, where the same session is opened again.
+   */
+  readonly jobs?: "on" | "off" | Jobs;
+  /** How servers of tools are reached. Absent: none is started, whatever the settings define. */
+  readonly connectServer?: ConnectServer | undefined;
   /** `one`: it is closed when its first turn is over, so nothing is begun then that would only be stopped. Absent: many. */
   readonly turns?: "one" | "many";
+  /** Told to hooks in place of how the session was chosen: a person left another one for it. */
+  readonly startedBy?: "clear";
+  /** In force where a person came from, in place of what `tools` wish for: as wide as this session gets by itself, and no word of theirs to widen it. */
+  readonly carriedMode?: PermissionMode | undefined;
+  /** Cuts short the hooks that are told of the beginning: nobody waits for it any more. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export type SessionChoice =

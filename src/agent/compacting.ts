@@ -15,6 +15,7 @@ import type { CompactionAsks } from "../ports/compaction-asks.ts";
 import type { Fork } from "../ports/fork.ts";
 import type { ReadFiles } from "../ports/tools.ts";
 import { workingState } from "../ports/working-state.ts";
+import { discoveredTools } from "../tool/mcp/discovered.ts";
 import type { Assembling } from "./assembling.ts";
 import { sessionNotes } from "./notes.ts";
 import { ownText, type OwnText } from "./own-text.ts";
@@ -56,6 +57,7 @@ export function compactingFor(parts: Assembling, input: CompactingInput): AgentC
       options.turns === "one" ? undefined : new Preparation(input.deps, { session, conversation: input.conversation }),
     asks,
     recallTool: box.tools.find(({ name }) => name === "recall")?.name,
+    discovered: () => discoveredTools(session.fold).map(({ name }) => name),
     wishes: () => wishesIn(engine.home, now),
     mode: "attended",
     workingState: workingState([

@@ -26,11 +26,32 @@ test.skipIf(process.platform === "win32")(
     shell.stdin?.end("go\n");
     await once(shell, "exit");
     const warnings = [`A command of the last run may still be running (group ${leader}).`];
-    for (let time = 0; time < 2; time += 1) expect(await settleLeft(deps, session)).toMatchObject({ warnings });
+    for (let time = 0; time < 2; time += 1)
+      expect(await settleLeft(deps, { session, jobs: "off" })).toMatchObject({ warnings });
     expect(signalGroup(leader, 0)).toBe(true);
     signalGroup(leader, "SIGKILL");
     await vi.waitUntil(async () => (await groups.left())[0]?.state === "gone");
-    expect(await settleLeft(deps, session)).toMatchObject({ kind: "settled", warnings: [] });
+    expect(await settleLeft(deps, { session, jobs: "off" })).toMatchObject({ kind: "settled", warnings: [] });
+    expect(await readdir(join(folder, testSession))).toEqual([]);
+  },
+);
+
+test.skipIf(process.platform === "win32")(
+  "a server of tools that outlived its agent is ended, without a word: it answers no call",
+  async () => {
+    const folder = await temporaryFolder();
+    const memory = testDeps();
+    const session = await openedForTest(memory);
+    const deps = { transcripts: { ...memory.transcripts, whereIs: () => join(folder, "log.jsonl") } };
+    const server = spawn("/bin/sleep", ["60"], { detached: true, stdio: "ignore" });
+    const leader = server.pid ?? 0;
+    onTestFinished(() => void signalGroup(leader, "SIGKILL"));
+    await fileRunningGroups({ folder, session: testSession }).record({ leader, toolUse: undefined });
+    const before = session.fold.path.entries.length;
+    const exited = once(server, "exit");
+    expect(await settleLeft(deps, { session, jobs: "off" })).toMatchObject({ kind: "settled", warnings: [] });
+    expect(await exited).toEqual([null, "SIGTERM"]);
+    expect(session.fold.path.entries.length).toBe(before);
     expect(await readdir(join(folder, testSession))).toEqual([]);
   },
 );

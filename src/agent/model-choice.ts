@@ -1,12 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { anthropicModel } from "../model/anthropic/client.ts";
-import { openaiModel } from "../model/openai/client.ts";
+import type { AnthropicOptions } from "../model/anthropic/client.ts";
+import { modelOnDemand } from "../model/model-on-demand.ts";
+import type { OpenaiOptions } from "../model/openai/client.ts";
 import type { ClockDep } from "../ports/clock.ts";
 import type { ModelPort } from "../ports/model.ts";
 import type { Actor } from "../simulator/actor/actor.ts";
-import { realClock } from "../simulator/clock.ts";
-import { simulatorFetch } from "../simulator/http/fetch.ts";
-import { Simulator } from "../simulator/simulator.ts";
 
 /** Who answers: a provider, a simulator in this process, or nobody. */
 export type ModelChoice =
@@ -28,14 +26,24 @@ export interface PickInput extends ClockDep {
 }
 
 export function pickModel({ choice, name, env, now }: PickInput): ModelPicked {
-  if (choice.kind === "simulator") {
-    const { actor, seed } = choice;
-    const simulator = new Simulator({ actor, seed, clock: realClock() });
-    return { kind: "model", model: anthropicModel({ apiKey: "simulator", fetch: simulatorFetch(simulator), now }) };
-  }
+  if (choice.kind === "simulator") return simulated({ ...choice, now });
   if (choice.kind === "none")
     return { kind: "model", model: absentModel(choice.message, isOpenai(name, env) ? "openai" : "anthropic") };
   return isOpenai(name, env) ? openai({ choice, name, env, now }) : anthropic({ choice, name, env, now });
+}
+
+interface Simulated extends ClockDep {
+  readonly actor: Actor;
+  readonly seed: number;
+}
+
+function simulated({ actor, seed, now }: Simulated): ModelPicked {
+  const load = async (): Promise<ModelPort> => {
+    const { simulatedFetch } = await import("../simulator/http/simulated-fetch.ts");
+    const { anthropicModel } = await import("../model/anthropic/client.ts");
+    return anthropicModel({ apiKey: "simulator", fetch: simulatedFetch({ actor, seed }), now });
+  };
+  return { kind: "model", model: modelOnDemand({ provider: "anthropic", load }) };
 }
 
 function absentModel(message: string, provider: string): ModelPort {
@@ -58,12 +66,11 @@ function anthropic({ choice, env, now }: PickInput): ModelPicked {
   const to = baseUrl === undefined ? {} : { baseUrl };
   const apiKey = env["ANTHROPIC_API_KEY"];
   const authToken = env["ANTHROPIC_AUTH_TOKEN"];
-  if (apiKey !== undefined && apiKey !== "") return { kind: "model", model: anthropicModel({ apiKey, now, ...to }) };
-  if (authToken !== undefined && authToken !== "")
-    return { kind: "model", model: anthropicModel({ authToken, now, ...to }) };
+  if (apiKey !== undefined && apiKey !== "") return ofAnthropic({ apiKey, now, ...to });
+  if (authToken !== undefined && authToken !== "") return ofAnthropic({ authToken, now, ...to });
   return {
     kind: "no-key",
-    message: "Set ANTHROPIC_API_KEY (any value for a server of your own), or use --model simulator to try it without.",
+    message: "Set ANTHROPIC_API_KEY (a server of your own: any value), or --model simulator.",
   };
 }
 
@@ -74,5 +81,15 @@ function openai({ choice, env, now }: PickInput): ModelPicked {
   if (apiKey === undefined)
     return { kind: "no-key", message: "Set OPENAI_API_KEY or --base-url, or use --model simulator to try it without." };
   const to = baseUrl === undefined ? {} : { baseUrl };
-  return { kind: "model", model: openaiModel({ apiKey, now, uuid: randomUUID, ...to }) };
+  return ofOpenai({ apiKey, now, uuid: randomUUID, ...to });
+}
+
+function ofAnthropic(options: AnthropicOptions): ModelPicked {
+  const load = async (): Promise<ModelPort> => (await import("../model/anthropic/client.ts")).anthropicModel(options);
+  return { kind: "model", model: modelOnDemand({ provider: "anthropic", load }) };
+}
+
+function ofOpenai(options: OpenaiOptions): ModelPicked {
+  const load = async (): Promise<ModelPort> => (await import("../model/openai/client.ts")).openaiModel(options);
+  return { kind: "model", model: modelOnDemand({ provider: "openai", load }) };
 }

@@ -8,40 +8,50 @@ import { isRerunnable } from "../layers/2-clear/clearable.ts";
 import { compactionAsksFor } from "../loop/agent/compaction-asks.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
-import { frozenBaseline, lastAsked } from "../loop/agent/frozen.ts";
+import { frozenBaseline, lastAsked, toolsKnown } from "../loop/agent/frozen.ts";
 import { pastRequests } from "../loop/agent/past-costs.ts";
-import { contextDraft } from "../loop/agent/reminders.ts";
 import { runTurn } from "../loop/agent/turn.ts";
-import { instructionsLoaded } from "../loop/hooks/instructions-loaded.ts";
 import { type FollowedSettings, followSettings } from "../loop/follow-settings.ts";
+import type { SessionMode } from "../loop/plan/session-mode.ts";
+import { putBackMissing } from "../loop/put-back.ts";
 import { openSession, type Session, type SessionDeps } from "../loop/session.ts";
-import type { LoadedInstructions } from "../memory/instructions.ts";
 import type { CompactionAsks } from "../ports/compaction-asks.ts";
 import type { HookMoment } from "../ports/hooks.ts";
+import type { Job, Jobs } from "../ports/jobs.ts";
 import type { RunningGroups } from "../ports/running-groups.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
-import { type SessionId, sessionId } from "../schema/brand.ts";
+import { type SessionId, sessionId, type Tokens } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
-import { numbersInForce } from "../settings/numbers.ts";
+import type { HookSetting } from "../schema/hook.ts";
+import { type Numbers, numbersInForce } from "../settings/numbers.ts";
 import type { Problem } from "../settings/problem.ts";
 import type { SettingsReading } from "../settings/read.ts";
 import { findModel } from "../tokens/registry.ts";
 import type { Shell } from "../tool/shell/bash.ts";
 import { findShell } from "../tool/shell/find-shell.ts";
+import { PageCache } from "../tool/web/page-cache.ts";
 import { type AgentCompaction, agentCompaction } from "./agent-compaction.ts";
 import { depsOf } from "./agent-deps.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { rememberOrigin } from "./ancestors.ts";
 import type { Assembling } from "./assembling.ts";
+import { carryOver, reckonWith } from "./carry-over.ts";
+import type { AgentCompacting } from "./compacting.ts";
 import { copySession } from "./copy-session.ts";
-import { settleLeft } from "./left-groups.ts";
+import { greet } from "./greet.ts";
+import { keptTools } from "./kept-tools.ts";
+import { type Leaves, leavesFor } from "./leaves.ts";
+import { type JobsAndServers, jobsAndServers } from "./jobs-and-servers.ts";
+import { type LeftSettled, settleLeft } from "./left-groups.ts";
 import { pickModel } from "./model-choice.ts";
+import { modelDefault } from "./model-default.ts";
 import { prefixNow } from "./prefix.ts";
 import { talkWith } from "./talk.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
 import { problemsIn, unreadBans } from "./rule-problems.ts";
-import { settingsNewsBox, withNews } from "./settings-news.ts";
-import { narrowingChoice, type ToolChoice, toolChoice, type ToolWishes, whileSame } from "./tool-choice.ts";
+import { type News, settingsNewsBox, type SettingsNewsBox, withNews } from "./settings-news.ts";
+import { afterTelling, skillsAndPlan, type SkillsAndPlan } from "./skills-and-plan.ts";
+import { narrowingChoice, type ToolChoice, toolChoice, whileSame } from "./tool-choice.ts";
 
 export interface Agent {
   readonly kind: "agent";
@@ -54,13 +64,44 @@ export interface Agent {
   readonly warnings: readonly string[];
   readonly settingsProblems: readonly Problem[];
   turn(text: string, signal: AbortSignal): AsyncGenerator<LoopEvent>;
+  /** The permission mode, for showing it and for a person to change it. */
+  readonly mode: Pick<SessionMode, "current" | "change" | "state">;
   /** For what a person says while a turn runs. */
   readonly queue: string[];
+  /** Commands in the background, for showing them. */
+  readonly jobs: () => readonly Job[];
+  /** For a person who looks at one of them or ends it; absent where none may run. */
+  readonly jobControl: Pick<Jobs, "peek" | "end"> | undefined;
+  /** For the next agent of the same session: closing this one does not end them then. Absent where none may run. */
+  readonly handOverJobs: () => Jobs | undefined;
+  /** Of the MCP servers, once each has answered or has failed to. Must not reject. */
+  readonly serversSettled: JobsAndServers["serversSettled"];
+  /** What else runs beside the conversation. */
+  readonly aside: () => Aside;
+  /** In force until the session is closed: what is written meanwhile waits for the next. */
+  readonly hooks: readonly HookSetting[];
+  /** Between turns, behind an undo or a rewind of the session: what the agent keeps beside it follows. */
+  readonly carryOver: () => Promise<void>;
   /** Between turns. */
   readonly compaction: AgentCompaction;
+  /** In force now, for showing them. */
+  readonly numbers: () => Numbers;
+  /** Tells the hooks that a person is waited for. What they answer is for that person. Must not reject. */
+  notify(notice: PersonWanted): Promise<readonly string[]>;
   /** Stops what runs beside the turns, for good, and books what it has cost: before costs are told for the last time. */
   stopAside(): Promise<void>;
-  close(): Promise<void>;
+  /** `why`: for the hooks; `other` where it is absent. */
+  close(why?: SessionEndReason): Promise<void>;
+  /** Closes it; a new session in which nothing was ever said leaves no log behind. */
+  discard(why?: SessionEndReason): Promise<void>;
+}
+
+export type SessionEndReason = Extract<HookMoment, { name: "SessionEnd" }>["reason"];
+export type PersonWanted = Omit<Extract<HookMoment, { name: "Notification" }>, "name">;
+
+export interface Aside {
+  readonly notes: "idle" | "running";
+  readonly preparation: "none" | "preparing" | "ready";
 }
 
 export type AgentOpened =
@@ -71,9 +112,6 @@ export type AgentOpened =
   | { readonly kind: "missing"; readonly id: SessionId }
   | { readonly kind: "busy"; readonly holder: string }
   | WriteFailure;
-
-/** Used where neither flag, session nor setting names one. */
-export const modelDefault = "claude-sonnet-5-5";
 
 /** A whole agent with everything picked: store, settings, model, tools, hooks, instructions. */
 export async function openAgent(options: AgentOptions): Promise<AgentOpened> {
@@ -112,43 +150,38 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   if (picked.kind === "no-key") return picked;
   const cwd = await realpath(options.cwd);
   const shell = await findShell();
-  const left = await settleLeft(deps, session);
+  const left = await mended(parts);
   if (left.kind === "failed") return left;
-  const { box, asks } = await equip(parts, { settings, model, cwd, shell, groups: left.groups });
+  const toolsHad = await toolsKnown(deps, { session, model });
+  const having = { settings, shell, groups: left.groups, toolsHad };
+  const beside = await jobsAndServers(parts, having);
+  const { box, asks, own, told, leaves } = await equip(parts, { ...having, model, cwd, beside });
   const rendering = { model, cwd, tools: box.tools, settings };
   const prefix = await prefixNow(parts, rendering);
   const frozen = await frozenBaseline(deps, { session, now: prefix.parts });
   if (frozen.kind === "failed") return frozen;
   const { baseline, moved } = frozen;
-  const systemPrompts = baseline.systemBlocks.map(({ text }) => text);
-  session.readBy(baseline.model);
-  session.ledger.carries({ systemPrompts, tools: baseline.tools, memoryFiles: [] });
-  const { window } = first.numbers;
-  const learnedTokens = window.source === "learned" ? window.tokens : undefined;
+  reckonWith(session, baseline);
+  const hooks = settings.current().settings.hooks.value;
   const agentDeps = depsOf(parts, {
     model,
+    hooks,
     cwd,
     box,
+    leaves,
     settings,
     port: picked.model,
     shell: shell.path,
-    learnedTokens,
+    learnedTokens: learnedIn(first.numbers),
+    news: beside.news,
   });
   const models = first.reading.settings.models.value;
   const costs = costsSoFar(session, models);
-  const talk = talkWith(parts, {
-    deps: agentDeps,
-    box,
-    prefix: rendering,
-    baseline,
-    moved,
-    asks,
-    costs: costs.own,
-    known: findModel(model, models),
-  });
+  const known = findModel(model, models);
+  const talking = { deps: agentDeps, box, prefix: rendering, baseline, moved, asks, known };
+  const talk = talkWith(parts, { ...talking, costs: costs.own });
   const { conversation } = talk;
-  const { notes, preparation } = talk.compacting;
-  const aside = [news, { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] }];
+  const aside = newsAside({ settings: news, leaves, compacting: talk.compacting, beside });
   const greeted = await greet(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (greeted.kind === "failed") return greeted;
   const queue: string[] = [];
@@ -158,20 +191,84 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     conversation,
     model,
     inheritedCosts: costs.inherited.session,
-    warnings: [...left.warnings, ...prefix.instructions.problems, ...greeted.warnings],
+    warnings: [...warningsOf(left, own, beside), ...prefix.instructions.problems, ...greeted.warnings],
     settingsProblems: problemsIn(first.reading),
-    turn: (text, signal) => withNews(runTurn(agentDeps, { conversation, text, signal, queue }), aside),
+    turn: (text, signal) => withNews(told(runTurn(agentDeps, { conversation, text, signal, queue })), aside),
+    mode: own.mode,
     queue,
+    ...shownBeside(beside, talk.compacting),
+    hooks,
+    carryOver: () => carryOver({ session, conversation, box }),
     compaction: agentCompaction(agentDeps, talk),
-    stopAside: async () => void (await Promise.all([notes?.stop(), preparation?.cancel()])),
-    close: () => closed(agentDeps, session),
+    numbers: agentDeps.numbers,
+    ...towardsHooks(agentDeps, session),
   };
 }
 
-async function closed({ hooks, place }: Pick<AgentDeps, "hooks" | "place">, session: Session): Promise<void> {
-  const moment = { name: "SessionEnd", reason: "other" } as const;
-  await hooks.fire({ ...place(), ...moment }, new AbortController().signal);
-  await session.close();
+const towardsHooks = (deps: HookTelling, session: Session): Pick<Agent, "notify" | "close" | "discard"> => ({
+  notify: (notice) => notified(deps, notice),
+  close: (why = "other") => closed(deps, { session, why, log: "close" }),
+  discard: (why = "other") => closed(deps, { session, why, log: "discard" }),
+});
+
+/** What an earlier run that was killed left undone. */
+async function mended({ deps, session, options: { jobs } }: Assembling): Promise<LeftSettled> {
+  const put = await putBackMissing(deps, session);
+  return put.kind === "failed" ? put : await settleLeft(deps, { session, jobs });
+}
+
+interface NewsAside {
+  readonly settings: SettingsNewsBox;
+  readonly leaves: Leaves;
+  readonly compacting: AgentCompacting;
+  readonly beside: JobsAndServers;
+}
+
+const newsAside = ({ settings, leaves, compacting: { notes }, beside }: NewsAside): readonly News[] => [
+  { code: "settings", take: () => settings.take(leaves.given()) },
+  { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] },
+  { code: "mcp-server", take: beside.takeWarnings },
+];
+
+type BesideTurns = Pick<Agent, "jobs" | "jobControl" | "handOverJobs" | "serversSettled" | "aside" | "stopAside">;
+
+const shownBeside = (
+  { jobs, handOver, serversSettled }: JobsAndServers,
+  { notes, preparation }: AgentCompacting,
+): BesideTurns => ({
+  serversSettled,
+  jobs: () => jobs?.list() ?? [],
+  jobControl: jobs,
+  handOverJobs: handOver,
+  aside: () => ({
+    notes: notes?.state === "running" ? "running" : "idle",
+    preparation: preparation?.state ?? "none",
+  }),
+  stopAside: async () => void (await Promise.all([notes?.stop(), preparation?.cancel()])),
+});
+
+const learnedIn = ({ window }: Pick<Numbers, "window">): Tokens | undefined =>
+  window.source === "learned" ? window.tokens : undefined;
+
+const warningsOf = (...of: readonly { readonly warnings: readonly string[] }[]): readonly string[] =>
+  of.flatMap(({ warnings }) => warnings);
+
+type HookTelling = Pick<AgentDeps, "hooks" | "place">;
+
+async function closed({ hooks, place }: HookTelling, { session, why, log }: Closing): Promise<void> {
+  await hooks.fire({ ...place(), name: "SessionEnd", reason: why }, new AbortController().signal);
+  await session[log]();
+}
+
+interface Closing {
+  readonly session: Session;
+  readonly log: "close" | "discard";
+  readonly why: SessionEndReason;
+}
+
+async function notified({ hooks, place }: HookTelling, notice: PersonWanted): Promise<readonly string[]> {
+  const outcome = await hooks.fire({ ...place(), name: "Notification", ...notice }, new AbortController().signal);
+  return [...outcome.messages, ...outcome.warnings];
 }
 
 interface Equipping {
@@ -180,15 +277,26 @@ interface Equipping {
   readonly cwd: string;
   readonly shell: Shell;
   readonly groups: RunningGroups | undefined;
+  readonly beside: JobsAndServers;
+  readonly toolsHad: ReadonlySet<string>;
 }
 
 /** The session's tools, and where its agent asks for compaction. */
-async function equip({ engine, options, deps, root, session }: Assembling, input: Equipping): Promise<Equipped> {
+async function equip(parts: Assembling, input: Equipping): Promise<Equipped> {
+  const { engine, options, deps, root, session } = parts;
   const { settings, model, cwd, shell, groups } = input;
   const isOn = () => numbersInForce(settings.current().settings, { model }).switches["compact.agent"].value;
   const asks = await compactionAsksFor(deps, { session, model, isOn });
+  const own = await skillsAndPlan(parts, choiceFrom(options, settings));
+  const { skillPlaces, planning, mode } = own;
+  const leaves = leavesFor({
+    engine,
+    flags: options.flags,
+    choice: own.choice,
+    inSettings: () => settings.current().settings["permissions.allow"].value,
+  });
   const box = await toolbox({
-    choice: choiceFrom(options.tools, settings),
+    choice: leaves.choice,
     deps,
     session,
     env: options.env,
@@ -198,16 +306,27 @@ async function equip({ engine, options, deps, root, session }: Assembling, input
     home: homedir(),
     guarded: guardedBy(engine.home, settings.current().files),
     compactionAsks: asks,
+    skillPlaces,
+    planState: () => mode.state(),
+    ...keptTools({ person: options.person, planning, jobs: input.beside.jobs }, input.toolsHad),
+    servers: input.beside.servers,
+    web: options.net && { net: options.net, pages: new PageCache() },
   });
-  return { box, asks };
+  const telling = { session, mode, skills: box.skills };
+  return { box, asks, own, told: (turn) => afterTelling(telling, turn), leaves };
 }
 
 interface Equipped {
   readonly box: Toolbox;
   readonly asks: CompactionAsks | undefined;
+  readonly own: SkillsAndPlan;
+  /** A turn, and before it what the model does not know yet. */
+  readonly told: (turn: AsyncIterable<LoopEvent>) => AsyncGenerator<LoopEvent>;
+  readonly leaves: Leaves;
 }
 
-function choiceFrom(wishes: ToolWishes, settings: FollowedSettings): () => ToolChoice {
+function choiceFrom({ tools, carriedMode }: AgentOptions, settings: FollowedSettings): () => ToolChoice {
+  const wishes = { ...tools, mode: carriedMode ?? tools.mode };
   const current = () => settings.current().settings;
   const narrowed = narrowingChoice(toolChoice(wishes, current()));
   return whileSame(current, (now) => narrowed(toolChoice(wishes, now)));
@@ -218,33 +337,6 @@ const guardedBy = (home: string, files: SettingsReading["files"]): readonly stri
   home,
   ...files.flatMap(({ scope, path }) => (scope === "user" ? [path] : [path, dirname(path)])),
 ];
-
-interface Greeting {
-  readonly options: AgentOptions;
-  readonly session: Session;
-  readonly model: string;
-  readonly instructions: LoadedInstructions;
-}
-
-type Greeted = { readonly kind: "greeted"; readonly warnings: readonly string[] } | WriteFailure;
-
-/** Hooks are told that the session begins or goes on, and which instructions count; what they add is said to the model. */
-async function greet(deps: AgentDeps, { options, session, model, instructions }: Greeting): Promise<Greeted> {
-  const source = { new: "startup", resume: "resume", fork: "fork" } as const;
-  const moments: readonly HookMoment[] = [
-    { name: "SessionStart", source: source[options.session.kind], model },
-    ...instructions.files.map((file) => instructionsLoaded(file, "session_start")),
-  ];
-  const warnings: string[] = [];
-  for (const moment of moments) {
-    const outcome = await deps.hooks.fire({ ...deps.place(), ...moment }, new AbortController().signal);
-    warnings.push(...outcome.messages, ...outcome.warnings);
-    if (outcome.context.length === 0) continue;
-    const appended = await session.append(...outcome.context.map((one) => contextDraft(one)));
-    if (appended.kind === "failed") return appended;
-  }
-  return { kind: "greeted", warnings };
-}
 
 type CostsByPayer = Readonly<Record<"own" | "inherited", CostLedger>>;
 

@@ -35,8 +35,10 @@ test.each<[unknown, string]>([
 test.each<[unknown, readonly string[]]>([
   [{ permissions: { deny: bans, ask: ["Read(x)"] } }, []],
   [{ permissions: { deny: ["WebFetch(domain:x)", "Task(Explore)"], ask: ["Skill(a b)", "NotebookEdit(x/**)"] } }, []],
+  [{ permissions: { deny: ["BashOutput", "KillShell"], allow: ["Skill(a)", "BashOutput"] } }, []],
   [{ permissions: { additionalDirectories: ["../x"] } }, ["warning permissions.additionalDirectories"]],
-  [{ permissions: { allow: ["WebFetch(domain:x)"] } }, ["warning permissions.allow"]],
+  [{ permissions: { allow: ["WebFetch(domain:x)"] } }, []],
+  [{ permissions: { allow: ["WebFetch(x)"] } }, ["warning permissions.allow"]],
   [{ permissions: { allow: [7] } }, ["error permissions.allow[0]"]],
   [{ permissions: { Allow: bans } }, ["error permissions.Allow"]],
   [{ permissions: { defaultMode: "none" } }, ["error permissions.defaultMode"]],

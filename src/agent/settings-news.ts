@@ -1,6 +1,7 @@
 import type { FollowedNews } from "../loop/follow-settings.ts";
 import type { LoopEvent } from "../schema/event.ts";
 import type { SettingName } from "../schema/settings.ts";
+import type { SettingChange } from "../settings/change.ts";
 import { type Problem, problemText } from "../settings/problem.ts";
 import type { SettingsReading } from "../settings/read.ts";
 import { problemsIn } from "./rule-problems.ts";
@@ -14,31 +15,49 @@ export interface News {
 }
 
 /** What a person should know of changes of the settings while a session is open. */
-export interface SettingsNewsBox extends News {
+export interface SettingsNewsBox {
   readonly put: (news: FollowedNews) => void;
+  /** `given`: rules that the person has given in this session. Written down by it, they are no news, and count already. */
+  readonly take: (given: readonly string[]) => readonly string[];
 }
 
 /** `opening`: what is told when the session opens is no news. */
 export function settingsNewsBox(opening: SettingsReading): SettingsNewsBox {
   let known = textsOf(problemsIn(opening));
-  let untold: string[] = [];
+  let untold: Untold[] = [];
   return {
-    code: "settings",
     put: ({ changes, reading, written }) => {
       const now = textsOf(problemsIn(reading));
-      untold.push(...[...now].filter((text) => !known.has(text)));
+      untold.push(...[...now].filter((text) => !known.has(text)).map((text) => ({ text })));
       known = now;
-      for (const { name, from } of changes)
-        if (fixedAtOpening.has(name)) untold.push(`${from}: ${name}: ${whatCounts(name)}`);
-      if (written.kind === "failed") untold.push(written.message);
+      for (const change of changes) {
+        const { name, from } = change;
+        if (!fixedAtOpening.has(name)) continue;
+        const text = `${from}: ${name}: ${whatCounts(name)}`;
+        untold.push(name === "permissions.allow" ? { text, added: addedBy(change) } : { text });
+      }
+      if (written.kind === "failed") untold.push({ text: written.message });
     },
-    take: () => {
-      const told = untold;
+    take: (given) => {
+      const told = untold.filter(({ added }) => added === undefined || !isGiven(added, given));
       untold = [];
-      return told;
+      return told.map(({ text }) => text);
     },
   };
 }
+
+interface Untold {
+  readonly text: string;
+  /** Rules that it is about. */
+  readonly added?: readonly unknown[];
+}
+
+const addedBy = ({ before, after }: SettingChange): readonly unknown[] =>
+  Array.isArray(after) ? after.filter((rule) => !Array.isArray(before) || !before.includes(rule)) : [];
+
+/** One that only takes rules away is news. */
+const isGiven = (added: readonly unknown[], given: readonly unknown[]): boolean =>
+  added.length > 0 && added.every((rule) => given.includes(rule));
 
 /** A turn's events, with what is worth telling of the settings' changes and the like between them. */
 export async function* withNews(events: AsyncIterable<LoopEvent>, news: readonly News[]): AsyncGenerator<LoopEvent> {

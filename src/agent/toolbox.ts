@@ -1,26 +1,38 @@
 import { basename, dirname, join } from "node:path";
 import type { EngineDeps } from "../engine.ts";
 import { recordedTodos } from "../loop/agent/recorded-todos.ts";
+import { invokedSkills } from "../loop/skills/invoked.ts";
 import { expand } from "../loop/expand.ts";
 import { SessionSearch } from "../loop/search-session.ts";
 import type { Session } from "../loop/session.ts";
 import { type CompactionAsks, refusingAsks } from "../ports/compaction-asks.ts";
+import { nobody, type Person } from "../ports/person.ts";
+import { type Planning, refusingPlanning } from "../ports/planning.ts";
+import { type Jobs, refusingJobs } from "../ports/jobs.ts";
 import type { RunningGroups } from "../ports/running-groups.ts";
 import type { PermissionDep, ReadFile, Tool } from "../ports/tools.ts";
 import type { WorkingStatePart } from "../ports/working-state.ts";
 import type { SessionId } from "../schema/brand.ts";
 import { resultsFolder } from "../store/files/blobs.ts";
-import { notesPath } from "../store/files/notes-file.ts";
+import { notesPath, planPath } from "../store/files/notes-file.ts";
 import { realRoots, resolveReal } from "../tool/confine.ts";
+import { discoveredTools } from "../tool/mcp/discovered.ts";
+import type { ToolServers } from "../tool/mcp/servers.ts";
 import { mayReadFor, permitFor } from "../tool/permission.ts";
 import { parseRules } from "../tool/permission/rule.ts";
 import type { Expanded } from "../tool/recall.ts";
 import type { Environment } from "../tool/shell/environment.ts";
 import type { Shell } from "../tool/shell/bash.ts";
+import { findSkills, type SkillPlace } from "../tool/skill/find.ts";
+import type { Skills } from "../tool/skill/skill.ts";
 import { builtinTools, type ToolsetDeps } from "../tool/toolset.ts";
 import { filesPart, type FilesPartDeps } from "../tool/working-state/files.ts";
 import { placePart } from "../tool/working-state/place.ts";
+import { planPart, type PlanState } from "../tool/working-state/plan.ts";
+import { skillsPart } from "../tool/working-state/skills.ts";
 import { todosPart } from "../tool/working-state/todos.ts";
+import { toolServersPart } from "../tool/working-state/tool-servers.ts";
+import type { Web } from "../tool/web/fetch.ts";
 import { ancestorsOf } from "./ancestors.ts";
 import { type ToolChoice, whileSame } from "./tool-choice.ts";
 
@@ -39,6 +51,19 @@ export interface ToolboxInput {
   readonly guarded?: readonly string[];
   /** Absent where the agent can't ask for compaction. */
   readonly compactionAsks?: CompactionAsks | undefined;
+  /** None, or absent: the agent has no tool for skills. */
+  readonly skillPlaces?: readonly SkillPlace[];
+  /** Absent where nobody can look at a plan. */
+  readonly planning?: Planning | undefined;
+  readonly planState?: () => PlanState;
+  /** Absent where nothing may run in the background. */
+  readonly jobs?: Jobs | undefined;
+  /** Absent where none may be started. */
+  readonly servers?: ToolServers | undefined;
+  /** Absent where the net is not to be reached. */
+  readonly web?: Web | undefined;
+  /** Absent where there is nobody to ask. */
+  readonly person?: Person | undefined;
 }
 
 /** Tools with the state that their calls change. */
@@ -53,6 +78,10 @@ export interface Toolset {
 export interface Toolbox extends PermissionDep, Toolset {
   /** What the tools know and a summary would not: files, task list, place. As they are when a part is asked, not now. */
   readonly workingState: (input: WorkingStateInput) => readonly WorkingStatePart[];
+  /** Absent where there is no tool for them. */
+  readonly skills: Skills | undefined;
+  /** What the tools keep is as the session has it now: another branch, or an edit taken back, may tell it otherwise. */
+  readonly readAgain: () => Promise<void>;
 }
 
 export interface WorkingStateInput extends Omit<FilesPartDeps, "mayRead"> {
@@ -72,7 +101,8 @@ export async function toolbox({
   ...input
 }: ToolboxInput): Promise<Toolbox> {
   const roots = await realRoots(input.roots);
-  const readRoots = await namedPlaces(deps, session);
+  const { skillPlaces = [], planState } = input;
+  const readRoots = [...(await namedPlaces(deps, session)), ...(await realRoots(ownFolders(skillPlaces)))];
   const guardedNow = () => realPaths(input.guarded ?? []);
   const policy = whileSame(choice, ({ mode, ...written }) => {
     const { rules } = parseRules(written);
@@ -92,22 +122,41 @@ export async function toolbox({
     groups,
     expand: (id) => recalled({ deps, session, id }),
     search: (options) => searching.search(options),
+    web: input.web,
+    servers: input.servers,
   };
+  const skills = skillPlaces.length === 0 ? undefined : { find: () => findSkills(skillPlaces), mayRead: fixed.mayRead };
   const state: ToolState = {
     standing: { cwd: undefined },
     todos: { list: await recordedTodos(deps, session.fold) },
     compactionAsks: input.compactionAsks,
+    planning: input.planning,
+    jobs: input.jobs,
+    person: input.person,
   };
   return {
-    ...toolset(fixed, state),
+    ...toolset({ ...fixed, skills }, state),
+    skills,
     permit: (request) => policy().permit(request),
+    readAgain: async () => {
+      state.todos.list = await recordedTodos(deps, session.fold);
+    },
     workingState: ({ cwd, ...files }) => [
       filesPart({ ...files, mayRead: fixed.mayRead }),
       todosPart(state),
       placePart({ cwd: () => state.standing.cwd ?? cwd }),
+      ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => invokedSkills(session.fold) })]),
+      ...(planState === undefined ? [] : [planPart({ planState })]),
+      ...(input.servers === undefined
+        ? []
+        : [toolServersPart({ servers: input.servers, discovered: () => discoveredTools(session.fold) })]),
     ],
   };
 }
+
+/** A person's own skills lie outside of the project, and name files beside them. */
+const ownFolders = (places: readonly SkillPlace[]): readonly string[] =>
+  places.flatMap(({ folder, within }) => (within === undefined ? [folder] : []));
 
 /** Both where a path leads and where it stands: a link may be replaced as well as followed. */
 async function realPaths(paths: readonly string[]): Promise<readonly string[]> {
@@ -136,24 +185,34 @@ async function namedPlaces(deps: EngineDeps, session: Session): Promise<readonly
 async function namedPlacesOf({ transcripts }: EngineDeps, id: SessionId): Promise<readonly string[]> {
   const transcript = transcripts.whereIs(id);
   if (transcript === undefined) return [];
-  const placesIn = (folder: string) => [resultsFolder(folder, id), notesPath({ folder, session: id })];
+  const placesIn = (folder: string) => [
+    resultsFolder(folder, id),
+    notesPath({ folder, session: id }),
+    planPath({ folder, session: id }),
+  ];
   const store = await resolveReal(dirname(transcript), "/");
   const places = await Promise.all(placesIn(dirname(transcript)).map((place) => resolveReal(place, "/")));
   const itself = store.kind === "real" ? placesIn(store.path) : [];
   return places.flatMap((place, at) => (place.kind === "real" && place.path === itself[at] ? [place.path] : []));
 }
 
-type ToolState = Pick<ToolsetDeps, "standing" | "todos" | "compactionAsks">;
+type ToolState = Pick<ToolsetDeps, "standing" | "todos" | "compactionAsks" | "planning" | "person" | "jobs">;
 type Stateless = Omit<ToolsetDeps, keyof ToolState>;
 
-const toolset = (fixed: Stateless, { standing, todos, compactionAsks }: ToolState): Toolset => ({
-  tools: builtinTools({ ...fixed, standing, todos, compactionAsks }),
+const toolset = (
+  fixed: Stateless,
+  { standing, todos, compactionAsks, planning, person, jobs }: ToolState,
+): Toolset => ({
+  tools: builtinTools({ ...fixed, standing, todos, compactionAsks, planning, person, jobs }),
   cwd: () => standing.cwd,
   forked: () =>
     toolset(fixed, {
       standing: { ...standing },
       todos: { ...todos },
       compactionAsks: compactionAsks && refusingAsks,
+      planning: planning && refusingPlanning,
+      jobs: jobs && refusingJobs,
+      person: person && nobody,
     }),
 });
 

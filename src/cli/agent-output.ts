@@ -8,11 +8,9 @@ import { compactionTeller } from "./compact/event-lines.ts";
 import { ownPromptOf } from "./compact/own-prompt.ts";
 import type { Answerer } from "./compact/simulated.ts";
 import { headroomText } from "./headroom-text.ts";
+import type { OutputFormat } from "./output-format.ts";
 import { said, tellProblems } from "./settings-problems.ts";
 import { hookOrWarning } from "./warning-text.ts";
-
-export const outputFormats = ["text", "json", "stream-json"] as const;
-export type OutputFormat = (typeof outputFormats)[number];
 
 export interface AgentOutput {
   /** What a person should know before the turn: on stderr, and as a line where every event is one. */

@@ -1,4 +1,4 @@
-import { modelDefault } from "../agent/open-agent.ts";
+import { modelDefault } from "../agent/model-default.ts";
 import type { AskedSettings, Engine } from "../engine.ts";
 import type { FlagInput } from "../settings/flags.ts";
 import type { SettingsHere } from "../settings/here.ts";

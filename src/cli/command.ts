@@ -21,14 +21,25 @@ export type Outcome = ExitCode | Failure;
 
 export type Command = Action | Group;
 
+/** A command in a table: its code is loaded when somebody wants it, since loading all of them takes longer than most take to run. */
+export interface Deferred {
+  readonly kind: "deferred";
+  readonly name: string;
+  readonly summary: string;
+  /** Of the same name and summary. */
+  readonly load: () => Promise<Command>;
+}
+
+export type Listed = Command | Deferred;
+
 /** A command with commands of its own: `sessions list`. */
 export interface Group {
   readonly kind: "group";
   readonly name: string;
   readonly summary: string;
-  readonly commands: readonly Command[];
-  /** What it does when options but no command are given. */
-  readonly itself?: Action;
+  readonly commands: readonly Listed[];
+  /** What it does when no command is given. */
+  readonly itself?: Action | Deferred;
 }
 
 /** A command that does something. Made with `command`, which keeps the types of its arguments to itself. */
@@ -74,3 +85,7 @@ export function command<const Of extends Operands = {}, const Op extends Options
 }
 
 export const group = (parts: Omit<Group, "kind">): Group => ({ kind: "group", ...parts });
+
+export const deferred = (parts: Omit<Deferred, "kind">): Deferred => ({ kind: "deferred", ...parts });
+
+export const loaded = async (listed: Listed): Promise<Command> => (listed.kind === "deferred" ? listed.load() : listed);

@@ -27,7 +27,7 @@ export function originalOf({ id, path, expanded }: ExpandedId): Original | Failu
     case "ambiguous":
       return failure({
         code: exitCode.usage,
-        message: `${id} is the beginning of ${expanded.candidates.length} entries`,
+        message: `${expanded.candidates.length} entries begin with ${id}`,
         hint: `Write more of the id: ${expanded.candidates.slice(0, 4).join(", ")}${expanded.candidates.length > 4 ? ", …" : ""}`,
       });
     case "unanswered":

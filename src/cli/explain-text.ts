@@ -1,17 +1,14 @@
-import {
-  masterBySwitch,
-  type Basis,
-  type SettingName,
-  settingNames,
-  settingTable,
-  switchNames,
-} from "../schema/settings.ts";
+import type { Basis } from "../schema/setting-row.ts";
+import { type SettingName, settingNames, settingTable } from "../schema/settings.ts";
+import { masterBySwitch, switchNames } from "../schema/switches.ts";
+import { listingOf } from "../schema/tool-server.ts";
 import { policyRows } from "../presets/rows.ts";
 import { switchesByPolicy } from "../presets/switches.ts";
 import { arithmeticOf } from "../settings/arithmetic.ts";
 import type { SettingsHere } from "../settings/here.ts";
 import type { InForce } from "../settings/given.ts";
 import { builtInNumbers, type Numbers } from "../settings/numbers.ts";
+import type { DefinedServer } from "../settings/tool-servers.ts";
 import { clipped, filled, humanCount } from "./human.ts";
 import type { Style } from "./style.ts";
 
@@ -34,14 +31,19 @@ interface Section {
   readonly rows: readonly Row[];
 }
 
-export function explainText(here: SettingsHere, look: Look): string {
-  const { reading, numbers } = here;
+export interface Explained extends SettingsHere {
+  readonly servers: readonly DefinedServer[];
+}
+
+export function explainText(here: Explained, look: Look): string {
+  const { reading, numbers, servers } = here;
   const sections = [
     windowSection(numbers),
     thresholdSection(numbers),
     policySection(numbers),
     settingsSection(here),
     switchSection(here),
+    ...(servers.length === 0 ? [] : [serverSection(servers)]),
     builtInSection,
   ];
   return [
@@ -141,6 +143,16 @@ interface SwitchPlace {
   readonly master: string | undefined;
   readonly standard: boolean;
 }
+
+const serverSection = (servers: readonly DefinedServer[]): Section => ({
+  title: "MCP servers",
+  heads: ["server", "reached by", "state", "source"],
+  rows: servers.map(({ definition, leave, scope, from }) => {
+    const { id, kind, target } = listingOf(definition);
+    const state = { given: "starts", needed: "not approved", refused: "refused by you" }[leave];
+    return { cells: [id, `${kind} ${target}`, state], last: `${scope} (${from})`, changed: true };
+  }),
+});
 
 const builtInSection: Section = {
   title: "Built in",

@@ -1,7 +1,8 @@
-import type { Action, Command, Group } from "./command.ts";
+import { type Action, type Command, type Group, loaded } from "./command.ts";
 import type { Failure } from "./failure.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../schema/nearest.ts";
 import { unknown, usage } from "./parse.ts";
+import { shellWord } from "./shell-word.ts";
 
 export type Found =
   | {
@@ -16,7 +17,7 @@ export type Found =
   | Failure;
 
 /** Follows the words of a command line down the table, as far as they are names of commands. */
-export function find(program: Group, argv: readonly string[]): Found {
+export async function find(program: Group, argv: readonly string[]): Promise<Found> {
   let command: Command = program;
   let called = program.name;
   let at = 0;
@@ -24,16 +25,19 @@ export function find(program: Group, argv: readonly string[]): Found {
   for (; at < argv.length && command.kind === "group"; at++) {
     const word = argv[at] ?? "";
     if (word.startsWith("-")) {
-      if (isOwn(command, word)) return { kind: "found", command: command.itself, called, flags: [], rest: argv };
+      const itself = await ownAction(command, word);
+      if (itself !== undefined) return { kind: "found", command: itself, called, flags: [], rest: argv };
       const problem = flagProblem(word, command === program ? rootFlags : groupFlags);
       if (problem !== undefined) return usage(problem, called);
       flags.push(word);
       continue;
     }
     const { commands }: Group = command;
-    const next: Command | undefined = commands.find(({ name }) => name === word);
+    const next = commands.find(({ name }) => name === word);
+    const itself = next === undefined ? await toldAction(command, word) : undefined;
+    if (itself !== undefined) return { kind: "found", command: itself, called, flags: [], rest: argv };
     if (next === undefined) return unknownCommand({ group: command, called, words: argv.slice(at) });
-    command = next;
+    command = await loaded(next);
     called = `${called} ${word}`;
   }
   return { kind: "found", command, called, flags, rest: argv.slice(at) };
@@ -54,17 +58,25 @@ function unknownCommand({ group, called, words }: Unmatched): Failure {
   if (group.itself === undefined || nearest(word, names) !== undefined) return failed;
   const option = words.findIndex((one) => one.startsWith("-"));
   const task = option === -1 ? words : words.slice(0, option);
-  return { ...failed, hint: `A task for the agent? Then say it with -p: ${called} -p ${quoted(task.join(" "))}` };
+  return { ...failed, hint: `A task for the agent? Then say it with -p: ${called} -p ${shellWord(task.join(" "))}` };
 }
 
-/** As it has to be typed: in single quotes a shell takes everything as it stands. */
-const quoted = (word: string): string =>
-  /^[\w.-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+/** What the group does by itself, where the word is an option of that: then the whole line is that. */
+async function ownAction({ itself }: Group, word: string): Promise<Action | undefined> {
+  if (itself === undefined || rootFlags.includes(word)) return undefined;
+  const action = await loaded(itself);
+  return action.kind === "action" && hasOption(action, word) ? action : undefined;
+}
 
-/** An option of what the group does by itself: then the whole line is that. */
-const isOwn = (command: Group, word: string): command is Group & { readonly itself: Action } =>
-  command.itself !== undefined &&
-  Object.entries(command.itself.options).some(
+/** The same, where the word is no name of anything but something said: names have no spaces. */
+async function toldAction({ itself }: Group, word: string): Promise<Action | undefined> {
+  if (itself === undefined || !/\s/.test(word.trim())) return undefined;
+  const action = await loaded(itself);
+  return action.kind === "action" ? action : undefined;
+}
+
+const hasOption = ({ options }: Action, word: string): boolean =>
+  Object.entries(options).some(
     ([name, { short }]) =>
       word === `--${name}` || word.startsWith(`--${name}=`) || (short !== undefined && word === `-${short}`),
   );

@@ -46,10 +46,13 @@ function groupSections({ name, summary, commands, itself }: Group, called: strin
     {
       heading: "Usage",
       rows: [
-        `${called} <command> [arguments] [options]`,
         ...(itself === undefined
           ? []
-          : [[`${called} -p <prompt> [options]`, `${itself.summary} (${called} -p --help)`] as const]),
+          : [
+              [`${called} [<message>] [options]`, itself.summary] as const,
+              [`${called} -p <prompt> [options]`, `one turn and its answer (${called} -p --help)`] as const,
+            ]),
+        [`${called} <command> [arguments] [options]`, "one of those below"] as const,
       ],
     },
     { heading: "Commands", rows: commands.map((command) => [command.name, command.summary] as const) },
@@ -92,8 +95,10 @@ function operandUsage({ shown, takes = "one" }: Operand): string {
   }
 }
 
-const optionUsage = (name: string, option: Option): string =>
-  option.type === "boolean" ? `--${name}` : `--${name} <${option.shown}>`;
+function optionUsage(name: string, option: Option): string {
+  if (option.type === "boolean") return `--${name}`;
+  return option.takes === "maybe" ? `--${name} [<${option.shown}>]` : `--${name} <${option.shown}>`;
+}
 
 const optionColumn = (name: string, option: Option): string =>
   `${option.short === undefined ? "" : `-${option.short}, `}${optionUsage(name, option)}`;

@@ -31,6 +31,15 @@ export function filled(text: string, width: number): string {
   return lines.join("\n");
 }
 
+/** Each line of a text filled; as it is where nobody knows how wide it is shown. No character is added or taken away. */
+export const filledLines = (text: string, width: number | undefined): string =>
+  width === undefined
+    ? text
+    : text
+        .split("\n")
+        .map((line) => (line.length <= width ? line : filled(line, width)))
+        .join("\n");
+
 /** The beginning of a uuid, which `palimpsest expand` takes for the whole; another id is not cut. */
 export const shortId = (id: string): string => (/^[\da-f]{8}-[\da-f]{4}-/i.test(id) ? id.slice(0, 8) : id);
 

@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import { command, group } from "./command.ts";
 import { type ExitCode, exitCode, meaningByExitCode } from "./exit-code.ts";
 import { failure } from "./failure.ts";
+import { find } from "./find.ts";
 import { type Invocation, main } from "./main.ts";
+import { program as wholeProgram } from "./program.ts";
 
 const echo = command({
   name: "echo",
@@ -177,12 +179,19 @@ describe("the real table", () => {
   it.each([
     [["hello"], "palimpsest -p hello"],
     [["fix", "the", "test", "--json"], "palimpsest -p 'fix the test'"],
-    [["it's broken"], String.raw`palimpsest -p 'it'\''s broken'`],
+    [["it's"], String.raw`palimpsest -p 'it'\''s'`],
   ])("takes %j for a task that lacks its -p", async (argv, line) => {
     const { code, err } = await real(argv);
     expect(code).toBe(2);
     expect(err).toMatch(/^palimpsest: unknown command .*\n/);
     expect(err).toContain(`Then say it with -p: ${line}\n`);
+  });
+
+  it("takes a sentence for what the chat begins with", async () => {
+    expect(await find(wholeProgram, ["it's broken", "--no-tui"])).toMatchObject({
+      command: { name: "palimpsest", kind: "action" },
+      rest: ["it's broken", "--no-tui"],
+    });
   });
 
   it("takes a slip of the pen for no task", async () => {

@@ -1,10 +1,11 @@
 import type { Readable } from "node:stream";
-import type { Command, CommandContext, Group, Outcome } from "./command.ts";
+import { type Command, type CommandContext, type Group, loaded, type Outcome } from "./command.ts";
 import { versionCommand } from "./command/version.ts";
 import { type ExitCode, exitCode } from "./exit-code.ts";
 import { type Failure, failureOf, isFailure, renderFailure } from "./failure.ts";
 import { find } from "./find.ts";
 import { helpText } from "./help.ts";
+import { isSpokenTo } from "./is-spoken-to.ts";
 import { type OutputStream, createOutput } from "./output.ts";
 import { usage } from "./parse.ts";
 import { program as wholeProgram } from "./program.ts";
@@ -38,11 +39,14 @@ export async function main(invocation: Invocation): Promise<ExitCode> {
 }
 
 async function dispatch(context: Omit<CommandContext, "called">, argv: readonly string[]): Promise<Outcome> {
-  const found = find(context.program, argv);
+  const found = await find(context.program, argv);
   if (found.kind === "failure") return found;
   const { command, called, flags, rest } = found;
   const isBare = command === context.program && flags.every((flag) => flag === "--debug");
 
+  const { itself } = context.program;
+  if (isBare && itself !== undefined && (await isSpokenTo(context.stdin)))
+    return run({ command: await loaded(itself), context: { ...context, called }, argv: flags });
   if (isBare || asksForHelp(flags) || asksForHelp(beforeDashes(rest))) {
     await context.out.write(helpText({ command, called, style: context.out.style }));
     return exitCode.fine;

@@ -4,7 +4,6 @@ import type { CommandContext } from "./command.ts";
 import { exitCode } from "./exit-code.ts";
 import { failure, type Failure } from "./failure.ts";
 import type { Options } from "./parse.ts";
-import { chosenActor } from "./simulate-actor.ts";
 
 /** Who answers, for every command that asks a model. */
 export const modelOptions = {
@@ -26,6 +25,7 @@ export type AskedModel = {
 export async function chosenModel(context: CommandContext, asked: AskedModel): Promise<ModelChoice | Failure> {
   const { scenario, replay, actor } = asked;
   if (asked.model === simulatorName) {
+    const { chosenActor } = await import("./simulate-actor.ts");
     const chosen = await chosenActor(context, { scenario, replay, actor });
     return chosen.kind === "failure" ? chosen : { kind: "simulator", actor: chosen.actor, seed: chosen.seed ?? 0 };
   }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Writable } from "node:stream";
-import { printable } from "./printable.ts";
+import { printable } from "../schema/printable.ts";
 import { markedStyle, plain, type Style, wantsColour } from "./style.ts";
 
 /** Where a command writes. Waiting for each write keeps a slow reader from filling the memory. */
@@ -15,6 +15,8 @@ export interface Output {
    * Must not reject: once the reader is gone (`| head`), what is written is dropped and the command goes on to its end.
    */
   write(text: string): Promise<void>;
+  /** Lines or parts of them that were drawn for this terminal: printable already, with sequences for colour and nothing else. */
+  drawn(text: string): Promise<void>;
   /** At a terminal only: a line that the next one takes the place of; an empty one clears it. */
   progress(line: string): Promise<void>;
   /** As they are. At a terminal a last line without its end gets one, so that what follows has a line of its own. */
@@ -56,6 +58,7 @@ export function createOutput(stream: OutputStream, env: Readonly<NodeJS.ProcessE
     // A terminal that nobody has given a size says 0.
     columns: stream.columns === 0 ? columnsIn(env) : (stream.columns ?? columnsIn(env)),
     write: (text) => write(marked.sequences(printable(text))),
+    drawn: write,
     progress: async (line) => {
       if (stream.isTTY !== true || line === progress) return;
       progress = line;

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { exitCode } from "./exit-code.ts";
 import { type Failure, failure } from "./failure.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../schema/nearest.ts";
 
 /** What a command's line may hold, as data: parsing, help and the types of the arguments all come from it. */
 export interface Syntax {
@@ -32,7 +32,8 @@ interface ValueOption {
   readonly summary: string;
   /** As help shows it, without brackets: `entry`. */
   readonly shown: string;
-  readonly takes?: "one" | "many";
+  /** `maybe`: it may stand alone, and is empty then. */
+  readonly takes?: "one" | "many" | "maybe";
 }
 
 export interface Arguments<Of extends Operands, Op extends Options> {
@@ -77,7 +78,7 @@ export function parse<Of extends Operands, Op extends Options>(input: ParseInput
   const { syntax, argv, called } = input;
   const options = optionsOf(syntax);
   const { tokens, positionals } = parseArgs({
-    args: [...argv],
+    args: withoutGaps(argv, options),
     options: Object.fromEntries(Object.entries(options).map(([name, option]) => [name, bare(option)])),
     allowPositionals: true,
     // Not strict: its messages name neither the nearest option nor where to look.
@@ -103,6 +104,22 @@ export function parse<Of extends Operands, Op extends Options>(input: ParseInput
   // The mapped types say the same as the functions that made the values, in a way the compiler cannot follow.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return { kind: "parsed", args: given as Arguments<Of, Op> };
+}
+
+/** An option that stands alone although it may have a value gets an empty one: the parser would take the next word for it. */
+function withoutGaps(argv: readonly string[], options: Options): string[] {
+  const longByWord = new Map<string, string>();
+  for (const [name, option] of Object.entries(options)) {
+    if (option.type !== "string" || option.takes !== "maybe") continue;
+    longByWord.set(`--${name}`, `--${name}`);
+    if (option.short !== undefined) longByWord.set(`-${option.short}`, `--${name}`);
+  }
+  const end = argv.includes("--") ? argv.indexOf("--") : argv.length;
+  return argv.map((word, at) => {
+    const long = longByWord.get(word);
+    const isAlone = argv[at + 1]?.startsWith("-") ?? true;
+    return long !== undefined && isAlone && at < end ? `${long}=` : word;
+  });
 }
 
 export const usage = (message: string, called: string): Failure =>

@@ -5,13 +5,19 @@ import type { Style } from "./style.ts";
 /** Ids of the same line that are named; `--json` has them all. */
 const alsoNamedMax = 5;
 
+export interface HitsLook {
+  readonly style: Style;
+  /** How to see this page. */
+  readonly goesOn: (page: number) => string;
+}
+
 export function hitsText(
-  style: Style,
   { hits, page, pages, total, shown }: Extract<Searched, { kind: "found" }>,
+  { style, goesOn }: HitsLook,
 ): string {
   if (total === 0) return "nothing found\n";
   const best = shown < total ? `, the best ${humanCount(shown)} shown` : "";
-  const where = pages > 1 ? `, page ${page} of ${pages}${page < pages ? ` (--page ${page + 1} goes on)` : ""}` : "";
+  const where = pages > 1 ? `, page ${page} of ${pages}${page < pages ? ` (${goesOn(page + 1)})` : ""}` : "";
   return `${hits.map((hit) => hitText(style, hit)).join("")}${style("dim", `${counted(total, "text")} found${best}${where}`)}\n`;
 }
 

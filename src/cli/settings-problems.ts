@@ -2,7 +2,7 @@ import type { Problem } from "../settings/problem.ts";
 import { problemText } from "../settings/problem.ts";
 import type { CommandContext } from "./command.ts";
 import type { Failure } from "./failure.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../schema/nearest.ts";
 import { usage } from "./parse.ts";
 
 /** What is wrong with the settings, on stderr; a flag that is wrong ends the command. For every command that reckons with settings. */

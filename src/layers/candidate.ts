@@ -1,6 +1,6 @@
 import type { PricedClear } from "../cache/clear-price.ts";
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
-import type { SwitchName } from "../schema/settings.ts";
+import type { SwitchName } from "../schema/switches.ts";
 
 /** In the order in which they run before a request. */
 export const layerNames = [

@@ -5,7 +5,7 @@ import type { CompactPrice } from "../cache/compact-price.ts";
 import type { Inventory } from "../cache/inventory.ts";
 import type { Block } from "../schema/block.ts";
 import type { EntryId, Millis, ToolUseId } from "../schema/brand.ts";
-import type { SwitchName } from "../schema/settings.ts";
+import type { SwitchName } from "../schema/switches.ts";
 import type { Thresholds } from "../tokens/thresholds.ts";
 import type { Item } from "../transcript/item.ts";
 import type { Decision } from "../transcript/project.ts";

@@ -2,6 +2,7 @@ import type { SessionFacts } from "../layers/4-compact/facts.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
 import type { BlobId, EntryId } from "../schema/brand.ts";
 import type { BoundaryMetadata } from "../schema/edit.ts";
+import { field, isArray, isObject, type JsonObject, parseJson } from "../schema/json.ts";
 import { boundaryText, type Draft, type SummaryBlockDraft, summaryDraft } from "../transcript/draft.ts";
 import { survivors } from "../transcript/project.ts";
 import { makeCheckpoint } from "./checkpoint.ts";
@@ -109,6 +110,15 @@ async function storeCheckpoint(
     from: session.read.from,
     carried: (item) => carried.has(item),
     facts: input.facts,
+    restores: attachmentsOf(input),
   });
   return deps.blobs.put(new TextEncoder().encode(JSON.stringify(checkpoint)));
+}
+
+function attachmentsOf({ attachments = [] }: BoundaryInput): readonly JsonObject[] {
+  const drafts = parseJson(JSON.stringify(attachments));
+  return (isArray(drafts) ? drafts : []).flatMap((draft) => {
+    const attachment = isObject(draft) ? field(draft, "attachment") : undefined;
+    return isObject(attachment) ? [attachment] : [];
+  });
 }

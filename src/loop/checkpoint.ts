@@ -6,7 +6,7 @@ import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
 import { type Checkpoint, checkpointShape } from "../schema/checkpoint.ts";
 import type { StoredFacts } from "../schema/stored-facts.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
-import { isArray, type Json, parseJson } from "../schema/json.ts";
+import { isArray, type Json, type JsonObject, parseJson } from "../schema/json.ts";
 import type { Fold, Place } from "../transcript/fold.ts";
 import { type Item, itemOf } from "../transcript/item.ts";
 import type { Path } from "../transcript/path.ts";
@@ -30,11 +30,13 @@ export interface CheckpointOptions {
   readonly carried: (item: Item) => boolean;
   /** Of the whole path, also of what lies before the fold's. */
   readonly facts?: SessionFacts | undefined;
+  /** What is to be written behind the boundary. */
+  readonly restores?: readonly JsonObject[];
 }
 
 /** The state of the fold, to be stored before the boundary that names it is appended. */
 export function makeCheckpoint(options: CheckpointOptions): Checkpoint {
-  const { fold, from, carried } = options;
+  const { fold, from, carried, restores = [] } = options;
   const { projection } = fold;
   const previous = previousCheckpoint(projection.boundaries);
   const now = fold.path.length;
@@ -56,6 +58,7 @@ export function makeCheckpoint(options: CheckpointOptions): Checkpoint {
     userMessages: saidSince(fold.path, previous?.boundary),
     ...(previous === undefined ? {} : { previous: previous.checkpoint }),
     ...(facts === undefined ? {} : { facts }),
+    ...(restores.length === 0 ? {} : { restores: restores.map((one) => ({ ...one })) }),
     foreignUntil: fold.foreignUntil,
   };
 }
@@ -115,8 +118,8 @@ export interface ReadCheckpointOptions {
   readonly checkpoint: BlobId;
 }
 
-/** Facts are read where somebody asks for them. */
-const foldStateShape = checkpointShape.omit({ facts: true });
+/** Facts are read where somebody asks for them, and so is what was to be put back. */
+const foldStateShape = checkpointShape.omit({ facts: true, restores: true });
 
 /** Undefined where the blob is gone or does not fit the log: then the log itself is read further back. */
 export async function readCheckpoint(

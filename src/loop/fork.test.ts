@@ -1,30 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { handClock } from "../../test/fixture/hand-clock.ts";
 import { loggingTool, testAgent, type ToolLog } from "../../test/fixture/agent.ts";
+import { done, looks, signal, staged, task } from "../../test/fixture/forked.ts";
 import { openedForTest, testDeps } from "../../test/fixture/session.ts";
 import { says } from "../../test/scenario/support/simulated.ts";
-import { roundCharsMax } from "../layers/1-offload/limits.ts";
 import { retryLimitsDefault } from "../model/limits.ts";
-import type { ForkTask } from "../ports/fork.ts";
 import type { ModelRequest } from "../ports/model.ts";
-import type { ToolOutcome } from "../ports/tools.ts";
-import type { Block, Message } from "../schema/block.ts";
-import { millis, tokens } from "../schema/brand.ts";
-import type { Actor, Move, Take } from "../simulator/actor/actor.ts";
+import { nobody } from "../ports/person.ts";
+import type { Message } from "../schema/block.ts";
+import { tokens } from "../schema/brand.ts";
+import type { Actor, Move } from "../simulator/actor/actor.ts";
 import { lastUserText } from "../simulator/actor/request-text.ts";
 import { Simulator } from "../simulator/simulator.ts";
 import type { AgentDeps } from "./agent/deps.ts";
 import { ConversationForks } from "./fork.ts";
-
-const signal = new AbortController().signal;
-const task = (directive: string, more: Partial<ForkTask> = {}): ForkTask => ({
-  directive,
-  source: "notes",
-  roundsMax: 3,
-  cacheWrite: "write",
-  permit: () => Promise.resolve({ kind: "allowed" }),
-  ...more,
-});
 
 /** Works through its task; a fork is told by its directive. */
 const actor = (): Actor => {
@@ -141,86 +129,6 @@ describe("a fork", () => {
 /** What the fork's own end wrote: the same for all, since directives are of one length. */
 const ownTokens = (usage: readonly Record<string, unknown>[]): number => wrote(usage);
 
-interface Scene {
-  /** What the actor does at its first, second, … request; the last one again and again. */
-  readonly plays: readonly Take[];
-  readonly act?: () => Promise<ToolOutcome>;
-  readonly over?: Partial<AgentDeps>;
-}
-
-async function staged({ plays, act, over }: Scene) {
-  const deps = testDeps();
-  const session = await openedForTest(deps);
-  let at = 0;
-  const play = (): Take => plays[Math.min(at++, plays.length - 1)] ?? { move: { kind: "say", blocks: [] } };
-  const log: ToolLog = { runs: [], most: 0 };
-  const look = loggingTool("look", { effect: "read", log, ...(act === undefined ? {} : { act }) });
-  const simulator = new Simulator({ actor: { name: "staged", play } });
-  const agent = testAgent({ deps, session, simulator, tools: [look], ...(over === undefined ? {} : { over }) });
-  return { agent, session, log, forks: new ConversationForks(agent.deps, agent.conversation) };
-}
-
-const looks = (n: number) => ({ type: "tool_use", name: "look", input: { n } }) as const;
-const done: Move = { kind: "say", blocks: says("Done.") };
-const blocksOf = (messages: readonly Message[]): readonly Block[] => messages.flatMap(({ content }) => content);
-
-/** One turn along the session, and one along a fork that begins behind a first turn. */
-const lines = [
-  [
-    "a session",
-    async (scene: Scene) => {
-      const { agent, session, log } = await staged(scene);
-      await agent.turn("Go.");
-      return { messages: session.view().messages, log };
-    },
-  ],
-  [
-    "a fork",
-    async (scene: Scene) => {
-      const { agent, log, forks } = await staged({ ...scene, plays: [{ move: done }, ...scene.plays] });
-      await agent.turn("Begin.");
-      const outcome = await forks.run(task("Go."), signal);
-      return { messages: outcome.kind === "answered" ? outcome.said : [], log };
-    },
-  ],
-] as const;
-
-describe.each(lines)("along %s", (_, along) => {
-  it("a reply that is asked for again replaces the broken one, calls and all", async () => {
-    const move: Move = { kind: "say", blocks: [...says("First part."), looks(1), ...says("The rest.")] };
-    const again: Move = { kind: "say", blocks: [...says("First part."), looks(2)] };
-    const plays: readonly Take[] = [
-      { move, fault: { kind: "break", afterEvents: 12 } },
-      { move: again },
-      { move: done },
-    ];
-    const { messages, log } = await along({ plays });
-    expect(messages.map(({ content }) => content.map(({ type }) => type))).toEqual([
-      ["text"],
-      ["text", "tool_use"],
-      ["tool_result"],
-      ["text"],
-    ]);
-    expect(log.runs).toEqual(['look {"n":2}']);
-  });
-
-  it("results that are too much together are offloaded before they are sent", async () => {
-    const calls: Move = { kind: "say", blocks: [1, 2, 3, 4, 5, 6].map((n) => looks(n)) };
-    const act = () => Promise.resolve({ content: "x".repeat(49_000), summary: "" });
-    const { messages } = await along({ plays: [{ move: calls }, { move: done }], act });
-    const results = blocksOf(messages).filter(({ type }) => type === "tool_result");
-    expect(results).toHaveLength(6);
-    expect(JSON.stringify(results).length).toBeLessThan(roundCharsMax);
-  });
-
-  it("a result without a word is sent as one that says so", async () => {
-    const act = () => Promise.resolve({ content: "", summary: "" });
-    const { messages } = await along({ plays: [{ move: { kind: "say", blocks: [looks(1)] } }, { move: done }], act });
-    const result = blocksOf(messages).find(({ type }) => type === "tool_result");
-    expect(result).toMatchObject({ content: "(look completed with no output)" });
-  });
-});
-
 describe("what a fork stands on", () => {
   it("is its parent's messages themselves, so that nothing of them is serialised again", async () => {
     const { agent, session, forks } = await working();
@@ -230,6 +138,25 @@ describe("what a fork stands on", () => {
     await forks.run(task("Note it."), signal);
     // Of the reply that ended the turn, never sent before, and the directive.
     expect(agent.conversation.pieces.serialised).toBe(before + 2);
+  });
+
+  it("is not the person: what they would be asked about is denied", async () => {
+    let asked = 0;
+    const permission = () => {
+      asked += 1;
+      return Promise.resolve({ kind: "once" } as const);
+    };
+    const over: Partial<AgentDeps> = {
+      permit: () => Promise.resolve({ kind: "ask", reason: "a person decides" }),
+      asking: { person: { ...nobody, permission }, allowAlways: () => Promise.resolve({ kind: "kept" }) },
+    };
+    const looking: Move = { kind: "say", blocks: [looks(1)] };
+    const plays = [looking, done, looking, done].map((move) => ({ move }));
+    const scene = await staged({ plays, over });
+    await scene.agent.turn("Begin.");
+    expect([asked, scene.log.runs.length]).toEqual([1, 1]);
+    await scene.forks.run(task("Go."), signal);
+    expect([asked, scene.log.runs.length]).toEqual([1, 1]);
   });
 
   it("is tools of its own", async () => {
@@ -342,55 +269,3 @@ describe("a fork of an earlier point", () => {
 const messagesOf = (bytes: Uint8Array): readonly Message[] =>
   (JSON.parse(new TextDecoder().decode(bytes).replaceAll(/,"cache_control":\{[^}]*\}/g, "")) as { messages: Message[] })
     .messages;
-
-describe("a fork with limits of its own", () => {
-  const overloaded: Take = { move: done, fault: { kind: "overloaded" } };
-
-  it("tries as often as it is told, and never more often than its parent", async () => {
-    let asked = 0;
-    const counted: Take = { ...overloaded, faulted: () => void (asked += 1) };
-    const { agent, forks } = await staged({ plays: [{ move: done }, counted] });
-    await agent.turn("Begin.");
-    expect(await forks.run(task("Go.", { triesMax: 2 }), signal)).toMatchObject({ kind: "failed" });
-    expect(asked).toBe(2);
-    await forks.run(task("Go.", { triesMax: 50 }), signal);
-    expect(asked).toBe(2 + agent.deps.retries.triesMax);
-  });
-
-  it("fails when its time is over, and the model hears of it", async () => {
-    const clock = handClock();
-    const hangs: Take = { move: done, fault: { kind: "hang" } };
-    const plays = [{ move: done }, hangs];
-    const { agent, forks } = await staged({ plays, over: { now: clock.now, wait: clock.wait } });
-    await agent.turn("Begin.");
-    const outcome = forks.run(task("Go.", { timeMillisMax: millis(60_000) }), signal);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    await clock.advance(60_000);
-    expect(await outcome).toEqual({
-      kind: "failed",
-      message: "The fork was stopped. It took longer than 60 seconds.",
-      usage: [],
-    });
-  });
-
-  it("waits for nothing any more once it has answered, and tells its words as they come", async () => {
-    const clock = handClock();
-    const { agent, forks } = await staged({ plays: [{ move: done }], over: { now: clock.now, wait: clock.wait } });
-    await agent.turn("Begin.");
-    const heard: string[] = [];
-    const limited = task("Go.", { timeMillisMax: millis(60_000), onText: (words) => heard.push(words) });
-    expect(await forks.run(limited, signal)).toMatchObject({ kind: "answered", text: "Done." });
-    expect(heard.join("")).toBe("Done.");
-    expect(clock.waiting()).toBe(0);
-  });
-
-  it("tells what a reply cost that broke off", async () => {
-    const broken: Take = { move: done, fault: { kind: "break", afterEvents: 3 } };
-    const { agent, forks } = await staged({ plays: [{ move: done }, broken, { move: done }] });
-    await agent.turn("Begin.");
-    const outcome = await forks.run(task("Go."), signal);
-    expect(outcome.kind).toBe("answered");
-    expect(outcome.usage).toHaveLength(2);
-    expect(agent.conversation.costs.toJSON().bySource.notes?.requests).toBe(2);
-  });
-});

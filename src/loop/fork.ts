@@ -98,7 +98,7 @@ class ForkRun {
     const { deps, task } = parts;
     this.#parts = parts;
     const retries = { ...deps.retries, triesMax: Math.min(deps.retries.triesMax, task.triesMax ?? Infinity) };
-    const narrowed = { permit: both(deps, task), hooks: noHooks, model: booked(parts), retries };
+    const narrowed = { permit: both(deps, task), asking: undefined, hooks: noHooks, model: booked(parts), retries };
     this.#deps = { ...deps, ...deps.toolsForFork(), ...narrowed };
     this.#conversation = conversationOf(parts);
   }

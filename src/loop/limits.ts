@@ -40,6 +40,12 @@ export const roundsMax = 500;
 /** Tools that only read and run side by side. */
 export const parallelCallsMax = 8;
 
+/** Of a result as people see it: a line and a half of a wide terminal. */
+export const summaryCharsMax = 200;
+
+/** Of such a line in the log: most are shorter, and a failure that is told at length stands in the result itself. */
+export const keptSummaryCharsMax = 500;
+
 /** How long a tool that is to stop may take to do so; then its call ends without it. */
 export const abortGraceMs = millis(5_000);
 

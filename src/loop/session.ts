@@ -107,6 +107,8 @@ export type EndingAct = (last: LastAppends) => Promise<void>;
 /** By which entries still get into a session that is closing and takes no others. */
 export type LastAppends = Pick<Session, "append">;
 
+const said: ReadonlySet<Entry["kind"]> = new Set(["user", "assistant"]);
+
 /**
  * A session open for writing: every entry goes to disk first, then into the fold, so the view never shows what the log
  * does not hold.
@@ -274,20 +276,30 @@ export class Session {
   }
 
   close(): Promise<void> {
+    return this.#closeBy("close");
+  }
+
+  /** Closes it, and where nothing was ever said in it since this process made it, its log is taken away. */
+  discard(): Promise<void> {
+    return this.#closeBy("discard");
+  }
+
+  #closeBy(how: "close" | "discard"): Promise<void> {
     if (this.#closed === undefined) {
       const closing = Promise.withResolvers<void>();
       // Before anything ends, so that whatever ends finds the session closing.
       this.#closed = closing.promise;
-      this.#close().then(closing.resolve, closing.reject);
+      this.#close(how).then(closing.resolve, closing.reject);
     }
     return this.#closed;
   }
 
-  async #close(): Promise<void> {
+  async #close(how: "close" | "discard"): Promise<void> {
     await settled([...this.#ending], { append: (...drafts) => this.#append(drafts) });
     this.#ending.clear();
     await this.#last;
-    await this.#writer.close();
+    const isUnsaid = how === "discard" && !this.fold.path.everyBranch.some(({ kind }) => said.has(kind));
+    await this.#writer[isUnsaid ? "discard" : "close"]();
   }
 
   #append(drafts: readonly Draft[]): Promise<Appended> {

@@ -90,6 +90,8 @@ export function oneLine(text: string): string {
 
 /** Nothing a second try could change: a certificate, an address that is none. */
 const lastingTrouble = /^(?:ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_INVALID_URL)/;
+/** What `fetch` itself refuses to ask, without a code: a port of another service, a scheme that it does not speak. */
+const refusedAddress = /^(?:bad port|unknown scheme)$/;
 const timeTrouble = /TIMEOUT|TIMEDOUT/;
 
 /** For an error of the connection itself: there was no answer. */
@@ -98,7 +100,7 @@ export function connectionFailure(error: unknown): ModelFailure {
   if (timeTrouble.test(code)) return { why: "timeout", retry: "later", message: `No answer in time: ${message}` };
   return {
     why: "network",
-    retry: lastingTrouble.test(code) ? "never" : "later",
+    retry: lastingTrouble.test(code) || refusedAddress.test(message) ? "never" : "later",
     message: oneLine(`The connection failed: ${message}`),
   };
 }

@@ -4,15 +4,15 @@ import type { ToolUseId } from "../schema/brand.ts";
 export interface RunningGroups {
   /** Must not reject. Returns how to take the record back, which must not reject either. */
   record(group: RunningGroup): Promise<() => Promise<void>>;
-  /** What an earlier run of the session left on record. Only for who holds the session's lock: others' commands may well run. */
+  /** What an earlier run of the session left on record. Changes nothing. Only who holds the session's lock may end or forget any of it: others' commands may well run. */
   left(): Promise<readonly LeftGroup[]>;
 }
 
 export interface RunningGroup {
   /** The process id of the group's leader, which is the group's. */
   readonly leader: number;
-  /** The call that it runs for. */
-  readonly toolUse: ToolUseId;
+  /** The call that it runs for; undefined for what runs beside the conversation, as servers of tools do. */
+  readonly toolUse: ToolUseId | undefined;
 }
 
 export interface LeftGroup extends RunningGroup {

@@ -13,6 +13,8 @@ export interface Tool {
   readonly resultCharsMax?: number;
   /** Its output is a file read back: never offloaded again. */
   readonly offload?: "never";
+  /** By which hooks know a call with this input, where the name of the tool does not tell what is called. */
+  readonly knownAs?: (input: JsonObject) => string | undefined;
   /** What a rule or a person decides about, before anything runs. Wrong input is told to the model. */
   plan(input: JsonObject, context: ToolContext): Promise<ToolPlan>;
 }
@@ -29,7 +31,12 @@ export type Act =
   /** `byShell`: by a command of the shell line beside it; `below`: and whatever lies in it, where it is a folder. */
   | { readonly kind: "write"; readonly path: string; readonly byShell?: { readonly reach: "itself" | "below" } }
   | ShellAct
-  | { readonly kind: "state"; readonly what: string };
+  /** Something is asked of a host of the net; `host` in its one spelling, without a port. */
+  | { readonly kind: "fetch"; readonly url: string; readonly host: string }
+  /** A tool of a server is called: what that does only the server knows. */
+  | { readonly kind: "mcp"; readonly server: string; readonly tool: string }
+  /** `skill`: the one that is called for. */
+  | { readonly kind: "state"; readonly what: string; readonly skill?: string };
 
 export interface ShellAct {
   readonly kind: "shell";
@@ -83,13 +90,32 @@ export type Verdict =
   | { readonly kind: "allowed" }
   /** `reason` is told to the model. */
   | { readonly kind: "denied"; readonly reason: string }
-  /** A person has to decide; without one it is denied. */
-  | { readonly kind: "ask"; readonly reason: string };
+  /** A person has to decide; without one it is denied. `suggestedRule`: one that would have allowed it. */
+  | { readonly kind: "ask"; readonly reason: string; readonly suggestedRule?: string };
 
 export interface PermissionDep {
   /** Must not reject. */
   readonly permit: (request: PermissionRequest) => Promise<Verdict>;
 }
+
+export interface LeaveDep {
+  /** Makes a rule that a person gave count from the next request on. Must not reject. */
+  readonly allowAlways: (leave: Leave) => Promise<LeaveKept>;
+  /** What becomes of one that is given for the project, a line for the person who is about to give it. Must not reject. */
+  readonly projectLeave?: () => Promise<string>;
+}
+
+export interface Leave {
+  readonly rule: string;
+  /** `session`: in memory, as long as the session is open. `local`: also in the project's local settings file. */
+  readonly scope: "session" | "local";
+}
+
+export type LeaveKept =
+  /** `warning`: what a person should know of it, as that it could not be written down. */
+  | { readonly kind: "kept"; readonly warning?: string }
+  /** It is no rule: nothing counts. */
+  | { readonly kind: "wrong"; readonly why: string };
 
 export interface PermissionRequest {
   readonly tool: string;

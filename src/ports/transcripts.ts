@@ -35,6 +35,8 @@ export interface TranscriptWriter {
   /** Copies the ranges aside and then overwrites them with spaces, in place: the file keeps its length, every other entry its place. */
   blank(ranges: readonly ByteRange[]): Promise<BlankOutcome>;
   close(): Promise<void>;
+  /** Closes it and takes the log away, where `create` made it for this writer: nobody has written to it before. Any other is only closed. */
+  discard(): Promise<void>;
 }
 
 export type BlankOutcome = { readonly kind: "blanked"; readonly setAside: readonly SetAside[] } | WriteFailure;

@@ -36,6 +36,7 @@ export interface WorkingState {
 export const stabilityOf = {
   instructions: 10,
   tools: 20,
+  mcp: 25,
   agents: 30,
   skills: 40,
   plan: 50,

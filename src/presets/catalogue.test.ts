@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Policy } from "../layers/policy.ts";
-import { policyNames, switchDefaults } from "../schema/settings.ts";
+import { policyNames } from "../schema/settings.ts";
+import { switchDefaults } from "../schema/switches.ts";
 import { findPolicy, policyCatalogue, presetNames, presetOf } from "./catalogue.ts";
 import { policyRows } from "./rows.ts";
 import { switchesByPolicy } from "./switches.ts";

@@ -1,6 +1,7 @@
 import { figure } from "../schema/figure.ts";
 import { plural } from "../schema/plural.ts";
-import type { Basis, SwitchName } from "../schema/settings.ts";
+import type { Basis } from "../schema/setting-row.ts";
+import type { SwitchName } from "../schema/switches.ts";
 
 /** One line of what a policy says. */
 export interface PolicyRow {

@@ -1,7 +1,7 @@
 import { ledgerWholeTokensMax } from "../layers/4-compact/ledger-limits.ts";
 import { resultCharsDefault, roundCharsMax } from "../layers/1-offload/limits.ts";
 import type { BackgroundRule, OffloadRule, Policy, SummaryRule } from "../layers/policy.ts";
-import type { Basis } from "../schema/settings.ts";
+import type { Basis } from "../schema/setting-row.ts";
 import type { ThresholdRule } from "../tokens/thresholds.ts";
 import { clearRows } from "./clear-rows.ts";
 import { figure } from "../schema/figure.ts";

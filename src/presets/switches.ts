@@ -1,5 +1,5 @@
 import type { Policy } from "../layers/policy.ts";
-import { switchDefaults, type SwitchName } from "../schema/settings.ts";
+import { switchDefaults, type SwitchName } from "../schema/switches.ts";
 
 /** What is on under a policy where nobody says otherwise: the layers that it has. */
 export function switchesByPolicy(policy: Policy): { readonly [Name in SwitchName]: boolean } {

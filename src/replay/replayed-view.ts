@@ -98,6 +98,7 @@ export class ReplayedView {
       summary: true,
       server: undefined,
       readFile: undefined,
+      resultSummary: undefined,
     });
   }
 

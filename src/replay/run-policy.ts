@@ -17,7 +17,7 @@ import type { CompactRule, Policy } from "../layers/policy.ts";
 import type { Message, ToolResultBlock } from "../schema/block.ts";
 import { type EntryId, type Millis, millis, type ToolUseId } from "../schema/brand.ts";
 import { plainClearMarker } from "../schema/edit.ts";
-import type { SwitchName } from "../schema/settings.ts";
+import type { SwitchName } from "../schema/switches.ts";
 import type { Thresholds } from "../tokens/thresholds.ts";
 import type { Item } from "../transcript/item.ts";
 import { Asides } from "./asides.ts";

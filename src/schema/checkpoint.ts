@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { blobId, type EntryId, isBlobId, type MessageId, type ToolUseId } from "./brand.ts";
-import { anyJson } from "./json.ts";
+import { anyJson } from "./any-json.ts";
 import { storedFactsShape } from "./stored-facts.ts";
 
 /**
@@ -54,6 +54,8 @@ export const checkpointShape = z.object({
    * be read, whoever wants facts reads the log.
    */
   facts: storedFactsShape.optional().catch(undefined),
+  /** Attachments that are written behind the boundary, in this order: a kill may come before them. */
+  restores: z.array(z.record(z.string(), anyJson)).optional().catch(undefined),
   foreignUntil: z.number().int().nonnegative(),
 });
 

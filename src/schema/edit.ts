@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type BlobId, type EntryId, type ToolUseId, blobId, isBlobId, tokens } from "./brand.ts";
-import { anyJson } from "./json.ts";
+import { anyJson } from "./any-json.ts";
 
 /**
  * Edits: appended to the transcript after their effect, never applied by mutation. An edit holds the exact bytes the
@@ -117,6 +117,8 @@ const boundaryMetadata = z.looseObject({
   /** `ahead`: beside the conversation, before it was due. */
   made: told(z.string()),
   postTokens: told(z.number()),
+  /** Tools of servers, as `mcp__server__tool`, whose definitions the model had been given. */
+  preCompactDiscoveredTools: told(z.array(z.string())),
   /** Of header and tools, as requests had shown it: behind the boundary nothing is counted yet. */
   fixedTokens: told(z.number().nonnegative()),
   durationMs: told(z.number()),

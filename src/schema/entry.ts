@@ -31,6 +31,8 @@ export interface UserEntry extends Envelope {
   readonly server: ServerSummary | undefined;
   /** What a tool found a file to be, beside its result. Whoever uses it parses it. */
   readonly readFile: JsonObject | undefined;
+  /** Of a tool's result: the line by which people were told of it. */
+  readonly resultSummary: string | undefined;
 }
 export interface AssistantEntry extends Envelope {
   readonly kind: "assistant";
@@ -107,7 +109,21 @@ function entryOf(raw: JsonObject, type: string): Entry {
     const readFile = isObject(file) ? file : undefined;
     const blocks = blocksOf(message);
     const server = summary ? readServerSummary(raw) : undefined;
-    return { kind: "user", id, parent, logicalParent, sidechain, timestamp, blocks, meta, summary, server, readFile };
+    const resultSummary = text(raw, "resultSummary");
+    return {
+      kind: "user",
+      id,
+      parent,
+      logicalParent,
+      sidechain,
+      timestamp,
+      blocks,
+      meta,
+      summary,
+      server,
+      readFile,
+      resultSummary,
+    };
   }
   if (type === "assistant" && isObject(message)) {
     const reply = text(message, "id") as MessageId | undefined;

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { anyJson, type JsonObject } from "./json.ts";
+import { anyJson } from "./any-json.ts";
+import type { JsonObject } from "./json.ts";
 
 const input = z.record(z.string(), anyJson) satisfies z.ZodType<JsonObject>;
 

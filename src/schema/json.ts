@@ -1,5 +1,3 @@
-import { z } from "zod";
-
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 export interface JsonObject {
   readonly [key: string]: Json;
@@ -29,6 +27,3 @@ export function parsedOrUndefined(source: string): Json | undefined {
     return undefined;
   }
 }
-
-/** JSON of any form inside a schema; what comes out of `parseJson` needs no look at every leaf. */
-export const anyJson = z.custom<Json>((value) => value !== undefined);

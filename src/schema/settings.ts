@@ -2,36 +2,10 @@ import { z } from "zod";
 import { type HookSetting, hookSettingShape } from "./hook.ts";
 import { type ModelOverride, modelOverrideShape } from "./model.ts";
 import { resultCharsHard, resultCharsMin, type ToolLimit, toolLimitShape } from "./tool-limit.ts";
+import type { SettingRow } from "./setting-row.ts";
+import { type SwitchName, switchRows, type SwitchRows } from "./switches.ts";
 import { type PromptChoice, promptChoiceShape } from "./prompt-choice.ts";
-
-/** Where a number comes from: the published descriptions of the systems we follow, what else is known of them, or us. */
-export type Basis = "published" | "elsewhere" | "ours";
-
-/** Every switch with its default, in the order in which the layers run. */
-export const switchDefaults = {
-  offload: true,
-  "clear.size": true,
-  "clear.idle": true,
-  "clear.cacheEdits": true,
-  "clear.api": true,
-  snip: false,
-  collapse: false,
-  notes: false,
-  notesCompact: true,
-  "compact.manual": true,
-  "compact.auto": true,
-  "compact.reactive": true,
-  "compact.background": true,
-  "compact.server": false,
-  "compact.agent": false,
-  extraction: true,
-  dream: true,
-  progress: true,
-} as const;
-export type SwitchName = keyof typeof switchDefaults;
-
-/** In a table of its own line: `Object.keys` forgets what it has. */
-export const switchNames = Object.keys(switchDefaults) as SwitchName[];
+import { type ServerListing, serverListingShape } from "./tool-server.ts";
 
 export const policyNames = [
   "palimpsest",
@@ -67,6 +41,10 @@ export type SettingValues = {
   readonly policy: PolicyName;
   readonly systemPrompts: readonly PromptChoice[];
   readonly hooks: readonly HookSetting[];
+  readonly mcpServers: readonly ServerListing[];
+  readonly approvedMcpServers: readonly string[];
+  readonly refusedMcpServers: readonly string[];
+  readonly statusLine: string | undefined;
   readonly trustedProjects: readonly string[];
   readonly "permissions.allow": readonly string[];
   readonly "permissions.ask": readonly string[];
@@ -75,34 +53,15 @@ export type SettingValues = {
 } & { readonly [Name in `flags.${SwitchName}`]: boolean };
 export type SettingName = keyof SettingValues;
 
-export interface SettingRow<Value = SettingValues[SettingName]> {
-  /** Of the value in settings.json; of one item where the setting is a list. */
-  readonly shape: z.ZodType;
-  /** Ends the sentence "expected …". */
-  readonly expects: string;
-  readonly type: "text" | "number" | "switch" | "list";
-  /** Of a list: of two with one id the stronger scope's counts, or every scope's items count, the weakest first. */
-  readonly addsUp?: "by-id" | "all";
-  readonly default: Value;
-  /** What stands for a default that depends on something else. */
-  readonly defaultSays?: string;
-  /** Names that give it a value, strongest first. */
-  readonly environment: readonly string[];
-  /** Names that turn it off when they are true; they win over `environment`. */
-  readonly offBy?: readonly string[];
-  /** `--<flag> <value>`; switches have `--on <name>` and `--off <name>` instead. */
-  readonly flag?: string;
-  /** What a number out of its range is; an error unless it says otherwise. Anything else that is wrong is an error. */
-  readonly whenOutOfRange?: "warning";
-  readonly about: string;
-  readonly basis: Basis;
-}
-
 /** Fewer tokens hold no conversation; more are a slip of the finger. */
 export const windowTokensMin = 1_000;
 const windowShape = z.int().min(windowTokensMin).max(100_000_000);
 const windowExpects = "a whole number of tokens from 1,000 to 100,000,000";
 const countShape = z.int().min(1).max(100_000_000);
+/** The command alone counts; what else the ecosystem writes there is about its own screen. */
+const statusLineShape = z
+  .object({ type: z.literal("command"), command: z.string().min(1) })
+  .transform(({ command }) => command);
 const ruleShape = z.string().min(1);
 const rulesExpects = "a list of rules, like Bash(npm test:*), Edit(src/**) or Grep";
 const ruleList = (about: string): SettingRow<readonly string[]> => ({
@@ -118,8 +77,7 @@ const ruleList = (about: string): SettingRow<readonly string[]> => ({
 });
 const countExpects = "a whole number of tokens from 1 to 100,000,000";
 
-type Switches = { readonly [Name in `flags.${SwitchName}`]: SettingRow<boolean> };
-type Others = { readonly [Name in Exclude<SettingName, keyof Switches>]: SettingRow<SettingValues[Name]> };
+type Others = { readonly [Name in Exclude<SettingName, keyof SwitchRows>]: SettingRow<SettingValues[Name]> };
 
 const master = (row: Pick<SettingRow<boolean>, "environment" | "offBy" | "about">): SettingRow<boolean> => ({
   ...row,
@@ -275,6 +233,50 @@ const others: Others = {
     about: "Commands to run at events; those of all scopes run, a project's only if you trust the project.",
     basis: "published",
   },
+  mcpServers: {
+    shape: serverListingShape,
+    expects: "an object of servers by name",
+    type: "list",
+    addsUp: "all",
+    default: [],
+    defaultSays: "none",
+    environment: [],
+    about:
+      "Servers of tools to start with a session; a project's only once you approve, whether it is trusted or not. See mcp.md.",
+    basis: "published",
+  },
+  approvedMcpServers: {
+    shape: z.string().regex(/^[0-9a-f]{64}$/),
+    expects: "a list of approvals, as palimpsest writes them",
+    type: "list",
+    addsUp: "all",
+    default: [],
+    defaultSays: "none",
+    environment: [],
+    about: "Definitions of projects' servers that you approved of. Only in your own file.",
+    basis: "ours",
+  },
+  refusedMcpServers: {
+    shape: z.string().regex(/^[0-9a-f]{64}$/),
+    expects: "a list of approvals that you refused, as palimpsest writes them",
+    type: "list",
+    addsUp: "all",
+    default: [],
+    defaultSays: "none",
+    environment: [],
+    about: "Definitions of projects' servers that are not to be started, nor asked about again. Only in your own file.",
+    basis: "ours",
+  },
+  statusLine: {
+    shape: statusLineShape,
+    expects: 'an object with "type": "command" and a "command" for the shell',
+    type: "text",
+    default: undefined,
+    defaultSays: "none",
+    environment: [],
+    about: "A command that writes the lines below the editor; a project's only if you trust the project.",
+    basis: "published",
+  },
   trustedProjects: {
     shape: z.string().min(1),
     expects: "a list of folders, from the root or from ~/",
@@ -305,94 +307,16 @@ const others: Others = {
   },
 };
 
-/** What rewrites the view, all of it: `DISABLE_COMPACT` means zero rewrites. An offload happens before anything was sent. */
-const all = ["DISABLE_COMPACT"];
-const clearing = ["DISABLE_COMPACT", "DISABLE_MICROCOMPACT"];
-const automatic = ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"];
-
-interface SwitchParts {
-  readonly about: string;
-  readonly basis: Basis;
-  readonly offBy?: readonly string[];
-}
-const switchParts: { readonly [Name in SwitchName]: SwitchParts } = {
-  offload: { about: "Big tool results go to disk when they arrive.", basis: "published" },
-  "clear.size": { about: "Old tool results are cleared when there are many.", basis: "published", offBy: clearing },
-  "clear.idle": {
-    about: "Old tool results are cleared when the cache is cold.",
-    basis: "published",
-    offBy: clearing,
-  },
-  "clear.cacheEdits": {
-    about: "Old tool results are deleted in the provider's cache.",
-    basis: "published",
-    offBy: clearing,
-  },
-  "clear.api": { about: "The API is asked to clear old tool results.", basis: "published", offBy: all },
-  snip: { about: "Low-value rounds leave the view.", basis: "published", offBy: all },
-  collapse: { about: "Old rounds fold into stand-ins.", basis: "published", offBy: all },
-  notes: { about: "Notes on the session are kept all along.", basis: "published" },
-  notesCompact: { about: "The notes become the summary.", basis: "published", offBy: all },
-  "compact.manual": { about: "/compact.", basis: "published", offBy: all },
-  "compact.auto": { about: "Compaction at the threshold.", basis: "published", offBy: automatic },
-  "compact.reactive": {
-    about: "Compaction after an answer that it was too long.",
-    basis: "published",
-    offBy: automatic,
-  },
-  "compact.background": { about: "The summary is prepared ahead of the threshold.", basis: "ours", offBy: automatic },
-  "compact.server": { about: "Compaction by the provider.", basis: "ours", offBy: automatic },
-  "compact.agent": {
-    about: "The agent is told how full its context is, and can ask for compaction.",
-    basis: "ours",
-    offBy: all,
-  },
-  extraction: { about: "Memories are extracted at the end of a turn.", basis: "published" },
-  dream: { about: "Memories are consolidated in the background.", basis: "published" },
-  progress: { about: "Background agents say what they are doing.", basis: "published" },
-};
-
-/** `clear.cacheEdits` → `PALIMPSEST_FLAG_CLEAR_CACHE_EDITS`. */
-const environmentOf = (name: string): string =>
-  `${switchEnvironmentPrefix}${name.replaceAll(/(?<=[a-z])(?=[A-Z])|\./g, "_").toUpperCase()}`;
-export const switchEnvironmentPrefix = "PALIMPSEST_FLAG_";
-
-const switches = Object.fromEntries(
-  switchNames.map((name): [string, SettingRow<boolean>] => [
-    `flags.${name}`,
-    {
-      shape: z.boolean(),
-      expects: "true or false",
-      type: "switch",
-      default: switchDefaults[name],
-      environment: [environmentOf(name)],
-      ...switchParts[name],
-    },
-  ]),
-) as Switches;
-
 /**
  * Every setting there is. Parsing, environment, flags, `explain` and docs/settings.md come from this table: a new
  * setting is a line in `SettingValues` and a row here.
  */
 export const settingTable: { readonly [Name in SettingName]: SettingRow<SettingValues[Name]> } = {
   ...others,
-  ...switches,
+  ...switchRows,
 };
 export const settingNames = Object.keys(settingTable) as SettingName[];
 export const isSettingName = (name: string): name is SettingName => Object.hasOwn(settingTable, name);
 
 /** Keys of the ecosystem's settings files: kept as they are, not interpreted yet. */
-export const reservedKeys: ReadonlySet<string> = new Set(["$schema", "env", "statusLine"]);
-
-/** Off here, off there: people who know one name for a thing need not know the switches below it. */
-export const masterBySwitch: {
-  readonly [Name in SwitchName]?: "autoCompactEnabled" | "autoMemoryEnabled" | "autoDreamEnabled";
-} = {
-  "compact.auto": "autoCompactEnabled",
-  "compact.reactive": "autoCompactEnabled",
-  "compact.background": "autoCompactEnabled",
-  "compact.server": "autoCompactEnabled",
-  extraction: "autoMemoryEnabled",
-  dream: "autoDreamEnabled",
-};
+export const reservedKeys: ReadonlySet<string> = new Set(["$schema", "env"]);

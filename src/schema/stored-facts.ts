@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { EntryId, ToolUseId } from "./brand.ts";
-import { anyJson } from "./json.ts";
+import { anyJson } from "./any-json.ts";
 
 /**
  * The facts of a path as a checkpoint stores them: all but people's messages, which stand in the log and are listed by

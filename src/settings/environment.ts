@@ -1,4 +1,5 @@
-import { settingNames, settingTable, switchEnvironmentPrefix, type SettingName } from "../schema/settings.ts";
+import { settingNames, settingTable, type SettingName } from "../schema/settings.ts";
+import { switchEnvironmentPrefix } from "../schema/switches.ts";
 import type { Given, GivenValues } from "./given.ts";
 import { type Problem, wrongValue } from "./problem.ts";
 import { switchExpects, switchValue, textValue } from "./text-value.ts";

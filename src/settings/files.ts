@@ -1,5 +1,5 @@
 import { realpathSync } from "node:fs";
-import { lstat, open } from "node:fs/promises";
+import { constants, type FileHandle, lstat, open, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isObject, type Json, type JsonObject, parseJson } from "../schema/json.ts";
 import type { Scope } from "./given.ts";
@@ -60,6 +60,7 @@ export async function readScopeFile(file: ScopeFile): Promise<ReadFile> {
 const noReserved: JsonObject = {};
 const nothing = (problems: readonly Problem[]): ParsedSettings => ({
   values: new Map(),
+  servers: [],
   reserved: noReserved,
   problems,
 });
@@ -77,15 +78,14 @@ type Content =
 
 async function contentOf(path: string): Promise<Content> {
   try {
-    const file = await open(path, "r");
+    // Before the opening too: opening a device may already do something.
+    if (!(await stat(path)).isFile()) return notAFile;
+    // What was put in its place meanwhile must not be waited for: nobody may ever write into a pipe.
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
-      const { size } = await file.stat();
-      if (size > settingsFileBytesMax)
-        return {
-          kind: "unreadable",
-          why: `is larger than ${settingsFileBytesMax.toLocaleString("en-US")} bytes; ignored`,
-        };
-      return { kind: "text", text: await file.readFile("utf8") };
+      if (!(await file.stat()).isFile()) return notAFile;
+      const bytes = await start(file, settingsFileBytesMax + 1);
+      return bytes.length > settingsFileBytesMax ? tooLarge : { kind: "text", text: bytes.toString("utf8") };
     } finally {
       await file.close();
     }
@@ -97,6 +97,24 @@ async function contentOf(path: string): Promise<Content> {
       ? { kind: "unreadable", why: "is a link that leads nowhere; ignored" }
       : { kind: "missing" };
   }
+}
+
+const notAFile = { kind: "unreadable", why: "is a folder, a pipe or a device, not a file; ignored" } as const;
+const tooLarge = {
+  kind: "unreadable",
+  why: `is larger than ${settingsFileBytesMax.toLocaleString("en-US")} bytes; ignored`,
+} as const;
+
+/** By what is read, not by what the file says of its size: it may grow, and some files of the system name none. */
+async function start(file: FileHandle, bytesMax: number): Promise<Buffer> {
+  const room = Buffer.alloc(bytesMax);
+  let filled = 0;
+  while (filled < bytesMax) {
+    const { bytesRead } = await file.read(room, filled, bytesMax - filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return room.subarray(0, filled);
 }
 
 const isLink = (path: string): Promise<boolean> =>

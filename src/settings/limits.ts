@@ -15,5 +15,8 @@ export const armTriesMax = 5;
 /** All hooks of one event start at once. */
 export const hooksPerFileMax = 100;
 
+/** Each is a process of its own. */
+export const serversPerFileMax = 50;
+
 /** How much of a wrong value a message quotes. */
 export const quotedCharsMax = 40;

@@ -54,7 +54,7 @@ describe.each(["project", "local"] as const)("a project's file (%s)", (scope) =>
     expect(read.allow).toEqual(["Grep"]);
     expect(read.problems).toEqual([
       expect.stringMatching(
-        /^warning permissions.allow: a project's do not count unless .* "trustedProjects"; ignored$/,
+        /^warning permissions.allow: rules by which .* do not count unless .* "trustedProjects": \["\/.*"\]; ignored$/,
       ),
     ]);
   });
@@ -65,7 +65,9 @@ describe.each(["project", "local"] as const)("a project's file (%s)", (scope) =>
       const read = await permissions({ user: { defaultMode: "plan" }, [scope]: { defaultMode } });
       expect(read.mode).toBe("plan");
       expect(read.problems).toEqual([
-        expect.stringMatching(/^warning permissions.defaultMode: may only be plan .* "trustedProjects"; ignored$/),
+        expect.stringMatching(
+          /^warning permissions.defaultMode: .* no mode but plan unless .* "trustedProjects": .*; ignored$/,
+        ),
       ]);
     },
   );
@@ -155,4 +157,29 @@ it("no name is guessed for an unknown key among the permissions: one that narrow
     ["permissions.alow", undefined],
     ["modle", "modle"],
   ]);
+});
+
+describe("the statusline command", () => {
+  const statusLine = { type: "command", command: "touch ran", padding: 0 };
+
+  async function read(scope: Scope, trusted: (root: string) => readonly string[] = () => []) {
+    const folder = await mkdtemp(join(tmpdir(), "statusline-"));
+    const place = { home: join(folder, "home"), root: join(folder, "root") };
+    for (const { scope: at, path } of scopeFiles(place)) {
+      await mkdir(dirname(path), { recursive: true });
+      const own = at === "user" ? { trustedProjects: trusted(place.root) } : {};
+      await writeFile(path, JSON.stringify({ ...own, ...(at === scope ? { statusLine } : {}) }));
+    }
+    const { settings, problems } = await readSettings({ ...place, env: {} });
+    return { command: settings.statusLine.value, problems: problems.map(({ key }) => key) };
+  }
+
+  it("is the person's own", async () => {
+    expect(await read("user")).toEqual({ command: "touch ran", problems: [] });
+  });
+
+  it.each(["project", "local"] as const)("of a %s file does not run, unless the project is trusted", async (scope) => {
+    expect(await read(scope)).toEqual({ command: undefined, problems: ["statusLine"] });
+    expect(await read(scope, (root) => [root])).toEqual({ command: "touch ran", problems: [] });
+  });
 });

@@ -23,21 +23,28 @@ export function narrowingOnly(file: ReadFile, trust: Trust): ReadFile {
     problems.push({ severity: "warning", where: file.path, key, what });
   };
   if (hasAny(values.get("trustedProjects"))) leaveOut("trustedProjects", "counts only in your own settings; ignored");
+  for (const key of ["approvedMcpServers", "refusedMcpServers"] as const)
+    if (hasAny(values.get(key))) leaveOut(key, "counts only in your own settings; ignored");
   const root = dirname(dirname(file.path));
   if (!isTrusted(root, trust)) {
-    const unless = `unless your own settings name ${root} under "trustedProjects"; ignored`;
-    if (hasAny(values.get("hooks"))) leaveOut("hooks", `a project's do not run ${unless}`);
-    if (hasAny(values.get("permissions.allow"))) leaveOut("permissions.allow", `a project's do not count ${unless}`);
+    const unless = `unless your own settings have ${trustLine(root)}; ignored`;
+    if (hasAny(values.get("hooks"))) leaveOut("hooks", `the hooks of a project do not run ${unless}`);
+    if (values.has("statusLine")) leaveOut("statusLine", `the statusline command of a project does not run ${unless}`);
+    if (hasAny(values.get("permissions.allow")))
+      leaveOut("permissions.allow", `rules by which a project allows something do not count ${unless}`);
     const mode = values.get("permissions.defaultMode");
     if (mode !== undefined && mode !== "plan")
-      leaveOut("permissions.defaultMode", `may only be plan in a project's settings ${unless}`);
+      leaveOut("permissions.defaultMode", `the settings of a project may choose no mode but plan ${unless}`);
   }
   return { ...file, parsed: { ...file.parsed, values, problems: [...file.parsed.problems, ...problems] } };
 }
 
+/** As it stands in a settings file. */
+export const trustLine = (root: string): string => `"trustedProjects": [${JSON.stringify(root)}]`;
+
 const hasAny = (list: unknown): boolean => Array.isArray(list) && list.length > 0;
 
-function isTrusted(root: string, { folders, userHome }: Trust): boolean {
+export function isTrusted(root: string, { folders, userHome }: Trust): boolean {
   return folders.some((folder) => {
     const named = folder.startsWith("~/") && userHome !== undefined ? join(userHome, folder.slice(2)) : folder;
     if (!isAbsolute(named)) return false;

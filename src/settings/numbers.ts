@@ -1,5 +1,6 @@
 import { tokens, type Tokens } from "../schema/brand.ts";
-import { masterBySwitch, type Basis, switchNames, type SwitchName } from "../schema/settings.ts";
+import type { Basis } from "../schema/setting-row.ts";
+import { masterBySwitch, switchNames, type SwitchName } from "../schema/switches.ts";
 import type { Policy } from "../layers/policy.ts";
 import { presetOf } from "../presets/catalogue.ts";
 import { switchesByPolicy } from "../presets/switches.ts";

@@ -2,11 +2,15 @@ import type { z } from "zod";
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import { isSettingName, reservedKeys, settingNames, settingTable, type SettingName } from "../schema/settings.ts";
 import { parseHooks } from "./hooks.ts";
+import { listingOf, type ServerDefinition, serversKey } from "../schema/tool-server.ts";
+import { parseServers } from "./server-definitions.ts";
 import { doubledKey, type Problem, severityOf, wrongValue } from "./problem.ts";
 
 export interface ParsedSettings {
   readonly values: ReadonlyMap<SettingName, unknown>;
-  /** `env`, `statusLine`, … as they stand in the file. */
+  /** Whole, with what may be keys; `values` holds what may be shown of them. */
+  readonly servers: readonly ServerDefinition[];
+  /** `env`, … as they stand in the file. */
   readonly reserved: JsonObject;
   readonly problems: readonly Problem[];
 }
@@ -16,18 +20,20 @@ export function parseSettings(json: Json, where: string): ParsedSettings {
   const values = new Map<SettingName, unknown>();
   const problems: Problem[] = [];
   const reserved: [string, Json][] = [];
+  const servers: ServerDefinition[] = [];
   if (!isObject(json)) {
     const problem = wrongValue({ severity: "error", where, key: "", expected: "an object of settings", found: json });
-    return { values, reserved: {}, problems: [problem] };
+    return { values, servers, reserved: {}, problems: [problem] };
   }
   for (const [key, value] of Object.entries(json)) {
     if (reservedKeys.has(key)) reserved.push([key, value]);
     else if (key === "flags") problems.push(...takeFlags({ value, where, values }));
     else if (key === "permissions") problems.push(...takePermissions({ value, where, values }));
+    else if (key === serversKey) problems.push(...takeServers({ value, where, values, servers }));
     else if (key === "hooks") problems.push(...takeHooks({ value, where, values }));
     else problems.push(...take({ key, value, where, values }));
   }
-  return { values, reserved: Object.fromEntries(reserved), problems };
+  return { values, servers, reserved: Object.fromEntries(reserved), problems };
 }
 
 interface Taking {
@@ -58,6 +64,13 @@ function takePermissions({ value, where, values }: Taking): readonly Problem[] {
 function takeHooks({ value, where, values }: Taking): readonly Problem[] {
   const { hooks, problems } = parseHooks(value, where);
   if (hooks.length > 0) values.set("hooks", hooks);
+  return problems;
+}
+
+function takeServers({ value, where, values, servers }: Taking & { readonly servers: ServerDefinition[] }) {
+  const { definitions, problems } = parseServers(value, where);
+  servers.push(...definitions);
+  if (definitions.length > 0) values.set(serversKey, definitions.map(listingOf));
   return problems;
 }
 

@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { mkdir, mkdtemp, writeFile, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -80,8 +82,9 @@ describe("precedence", () => {
     expect(reading.settings.clearableTools.value).toEqual(["mcp__a", "mcp__b"]);
   });
 
-  // Of some lists all scopes count (hooks.test.ts), and a project may neither allow nor trust (narrowing-only.test.ts).
-  it.each(settingNames.filter((name) => settingTable[name].addsUp !== "all" && !name.startsWith("permissions.")))(
+  // Of some lists all scopes count (hooks.test.ts), and a project may not allow, trust or run (narrowing-only.test.ts).
+  const isOpen = (name: SettingName): boolean => name !== "statusLine" && !name.startsWith("permissions.");
+  it.each(settingNames.filter((name) => settingTable[name].addsUp !== "all" && isOpen(name)))(
     "%s: every scope gives it a value, and of two the stronger counts",
     async (name) => {
       const [one, other] = samples(name);
@@ -268,6 +271,19 @@ describe("files that are wrong", () => {
     expect(files[0]?.state).toBe("broken");
   });
 
+  it.skipIf(process.platform === "win32").each([
+    ["a pipe that nobody writes into", (path: string) => execFileSync("/bin/sh", ["-c", 'mkfifo "$0"', path])],
+    ["a device that never ends", (path: string) => symlinkSync("/dev/zero", path)],
+    ["a folder", (path: string) => mkdirSync(path)],
+  ])("%s is said, and not waited for", async (_, make) => {
+    const where = await place();
+    await mkdir(where.home, { recursive: true });
+    make(join(where.home, "settings.json"));
+    const { problems, files } = await readSettings({ ...where, env: {} });
+    expect(problems.map(({ what }) => what)).toEqual(["is a folder, a pipe or a device, not a file; ignored"]);
+    expect(files[0]?.state).toBe("broken");
+  });
+
   it("does not quote a file that is not JSON", async () => {
     expect((await problemsOf('{"env": {"KEY": sk-secret}}')).texts.join()).not.toContain("secret");
   });
@@ -281,11 +297,12 @@ describe("files that are wrong", () => {
   it("a byte order mark is no damage, and the ecosystem's keys are kept without a word", async () => {
     const statusLine = { type: "command", command: "true" };
     const { texts, settings, reservedByScope } = await problemsOf(
-      `\uFEFF${JSON.stringify({ statusLine, permissions: {}, env: { A: "1" }, model: "m" })}`,
+      `\uFEFF${JSON.stringify({ statusLine, $schema: "x", permissions: {}, env: { A: "1" }, model: "m" })}`,
     );
     expect(texts).toEqual([]);
     expect(settings.model.value).toBe("m");
-    expect(reservedByScope.get("user")).toEqual({ statusLine, env: { A: "1" } });
+    expect(reservedByScope.get("user")).toEqual({ $schema: "x", env: { A: "1" } });
+    expect(settings.statusLine.value).toBe("true");
   });
 
   it("models: a bad one is left out, an unknown key in one is only said", async () => {

@@ -1,6 +1,7 @@
 import type { JsonObject } from "../schema/json.ts";
 import { findModel, knownModels } from "../tokens/registry.ts";
 import { type Environment, environmentValues } from "./environment.ts";
+import { type FileServers, serversOf } from "./file-servers.ts";
 import { type ReadFile, readScopeFile, scopeFiles, type SettingsPlace } from "./files.ts";
 import { type FlagInput, flagValues } from "./flags.ts";
 import type { Given, GivenValues, Scope, Settings } from "./given.ts";
@@ -20,6 +21,8 @@ export interface SettingsReading {
   readonly files: readonly Pick<ReadFile, "scope" | "path" | "state">[];
   /** Permission rules as each file writes them, weakest first, without what may not count. */
   readonly rulesByFile: ReadonlyMap<string, WrittenRules>;
+  /** Servers of tools as each file defines them, weakest first. Their definitions may hold keys. */
+  readonly serversByFile: readonly FileServers[];
   /** Keys that are kept and not interpreted yet (`env`, …), by scope. */
   readonly reservedByScope: ReadonlyMap<Scope, JsonObject>;
 }
@@ -53,6 +56,7 @@ export function settingsFrom(
     problems: problems.toSorted((one, other) => one.severity.localeCompare(other.severity)),
     files: files.map(({ scope, path, state }) => ({ scope, path, state })),
     rulesByFile: new Map(counting.map((file) => [file.path, rulesOf(file)])),
+    serversByFile: files.map(serversOf),
     reservedByScope: new Map(files.map(({ scope, parsed }) => [scope, parsed.reserved])),
   };
 }

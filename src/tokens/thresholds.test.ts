@@ -53,7 +53,7 @@ describe("thresholds", () => {
       warning: false,
       compact: false,
       blocking: true,
-      percentLeft: 100,
+      percentLeft: 99,
     });
     expect(pressureOf(tokens(170_000), of(200_000), "on")).toMatchObject({
       warning: true,
@@ -62,6 +62,11 @@ describe("thresholds", () => {
       percentLeft: 0,
     });
     expect(pressureOf(tokens(170_000), of(200_000), "off").compact).toBe(false);
+  });
+
+  it("what is used is never shown as nothing: an estimate that turns out smaller moves no whole per cent by rounding", () => {
+    const percents = [0, 1, 3_700, 5_300].map((used) => pressureOf(tokens(used), of(1_000_000), "on").percentLeft);
+    expect(percents).toEqual([100, 99, 99, 99]);
   });
 
   it("a reply may take what the window leaves", () => {

@@ -95,7 +95,7 @@ export interface Pressure {
 export function pressureOf(used: Tokens, thresholds: Thresholds, autoCompact: "on" | "off"): Pressure {
   const { limit, warning, error, compact, blocking } = thresholds;
   return {
-    percentLeft: limit <= 0 ? 0 : Math.max(0, Math.round(((limit - used) / limit) * 100)),
+    percentLeft: limit <= 0 ? 0 : Math.max(0, Math.floor(((limit - used) / limit) * 100)),
     warning: used >= warning,
     error: used >= error,
     compact: autoCompact === "on" && used >= compact,

@@ -42,6 +42,8 @@ export const groupLookMs = millis(20);
 export const shellDrainMs = millis(200);
 /** Longer results go to a blob; the head stays in the view. */
 export const shellResultCharsMax = 30_000;
+/** Of the last line that a command printed, where its result is told in one: no terminal is wider. */
+export const shellSummaryCharsMax = 200;
 /**
  * Of the output of one command, half from its start and half from its end. All of this is in memory, for a moment a few
  * times over while it becomes a text, then in a file: beyond it the output is gone for good, so it is far more than
@@ -63,6 +65,18 @@ export const shellFoldersMax = 16;
 /** How deep a shell within a shell (`sh -c "…"`) is looked into. */
 export const shellNestingMax = 5;
 
+/** Background commands at once: more is a loop that starts them. */
+export const jobsRunningMax = 16;
+/** Of those that have ended, so that their output can still be looked at. */
+export const jobsKeptMax = 16;
+/** Of what a job wrote since the last look: with all jobs at their limit, what one command in the foreground may take. */
+export const jobOutputBytesMax = bytes(2 * 2 ** 20);
+/** A job that nobody ends by then was forgotten; timers hold no more than 24 days. */
+export const jobMsMax = millis(24 * 3_600_000);
+/** Of the command, where a reminder names its job. */
+export const jobCommandCharsMax = 200;
+export const jobFilterCharsMax = 500;
+
 /** Entries of a search shown where the call names no limit, and at most. */
 export const searchEntriesDefault = 250;
 export const searchEntriesMax = 5_000;
@@ -81,6 +95,16 @@ export const gitFileBytesMax = bytes(4_096);
 
 export const todosMax = 100;
 export const todoCharsMax = 1_000;
+
+/** What a person can be asked at once without losing the thread, and the answers that fit on a screen. */
+export const questionsMax = 4;
+export const optionsMin = 2;
+export const optionsMax = 6;
+export const questionCharsMax = 500;
+export const headerCharsMax = 30;
+export const optionCharsMax = 200;
+/** Of one answer, written or chosen: a page. */
+export const answerCharsMax = 4_000;
 
 /** Of the note that the agent gives when it asks for compaction: a page. It stands word for word behind the summary. */
 export const compactNoteCharsMax = 4_000;

@@ -1,5 +1,6 @@
 import type { PermissionDep } from "../ports/tools.ts";
 import { decide, type Policy, stricter } from "./permission/decide.ts";
+import { suggestedRule } from "./permission/suggest.ts";
 import { pathMatcher, type Places, type Rules } from "./permission/rule.ts";
 
 export interface PermitOptions extends Policy {
@@ -13,8 +14,11 @@ export function permitFor({ parent, guardedNow, ...policy }: PermitOptions): Per
   return async (request) => {
     const isWriting = request.acts.some(({ kind }) => kind === "write");
     const guarded = isWriting && guardedNow !== undefined ? await guardedNow() : policy.guarded;
-    const own = decide({ ...policy, ...(guarded === undefined ? {} : { guarded }) }, request);
-    return parent === undefined ? own : stricter(own, await parent(request));
+    const now = { ...policy, ...(guarded === undefined ? {} : { guarded }) };
+    const own = decide(now, request);
+    if (parent !== undefined) return stricter(own, await parent(request));
+    const rule = own.kind === "ask" ? suggestedRule(now, request) : undefined;
+    return rule === undefined ? own : { ...own, suggestedRule: rule };
   };
 }
 

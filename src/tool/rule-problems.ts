@@ -15,6 +15,6 @@ export function ruleProblems(given: GivenRules): readonly RuleProblem[] {
 
 /** A ban on a tool that other agents have holds by itself here; leave for it means nothing. */
 const isKnown = (name: string, use: RuleUse): boolean =>
-  names.has(name) || name.startsWith("mcp__") || (use !== "allow" && othersTools.has(name.toLowerCase()));
+  names.has(name) || (use !== "allow" && othersTools.has(name.toLowerCase()));
 
 const names: ReadonlySet<string> = new Set(toolNames);

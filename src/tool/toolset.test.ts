@@ -2,14 +2,36 @@ import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { toolbox } from "../../test/fixture/toolbox.ts";
 import { refusingAsks } from "../ports/compaction-asks.ts";
+import { refusingJobs } from "../ports/jobs.ts";
+import { nobody } from "../ports/person.ts";
+import { refusingPlanning } from "../ports/planning.ts";
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import type { WireTool } from "../schema/wire/tool.ts";
 import { countToolTokens } from "../simulator/tokenizer.ts";
 import { definitionsTokensMax } from "./limits.ts";
+import { ToolServers } from "./mcp/servers.ts";
 import { toolNames } from "./toolset.ts";
+import { openNet } from "./web/get.ts";
+import { PageCache } from "./web/page-cache.ts";
+
+const web = { net: openNet, pages: new PageCache() };
+const noServers = new ToolServers(
+  { connect: async () => ({ kind: "failed", why: "" }), env: {}, hash: (text) => text, wait: async () => undefined },
+  { definitions: [], told: () => undefined },
+);
+const noSkills = { find: async () => ({ skills: [], problems: [] }), mayRead: () => true };
 
 /** With every tool there can be. */
-const fullBox = () => toolbox({ compactionAsks: refusingAsks });
+const fullBox = () =>
+  toolbox({
+    compactionAsks: refusingAsks,
+    skills: noSkills,
+    planning: refusingPlanning,
+    web,
+    answering: nobody,
+    jobs: refusingJobs,
+    servers: noServers,
+  });
 
 const wireTools = async (): Promise<readonly WireTool[]> =>
   (await fullBox()).tools.map(({ name, description, inputSchema }) => ({
@@ -21,17 +43,24 @@ const wireTools = async (): Promise<readonly WireTool[]> =>
 test("the tools stand in a fixed order and their definitions are the same bytes each time", async () => {
   const [once, again] = [await wireTools(), await wireTools()];
   expect(once.map(({ name }) => name)).toEqual(toolNames);
-  expect(toolNames).toEqual(["read", "write", "edit", "bash", "grep", "glob", "todo", "recall", "compact"]);
+  expect(toolNames.join(" ")).toBe(
+    "read write edit bash grep glob todo recall compact skill plan web_fetch ask_user bash_output bash_kill tool_search use_tool",
+  );
   expect(JSON.stringify(again)).toBe(JSON.stringify(once));
   expect(JSON.stringify(once)).not.toMatch(/\$schema|\/tmp|\/home/);
 });
 
-test("who can't ask for compaction has the others' definitions alone, to the byte", async () => {
+test("a session without what some tools need has the others' definitions alone, to the byte", async () => {
   const { tools } = await toolbox();
-  expect(tools.map(({ name }) => name)).toEqual(toolNames.filter((name) => name !== "compact"));
+  const always = ["read", "write", "edit", "bash", "grep", "glob", "todo", "recall"];
+  expect(tools.map(({ name }) => name)).toEqual(always);
   const full = await wireTools();
   const bytes = tools.map(({ name, description, inputSchema }) => ({ name, description, input_schema: inputSchema }));
-  expect(JSON.stringify(full.slice(0, -1))).toBe(JSON.stringify(bytes));
+  // One of them has a word more where commands may run in the background.
+  const others = (some: readonly WireTool[]): string => JSON.stringify(some.filter(({ name }) => name !== "bash"));
+  expect(others(full.slice(0, always.length))).toBe(others(bytes));
+  const isSaid = (some: readonly WireTool[]): boolean => JSON.stringify(some).includes('"background"');
+  expect([isSaid(full), isSaid(bytes)]).toEqual([true, false]);
 });
 
 test("all definitions together stay small", async () => {
@@ -54,6 +83,14 @@ test("every schema is an object that says what must be given", async () => {
     todo: ["object", ["todos"]],
     recall: ["object", undefined],
     compact: ["object", ["note"]],
+    skill: ["object", ["name"]],
+    plan: ["object", undefined],
+    web_fetch: ["object", ["url"]],
+    ask_user: ["object", ["questions"]],
+    bash_output: ["object", ["job"]],
+    bash_kill: ["object", ["job"]],
+    tool_search: ["object", ["query"]],
+    use_tool: ["object", ["server", "tool"]],
   });
 });
 
@@ -65,7 +102,9 @@ test("no object in an input takes a key that its schema does not name", async ()
     return [...here, ...Object.values(at).flatMap(open)];
   };
   const { tools } = await fullBox();
-  expect(tools.map(({ name, inputSchema }) => [name, open(inputSchema)])).toEqual(tools.map(({ name }) => [name, []]));
+  // What a server's tool takes only that server knows.
+  const own = tools.filter(({ name }) => name !== "use_tool");
+  expect(own.map(({ name, inputSchema }) => [name, open(inputSchema)])).toEqual(own.map(({ name }) => [name, []]));
 });
 
 test.each<[string, JsonObject, string]>([
@@ -96,11 +135,15 @@ test.each<[string, JsonObject, string]>([
 
 test("what reads back is never offloaded, and only what changes nothing may run beside others", async () => {
   const { tools } = await fullBox();
-  expect(tools.filter((tool) => tool.offload === "never").map(({ name }) => name)).toEqual(["read", "recall"]);
+  expect(tools.filter((tool) => tool.offload === "never").map(({ name }) => name)).toEqual(["read", "recall", "skill"]);
   expect(tools.filter((tool) => tool.effect === "read").map(({ name }) => name)).toEqual([
     "read",
     "grep",
     "glob",
     "recall",
+    "skill",
+    "web_fetch",
+    "bash_output",
+    "tool_search",
   ]);
 });

@@ -56,10 +56,16 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 /** A setting once more, for a path that lost it; undefined of any other entry. */
 export function settingAgain(entry: Entry): Draft | undefined {
-  if (entry.kind !== "edit" || entry.edit.type !== "setting") return undefined;
+  if (entry.kind !== "edit" || entry.edit.type !== "setting" || entry.edit.name.startsWith(toldPrefix))
+    return undefined;
   const { type, name, value, again = entry.id } = entry.edit;
   return { type, name, value, again };
 }
+
+const toldPrefix = "told.";
+
+/** The name of a setting that says what the model was told. It is of its place: where the telling is left behind, so is this. */
+export const toldSetting = (what: string): string => `${toldPrefix}${what}`;
 
 export const userDraft = (text: string): Draft => ({ type: "user", message: { role: "user", content: text } });
 
@@ -85,14 +91,17 @@ export interface ResultDraft {
   readonly isError?: boolean;
   /** What the tool found a file to be, for whoever opens the session again. */
   readonly readFile?: JsonObject | undefined;
+  /** For people, in a line, as it was told when it came. */
+  readonly summary?: string | undefined;
 }
-export const resultDraft = ({ toolUse, content, isError, readFile }: ResultDraft): Draft => ({
+export const resultDraft = ({ toolUse, content, isError, readFile, summary }: ResultDraft): Draft => ({
   type: "user",
   message: {
     role: "user",
     content: [{ type: "tool_result", tool_use_id: toolUse, content, ...(isError === true ? { is_error: true } : {}) }],
   },
   ...(readFile === undefined ? {} : { readFile }),
+  ...(summary === undefined || summary === "" ? {} : { resultSummary: summary }),
 });
 
 export interface SummaryDraft {

@@ -119,6 +119,25 @@ export function transcriptsContract({ name, make }: TranscriptsUnderTest): void 
         await second.close();
       });
 
+      it("takes a log away that it has made itself, when it is told to, and frees the name", async () => {
+        const store = await make(new Map());
+        const writer = writerOf(await store.create(one));
+        await writer.append([line(1)]);
+        await writer.discard();
+        await writer.close();
+        expect(await store.list()).toEqual([]);
+        expect((await store.openForWriting(one)).kind).toBe("missing");
+        writerOf(await store.create(one));
+      });
+
+      it("only closes a log that was there before, whoever tells it to take it away", async () => {
+        const store = await seeded(`${line(0)}\n`);
+        const writer = writerOf(await store.openForWriting(one));
+        await writer.discard();
+        expect(await textOf(store, one)).toBe(`${line(0)}\n`);
+        writerOf(await store.openForWriting(one));
+      });
+
       it("takes no id that would leave the store", async () => {
         const store = await make(new Map());
         for (const id of ["../escape", "a/b", "", ".", "..", ".hidden", "blobs", "memory", "x\0y"]) {

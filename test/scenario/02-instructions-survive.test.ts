@@ -1,33 +1,31 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Agent } from "../../src/agent/open-agent.ts";
 import { undo } from "../../src/loop/undo.ts";
 import { tokens } from "../../src/schema/brand.ts";
-import type { LoopEvent } from "../../src/schema/event.ts";
 import { say, user } from "../fixture/session.ts";
-import { compactedIn, eventsOf, expectAccepted, lastRequest, times } from "./support/compaction-checks.ts";
+import { eventsOf, lastRequest, times } from "./support/compaction-checks.ts";
+import { compact, compactionWorld, type CompactionWorldOptions, taskText } from "./support/compaction-world.ts";
 import {
-  compact,
-  type CompactionWorld,
-  compactionWorld,
-  type CompactionWorldOptions,
-  taskText,
-} from "./support/compaction-world.ts";
+  compactedOnce,
+  expectOnce,
+  forgetfulWorld,
+  type Living,
+  survivesAutomatic,
+  survivesByHand,
+  survivesReactive,
+  survivesUndoAndRedo,
+} from "./support/survival.ts";
 import { refused } from "./support/whole-agent.ts";
 
 const rootWord = "CODE-ROOT-4711";
 const pinnedWord = "CODE-PIN-0815 中 \r\n end";
 
-interface Instructed {
-  readonly world: CompactionWorld;
-  readonly agent: Agent;
-}
+const words = [rootWord, pinnedWord];
 
 /** Instructions of the project and a message that is pinned; the summariser only ever says "ok". */
-async function instructed(options: CompactionWorldOptions = {}): Promise<Instructed> {
-  const world = await compactionWorld({ wordsPerRound: 110, ...options });
-  world.summariser.answers = ["ok"];
+async function instructed(options: CompactionWorldOptions = {}): Promise<Living> {
+  const world = await forgetfulWorld(options);
   await writeFile(join(world.work, "CLAUDE.md"), `# Rules\nThe word of the root is ${rootWord}.\n`);
   const agent = await world.open();
   await world.turn(agent, { text: taskText(0), rounds: 2 });
@@ -37,50 +35,20 @@ async function instructed(options: CompactionWorldOptions = {}): Promise<Instruc
   return { world, agent };
 }
 
-/** In the newest request each stands byte for byte, exactly once. */
-function expectBoth({ world }: Pick<Instructed, "world">): void {
-  for (const word of [rootWord, pinnedWord])
-    expect({ word, times: times(lastRequest(world), word) }).toEqual({ word, times: 1 });
-}
-
-async function compactedOnce({ world, agent }: Instructed, task: number): Promise<void> {
-  await world.turn(agent, { text: taskText(task), rounds: 3 });
-  const { committed } = await compact(agent);
-  expect(committed.kind).toBe("committed");
-}
-
 describe("2. Instructions survive", () => {
   it.each([1, 2, 20])("after %i compactions by hand", async (rounds) => {
-    const { world, agent } = await instructed();
-    for (let round = 1; round <= rounds; round += 1) {
-      await compactedOnce({ world, agent }, round);
-      await world.turn(agent, { text: taskText(100 + round), rounds: 1 });
-      expectBoth({ world });
-    }
-    expectAccepted(world, agent);
-    await agent.close();
+    await survivesByHand(await instructed(), { words, rounds });
   });
 
   it("after automatic compactions", async () => {
-    const { world, agent } = await instructed();
-    const events: LoopEvent[] = [];
-    for (let task = 1; task <= 4; task += 1) {
-      events.push(...(await world.turn(agent, { text: taskText(task), rounds: 20 })));
-      expectBoth({ world });
-    }
-    expect(compactedIn(events).filter(({ trigger }) => trigger === "auto").length).toBeGreaterThan(1);
-    expectAccepted(world, agent);
-    await agent.close();
+    await survivesAutomatic(await instructed(), { words });
   });
 
   it("after a reactive one: the server refuses a request as too long, and what comes next fits", async () => {
-    const { world, agent } = await instructed({ windowTokens: 40_000, believedTokens: 200_000 });
-    const events = await world.turn(agent, { text: taskText(1), rounds: 45 });
-    expect(compactedIn(events).map(({ cause }) => cause)).toContain("overflow");
+    const living = await instructed({ windowTokens: 40_000, believedTokens: 200_000 });
+    const events = await survivesReactive(living, { words });
     expect(eventsOf(events, "turn-end")).toMatchObject([{ reason: "answered" }]);
-    expect(refused(world.seen).length).toBeGreaterThan(0);
-    expectBoth({ world });
-    await agent.close();
+    expect(refused(living.world.seen).length).toBeGreaterThan(0);
   });
 
   it("after a resume and a compaction", async () => {
@@ -90,23 +58,12 @@ describe("2. Instructions survive", () => {
     const again = await world.open({ kind: "resume", id: agent.session.id });
     await compactedOnce({ world, agent: again }, 2);
     await world.turn(again, { text: taskText(3), rounds: 1 });
-    expectBoth({ world });
+    expectOnce({ world }, words);
     await again.close();
   });
 
   it("after an undo and a redo", async () => {
-    const { world, agent } = await instructed();
-    await compactedOnce({ world, agent }, 1);
-    const options = { mode: "path", blockingTokens: tokens(1e9), thinking: "free" } as const;
-    const undone = await undo(agent.session, options);
-    const [target] = undone.kind === "undone" ? undone.undos : [];
-    expect(target).toBeDefined();
-    await world.turn(agent, { text: taskText(2), rounds: 1 });
-    expectBoth({ world });
-    await undo(agent.session, { ...options, ...(target === undefined ? {} : { target }) });
-    await world.turn(agent, { text: taskText(3), rounds: 1 });
-    expectBoth({ world });
-    await agent.close();
+    await survivesUndoAndRedo(await instructed(), { words });
   });
 
   it("an instruction file that was edited on disk comes back with its new bytes", async () => {

@@ -1,14 +1,18 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { appendBoundary } from "../../src/loop/boundary.ts";
+import { chatRequest } from "../../src/model/openai/request.ts";
 import type { Session, SessionDeps } from "../../src/loop/session.ts";
 import type { EntryId } from "../../src/schema/brand.ts";
 import type { Block, Message } from "../../src/schema/block.ts";
+import type { JsonObject } from "../../src/schema/json.ts";
+import { Simulator } from "../../src/simulator/simulator.ts";
 import { cutPoints } from "../../src/transcript/cut.ts";
 import { mend } from "../../src/transcript/mend.ts";
 import { firstUserLine, interruptedText } from "../../src/transcript/repair.ts";
 import { violations } from "../../src/transcript/wire.ts";
 import { bytesOf, flat, foldOf, loggedOf } from "../fixture/log.ts";
+import { openaiFace } from "../fixture/openai-face.ts";
 import {
   append,
   call,
@@ -25,6 +29,7 @@ import {
 } from "../fixture/session.ts";
 import { anyHistory } from "../property/history.ts";
 import { parametersFor } from "../property/runs.ts";
+import { playing, says } from "./support/simulated.ts";
 
 const runs = parametersFor({ quick: 150, long: 10_000 });
 const fewer = parametersFor({ quick: 25, long: 1_000 });
@@ -70,6 +75,18 @@ const mixed = (id: string) => ({
   },
 });
 
+/** As JSON, the way it goes over the wire. */
+const requestOf = (messages: readonly Message[]): JsonObject =>
+  JSON.parse(
+    JSON.stringify({
+      model: "claude-sonnet-5-5",
+      max_tokens: 1_000,
+      stream: true,
+      tools: [{ name: "read", input_schema: { type: "object" } }],
+      messages,
+    }),
+  ) as JsonObject;
+
 const blocksOf = (messages: readonly Message[]): Block[] => flat(messages).map(([, block]) => block);
 const callsIn = (messages: readonly Message[]): string[] =>
   blocksOf(messages).flatMap((block) => (block.type === "tool_use" ? [block.id] : []));
@@ -92,6 +109,33 @@ describe("6. Pairing", () => {
         expect(violations(session.view().messages)).toEqual([]);
       }),
       runs,
+    );
+  });
+
+  it("what the fold gives is taken by the simulator, in its own form and in that of OpenAI", async () => {
+    const simulator = new Simulator({ actor: playing(says("Seen.")) });
+    const { ask } = openaiFace({ actor: playing(says("Seen.")) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 4 }), async (turns) => {
+        const session = await opened(testDeps());
+        for (const [n, one] of turns.entries()) await playTurn(session, one, n);
+        await session.settle();
+        const request = requestOf(session.view().messages);
+        const answer = await simulator.messages({
+          body: request,
+          headers: new Headers({ "x-api-key": "any", "anthropic-version": "2023-06-01" }),
+        });
+        expect("status" in answer ? [answer.status, answer.body] : answer.kind).toEqual("stream");
+        const chat = {
+          ...chatRequest(request, { outputLimit: "max_completion_tokens" }),
+          model: "gpt-4o",
+          stream: false,
+          stream_options: null,
+        };
+        const told = await ask("chatCompletions", chat);
+        expect([told.status, told.body["error"]]).toEqual([200, undefined]);
+      }),
+      fewer,
     );
   });
 

@@ -103,6 +103,17 @@ describe("palimpsest -p", () => {
     expect(view.out).not.toContain("Fourth");
   });
 
+  it("says to which folder a session belongs that is not of this project", async () => {
+    const at = world();
+    const { session_id: id } = result(await agent(at, "First", "--output-format", "json"));
+    const cwd = join(at.home, "else where");
+    mkdirSync(cwd);
+    const elsewhere = await agent({ ...at, cwd }, "Second", "--resume", String(id).slice(0, 8));
+    expect(elsewhere.code).toBe(3);
+    expect(elsewhere.err).toContain(`session ${String(id)} belongs to ${at.cwd}`);
+    expect(elsewhere.err).toContain(`cd ${at.cwd} && palimpsest --resume ${String(id)}`);
+  });
+
   it("takes its task from a pipe", async () => {
     const at = world();
     const launcher = resolve(import.meta.dirname, "../../bin/palimpsest");

@@ -79,7 +79,7 @@ describe("palimpsest recall", () => {
     ]);
     expect((await world.call("recall", file, "8080")).out).toContain("  Port 8080.\n");
     expect((await world.call("recall", file, "80800")).out).toBe("A giraffe.");
-    expectRefusal(await world.call("recall", file, "1111"), 2, "the beginning of 2 entries");
+    expectRefusal(await world.call("recall", file, "1111"), 2, "2 entries begin with 1111");
   });
 
   it.each(["toolu_01nowhere", "01234567-89ab-4cde-8f01-23456789abcd", "a".repeat(64)])(

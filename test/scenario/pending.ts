@@ -11,8 +11,6 @@ export const pending: readonly Pending[] = [
     variant: "a summariser with a window of its own, 8K beside a larger one of the conversation",
     waitsFor: "a model of its own for summaries",
   },
-  { acceptance: 6, variant: "the validator of the OpenAI wire form passes too", waitsFor: "model/openai" },
-  { acceptance: 6, variant: "the simulator refuses nothing of what the fold gives", waitsFor: "simulator" },
   {
     acceptance: 13,
     variant: "a receipt where a branch is taken instead of an undo",
@@ -23,25 +21,10 @@ export const pending: readonly Pending[] = [
     variant: "on a model that binds thinking the clearing is left to a server that offers it, by `keep`",
     waitsFor: "a rule of the server whose cleared set does not slide",
   },
-  { acceptance: 4, variant: "MCP servers that answer in another order, one that fails once", waitsFor: "tool/mcp" },
   { acceptance: 4, variant: "memory written between requests", waitsFor: "memory" },
-  {
-    acceptance: 4,
-    variant:
-      "an edit or undo that another process made since the last request is told before the first one of this process",
-    waitsFor: "figures of the last request in the session",
-  },
-  { acceptance: 2, variant: "a skill with its codeword, through every path", waitsFor: "skills" },
   { acceptance: 2, variant: "a nested instruction file and a rule, each with its codeword", waitsFor: "memory" },
-  { acceptance: 10, variant: "the plan and plan mode are told again", waitsFor: "a plan file" },
-  { acceptance: 10, variant: "invoked skills are told again, newest first", waitsFor: "skills" },
   { acceptance: 10, variant: "running and just finished agents are told again", waitsFor: "layers/7-agents" },
   { acceptance: 10, variant: "schedules are told again", waitsFor: "schedules" },
-  {
-    acceptance: 10,
-    variant: "the boundary names the tools that were discovered before it, and they stay known behind it",
-    waitsFor: "tools that are discovered",
-  },
   {
     acceptance: 10,
     variant: "the session's title and branch stand again behind a boundary, for the list of sessions",
@@ -60,12 +43,7 @@ export const pending: readonly Pending[] = [
   {
     acceptance: 9,
     variant: "the window that the provider's models endpoint declares is asked for",
-    waitsFor: "model/anthropic",
-  },
-  {
-    acceptance: 9,
-    variant: "a switch changed in the file stops its layer in the running session and is in the transcript",
-    waitsFor: "loop/turn",
+    waitsFor: "a window that a server declares among the sources of a window: it is asked only for what it offers",
   },
   {
     acceptance: 11,
@@ -75,6 +53,6 @@ export const pending: readonly Pending[] = [
   {
     acceptance: 11,
     variant: "an image that was left out comes back as an image, not as its bytes in text",
-    waitsFor: "images in tool/recall",
+    waitsFor: "results with images in tool/recall, which gives text",
   },
 ];

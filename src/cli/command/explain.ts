@@ -3,8 +3,8 @@ import { problemsIn } from "../../agent/rule-problems.ts";
 import { createEngine } from "../../engine.ts";
 import { policyRows } from "../../presets/rows.ts";
 import { settingNames, settingTable } from "../../schema/settings.ts";
+import { listingOf } from "../../schema/tool-server.ts";
 import { arithmeticOf } from "../../settings/arithmetic.ts";
-import type { SettingsHere } from "../../settings/here.ts";
 import { builtInNumbers } from "../../settings/numbers.ts";
 import type { Problem } from "../../settings/problem.ts";
 import type { Thresholds } from "../../tokens/thresholds.ts";
@@ -12,7 +12,7 @@ import { askedSettings } from "../asked-settings.ts";
 import { command, type CommandContext } from "../command.ts";
 import { ownPromptOf } from "../compact/own-prompt.ts";
 import { exitCode } from "../exit-code.ts";
-import { explainText } from "../explain-text.ts";
+import { type Explained, explainText } from "../explain-text.ts";
 import { oneLine } from "../human.ts";
 import { said, toldProblems } from "../settings-problems.ts";
 import { settingOptions } from "../setting-options.ts";
@@ -21,21 +21,23 @@ export const explainCommand = command({
   name: "explain",
   summary: "show every number and switch in force and where it comes from",
   options: settingOptions,
-  json: "model, window, outputTokensMax, thresholds, policy, settings, switches, numbers, files, problems",
+  json: "model, window, outputTokensMax, thresholds, policy, settings, switches, numbers, servers, files, problems",
   details: [
     "Later counts: built in, user, project and local settings, environment, flags.",
     "Exit code 1 if a settings file has errors; what is wrong is ignored, the rest counts.",
   ],
   run: async (context, { options, format }) => {
-    const here = await askedSettings(createEngine(context), { given: options });
-    const problems = problemsIn(here.reading);
+    const engine = createEngine(context);
+    const here = await askedSettings(engine, { given: options });
+    const { servers, problems: ofServers } = await engine.servers();
+    const problems = [...problemsIn(here.reading), ...ofServers];
     const wrong = await toldProblems(context, problems);
     if (wrong !== undefined) return wrong;
     for (const problem of await ownTextProblems(context)) await context.err.write(`warning: ${oneLine(problem)}\n`);
-    if (format === "json") await context.out.json(asJson(here, problems));
+    if (format === "json") await context.out.json(asJson({ ...here, servers }, problems));
     else {
       const { style, columns } = context.out;
-      await context.out.write(explainText(here, { style, columns: columns ?? columnsDefault }));
+      await context.out.write(explainText({ ...here, servers }, { style, columns: columns ?? columnsDefault }));
     }
     return problems.some(({ severity }) => severity === "error") ? exitCode.negative : exitCode.fine;
   },
@@ -49,7 +51,7 @@ async function ownTextProblems(context: CommandContext): Promise<readonly string
   return [...(summaries?.problems ?? []), ...(notes.warnings ?? [])];
 }
 
-function asJson({ reading, numbers }: SettingsHere, problems: readonly Problem[]): object {
+function asJson({ reading, numbers, servers }: Explained, problems: readonly Problem[]): object {
   const { settings, files } = reading;
   const arithmetic = arithmeticOf(numbers);
   return {
@@ -69,6 +71,7 @@ function asJson({ reading, numbers }: SettingsHere, problems: readonly Problem[]
       Object.entries(numbers.switches).map(([name, { value, source, from }]) => [name, { on: value, source, from }]),
     ),
     numbers: builtInNumbers,
+    servers: servers.map(({ definition, leave, scope, from }) => ({ ...listingOf(definition), leave, scope, from })),
     files,
     problems: problems.map((problem) => ({ ...problem, text: said(problem) })),
   };

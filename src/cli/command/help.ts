@@ -14,7 +14,7 @@ export const helpCommand = command({
       await out.write(exitCodesText(out.style));
       return exitCode.fine;
     }
-    const found = find(program, words);
+    const found = await find(program, words);
     if (found.kind === "failure") return found;
     await out.write(helpText({ command: found.command, called: found.called, style: out.style }));
     return exitCode.fine;

@@ -1,22 +1,19 @@
 import { createEngine } from "../../engine.ts";
-import { pinsBudget, type PinsReport, pinsWithin } from "../../layers/4-compact/pins.ts";
+import type { PinsReport } from "../../layers/4-compact/pins.ts";
 import { openCounted } from "../../loop/counted.ts";
 import type { Session } from "../../loop/session.ts";
 import type { EntryId } from "../../schema/brand.ts";
 import type { Receipt } from "../../schema/receipt.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import { type Action, command, type CommandContext, type Outcome } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
-import { findEntry } from "../find-entry.ts";
-import { humanCount, oneLine } from "../human.ts";
+import { oneLine } from "../human.ts";
 import { type NamedLog, openNamedLog, wrongFile } from "../named-log.ts";
 import { openForWriting } from "../open-for-writing.ts";
+import { pinOf, pinsReport, pinsText, type PinVerb, type SoughtPin } from "../pinning.ts";
 import { sessionOperand } from "../session-operand.ts";
 import { writingFailure } from "../writing-failure.ts";
-
-type Verb = "pin" | "unpin";
 
 export const pinCommand = pinning({
   verb: "pin",
@@ -31,7 +28,7 @@ export const unpinCommand = pinning({
   details: [],
 });
 
-function pinning({ verb, summary, details }: { verb: Verb; summary: string; details: readonly string[] }): Action {
+function pinning({ verb, summary, details }: { verb: PinVerb; summary: string; details: readonly string[] }): Action {
   return command({
     name: verb,
     summary,
@@ -67,7 +64,7 @@ function pinning({ verb, summary, details }: { verb: Verb; summary: string; deta
 
 interface Pinning {
   readonly log: NamedLog;
-  readonly verb: Verb;
+  readonly verb: PinVerb;
   readonly named: string;
   readonly format: "text" | "json";
 }
@@ -80,8 +77,9 @@ async function pinned(context: CommandContext, { log, verb, named, format }: Pin
     // Somebody else may have written since it was looked at.
     const wrong = refusal(session.fold, { verb, named, session: session.id });
     if (wrong !== undefined) return wrong;
-    const entry = soughtEntry(session.fold, { verb, named });
-    if (entry === undefined) throw new Error(`${named} was found a moment ago`);
+    const found = pinOf(session.fold, { verb, named });
+    if (found.kind !== "found") throw new Error(`${named} was found a moment ago`);
+    const { entry } = found;
     const edited = await session.edit({ drafts: [{ type: verb, entry }], cause: "asked", nature: "reduced" });
     if (edited.kind === "failed") return writingFailure(edited, session.id);
     const ended = await session.endTurn();
@@ -95,64 +93,40 @@ async function pinned(context: CommandContext, { log, verb, named, format }: Pin
   }
 }
 
-interface Sought {
-  readonly verb: Verb;
-  readonly named: string;
-}
-
-/** What can be pinned stands in the view; what can be unpinned need not. */
-const soughtEntry = (fold: Fold, { verb, named }: Sought): EntryId | undefined =>
-  findEntry(fold, verb === "pin" ? { named } : { named, among: [...fold.projection.pins] });
-
-function refusal(fold: Fold, { verb, named, session }: Sought & { readonly session: string }): Failure | undefined {
-  const entry = soughtEntry(fold, { verb, named });
-  const hint =
-    "`palimpsest context` names the largest entries of the view, `palimpsest sessions show` the pins; a message's uuid stands in its line of the transcript.";
-  if (entry === undefined) {
-    const message =
-      verb === "pin"
-        ? `no message of the view is called ${oneLine(named)}`
-        : `nothing pinned is called ${oneLine(named)}`;
-    return failure({ code: exitCode.notFound, message, hint });
-  }
-  if (verb === "pin" && fold.projection.pins.has(entry))
-    return failure({ code: exitCode.refused, message: `${oneLine(entry)} is pinned already`, hint });
-  return verb === "pin" ? reduced(fold, { entry, session }) : undefined;
-}
-
-/** What stands for a result would be carried in its place. */
-function reduced({ projection: { items, decisions } }: Fold, { entry, session }: Placed): Failure | undefined {
-  const blocks = items.find((item) => item.entry === entry)?.blocks ?? [];
-  const [decision] = blocks.flatMap((block) =>
-    block.type === "tool_result"
-      ? (decisions.get(block.tool_use_id) ?? []).filter(({ kind }) => kind !== "repair").slice(-1)
-      : [],
-  );
-  if (decision === undefined) return undefined;
-  const { kind, by } = decision;
-  return failure({
-    code: exitCode.refused,
-    message: `${oneLine(entry)} is ${kind === "clear" ? "cleared: only its marker" : "offloaded: only its preview"} would be pinned`,
-    hint: `Take that back first: palimpsest undo ${oneLine(session)} ${oneLine(by)}`,
-  });
-}
-
-interface Placed {
-  readonly entry: EntryId;
+interface Refusing extends SoughtPin {
   /** As the person named it, for the line to copy. */
   readonly session: string;
+}
+
+function refusal(fold: Fold, { session, ...sought }: Refusing): Failure | undefined {
+  const found = pinOf(fold, sought);
+  const hint =
+    "`palimpsest context` names the largest entries of the view, `palimpsest sessions show` the pins; a message's uuid stands in its line of the transcript.";
+  switch (found.kind) {
+    case "found":
+      return undefined;
+    case "unknown":
+      return failure({ code: exitCode.notFound, message: found.message, hint });
+    case "pinned":
+      return failure({ code: exitCode.refused, message: found.message, hint });
+    case "reduced":
+      return failure({
+        code: exitCode.refused,
+        message: found.message,
+        hint: `Take that back first: palimpsest undo ${oneLine(session)} ${oneLine(found.by)}`,
+      });
+  }
 }
 
 async function pinsOf(context: CommandContext, log: NamedLog, { fold, model }: Session): Promise<PinsReport> {
   const { recordedTokens, serverTokens } = await openCounted(log, log);
   const { numbers } = await createEngine(context).settings({ model, recordedTokens, serverTokens });
-  const { items, pins } = fold.projection;
-  return pinsWithin({ items, pins, budgetTokens: pinsBudget(numbers.window.tokens), count: estimateBlock });
+  return pinsReport(fold, numbers.window.tokens);
 }
 
 interface Told {
   readonly session: Session;
-  readonly verb: Verb;
+  readonly verb: PinVerb;
   readonly entry: EntryId;
   readonly edit: EntryId | undefined;
   readonly receipt: Receipt;
@@ -169,11 +143,9 @@ async function tell(
     await out.json({ session: session.id, entry, edit: edit ?? null, receipt, ...figures, warning: warning ?? null });
     return;
   }
-  const { pins, tokens, budgetTokens, warning } = report;
+  const { warning } = report;
   await out.write(`${verb === "pin" ? "pinned" : "unpinned"}: ${oneLine(entry)}\n`);
-  await out.write(
-    `pins      ${pins.length}, about ${humanCount(tokens)} tokens of the ${humanCount(budgetTokens)} there are for them\n`,
-  );
+  await out.write(`${pinsText(report)}\n`);
   if (edit !== undefined) await out.write(`to go back: palimpsest undo ${session.id} ${edit}\n`);
   if (warning !== undefined) await err.write(`${oneLine(warning)}\n`);
 }

@@ -1,10 +1,8 @@
-import { expand, type Expanded } from "../../loop/expand.ts";
+import type { Expanded } from "../../loop/expand.ts";
 import { openLog } from "../../loop/open.ts";
-import { searchSession } from "../../loop/search-session.ts";
 import type { Searched } from "../../ports/session-search.ts";
 import { wholeCharacter } from "../../schema/whole-character.ts";
 import { recallCharsDefault } from "../../tool/limits.ts";
-import { placeOfId } from "../../transcript/lines.ts";
 import { command, type CommandContext, type Outcome } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { originalOf } from "../expanded.ts";
@@ -12,7 +10,7 @@ import { failure, type Failure } from "../failure.ts";
 import { humanCount } from "../human.ts";
 import { type NamedLog, openNamedLog, wrongFile } from "../named-log.ts";
 import { hitsText } from "../recall-text.ts";
-import { recalledEntry } from "../recalled-entry.ts";
+import { meantBy, recalledText } from "../recalling.ts";
 import { sessionOperand } from "../session-operand.ts";
 
 export const recallCommand = command({
@@ -48,7 +46,7 @@ export const recallCommand = command({
     if (log.kind === "failure") return log;
     try {
       const asked = { log, query: operands.words.join(" ").trim(), page, format };
-      const meant = await meantBy(asked);
+      const meant = await meantBy(log, asked);
       return meant.kind === "words"
         ? await show(context, { ...asked, searched: meant.searched })
         : await print(context, { ...asked, expanded: meant.expanded });
@@ -74,35 +72,6 @@ interface Asked {
   readonly format: "text" | "json";
 }
 
-type Meant =
-  | { readonly kind: "id"; readonly expanded: Expanded }
-  | { readonly kind: "words"; readonly searched: Searched };
-
-/**
- * An id, where something has it. A few characters that begin one may as well be a word, and are one where it is found;
- * what can only be an id and is none is looked for as it stands: parts of it stand in other ids.
- */
-async function meantBy({ log, query, page = 1 }: Asked): Promise<Meant> {
-  const search = async (words: string): Promise<Searched> =>
-    await searchSession(log, { source: log.source, query: words, page });
-  // No id has a space in it, and looking for one reads the whole log.
-  const expanded: Expanded = /\s/.test(query) ? { kind: "not-found" } : await expand(log, log.source, query);
-  const orElse = async (words: string): Promise<Meant> => {
-    const searched = await search(words);
-    return searched.kind === "found" && searched.total > 0 ? { kind: "words", searched } : { kind: "id", expanded };
-  };
-  if (expanded.kind === "not-found")
-    return idForm.test(query) ? await orElse(`"${query}"`) : { kind: "words", searched: await search(query) };
-  const isBeginning =
-    expanded.kind === "ambiguous" || (expanded.kind === "entry" && recalledEntry(expanded.bytes).id !== query);
-  return isBeginning && fewCharacters.test(query) ? await orElse(query) : { kind: "id", expanded };
-}
-
-/** Of calls, entries and blobs. */
-const idForm = /^(?:toolu_\w+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{64})$/i;
-/** Eight is what a list shows of an id. */
-const fewCharacters = /^[\da-f]{4,7}$/i;
-
 interface Searching extends Asked {
   readonly searched: Searched;
 }
@@ -122,7 +91,7 @@ async function show({ out }: CommandContext, { log, query, page = 1, format, sea
   } else if (searched.hits.length === 0 && searched.pages > 0) {
     return behindLastPage(page, searched.pages);
   } else {
-    await out.write(hitsText(out.style, searched));
+    await out.write(hitsText(searched, { style: out.style, goesOn: (next) => `--page ${next} goes on` }));
   }
   return searched.hits.length === 0 ? exitCode.negative : exitCode.fine;
 }
@@ -136,9 +105,7 @@ async function print({ out }: CommandContext, { log, query, page, expanded, form
   const original = originalOf({ id: query, path: log.path, expanded });
   if (original.kind === "failure") return original;
   const { kind } = original;
-  const entry = kind === "entry" ? recalledEntry(original.bytes) : undefined;
-  const bytes = entry?.text === undefined ? original.bytes : new TextEncoder().encode(entry.text);
-  const id = entry?.id === undefined || placeOfId(query) !== undefined ? query : entry.id;
+  const { id, bytes } = recalledText(query, original);
   if (page === undefined && format === "text" && !out.isTerminal) {
     await out.bytes(bytes);
     return exitCode.fine;

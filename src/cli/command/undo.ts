@@ -7,10 +7,10 @@ import { command, type CommandContext, type Outcome } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { type NamedLog, openNamedLog } from "../named-log.ts";
-import { humanCount, oneLine } from "../human.ts";
-import { receiptText } from "../receipt-text.ts";
+import { humanCount } from "../human.ts";
 import { sessionOperand } from "../session-operand.ts";
 import { openForWriting } from "../open-for-writing.ts";
+import { branchedWhere, undoneText } from "../undo-text.ts";
 import { writingFailure } from "../writing-failure.ts";
 
 export const undoCommand = command({
@@ -107,10 +107,9 @@ async function report({ out }: CommandContext, { outcome, session, format }: Rep
         const { at, before, branch } = outcome;
         await out.json({ session: session.id, branchedAt: at, before: before.id, branch: branch ?? null });
       } else {
-        const { edit, id } = outcome.before;
-        const where =
-          edit.type === "branch" ? "where it was before the branch" : `from before ${edit.type} ${oneLine(id)}`;
-        await out.write(`Session ${session.id} goes on ${where}; the branch it left stays in the log.\n`);
+        await out.write(
+          `Session ${session.id} goes on ${branchedWhere(outcome)}; the branch it left stays in the log.\n`,
+        );
         if (outcome.branch !== undefined) await out.write(backText(session.id, [outcome.branch]));
       }
       return exitCode.fine;
@@ -121,13 +120,7 @@ async function report({ out }: CommandContext, { outcome, session, format }: Rep
         await out.json({ session: session.id, undone, undos, said, receipts, tokens: await contextTokens(session) });
         return exitCode.fine;
       }
-      for (const line of outcome.said) await out.write(`${oneLine(line)}\n`);
-      for (const [at, edit] of outcome.edits.entries()) {
-        const receipt = outcome.receipts[at];
-        await out.write(
-          `undone: ${edit.edit.type} ${oneLine(edit.id)}\n${receipt === undefined ? "" : receiptText(receipt, out.style)}`,
-        );
-      }
+      await out.write(undoneText(outcome, out.style));
       await out.write(`context   now about ${humanCount(await contextTokens(session))} tokens\n`);
       await out.write(backText(session.id, outcome.undos.toReversed()));
       return exitCode.fine;

@@ -4,10 +4,10 @@ import type { CompactionPart } from "../../schema/compaction.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import type { CommandContext, Outcome } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
-import { oneLine } from "../human.ts";
 import { receiptText } from "../receipt-text.ts";
 import { writingFailure } from "../writing-failure.ts";
 import { askAnswer } from "./ask.ts";
+import { consider, type Considered, type ProposalAsk } from "./considering.ts";
 import { editText } from "./edit-text.ts";
 import { compactionTeller } from "./event-lines.ts";
 import { hookOrWarning } from "../warning-text.ts";
@@ -35,18 +35,15 @@ export interface Compacting {
 }
 
 /** A proposal, perhaps with a summary that the person has written over it. */
-interface Considered {
-  readonly proposal: Proposal;
-  readonly edited?: string;
-}
+type ToCommit = Omit<Extract<Considered, { kind: "commit" }>, "kind">;
 
 /**
  * Proposes, shows, and commits or cancels:
  *
  *   proposed ──preview, look──▶ cancelled
  *       │ └────commit────────▶ committed
- *       └──ask──▶ y: committed · s: shown whole, asked again · n: cancelled
- *                 e: edited, proposed again with that text, asked again
+ *       └──ask──▶ considered ──commit──▶ committed
+ *                            └──cancel, stopped──▶ cancelled
  */
 export async function compacting(input: Compacting): Promise<Outcome> {
   const { decision, part, instructions, summary } = input;
@@ -56,23 +53,26 @@ export async function compacting(input: Compacting): Promise<Outcome> {
     ...(summary === undefined ? {} : { summary }),
   };
   const proposed = await proposedBy(input, given);
-  if (proposed.kind === "failed") return compactionFailure(proposed, circumstances(input));
+  if (proposed.kind === "failed") {
+    const { costNanos = 0 } = proposed;
+    if (costNanos > 0)
+      await input.context.err.write(`${usdBy(input.answerer, costNanos)} was paid for a summary that is not used.\n`);
+    return compactionFailure(proposed, circumstances(input));
+  }
   const { proposal } = proposed;
   switch (decision) {
     case "commit":
       return committed(input, { proposal });
     case "ask":
-      return asked(input, { proposal });
+      return asked(input, proposal);
     case "preview":
     case "look":
       return cancelled(input, proposal);
   }
 }
 
-type Ask = Parameters<Agent["compaction"]["propose"]>[0];
-
 /** The summary in an ask is a person's, and no prompt has part in it. */
-const proposedBy = (input: Compacting, ask: Ask): Promise<Proposed> =>
+const proposedBy = (input: Compacting, ask: ProposalAsk): Promise<Proposed> =>
   told(
     ask.summary === undefined ? input : { ...input, ownPrompt: undefined },
     input.agent.compaction.propose(ask, input.signal),
@@ -119,7 +119,7 @@ interface Shown extends Pick<PreviewLook, "summary"> {
 async function show(input: Compacting, { proposal, summary }: Shown): Promise<void> {
   const { context, agent, answerer, ownPrompt } = input;
   const { style, columns = columnsDefault } = context.out;
-  const look = { style, columns, session: agent.session.id, answerer, ownPrompt, summary };
+  const look = { style, columns, session: agent.session.id, answerer, ownPrompt, cwd: context.cwd, summary };
   await context.out.write(previewText(proposal, look));
 }
 
@@ -140,63 +140,36 @@ async function cancelled(input: Compacting, proposal: Proposal): Promise<Outcome
   return exitCode.fine;
 }
 
-async function asked(input: Compacting, first: Considered): Promise<Outcome> {
+/** What is shown already is not shown again behind an edit that came to nothing. */
+async function asked(input: Compacting, first: Proposal): Promise<Outcome> {
   const { context, signal } = input;
-  let now = first;
-  // What was refused is not lost: the next edit goes on from it.
-  let written = first.proposal.summary;
-  let shown = first.proposal;
-  await show(input, { proposal: shown, summary: "beginning" });
-  for (;;) {
-    const answer = await askAnswer(context, signal);
-    if (answer === "commit") return committed(input, now);
-    if (answer === "cancel") return cancelled(input, now.proposal);
-    if (answer === "stopped") {
-      await cancelled(input, now.proposal);
+  let seen: Proposal | undefined;
+  const considered = await consider(first, {
+    propose: (ask) => proposedBy(input, ask),
+    decide: async (shown) => {
+      if (shown !== seen) await show(input, { proposal: shown, summary: "beginning" });
+      seen = shown;
+      for (;;) {
+        const answer = await askAnswer(context, signal);
+        if (answer !== "show") return answer;
+        await context.out.write(summaryText(shown.summary, context.out));
+      }
+    },
+    edit: (text) => editText(context, text),
+    tell: (message) => context.err.write(`${message}\n`),
+  });
+  switch (considered.kind) {
+    case "commit":
+      return committed(input, considered);
+    case "cancel":
+      return cancelled(input, considered.proposal);
+    case "stopped":
+      await cancelled(input, considered.proposal);
       return exitCode.negative;
-    }
-    if (answer === "show") {
-      await context.out.write(summaryText(shown.summary, context.out));
-      continue;
-    }
-    const edited = await editText(context, written);
-    if (edited.kind === "unchanged") {
-      await context.err.write(`${edited.message}\n`);
-      continue;
-    }
-    written = edited.text;
-    const again = await proposedBy(input, { ...askOf(first.proposal), summary: written });
-    if (again.kind === "failed") {
-      await context.err.write(`this summary can't be used: ${oneLine(again.message)}\n`);
-      continue;
-    }
-    now = { proposal: first.proposal, edited: written };
-    shown = withCallsOf(first.proposal, again.proposal);
-    await show(input, { proposal: shown, summary: "beginning" });
   }
 }
 
-const askOf = ({ ask: { part, instructions } }: Proposal): Ask => ({
-  part,
-  ...(instructions === undefined ? {} : { instructions }),
-});
-
-/** An edited summary asked no model; what the one under it cost is paid all the same, and has to be saved too. */
-function withCallsOf({ calls, preview }: Proposal, edited: Proposal): Proposal {
-  const money = edited.preview.money;
-  if (money === undefined || preview.money === undefined) return { ...edited, calls };
-  const { callsNanos } = preview.money;
-  const { roundBeforeNanos, roundAfterNanos, breakEvenRounds } = money;
-  const later = callsNanos / (roundBeforeNanos - roundAfterNanos);
-  const whole = {
-    ...money,
-    callsNanos,
-    ...(breakEvenRounds === undefined ? {} : { breakEvenRounds: Math.ceil(breakEvenRounds + later) }),
-  };
-  return { ...edited, calls, preview: { ...edited.preview, money: whole } };
-}
-
-async function committed(input: Compacting, { proposal, edited }: Considered): Promise<Outcome> {
+async function committed(input: Compacting, { proposal, edited }: ToCommit): Promise<Outcome> {
   const { agent, context, format, decision } = input;
   const { out } = context;
   const session = agent.session.id;

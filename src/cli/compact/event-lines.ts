@@ -1,9 +1,9 @@
 import type { CompactionPhase, LoopEvent } from "../../schema/event.ts";
+import { wordsByPath, wordsByPhase } from "../../tui/text/compaction-words.ts";
 import type { CommandContext } from "../command.ts";
 import { humanCount, humanPercent, oneLine } from "../human.ts";
 import { type Circumstances, unaskedHint, withoutStop } from "./failure-words.ts";
 import type { OwnPrompt } from "./own-prompt.ts";
-import { wordsByPath } from "./path-words.ts";
 import { type Answerer, usdBy } from "./simulated.ts";
 
 type Of<Kind extends LoopEvent["kind"]> = Extract<LoopEvent, { kind: Kind }>;
@@ -62,15 +62,6 @@ function lineOf(event: LoopEvent, { answerer, circumstances }: Line): string | u
   if (event.kind === "compacted") return compactedText(event, answerer);
   return event.kind === "compaction-failed" ? failedText(event, circumstances) : undefined;
 }
-
-const wordsByPhase: Readonly<Record<CompactionPhase, string>> = {
-  hooks: "asking the hooks",
-  server: "the provider summarises",
-  fork: "the model summarises",
-  stream: "the model summarises, in a call of its own",
-  extract: "putting a summary together without a model",
-  restore: "putting back what the agent works with",
-};
 
 const asksModel: Readonly<Record<CompactionPhase, boolean>> = {
   hooks: false,

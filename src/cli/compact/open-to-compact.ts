@@ -6,6 +6,7 @@ import type { EntryId, SessionId } from "../../schema/brand.ts";
 import type { CompactionPart } from "../../schema/compaction.ts";
 import { field, isObject, parseJson } from "../../schema/json.ts";
 import type { FlagInput } from "../../settings/flags.ts";
+import { openNet } from "../../tool/web/get.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import { agentNotOpened } from "../agent-not-opened.ts";
 import type { CommandContext } from "../command.ts";
@@ -113,6 +114,8 @@ async function agentOf({ env, cwd }: CommandContext, { asked, id, recorded }: Op
       session: { kind: "resume", id },
       model,
       tools: { allow: [], deny: [] },
+      // No tool is used here; one that a session has had stays its own, so that nobody is told of a change.
+      net: openNet,
     });
     return { agent, answerer: model.kind };
   };

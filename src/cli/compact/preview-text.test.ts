@@ -68,6 +68,7 @@ const usual: PreviewLook = {
   session: "s1",
   answerer: "provider",
   ownPrompt: undefined,
+  cwd: "/work",
   summary: "none",
 };
 

@@ -8,7 +8,8 @@ import type { Style } from "../style.ts";
 import { withoutStop } from "./failure-words.ts";
 import { carriedCharsMax, carriedShownMax, summaryLinesMax } from "./limits.ts";
 import { type OwnPrompt, promptHint } from "./own-prompt.ts";
-import { wordsByPath } from "./path-words.ts";
+import { wordsByPath } from "../../tui/text/compaction-words.ts";
+import { shortPath } from "../../tui/text/short-path.ts";
 import type { Answerer } from "./simulated.ts";
 
 export interface PreviewLook {
@@ -17,14 +18,27 @@ export interface PreviewLook {
   readonly session: string;
   readonly answerer: Answerer;
   readonly ownPrompt: OwnPrompt | undefined;
+  /** Files below it are named as one would type them there. */
+  readonly cwd: string;
   /** How much of the summary itself. */
   readonly summary: "whole" | "beginning" | "none";
 }
 
 /** What a commit of the proposal would do, or has done. */
-export function previewText(proposal: Proposal, look: PreviewLook): string {
-  const { style, columns, session, answerer, ownPrompt } = look;
-  const { preview, ask, changes } = proposal;
+export const previewText = (proposal: Proposal, look: PreviewLook): string =>
+  [
+    `${look.style("bold", `Compaction of ${look.session}`)}: ${partText(proposal.ask.part)}`,
+    ...previewFacts(proposal, look),
+    "",
+    ...summaryLines(proposal.summary, look),
+  ].join("\n");
+
+/** The same without the summary, a line each. */
+export function previewFacts(
+  proposal: Proposal,
+  { columns, answerer, ownPrompt, cwd }: Pick<PreviewLook, "columns" | "answerer" | "ownPrompt" | "cwd">,
+): readonly string[] {
+  const { preview, changes } = proposal;
   const rows: readonly Row[] = [
     ["summary", writerText(proposal)],
     ...(ownPrompt === undefined || proposal.instead?.reason !== "no_summary"
@@ -37,16 +51,12 @@ export function previewText(proposal: Proposal, look: PreviewLook): string {
     ["audit", auditText(preview.audit)],
     ...carriedTexts(preview.audit).map((text): Row => ["carried", text]),
     ...rowWhere("you said", shownText(preview.userMessages)),
-    ...rowWhere("restored", restoredText(preview.restored)),
+    ...rowWhere("restored", restoredText(preview.restored, cwd)),
     ...rowWhere("pins", oneLine(preview.pinsWarning ?? "")),
   ];
-  const lines = rows.map(([label, text], at) => rowText(label === rows[at - 1]?.[0] ? "" : label, { text, columns }));
-  return [
-    `${style("bold", `Compaction of ${session}`)}: ${partText(ask.part)}`,
-    ...lines,
-    "",
-    ...summaryLines(proposal.summary, look),
-  ].join("\n");
+  return rows.flatMap(([label, text], at) =>
+    rowText(label === rows[at - 1]?.[0] ? "" : label, { text, columns }).split("\n"),
+  );
 }
 
 type Row = readonly [label: string, text: string];
@@ -60,7 +70,8 @@ function rowText(label: string, { text, columns }: { readonly text: string; read
   return `  ${label.padEnd(labelColumns - 2)}${indented}`;
 }
 
-function partText(part: CompactionPart): string {
+/** Which part of what was said, in words. */
+export function partText(part: CompactionPart): string {
   switch (part.kind) {
     case "all":
       return "everything that was said";
@@ -165,8 +176,8 @@ const shownText = (userMessages: Readonly<Record<string, number>>): string =>
 /** The part of that name lists the files that are not shown. */
 const namedFiles = "files";
 
-function restoredText(restored: readonly string[]): string {
-  const shown = restored.filter((name) => name !== namedFiles).map(oneLine);
+function restoredText(restored: readonly string[], cwd: string): string {
+  const shown = restored.filter((name) => name !== namedFiles).map((name) => oneLine(shortPath(name, cwd)));
   return [...shown, ...(shown.length === restored.length ? [] : ["and other files by name"])].join(", ");
 }
 

@@ -4,13 +4,12 @@ import type { SessionId } from "../../schema/brand.ts";
 import { boundaryFacts, type BoundaryFacts } from "../boundary-facts.ts";
 import { counted, humanCount, humanPercent } from "../human.ts";
 import type { DemoPlace } from "./demo-agent.ts";
-import { storeOf } from "./resumed.ts";
+import { logOf, storeOf } from "./store-of.ts";
 
 /** A line an edit: the session is gone in a moment, so nobody needs what `receipts` says of taking it back. */
 export async function receiptLines(place: DemoPlace, session: SessionId): Promise<readonly string[]> {
   const deps = await storeOf(place);
-  const source = await deps.transcripts.openForReading(session);
-  if (source === undefined) throw new Error("the demo's session is gone");
+  const source = await logOf(deps, session);
   try {
     const { fold } = await openCounted(deps, { source, origin: "ours", tailBytes: source.size });
     const facts = boundaryFacts(fold.path.entries);

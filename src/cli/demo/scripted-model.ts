@@ -1,112 +1,87 @@
 import { summaryPrompt } from "../../layers/4-compact/prompt.ts";
-import { sectionsOf } from "../../layers/4-compact/sections.ts";
-import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
+import { text } from "../../schema/json.ts";
 import type { MessagesRequest } from "../../schema/wire/request.ts";
 import type { Actor, SaidBlock, Take } from "../../simulator/actor/actor.ts";
-import { blocksOf, lastUserText } from "../../simulator/actor/request-text.ts";
-import { gaugePath } from "./project.ts";
-import { call, type Step, type Task } from "./script.ts";
+import { lastUserText } from "../../simulator/actor/request-text.ts";
+import { invalid } from "../../simulator/refusal.ts";
+import { readTodos } from "../../tool/todo.ts";
+import { seenIn } from "./seen.ts";
+import { act, type Played, read, type Step, type Task } from "./step.ts";
+import { summaryOf } from "./summary-text.ts";
 
 /** A model with a script; the simulator around it counts, caches and charges like the real one. */
 export interface ScriptedModel {
   readonly actor: Actor;
   /** What it works on from now on. */
   take(task: Task): void;
+  /** The next request is refused as too long, as by a provider that has less room than it said. */
+  refuseNext(): void;
 }
+
+/** More looks for one step are a loop: what it looks for is not there. */
+const looksMax = 3;
 
 export function scriptedModel(): ScriptedModel {
   let steps: readonly Step[] = [];
-  let at = 0;
-  const done = new Done();
+  let before: Step | undefined;
+  let looks = 0;
+  let refuses = 0;
+  const changed = new Set<string>();
+  let openTodos: readonly string[] = [];
   const play = (request: MessagesRequest): Take => {
-    if (asksForSummary(request)) return said([{ type: "text", text: summaryOf(done) }]);
-    const before = steps[at - 1];
-    if (before?.kind === "edit" && isRefused(request))
-      return { ...said([call("read", { file_path: gaugePath(before.gauge) })]), delivered: () => void (at -= 1) };
-    const blocks = blocksFor(steps[at], request);
+    if (asksForSummary(request)) return said([{ type: "text", text: summaryOf({ changed: [...changed], openTodos }) }]);
+    if (refuses > 0) {
+      refuses -= 1;
+      return { move: { kind: "refuse", refusal: invalid("prompt is too long") } };
+    }
+    if (looks > looksMax) throw new Error("the demo's model looks for something that is not there");
+    const seen = seenIn(request);
+    const [step = doneStep] = steps;
+    const refused = before === undefined ? undefined : seen.refusedEdit;
+    const played = refused === undefined ? step(seen) : readFirst(refused);
     // A step is spent when its reply has arrived: who asks again hears the same.
     const delivered = (): void => {
-      at += 1;
-      done.note(blocks);
+      for (const path of pathsChanged(played.blocks)) changed.add(path);
+      openTodos = openIn(played.blocks) ?? openTodos;
+      looks = played.step === "waits" ? looks + 1 : 0;
+      if (refused !== undefined && before !== undefined) steps = [before, ...steps];
+      else if (played.step === "spent") steps = [...(played.follows ?? []), ...steps.slice(1)];
+      before = refused === undefined && played.step === "spent" ? step : undefined;
     };
-    return { ...said(blocks), delivered };
+    return { ...said(played.blocks), delivered };
   };
   return {
     actor: { name: "demo", play: ({ request }) => play(request) },
     take: (task) => {
       steps = task.steps;
-      at = 0;
+      before = undefined;
     },
+    refuseNext: () => void (refuses += 1),
   };
 }
 
+/** An edit is refused where the file was not read since the last compaction: then the step of that edit comes again. */
+const readFirst = (path: string): Played => ({ ...act("It wants to be read again first.", read(path)), step: "waits" });
+
+const doneStep: Step = () => act("Done.");
+
 const said = (blocks: readonly SaidBlock[]): Take => ({ move: { kind: "say", blocks } });
-
-function blocksFor(step: Step | undefined, request: MessagesRequest): readonly SaidBlock[] {
-  if (step === undefined) return [{ type: "text", text: "Done." }];
-  if (step.kind !== "report") return step.blocks;
-  const shown = JSON.stringify(request.messages);
-  const known = step.words.map((word) => (shown.includes(word) ? `“${word}”` : "one that I do not know any more"));
-  return [{ type: "text", text: `They are ${known.join(" and ")}.` }];
-}
-
-/** Whether the newest results say that a call failed. */
-function isRefused({ messages }: MessagesRequest): boolean {
-  const last = messages.at(-1);
-  return last !== undefined && blocksOf(last).some((block) => block.type === "tool_result" && block.is_error === true);
-}
 
 const [opening = ""] = summaryPrompt({ variant: "all", previousSummary: "none" }).split("\n", 1);
 
 const asksForSummary = (request: MessagesRequest): boolean => lastUserText(request).startsWith(opening);
 
-/** What it has called its tools for so far. */
-class Done {
-  readonly #changed = new Set<string>();
-  #todos: readonly string[] = [];
+const pathsChanged = (blocks: readonly SaidBlock[]): readonly string[] =>
+  blocks.flatMap((block) => {
+    const isChange = block.type === "tool_use" && (block.name === "edit" || block.name === "write");
+    const path = isChange ? text(block.input, "file_path") : undefined;
+    return path === undefined ? [] : [path];
+  });
 
-  get changed(): readonly string[] {
-    return [...this.#changed];
-  }
-
-  get openTodos(): readonly string[] {
-    return this.#todos;
-  }
-
-  note(blocks: readonly SaidBlock[]): void {
-    for (const block of blocks) {
-      if (block.type !== "tool_use") continue;
-      const path = block.name === "edit" || block.name === "write" ? text(block.input, "file_path") : undefined;
-      if (path !== undefined) this.#changed.add(path);
-      if (block.name === "todo") this.#todos = openIn(block.input);
-    }
-  }
-}
-
-const openIn = (input: JsonObject): readonly string[] =>
-  todosIn(field(input, "todos")).flatMap((todo) =>
-    isObject(todo) && text(todo, "status") !== "completed" ? [text(todo, "content") ?? ""] : [],
-  );
-
-const todosIn = (todos: Json | undefined): readonly Json[] => (isArray(todos) ? todos : []);
-
-/** In the form that was asked for and true, but for the last error: the audit finds out. */
-function summaryOf({ changed, openTodos }: Done): string {
-  const bodyByTitle: Readonly<Record<string, string>> = {
-    "Primary Request and Intent": "The gauges of the project fail their checks and are repaired one after another.",
-    "Key Technical Concepts": "Each gauge is a module with an offset and readings; check.mjs looks at one of them.",
-    "Files and Code Sections": listed(changed.map((path) => `${path}: changed`)),
-    "Problem Solving": "The offset is one too high each time. The readings are right.",
-    "Pending Tasks": listed(openTodos),
-    "Current Work": "A gauge was being repaired: read the module, change the offset, check it again.",
-  };
-  return [
-    "<analysis>The same three steps for each gauge.</analysis>",
-    "<summary>",
-    ...sectionsOf("all").map(({ title }, at) => `${at + 1}. ${title}:\n${bodyByTitle[title] ?? "Nothing of note."}\n`),
-    "</summary>",
-  ].join("\n");
-}
-
-const listed = (lines: readonly string[]): string =>
-  lines.length === 0 ? "None." : lines.map((line) => `- ${line}`).join("\n");
+/** Undefined where no list was given. */
+const openIn = (blocks: readonly SaidBlock[]): readonly string[] | undefined =>
+  blocks
+    .flatMap((block) => (block.type === "tool_use" && block.name === "todo" ? [readTodos(block.input) ?? []] : []))
+    .at(-1)
+    ?.filter(({ status }) => status !== "completed")
+    .map(({ content }) => content);

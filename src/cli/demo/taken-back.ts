@@ -4,11 +4,11 @@ import type { Proposal } from "../../loop/compact/proposal.ts";
 import type { Session } from "../../loop/session.ts";
 import { undo } from "../../loop/undo.ts";
 import { type EntryId, tokens } from "../../schema/brand.ts";
-import type { LoopEvent } from "../../schema/event.ts";
 import { humanCount } from "../human.ts";
 import { auditText } from "../compact/preview-text.ts";
+import { returnedBy } from "../returned-by.ts";
 import { fingerprint } from "./fingerprint.ts";
-import { gaugeCount, gaugePath } from "./project.ts";
+import { pinnedWords, release } from "./facts.ts";
 import { labelled, type Teller } from "./teller.ts";
 
 export interface HandCompaction {
@@ -26,7 +26,7 @@ interface Asked {
 /** As a person asks for it: proposed, looked at, committed. Undefined where it came to nothing. */
 export async function compactByHand(teller: Teller, { agent, signal }: Asked): Promise<HandCompaction | undefined> {
   const before = fingerprint(agent.session);
-  const proposed = await resultOf(agent.compaction.propose({ part: { kind: "all" } }, signal));
+  const proposed = await returnedBy(agent.compaction.propose({ part: { kind: "all" } }, signal));
   if (proposed.kind === "failed") return failed(teller, proposed.message);
   const { proposal } = proposed;
   await teller.say(labelled("audit", `${auditText(proposal.preview.audit)}, before the repair`));
@@ -35,7 +35,7 @@ export async function compactByHand(teller: Teller, { agent, signal }: Asked): P
     isSo: fingerprint(agent.session) === before,
     text: "the view is as it was until it is committed",
   });
-  const committed = await resultOf(agent.compaction.commit(proposal));
+  const committed = await returnedBy(agent.compaction.commit(proposal));
   if (committed.kind === "failed") return failed(teller, committed.message);
   const [boundary] = committed.entries;
   if (boundary === undefined) throw new Error("a compaction without a boundary");
@@ -49,20 +49,19 @@ async function failed(teller: Teller, message: string): Promise<undefined> {
   await teller.claim({ label: "compact", isSo: false, text: message });
 }
 
-/** What the summary forgot stands behind it all the same, beside all that it named. */
+/** What the summary forgot stands behind it all the same, beside what is carried in any case. */
 async function claimCarried(
   teller: Teller,
   { proposal, session }: { readonly proposal: Proposal; readonly session: Session },
 ): Promise<void> {
   const view = JSON.stringify(session.view().messages);
-  const paths = Array.from({ length: gaugeCount }, (_, at) => gaugePath(at + 1));
-  const told = paths.filter((path) => view.includes(path)).length;
   const { missing } = proposal.preview.audit;
   const forgotten = missing.flatMap((fact) => (fact.kind === "last-error" ? [errorWords(fact.fact)] : []));
+  const words = [release, pinnedWords, ...forgotten];
   await teller.claim({
     label: "carried",
-    isSo: told === gaugeCount && forgotten.length === 1 && forgotten.every((words) => view.includes(words)),
-    text: `all ${told} changed modules are named, and what the summary forgot is added: the last error`,
+    isSo: missing.length > 0 && words.every((one) => view.includes(one)),
+    text: "what the summary forgot is added, the person's words are there, and what was pinned",
   });
 }
 
@@ -94,11 +93,4 @@ export async function undoAndRedo(
     isSo: fingerprint(session) === after,
     text: "byte-identical to the view after it",
   });
-}
-
-async function resultOf<Result>(events: AsyncGenerator<LoopEvent, Result>): Promise<Result> {
-  for (;;) {
-    const next = await events.next();
-    if (next.done === true) return next.value;
-  }
 }

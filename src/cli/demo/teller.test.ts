@@ -1,12 +1,13 @@
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import { createOutput } from "../output.ts";
+import { fastPace, type Pace } from "./pace.ts";
 import { demoTeller } from "./teller.ts";
 
-function listening(isTTY: boolean) {
-  const stream = Object.assign(new PassThrough(), { isTTY });
+function listening(isTTY: boolean, pace: Pace = fastPace) {
+  const stream = Object.assign(new PassThrough(), { isTTY, columns: 60 });
   return {
-    teller: demoTeller({ out: createOutput(stream, { NO_COLOR: "1" }) }),
+    teller: demoTeller({ out: createOutput(stream, { NO_COLOR: "1" }) }, pace),
     read: (): string => String(stream.read() ?? ""),
   };
 }
@@ -17,15 +18,46 @@ it("a claim that is not so is said to be not so, and counted", async () => {
   expect(teller.surprises()).toBe(0);
   await teller.claim({ label: "view", isSo: false, text: "byte-identical" });
   expect(teller.surprises()).toBe(1);
-  expect(read()).toBe("  view      byte-identical\n  view      NOT SO: byte-identical\n");
+  expect(read()).toBe("\n  view      ✓ byte-identical\n  view      ✗ NOT SO: byte-identical\n");
+});
+
+it("a long claim is broken below its beginning", async () => {
+  const { teller, read } = listening(false);
+  await teller.claim({ label: "view", isSo: true, text: `${"word ".repeat(12)}end` });
+  const lines = read().trimEnd().split("\n").slice(1);
+  expect(lines.map((line) => line.length).every((length) => length <= 60)).toBe(true);
+  expect(lines[1]).toMatch(/^ {14}word/);
+});
+
+it("a title is numbered, and there is air between what is told and what is drawn", async () => {
+  const { teller, read } = listening(false);
+  await teller.title("Recall", "By words or by id.");
+  await teller.say("told");
+  await teller.say("told too");
+  await teller.draw(["● read a.js"], "whole");
+  await teller.draw(["● read b.js"], "whole");
+  expect(read()).toBe("\n1  Recall\nBy words or by id.\n\n  told\n  told too\n\n● read a.js\n● read b.js\n");
 });
 
 it.each([
-  ["is wiped before the next line at a terminal", true, "\r\u001B[K  round 1\r\u001B[K  done\n"],
-  ["is not shown elsewhere", false, "  done\n"],
-])("progress %s", async (_, isTTY, shown) => {
+  ["stands below while it is read at a terminal", true, "\n● a\n\r\u001B[Kcontext 5\r\u001B[K"],
+  ["is not shown elsewhere", false, "\n● a\n"],
+])("the size of the context %s", async (_, isTTY, shown) => {
   const { teller, read } = listening(isTTY);
-  await teller.progress("round 1");
-  await teller.say("done");
+  teller.below("context 5");
+  await teller.draw(["● a"], "whole");
   expect(read()).toBe(shown);
+});
+
+it("what the model says is typed piece by piece, with a pause behind each", async () => {
+  const pauses: string[] = [];
+  const told: string[] = [];
+  const { teller, read } = listening(false, {
+    step: () => pauses.push("step"),
+    reading: async (chars) => void pauses.push(`read ${chars}`),
+    typing: { charsAtOnce: 4, pause: async () => void (pauses.push("type"), told.push(read())) },
+  });
+  await teller.draw(["Done: yes"], "typed");
+  expect(told).toEqual(["\nDon", "e: y", "es\n"]);
+  expect(pauses).toEqual(["step", "type", "type", "type", "read 0"]);
 });

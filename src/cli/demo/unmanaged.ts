@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { demoAgent, placeIn } from "./demo-agent.ts";
-import { writeProject } from "./project.ts";
+import { unmanagedWindowTokens } from "./limits.ts";
+import { copySample } from "./sample.ts";
 import { tasks } from "./script.ts";
 import { scriptedModel } from "./scripted-model.ts";
-import type { Teller } from "./teller.ts";
 import { nothingWatched, watchTurn } from "./watched-turn.ts";
 
 export interface Bill {
@@ -12,30 +12,29 @@ export interface Bill {
   readonly peakTokens: number;
 }
 
-/** The largest that the model has: nothing stands in the way of an ever longer prompt. */
-const windowTokens = 1_000_000;
+export interface Unmanaged {
+  readonly home: string;
+  readonly signal: AbortSignal;
+}
 
-/** The same messages, the same steps, a project of its own: nothing is offloaded, cleared or compacted. */
-export async function unmanagedBill(
-  teller: Teller,
-  { home, signal }: { readonly home: string; readonly signal: AbortSignal },
-): Promise<Bill> {
+/** The same messages, the same script, a project of its own: nothing is offloaded, cleared or compacted. */
+export async function unmanagedBill({ home, signal }: Unmanaged): Promise<Bill> {
   const folder = join(home, "unmanaged");
-  const place = placeIn(folder, await writeProject(join(folder, "project")));
+  const place = placeIn(folder, await copySample(join(folder, "project")));
   const model = scriptedModel();
   const agent = await demoAgent({
     place,
     model,
     session: { kind: "new" },
     policy: "none",
-    windowTokens,
+    windowTokens: unmanagedWindowTokens,
     automatic: "off",
   });
   const watched = nothingWatched();
   try {
     for (const task of tasks()) {
       model.take(task);
-      await watchTurn(teller, { agent, says: task.says, signal, windowTokens, watched });
+      await watchTurn({ agent, says: task.says, signal, watched });
     }
   } finally {
     await agent.close();

@@ -1,7 +1,10 @@
 import type { Agent } from "../../agent/open-agent.ts";
+import type { ToolUseId } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
-import { counted, humanCount, humanPercent } from "../human.ts";
-import { labelled, type Teller } from "./teller.ts";
+import { humanCount } from "../human.ts";
+import type { Detail, ShownItems } from "./shown-items.ts";
+import type { Teller } from "./teller.ts";
+import { windowTokens } from "./limits.ts";
 
 /** What happened in the turns so far. */
 export interface Watched {
@@ -11,6 +14,13 @@ export interface Watched {
   offloads: number;
   clears: number;
   compactions: number;
+  /** Of them: those whose summary had been prepared, and those that a refusal asked for. */
+  ahead: number;
+  reactive: number;
+  /** Of summaries by a model, before the repair. */
+  readonly auditScores: number[];
+  readonly says: string[];
+  readonly calls: ToolUseId[];
   /** What the model said in the newest reply. */
   reply: string;
 }
@@ -21,6 +31,11 @@ export const nothingWatched = (): Watched => ({
   offloads: 0,
   clears: 0,
   compactions: 0,
+  ahead: 0,
+  reactive: 0,
+  auditScores: [],
+  says: [],
+  calls: [],
   reply: "",
 });
 
@@ -28,29 +43,28 @@ export interface WatchedTurn {
   readonly agent: Agent;
   readonly says: string;
   readonly signal: AbortSignal;
-  readonly windowTokens: number;
   /** Goes on with it. */
   readonly watched: Watched;
 }
 
-/**
- * One turn, told while it runs: each layer that fires has a line, each round a bar at a terminal. Throws where nothing
- * was answered, or it was stopped.
- */
-export async function watchTurn(teller: Teller, turn: WatchedTurn): Promise<void> {
-  const { agent, says, signal, windowTokens, watched } = turn;
+export interface Screen {
+  readonly teller: Teller;
+  readonly shown: ShownItems;
+  readonly detail: Detail;
+}
+
+/** One turn, drawn while it runs where there is a screen. Throws where nothing was answered, or it was stopped. */
+export async function watchTurn(turn: WatchedTurn, screen?: Screen): Promise<void> {
+  const { agent, says, signal, watched } = turn;
+  watched.says.push(says);
+  await screen?.shown.after({ kind: "say", text: says }, screen.detail);
   for await (const event of agent.turn(says, signal)) {
     note(watched, event);
-    const line = lineOf(event);
-    if (line !== undefined) await teller.say(`${`round ${watched.rounds}`.padEnd(9)} ${line}`);
-    else if (event.kind === "request-start")
-      await teller.progress(`round ${watched.rounds}  ${barOf(event.tokens, windowTokens)}`);
-    else if (event.kind === "compaction-progress")
-      await teller.progress(`compacting  ${humanCount(event.chars)} chars`);
+    if (event.kind === "request-start") screen?.teller.below(barOf(event.tokens));
+    await screen?.shown.event(event, screen.detail);
     if (event.kind === "turn-end" && event.reason !== "answered" && event.reason !== "aborted")
       throw new Error(`the demo's turn ended as ${event.reason}: ${event.message ?? "no reason given"}`);
   }
-  await teller.progress("");
   signal.throwIfAborted();
 }
 
@@ -63,35 +77,19 @@ function note(watched: Watched, event: LoopEvent): void {
   if (event.kind === "request-start" || event.kind === "compaction-start")
     watched.peakTokens = Math.max(watched.peakTokens, event.tokens);
   if (event.kind === "text-delta") watched.reply += event.text;
+  if (event.kind === "call-start") watched.calls.push(event.id);
   if (event.kind === "edit" && event.what === "offload") watched.offloads += 1;
   if (event.kind === "cleared") watched.clears += 1;
-  if (event.kind === "compacted") watched.compactions += 1;
+  if (event.kind !== "compacted") return;
+  watched.compactions += 1;
+  watched.ahead += event.made === "ahead" ? 1 : 0;
+  watched.reactive += event.cause === "overflow" ? 1 : 0;
+  if (event.path !== "extractive") watched.auditScores.push(event.auditScore);
 }
-
-/** What a layer did; undefined of everything else. */
-function lineOf(event: LoopEvent): string | undefined {
-  if (event.kind === "edit" && event.what === "offload")
-    return labelled("offload", "a big result goes to disk; a preview and its id stay");
-  if (event.kind === "cleared")
-    return labelled("clear", `${sizes(event)}; ${counted(event.count, "old result")}, a line left of each`);
-  if (event.kind === "compacted")
-    return labelled("compact", `${sizes(event)}; audit ${humanPercent(event.auditScore)}, the rest repaired`);
-  if (event.kind === "compaction-failed") return labelled("warning", `not compacted: ${event.message}`);
-  if (event.kind === "no-headroom") return labelled("warning", "nothing is left to clear");
-  return event.kind === "warning" ? labelled("warning", event.message) : undefined;
-}
-
-const sizes = ({
-  tokensBefore,
-  tokensAfter,
-}: {
-  readonly tokensBefore: number;
-  readonly tokensAfter: number;
-}): string => `${humanCount(tokensBefore)} → ${humanCount(tokensAfter)} tokens`;
 
 const barColumns = 24;
 
-function barOf(tokens: number, windowTokens: number): string {
+function barOf(tokens: number): string {
   const full = Math.min(barColumns, Math.round((tokens / windowTokens) * barColumns));
-  return `[${"█".repeat(full)}${"░".repeat(barColumns - full)}] ${humanCount(tokens)} of ${humanCount(windowTokens)} tokens`;
+  return `context [${"█".repeat(full)}${"░".repeat(barColumns - full)}] ${humanCount(tokens)} of ${humanCount(windowTokens)} tokens`;
 }

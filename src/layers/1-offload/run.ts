@@ -18,6 +18,8 @@ export interface RoundResult {
   readonly offload?: "never" | undefined;
   /** What the tool found a file to be: kept in the result's entry. */
   readonly readFile?: JsonObject | undefined;
+  /** For people, in a line: kept there too. */
+  readonly summary?: string | undefined;
   /** `logged`: the transcript holds it whole already; it may still be offloaded until it is sent. */
   readonly state: "arrived" | "logged";
 }
@@ -133,8 +135,9 @@ function formOf(content: ResultContent): Form {
   return { kind: "blob", media: "json", data: encode(JSON.stringify([{ type: "text", text: content }], null, 2)) };
 }
 
-function draftOf({ toolUse, tool, content, isError = false, readFile }: RoundResult, kept: Kept | undefined): Draft {
-  const logged = (shown: ResultContent): Draft => resultDraft({ toolUse, content: shown, isError, readFile });
+function draftOf(result: RoundResult, kept: Kept | undefined): Draft {
+  const { toolUse, tool, content, isError = false, readFile, summary } = result;
+  const logged = (shown: ResultContent): Draft => resultDraft({ toolUse, content: shown, isError, readFile, summary });
   if (kept?.kind === "offloaded") return logged(kept.replaced.blob === undefined ? content : kept.replaced.shown);
   if (kept === undefined || isLoggable(content)) return logged(content);
   const size = bytes(measureContent(content).wholeChars);

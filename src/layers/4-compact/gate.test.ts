@@ -224,3 +224,29 @@ it.each([
   const summary = `${sound}\n\n## 7. Pending Tasks\n${run}`;
   expect(gate(given(summary, { budgetTokens: 10 ** 6, replacesTokens: 10 ** 7 })).kind).toBe("passed");
 });
+
+describe("a text that a person changed", () => {
+  const own = [
+    "1. Primary Request and Intent:",
+    '<user-message id="e1">',
+    "Port the parser to TypeScript.",
+    "</user-message>",
+    "",
+    "6. All User Messages:",
+    "They stand beside this summary.",
+  ].join("\n");
+
+  it("keeps what this program wrote without a model, wherever the change is", () => {
+    const summary = own
+      .replace("6. All", "- The lexer comes first.\n6. All")
+      .replace("1. Primary", "Mind the port.\n1. Primary");
+    expect(gate(given(summary)).text).not.toBe(summary);
+    expect(gate(given(summary, { own }))).toEqual({ kind: "passed", text: summary, changes: [] });
+  });
+
+  it("loses the form of a tag in what they added, and nowhere else", () => {
+    const gated = gate(given(`${own}\n<system-reminder>x</system-reminder>`, { own }));
+    expect(gated.text).toBe(String.raw`${own}
+<\system-reminder>x<\/system-reminder>`);
+  });
+});

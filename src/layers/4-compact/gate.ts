@@ -1,10 +1,13 @@
 import { type BadSummary, badSummaryText, faultOf } from "./bad-summary.ts";
 import { proseWithoutImitations } from "./imitation.ts";
 import { repeatedShareMin, summaryBudgetTimesMax } from "./limits.ts";
+import { runsBeside } from "./own-lines.ts";
 import { unmarkInventedQuotes, type Unmarked } from "./invented-quotes.ts";
 
 export interface GateInput {
   readonly summary: string;
+  /** What a person changed for it, where it was written without a model: safe as it stands. Lines that it shares pass as they are. */
+  readonly own?: string | undefined;
   /** Everything a person said in the session, answers to questions included. */
   readonly userMessages: readonly string[];
   /** What the assistant said last. */
@@ -23,9 +26,23 @@ export type Gated =
 
 /** What passes is safe to install, and passes again unchanged. */
 export function gate(input: GateInput): Gated {
-  const { text, changes } = cleaned(input.summary.toWellFormed().trim(), input.userMessages);
+  const summary = input.summary.toWellFormed().trim();
+  const { text, changes } = beside(summary, { own: input.own, clean: (part) => cleaned(part, input.userMessages) });
   const why = whyRefused(text, input);
   return why === undefined ? { kind: "passed", text, changes } : { kind: "refused", why, text: badSummaryText(why) };
+}
+
+interface Beside {
+  readonly own: string | undefined;
+  readonly clean: (part: string) => Unmarked;
+}
+
+function beside(summary: string, { own, clean }: Beside): Unmarked {
+  if (own === undefined) return clean(summary);
+  const parts = runsBeside(summary, own).map(({ kind, text }) =>
+    kind === "same" ? { text, changes: [] } : clean(text),
+  );
+  return { text: parts.map(({ text }) => text).join("\n"), changes: parts.flatMap(({ changes }) => changes) };
 }
 
 /** What one step takes away can bring out what the other looks for: both, until there is nothing to do. */

@@ -36,3 +36,5 @@ export const charsPerTokenMax = 8;
 
 /** Guesses at a length before it is simply halved: most texts cost about the same all along. */
 export const fitGuessesMax = 4;
+/** Of a text and of what it was made from, in lines: they are laid beside each other at the cost of their product. */
+export const ownLinesMax = 2_000;

@@ -3,9 +3,10 @@ import type { HookMoment, HookOutcome } from "../../ports/hooks.ts";
 import type { ToolUseBlock } from "../../schema/block.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import type { JsonObject } from "../../schema/json.ts";
-import { abortGraceMs, parallelCallsMax } from "../limits.ts";
+import { abortGraceMs, parallelCallsMax, summaryCharsMax } from "../limits.ts";
 import type { Conversation } from "./conversation.ts";
 import type { AgentDeps } from "./deps.ts";
+import { askPerson, Turnstile, wordsOfDenial } from "./asking.ts";
 import { Channel } from "./channel.ts";
 import type { ReplyCall } from "./reply-writer.ts";
 
@@ -58,9 +59,10 @@ const toolOf = (tools: readonly Tool[], { name }: ToolUseBlock): Tool | undefine
 
 async function* runBatch(deps: AgentDeps, input: CallsInput): AsyncGenerator<LoopEvent> {
   const events = new Channel<LoopEvent>();
+  const turnstile = new Turnstile();
   const running = input.calls.map(async ({ call, flawed }) => {
     events.put({ kind: "call-start", id: call.id, tool: call.name, input: call.input });
-    const result = await runCall(deps, { ...input, call, flawed, events });
+    const result = await runCall(deps, { ...input, call, flawed, events, turnstile });
     await input.onResult(result);
     const { outcome, summary } = result;
     events.put({ kind: "call-end", id: call.id, tool: call.name, outcome, summary });
@@ -76,6 +78,8 @@ interface OneCall extends Omit<CallsInput, "calls"> {
   readonly call: ToolUseBlock;
   readonly flawed: string | undefined;
   readonly events: Channel<LoopEvent>;
+  /** In front of the person: what they allow for good to one call may settle its neighbours. */
+  readonly turnstile: Turnstile;
 }
 
 async function runCall(deps: AgentDeps, one: OneCall): Promise<CallResult> {
@@ -91,19 +95,23 @@ async function runCall(deps: AgentDeps, one: OneCall): Promise<CallResult> {
   if (tool === undefined) return failed(`There is no tool called ${call.name}.`);
   // What the model meant is unknown: running it with less than that could do harm.
   if (one.flawed !== undefined) return failed(`The call was not run: ${one.flawed}`);
-  const before = await fired(deps, { one, moment: { name: "PreToolUse", ...momentOf(call) } });
+  const before = await fired(deps, { one, moment: { name: "PreToolUse", ...momentOf(deps.tools, call) } });
   const judged =
     before.blocked === undefined
       ? await judge(deps, { one, tool, input: before.updatedInput ?? call.input, byHook: before.permission })
       : { outcome: "denied" as const, content: `A hook stopped this call: ${before.blocked.reason}` };
-  const ended = "run" in judged ? await judged.run() : { ...judged, summary: firstLine(judged.content), notes: [] };
+  const ended = "run" in judged ? await judged.run() : { ...judged, summary: summaryOf(judged.content), notes: [] };
   const content = [...before.context, ...ended.notes].reduce(withNote, ended.content);
   const stopped = before.stopped?.reason ?? ("stopped" in ended ? ended.stopped : undefined);
   const { outcome, summary } = ended;
   return { call, tool, outcome, content, summary, ...(stopped === undefined ? {} : { stopped }) };
 }
 
-const momentOf = ({ name, input, id }: ToolUseBlock) => ({ tool: name, input, toolUse: id });
+const momentOf = (tools: readonly Tool[], call: ToolUseBlock) => ({
+  tool: toolOf(tools, call)?.knownAs?.(call.input) ?? call.name,
+  input: call.input,
+  toolUse: call.id,
+});
 
 interface Judging {
   readonly one: OneCall;
@@ -134,12 +142,45 @@ async function judge(deps: AgentDeps, { one, tool, input, byHook }: Judging): Pr
   if (one.signal.aborted) return { outcome: "interrupted", content: interruptedByPerson };
   const isAsked = verdict.kind === "ask" ? byHook !== "allow" : byHook === "ask";
   if (!isAsked) return { run: () => run(deps, { one, plan, input }) };
-  const asked = await fired(deps, { one, moment: { name: "PermissionRequest", tool: tool.name, input } });
+  const known = tool.knownAs?.(input) ?? tool.name;
+  const asked = await fired(deps, { one, moment: { name: "PermissionRequest", tool: known, input } });
   const reason = verdict.kind === "ask" ? verdict.reason : "A hook wants a person to decide this call.";
   if (asked.blocked !== undefined) return { outcome: "denied", content: asked.blocked.reason };
-  if (asked.permission !== "allow") return { outcome: "denied", content: reason };
+  if (asked.permission !== "allow") return leftToPerson(deps, { one, tool, input, plan, reason, byHook });
   if (asked.updatedInput !== undefined) return judge(deps, { one, tool, input: asked.updatedInput, byHook: "allow" });
   return { run: () => run(deps, { one, plan, input }) };
+}
+
+interface Leaving extends Judging {
+  readonly plan: Extract<ToolPlan, { kind: "ready" }>;
+  readonly reason: string;
+}
+
+/** Judged once more when it is this call's turn: rules may have come since. */
+async function leftToPerson(deps: AgentDeps, { one, tool, input, plan, reason, byHook }: Leaving): Promise<Judged> {
+  if (deps.asking === undefined) return { outcome: "denied", content: reason };
+  const { acts } = plan;
+  const leave = await one.turnstile.enter();
+  try {
+    const verdict = await deps.permit({ tool: tool.name, input, acts });
+    if (verdict.kind === "denied") return { outcome: "denied", content: verdict.reason };
+    if (one.signal.aborted) return { outcome: "interrupted", content: interruptedByPerson };
+    if (verdict.kind === "allowed" && byHook !== "ask") return { run: () => run(deps, { one, plan, input }) };
+    const suggested = verdict.kind === "ask" && verdict.suggestedRule !== undefined;
+    const rule = suggested ? { suggestedRule: verdict.suggestedRule } : {};
+    const ask = { toolUse: one.call.id, tool: tool.name, input, acts, reason, ...rule };
+    const asked = await askPerson(deps.asking, { ask, signal: one.signal, events: one.events });
+    switch (asked.kind) {
+      case "allowed":
+        return { run: () => run(deps, { one, plan, input }) };
+      case "denied":
+        return { outcome: "denied", content: asked.reason };
+      case "interrupted":
+        return { outcome: "interrupted", content: interruptedByPerson };
+    }
+  } finally {
+    leave();
+  }
 }
 
 interface Running {
@@ -149,9 +190,12 @@ interface Running {
 }
 
 async function run(deps: AgentDeps, { one, plan, input }: Running): Promise<Ended> {
+  // Whoever was asked, or a hook, may have taken until after the abort.
+  if (one.signal.aborted)
+    return { outcome: "interrupted", content: interruptedByPerson, summary: interruptedByPerson, notes: [] };
   const outcome = await ran(plan, one.signal);
   const response = typeof outcome.content === "string" ? outcome.content : [...outcome.content];
-  const moment = { name: "PostToolUse", ...momentOf(one.call), input, response } as const;
+  const moment = { name: "PostToolUse", ...momentOf(deps.tools, one.call), input, response } as const;
   const after = await fired(deps, { one, moment });
   return {
     outcome: one.signal.aborted ? "interrupted" : outcome.isError === true ? "failed" : "done",
@@ -197,6 +241,7 @@ async function ran(plan: Extract<ToolPlan, { kind: "ready" }>, signal: AbortSign
     const timer = setTimeout(() => given.resolve(interrupted), abortGraceMs);
     void given.promise.finally(() => clearTimeout(timer));
   };
+  if (signal.aborted) leave();
   signal.addEventListener("abort", leave, { once: true });
   plan.run(signal).then(given.resolve, (error: unknown) => {
     const content = `The tool failed: ${String(error)}`;
@@ -205,11 +250,15 @@ async function ran(plan: Extract<ToolPlan, { kind: "ready" }>, signal: AbortSign
   return given.promise.finally(() => signal.removeEventListener("abort", leave));
 }
 
-const interruptedByPerson = "[The person interrupted this call.]";
+/** What the log keeps of such a call. */
+export const interruptedByPerson = "[The person interrupted this call.]";
 
 const interrupted: ToolOutcome = { content: interruptedByPerson, isError: true, summary: interruptedByPerson };
 
-const firstLine = (text: string): string => text.slice(0, 200).split("\n", 1)[0] ?? "";
+/** For people: what they said themselves, not how it is put to the model. */
+const summaryOf = (content: string): string => wordsOfDenial(content)?.slice(0, summaryCharsMax) ?? firstLine(content);
+
+const firstLine = (text: string): string => text.slice(0, summaryCharsMax).split("\n", 1)[0] ?? "";
 
 const withNote = (content: ToolOutcome["content"], note: string): ToolOutcome["content"] =>
   typeof content === "string" ? `${content}\n\n${note}` : [...content, { type: "text", text: note }];

@@ -4,14 +4,20 @@ import type { ClockDep } from "../../ports/clock.ts";
 import type { OffloadLimits } from "../../layers/1-offload/plan.ts";
 import type { HookPlace, HooksDep } from "../../ports/hooks.ts";
 import type { ModelDep } from "../../ports/model.ts";
-import type { PermissionDep, Tool } from "../../ports/tools.ts";
+import type { Person } from "../../ports/person.ts";
+import type { LeaveDep, PermissionDep, Tool } from "../../ports/tools.ts";
 import type { Millis, Tokens } from "../../schema/brand.ts";
 import type { RetryLimits } from "../../model/limits.ts";
 import type { Numbers } from "../../settings/numbers.ts";
+import type { Draft } from "../../transcript/draft.ts";
 
 /** Everything an agent touches besides its conversation. */
 export interface AgentDeps extends ModelDep, PermissionDep, HooksDep, ClockDep, BlobsDep, HashDep {
   readonly tools: readonly Tool[];
+  /** Who is asked where a verdict leaves it to a person, and where their rules go. Absent: nobody is, and it is denied. */
+  readonly asking?: (LeaveDep & { readonly person: Person }) | undefined;
+  /** What came up beside the conversation, to be appended before the next request of the session: each is given once. */
+  readonly news?: (() => readonly Draft[]) | undefined;
   readonly cwd: () => string;
   /** A fork's own: defined as these and standing where these stand now. What its calls change is seen by it alone. */
   readonly toolsForFork: () => Pick<AgentDeps, "tools" | "cwd">;

@@ -52,6 +52,16 @@ export async function frozenBaseline(deps: BlobsDep, { session, now }: FreezeInp
 /** The model that was asked last, under the name by which it was asked: servers call themselves otherwise. */
 export const lastAsked = (session: Session): string | undefined => readState(session.fold)?.last;
 
+/** Names of the tools that the model takes for its own: those that were sent to it, and what it was told of them since. */
+export async function toolsKnown(
+  deps: BlobsDep,
+  { session, model }: { readonly session: Session; readonly model: string },
+): Promise<ReadonlySet<string>> {
+  const own = readState(session.fold)?.byModel[model];
+  const parts = (await readParts(deps, own?.told)) ?? (await readParts(deps, own?.sent));
+  return new Set(parts?.tools.map(({ name }) => name));
+}
+
 /** A blob that is gone can't be sent again: then the prefix is made anew, and that is told too. */
 function movedFrom(
   state: FrozenState | undefined,

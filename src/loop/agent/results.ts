@@ -4,6 +4,8 @@ import type { WriteFailure } from "../../ports/blobs.ts";
 import type { Tool } from "../../ports/tools.ts";
 import type { EntryId, ToolUseId } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
+import { wholeCharacter } from "../../schema/whole-character.ts";
+import { keptSummaryCharsMax } from "../limits.ts";
 import type { CallResult } from "./calls.ts";
 import type { Conversation } from "./conversation.ts";
 import type { AgentDeps } from "./deps.ts";
@@ -60,7 +62,7 @@ export class Results {
     return this.#failure;
   }
 
-  async #take({ call, tool, content, outcome }: CallResult): Promise<void> {
+  async #take({ call, tool, content, outcome, summary }: CallResult): Promise<void> {
     if (this.#failure !== undefined) return;
     const arrived: RoundResult = {
       toolUse: call.id,
@@ -69,6 +71,7 @@ export class Results {
       isError: outcome !== "done",
       ...limitsOf(tool),
       readFile: recordOfRead(this.#conversation.files, call.id),
+      summary: summary.slice(0, wholeCharacter(summary, keptSummaryCharsMax)),
       state: "arrived",
     };
     const { line, session } = this.#conversation;

@@ -114,7 +114,7 @@ class Turn {
     yield* this.#room.asked();
     yield* clearBefore(this.#deps, { conversation, signal, opens: this.#requests === 0 ? "turn" : "nothing" });
     if (signal.aborted) return this.#aborted();
-    const told = await this.#tellPressure();
+    const told = (await this.#tellNews()) ?? (await this.#tellPressure());
     if (told !== undefined) return told;
     const assembled = assemble(conversation, { numbers: this.#deps.numbers(), at: this.#deps.now() });
     if (assembled.kind !== "request") return unsent(assembled);
@@ -131,6 +131,14 @@ class Turn {
     }
     this.#room.replied();
     return yield* outcome.calls.length > 0 ? this.#call(outcome) : this.#answered();
+  }
+
+  /** A fork is told nothing: what it takes the session would not hear of. */
+  async #tellNews(): Promise<Ended | undefined> {
+    const { line } = this.#input.conversation;
+    const drafts = line.editable === undefined ? [] : (this.#deps.news?.() ?? []);
+    const appended = drafts.length === 0 ? undefined : await line.append(...drafts);
+    return appended?.kind === "failed" ? unwritten(appended) : undefined;
   }
 
   async #tellPressure(): Promise<Ended | undefined> {

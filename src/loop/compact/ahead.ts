@@ -3,6 +3,7 @@ import type { Proposal } from "./proposal.ts";
 
 /** A summary of a conversation that is made beside it, before it is due. */
 export interface SummaryAhead {
+  readonly state: Prepared["kind"];
   /** Whether the next round's end is to begin one. */
   want(wanted: "yes" | "no"): void;
   /** A reply came, its calls are answered. Returns at once: nothing of what follows is waited for. */

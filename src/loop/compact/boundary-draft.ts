@@ -251,12 +251,14 @@ interface MetadataInput {
 function metadataFor(ground: Ground, { written, audit }: MetadataInput): BoundaryMetadata {
   const { ask, conversation, compacting, numbers } = ground;
   const { path, calls, changes = [], durationMillis, unseenRounds, instead } = written;
+  const discovered = compacting.discovered?.() ?? [];
   return {
     cause: ask.cause,
     ...(ask.made === undefined ? {} : { made: ask.made }),
     preTokens: conversation.line.usedTokens,
     fixedTokens: conversation.line.fixedTokens,
     messagesSummarized: messagesCovered(ground),
+    ...(discovered.length === 0 ? {} : { preCompactDiscoveredTools: [...discovered] }),
     path,
     durationMs: Math.round(durationMillis),
     ...(ask.instructions === undefined ? {} : { instructions: ask.instructions }),

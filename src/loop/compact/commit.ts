@@ -19,7 +19,7 @@ import { factsAtHand } from "./facts-at-hand.ts";
 import { commitTriesMax } from "./limits.ts";
 import { given } from "./made.ts";
 import { changeOf, whyNotSmaller } from "./preview.ts";
-import type { CompactionProblem, Committed, Proposal } from "./proposal.ts";
+import { type CompactionProblem, type Committed, ownTextOf, type Proposal } from "./proposal.ts";
 import { scopeOf } from "./scope.ts";
 import { bookCalls, callsCost } from "./spent.ts";
 import { breakerDraft, failuresSoFar } from "./standing.ts";
@@ -169,7 +169,7 @@ async function redrafted(deps: AgentDeps, input: Committing): Promise<Drafted | 
   if (known.kind === "failed") return failed(known.reason, known.message);
   const { facts } = known;
   const ground = groundOf({ conversation, compacting, numbers, ask, scope: scoped.scope, facts });
-  const made = edited === undefined ? undefined : given(ground, edited.summary);
+  const made = edited === undefined ? undefined : given(ground, { summary: edited.summary, own: ownTextOf(proposal) });
   if (made?.kind === "failed") return failed(made.reason, made.message);
   const { tookMillis, calls, instead, unseenRounds } = proposal;
   const draft = await draftBoundary(deps, ground, {

@@ -20,6 +20,8 @@ export interface Compacting extends WorkingStateDep {
   readonly asks?: CompactionAsks | undefined;
   /** By which the model gets back what is not shown. */
   readonly recallTool: string | undefined;
+  /** Names of tools whose definitions the model was given by messages, at this moment. Absent: there are no such tools. */
+  readonly discovered?: (() => readonly string[]) | undefined;
   /** Read when a summary is asked for, so that a change of the files counts at once. Must not reject. */
   readonly wishes: () => Promise<SummaryWishes>;
   /** `autonomous`: nobody watches; the work is a loop that goes on by itself. */

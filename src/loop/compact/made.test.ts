@@ -53,11 +53,18 @@ describe("a person's own summary", () => {
       { kind: "made", changes: [expect.any(String)] },
     ],
   ])("%s", async (_, summary, expected) => {
-    expect(given(await ground(), summary)).toMatchObject(expected);
+    expect(given(await ground(), { summary })).toMatchObject(expected);
   });
 });
 
 describe("a summary without a model", () => {
+  it("that a person adds a line to is otherwise as it was", async () => {
+    const on = await ground();
+    const { summary: own } = extracted(on);
+    const summary = `${own}\nMind the parser.`;
+    expect(given(on, { summary, own })).toMatchObject({ kind: "made", summary, changes: [] });
+  });
+
   it.each<[CompactionAsk["trigger"], CompactionAsk["cause"], string, boolean]>([
     ["manual", "person", "palimpsest", true],
     ["auto", "limit", "palimpsest", true],

@@ -33,9 +33,9 @@ export type Made =
     }
   | ({ readonly kind: "failed"; readonly calls: readonly CompactionCall[] } & CompactionProblem);
 
-/** A person's own words pass the same gate. */
-export function given(ground: Ground, summary: string): Made {
-  const gated = gate({ ...gateFor(ground), summary });
+/** A person's own words pass the same gate. `own`: what they changed, where that is this program's own text. */
+export function given(ground: Ground, text: Pick<GateInput, "summary" | "own">): Made {
+  const gated = gate({ ...gateFor(ground), ...text });
   return gated.kind === "passed"
     ? { kind: "made", summary: gated.text, path: "given", calls: [], changes: gated.changes }
     : { kind: "failed", reason: "no_summary", message: gated.text, calls: [] };
@@ -56,6 +56,10 @@ export function served(ground: Ground, summarised: ServerSummarised): Made {
 export const mayExtract = ({ ask, numbers }: Ground): boolean =>
   numbers.policy.compact?.lastRung === "extract" &&
   (ask.trigger === "manual" || ask.cause === "limit" || ask.cause === "overflow");
+
+/** What a model wrote can be longer than what the facts need; what a person wrote is not taken from them. */
+export const mayBeShorter = (ground: Ground, { path }: Extract<Made, { kind: "made" }>): boolean =>
+  path !== "extractive" && path !== "given" && path !== "notes" && mayExtract(ground);
 
 /** Without a model: what it says, the facts say. */
 export function extracted(ground: Ground): Pick<Made & { kind: "made" }, "summary" | "path"> {

@@ -103,10 +103,12 @@ describe("whether a boundary is worth writing", () => {
   const numbers = numbersFor({ windowTokens: 200_000 });
   const groundOf = (ask: Pick<CompactionAsk, "trigger" | "cause">): Ground => ({ ask, numbers }) as unknown as Ground;
   const sizes = (before: number, after: number): BoundaryDraft =>
-    ({ tokensBefore: tokens(before), tokensAfter: tokens(after) }) satisfies Record<
-      string,
-      Tokens
-    > as unknown as BoundaryDraft;
+    ({
+      tokensBefore: tokens(before),
+      tokensAfter: tokens(after),
+      ledger: { tokens: tokens(700) },
+      restoration: { tokens: tokens(0) },
+    }) satisfies Record<string, Tokens | { readonly tokens: Tokens }> as unknown as BoundaryDraft;
 
   it.each<[string, Pick<CompactionAsk, "trigger" | "cause">, number, number, string]>([
     ["below the threshold", { trigger: "auto", cause: "threshold" }, 170_000, 166_999, "yes"],
@@ -125,7 +127,7 @@ describe("whether a boundary is worth writing", () => {
       { trigger: "manual", cause: "person" },
       1_000,
       1_001,
-      "about 1,001 tokens instead of 1,000",
+      "about 1,001 tokens instead of 1,000, 700 of it what you said, word for word.",
     ],
     ["not where it would stay", { trigger: "auto", cause: "limit" }, 1_000, 1_000, "not become smaller"],
   ])("%s", (_, ask, before, after, expected) => {

@@ -8,19 +8,26 @@ import { callsCost } from "./spent.ts";
 import { figure } from "../../schema/figure.ts";
 
 /** One line for a person; undefined where the boundary is worth writing. */
-export function whyNotSmaller(
-  { ask, numbers }: Ground,
-  { tokensBefore, tokensAfter }: BoundaryDraft,
-): string | undefined {
+export function whyNotSmaller({ ask, numbers }: Ground, draft: BoundaryDraft): string | undefined {
   const { compact } = numbers.thresholds;
+  const { tokensBefore, tokensAfter } = draft;
   const [before, after] = [figure(tokensBefore), figure(tokensAfter)];
   if (tokensAfter >= tokensBefore)
-    return `The context would not become smaller: about ${after} tokens instead of ${before}.`;
+    return `The context would not become smaller: about ${after} tokens instead of ${before}${mostlyOf(draft)}.`;
   const isNeeded = ask.trigger === "manual" || ask.cause === "limit" || ask.cause === "overflow";
   // It would fire again at once.
   return isNeeded || tokensAfter < compact
     ? undefined
     : `The context would still have about ${after} tokens, over the ${figure(compact)} at which compaction fires.`;
+}
+
+/** What is kept as it is fills it: a shorter summary would not help. */
+function mostlyOf({ ledger, restoration }: BoundaryDraft): string {
+  const parts = [
+    { tokens: ledger.tokens, what: "what you said, word for word" },
+    { tokens: restoration.tokens, what: "files and other working state put back" },
+  ].filter(({ tokens }) => tokens > 0);
+  return parts.length === 0 ? "" : `, ${parts.map(({ tokens, what }) => `${figure(tokens)} of it ${what}`).join(", ")}`;
 }
 
 export interface PreviewInput {

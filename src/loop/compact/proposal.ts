@@ -22,6 +22,8 @@ export interface CompactionAsk {
   readonly note?: string;
   /** In place of a model's: a summary that a person has written. */
   readonly summary?: string;
+  /** What they changed for it, where this program wrote that without a model: its lines pass as they are. */
+  readonly over?: string | undefined;
   /** For receipts: the arithmetic in words, one line. */
   readonly because?: string;
   /** Beside the conversation, before it is due; absent: while it waits. */
@@ -54,6 +56,10 @@ export interface Proposal {
   readonly tookMillis: number;
   readonly preview: CompactionPreview;
 }
+
+/** Its summary, where no model wrote it: a person's changes to it leave the rest as it is. */
+export const ownTextOf = ({ path, summary }: Pick<Proposal, "path" | "summary">): string | undefined =>
+  path === "extractive" ? summary : undefined;
 
 export interface CompactionProblem {
   readonly reason: CompactionFailure;
@@ -89,7 +95,8 @@ export interface CompactionMoney {
 
 export type Proposed =
   | { readonly kind: "proposed"; readonly proposal: Proposal }
-  | ({ readonly kind: "failed" } & CompactionProblem);
+  /** `costNanos`: paid for a summary that is not used; absent where nothing was, or nobody knows the price. */
+  | ({ readonly kind: "failed"; readonly costNanos?: NanoUsd } & CompactionProblem);
 
 export type Committed =
   | {

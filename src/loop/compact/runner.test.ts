@@ -105,6 +105,20 @@ describe("what people ask of summaries", () => {
   });
 });
 
+describe("a summary by which the view would not become smaller", () => {
+  it("is not the last word: one without a model is tried, and where that is no smaller either it is told what fills the view and what was paid", async () => {
+    const world = compactingWorld();
+    const agent = await world.agent("create");
+    await agent.turn(`Keep this in mind: ${"some words of mine, ".repeat(300)}`);
+    const { value, events } = await agent.propose({});
+    expect(summaryRequests(world.seen).length).toBeGreaterThan(0);
+    expect(phasesIn(events)).toContain("extract");
+    expect(value).toMatchObject({ kind: "failed", reason: "still_over" });
+    expect(value).toHaveProperty("message", expect.stringContaining("of it what you said, word for word"));
+    expect(value).toHaveProperty("costNanos", expect.any(Number));
+  });
+});
+
 describe("a proposal", () => {
   it("says what there is to say where there is nothing to compact, and of an entry that is not there", async () => {
     const world = compactingWorld();

@@ -15,13 +15,24 @@ import type { Compacting } from "./compacting.ts";
 import { factsAtHand } from "./facts-at-hand.ts";
 import { type FromNotes, fromNotes, notUsed, overThreshold } from "./from-notes.ts";
 import { keepAliveMillis, progressChars } from "./limits.ts";
-import { analysisFor, extracted, gateFor, given, type Made, mayExtract, messagesIn, promptOf, served } from "./made.ts";
+import {
+  analysisFor,
+  extracted,
+  gateFor,
+  given,
+  type Made,
+  mayBeShorter,
+  mayExtract,
+  messagesIn,
+  promptOf,
+  served,
+} from "./made.ts";
 import { plainSummariser } from "./plain-summariser.ts";
 import { previewOf, whyNotSmaller } from "./preview.ts";
 import type { CompactionAsk, CompactionProblem, Proposal, Proposed } from "./proposal.ts";
 import { scopeOf } from "./scope.ts";
 import { mayAskServer, serverSummary } from "./server-call.ts";
-import { bookCalls } from "./spent.ts";
+import { bookCalls, callsCost } from "./spent.ts";
 import { standingOf } from "./standing.ts";
 
 export interface Proposing {
@@ -43,6 +54,7 @@ export interface Proposing {
  *   asked ──a model may be asked──▶ fork ──fails or is bad──▶ plain call ──too long──▶ shorter, a few times
  *   gate ──passed──▶ proposed: audited and repaired, with ledger and working state
  *   every try failed, and a person waits or nothing fits any more ──▶ extractive: no model, never fails
+ *   proposed ──the view would not become smaller, and a model wrote it──▶ extractive ──nor by that──▶ failed
  */
 export async function* proposeCompaction(deps: AgentDeps, input: Proposing): AsyncGenerator<LoopEvent, Proposed> {
   const { compacting, ask, log = compacting.session } = input;
@@ -161,9 +173,10 @@ class Compaction {
 
   /** What was paid for a summary that nobody gets is in the log. */
   async #unused({ reason, message }: CompactionProblem): Promise<FailedProposal> {
-    const { compacting, ask, log = compacting.session } = this.#parts;
+    const { compacting, conversation, ask, log = compacting.session } = this.#parts;
     await bookCalls(log, { calls: this.#paid, trigger: ask.trigger });
-    return failed(reason, message);
+    const isPriced = this.#paid.length > 0 && conversation.known !== undefined;
+    return { ...failed(reason, message), ...(isPriced ? { costNanos: callsCost(conversation, this.#paid) } : {}) };
   }
 
   async #hooks(): Promise<Hooked | FailedProposal> {
@@ -183,7 +196,7 @@ class Compaction {
 
   async #summary(ground: Ground, instructions: readonly string[]): Promise<Made> {
     const { ask, signal } = this.#parts;
-    if (ask.summary !== undefined) return given(ground, ask.summary);
+    if (ask.summary !== undefined) return given(ground, { summary: ask.summary, own: ask.over });
     const asked = await this.#ask(ground, instructions).catch((error: unknown) => ({
       ...brokenOff(error),
       calls: this.#paid,
@@ -274,9 +287,15 @@ class Compaction {
     const tookMillis = this.#deps.now() - this.#startedAt;
     const written = { ...made, durationMillis: tookMillis };
     const draft = await draftBoundary(this.#deps, ground, written);
-    const refusal = signal.aborted ? aborted : whyNotSmaller(ground, draft);
-    if (refusal !== undefined)
-      return await this.#unused({ reason: signal.aborted ? "aborted" : "still_over", message: refusal });
+    if (signal.aborted) return await this.#unused({ reason: "aborted", message: aborted });
+    const refusal = whyNotSmaller(ground, draft);
+    if (refusal !== undefined) {
+      const problem = { reason: "still_over", message: refusal } as const;
+      if (!mayBeShorter(ground, made)) return await this.#unused(problem);
+      this.#enter("extract");
+      const shorter = { kind: "made", ...extracted(ground), calls: made.calls, changes: [], instead: problem } as const;
+      return await this.#proposed(ground, { made: shorter, leaf });
+    }
     const { instead, server, unseenRounds, coversUntil } = made;
     const proposal: Proposal = {
       ask,

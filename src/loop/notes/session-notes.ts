@@ -82,6 +82,10 @@ export class SessionNotes {
     return this.#deps.notesFile.path;
   }
 
+  get state(): NotesKeeper["state"] {
+    return this.#keeper.state;
+  }
+
   /** A reply came, its calls are answered. Returns at once: nothing of what follows is waited for. */
   roundEnded(calls: number): void {
     this.#calls += calls;

@@ -42,7 +42,7 @@ export function openaiModel(options: OpenaiOptions): ModelPort {
         ask: (askSignal) =>
           client.post("/chat/completions", { body: chat, stream: true, signal: askSignal }).asResponse(),
         read: (response) => replyEvents({ client, options, response }),
-        classify: (error) => classify(options, error),
+        classify: (error) => classify({ now: options.now, baseUrl: client.baseURL }, error),
       });
     },
     describe: async (model) => {

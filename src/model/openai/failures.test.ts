@@ -4,7 +4,7 @@ import type { ModelFailure } from "../../ports/model.ts";
 import { millis } from "../../schema/brand.ts";
 import { classify } from "./failures.ts";
 
-const clock = { now: () => millis(0) };
+const clock = { now: () => millis(0), baseUrl: "https://api.openai.com/v1" };
 
 interface Told {
   readonly message?: string;
@@ -66,8 +66,22 @@ describe("a failure of chat completions", () => {
     ["an abort", new APIUserAbortError(), { why: "aborted", retry: "never" }],
     ["a timeout", new APIConnectionTimeoutError(), { why: "timeout", retry: "later" }],
     ["no connection", new APIConnectionError({}), { why: "network", retry: "later" }],
+    [
+      "a port that is never asked",
+      new APIConnectionError({ cause: new TypeError("fetch failed", { cause: new Error("bad port") }) }),
+      { why: "network", retry: "never" },
+    ],
   ])("%s", (_, error, expected) => {
     expect(classify(clock, error)).toMatchObject(expected);
+  });
+
+  it.each([
+    ["http://127.0.0.1:8080", {}, "names /v1", /^Said so \(.*http:\/\/127\.0\.0\.1:8080\/v1\)$/],
+    ["http://127.0.0.1:8080/", undefined, "names /v1", /^The server answered 404\. \(.*:8080\/v1\)$/],
+    ["http://127.0.0.1:8080/v1", {}, "says what the server said", /^Said so$/],
+    ["http://127.0.0.1:8080", { code: "model_not_found" }, "says what the server said", /^Said so$/],
+  ])("a 404 at %s with %j %s", (baseUrl, told, _, message) => {
+    expect(classify({ ...clock, baseUrl }, answer(404, told)).message).toMatch(message);
   });
 
   it("tells the message without the status, the wait, and the server's id", () => {

@@ -23,14 +23,28 @@ const rules: readonly FailureRule[] = [
   { types: ["invalid_request_error"], why: "refused", retry: "never" },
 ];
 
+export interface ClassifyDeps extends ClockDep {
+  /** As requests are sent to it. */
+  readonly baseUrl: string;
+}
+
 /** What an error of the SDK, or of the connection beneath it, means. */
-export function classify({ now }: ClockDep, error: unknown): ModelFailure {
+export function classify({ now, baseUrl }: ClassifyDeps, error: unknown): ModelFailure {
   if (error instanceof APIUserAbortError) return abortedFailure;
   if (error instanceof APIConnectionTimeoutError) return { why: "timeout", retry: "later", message: error.message };
   if (error instanceof APIConnectionError) return connectionFailure(error);
-  if (isApiError(error)) return failureOf({ rules, now }, serverErrorOf(error));
-  return connectionFailure(error);
+  if (!isApiError(error)) return connectionFailure(error);
+  const failure = failureOf({ rules, now }, serverErrorOf(error));
+  const isWrongPlace = error.status === 404 && codeOf(error) !== "model_not_found" && !versioned.test(baseUrl);
+  return isWrongPlace ? { ...failure, message: `${failure.message} ${mayNeedVersion(baseUrl)}` } : failure;
 }
+
+/** Most servers of this form have their chat completions beneath a version; the form does not add one. */
+const versioned = /\/v\d/;
+const mayNeedVersion = (baseUrl: string): string => {
+  const given = baseUrl.replace(/\/+$/, "");
+  return `(Asked at ${given}/chat/completions; most servers want the base URL to end in /v1: ${given}/v1)`;
+};
 
 const isApiError = (error: unknown): error is APIError => error instanceof APIError;
 

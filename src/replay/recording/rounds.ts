@@ -132,6 +132,7 @@ class Line {
       summary: false,
       server: undefined,
       readFile: undefined,
+      resultSummary: undefined,
     };
   }
 

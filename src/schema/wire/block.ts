@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { anyJson } from "../json.ts";
+import { anyJson } from "../any-json.ts";
 import { cacheControl } from "./cache-control.ts";
 import { toolAdditionBlock, toolChange, toolRemovalBlock } from "./tool.ts";
 

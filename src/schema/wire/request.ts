@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { anyJson } from "../json.ts";
+import { anyJson } from "../any-json.ts";
 import { textBlock, wireBlock } from "./block.ts";
 import { cacheControl } from "./cache-control.ts";
 import { cacheEdits } from "./cache-edits.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { anyJson } from "../json.ts";
+import { anyJson } from "../any-json.ts";
 import { cacheControl } from "./cache-control.ts";
 
 const object = z.record(z.string(), anyJson);

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { anyJson, parseJson } from "../../schema/json.ts";
+import { anyJson } from "../../schema/any-json.ts";
+import { parseJson } from "../../schema/json.ts";
 
 /**
  * A cassette is one exchange with an API, in a file of its own, JSON one a line:

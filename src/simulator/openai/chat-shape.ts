@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { anyJson } from "../../schema/json.ts";
+import { anyJson } from "../../schema/any-json.ts";
 import { stopSequencesMax } from "../limits.ts";
 import { anyObject, breakpoint, efforts, sharedFields, unset, verbosities } from "./common-shape.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { anyJson } from "../../schema/json.ts";
+import { anyJson } from "../../schema/any-json.ts";
 import { cacheKeyCharsMax, metadataCharsMax, metadataPairsMax } from "../limits.ts";
 import type { CacheWish, Mark, Ttl } from "./item.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { anyJson } from "../../schema/json.ts";
+import { anyJson } from "../../schema/any-json.ts";
 import { type ErrorType, statusByErrorType } from "../../schema/wire/error.ts";
 import { stopReasons } from "../../schema/wire/reply.ts";
 import { adversaryModes } from "../actor/adversary-mode.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { anyJson } from "../../schema/json.ts";
+import { anyJson } from "../../schema/any-json.ts";
 
 /**
  * The lines of a trace, JSON one a line:

@@ -16,10 +16,15 @@ export interface FileNotesOptions {
 
 /** Beside what the session's results were offloaded to. */
 export const notesPath = ({ folder, session }: FileNotesOptions): string => join(folder, session, "notes.md");
+export const planPath = ({ folder, session }: FileNotesOptions): string => join(folder, session, "plan.md");
 
 /** Not synced: what counts after a power cut is the blob that the transcript names. */
-export function fileNotes(options: FileNotesOptions): NotesFile {
-  const path = notesPath(options);
+export const fileNotes = (options: FileNotesOptions): NotesFile => sessionText(options, notesPath(options));
+
+/** The plan that was last put before a person, in the same way. */
+export const filePlan = (options: FileNotesOptions): NotesFile => sessionText(options, planPath(options));
+
+function sessionText(options: FileNotesOptions, path: string): NotesFile {
   const guarded = async (act: () => Promise<NotesOpened>): Promise<NotesOpened> => {
     if (!isSessionName(options.session)) return failed("A session of this name has no folder for notes.");
     try {

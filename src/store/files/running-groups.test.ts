@@ -65,7 +65,7 @@ test("what another machine recorded is left alone", async () => {
   expect(await readdir(folder)).toHaveLength(1);
 });
 
-test("without a start nothing is recorded, and half a record is none", async () => {
+test("without a start nothing is recorded, and half a record is of what is gone", async () => {
   const { folder, now, at } = await groups();
   await (
     await at({ kind: "alive", started: undefined }).record(group)
@@ -73,6 +73,16 @@ test("without a start nothing is recorded, and half a record is none", async () 
   expect(await now.left()).toEqual([]);
   await now.record(group);
   await writeFile(join(folder, "running-4711.json"), '{"leader": 47');
-  expect(await now.left()).toEqual([]);
+  const [half] = await now.left();
+  expect(half).toMatchObject({ leader: 4_711, toolUse: undefined, state: "gone" });
+  await half?.forget();
   expect(await readdir(folder)).toEqual([]);
+});
+
+test("looking at what was left deletes nothing", async () => {
+  const { folder, now, at } = await groups();
+  await now.record(group);
+  await writeFile(join(folder, "running-4712.json"), "{");
+  await at({ kind: "dead" }).left();
+  expect(await readdir(folder)).toHaveLength(2);
 });

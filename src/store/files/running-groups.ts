@@ -1,6 +1,6 @@
 import { constants, readdir, rm } from "node:fs/promises";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { z } from "zod";
 import type { LeftGroup, RunningGroup, RunningGroups } from "../../ports/running-groups.ts";
 import { type SessionId, toolUseId } from "../../schema/brand.ts";
@@ -38,12 +38,13 @@ interface Place extends LockDeps {
 
 const shape = z.object({
   leader: z.int().min(2),
-  toolUse: z.string(),
+  toolUse: z.string().optional(),
   processStarted: z.string(),
   host: z.string(),
 });
 
-const namePattern = /^running-\d+\.json$/;
+const namePattern = /^running-(\d+)\.json$/;
+const leaderIn = (path: string): number => Number(namePattern.exec(basename(path))?.[1] ?? 0);
 
 async function record(place: Place, { leader, toolUse }: RunningGroup): Promise<() => Promise<void>> {
   const path = join(place.folder, `running-${leader}.json`);
@@ -52,7 +53,12 @@ async function record(place: Place, { leader, toolUse }: RunningGroup): Promise<
     const seen = await place.lookAtProcess(leader);
     // Without its start a process can't be told from a later one of the same number.
     if (seen.kind === "dead" || seen.started === undefined) return async () => undefined;
-    const content: z.infer<typeof shape> = { leader, toolUse, processStarted: seen.started, host: place.host };
+    const content: z.infer<typeof shape> = {
+      leader,
+      ...(toolUse === undefined ? {} : { toolUse }),
+      processStarted: seen.started,
+      host: place.host,
+    };
     await makeFolder(place.folder);
     await rm(path, { force: true });
     await writeNewFile({ path, data: Buffer.from(`${JSON.stringify(content)}\n`), sync: "unsynced" });
@@ -87,13 +93,11 @@ async function recordedAt(place: Place, path: string): Promise<readonly LeftGrou
   // On another machine that shares the folder, only that machine can tell.
   if (read.success && read.data.host !== place.host) return [];
   const forget = (): Promise<void> => rm(path, { force: true }).catch(ignored);
-  if (!read.success) {
-    await forget();
-    return [];
-  }
+  // Half a record names nobody: for who forgets what is gone.
+  if (!read.success) return [{ leader: leaderIn(path), toolUse: undefined, state: "gone", forget }];
   const { leader, toolUse, processStarted } = read.data;
   const state = await stateOf(place, { leader, processStarted });
-  return [{ leader, toolUse: toolUseId(toolUse), state, forget }];
+  return [{ leader, toolUse: toolUse === undefined ? undefined : toolUseId(toolUse), state, forget }];
 }
 
 type Recorded = Pick<z.infer<typeof shape>, "leader" | "processStarted">;

@@ -61,7 +61,7 @@ async function openForWriting(store: Store, id: SessionId): Promise<OpenForWriti
     const file = await openItself(path, constants.O_RDWR | constants.O_APPEND);
     return await orClose(file, async () => {
       const { size, setAside } = await healTail(file, asideFolder(path, id));
-      const writer = transcriptWriter({ id, path, file, size, lock, durability: store.durability });
+      const writer = transcriptWriter({ id, path, file, size, lock, durability: store.durability, made: "before" });
       return { kind: "open", writer, setAside };
     });
   });
@@ -74,7 +74,8 @@ async function create(store: Store, id: SessionId): Promise<OpenForWriting> {
     const file = await createFile(path);
     return await orRemove({ file, path }, async () => {
       await syncNewFile(store, file);
-      const writer = transcriptWriter({ id, path, file, size: bytes(0), lock, durability: store.durability });
+      const { durability } = store;
+      const writer = transcriptWriter({ id, path, file, size: bytes(0), lock, durability, made: "here" });
       return { kind: "open", writer, setAside: undefined };
     });
   });
@@ -95,7 +96,8 @@ async function adopt(store: Store, copy: AdoptedCopy): Promise<OpenForWriting> {
       if ((await publish(temporary, path)) === "taken") return { kind: "exists" };
       await syncPublished(store, path);
       const { size } = await file.stat();
-      const writer = transcriptWriter({ id, path, file, size: bytes(size), lock, durability: store.durability });
+      const { durability } = store;
+      const writer = transcriptWriter({ id, path, file, size: bytes(size), lock, durability, made: "before" });
       return { kind: "open", writer, setAside: undefined };
     });
   });

@@ -44,7 +44,8 @@ async function make(options: {
   };
   const faulty = { write, datasync, close: () => file.close() } as unknown as FileHandle;
   const { durability = "turn", lock = held } = options;
-  const writer = transcriptWriter({ id: sessionId("s"), path, file: faulty, size: bytes(0), lock, durability });
+  const own = { id: sessionId("s"), path, file: faulty, size: bytes(0), made: "here" } as const;
+  const writer = transcriptWriter({ ...own, lock, durability });
   onTestFinished(() => writer.close());
   return { writer, calls, content: () => readFile(path, "utf8") };
 }

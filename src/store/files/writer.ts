@@ -1,4 +1,5 @@
-import type { FileHandle } from "node:fs/promises";
+import { type FileHandle, rm, rmdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { type Bytes, type SessionId, bytes } from "../../schema/brand.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { AppendOutcome, BlankOutcome, ByteRange, Durability, TranscriptWriter } from "../../ports/transcripts.ts";
@@ -17,6 +18,8 @@ export interface WriterParts {
   readonly size: Bytes;
   readonly lock: Lock;
   readonly durability: Durability;
+  /** `here`: by this writer's opening, empty. */
+  readonly made: "here" | "before";
 }
 
 /** Appends one after another, also when called at once. Nothing here can shorten the file. */
@@ -39,6 +42,7 @@ export function transcriptWriter(parts: WriterParts): TranscriptWriter {
     endTurn: async () => whileOpen(() => appender.endTurn()),
     blank: async (ranges) => whileOpen(() => appender.blank(ranges)),
     close: () => (closing ??= inTurn(() => appender.close())),
+    discard: () => (closing ??= inTurn(() => appender.discard())),
   };
 }
 
@@ -86,6 +90,17 @@ class Appender {
       await this.#parts.file.close();
       await this.#parts.lock.release();
     }
+  }
+
+  /** While the lock is held: whoever opens it next finds none. What people were given beside it stays. */
+  async discard(): Promise<void> {
+    const { id, path, made } = this.#parts;
+    if (made === "here" && (await this.#refusal()) === undefined) {
+      this.#unsynced = "nothing";
+      await rm(path, { force: true }).catch(() => undefined);
+      await rmdir(join(dirname(path), id)).catch(() => undefined);
+    }
+    await this.close();
   }
 
   async #refusal(): Promise<WriteFailure | undefined> {

@@ -60,7 +60,7 @@ class MemoryStore {
 
   create(id: SessionId): OpenForWriting {
     const refusal = this.#refusalToCreate(id);
-    return refusal ?? this.#opened(this.#add(id));
+    return refusal ?? this.#opened(this.#add(id), () => void this.#sessionById.delete(id));
   }
 
   async openForWriting(id: SessionId): Promise<OpenForWriting> {
@@ -118,7 +118,7 @@ class MemoryStore {
     return session;
   }
 
-  #opened(session: Session): OpenForWriting & { kind: "open" } {
+  #opened(session: Session, remove?: () => void): OpenForWriting & { kind: "open" } {
     const since = new Date(this.#options.deps.now()).toISOString();
     session.heldSince = since;
     const writer = memoryWriter({
@@ -136,6 +136,7 @@ class MemoryStore {
       release: () => {
         session.heldSince = undefined;
       },
+      remove,
     });
     return { kind: "open", writer, setAside: undefined };
   }

@@ -12,6 +12,8 @@ export interface MemoryWriterParts {
   /** Keeps bytes that are about to be written over; returns the name they are kept under. */
   readonly keep: (range: ByteRange, data: Uint8Array) => string;
   readonly release: () => void;
+  /** Absent where it was there before. */
+  readonly remove?: (() => void) | undefined;
 }
 
 export function memoryWriter(parts: MemoryWriterParts): TranscriptWriter {
@@ -62,14 +64,20 @@ export function memoryWriter(parts: MemoryWriterParts): TranscriptWriter {
     return act();
   };
 
+  const close = (): void => {
+    if (state === "open") parts.release();
+    state = "closed";
+  };
+
   return {
     id,
     append: async (lines) => whileOpen(() => append(lines)),
     endTurn: async () => whileOpen(() => ({ kind: "appended", at: [] })),
     blank: async (ranges) => whileOpen(() => blank(ranges)),
-    close: async () => {
-      if (state === "open") parts.release();
-      state = "closed";
+    close: async () => close(),
+    discard: async () => {
+      if (state === "open") parts.remove?.();
+      close();
     },
   };
 }

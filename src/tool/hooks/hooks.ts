@@ -1,10 +1,11 @@
 import type { HookCallbacks, HookEvent, HookOutcome, Hooks } from "../../ports/hooks.ts";
 import { millis } from "../../schema/brand.ts";
 import { type HookSetting, isMatched, matcherOf } from "../../schema/hook.ts";
-import { type Environment, shellEnvironment } from "../shell/environment.ts";
+import type { Environment } from "../shell/environment.ts";
 import { type HookRun, runOf } from "./answer.ts";
 import { callbackRun } from "./callback.ts";
 import { combine, type NamedRun } from "./combine.ts";
+import { hookEnvironment } from "./environment.ts";
 import { matchedNames, ruleByEvent } from "./event-rules.ts";
 import { hookInput } from "./input.ts";
 import { quotedCommandCharsMax } from "./limits.ts";
@@ -67,11 +68,7 @@ async function commandRun(
     command,
     input: JSON.stringify(hookInput(event)),
     cwd: event.cwd,
-    env: {
-      ...shellEnvironment({ env, effect: "unknown", roots: [] }),
-      PALIMPSEST_PROJECT_DIR: projectRoot,
-      CLAUDE_PROJECT_DIR: projectRoot,
-    },
+    env: hookEnvironment({ env, projectRoot }),
     timeoutMs: timeoutSeconds === undefined ? ruleByEvent[event.name].timeoutMs : millis(timeoutSeconds * 1_000),
     signal,
   });

@@ -292,6 +292,23 @@ describe("rules about tools", () => {
   });
 
   test.each([
+    [{}, "ask"],
+    [{ mode: "acceptEdits" }, "ask"],
+    [{ mode: "bypass" }, "allowed"],
+    [{ allow: ["mcp__tracker"] }, "allowed"],
+    [{ allow: ["mcp__tracker__create"] }, "allowed"],
+    [{ allow: ["mcp__Tracker__CREATE"] }, "allowed"],
+    [{ allow: ["mcp__track", "mcp__tracker__creat", "mcp__tracker__create__x"] }, "ask"],
+    [{ allow: ["mcp__tracker"], ask: ["mcp__tracker__create"] }, "ask"],
+    [{ allow: ["mcp__tracker"], deny: ["mcp__tracker__create"] }, "denied"],
+    [{ deny: ["mcp__tracker"], mode: "bypass" }, "denied"],
+    [{ deny: ["use_tool"], mode: "bypass" }, "denied"],
+    [{ allow: ["mcp__tracker"], mode: "plan" }, "denied"],
+  ] as const)("a call of a server's tool, whatever tool makes it: %j: %s", (given, expected) => {
+    expect(verdict(given, { kind: "mcp", server: "tracker", tool: "create" }, "use_tool")).toBe(expected);
+  });
+
+  test.each([
     [{ allow: ["Bash"], ask: ["Bash(make:*)"] }, shell("make"), "ask"],
     [{ allow: ["Bash"], ask: ["Bash(make:*)"] }, shell("ls; make x"), "ask"],
     [{ allow: ["Bash"], ask: ["Bash(make:*)"] }, shell("npm test"), "allowed"],
@@ -313,7 +330,7 @@ describe("rules about tools", () => {
   });
 
   test("what is no rule is told", () => {
-    expect(parseRules({ allow: ["Bash(x", "WebFetch(domain:a)", ""] }).problems).toHaveLength(3);
+    expect(parseRules({ allow: ["Bash(x", "WebFetch(a.org)", ""] }).problems).toHaveLength(3);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { Act, PermissionRequest, ShellAct, Verdict } from "../../ports/tools.ts";
 import { isInside, isInsideAny, isSpecial } from "../inside.ts";
+import { isOfDomain } from "./domain-rule.ts";
 import { pathMatcher, type Places, reached, type Rule, type Rules, type RuleUse } from "./rule.ts";
 import { forbidsLine } from "./shell-ban.ts";
 import { allowsLine, allowsReadsOf, changesUnnamed, showsUnnamed } from "./shell-rule.ts";
@@ -51,7 +52,7 @@ interface Ruling {
 }
 
 function ruledBy(policy: Policy, { request: { tool, acts }, use }: Ruling): Verdict | undefined {
-  const byTool = policy.rules[use].find((rule) => rule.kind === "tool" && isTool(rule.name, tool));
+  const byTool = policy.rules[use].find((rule) => isTool(rule, tool));
   if (byTool !== undefined) return ruling[use](byTool);
   let unclear: Verdict | undefined;
   for (const act of acts) {
@@ -67,12 +68,10 @@ const ruling = {
   ask: (rule: Rule): Verdict => ask(`the rule ${rule.text} wants a person to decide it`),
 } as const;
 
-/** `mcp__server` is every tool of that server. */
-const isTool = (name: string, tool: string): boolean =>
-  tool.toLowerCase() === name || (name.startsWith("mcp__") && tool.toLowerCase().startsWith(`${name}__`));
+const isTool = (rule: Rule, tool: string): boolean =>
+  (rule.kind === "tool" && tool.toLowerCase() === rule.name) || (rule.kind === "server-tool" && rule.form.test(tool));
 
-const isToolNamed = (rules: readonly Rule[], tool: string): boolean =>
-  rules.some((rule) => rule.kind === "tool" && isTool(rule.name, tool));
+const isToolNamed = (rules: readonly Rule[], tool: string): boolean => rules.some((rule) => isTool(rule, tool));
 
 interface Sought {
   readonly act: Act;
@@ -92,8 +91,15 @@ function ruleFor(policy: Policy, { act, use }: Sought): Rule | "unclear" | undef
     case "shell":
       if (use !== "allow") return forbidsLine(rules, act.command);
       return allowsLine(rules, act) ? rules.find((rule) => rule.kind === "shell") : undefined;
+    case "fetch":
+      return rules.find(
+        (rule) =>
+          rule.kind === "fetch" && (rule.domain === undefined || isOfDomain(act.host, { domain: rule.domain, use })),
+      );
+    case "mcp":
+      return rules.find((rule) => isTool(rule, serverToolName(act)));
     case "state":
-      return undefined;
+      return rules.find((rule) => rule.kind === "skill" && act.skill !== undefined && rule.form.test(act.skill));
   }
 }
 
@@ -115,13 +121,28 @@ function decideAct(policy: Policy, { act, request }: Asked): Verdict {
         : decideShellWrite(policy, act);
     case "shell":
       return decideShell(policy, { act, isAllowed });
+    case "fetch":
+      return isAllowed ? allowed : ask(`it would ask ${act.host} for something, and tell it the address`);
+    case "mcp":
+      return decideServerCall(policy, { act, isAllowed });
     case "state":
       return ownStates.has(act.what) ? allowed : decideState(policy, act.what);
   }
 }
 
+type ServerAct = Extract<Act, { kind: "mcp" }>;
+
+const serverToolName = ({ server, tool }: ServerAct): string => `mcp__${server}__${tool}`;
+
+/** Servers say of some tools that they only read. That is their word: here it counts for nothing. */
+function decideServerCall({ mode }: Policy, { act, isAllowed }: { act: ServerAct; isAllowed: boolean }): Verdict {
+  const name = serverToolName(act);
+  if (mode === "plan") return denied(`in plan mode nothing is changed, and what ${name} does only its server knows`);
+  return isAllowed ? allowed : ask(`what ${name} does only its server knows`);
+}
+
 /** What the engine keeps for itself: changing it changes nothing of the person's. */
-const ownStates: ReadonlySet<string> = new Set(["todo", "compaction"]);
+const ownStates: ReadonlySet<string> = new Set(["todo", "compaction", "skill", "plan"]);
 
 const decideState = ({ mode }: Policy, what: string): Verdict =>
   mode === "plan" ? denied(`in plan mode nothing is changed: ${what}`) : ask(`it would change ${what}`);

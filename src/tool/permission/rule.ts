@@ -1,19 +1,27 @@
 import { isInside } from "../inside.ts";
 import { pathPattern } from "../pattern.ts";
+import { type DomainPattern, domainPattern } from "./domain-rule.ts";
 
 /**
- * A rule as people write it: `Bash(git status:*)`, `Edit(src/**)`, `Read(~/.ssh/**)`, `mcp__server`, `Grep`.
+ * A rule as people write it: `Bash(git status:*)`, `Edit(src/**)`, `Read(~/.ssh/**)`, `WebFetch(domain:example.org)`,
+ * `mcp__server`, `mcp__server__get_*`, `Skill(release)`, `Grep`.
  * Names of tools are taken in any case. `Edit` and `Write` are about every change of a file, `Read` about every read.
  */
 export type Rule =
   | { readonly kind: "tool"; readonly text: string; readonly name: string }
+  /** A tool of a server of tools: by its whole name, or by one with `*` for any letters. */
+  | { readonly kind: "server-tool"; readonly text: string; readonly form: RegExp }
+  /** `Skill(release)`, `Skill(release-*)`: calls for skills of such names. */
+  | { readonly kind: "skill"; readonly text: string; readonly form: RegExp }
   | {
       readonly kind: "path";
       readonly text: string;
       readonly act: "read" | "write";
       readonly pattern: string | undefined;
     }
-  | { readonly kind: "shell"; readonly text: string; readonly pattern: ShellPattern };
+  | { readonly kind: "shell"; readonly text: string; readonly pattern: ShellPattern }
+  /** `WebFetch(domain:example.org)`; undefined: every host. */
+  | { readonly kind: "fetch"; readonly text: string; readonly domain: DomainPattern | undefined };
 
 export type ShellPattern =
   | { readonly kind: "any" }
@@ -45,7 +53,10 @@ export function parseRules(given: GivenRules): ParsedRules {
     (given[use] ?? []).flatMap((text) => {
       const rule = parseRule(text.trim(), use);
       if (rule !== undefined) return [rule];
-      problems.push({ use, what: `${text}: not a rule; write a tool's name, or Bash(…), Read(…) or Edit(…)` });
+      problems.push({
+        use,
+        what: `${text}: not a rule; write a tool's name, or Bash(…), Read(…), Edit(…) or WebFetch(domain:…)`,
+      });
       return [];
     });
   return { rules: { allow: parsed("allow"), ask: parsed("ask"), deny: parsed("deny") }, problems };
@@ -64,29 +75,71 @@ const actByTool: ReadonlyMap<string, "read" | "write"> = new Map([
  */
 export const othersTools: ReadonlySet<string> = new Set([
   "agent",
-  "bashoutput",
-  "killshell",
   "ls",
   "multiedit",
   "notebookedit",
   "notebookread",
-  "skill",
   "slashcommand",
   "task",
-  "webfetch",
   "websearch",
 ]);
 
+/** As other agents call tools that are here too. */
+const ownNames: ReadonlyMap<string, string> = new Map([
+  ["bashoutput", "bash_output"],
+  ["killbash", "bash_kill"],
+  ["killshell", "bash_kill"],
+]);
+
 function parseRule(text: string, use: RuleUse): Rule | undefined {
+  if (/^mcp__/i.test(text)) return serverToolRule(text, use);
   const [, name = "", inner] = /^([\w-]+)(?:\((.*)\))?$/s.exec(text) ?? [];
   if (name === "") return undefined;
-  const tool = name.toLowerCase();
+  const tool = ownNames.get(name.toLowerCase()) ?? name.toLowerCase();
   const pattern = inner === undefined || inner === "" || inner === "*" ? undefined : inner;
   const act = actByTool.get(tool);
   if (act !== undefined) return { kind: "path", text, act, pattern };
+  if (tool === "webfetch" || tool === "web_fetch") return fetchRule({ text, pattern, use });
   if (tool === "bash") return { kind: "shell", text, pattern: shellPattern(pattern) };
+  if (tool === "skill" && pattern !== undefined) return skillRule(text, pattern);
   const isWhole = pattern === undefined || (use !== "allow" && othersTools.has(tool));
   return isWhole ? { kind: "tool", text, name: tool } : undefined;
+}
+
+/**
+ * `mcp__server` is every tool of it, as `mcp__server__*` is. A leave names its server: one for `mcp__*` would be for
+ * servers that nobody knows yet.
+ */
+function serverToolRule(text: string, use: RuleUse): Rule | undefined {
+  const [, server = "", tool] = /^mcp__([a-z\d*-]+(?:_[a-z\d*-]+)*)(?:__([^\s()]+))?(?:\(\*?\))?$/i.exec(text) ?? [];
+  if (server === "" || (use === "allow" && server.includes("*"))) return undefined;
+  const form = `^mcp__${anyLetters(server, "[a-z0-9_-]*")}__${anyLetters(tool ?? "*", ".*")}$`;
+  return { kind: "server-tool", text, form: new RegExp(form, "isu") };
+}
+
+/** `Skill(release:*)` and `Skill(release *)` are about its arguments, which decide nothing here. */
+function skillRule(text: string, pattern: string): Rule {
+  const name = pattern.replace(/(?::| )\*$/, "").trim();
+  return { kind: "skill", text, form: new RegExp(`^${anyLetters(name, ".*")}$`, "isu") };
+}
+
+const anyLetters = (pattern: string, any: string): string =>
+  pattern
+    .split("*")
+    .map((part) => RegExp.escape(part))
+    .join(any);
+
+interface WrittenFetch {
+  readonly text: string;
+  readonly pattern: string | undefined;
+  readonly use: RuleUse;
+}
+
+/** What a ban says in words that nobody knows narrows it by nothing. */
+function fetchRule({ text, pattern, use }: WrittenFetch): Rule | undefined {
+  if (pattern === undefined) return { kind: "fetch", text, domain: undefined };
+  const domain = domainPattern(pattern);
+  return domain === undefined && use === "allow" ? undefined : { kind: "fetch", text, domain };
 }
 
 function shellPattern(pattern: string | undefined): ShellPattern {
@@ -172,4 +225,4 @@ function absolutePatterns(pattern: string, { roots, home }: Places): readonly st
 }
 
 /** A folder's own name is no pattern. */
-const literal = (path: string): string => path.replaceAll(/[*?[{},\]]/g, "[$&]");
+export const literal = (path: string): string => path.replaceAll(/[*?[{},\]]/g, "[$&]");

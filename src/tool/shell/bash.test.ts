@@ -19,6 +19,15 @@ describe("bash", () => {
     expect(ran.text).toBe("out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3");
   });
 
+  test.each([
+    ["the last line that says something", "echo one; echo two; echo", "two"],
+    ["that there was none", "true", "no output"],
+    ["how it ended, where it failed", "echo one; exit 3", "exit code 3"],
+  ])("is told in a line: %s", async (_, command, summary) => {
+    const box = await toolbox();
+    expect(await box.call("bash", { command })).toMatchObject({ outcome: { summary } });
+  });
+
   test("tells the exit code of a command that fails", async () => {
     const box = await toolbox();
     expect(await box.call("bash", { command: "echo a; exit 3" })).toMatchObject({

@@ -1,15 +1,18 @@
 import { z } from "zod";
+import type { Jobs } from "../../ports/jobs.ts";
 import type { RunningGroups } from "../../ports/running-groups.ts";
 import type { Act, Tool, ToolContext, ToolOutcome } from "../../ports/tools.ts";
 import { millis } from "../../schema/brand.ts";
 import { resolveReal } from "../confine.ts";
 import { isInsideAny } from "../inside.ts";
-import { defineTool } from "../define.ts";
-import { shellResultCharsMax, shellTimeoutMsDefault, shellTimeoutMsMax } from "../limits.ts";
+import { defineTool, failed } from "../define.ts";
+import { lastLine } from "../../schema/last-line.ts";
+import { shellResultCharsMax, shellSummaryCharsMax, shellTimeoutMsDefault, shellTimeoutMsMax } from "../limits.ts";
 import { effectOf } from "./effect.ts";
+import { endWords } from "./end-words.ts";
 import { type Environment, shellEnvironment } from "./environment.ts";
 import { readsOf } from "./reads.ts";
-import { runShell, type ShellEnd } from "./run.ts";
+import { runShell } from "./run.ts";
 import { writesOf } from "./writes.ts";
 import { writingOf } from "./writing.ts";
 
@@ -23,6 +26,8 @@ export interface BashDeps {
   readonly standing: ShellStanding;
   /** Absent in a store without files. */
   readonly groups?: RunningGroups | undefined;
+  /** Absent where nothing may run beside the conversation: then the input has no word for it. */
+  readonly jobs?: Jobs | undefined;
 }
 
 /** `sh` reads some lines otherwise than the parser does, so there nothing counts as read-only. */
@@ -47,19 +52,33 @@ const input = z.strictObject({
   description: z.string().optional().describe("What it does, in a few words, for the person who is asked."),
 });
 
+const inputWithJobs = input.extend({
+  background: z
+    .boolean()
+    .optional()
+    .describe(
+      "Start it and go on: bash_output shows what it writes, bash_kill ends it, and so does the session's end.",
+    ),
+});
+
+type BashInput = z.infer<typeof inputWithJobs>;
+
 export const bashTool = (deps: BashDeps): Tool =>
-  defineTool({
+  defineTool<BashInput>({
     name: "bash",
     description:
       "Run a shell command. The working directory is kept between calls while it is inside the project; variables are not. " +
       "There is no input, and processes left in the background end with the call. " +
       "To read, search and change files use the other tools.",
-    input,
+    input: deps.jobs === undefined ? input : inputWithJobs,
     effect: "write",
     resultCharsMax: shellResultCharsMax,
-    plan: async ({ command, timeout_ms }, context) => {
+    plan: async ({ command, timeout_ms, background }, context) => {
       const cwd = deps.standing.cwd ?? context.cwd;
       const acts = await actsOf(deps, { command, cwd });
+      const { jobs } = deps;
+      if (background === true && jobs !== undefined)
+        return { kind: "ready", acts, run: async () => begin({ deps, jobs, context, command, acts, cwd, timeout_ms }) };
       return {
         kind: "ready",
         acts,
@@ -104,9 +123,30 @@ interface Running {
   readonly timeoutMs: number;
 }
 
-async function run({ deps, context, command, acts, cwd, signal, timeoutMs }: Running): Promise<ToolOutcome> {
+interface Beginning extends Omit<Running, "signal" | "timeoutMs"> {
+  readonly jobs: Jobs;
+  readonly timeout_ms: number | undefined;
+}
+
+/** An interrupt of the turn does not end it: it was begun to outlast the call. */
+function begin({ deps, jobs, context, command, acts, cwd, timeout_ms }: Beginning): ToolOutcome {
+  const timeoutMs = timeout_ms === undefined ? undefined : millis(timeout_ms);
+  const started = jobs.start({ command, cwd, env: envOf(deps, acts), toolUse: context.toolUse, timeoutMs });
+  switch (started.kind) {
+    case "started":
+      return { content: `Started in the background as ${started.job.id}.`, summary: `started as ${started.job.id}` };
+    case "refused":
+      return failed(`Not started: ${started.why}.`);
+  }
+}
+
+function envOf({ env, roots }: BashDeps, acts: readonly Act[]): Record<string, string> {
   const effect = acts.some((act) => act.kind === "shell" && act.effect === "unknown") ? "unknown" : "read-only";
-  const env = shellEnvironment({ env: deps.env, effect, roots: deps.roots });
+  return shellEnvironment({ env, effect, roots });
+}
+
+async function run({ deps, context, command, acts, cwd, signal, timeoutMs }: Running): Promise<ToolOutcome> {
+  const env = envOf(deps, acts);
   const { groups, shell } = deps;
   const record = groups && ((leader: number) => groups.record({ leader, toolUse: context.toolUse }));
   const end = await runShell({ shell: shell.path, command, cwd, env, signal, timeoutMs: millis(timeoutMs), record });
@@ -125,23 +165,8 @@ async function run({ deps, context, command, acts, cwd, signal, timeoutMs }: Run
   return {
     content: [end.output.trimEnd(), ...said].filter((part) => part !== "").join("\n"),
     ...(isError ? { isError } : {}),
-    summary: endWords(end, timeoutMs) || "done",
+    summary: endWords(end, timeoutMs) || lastLine(end.output, shellSummaryCharsMax) || "no output",
   };
-}
-
-function endWords({ how }: ShellEnd, timeoutMs: number): string {
-  switch (how.kind) {
-    case "exited":
-      return how.code === 0 ? "" : `exit code ${how.code}`;
-    case "killed":
-      return `ended by ${how.signal}`;
-    case "timed-out":
-      return `ended after ${timeoutMs} ms, its time limit`;
-    case "aborted":
-      return "interrupted";
-    case "not-started":
-      return `the shell could not be started: ${how.why}`;
-  }
 }
 
 interface Left {

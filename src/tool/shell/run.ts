@@ -18,6 +18,8 @@ export interface ShellRun {
   readonly signal: AbortSignal;
   /** Puts the process group on record by its leader's id; gives how to take that back. Must not reject. */
   readonly record?: ((leader: number) => Promise<() => Promise<void>>) | undefined;
+  /** Takes what it writes as it comes; the end then holds none of it. */
+  readonly onOutput?: ((chunk: Buffer) => void) | undefined;
 }
 
 export interface ShellEnd {
@@ -79,7 +81,8 @@ export async function runShell(run: ShellRun): Promise<ShellEnd> {
   const recorded = child.pid === undefined ? undefined : run.record?.(child.pid);
   const output = new Output(shellOutputBytesMax);
   const folder = new Output(shellFolderBytesMax);
-  const streams = [collect(child.stdio[1], output), collect(child.stdio[2], output), collect(child.stdio[3], folder)];
+  const taker = run.onOutput === undefined ? output : { add: run.onOutput };
+  const streams = [collect(child.stdio[1], taker), collect(child.stdio[2], taker), collect(child.stdio[3], folder)];
   const closed = Promise.all(streams);
   const how = await endOf(run, { child, closed });
   const leftRunning = await endGroup({ child, closed });
@@ -122,7 +125,7 @@ function start({ shell, command, cwd, env }: ShellRun): Started {
   }
 }
 
-async function collect(stream: ChildProcess["stdio"][number] | undefined, output: Output): Promise<void> {
+async function collect(stream: ChildProcess["stdio"][number] | undefined, output: Pick<Output, "add">): Promise<void> {
   if (!isReadable(stream)) return;
   await new Promise<void>((resolve) => {
     stream.on("data", (chunk: Buffer) => output.add(chunk));

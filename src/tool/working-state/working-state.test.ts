@@ -16,6 +16,7 @@ import type { Todo } from "../todo.ts";
 import { filesPart } from "./files.ts";
 import { gitBranch } from "./git-branch.ts";
 import { placePart } from "./place.ts";
+import { planPart } from "./plan.ts";
 import { todosPart } from "./todos.ts";
 
 const request = (...kept: readonly string[]): RestoreRequest => ({
@@ -166,5 +167,25 @@ describe("place", () => {
     await writeFile(join(folder, "real", "HEAD"), "ref: refs/heads/side\n");
     await writeFile(join(folder, ".git"), "gitdir: real\n");
     expect(await gitBranch(folder)).toBe("side");
+  });
+});
+
+describe("plan", () => {
+  const plan = { text: "1. Do it.", state: "accepted" } as const;
+
+  it.each([
+    ["neither", { modeText: undefined, plan: undefined }, []],
+    ["plan mode alone", { modeText: "On.", plan: undefined }, ["On."]],
+    ["a plan that was accepted", { modeText: undefined, plan }, ["The plan that the person accepted: 1. Do it."]],
+    [
+      "both",
+      { modeText: "On.", plan: { ...plan, state: "proposed" as const } },
+      ["On.", "The plan as it was last put before the person, who has not accepted it: 1. Do it."],
+    ],
+  ])("%s", async (_, state, expected) => {
+    const pieces = await piecesOf(planPart({ planState: () => state }));
+    expect(pieces.map(({ intro, text }) => [intro, text].filter((one) => one !== undefined).join(" "))).toEqual(
+      expected,
+    );
   });
 });

@@ -1,9 +1,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { SessionChoice } from "../../../src/agent/agent-options.ts";
+import type { AgentOptions, SessionChoice } from "../../../src/agent/agent-options.ts";
 import { type Agent, openAgent } from "../../../src/agent/open-agent.ts";
 import type { ToolWishes } from "../../../src/agent/tool-choice.ts";
 import type { Committed, Proposal, Proposed } from "../../../src/loop/compact/proposal.ts";
+import type { PlanReview } from "../../../src/ports/planning.ts";
 import type { CompactionPart } from "../../../src/schema/compaction.ts";
 import type { LoopEvent } from "../../../src/schema/event.ts";
 import type { Actor, SaidBlock, Scene, Take } from "../../../src/simulator/actor/actor.ts";
@@ -51,6 +52,8 @@ export interface OpenWishes {
   /** As on the command line: `off compact.auto`. */
   readonly flags?: readonly (readonly [flag: string, text: string])[];
   readonly tools?: Partial<ToolWishes>;
+  readonly planReview?: PlanReview;
+  readonly beside?: Pick<AgentOptions, "jobs" | "connectServer" | "person" | "net">;
 }
 
 export interface CompactionWorld extends Omit<AgentWorld, "open"> {
@@ -119,7 +122,7 @@ interface Opening {
 }
 
 async function openedIn({ env, work }: AgentWorld, { choice, wishes }: Opening): Promise<Agent> {
-  const { model, flags = [], tools } = wishes;
+  const { model, flags = [], tools, planReview, beside } = wishes;
   const opened = await openAgent({
     env,
     cwd: work,
@@ -128,6 +131,8 @@ async function openedIn({ env, work }: AgentWorld, { choice, wishes }: Opening):
     session: choice,
     model: { kind: "provider" },
     tools: { mode: "bypass", allow: [], deny: [], ...tools },
+    planReview,
+    ...beside,
   });
   if (opened.kind !== "agent") throw new Error(JSON.stringify(opened));
   return opened;

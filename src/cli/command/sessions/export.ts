@@ -1,25 +1,21 @@
-import { type FileHandle, mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
-import { basename, dirname, extname, join, resolve } from "node:path";
+import { basename, extname, resolve } from "node:path";
 import { createEngine } from "../../../engine.ts";
-import type { FormatMode } from "../../../export/document.ts";
-import { documentOf } from "../../../export/from-log.ts";
-import { renderHtml } from "../../../export/html.ts";
-import { documentLogBytesMax } from "../../../export/limits.ts";
-import { renderMarkdown } from "../../../export/markdown.ts";
 import { maskSecrets } from "../../../export/mask-secrets.ts";
-import { exportJsonl, type ExportOptions, readForDocument } from "../../../loop/export.ts";
 import { command, type CommandContext, type Outcome } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
+import {
+  exportedText,
+  type ExportJob,
+  exportTo,
+  isExportFormat,
+  type NotExported,
+  piecesOf,
+  tooLarge,
+} from "../../exporting.ts";
 import { failure, type Failure } from "../../failure.ts";
-import { humanBytes } from "../../../schema/human-bytes.ts";
-import { MediaFiles } from "../../media-files.ts";
-import { type NamedLog, openNamedLog } from "../../named-log.ts";
+import { openNamedLog } from "../../named-log.ts";
 import { usage } from "../../parse.ts";
 import { progressOn } from "../../progress.ts";
-
-const formats = ["md", "html", "jsonl"] as const;
-type Format = (typeof formats)[number];
-const isFormat = (word: string | undefined): word is Format => formats.some((format) => format === word);
 
 export const exportCommand = command({
   name: "export",
@@ -43,7 +39,7 @@ export const exportCommand = command({
     "The files get the permissions that your umask gives: an export is made to be passed on. Look at it before you do; --mask-secrets finds the shapes that docs/export.md lists, not every secret.",
   ],
   run: async (context, { operands, options }) => {
-    if (!isFormat(options.to))
+    if (!isExportFormat(options.to))
       return usage(
         options.to === undefined ? "--to is missing" : `--to takes md, html or jsonl, not ${options.to}`,
         context.called,
@@ -72,106 +68,34 @@ export const exportCommand = command({
   },
 });
 
-interface Exporting {
-  readonly log: NamedLog;
-  readonly request: ExportOptions;
-  readonly mode: FormatMode;
-  readonly format: Format;
+interface Exporting extends ExportJob {
   readonly out: string | undefined;
-  readonly existing: "keep" | "replace";
 }
 
-async function exporting(context: CommandContext, job: Exporting): Promise<Outcome> {
-  const { request, format } = job;
-  if (format !== "jsonl" && request.source.size > documentLogBytesMax) {
-    return failure({
-      code: exitCode.refused,
-      message: `the log has ${humanBytes(request.source.size)}; a document is made of at most ${humanBytes(documentLogBytesMax)}`,
-      hint: "--to jsonl has no such limit.",
-    });
-  }
-  if (job.out === "-") {
+async function exporting(context: CommandContext, { out, ...job }: Exporting): Promise<Outcome> {
+  if (out === "-") {
+    const refusal = tooLarge(job);
+    if (refusal !== undefined) return notExported(refusal);
     for await (const piece of piecesOf(job, undefined)) {
       if (context.out.state().kind !== "open") break;
       await context.out.write(piece);
     }
     return exitCode.fine;
   }
-  const path = resolve(context.cwd, job.out ?? `${request.name}.${format}`);
-  return toFile(context, job, path);
-}
-
-/** Under a name of its own until it is whole: a failure leaves neither half a file nor a harmed old one. */
-async function toFile(context: CommandContext, job: Exporting, path: string): Promise<Outcome> {
-  const taken = await refusal(job, path);
-  if (taken !== undefined) return taken;
-  const folder = `${basename(path, extname(path))}-images`;
-  const media = new MediaFiles(folder);
-  const temporary = `${path}.${process.pid}.part`;
-  const file = await open(temporary, "wx", 0o666).catch(absentFolder);
-  if (file === undefined) {
-    return failure({
-      code: exitCode.notFound,
-      message: `there is no folder ${dirname(path)}`,
-      hint: "Make it first, or name another place with --out.",
-    });
-  }
-  try {
-    await writePieces(file, piecesOf(job, media));
-    await file.close();
-    await writeMedia(join(dirname(path), folder), media);
-    await rename(temporary, path);
-  } catch (error) {
-    await file.close().catch(() => undefined);
-    await rm(temporary, { force: true });
-    throw error;
-  }
-  const images =
-    media.files.size === 0 ? "" : ` and ${media.files.size} ${media.files.size === 1 ? "file" : "files"} in ${folder}`;
-  await context.out.write(`${path}${images}\n`);
+  const path = resolve(context.cwd, out ?? `${job.request.name}.${job.format}`);
+  const exported = await exportTo(path, job);
+  if (exported.kind === "refused") return notExported(exported);
+  await context.out.write(`${exportedText(exported)}\n`);
   return exitCode.fine;
 }
 
-async function refusal({ log, existing }: Exporting, path: string): Promise<Failure | undefined> {
-  const seen = await stat(path).catch(() => undefined);
-  if (seen === undefined) return undefined;
-  const isLog = seen.ino === (await stat(log.path)).ino;
-  if (!isLog && seen.isFile() && existing === "replace") return undefined;
-  return failure({
-    code: exitCode.refused,
-    message: isLog ? `${path} is the log itself` : `${path} is there already`,
-    hint:
-      isLog || !seen.isFile()
-        ? "Choose another place with --out."
-        : "Choose another place with --out, or write over it with --force.",
-  });
-}
+const notExported = ({ why, message }: NotExported): Failure =>
+  failure({ code: why === "no-folder" ? exitCode.notFound : exitCode.refused, message, hint: hintByWhy[why] });
 
-async function writePieces(file: FileHandle, pieces: AsyncIterable<string>): Promise<void> {
-  for await (const piece of pieces) await file.writeFile(piece);
-}
-
-async function writeMedia(folder: string, { files }: MediaFiles): Promise<void> {
-  if (files.size === 0) return;
-  await mkdir(folder, { recursive: true });
-  for (const [name, data] of files) await writeFile(join(folder, name), data);
-}
-
-async function* piecesOf(
-  { log, request, mode, format }: Exporting,
-  media: MediaFiles | undefined,
-): AsyncGenerator<string> {
-  if (format === "jsonl") {
-    for await (const line of exportJsonl(log, { ...request, mode })) yield `${line}\n`;
-    return;
-  }
-  const source = await readForDocument(log, request);
-  const document = documentOf(source, { mode, place: (one) => media?.place(one) });
-  yield* format === "md" ? renderMarkdown(document) : renderHtml(document);
-}
-
-function absentFolder(error: unknown): undefined {
-  if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))
-    return undefined;
-  throw error;
-}
+const hintByWhy: Readonly<Record<NotExported["why"], string>> = {
+  "too-large": "--to jsonl has no such limit.",
+  "the-log": "Choose another place with --out.",
+  "no-file": "Choose another place with --out.",
+  taken: "Choose another place with --out, or write over it with --force.",
+  "no-folder": "Make it first, or name another place with --out.",
+};

@@ -1,0 +1,2 @@
+/** Used where neither flag, session nor setting names one. */
+export const modelDefault = "claude-sonnet-5-5";

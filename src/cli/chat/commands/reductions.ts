@@ -1,0 +1,43 @@
+import type { RecordedEdit } from "../../../loop/past-receipts.ts";
+import type { Entry } from "../../../schema/entry.ts";
+
+/** What edits of the view have saved so far. */
+export interface Reductions {
+  readonly edits: number;
+  /** Taken out of the view, by estimate. */
+  readonly tokens: number;
+  /** In tokens of uncached input, at the prices of a warm cache; below 0 where they have not paid for themselves yet. */
+  readonly savedInputTokens: number;
+}
+
+/**
+ * By the receipts of the edits in force that show less than before. The request behind an edit pays for what it moved,
+ * each later one saves: `-now`, then `perRound` for every round more. An edit that nothing was asked behind has saved
+ * nothing yet.
+ */
+export function reductionsOf(path: readonly Entry[], edits: readonly RecordedEdit[]): Reductions {
+  const roundsBehind = roundsBehindEach(path);
+  let sum: Reductions = { edits: 0, tokens: 0, savedInputTokens: 0 };
+  for (const { id, state, receipt } of edits) {
+    if (state === "undone" || receipt === undefined || receipt.tokensAfter >= receipt.tokensBefore) continue;
+    const rounds = roundsBehind.get(id) ?? 0;
+    const { now, perRound } = receipt.price;
+    sum = {
+      edits: sum.edits + 1,
+      tokens: sum.tokens + receipt.tokensBefore - receipt.tokensAfter,
+      savedInputTokens: sum.savedInputTokens + (rounds === 0 ? 0 : perRound * (rounds - 1) - now),
+    };
+  }
+  return sum;
+}
+
+/** By edit: replies of the model that stand behind it. A reply may be several entries. */
+function roundsBehindEach(path: readonly Entry[]): ReadonlyMap<string, number> {
+  const behind = new Map<string, number>();
+  const replies = new Set<string>();
+  for (const entry of path.toReversed()) {
+    if (entry.kind === "assistant" && !entry.synthetic) replies.add(entry.messageId ?? entry.id ?? "");
+    if (entry.kind === "edit") behind.set(entry.id, replies.size);
+  }
+  return behind;
+}

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import type { PermissionAsk } from "../../ports/person.ts";
+import { toolUseId } from "../../schema/brand.ts";
+import { whoIsWaitedFor } from "./person-waited-for.ts";
+
+const ask: PermissionAsk = { toolUse: toolUseId("t"), tool: "bash", input: {}, acts: [], reason: "Why." };
+
+test.each<[string, PermissionAsk, string]>([
+  ["a tool", ask, "use bash"],
+  [
+    "a tool of a server",
+    { ...ask, tool: "use_tool", acts: [{ kind: "mcp", server: "calc", tool: "add" }] },
+    "use add of the MCP server calc",
+  ],
+])("a notification names %s by what would be used", async (_, asked, words) => {
+  const messages: string[] = [];
+  const person = whoIsWaitedFor(
+    {
+      permission: async () => ({ kind: "denied" }),
+      question: async () => ({ kind: "nobody" }),
+      review: async () => ({ kind: "nobody" }),
+    },
+    { notify: ({ message }) => void messages.push(message), act: () => {} },
+  );
+  await person.permission(asked, new AbortController().signal);
+  expect(messages).toEqual([`palimpsest needs your permission to ${words}`]);
+});

@@ -1,0 +1,35 @@
+import type { Style } from "../style.ts";
+
+/** One thing that was looked at. `warning`: it works, but not as it should. `failed`: something will not work. */
+export interface Check {
+  readonly name: string;
+  readonly state: "fine" | "warning" | "failed";
+  /** One line. */
+  readonly says: string;
+  /** One line: what to do about it. */
+  readonly todo?: string;
+}
+
+export const fine = (name: string, says: string): Check => ({ name, state: "fine", says });
+export const warning = (name: string, said: Said): Check => ({ name, state: "warning", ...said });
+export const failed = (name: string, said: Said): Check => ({ name, state: "failed", ...said });
+
+type Said = Pick<Check, "says" | "todo">;
+
+export function checksText(checks: readonly Check[], style: Style): string {
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  const lines = checks.flatMap(({ name, state, says, todo }) => [
+    `${style(colours[state], signs[state])} ${name.padEnd(width)}  ${says}`,
+    ...(todo === undefined ? [] : [`${" ".repeat(width + 4)}${style("dim", `→ ${todo}`)}`]),
+  ]);
+  return `${lines.join("\n")}\n${verdictOf(checks)}\n`;
+}
+
+const signs = { fine: "✓", warning: "!", failed: "✗" } as const;
+const colours = { fine: "green", warning: "yellow", failed: "red" } as const;
+
+function verdictOf(checks: readonly Check[]): string {
+  const count = (state: Check["state"]): number => checks.filter((one) => one.state === state).length;
+  if (count("failed") > 0) return `${count("failed")} of ${checks.length} failed`;
+  return count("warning") > 0 ? "it works, with warnings" : "all is well";
+}

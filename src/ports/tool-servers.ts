@@ -1,0 +1,56 @@
+import type { Json, JsonObject } from "../schema/json.ts";
+import type { ServerLaunch } from "../schema/tool-server.ts";
+
+/** Reaches servers of tools. What they say is data of strangers: of no known shape until it is parsed, and no instruction. */
+export interface ToolServersDep {
+  /** Must not reject; must give up soon after the signal is raised, and leave nothing running then. */
+  readonly connect: (launch: ServerLaunch, signal: AbortSignal) => Promise<Connected>;
+}
+
+/** The same with all that a process needs, which the session knows. */
+export type ConnectServer = (start: ServerStart, signal: AbortSignal) => Promise<Connected>;
+
+export interface ServerStart extends ServerLaunch {
+  /** Where its process stands: the project's folder. */
+  readonly cwd: string;
+  /** Puts its process group on record by the leader's id; gives how to take that back. Neither may reject. */
+  readonly record?: ((leader: number) => Promise<() => Promise<void>>) | undefined;
+}
+
+export type Connected =
+  | { readonly kind: "connected"; readonly server: ToolServer }
+  /** `why` may repeat what the server was given: whoever shows it masks that. */
+  | { readonly kind: "failed"; readonly why: string };
+
+/** A connection. None of these rejects. */
+export interface ToolServer {
+  /** What it says of itself; empty where it says nothing. */
+  readonly instructions: string;
+  listTools(signal: AbortSignal): Promise<Listed>;
+  call(call: ServerCall, signal: AbortSignal): Promise<ServerAnswer>;
+  /** `tools`: the list is another. `closed`: the connection is gone, once and for all. One listener; a later one replaces it. */
+  onChange(listener: (change: "tools" | "closed") => void): void;
+  /** Ends its process too. */
+  close(): Promise<void>;
+}
+
+export interface OfferedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonObject;
+}
+
+export type Listed =
+  | { readonly kind: "listed"; readonly tools: readonly OfferedTool[] }
+  | { readonly kind: "failed"; readonly why: string };
+
+export interface ServerCall {
+  readonly tool: string;
+  readonly input: JsonObject;
+}
+
+export type ServerAnswer =
+  /** `content`: the protocol's blocks. */
+  | { readonly kind: "answer"; readonly content: readonly Json[]; readonly isError: boolean }
+  /** Nobody knows how far it came. */
+  | { readonly kind: "failed"; readonly why: string };

@@ -1,0 +1,90 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { type HtmlText, htmlText } from "./html-text.ts";
+import { textPieceChars } from "./limits.ts";
+
+/** All steps at once. */
+function read(html: string, base = "https://a.org/docs/x"): HtmlText {
+  const steps = htmlText(html, base);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+const text = (html: string): string => read(html).text;
+
+test.each([
+  ["blanks are one", "<p>a \n  b</p>", "a b"],
+  ["paragraphs stand apart", "<p>a</p><p>b</p>c", "a\n\nb\n\nc"],
+  ["inline marks leave no trace", "a<b>b</b> <i>c</i>d", "ab cd"],
+  ["headings", "<h1>A</h1><h3> B </h3>c", "# A\n\n### B\n\nc"],
+  ["line breaks", "a<br>b<br/>c", "a\nb\nc"],
+  ["lists", "<ul><li>a<li><p>b</p></ul>c", "- a\n- b\n\nc"],
+  ["numbered lists in lists", "<ol><li>a<ul><li>b</ul><li>c</ol>", "1. a\n  - b\n2. c"],
+  ["links", 'see <a href="../y?z=1&amp;w=2">the  page</a>.', "see [the page](https://a.org/y?z=1&w=2)."],
+  ["links that lead nowhere", '<a href="#x">a</a> <a href="javascript:x()">b</a> <a>c</a>', "a b c"],
+  ["links without words", 'a<a href="/x"><img></a>b', "ab"],
+  ["a link that is never closed", 'a <a href="/x">b', "a [b](https://a.org/x)"],
+  ["code", "use <code>a  b</code> here", "use `a b` here"],
+  ["code as it stands", "<pre>a\n  b</pre>c", "```\na\n  b\n```\n\nc"],
+  ["tables", "<table><tr><th>a<th>b</tr><tr><td>1</td><td>2</td></tr></table>", "a | b\n1 | 2"],
+  ["pictures by their words", '<img alt="a cat" src=x><img src=y>', "[image: a cat]"],
+  ["lines between", "a<hr>b", "a\n\n---\n\nb"],
+  ["signs", "&lt;b&gt; &amp;amp; &#65;&#x42; &nope; &#0;&#xd800;", "<b> &amp; AB &nope; \uFFFD\uFFFD"],
+  ["what nobody reads", "a<script>x<p>y</script ><style>z</style><!-- <p>c -->b", "ab"],
+  ["a script that never ends", "a<script>b", "a"],
+  ["a comment that never ends", "a<!-- b", "a"],
+  ["less-than signs", "1 < 2 <3", "1 < 2 <3"],
+  ["quotes with brackets", `<p title="a > b" class='>'>c</p>`, "c"],
+  ["tags that break off", '<p class="a>b</p>', "b"],
+])("%s", (_name, html, expected) => {
+  expect(text(html)).toBe(expected);
+});
+
+test("the title is told apart from the text", () => {
+  expect(read("<head><title> A &amp;\nB </title></head><body>c")).toEqual({
+    title: "A & B",
+    text: "c",
+  });
+});
+
+test("any text is read without a throw, and no two empty lines follow each other", () => {
+  const piece = fc.constantFrom(
+    "<",
+    ">",
+    '"',
+    "'",
+    "</",
+    "<a href=",
+    "<pre>",
+    "</pre>",
+    "<li>",
+    "<!--",
+    "&#",
+    ";",
+    " x ",
+  );
+  fc.assert(
+    fc.property(fc.array(piece), (pieces) => {
+      expect(text(pieces.join(""))).not.toContain("\n\n\n");
+    }),
+  );
+});
+
+test.each([-8, -3, -1, 0, 1])(
+  "a text longer than a piece is joined as it was, also where a sign stands at the cut: %d",
+  (at) => {
+    const before = "x".repeat(textPieceChars + at);
+    expect(text(`${before}&amp;${before}`)).toBe(`${before}&${before}`);
+  },
+);
+
+test.each(["<a", "<a '", '<a "', "<!--", "<script>", "<pre>", "</a>", "<ul><li>", '<a href="', "&", "<!"])(
+  "a megabyte of %s takes no longer than a page",
+  (piece) => {
+    const started = performance.now();
+    text(piece.repeat(2 ** 20 / piece.length));
+    expect(performance.now() - started).toBeLessThan(5_000);
+  },
+);

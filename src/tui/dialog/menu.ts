@@ -1,0 +1,102 @@
+import { cut, hung } from "../draw/lines.ts";
+import { type Theme, unpainted } from "../theme/theme.ts";
+import { choiceLinesMax } from "./limits.ts";
+import type { Block } from "./picture.ts";
+
+/** A few choices, each with its number, as many lines each as it needs. */
+export interface Menu {
+  readonly choices: readonly MenuChoice[];
+  /** The one that Enter takes. */
+  readonly at: number;
+}
+
+/** Texts are as others wrote them. */
+export interface MenuChoice {
+  readonly label: string;
+  readonly description?: string;
+  /** A letter that takes it. */
+  readonly key?: string;
+  /** `enter`: a number only moves there, as what is taken outlasts the moment. Default: `any`. */
+  readonly takenBy?: "any" | "enter";
+  /** Where several may be chosen. */
+  readonly tick?: "on" | "off";
+}
+
+export function menuBlock({ choices, at }: Menu, theme: Theme): Block {
+  const drawn = (width: number): readonly (readonly string[])[] =>
+    choices.map((choice, index) => choiceLines(choice, { width, theme, index, state: index === at ? "at" : "" }));
+  return {
+    rowsWanted: (width) => drawn(width).flat().length,
+    lines: ({ width, rows }) => {
+      const all = drawn(width);
+      const lines = all.flat();
+      if (lines.length <= rows) return lines;
+      const room = Math.max(1, rows - 1);
+      const from = all.slice(0, at).flat().length;
+      const first = Math.min(from, Math.max(0, from + (all[at]?.length ?? 0) - room));
+      const sign = cut(theme.dim(hiddenWords(all, { at, first, end: first + room })), { width, theme });
+      return [...lines.slice(first, first + room), sign].slice(0, rows);
+    },
+  };
+}
+
+interface Seen {
+  readonly at: number;
+  /** Lines, `end` not included. */
+  readonly first: number;
+  readonly end: number;
+}
+
+/** How many choices are not seen whole, and where they are: nobody decides without knowing of them. */
+function hiddenWords(drawn: readonly (readonly string[])[], { at, first, end }: Seen): string {
+  let [line, above, below] = [0, 0, 0];
+  for (const [index, { length }] of drawn.entries()) {
+    if (index !== at && line < first) above += 1;
+    else if (index !== at && line + length > end) below += 1;
+    line += length;
+  }
+  const words = [above === 0 ? "" : `${above} more ↑`, below === 0 ? "" : `${below} more ↓`];
+  return `  ${words.filter((word) => word !== "").join(" · ") || "…"}`;
+}
+
+interface Look {
+  readonly width: number;
+  readonly theme: Theme;
+}
+
+interface ChoiceLook extends Look {
+  readonly index: number;
+  readonly state: "at" | "";
+}
+
+function choiceLines(choice: MenuChoice, { width, theme, index, state }: ChoiceLook): readonly string[] {
+  const tick = choice.tick === undefined ? "" : `[${choice.tick === "on" ? "x" : " "}] `;
+  const mark = `${state === "at" ? "❯" : " "} ${index + 1}. ${tick}`;
+  const key = choice.key === undefined ? "" : ` (${choice.key})`;
+  const paint = state === "at" ? theme.accent : unpainted;
+  const label = hung(`${choice.label}${key}`, { width, theme, first: paint(mark), paint });
+  if (choice.description === undefined) return cutTo(label, choiceLinesMax);
+  const description = hung(choice.description, { width, theme, first: " ".repeat(mark.length), paint: theme.dim });
+  return [...cutTo(label, choiceLinesMax), ...cutTo(description, choiceLinesMax)];
+}
+
+const cutTo = (lines: readonly string[], most: number): readonly string[] =>
+  lines.length <= most ? lines : [...lines.slice(0, most - 1), `${lines[most - 1] ?? ""}…`];
+
+/** Where a key takes a menu: `move`s, or `take`s one, by its number or letter or by Enter. */
+export type MenuStep =
+  | { readonly kind: "move"; readonly at: number }
+  | { readonly kind: "take"; readonly at: number }
+  | { readonly kind: "none" };
+
+export function pressInMenu({ choices, at }: Menu, key: string): MenuStep {
+  const count = choices.length;
+  if (count === 0) return { kind: "none" };
+  if (key === "up" || key === "shift+tab") return { kind: "move", at: (at + count - 1) % count };
+  if (key === "down" || key === "tab") return { kind: "move", at: (at + 1) % count };
+  if (key === "enter") return { kind: "take", at };
+  const named = /^[1-9]$/.test(key) ? Number(key) - 1 : choices.findIndex((choice) => choice.key === key);
+  const choice = choices[named];
+  if (choice === undefined) return { kind: "none" };
+  return { kind: choice.takenBy === "enter" ? "move" : "take", at: named };
+}

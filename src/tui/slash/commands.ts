@@ -1,0 +1,100 @@
+/** What a command takes behind its name. `flags` stand before or behind the rest. */
+export interface SlashCommand {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly summary: string;
+  readonly takes: "nothing" | "maybe" | "needs";
+  /** The rest in a word, for help; empty where it takes nothing. */
+  readonly rest: string;
+  readonly completes: SlashCompletion;
+  readonly flags: readonly string[];
+  /** `later`: it belongs to a part that is not here yet, and says so. */
+  readonly state: "here" | "later";
+}
+
+/** Where candidates for the rest come from. */
+export type SlashCompletion = "nothing" | "commands" | "sessions" | "models" | "policies" | "messages" | "formats";
+
+const plain = { aliases: [], takes: "nothing", rest: "", completes: "nothing", flags: [], state: "here" } as const;
+
+/** The commands of the chat, in the order in which help lists them. */
+export const slashCommands = [
+  { ...plain, name: "help", summary: "what can be typed here", takes: "maybe", rest: "command", completes: "commands" },
+  {
+    ...plain,
+    name: "compact",
+    aliases: ["summarize", "summarise"],
+    summary: "put a summary in place of what was said, after a look at it",
+    takes: "maybe",
+    rest: "instructions",
+    flags: ["--yes"],
+  },
+  { ...plain, name: "context", summary: "what fills the window" },
+  { ...plain, name: "cost", summary: "what the session has cost" },
+  { ...plain, name: "undo", summary: "take back the last edit of the view" },
+  {
+    ...plain,
+    name: "pin",
+    summary: "carry a message through every compaction, or no longer",
+    takes: "maybe",
+    rest: "message",
+    completes: "messages",
+  },
+  {
+    ...plain,
+    name: "rewind",
+    summary: "go back to a message, or summarise from it or up to it",
+    takes: "maybe",
+    rest: "message",
+    completes: "messages",
+  },
+  { ...plain, name: "recall", summary: "find what was ever said here", takes: "needs", rest: "words or id" },
+  { ...plain, name: "tasks", summary: "what runs beside the conversation" },
+  { ...plain, name: "hooks", summary: "the hooks in force" },
+  {
+    ...plain,
+    name: "resume",
+    summary: "go on with another session",
+    takes: "maybe",
+    rest: "session",
+    completes: "sessions",
+  },
+  { ...plain, name: "clear", aliases: ["new"], summary: "begin a new session; this one stays" },
+  { ...plain, name: "model", summary: "the model that answers", takes: "maybe", rest: "name", completes: "models" },
+  {
+    ...plain,
+    name: "policy",
+    summary: "the policy in force",
+    takes: "maybe",
+    rest: "preset",
+    completes: "policies",
+  },
+  {
+    ...plain,
+    name: "export",
+    summary: "write the session to a file",
+    takes: "maybe",
+    rest: "format or file",
+    completes: "formats",
+  },
+  {
+    ...plain,
+    name: "memory",
+    summary: "what is remembered between sessions",
+    takes: "maybe",
+    rest: "name",
+    state: "later",
+  },
+  { ...plain, name: "dream", summary: "tidy what is remembered", flags: ["--dry-run"], state: "later" },
+  { ...plain, name: "agents", summary: "the agents at work", state: "later" },
+  { ...plain, name: "quit", aliases: ["exit"], summary: "leave; the session stays" },
+] as const satisfies readonly SlashCommand[];
+
+export type SlashName = (typeof slashCommands)[number]["name"];
+
+/** `/compact [--yes] [instructions]` */
+export function usageOf({ name, flags, takes, rest }: Pick<SlashCommand, "name" | "flags" | "takes" | "rest">): string {
+  const words = [`/${name}`, ...flags.map((flag) => `[${flag}]`)];
+  if (takes !== "nothing") words.push(takes === "needs" ? `<${rest}>` : `[${rest}]`);
+  return words.join(" ");
+}

@@ -1,0 +1,112 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { slashCommands, usageOf } from "./commands.ts";
+import { completeSlash } from "./complete.ts";
+import { namesOf, parseSlash, type Slashed } from "./parse.ts";
+
+const command = (name: string, rest = "", flags: readonly string[] = []): object => ({
+  kind: "command",
+  name,
+  rest,
+  flags,
+});
+const message: Slashed = { kind: "message" };
+
+describe("what is typed", () => {
+  test.each<[string, object]>([
+    ["fix the test", message],
+    ["", message],
+    ["and /compact", message],
+    [" /compact", message],
+    ["/usr/bin/env is missing", message],
+    ["/etc/", message],
+    ["// a comment", message],
+    ["/compact", command("compact")],
+    ["/COMPACT", command("compact")],
+    ["/compact ", command("compact")],
+    ["/summarize keep the API", command("compact", "keep the API")],
+    ["/compact keep\nthe API", command("compact", "keep\nthe API")],
+    ["/compact --yes keep the API", command("compact", "keep the API", ["--yes"])],
+    ["/compact keep the API --yes", command("compact", "keep the API", ["--yes"])],
+    ["/compact --yes", command("compact", "", ["--yes"])],
+    ["/compact say --yes to all", command("compact", "say --yes to all")],
+    ["/recall error code", command("recall", "error code")],
+    ["/exit", command("quit")],
+  ])("%j", (text, expected) => {
+    expect(parseSlash(text)).toEqual(expected);
+  });
+
+  test.each<[string, string]>([
+    [
+      "/compcat",
+      "There is no command /compcat; did you mean /compact? A space before the slash sends it as a message.",
+    ],
+    ["/xyzzy now", "There is no command /xyzzy; /help lists them. A space before the slash sends it as a message."],
+    ["/", "A command follows the slash: /help lists them."],
+    ["/compact --hard", "/compact knows no --hard. It is used as /compact [--yes] [instructions]"],
+    ["/context all", "/context takes nothing of the kind. It is used as /context"],
+    ["/recall", "/recall needs more. It is used as /recall <words or id>"],
+    ["/memory list", "/memory is not here yet."],
+  ])("%j is told, not sent", (text, told) => {
+    expect(parseSlash(text)).toEqual({ kind: "told", message: told });
+  });
+
+  test("law: a slash and a word never reach the model", () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^\/[^\s/]*$/), fc.string(), (word, rest) => {
+        expect(parseSlash(`${word} ${rest}`).kind).not.toBe("message");
+      }),
+    );
+  });
+
+  test("law: what does not begin with a slash is sent, whatever it holds", () => {
+    fc.assert(
+      fc.property(
+        fc.string().filter((text) => !text.startsWith("/")),
+        (text) => {
+          expect(parseSlash(text)).toEqual(message);
+        },
+      ),
+    );
+  });
+});
+
+describe("the table", () => {
+  test("names no command twice", () => {
+    const names = slashCommands.flatMap(namesOf);
+    expect(names).toEqual([...new Set(names)]);
+  });
+
+  test("every command can be called as its usage says", () => {
+    for (const one of slashCommands.filter(({ state }) => state === "here")) {
+      const text = usageOf(one)
+        .replaceAll(/\[(--[^\]]+)\]/g, "$1")
+        .replaceAll(/[[\]<>]/g, "");
+      expect(parseSlash(text)).toMatchObject({ kind: "command", name: one.name });
+    }
+  });
+});
+
+describe("completion", () => {
+  test.each<[string, object]>([
+    ["", { kind: "nothing" }],
+    ["hello", { kind: "nothing" }],
+    ["/usr/b", { kind: "nothing" }],
+    ["/co", { kind: "names", names: ["compact", "context", "cost"] }],
+    ["/summ", { kind: "names", names: ["compact"] }],
+    ["/ctx", { kind: "names", names: ["context"] }],
+    ["/zzz", { kind: "names", names: [] }],
+    ["/model ", { kind: "rest", of: "models", typed: "" }],
+    ["/model son", { kind: "rest", of: "models", typed: "son" }],
+    ["/resume an old", { kind: "rest", of: "sessions", typed: "an old" }],
+    ["/cost ", { kind: "nothing" }],
+    ["/nonsense ", { kind: "nothing" }],
+  ])("of %j", (typed, expected) => {
+    expect(completeSlash(typed)).toEqual(expected);
+  });
+
+  test("of a bare slash lists what is here, in the order of help", () => {
+    const here = slashCommands.filter(({ state }) => state === "here").map(({ name }) => name);
+    expect(completeSlash("/")).toEqual({ kind: "names", names: here });
+  });
+});

@@ -1,0 +1,220 @@
+import { wordsOfDenial } from "../../loop/agent/asking.ts";
+import { interruptedByPerson } from "../../loop/agent/calls.ts";
+import type { Block, ResultContent, ToolUseBlock } from "../../schema/block.ts";
+import type { EntryId, ToolUseId } from "../../schema/brand.ts";
+import type { CompactionPath } from "../../schema/compaction.ts";
+import type { BoundaryMetadata, Edit } from "../../schema/edit.ts";
+import type { Entry } from "../../schema/entry.ts";
+import { figure } from "../../schema/figure.ts";
+import { text } from "../../schema/json.ts";
+import { lastLine } from "../../schema/last-line.ts";
+import { plural } from "../../schema/plural.ts";
+import { saidText } from "../../transcript/person.ts";
+import { interruptedText } from "../../transcript/repair.ts";
+import { titleCharsMax } from "../limits.ts";
+import { callTitle, changeOf } from "../text/call-words.ts";
+import { wordsByPath } from "../text/compaction-words.ts";
+import { interruptedNotice } from "../text/event-lines.ts";
+import { summaryLine } from "../text/summary-line.ts";
+import { callEnd } from "./call-end.ts";
+import type { CallItem, ChatItem, ItemId } from "./chat-item.ts";
+import type { ChatState } from "./chat-shape.ts";
+import type { NewItem } from "./items.ts";
+
+/**
+ * The chat with what a session said before it was opened, from its entries in the order of the path. Costs O(1) an entry.
+ * What only events told, as notices and retries, is not in a log and so not here.
+ */
+export function chatFromTranscript(state: ChatState, entries: Iterable<Entry>): ChatState {
+  const past = pastOf(entries, state.nextId);
+  let { done } = state;
+  past.endTurn();
+  for (const item of past.items()) done = done.with(item);
+  return { ...state, done, nextId: past.nextId, coveredTo: past.coveredTo };
+}
+
+/** Entries alone, as a chat would show them. */
+export const itemsOf = (entries: Iterable<Entry>): readonly ChatItem[] => pastOf(entries, 0).items();
+
+function pastOf(entries: Iterable<Entry>, firstId: ItemId): Past {
+  const past = new Past(firstId);
+  for (const entry of entries) past.take(entry);
+  return past;
+}
+
+/** Items as they come to be. A call waits for its result at its own place. */
+class Past {
+  readonly #items: ChatItem[] = [];
+  readonly #firstId: ItemId;
+  /** Those without a result. */
+  readonly #placeByCall = new Map<ToolUseId, number>();
+  #turn: "unanswered" | "over" = "over";
+  coveredTo: ItemId;
+
+  constructor(firstId: ItemId) {
+    this.#firstId = firstId;
+    this.coveredTo = firstId;
+  }
+
+  get nextId(): ItemId {
+    return this.#firstId + this.#items.length;
+  }
+
+  /** Calls that nothing has answered will not be. */
+  items(): readonly ChatItem[] {
+    for (const call of this.#placeByCall.keys()) this.#ended(call, { state: "interrupted", summary: "" });
+    return this.#items;
+  }
+
+  take(entry: Entry): void {
+    if (entry.sidechain) return;
+    switch (entry.kind) {
+      case "user":
+        for (const block of entry.blocks) if (block.type === "tool_result") this.#answer(block, entry.resultSummary);
+        this.#person(entry);
+        return;
+      case "attachment":
+        this.#person(entry);
+        return;
+      case "assistant":
+        for (const block of entry.blocks) this.#reply(block);
+        return;
+      case "edit":
+        this.#edit(entry.id, entry.edit);
+        return;
+      case "other":
+        return;
+    }
+  }
+
+  /** How a turn ended is in no log; that nothing was said behind its last message or result is. */
+  endTurn(): void {
+    if (this.#turn === "unanswered") this.#show({ kind: "notice", tone: "plain", text: interruptedNotice });
+    this.#turn = "over";
+  }
+
+  #person(entry: Entry): void {
+    const said = saidText(entry);
+    if (said === undefined) return;
+    if (entry.kind === "user") this.endTurn();
+    this.#turn = "unanswered";
+    this.#show({ kind: "person", text: said, when: entry.kind === "attachment" ? "meanwhile" : "first" });
+  }
+
+  #reply(block: Block): void {
+    if (block.type === "text" && block.text.trim() !== "") {
+      this.#turn = "over";
+      this.#show({ kind: "text", text: block.text, state: "whole" });
+    }
+    if (block.type === "thinking" && block.thinking.trim() !== "")
+      this.#show({ kind: "thinking", text: block.thinking, state: "whole" });
+    else if (block.type === "tool_use") this.#call(block);
+  }
+
+  #call({ id, name, input }: ToolUseBlock): void {
+    this.#turn = "unanswered";
+    this.#placeByCall.set(id, this.#items.length);
+    const change = changeOf(name, input);
+    const title = callTitle(name, input);
+    const item = { kind: "call", call: id, tool: name, title, state: "running", summary: "" } as const;
+    this.#show(change === undefined ? item : { ...item, change });
+  }
+
+  /** As it was told when it came; where the log does not say, as near to that as its text allows. */
+  #answer({ tool_use_id, content, is_error }: Extract<Block, { type: "tool_result" }>, kept: string | undefined): void {
+    const told = textOf(content);
+    const call = this.#items[this.#placeByCall.get(tool_use_id) ?? -1];
+    const isCommand = call?.kind === "call" && call.tool === "bash";
+    const line = isCommand ? lastLine(told, titleCharsMax) || "no output" : summaryLine(told);
+    const summary = kept ?? wordsOfDenial(told) ?? line;
+    this.#ended(tool_use_id, { state: is_error === true ? badEnd(told) : "done", summary });
+  }
+
+  #ended(id: ToolUseId, end: Pick<CallItem, "state" | "summary">): void {
+    const place = this.#placeByCall.get(id) ?? -1;
+    const call = this.#items[place];
+    if (call?.kind !== "call") return;
+    this.#items[place] = { ...call, ...callEnd({ tool: call.tool, ...end }) };
+    this.#placeByCall.delete(id);
+  }
+
+  #edit(id: EntryId, edit: Edit): void {
+    switch (edit.type) {
+      case "boundary":
+        return this.#boundary(id, edit.metadata);
+      case "repair":
+        for (const { toolUse } of edit.results) this.#ended(toolUse, { state: "interrupted", summary: "" });
+        return;
+      case "offload":
+      case "clear":
+      case "server-edits":
+      case "snip":
+      case "collapse":
+      case "undo":
+        return this.#changed(id, edit);
+      case "pin":
+      case "unpin":
+      case "setting":
+      case "branch":
+      case "origin":
+        return;
+    }
+  }
+
+  #boundary(id: EntryId, { preTokens, postTokens, path, made }: BoundaryMetadata): void {
+    const covers = { from: this.coveredTo, to: this.nextId };
+    this.coveredTo = covers.to;
+    const sizes = preTokens === undefined || postTokens === undefined ? "" : `: ${sizesText(preTokens, postTokens)}`;
+    const how = path === undefined || !isKnownPath(path) ? "" : `${sizes === "" ? ":" : ","} ${wordsByPath[path]}`;
+    const line = `Compacted${sizes}${how}${made === "ahead" ? ", made ahead" : ""}.`;
+    this.#show({ kind: "compacted", line, covers, entries: [id] });
+  }
+
+  #changed(id: EntryId, edit: Decided): void {
+    const because = edit.type === "offload" || edit.type === "undo" ? "" : (edit.because ?? "");
+    this.#show({ kind: "edit", line: lineOf(edit), because, entries: [id] });
+  }
+
+  #show(item: NewItem): void {
+    this.#items.push({ ...item, id: this.nextId });
+  }
+}
+
+/** A log has one kind of error; how it came to be stands in its words. */
+function badEnd(told: string): CallItem["state"] {
+  if (told.startsWith(interruptedByPerson) || told.startsWith(interruptedText)) return "interrupted";
+  return wordsOfDenial(told) === undefined ? "failed" : "denied";
+}
+
+type Decided = Extract<Edit, { type: "offload" | "clear" | "server-edits" | "snip" | "collapse" | "undo" }>;
+
+function lineOf(edit: Decided): string {
+  switch (edit.type) {
+    case "offload":
+      return `Offloaded ${counted(edit.results.length, "result")}.`;
+    case "clear": {
+      const saved = edit.tokensSaved === undefined ? "" : `: ${figure(edit.tokensSaved)} tokens less`;
+      return `Cleared ${counted(edit.results.length, "result")}${saved}.`;
+    }
+    case "server-edits":
+      return `Cleared in the provider's cache: ${counted(edit.deleted.length, "result")}.`;
+    case "snip":
+      return `Snipped ${counted(edit.entries.length, "message")}.`;
+    case "collapse":
+      return "Collapsed messages.";
+    case "undo":
+      return "An edit of the view was taken back.";
+  }
+}
+
+/** Another program, or a later version, may have other ways. */
+const isKnownPath = (path: string): path is CompactionPath => Object.hasOwn(wordsByPath, path);
+
+const counted = (count: number, thing: string): string => `${figure(count)} ${plural(count, thing)}`;
+
+const sizesText = (before: number, after: number): string => `${figure(before)} → ${figure(after)} tokens`;
+
+function textOf(content: ResultContent | undefined): string {
+  if (content === undefined || typeof content === "string") return content ?? "";
+  return content.map((part) => text(part, "text") ?? `[${text(part, "type") ?? "block"}]`).join("\n");
+}

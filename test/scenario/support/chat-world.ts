@@ -1,0 +1,178 @@
+import { randomUUID } from "node:crypto";
+import { dirname, join } from "node:path";
+import { PassThrough } from "node:stream";
+import { onTestFinished } from "vitest";
+import type { AgentOptions } from "../../../src/agent/agent-options.ts";
+import { type Agent, openAgent } from "../../../src/agent/open-agent.ts";
+import { Chat, type ChatDeps, type ChatEnd } from "../../../src/cli/chat/chat.ts";
+import type { ChatFront, FrontHandlers } from "../../../src/cli/chat/front.ts";
+import { sessionChoices } from "../../../src/cli/chat/commands/session-choices.ts";
+import { keptInputPath } from "../../../src/cli/chat/kept-input.ts";
+import { leftInput, passingPath } from "../../../src/cli/chat/left-input.ts";
+import type { FirstOpening } from "../../../src/cli/chat/sessions.ts";
+import { pastOf } from "../../../src/cli/chat/past.ts";
+import { createOutput } from "../../../src/cli/output.ts";
+import { program } from "../../../src/cli/program.ts";
+import { createEngine } from "../../../src/engine.ts";
+import type { PermissionAnswer, PermissionAsk } from "../../../src/ports/person.ts";
+import { millis, sessionId } from "../../../src/schema/brand.ts";
+import type { LoopEvent } from "../../../src/schema/event.ts";
+import type { ChatItem } from "../../../src/tui/state/chat-item.ts";
+import type { ChatState } from "../../../src/tui/state/chat-shape.ts";
+import type { AgentWorld } from "./whole-agent.ts";
+
+/** A front that records what it is shown, and a person who answers as the test wants. */
+export class FakeFront implements ChatFront {
+  readonly columns = 80;
+  readonly refilled: string[] = [];
+  readonly asks: PermissionAsk[] = [];
+  state: ChatState | undefined;
+  lifecycle: string[] = [];
+  answer: (ask: PermissionAsk) => Promise<PermissionAnswer> = () => Promise.resolve({ kind: "denied" });
+  #waiting: { readonly is: (state: ChatState) => boolean; readonly found: (state: ChatState) => void }[] = [];
+
+  start(): void {
+    this.lifecycle.push("start");
+  }
+
+  async stop(): Promise<void> {
+    this.lifecycle.push("stop");
+  }
+
+  show(state: ChatState): void {
+    this.state = state;
+    const found = this.#waiting.filter(({ is }) => is(state));
+    this.#waiting = this.#waiting.filter((one) => !found.includes(one));
+    for (const one of found) one.found(state);
+  }
+
+  /** When the chat is first shown so. */
+  until(is: (state: ChatState) => boolean): Promise<ChatState> {
+    if (this.state !== undefined && is(this.state)) return Promise.resolve(this.state);
+    return new Promise((found) => void this.#waiting.push({ is, found }));
+  }
+
+  refill(text: string): void {
+    this.refilled.push(text);
+  }
+
+  permission(ask: PermissionAsk): Promise<PermissionAnswer> {
+    this.asks.push(ask);
+    return this.answer(ask);
+  }
+
+  question = () => Promise.resolve({ kind: "nobody" } as const);
+  review = () => Promise.resolve({ kind: "nobody" } as const);
+  choose = () => Promise.resolve(undefined);
+  preview = () => Promise.resolve("cancel" as const);
+  edit = () => Promise.resolve(undefined);
+}
+
+export interface ChatWorld {
+  readonly chat: Chat;
+  readonly front: FakeFront;
+  readonly handlers: FrontHandlers;
+  readonly agents: Agent[];
+  readonly events: LoopEvent[];
+  /** Leaves, where nobody did, and waits for the end. */
+  readonly left: () => Promise<ChatEnd>;
+}
+
+export interface ChatParts {
+  readonly opening?: FirstOpening;
+  /** As `--continue` does. */
+  readonly takesUp?: "left-input";
+  readonly message?: string;
+  readonly ends?: "by-a-bug";
+  /** For who does something before the agent is open. */
+  readonly begun?: (handlers: FrontHandlers) => void;
+  readonly agent?: Partial<AgentOptions>;
+  readonly deps?: Partial<ChatDeps>;
+  /** What the person does beside what every test's does. */
+  readonly front?: Partial<ChatFront>;
+}
+
+/** A chat in this world as a person has it, but for its screen. */
+export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: ChatParts = {}): Promise<ChatWorld> {
+  const { env, work: cwd } = world;
+  const project = await createEngine({ env, cwd }).project();
+  if (project.kind === "failed") throw new Error(project.message);
+  const { deps } = project;
+  const folder = dirname(deps.transcripts.whereIs(sessionId("any")) ?? "");
+  const front = Object.assign(new FakeFront(), parts.front);
+  const agents: Agent[] = [];
+  const events: LoopEvent[] = [];
+  const out = createOutput(new PassThrough(), env);
+  const chat = new Chat({
+    context: { stdin: new PassThrough(), out, err: out, env, cwd, program, called: "palimpsest" },
+    answerer: "provider",
+    now: () => millis(Date.now()),
+    front: (handlers) => {
+      parts.begun?.(handlers);
+      return front;
+    },
+    open: async (opening, person) => {
+      const opened = await openAgent({
+        ...opening,
+        env,
+        cwd,
+        version: "0.0.0",
+        model: { kind: "provider" },
+        tools: { allow: [], deny: [] },
+        person,
+        planReview: person,
+        jobs: opening.jobs ?? "on",
+        ...parts.agent,
+      });
+      if (opened.kind === "agent") agents.push(opened);
+      return opened;
+    },
+    runSlash: async (command, context) =>
+      (await import("../../../src/cli/chat/commands/run.ts")).runSlash(command, context),
+    complete: () => Promise.resolve([]),
+    past: (agent) => pastOf(deps, agent),
+    keptPath: async (of) =>
+      of === "passing" ? passingPath(folder, randomUUID()) : keptInputPath(join(folder, `${of}.jsonl`), of),
+    leftInput: parts.takesUp === undefined ? undefined : (current) => leftInput({ ...deps, folder, current }),
+    sessions: async () => sessionChoices({ sessions: await deps.transcripts.list(), nowMillis: Date.now() }),
+    changed: (_agent, event) => void (event !== undefined && events.push(event)),
+    ...parts.deps,
+  });
+  const opening = parts.opening ?? { session: { kind: "new" }, flags: [{ flag: "model", text: "claude-sonnet-5-5" }] };
+  const end = chat.run(opening, parts.message);
+  const left = async (): Promise<ChatEnd> => {
+    chat.quit();
+    return end;
+  };
+  onTestFinished(async () => void (await (parts.ends === "by-a-bug" ? left().catch(() => undefined) : left())));
+  await Promise.race([front.until(({ status }) => status.model !== ""), end]);
+  if (parts.message === undefined) await Promise.race([chat.rest(), end]);
+  return { chat, front, handlers: chat, agents, events, left };
+}
+
+/** What stands in a chat, a line an item. */
+export const itemsOf = (state: ChatState | undefined): readonly string[] =>
+  state === undefined ? [] : [...state.done, ...state.open].map(itemLine);
+
+function itemLine(item: ChatItem): string {
+  switch (item.kind) {
+    case "person":
+      return `${item.when === "first" ? ">" : ">>"} ${item.text}`;
+    case "text":
+    case "thinking":
+      return `${item.kind}: ${item.text}${item.state === "whole" ? "" : ` (${item.state})`}`;
+    case "call":
+      return `${item.tool} ${item.title}: ${item.state}`;
+    case "edit":
+    case "compacted":
+      return item.line;
+    case "retry":
+      return `retry ${item.attempt}: ${item.state}`;
+    case "notice":
+      return `${item.tone}: ${item.text}`;
+    case "output":
+      return item.lines.join("\n");
+  }
+}
+
+export const isAtRest = (state: ChatState): boolean => state.turn === "none" && state.phase.kind === "idle";

@@ -1,0 +1,102 @@
+import { PassThrough } from "node:stream";
+import type { Agent } from "../../../src/agent/open-agent.ts";
+import type { ChatCommandOutcome } from "../../../src/cli/chat/chat-command.ts";
+import { runSlash } from "../../../src/cli/chat/commands/run.ts";
+import type { CommandContext } from "../../../src/cli/command.ts";
+import { createOutput } from "../../../src/cli/output.ts";
+import { nobody } from "../../../src/ports/person.ts";
+import { parseSlash } from "../../../src/tui/slash/parse.ts";
+import type { ChatUi, ChoiceAsk, EditAsk, PreviewAnswer, PreviewAsk } from "../../../src/tui/chat-ui.ts";
+import { type ChatAct, chatAfter, newChat } from "../../../src/tui/state/chat-state.ts";
+import type { ChatState } from "../../../src/tui/state/chat-shape.ts";
+import type { AgentWorld } from "./whole-agent.ts";
+
+/** What the person does when asked. Each answer may look at what is asked, and raise the signal. */
+export interface Answers {
+  choose: (ask: ChoiceAsk) => string | undefined;
+  preview: (ask: PreviewAsk) => PreviewAnswer;
+  edit: (ask: EditAsk) => string | undefined;
+}
+
+export interface SlashWorld {
+  readonly context: CommandContext;
+  readonly answers: Answers;
+  readonly asked: { readonly choices: ChoiceAsk[]; readonly previews: PreviewAsk[]; readonly edits: EditAsk[] };
+  readonly acts: ChatAct[];
+  readonly refilled: string[];
+  /** Esc: another one for each command. */
+  stop(): void;
+  state(): ChatState;
+  run(text: string): Promise<ChatCommandOutcome>;
+  /** What was told since the last look, a notice or a printed line each. */
+  said(): string;
+}
+
+/** Commands of the chat over an agent, and a person who answers as the test wants. */
+export function slashWorld(
+  { env, work: cwd }: Pick<AgentWorld, "env" | "work">,
+  agent: Agent,
+  {
+    columns = 80,
+    answerer = "provider",
+  }: { readonly columns?: number; readonly answerer?: "provider" | "simulator" } = {},
+): SlashWorld {
+  const out = createOutput(new PassThrough(), env);
+  const program = { kind: "group", name: "palimpsest", summary: "", commands: [] } as const;
+  const context: CommandContext = { stdin: new PassThrough(), out, err: out, env, cwd, program, called: "palimpsest" };
+  const acts: ChatAct[] = [];
+  const refilled: string[] = [];
+  const asked: SlashWorld["asked"] = { choices: [], previews: [], edits: [] };
+  const answers: Answers = { choose: () => undefined, preview: () => "cancel", edit: () => undefined };
+  const { thresholds, autoCompact } = agent.numbers();
+  let state = newChat({ model: agent.model, thresholds, autoCompact });
+  let stop = new AbortController();
+  let read = 0;
+  const ui: ChatUi = {
+    ...nobody,
+    review: () => Promise.resolve({ kind: "nobody" }),
+    columns,
+    show: () => undefined,
+    choose: async (ask) => {
+      asked.choices.push(ask);
+      return answers.choose(ask);
+    },
+    preview: async (ask) => {
+      asked.previews.push(ask);
+      return answers.preview(ask);
+    },
+    edit: async (ask) => {
+      asked.edits.push(ask);
+      return answers.edit(ask);
+    },
+    refill: (text) => void refilled.push(text),
+  };
+  const act = (one: ChatAct): void => {
+    acts.push(one);
+    state = chatAfter(state, one);
+  };
+  return {
+    context,
+    answers,
+    asked,
+    acts,
+    refilled,
+    stop: () => stop.abort(),
+    state: () => state,
+    run: async (text) => {
+      const slashed = parseSlash(text);
+      if (slashed.kind !== "command") throw new Error(JSON.stringify(slashed));
+      stop = new AbortController();
+      return await runSlash(slashed, { context, agent, answerer, ui, act, signal: stop.signal });
+    },
+    said: () => {
+      const lines = [...state.done, ...state.open].slice(read).flatMap((item) => {
+        if (item.kind === "notice") return [item.text];
+        if (item.kind === "output") return [...item.lines];
+        return item.kind === "compacted" || item.kind === "edit" ? [item.line] : [];
+      });
+      read = state.done.length + state.open.length;
+      return lines.join("\n");
+    },
+  };
+}

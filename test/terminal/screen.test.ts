@@ -1,0 +1,147 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { exitCode } from "../../src/cli/exit-code.ts";
+import { isPromptShown } from "./chat-program.ts";
+import { compileOnce, newChatWorld, send, slowItems, itemLines } from "./chat-world.ts";
+import type { Terminal } from "./terminal.ts";
+
+const talk = "moves: [{ text: Good. }]";
+const looking = `moves:
+  - thinking: "A first thought\\nand a second one"
+    text: Let me see.
+    tools: [{ name: read, input: { file_path: sum.js } }]
+  - pauseMs: 20
+    text: ${JSON.stringify(itemLines(300).join("\n"))}`;
+const files = { "sum.js": "exports.sum = (a, b) => a - b;\n" };
+
+beforeAll(compileOnce);
+
+const shows = (chat: Terminal, text: string): boolean => chat.screen().some((line) => line.includes(text));
+
+describe.skipIf(process.platform === "win32")("the viewer", () => {
+  it("opens over a turn that goes on, unfolds a call and a thought, finds a word, and goes back", async () => {
+    const chat = await newChatWorld(looking, files).open({ rows: 30 });
+    send(chat, "Look.");
+    await chat.waitFor(/item 3$/m);
+    chat.press("ctrl+o");
+    await chat.waitFor("Esc back");
+    expect(chat.modes().buffer).toBe("alternate");
+    chat.press("enter", "home");
+    await chat.waitFor("exports.sum");
+    expect(shows(chat, "and a second one")).toBe(false);
+    chat.press("up", "enter");
+    await chat.waitFor("and a second one");
+    chat.press("end");
+    await chat.waitFor(/item 40$/m);
+    chat.type("/");
+    await chat.waitFor("Shift+Enter");
+    chat.type("first thought");
+    await chat.waitFor((screen) => screen.some((line) => line.includes("A first thought")));
+    chat.press("escape");
+    await chat.waitFor((screen) => !screen.join("\n").includes("Shift+Enter"));
+    chat.press("escape");
+    await chat.waitFor(isPromptShown);
+    expect(chat.modes().buffer).toBe("normal");
+    await chat.waitFor(/item 80$/m);
+  });
+
+  it("unfolds a boundary into what stands behind it", async () => {
+    const chat = await newChatWorld(talk).open({ columns: 100, rows: 40 });
+    chat.paste(`The pump leaks. Remember the valve.\n${"It has leaked before, and nobody knows why.\n".repeat(400)}`);
+    chat.press("enter");
+    await chat.waitFor("Good.");
+    expect(shows(chat, "more lines: Ctrl-O shows them")).toBe(true);
+    send(chat, "/compact --yes");
+    await chat.waitFor("Compacted:");
+    chat.press("ctrl+o");
+    await chat.waitFor("Esc back");
+    expect(shows(chat, "│ Good.")).toBe(false);
+    chat.press("enter");
+    await chat.waitFor("│ Good.");
+  });
+});
+
+describe.skipIf(process.platform === "win32")("keys", () => {
+  it("Shift-Tab goes through the permission modes, and the status line says which", async () => {
+    const chat = await newChatWorld(talk).open();
+    await chat.waitFor("% left");
+    const modes = ["accept edits", "plan mode"];
+    expect(modes.some((mode) => shows(chat, mode))).toBe(false);
+    for (const mode of modes) {
+      chat.press("shift+tab");
+      await chat.waitFor(mode);
+    }
+    chat.press("shift+tab");
+    await chat.waitFor((screen) => !modes.some((mode) => screen.join("\n").includes(mode)));
+  });
+
+  it("Ctrl-Z gives the terminal back, and fg goes on with what was typed", async () => {
+    const script = `set -m; "$@"; echo "stopped, $?"; read line; fg > /dev/null; echo "ended, $?"; read line`;
+    const chat = await newChatWorld(talk).open({ script });
+    send(chat, "Something.");
+    await chat.waitFor("Good.");
+    chat.type("draft");
+    await chat.waitFor("draft");
+    chat.press("ctrl+z");
+    await chat.waitFor("stopped, 148");
+    expect(chat.modes()).toEqual({ cursor: "shown", pastes: "plain", buffer: "normal" });
+    chat.type("go on\r");
+    await chat.waitFor((screen) => isPromptShown(screen) && screen.some((line) => line.startsWith("draft")));
+    expect(chat.scrollback().filter((line) => line.startsWith("Good."))).toHaveLength(1);
+    chat.press("ctrl+c");
+    await chat.waitFor((screen) => !screen.some((line) => line.startsWith("draft")));
+    chat.press("ctrl+d");
+    await chat.waitFor("ended, 0");
+  });
+
+  it("a terminal that hangs up ends the chat, and nothing that was said is lost", async () => {
+    const world = newChatWorld(slowItems(400, 20));
+    const chat = await world.open();
+    send(chat, "Count.");
+    await chat.waitFor(/item 3$/m);
+    chat.kill("SIGHUP");
+    expect(await chat.exited).toBeLessThan(128);
+    expect(world.said()).toEqual(["Count."]);
+    expect(chat.modes()).toEqual({ cursor: "shown", pastes: "plain", buffer: "normal" });
+  });
+});
+
+describe.skipIf(process.platform === "win32")("without a key", () => {
+  const offered = async (): Promise<Terminal> => {
+    const chat = newChatWorld(talk).start({ model: "none", columns: 80 });
+    await chat.waitFor("Watch the demo meanwhile?");
+    return chat;
+  };
+
+  it("a first start says so in two lines and offers the demo; no is an exit code", async () => {
+    const chat = await offered();
+    const lines = chat.screen().filter((line) => line !== "");
+    expect(lines, lines.join("\n")).toHaveLength(3);
+    expect(lines[0]).toContain("no key");
+    chat.type("n\r");
+    expect(await chat.exited).toBe(exitCode.refused);
+  });
+
+  it("yes runs it", async () => {
+    const chat = await offered();
+    chat.type("y\r");
+    await chat.waitFor("window");
+    expect(chat.scrollback().some((line) => line.includes("[y/N]"))).toBe(true);
+  });
+});
+
+describe.skipIf(process.platform === "win32")("line by line", () => {
+  it.each([
+    ["--no-tui", { args: ["--no-tui"] }],
+    ["TERM=dumb", { env: { TERM: "dumb" } }],
+  ])("%s talks without moving the cursor", async (_, options) => {
+    const world = newChatWorld(talk);
+    const chat = world.start(options);
+    chat.type("Hello there.\r");
+    await chat.waitFor("Good.");
+    expect(world.said()).toEqual(["Hello there."]);
+    // oxlint-disable-next-line no-control-regex
+    expect(chat.raw()).not.toMatch(/\u001B\[(?![\d;]*m)/);
+    chat.press("ctrl+d");
+    expect(await chat.exited).toBe(0);
+  });
+});
