@@ -68,7 +68,7 @@ const usual: PreviewLook = {
   session: "s1",
   answerer: "provider",
   ownPrompt: undefined,
-  cwd: "/work",
+  cwd: "/proj",
   summary: "none",
 };
 

@@ -104,11 +104,11 @@ describe("what is shown", () => {
       ...push,
       tool: "edit",
       input: { file_path: "src/a.ts", old_string: "a", new_string: "b" },
-      acts: [{ kind: "write", path: "/work/src/a.ts" }],
+      acts: [{ kind: "write", path: "/proj/src/a.ts" }],
     };
     const { text } = desk(ask);
     expect(text).toMatch(/^ {2}src\/a\.ts$/m);
-    expect(text).not.toContain("/work");
+    expect(text).not.toContain("/proj");
     const linked: PermissionAsk = { ...ask, acts: [{ kind: "write", path: "/etc/a.ts" }] };
     expect(desk(linked).text).toContain("changes /etc/a.ts");
   });

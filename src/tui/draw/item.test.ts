@@ -103,27 +103,27 @@ describe("a long message", () => {
 });
 
 describe("a path", () => {
-  const cwd = "/work/shop";
+  const cwd = "/proj/shop";
   test.each<[string, Partial<CallItem>, readonly string[]]>([
     [
       "below the working folder is named from there",
-      { title: "/work/shop/src/a.ts" },
+      { title: "/proj/shop/src/a.ts" },
       ["● read src/a.ts", "  └ 120 lines"],
     ],
-    ["elsewhere stays whole", { title: "/work/shopping/a.ts" }, ["● read /work/shopping/a.ts", "  └ 120 lines"]],
-    ["that leads out again stays whole", { title: "/work/shop/../a" }, ["● read /work/shop/../a", "  └ 120 lines"]],
+    ["elsewhere stays whole", { title: "/proj/shopping/a.ts" }, ["● read /proj/shopping/a.ts", "  └ 120 lines"]],
+    ["that leads out again stays whole", { title: "/proj/shop/../a" }, ["● read /proj/shop/../a", "  └ 120 lines"]],
     [
       "in a command stays as it runs",
-      { tool: "bash", title: "cat /work/shop/a", summary: "a" },
-      ["● bash cat /work/shop/a", "  └ a"],
+      { tool: "bash", title: "cat /proj/shop/a", summary: "a" },
+      ["● bash cat /proj/shop/a", "  └ a"],
     ],
-    ["in a result is named from there", { summary: "no /work/shop/b.ts" }, ["● read src/a.ts", "  └ no b.ts"]],
+    ["in a result is named from there", { summary: "no /proj/shop/b.ts" }, ["● read src/a.ts", "  └ no b.ts"]],
   ])("%s", (_, over, drawn) => {
     expect(drawItem({ ...call, ...over }, { ...folded, cwd })).toEqual(drawn);
   });
 
   test("of a changed file is told once", () => {
-    const [path, change] = ["/work/shop/a.ts", { path: "/work/shop/a.ts", before: "a", after: "b" }];
+    const [path, change] = ["/proj/shop/a.ts", { path: "/proj/shop/a.ts", before: "a", after: "b" }];
     const edit: CallItem = { ...call, tool: "edit", title: path, change, summary: `Changed ${path}.` };
     expect(drawItem(edit, { ...folded, cwd }).slice(0, 2)).toEqual(["● edit a.ts +1 -1", "  └ Changed."]);
   });
