@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
+import { failuresLast } from "./test/setup/failures-last.ts";
 
 export default defineConfig(({ mode }) => {
   const long = mode === "long" || process.env["PALIMPSEST_LONG"] === "1";
@@ -12,6 +13,7 @@ export default defineConfig(({ mode }) => {
       pool: "forks",
       // Many tests wait for a program they started: one core for each is not idle, and one core less would be.
       maxWorkers: Math.max(2, availableParallelism()),
+      reporters: ["default", failuresLast],
       globalSetup: ["test/setup/run-folder.ts"],
       setupFiles: ["test/setup/home.ts"],
       testTimeout: long ? 30 * 60_000 : 60_000,

@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { append, call, reply, result, text, user } from "../fixture/session.ts";
-import { expectRefusal, json, newWorld, nobody, openTheWay, rawLog, said, type World } from "./support/cli-world.ts";
+import { bound, boundCalling, whyUnbound } from "./support/bound-by-permissions.ts";
+import { expectRefusal, json, newWorld, openTheWay, rawLog, said, type World } from "./support/cli-world.ts";
 import { pathOf, sessionWith } from "./support/project.ts";
 
 let world: World;
@@ -242,21 +243,18 @@ describe("palimpsest view refuses in one line", () => {
     await rm(pathOf(world, "a-folder"), { recursive: true });
   });
 
-  it.skipIf(process.platform === "win32")(
-    "what may not be read, by path and by id (skipped where there are no permission bits)",
-    async () => {
-      const file = world.file("secret.jsonl", "");
-      await copyFile(file, pathOf(world, "secret"));
-      await openTheWay(world);
-      await chmod(file, 0o000);
-      await chmod(pathOf(world, "secret"), 0o000);
-      const [byPath, byId] = await Promise.all([
-        world.callWith(nobody, "view", file),
-        world.callWith(nobody, "view", "secret"),
-      ]);
-      expectRefusal(byPath, 6, /Can't read .*secret\.jsonl \(not allowed: check its owner and permissions/);
-      expectRefusal(byId, 6, /Can't read .*secret\.jsonl \(not allowed/);
-      await rm(pathOf(world, "secret"));
-    },
-  );
+  it.skipIf(bound.kind === "impossible")(`what may not be read, by path and by id${whyUnbound}`, async () => {
+    const file = world.file("secret.jsonl", "");
+    await copyFile(file, pathOf(world, "secret"));
+    await openTheWay(world);
+    await chmod(file, 0o000);
+    await chmod(pathOf(world, "secret"), 0o000);
+    const [byPath, byId] = await Promise.all([
+      world.callWith(boundCalling, "view", file),
+      world.callWith(boundCalling, "view", "secret"),
+    ]);
+    expectRefusal(byPath, 6, /Can't read .*secret\.jsonl \(not allowed: check its owner and permissions/);
+    expectRefusal(byId, 6, /Can't read .*secret\.jsonl \(not allowed/);
+    await rm(pathOf(world, "secret"));
+  });
 });

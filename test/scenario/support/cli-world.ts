@@ -52,9 +52,6 @@ export function json<Shape>({ code, out, err }: Said): Shape {
   return JSON.parse(out) as Shape;
 }
 
-/** Permission bits do not bind root: then the command runs as nobody. */
-export const nobody: Partial<Calling> = process.geteuid?.() === 0 ? { uid: 65_534 } : {};
-
 /** Lets any user read the folders of this world, and so those above it that belong to the test run. */
 export async function openTheWay({ folder, work }: World): Promise<void> {
   for (const last of [folder, work]) {

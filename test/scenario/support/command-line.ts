@@ -22,8 +22,9 @@ export interface Calling {
   readonly fileBlocksMax?: number;
   /** For `ulimit -n`. */
   readonly openFilesMax?: number;
-  /** Permission bits do not bind root: run as this user instead. */
+  /** Another user, and a command that starts the process with fewer rights: see `bound-by-permissions.ts`. */
   readonly uid?: number;
+  readonly startedBy?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -37,10 +38,9 @@ export function runNode(calling: Calling, ...args: readonly string[]): Promise<S
     ...(calling.fileBlocksMax === undefined ? [] : [`ulimit -f ${calling.fileBlocksMax}`]),
     ...(calling.openFilesMax === undefined ? [] : [`ulimit -n ${calling.openFilesMax}`]),
   ];
-  const [file, all] =
-    limits.length === 0
-      ? [process.execPath, [...args]]
-      : ["/bin/sh", ["-c", `${limits.join("; ")}; exec "$@"`, "sh", process.execPath, ...args]];
+  const started = [...(calling.startedBy ?? []), process.execPath, ...args];
+  const [file = "", ...all] =
+    limits.length === 0 ? started : ["/bin/sh", "-c", `${limits.join("; ")}; exec "$@"`, "sh", ...started];
   const options = {
     env: { ...process.env, COLUMNS: "", ...compiledOnce, PALIMPSEST_HOME: calling.home, ...calling.env },
     cwd: calling.cwd ?? resolve(calling.home, ".."),
