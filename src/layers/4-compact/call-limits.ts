@@ -15,8 +15,11 @@ export const plainMarginTokens = 1_000;
 /** What a provider writes around each message. */
 export const messageFrameTokens = 4;
 
-/** The plain call again where what came is no summary, and the model may do better. Each costs a whole reading. */
-export const badSummaryRetriesMax = 1;
+/**
+ * Answers to one compaction that came whole, were paid for and are no summary, by whatever path: the provider's own, the
+ * fork, the plain call and that call again. The same text read a third time by the same model gives the same again.
+ */
+export const unusableAnswersMax = 2;
 
 /**
  * A fork reads the cache and is worth a second and a third try; behind it there is the plain call. A summary of usual

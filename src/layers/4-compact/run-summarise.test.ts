@@ -212,6 +212,25 @@ describe("a summary by the plain call", () => {
     expect(made.calls).toHaveLength(answer.kind === "answered" ? asks : 0);
   });
 
+  it.each<[string, ForkOutcome]>([
+    ["called a tool", { kind: "over", why: "rounds", usage: forkUsage }],
+    ["talked nonsense", forkSaid("Sure! What shall I do next?")],
+  ])("is asked for once where the fork %s: nobody pays a third time for the same text", async (_, outcome) => {
+    const { summariser, calls } = summariserOf([answered("")]);
+    const made = await summarise({ fork: forkOf(outcome).fork, summariser }, asking(), signal);
+    expect(made).toMatchObject({ kind: "failed", reason: "no_summary" });
+    expect(calls).toHaveLength(1);
+    expect(made.calls).toHaveLength(2);
+  });
+
+  it("is not asked for where the provider's own summary and the fork's were none", async () => {
+    const { summariser, calls } = summariserOf([answered(good)]);
+    const input = asking({ unusableAnswers: 1 });
+    const made = await summarise({ fork: forkOf(forkSaid("Sure!")).fork, summariser }, input, signal);
+    expect(made).toMatchObject({ kind: "failed", reason: "no_summary", calls: [{ path: "fork" }] });
+    expect(calls).toHaveLength(0);
+  });
+
   it("is taken where the second try is better", async () => {
     const { summariser } = summariserOf([answered("Sure!"), answered(good)]);
     const made = await summarise({ summariser }, asking(), signal);

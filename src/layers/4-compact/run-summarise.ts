@@ -6,7 +6,7 @@ import type { Message } from "../../schema/block.ts";
 import type { CompactionCall, CompactionFailure } from "../../schema/compaction.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import { type BadSummary, badSummaryText } from "./bad-summary.ts";
-import { badSummaryRetriesMax, forkLimits, summaryOutputTokensMax } from "./call-limits.ts";
+import { forkLimits, summaryOutputTokensMax, unusableAnswersMax } from "./call-limits.ts";
 import { gate, type GateInput } from "./gate.ts";
 import { dropOldest, overTokensOf } from "./ladder.ts";
 import { plainInput } from "./plain-input.ts";
@@ -36,6 +36,10 @@ export interface SummariseInput {
   readonly gate: Omit<GateInput, "summary">;
   /** Of the plain call, shorter each time, where it was too long. */
   readonly retriesMax: number;
+  /** Answers to this compaction that were no summary already, by a path before these; absent: none. */
+  readonly unusableAnswers?: number | undefined;
+  /** Of each of the fork's requests, where that is fewer than usual. */
+  readonly triesMax?: number | undefined;
   readonly onPhase?: ((phase: "fork" | "stream") => void) | undefined;
   /** Told of each piece of a reply as it comes. */
   readonly onText?: ((text: string) => void) | undefined;
@@ -67,6 +71,7 @@ export type Summarised =
  *   plain ──a summary──▶ over       plain ──too long──▶ plain, without its oldest rounds, at most `retriesMax` times
  *   plain ──bad, and may be better──▶ plain, once more
  *   plain ──fails, is bad again, or there is none──▶ failed   any ──abort──▶ failed
+ *   any ──`unusableAnswersMax` bad answers, the fork's included──▶ failed
  *
  * Must not reject. Every reply that began is in `calls`, whatever became of it.
  */
@@ -86,11 +91,14 @@ class Asking {
   readonly #calls: CompactionCall[] = [];
   /** Why the fork has no summary. */
   #forkFailed: { readonly reason: CompactionFailure; readonly message: string } | undefined;
+  /** Answers that were no summary. */
+  #unusable: number;
 
   constructor(deps: SummariseDeps, input: SummariseInput, signal: AbortSignal) {
     this.#deps = deps;
     this.#input = input;
     this.#signal = signal;
+    this.#unusable = input.unusableAnswers ?? 0;
   }
 
   /** Undefined: the plain call is to be tried. */
@@ -98,7 +106,7 @@ class Asking {
     const { fork } = this.#deps;
     if (this.#signal.aborted) return this.#aborted();
     if (fork === undefined) return undefined;
-    const { prompt, forkReach, forkWrite = "skip", onPhase, onText } = this.#input;
+    const { prompt, forkReach, forkWrite = "skip", triesMax = forkLimits.triesMax, onPhase, onText } = this.#input;
     onPhase?.("fork");
     const outcome = await fork.run(
       {
@@ -111,6 +119,7 @@ class Asking {
         lastBlocksMax: forkReach?.lastBlocksMax,
         onText,
         ...forkLimits,
+        triesMax: Math.min(triesMax, forkLimits.triesMax),
       },
       this.#signal,
     );
@@ -119,9 +128,11 @@ class Asking {
     const reply = replyOf(outcome);
     const read = reply === undefined ? undefined : this.#read(reply);
     if (read?.kind === "passed") return this.#made(read, { path: "fork", droppedGroups: 0 });
-    this.#forkFailed =
+    const failed =
       read === undefined ? whyNoReply(outcome) : { reason: reasonFor(read.why), message: badSummaryText(read.why) };
-    return undefined;
+    this.#forkFailed = failed;
+    if (isWhole(outcome)) this.#unusable += 1;
+    return this.#unusable < unusableAnswersMax ? undefined : this.#failed(failed.reason, failed.message);
   }
 
   async plain(): Promise<Summarised> {
@@ -141,7 +152,7 @@ class Asking {
     if (first.kind === "no-room") return this.#failed("prompt_too_long", noRoomText(summariser.model));
     onPhase?.("stream");
     let { messages: request, droppedGroups } = first;
-    for (let [shorter, again] = [0, 0]; ;) {
+    for (let shorter = 0; ;) {
       const answer = await this.#asked(summariser, request);
       if (this.#signal.aborted) return this.#aborted();
       if (answer.kind === "answered") {
@@ -152,8 +163,8 @@ class Asking {
         ];
         if (read.kind === "passed")
           return this.#made({ ...read, changes: [...notes, ...read.changes] }, { path: "stream", droppedGroups });
-        if (again >= badSummaryRetriesMax || !mayBeBetter(read.why)) return this.#bad(read.why);
-        again += 1;
+        this.#unusable += 1;
+        if (this.#unusable >= unusableAnswersMax || !mayBeBetter(read.why)) return this.#bad(read.why);
         continue;
       }
       if (answer.failure.why !== "too-long") return this.#failed(reasonOf(answer.failure), answer.failure.message);
@@ -221,6 +232,10 @@ const replyOf = (outcome: ForkOutcome): SummaryReply | undefined =>
         blocks: outcome.said.flatMap(({ role, content }) => (role === "assistant" ? content : [])),
       }
     : undefined;
+
+/** Whether the model came to the end of its answer, so that it may be held against it: what broke off says nothing of the text. */
+const isWhole = (outcome: ForkOutcome): boolean =>
+  outcome.kind === "answered" || (outcome.kind === "over" && outcome.why === "rounds");
 
 function whyNoReply(outcome: ForkOutcome): { readonly reason: CompactionFailure; readonly message: string } {
   switch (outcome.kind) {

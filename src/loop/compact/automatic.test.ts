@@ -18,6 +18,8 @@ import { numbersFor } from "../../../test/fixture/compacting.ts";
 import { compactionAsks } from "../agent/compaction-asks.ts";
 import { pastRequests } from "../agent/past-costs.ts";
 import { ConversationForks } from "../fork.ts";
+import { unusableAnswersMax } from "../../layers/4-compact/call-limits.ts";
+import { breakerFailuresMax, breakerRestRounds } from "./limits.ts";
 import { failuresSoFar } from "./standing.ts";
 
 type Compacted = Extract<LoopEvent, { kind: "compacted" }>;
@@ -65,17 +67,42 @@ describe("at the threshold", () => {
   });
 
   it("three failures in a row open the breaker: nobody is asked any more, and what is left is done without a model at the limit", async () => {
-    const { world, agent, events } = await working(26, { answers: ["refusal"] });
+    const { world, agent, events } = await working(26, { answers: ["500"] });
     const failures = failedIn(events);
-    expect(failures.slice(0, 3).map(({ reason, state }) => [reason, state])).toEqual([
-      ["no_summary", "trying"],
-      ["no_summary", "trying"],
-      ["no_summary", "degraded"],
+    expect(failures.map(({ reason, state }) => [reason, state])).toEqual([
+      ["api_error", "trying"],
+      ["api_error", "trying"],
+      ["api_error", "degraded"],
     ]);
-    expect(world.script.asked).toBe(6);
     expect(compactedIn(events)).toMatchObject([{ cause: "limit", path: "extractive" }]);
     expect(events.at(-1)).toMatchObject({ reason: "answered" });
+    // Rescued without a model: that says nothing for the summariser.
+    expect(failuresSoFar(agent.session.fold)).toBe(3);
+    // Each path's three tries at first; once it has failed, one try each.
+    expect(world.script.asked).toBe(3 + 3 + 2 + 2);
+  });
+
+  it("a summariser that is dead costs one try in twenty rounds once the breaker is open", async () => {
+    const { world, agent, events } = await working(62, { answers: ["500"] });
+    expect(events.at(-1)).toMatchObject({ reason: "answered" });
+    expect(compactedIn(events).map(({ path }) => path)).toEqual(["extractive", "extractive"]);
+    const failures = failuresSoFar(agent.session.fold);
+    expect(failures).toBeLessThanOrEqual(breakerFailuresMax + Math.ceil(62 / breakerRestRounds));
+    expect(world.script.asked).toBeLessThanOrEqual(3 + 3 + 2 * (failures - 1));
+  });
+
+  it("one that is back is asked again behind an open breaker, and closes it", async () => {
+    const dead = Array.from({ length: 10 }, () => "500" as const);
+    const { agent, events } = await working(50, { answers: [...dead, "good"] });
+    expect(compactedIn(events).map(({ path }) => path)).toEqual(["extractive", "fork"]);
     expect(failuresSoFar(agent.session.fold)).toBe(0);
+  });
+
+  it("is not paid a third time for a text of which it made no summary, however often one is due", async () => {
+    const { world, events } = await working(26, { answers: ["ok"] });
+    expect(failedIn(events).map(({ reason, state }) => [reason, state])).toEqual([["no_summary", "degraded"]]);
+    expect(world.script.asked).toBe(unusableAnswersMax);
+    expect(compactedIn(events)).toMatchObject([{ cause: "limit", path: "extractive" }]);
   });
 
   it("over the hard limit a summariser that fails is asked once, and then the session goes on without it", async () => {
@@ -103,8 +130,24 @@ describe("at the threshold", () => {
     expect(events.at(-1)).toMatchObject({ reason: "over-limit" });
   });
 
+  it("over the hard limit a summariser that fails each time opens the breaker, although the session goes on without it", async () => {
+    const world = compactingWorld();
+    const agent = await world.agent("create");
+    world.script.answers = ["500"];
+    for (let jump = 0; jump < 6; jump += 1) {
+      world.script.left = 1;
+      world.script.instead.push(readsAtOnce);
+      const events = await agent.turn("Look at all the files.");
+      expect(compactedIn(events)).toMatchObject([{ cause: "limit", path: "extractive" }]);
+    }
+    expect(failuresSoFar(agent.session.fold)).toBe(breakerFailuresMax);
+    // By a plain call each: the fork's request is over the limit too.
+    expect(world.script.asked).toBe(3 + 1 + 1);
+  });
+
   it("a success ends the count of failures", async () => {
-    const { agent, events } = await working(17, { answers: ["refusal", "refusal", "good"] });
+    const once = Array.from({ length: 6 }, () => "500" as const);
+    const { agent, events } = await working(17, { answers: [...once, "good"] });
     expect(failedIn(events)).toHaveLength(1);
     expect(compactedIn(events)).toHaveLength(1);
     expect(failuresSoFar(agent.session.fold)).toBe(0);
@@ -227,7 +270,6 @@ describe("what a compaction costs", () => {
   it.each<[string, readonly SummaryAnswer[], readonly string[]]>([
     ["fork", ["good"], ["fork"]],
     ["fork, then plain", ["tool-call", "good"], ["fork", "stream"]],
-    ["fork, then plain twice", ["ok", "empty", "good"], ["fork", "stream", "stream"]],
   ])("by %s is the simulator's bill, in the ledger and in the boundary", async (_, answers, paths) => {
     const { world, agent, events } = await working(17, { answers });
     expect(compactedIn(events)).toHaveLength(1);

@@ -16,13 +16,13 @@ import { brokenOff } from "./broken-off.ts";
 import { type ClosingEvent, closingEvent } from "./closing-event.ts";
 import type { Compacting } from "./compacting.ts";
 import { factsAtHand } from "./facts-at-hand.ts";
+import { countSummary } from "./failures.ts";
 import { commitTriesMax } from "./limits.ts";
 import { given } from "./made.ts";
 import { changeOf, whyNotSmaller } from "./preview.ts";
 import { type CompactionProblem, type Committed, ownTextOf, type Proposal } from "./proposal.ts";
 import { scopeOf } from "./scope.ts";
 import { bookCalls, callsCost } from "./spent.ts";
-import { breakerDraft, failuresSoFar } from "./standing.ts";
 
 export interface Committing {
   readonly conversation: Conversation;
@@ -55,7 +55,7 @@ export async function* commitCompaction(deps: AgentDeps, input: Committing): Asy
   conversation.breaks.expect("compaction");
   // It would stand for what is covered now.
   await compacting.preparation?.cancel();
-  if (failuresSoFar(session.fold) > 0) await session.append(breakerDraft(0));
+  await countSummary(session, proposal);
   const { ask, path, calls, instead } = proposal;
   const { tokensBefore, tokensAfter, audit } = draft;
   if (draft.pinsWarning !== undefined) yield { kind: "warning", code: "pins", message: draft.pinsWarning };

@@ -1,7 +1,8 @@
 import type { AgentDeps } from "../agent/deps.ts";
 import type { LastAppends, Session } from "../session.ts";
 import { type ClosingEvent, closingEvent } from "./closing-event.ts";
-import type { CompactionProblem } from "./proposal.ts";
+import type { Draft } from "../../transcript/draft.ts";
+import type { CompactionProblem, Proposal } from "./proposal.ts";
 import { breakerDraft, failuresSoFar } from "./standing.ts";
 
 export interface Failing {
@@ -16,8 +17,40 @@ export async function countedFailure(
   deps: Pick<AgentDeps, "numbers">,
   { session, log = session, problem }: Failing,
 ): Promise<ClosingEvent> {
-  if (isCounted(problem.reason)) await log.append(breakerDraft(failuresSoFar(session.fold) + 1));
+  if (isCounted(problem.reason)) await log.append(failureDraft(session, problem));
   return closingEvent(deps, { ...problem, compacting: { session }, trigger: "auto" });
+}
+
+const failureDraft = ({ fold }: Pick<Session, "fold">, { reason }: CompactionProblem): Draft =>
+  breakerDraft(failuresSoFar(fold) + 1, reason === "no_summary" ? "unusable" : undefined);
+
+/**
+ * What the breaker learns from a summary that stands. One that a model wrote ends the count. One that was made without a
+ * model because the summariser failed is another failure of it: that it was rescued makes no further call worth its
+ * money. Notes, a person's own text and a breaker that was open already say nothing of the summariser.
+ */
+export async function countSummary(
+  session: Pick<Session, "fold" | "append">,
+  { ask, path, instead }: Pick<Proposal, "ask" | "path" | "instead">,
+): Promise<void> {
+  if (instead !== undefined) {
+    if (ask.trigger === "auto" && isCounted(instead.reason)) await session.append(failureDraft(session, instead));
+    return;
+  }
+  if (isOfModel(path) && failuresSoFar(session.fold) > 0) await session.append(breakerDraft(0));
+}
+
+function isOfModel(path: Proposal["path"]): boolean {
+  switch (path) {
+    case "fork":
+    case "stream":
+    case "server":
+      return true;
+    case "notes":
+    case "given":
+    case "extractive":
+      return false;
+  }
 }
 
 /** Whether it speaks against the summaries. */

@@ -15,8 +15,23 @@ export const preparationTailShareMax = 0.25;
 /** Between two reports of how much of a summary has come. */
 export const progressChars = 500;
 
-/** After so many failures in a row no model is asked by itself any more; a policy may have its own number. */
+/** After so many failures in a row the breaker opens; a policy may have its own number. */
 export const breakerFailuresMax = 3;
+
+/**
+ * Rounds of work for which an open breaker keeps any model from being asked by itself. Then one summary is asked for: a
+ * provider that was down is often back by then, and one that can't do it costs one try in so many rounds.
+ */
+export const breakerRestRounds = 20;
+
+/**
+ * Rounds of work after an answer that was paid for and is no summary: until then the conversation is almost the text that
+ * it could not be made of. Only if the policy compacts without a model at the limit, since somebody has to then.
+ */
+export const unusableRestRounds = 10;
+
+/** Tries of each request for a summary while the summaries before it have failed: waiting did not help then. */
+export const failingTriesMax = 1;
 
 /**
  * Paid calls for summaries that nobody asked for, in so many rounds: a session that compacts more often than every fifth

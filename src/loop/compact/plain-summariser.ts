@@ -34,6 +34,8 @@ export interface PlainSummariserOptions {
   readonly betas?: readonly string[] | undefined;
   /** As learned from this model's counts; the usual ones, padded, where they are absent. */
   readonly rates?: Rates | undefined;
+  /** Of one call, where that is fewer than usual. */
+  readonly triesMax?: number | undefined;
   /** Of all tries of one call; the named limits where they are absent. */
   readonly timeMillisMax?: Millis | undefined;
   readonly silenceMillisMax?: Millis | undefined;
@@ -46,6 +48,7 @@ export function plainSummariser(deps: PlainSummariserDeps, options: PlainSummari
   const outputTokensMax = outputOf(options);
   const room = windowTokens - outputTokensMax - plainMarginTokens;
   const { timeMillisMax = plainTimeMillisMax, silenceMillisMax = plainSilenceMillisMax } = options;
+  const triesMax = Math.min(options.triesMax ?? Infinity, plainRetryLimits.triesMax);
   return {
     model,
     inputTokensMax: tokens(Math.max(0, Math.min(room, inputTokensMax - plainMarginTokens))),
@@ -55,7 +58,7 @@ export function plainSummariser(deps: PlainSummariserDeps, options: PlainSummari
       const limit = new TimeLimit(deps, { timeMillisMax, silenceMillisMax, signal });
       try {
         const request = requestFor(call, { ...options, outputTokensMax });
-        return await asked(deps, { request, onText: call.onText, limit });
+        return await asked(deps, { request, onText: call.onText, limit, triesMax });
       } catch (error) {
         return { kind: "failed", failure: brokenStream(`The summariser broke off: ${String(error)}`) };
       } finally {
@@ -74,13 +77,18 @@ interface Asked {
   readonly limit: TimeLimit;
 }
 
-async function asked(deps: PlainSummariserDeps, { request, onText, limit }: Asked): Promise<SummaryAnswer> {
+async function asked(
+  deps: PlainSummariserDeps,
+  { triesMax, ...one }: Asked & { readonly triesMax: number },
+): Promise<SummaryAnswer> {
+  const { limit } = one;
+  const limits = { ...plainRetryLimits, triesMax };
   const wasted: JsonObject[] = [];
   for (let attempt = 1; ; attempt += 1) {
-    const answer = await oneTry(deps, { request, onText, limit });
+    const answer = await oneTry(deps, one);
     if (answer.kind === "answered") return { ...answer, wasted };
     const failure = named(answer.failure, limit);
-    const next = nextTry({ failure, attempt, random: deps.random(), limits: plainRetryLimits });
+    const next = nextTry({ failure, attempt, random: deps.random(), limits });
     if (next.kind === "give-up") return { ...answer, failure: { ...failure, message: next.message }, wasted };
     if (answer.usage !== undefined) wasted.push(answer.usage);
     await deps.wait(next.ms, limit.signal);

@@ -14,7 +14,7 @@ import type { LastAppends } from "../session.ts";
 import type { Compacting } from "./compacting.ts";
 import { factsAtHand } from "./facts-at-hand.ts";
 import { type FromNotes, fromNotes, notUsed, overThreshold } from "./from-notes.ts";
-import { keepAliveMillis, progressChars } from "./limits.ts";
+import { failingTriesMax, keepAliveMillis, progressChars } from "./limits.ts";
 import {
   analysisFor,
   extracted,
@@ -33,7 +33,7 @@ import type { CompactionAsk, CompactionProblem, Proposal, Proposed } from "./pro
 import { scopeOf } from "./scope.ts";
 import { mayAskServer, serverSummary } from "./server-call.ts";
 import { bookCalls, callsCost } from "./spent.ts";
-import { standingOf } from "./standing.ts";
+import { failuresSoFar, standingOf } from "./standing.ts";
 
 export interface Proposing {
   readonly conversation: Conversation;
@@ -223,10 +223,11 @@ class Compaction {
     const { warnings = [], ...wishes } = await compacting.wishes();
     for (const message of warnings) this.#put({ kind: "warning", code: "compaction-wishes", message });
     const asks = policy.summary?.asks ?? (policy.compact?.call === "plain" ? "plain" : "fork-then-plain");
+    const triesMax = this.#triesMax();
     const answer = await summarise(
       {
         fork: asks === "plain" ? undefined : compacting.fork,
-        summariser: asks === "last-block" ? undefined : this.#summariser(ground),
+        summariser: asks === "last-block" ? undefined : this.#summariser(ground, triesMax),
       },
       {
         prompt: promptOf(ground, { instructions, ...wishes }),
@@ -236,6 +237,8 @@ class Compaction {
         analysis: analysisFor(ground.numbers),
         gate: gateFor(ground),
         retriesMax: policy.summary?.failures.retriesMax ?? 0,
+        unusableAnswers: server === undefined || server.calls.length === 0 ? 0 : 1,
+        triesMax,
         onPhase: (phase) => this.#enter(phase),
         onText: (text) => this.#heard(text),
       },
@@ -261,7 +264,13 @@ class Compaction {
     return served(ground, await serverSummary(this.#deps, asked));
   }
 
-  #summariser({ numbers }: Ground): ReturnType<typeof plainSummariser> {
+  /** Undefined: as many as usual. */
+  #triesMax(): number | undefined {
+    const { ask, compacting } = this.#parts;
+    return ask.trigger === "auto" && failuresSoFar(compacting.session.fold) > 0 ? failingTriesMax : undefined;
+  }
+
+  #summariser({ numbers }: Ground, triesMax: number | undefined): ReturnType<typeof plainSummariser> {
     const { compacting, conversation } = this.#parts;
     const { baseline } = conversation;
     return plainSummariser(this.#deps, {
@@ -271,6 +280,7 @@ class Compaction {
       outputTokensMax: numbers.outputTokensMax.tokens,
       inputTokensMax: numbers.inputTokensMax,
       rates: compacting.session.ledger.rates,
+      triesMax,
     });
   }
 

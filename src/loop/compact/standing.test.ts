@@ -16,7 +16,7 @@ import type { CompactionCall } from "../../schema/compaction.ts";
 import { Fold } from "../../transcript/fold.ts";
 import { appendBoundary } from "../boundary.ts";
 import { chainOf } from "./chain.ts";
-import { autoCallsMax, autoCallsRounds } from "./limits.ts";
+import { autoCallsMax, autoCallsRounds, breakerRestRounds, unusableRestRounds } from "./limits.ts";
 import { spentDraft } from "./spent.ts";
 import { breakerDraft, breakerOf, failuresSoFar, standingOf } from "./standing.ts";
 
@@ -34,6 +34,7 @@ const spent = (calls: number, trigger: "auto" | "manual" = "auto"): Raw => ({
   uuid: uuid(),
 });
 const failed = (failures: number): Raw => ({ ...breakerDraft(failures), type: "setting", uuid: uuid() });
+const unusable = (failures: number): Raw => ({ ...breakerDraft(failures, "unusable"), type: "setting", uuid: uuid() });
 const compacted = (trigger: "auto" | "manual"): readonly Raw[] => [
   boundary(uuid(), { trigger, calls: [paid] }),
   summary(uuid()),
@@ -51,6 +52,12 @@ describe("whether a model may be asked for a summary that nobody wants", () => {
     ["at first", [], "may-ask"],
     ["after two failures in a row", [failed(1), failed(2)], "may-ask"],
     ["not after three", [failed(1), failed(2), failed(3)], "breaker_open"],
+    ["not one round too early after three", [failed(3), ...rounds(breakerRestRounds - 1)], "breaker_open"],
+    ["once more when so many rounds have passed", [failed(3), ...rounds(breakerRestRounds)], "may-ask"],
+    ["not at once when that failed too", [failed(3), ...rounds(breakerRestRounds), failed(4)], "breaker_open"],
+    ["not behind an answer that was no summary", [unusable(1)], "breaker_open"],
+    ["again when the conversation has gone on behind it", [unusable(1), ...rounds(unusableRestRounds)], "may-ask"],
+    ["not one round earlier than that", [unusable(1), ...rounds(unusableRestRounds - 1)], "breaker_open"],
     ["again after a success", [failed(3), failed(0)], "may-ask"],
     [
       "not where a boundary came behind the failures that did not end them",
@@ -74,9 +81,13 @@ describe("whether a model may be asked for a summary that nobody wants", () => {
       [spent(autoCallsMax), ...rounds(autoCallsRounds + 1)],
       "may-ask",
     ],
-    ["not one round earlier", [spent(autoCallsMax), ...rounds(autoCallsRounds)], "spend_limit"],
+    ["not one round earlier, by calls", [spent(autoCallsMax), ...rounds(autoCallsRounds)], "spend_limit"],
   ])("%s", (_, raws, expected) => {
     expect(standing(raws)).toBe(expected);
+  });
+
+  it("at once, also behind an answer that was no summary, if nothing else could compact at the limit", () => {
+    expect(standing([unusable(1)], "claude-code-2026")).toBe("may-ask");
   });
 
   it("counts a reply in several entries as one round", () => {

@@ -4,26 +4,33 @@ import type { SpentRounds } from "../../schema/edit.ts";
 import type { Draft } from "../../transcript/draft.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import type { Path } from "../../transcript/path.ts";
-import { autoCallsMax, autoCallsRounds, breakerFailuresMax } from "./limits.ts";
+import { autoCallsMax, autoCallsRounds, breakerFailuresMax, breakerRestRounds, unusableRestRounds } from "./limits.ts";
 import { callsIn, isAskedFor } from "./spent.ts";
 
 /** Kept as a setting of the session: it goes through boundaries, resumes and undos with the others. */
 const breakerName = "compaction.breaker";
-const breakerShape = z.object({ failures: z.int().nonnegative() });
+const breakerShape = z.object({ failures: z.int().nonnegative(), answer: z.literal("unusable").optional() });
 
-/** Automatic compactions that failed in a row. */
-export function failuresSoFar({ projection }: Fold): number {
+type Breaker = z.infer<typeof breakerShape>;
+
+const noFailures: Breaker = { failures: 0 };
+
+function readBreaker({ projection }: Fold): Breaker {
   const kept = projection.settings.get(breakerName);
   // Asked before every request, and mostly there is none: a failed parse costs more than all else here.
-  if (kept === undefined) return 0;
+  if (kept === undefined) return noFailures;
   const read = breakerShape.safeParse(kept);
-  return read.success ? read.data.failures : 0;
+  return read.success ? read.data : noFailures;
 }
 
-export const breakerDraft = (failures: number): Draft => ({
+/** Summaries in a row that nobody asked for and that the summariser failed at, whatever took their place. */
+export const failuresSoFar = (fold: Fold): number => readBreaker(fold).failures;
+
+/** `unusable`: the last of these failures was an answer that is no summary, and was paid for. */
+export const breakerDraft = (failures: number, answer?: "unusable"): Draft => ({
   type: "setting",
   name: breakerName,
-  value: { failures },
+  value: { failures, ...(answer === undefined ? {} : { answer }) },
 });
 
 /** After how many: a policy without a number of its own goes on for ever, one without any rule as we do. */
@@ -35,13 +42,14 @@ export type Standing =
   | { readonly kind: "may-ask" }
   | { readonly kind: "breaker_open" | "spend_limit"; readonly message: string };
 
+/**
+ * The breaker is closed; open for some rounds of work behind a failure; then half open: one summary is asked for, and its
+ * failure opens it again for as long.
+ */
 export function standingOf(fold: Fold, policy: Policy): Standing {
-  const failures = failuresSoFar(fold);
-  if (failures >= breakerOf(policy))
-    return {
-      kind: "breaker_open",
-      message: `${failures} automatic compactions in a row have failed: no model is asked for a summary until one succeeds, by hand or without a model at the limit.`,
-    };
+  const rest = restAfter(readBreaker(fold), policy);
+  if (rest !== undefined && roundsSinceFailure(fold.path) < rest.rounds)
+    return { kind: "breaker_open", message: rest.message };
   const calls = spentLately(fold.path).reduce((sum, spent) => sum + spent.calls, 0);
   return calls < autoCallsMax
     ? { kind: "may-ask" }
@@ -49,6 +57,40 @@ export function standingOf(fold: Fold, policy: Policy): Standing {
         kind: "spend_limit",
         message: `${calls} calls for summaries were paid for in the last ${autoCallsRounds} rounds: no more until more work is done between them.`,
       };
+}
+
+interface Rest {
+  readonly rounds: number;
+  /** One line for a person. */
+  readonly message: string;
+}
+
+/** Undefined: the next summary may be asked for at once. */
+function restAfter({ failures, answer }: Breaker, policy: Policy): Rest | undefined {
+  if (failures >= breakerOf(policy))
+    return {
+      rounds: breakerRestRounds,
+      message: `${failures} automatic compactions in a row got no summary: no model is asked for one in the next ${breakerRestRounds} rounds, unless by hand.`,
+    };
+  if (answer !== "unusable" || policy.compact?.lastRung !== "extract") return undefined;
+  return {
+    rounds: unusableRestRounds,
+    message: `The last answer was no summary, and the text to summarise is nearly the same: no model is asked again in the next ${unusableRestRounds} rounds, unless by hand.`,
+  };
+}
+
+/**
+ * Replies behind the newest failure that the breaker counts. If the log was read from a boundary on and the failure stands
+ * before it, those that were read: the rest is longer then, never shorter.
+ */
+function roundsSinceFailure(path: Path): number {
+  const replies = new Set<string>();
+  for (let at = path.length - 1; at >= 0 && replies.size < breakerRestRounds; at -= 1) {
+    const entry = path.at(at)?.entry;
+    if (entry?.kind === "assistant" && !entry.synthetic) replies.add(entry.messageId ?? entry.id ?? "");
+    if (entry?.kind === "edit" && entry.edit.type === "setting" && entry.edit.name === breakerName) break;
+  }
+  return replies.size;
 }
 
 /** Paid calls for summaries in the newest rounds, also in those before the boundary at which the log was read. Costs a look at these rounds. */
