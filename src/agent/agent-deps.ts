@@ -5,9 +5,8 @@ import type { AgentDeps } from "../loop/agent/deps.ts";
 import type { FollowedSettings } from "../loop/follow-settings.ts";
 import { retryLimitsDefault } from "../model/limits.ts";
 import type { LeaveDep } from "../ports/tools.ts";
-import type { Tokens } from "../schema/brand.ts";
 import type { HookSetting } from "../schema/hook.ts";
-import { numbersInForce } from "../settings/numbers.ts";
+import { type ModelKnowledge, numbersInForce } from "../settings/numbers.ts";
 import { makeHooks } from "../tool/hooks/hooks.ts";
 import type { Assembling } from "./assembling.ts";
 import type { Toolbox } from "./toolbox.ts";
@@ -22,16 +21,16 @@ export interface DepsInput {
   readonly shell: string;
   /** A hook is a program that also answers for the person: one that is written while the session runs waits for the next. */
   readonly hooks: readonly HookSetting[];
-  /** The window that an error of the model has named before. */
-  readonly learnedTokens: Tokens | undefined;
+  /** The limits that errors of the model have named before. */
+  readonly learned: Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens">;
   readonly news: AgentDeps["news"];
 }
 
 export function depsOf({ engine, options, deps, root, session }: Assembling, input: DepsInput): AgentDeps {
   const { model, cwd, box, settings } = input;
   const current = () => settings.current().settings;
-  let { learnedTokens } = input;
-  const numbers = () => numbersInForce(current(), { model, learnedTokens });
+  let { learned } = input;
+  const numbers = () => numbersInForce(current(), { model, ...learned });
   return {
     ...deps,
     model: input.port,
@@ -61,9 +60,9 @@ export function depsOf({ engine, options, deps, root, session }: Assembling, inp
     },
     retries: retryLimitsDefault,
     place: () => ({ session: session.id, transcriptPath: deps.transcripts.whereIs(session.id) ?? "", cwd }),
-    learn: async ({ limitTokens, from }) => {
-      learnedTokens = limitTokens;
-      await engine.learnWindow({ model, tokens: limitTokens, from });
+    learn: async ({ limitTokens, limitOf, from }) => {
+      learned = { ...learned, [limitOf === "input" ? "learnedInputTokens" : "learnedTokens"]: limitTokens };
+      await engine.learnWindow({ model, tokens: limitTokens, of: limitOf, from });
     },
   };
 }

@@ -20,7 +20,7 @@ import type { HookMoment } from "../ports/hooks.ts";
 import type { Job, Jobs } from "../ports/jobs.ts";
 import type { RunningGroups } from "../ports/running-groups.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
-import { type SessionId, sessionId, type Tokens } from "../schema/brand.ts";
+import { type SessionId, sessionId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
 import type { HookSetting } from "../schema/hook.ts";
 import { type Numbers, numbersInForce } from "../settings/numbers.ts";
@@ -31,7 +31,7 @@ import type { Shell } from "../tool/shell/bash.ts";
 import { findShell } from "../tool/shell/find-shell.ts";
 import { PageCache } from "../tool/web/page-cache.ts";
 import { type AgentCompaction, agentCompaction } from "./agent-compaction.ts";
-import { depsOf } from "./agent-deps.ts";
+import { type DepsInput, depsOf } from "./agent-deps.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { rememberOrigin } from "./ancestors.ts";
 import type { Assembling } from "./assembling.ts";
@@ -172,7 +172,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     settings,
     port: picked.model,
     shell: shell.path,
-    learnedTokens: learnedIn(first.numbers),
+    learned: learnedIn(first.numbers),
     news: beside.news,
   });
   const models = first.reading.settings.models.value;
@@ -247,8 +247,10 @@ const shownBeside = (
   stopAside: async () => void (await Promise.all([notes?.stop(), preparation?.cancel()])),
 });
 
-const learnedIn = ({ window }: Pick<Numbers, "window">): Tokens | undefined =>
-  window.source === "learned" ? window.tokens : undefined;
+const learnedIn = ({ window, inputTokensMax }: Numbers): DepsInput["learned"] => ({
+  learnedTokens: window.source === "learned" ? window.tokens : undefined,
+  learnedInputTokens: inputTokensMax?.source === "learned" ? inputTokensMax.tokens : undefined,
+});
 
 const warningsOf = (...of: readonly { readonly warnings: readonly string[] }[]): readonly string[] =>
   of.flatMap(({ warnings }) => warnings);

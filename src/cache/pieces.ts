@@ -2,6 +2,7 @@ import type { Message, TextBlock } from "../schema/block.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { CacheControl } from "../schema/wire/cache-control.ts";
 import type { ToolDefinition } from "../tokens/fixed-part.ts";
+import { wireModel } from "../tokens/wire-model.ts";
 import type { Breakpoint } from "./breakpoints.ts";
 import { JoinedMessages } from "./joined-messages.ts";
 import type { Lifetime } from "./lifetime.ts";
@@ -39,7 +40,7 @@ export class RequestPieces {
       place.part === "messages" ? [{ place, bytes: insertedMarker(lifetime) }] : [],
     );
     return joined([
-      encoded(`{"model":${JSON.stringify(model)}`),
+      encoded(`{"model":${JSON.stringify(wireModel(model).id)}`),
       ...this.#list("tools", parts),
       ...this.#list("system", parts),
       encoded(',"messages":['),

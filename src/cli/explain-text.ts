@@ -53,12 +53,20 @@ export function explainText(here: Explained, look: Look): string {
   ].join("\n");
 }
 
-const windowSection = ({ model, window, outputTokensMax }: Numbers): Section => ({
+const windowSection = ({ model, window, outputTokensMax, inputTokensMax }: Numbers): Section => ({
   title: `In force for ${model ?? "an unnamed model"}`,
   heads: ["number", "tokens", "source", "from"],
   rows: [
     { cells: ["window", humanCount(window.tokens), window.source], last: window.from },
     { cells: ["output limit", humanCount(outputTokensMax.tokens), outputTokensMax.source], last: outputTokensMax.from },
+    ...(inputTokensMax === undefined
+      ? []
+      : [
+          {
+            cells: ["input limit", humanCount(inputTokensMax.tokens), inputTokensMax.source],
+            last: inputTokensMax.from,
+          },
+        ]),
   ],
 });
 

@@ -106,6 +106,7 @@ const said: readonly Row[] = [
   ["others", { message: "Too many tokens in the prompt" }, undefined, undefined],
   ["others", { message: "token limit exceeded" }, undefined, undefined],
   ["others", { message: "maximum input length is 60000 tokens" }, 60_000, undefined],
+  ["others", { message: "Too long: the maximum is 272000 input tokens" }, 272_000, undefined],
   ["others", { message: "Payload Too Large", status: 413 }, undefined, undefined],
 ];
 
@@ -120,7 +121,9 @@ const rowsFor = (one: SaidOverflow) =>
 describe("a request that does not fit", () => {
   it.each(said)("is told by %s: %o", (provider, one, limitTokens, usedTokens) => {
     expect(overflowOf(one)).toEqual({
-      ...(limitTokens === undefined ? {} : { limitTokens }),
+      ...(limitTokens === undefined
+        ? {}
+        : { limitTokens, limitOf: /input tokens/i.test(one.message) && limitTokens === 272_000 ? "input" : "window" }),
       ...(usedTokens === undefined ? {} : { usedTokens }),
     });
     expect(rowsFor(one).map((row) => row.provider)).toContain(provider);

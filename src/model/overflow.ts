@@ -1,6 +1,6 @@
 import { type Tokens, tokens } from "../schema/brand.ts";
 import { requestTokens, type Usage } from "../schema/usage.ts";
-import { learnedFrom } from "../tokens/learned-window.ts";
+import { learnedFrom, type NamedLimit } from "../tokens/learned-window.ts";
 import { silentOverflowShare } from "./limits.ts";
 
 export interface OverflowRow {
@@ -21,6 +21,7 @@ export const overflowRows: readonly OverflowRow[] = [
   { provider: "OpenAI", code: "context_length_exceeded" },
   { provider: "OpenAI", pattern: /exceeds the context window/i },
   { provider: "OpenAI", pattern: /input tokens exceed the configured limit/i },
+  { provider: "others", pattern: /(?:maximum(?: is| of)?|limit(?: is| of)) *[\d,]+ *input tokens\b(?! per)/i },
   { provider: "OpenRouter, vLLM", pattern: /maximum context length is [\d,]+ tokens/i },
   { provider: "vLLM", pattern: /is longer than the model's context length|too long to fit into the model/i },
   { provider: "vLLM", pattern: /max_tokens must be at least 1, got -\d+/i },
@@ -63,8 +64,9 @@ export interface SaidOverflow {
 }
 
 export interface Overflow {
-  /** The window, where the words name it. */
+  /** The window, or the most that may be sent, where the words name it. */
   readonly limitTokens?: Tokens;
+  readonly limitOf?: NamedLimit["of"];
   /** What the request took of it, room for the reply included where that was counted. */
   readonly usedTokens?: Tokens;
 }
@@ -74,10 +76,10 @@ export function overflowOf(said: SaidOverflow): Overflow | undefined {
   const { message, status } = said;
   if (status === 429 || exclusions.some((pattern) => pattern.test(message))) return undefined;
   if (!overflowRows.some((row) => fits(row, said))) return undefined;
-  const limitTokens = learnedFrom(message);
+  const limit = learnedFrom(message);
   const usedTokens = usedFrom(message);
   return {
-    ...(limitTokens === undefined ? {} : { limitTokens }),
+    ...(limit === undefined ? {} : { limitTokens: limit.tokens, limitOf: limit.of }),
     ...(usedTokens === undefined ? {} : { usedTokens }),
   };
 }

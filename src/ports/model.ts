@@ -68,6 +68,8 @@ export interface ModelFailure {
   readonly retryAfterMs?: Millis;
   /** Of `too-long`, where the message says it. */
   readonly limitTokens?: Tokens;
+  /** `input`: the limit of what is sent, in a window that is larger. */
+  readonly limitOf?: "window" | "input";
   readonly usedTokens?: Tokens;
   readonly status?: number;
   readonly requestId?: string;

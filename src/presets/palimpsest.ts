@@ -11,7 +11,7 @@ export const palimpsest = {
     compactBufferTokens: 13_000,
     warningBufferTokens: 20_000,
     blockingBufferTokens: 3_000,
-    inputLimit: "ignored",
+    inputLimit: "bounds",
   },
   offload: {
     resultCharsMax: 50_000,

@@ -7,7 +7,12 @@ const learnedWindowShape = z.looseObject({
   from: z.string(),
   learned: z.string(),
 });
-export const learnedWindowsShape = z.looseObject({ windows: z.record(z.string(), learnedWindowShape) });
+const learnedByModel = z.record(z.string(), learnedWindowShape);
+export const learnedWindowsShape = z.looseObject({
+  windows: learnedByModel,
+  /** Of what is sent, where the reply has a part of the window of its own. */
+  inputLimits: learnedByModel.optional(),
+});
 
 export type LearnedWindow = z.infer<typeof learnedWindowShape>;
 export type LearnedWindows = z.infer<typeof learnedWindowsShape>;

@@ -1,5 +1,5 @@
 import { fullBufferWindowTokens } from "../tokens/limits.ts";
-import type { Thresholds } from "../tokens/thresholds.ts";
+import { inputBound, type Thresholds } from "../tokens/thresholds.ts";
 import type { Numbers } from "./numbers.ts";
 import { figure } from "../schema/figure.ts";
 
@@ -8,10 +8,12 @@ import { figure } from "../schema/figure.ts";
  * where the policy has no such threshold.
  */
 export function arithmeticOf(numbers: Numbers): { readonly [Name in keyof Thresholds]: string } {
-  const { thresholds, compactPercent, autoCompact, policy, inputTokensMax, blockingTokens } = numbers;
+  const { thresholds, compactPercent, policy, blockingTokens } = numbers;
   const { window, effective, outputReserve, limit } = thresholds;
   const rule = policy.thresholds;
-  const scaled = scaledFor(window);
+  const inputTokensMax = numbers.inputTokensMax?.tokens;
+  const bound = inputBound({ rule, window, inputTokensMax });
+  const scaled = scaledFor(bound);
   const below = (from: number, buffer: number): string =>
     buffer === 0 ? figure(from) : `${figure(from)} − ${scaled(figure(buffer))}`;
   const compact = [
@@ -20,23 +22,24 @@ export function arithmeticOf(numbers: Numbers): { readonly [Name in keyof Thresh
     ...(compactPercent === undefined ? [] : [`floor(${figure(effective)} × ${compactPercent} / 100)`]),
   ];
   const warning = rule.warningBufferTokens === undefined ? "none" : `max(0, ${below(limit, rule.warningBufferTokens)})`;
+  const room = `${figure(window)} − ${figure(outputReserve)}`;
   return {
     window: figure(window),
     outputReserve:
       rule.outputReserveTokensMax === 0
         ? "0"
         : scaled(`min(${figure(numbers.outputTokensMax.tokens)}, ${figure(rule.outputReserveTokensMax)})`),
-    effective: `${figure(window)} − ${figure(outputReserve)}`,
+    effective: bound < window ? `min(${room}, ${figure(bound)})` : room,
     compact: compact.length === 1 ? compact.join() : `min(${compact.join(", ")})`,
-    limit: figure(autoCompact === "on" ? thresholds.compact : effective),
+    limit: figure(limit),
     warning,
     error: warning,
-    blocking: blockingTokens === undefined ? blockingText(window, rule.blockingBufferTokens) : figure(blockingTokens),
+    blocking: blockingTokens === undefined ? blockingText(bound, rule.blockingBufferTokens) : figure(blockingTokens),
   };
 }
 
-const blockingText = (window: number, buffer: number | undefined): string =>
-  buffer === undefined ? "none" : `${figure(window)} − ${scaledFor(window)(figure(buffer))}`;
+const blockingText = (bound: number, buffer: number | undefined): string =>
+  buffer === undefined ? "none" : `${figure(bound)} − ${scaledFor(bound)(figure(buffer))}`;
 
 const scaledFor =
   (window: number) =>

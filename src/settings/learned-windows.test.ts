@@ -4,15 +4,27 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { createEngine } from "../engine.ts";
 import { tokens } from "../schema/brand.ts";
-import { learnedWindow, learnedWindowsPath } from "./learned-windows.ts";
+import { learnedLimits, learnedWindowsPath } from "./learned-windows.ts";
 
 async function newEngine() {
   const folder = await mkdtemp(join(tmpdir(), "learned-"));
   const home = join(folder, "home");
   const engine = createEngine({ env: { PALIMPSEST_HOME: home }, cwd: folder });
-  const learn = (count: number, model = "m") => engine.learnWindow({ model, tokens: tokens(count), from: "an error" });
+  const learn = (count: number, model = "m", of: "window" | "input" = "window") =>
+    engine.learnWindow({ model, tokens: tokens(count), of, from: "an error" });
   return { home, engine, learn, path: learnedWindowsPath(home) };
 }
+
+const learnedWindow = async (home: string, model: string) => (await learnedLimits(home, model)).window;
+
+it("the window and the most that may be sent are learned apart", async () => {
+  const { home, learn } = await newEngine();
+  await learn(400_000);
+  expect(await learn(272_000, "m", "input")).toEqual({ kind: "learned" });
+  expect(await learn(272_000, "m", "input")).toEqual({ kind: "known", tokens: 272_000 });
+  expect(await learn(390_000)).toEqual({ kind: "learned" });
+  expect(await learnedLimits(home, "m")).toMatchObject({ window: { tokens: 390_000 }, input: { tokens: 272_000 } });
+});
 
 it("a window is learned once, and only a smaller one after it", async () => {
   const { home, learn, path } = await newEngine();

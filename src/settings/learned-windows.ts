@@ -5,6 +5,7 @@ import type { ClockDep } from "../ports/clock.ts";
 import { type Tokens, tokens } from "../schema/brand.ts";
 import { parseJson } from "../schema/json.ts";
 import { type LearnedWindow, type LearnedWindows, learnedWindowsShape } from "../schema/learned-windows.ts";
+import { learnedFrom, type NamedLimit } from "../tokens/learned-window.ts";
 import { learnedWindowsMax } from "./limits.ts";
 
 export interface ReplaceFileDep {
@@ -17,6 +18,7 @@ export interface Lesson {
   /** As it was asked for: with and without `[1m]` are two. */
   readonly model: string;
   readonly tokens: Tokens;
+  readonly of: NamedLimit["of"];
   /** The words that said so. */
   readonly from: string;
 }
@@ -36,28 +38,41 @@ export const learnedWindowsPath = (home: string): string => join(home, "learned-
 export async function learnWindow(deps: ReplaceFileDep & ClockDep, lesson: Lesson): Promise<Learned> {
   const path = learnedWindowsPath(lesson.home);
   const remembered = await readLearned(path);
-  const before = windowOf(remembered, lesson.model);
+  const { [lesson.of]: before } = limitsOf(remembered, lesson.model);
   if (before !== undefined && before.tokens <= lesson.tokens) return { kind: "known", tokens: tokens(before.tokens) };
   const learned: LearnedWindow = {
     tokens: lesson.tokens,
     from: lesson.from.slice(0, lessonCharsMax),
     learned: new Date(deps.now()).toISOString(),
   };
-  const others = Object.entries(remembered.windows).filter(([model]) => model !== lesson.model);
-  const windows = Object.fromEntries([...others, [lesson.model, learned] as const].slice(-learnedWindowsMax));
-  const failure = await deps.replaceFile(path, `${JSON.stringify({ ...remembered, windows }, undefined, 2)}\n`);
+  const section = sectionByLimit[lesson.of];
+  const others = Object.entries(remembered[section] ?? {}).filter(([model]) => model !== lesson.model);
+  const kept = Object.fromEntries([...others, [lesson.model, learned] as const].slice(-learnedWindowsMax));
+  const failure = await deps.replaceFile(path, `${JSON.stringify({ ...remembered, [section]: kept }, undefined, 2)}\n`);
   return failure ?? { kind: "learned" };
 }
 
+const sectionByLimit = { window: "windows", input: "inputLimits" } as const satisfies Record<NamedLimit["of"], string>;
+
 const lessonCharsMax = 300;
 
-/** What an earlier error taught about a model. Must not reject: what can't be read was never learned. */
-export async function learnedWindow(home: string, model: string): Promise<LearnedWindow | undefined> {
-  return windowOf(await readLearned(learnedWindowsPath(home)), model);
+export type LearnedLimits = { readonly [Of in NamedLimit["of"]]: LearnedWindow | undefined };
+
+/** What earlier errors taught about a model. Must not reject: what can't be read was never learned. */
+export async function learnedLimits(home: string, model: string): Promise<LearnedLimits> {
+  return limitsOf(await readLearned(learnedWindowsPath(home)), model);
 }
 
-const windowOf = ({ windows }: LearnedWindows, model: string): LearnedWindow | undefined =>
-  Object.hasOwn(windows, model) ? windows[model] : undefined;
+/** Earlier versions kept limits of what is sent among the windows: the words tell them apart. */
+function limitsOf({ windows, inputLimits = {} }: LearnedWindows, model: string): LearnedLimits {
+  const window = ownValue(windows, model);
+  const input = ownValue(inputLimits, model);
+  const isMisplaced = window !== undefined && learnedFrom(window.from)?.of === "input";
+  return isMisplaced ? { window: undefined, input: input ?? window } : { window, input };
+}
+
+const ownValue = (byModel: LearnedWindows["windows"], model: string): LearnedWindow | undefined =>
+  Object.hasOwn(byModel, model) ? byModel[model] : undefined;
 
 async function readLearned(path: string): Promise<LearnedWindows> {
   try {

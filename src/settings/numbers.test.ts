@@ -68,7 +68,20 @@ describe("the policy", () => {
     expect(by("opencode", { PALIMPSEST_CONTEXT_TOKENS: "200000" }, { model: "gpt-5" }).thresholds.compact).toBe(
       168_000,
     );
-    expect(by("palimpsest", {}, { model: "gpt-5" }).thresholds.compact).toBe(367_000);
+  });
+  it("the default keeps every threshold within the model's own input limit", () => {
+    const { window, thresholds } = by("palimpsest", {}, { model: "gpt-5" });
+    expect(window.tokens).toBe(400_000);
+    expect(thresholds).toMatchObject({ effective: 272_000, compact: 259_000, warning: 239_000, blocking: 269_000 });
+    expect(by("palimpsest", { PALIMPSEST_CONTEXT_TOKENS: "200000" }, { model: "gpt-5" }).thresholds.compact).toBe(
+      167_000,
+    );
+  });
+  it("where a policy knows of no input limit, one that an error named is its window", () => {
+    const learned = { model: "gpt-5", learnedInputTokens: tokens(272_000) };
+    expect(by("claude-code-2.0", {}, { model: "gpt-5" }).window.tokens).toBe(400_000);
+    expect(by("claude-code-2.0", {}, learned).window).toMatchObject({ tokens: 272_000, source: "learned" });
+    expect(by("palimpsest", {}, learned).window).toMatchObject({ tokens: 400_000, source: "registry" });
   });
   it("says what is on where nobody else does", () => {
     const asked = by("claude-code-2026-all", { PALIMPSEST_FLAG_COLLAPSE: "0" }).switches;

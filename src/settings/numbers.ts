@@ -23,6 +23,8 @@ export interface ModelKnowledge {
   /** The largest context that the provider counted for it in the session. */
   readonly recordedTokens?: Tokens | undefined;
   readonly learnedTokens?: Tokens | undefined;
+  /** The most that may be sent, as an error named it. */
+  readonly learnedInputTokens?: Tokens | undefined;
   /** Where that is remembered. */
   readonly learnedFrom?: string | undefined;
   readonly betas?: readonly string[] | undefined;
@@ -37,6 +39,8 @@ export interface NumberInForce<From extends string> {
 
 export type OutputSource = "flag" | "environment" | "setting" | "registry" | "fallback";
 
+export type InputSource = "registry" | "learned";
+
 export type Switches = { readonly [Name in SwitchName]: InForce<boolean> };
 
 /** Everything that the view, /context and the loop reckon with: the one place to take numbers from. */
@@ -45,8 +49,8 @@ export interface Numbers {
   readonly policy: Policy;
   readonly window: NumberInForce<WindowSource>;
   readonly outputTokensMax: NumberInForce<OutputSource>;
-  /** What the model takes besides its reply, where the registry knows of such a limit. */
-  readonly inputTokensMax: Tokens | undefined;
+  /** What the model takes besides its reply, where such a limit is known. */
+  readonly inputTokensMax: NumberInForce<InputSource> | undefined;
   readonly compactPercent: number | undefined;
   readonly blockingTokens: Tokens | undefined;
   readonly thresholds: Thresholds;
@@ -65,15 +69,16 @@ export function numbersInForce(settings: Settings, knowledge: ModelKnowledge = {
   const switches = switchesOf(settings, policy);
   // What was recorded was recorded of the session's model, whichever is asked for now.
   const recorded = model === knowledge.model ? {} : { recordedTokens: undefined };
-  const window = windowOf(settings, { ...knowledge, ...recorded, model });
+  const learnedTokens = learnedWindow(policy, knowledge);
+  const window = windowOf(settings, { ...knowledge, ...recorded, model, learnedTokens });
   const outputTokensMax = outputOf(settings, model);
   const autoCompact = policy.compact !== undefined && switches["compact.auto"].value ? "on" : "off";
   const compactPercent = settings.compactPercent.value;
   const blockingTokens = asTokens(settings.blockingTokens.value);
-  const inputTokensMax = inputOf(settings, model);
+  const inputTokensMax = inputOf(settings, { ...knowledge, model });
   const thresholds = thresholdsOf({
     rule: policy.thresholds,
-    inputTokensMax,
+    inputTokensMax: inputTokensMax?.tokens,
     window: window.tokens,
     outputTokensMax: outputTokensMax.tokens,
     autoCompact,
@@ -92,6 +97,13 @@ export function numbersInForce(settings: Settings, knowledge: ModelKnowledge = {
     autoCompact,
     switches,
   };
+}
+
+/** A policy that knows of no limit but the window takes any limit that an error names for it. */
+function learnedWindow({ thresholds }: Policy, knowledge: ModelKnowledge): Tokens | undefined {
+  const { learnedTokens, learnedInputTokens } = knowledge;
+  if (thresholds.inputLimit !== "ignored" || learnedInputTokens === undefined) return learnedTokens;
+  return tokens(Math.min(learnedTokens ?? Infinity, learnedInputTokens));
 }
 
 function windowOf(settings: Settings, knowledge: ModelKnowledge): NumberInForce<WindowSource> {
@@ -150,8 +162,15 @@ function outputOf(settings: Settings, model: string | undefined): NumberInForce<
     : { tokens: tokens(known.outputTokensMax), source: "registry", from: registryFrom(settings, model) };
 }
 
-const inputOf = (settings: Settings, model: string | undefined): Tokens | undefined =>
-  model === undefined ? undefined : asTokens(findModel(model, settings.models.value)?.inputTokensMax);
+function inputOf(settings: Settings, { model, ...knowledge }: ModelKnowledge): Numbers["inputTokensMax"] {
+  const known = model === undefined ? undefined : findModel(model, settings.models.value)?.inputTokensMax;
+  const { learnedInputTokens: learned, learnedFrom = "an error that named the maximum" } = knowledge;
+  if (learned !== undefined && learned < (known ?? Infinity))
+    return { tokens: learned, source: "learned", from: learnedFrom };
+  return known === undefined
+    ? undefined
+    : { tokens: tokens(known), source: "registry", from: registryFrom(settings, model) };
+}
 
 const fallbackFrom = (model: string | undefined): string =>
   model === undefined ? "no model is set" : `${model} is not in the registry`;

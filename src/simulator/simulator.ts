@@ -2,7 +2,9 @@ import type { Millis } from "../schema/brand.ts";
 import { isObject, type Json, type JsonObject, text } from "../schema/json.ts";
 import type { Model } from "../schema/model.ts";
 import { cacheEditsBeta } from "../schema/wire/cache-edits.ts";
-import { findModel, knownModels } from "../tokens/registry.ts";
+import { windowTokensMillion } from "../tokens/limits.ts";
+import { findModel, hasMillionBeta, knownModels } from "../tokens/registry.ts";
+import { millionBeta } from "../tokens/wire-model.ts";
 import { echoActor } from "./actor/echo.ts";
 import type { Answer, AnswerHeaders } from "./answer.ts";
 import { Fingerprints } from "./cache/diagnose.ts";
@@ -108,7 +110,7 @@ export class Simulator {
     const shape = this.#shapes.messages(body);
     if (shape.kind === "refused") return this.#refuse(asked, shape);
     const { request } = shape;
-    const model = this.#model(request.model);
+    const model = this.#model(request.model, asked.betas);
     if (model === undefined) return this.#refuse(asked, unknownModel(request.model));
     const input = { ...asked, body: isObject(body) ? body : {}, request, model, signal: call.signal };
     try {
@@ -128,7 +130,7 @@ export class Simulator {
     const shape = this.#shapes.count(call.body);
     if (shape.kind === "refused") return this.#refuse(asked, shape);
     const { request } = shape;
-    const model = this.#model(request.model);
+    const model = this.#model(request.model, asked.betas);
     if (model === undefined) return this.#refuse(asked, unknownModel(request.model));
     const counted = admit(this.#deps, { ...asked, request, model, endpoint: "count_tokens" });
     if (counted.kind === "refused") return this.#refuse(asked, counted);
@@ -233,7 +235,7 @@ export class Simulator {
     if (endpoint !== messagesPath || workspace === "") return {};
     const body = this.#threads.preview(asked);
     const shape = this.#shapes.messages(this.#interned.known(body));
-    const model = shape.kind === "refused" ? undefined : this.#model(shape.request.model);
+    const model = shape.kind === "refused" ? undefined : this.#model(shape.request.model, betas);
     if (shape.kind === "refused" || model === undefined) return {};
     const input = { endpoint: "messages", request: shape.request, model, workspace, betas } as const;
     const admitted = admit(this.#deps, input);
@@ -288,8 +290,15 @@ export class Simulator {
     };
   }
 
-  /** By its id, with a date or `[1m]` behind it if one likes: unlike the engine, the API takes no other form of a name. */
-  #model(name: string): Model | undefined {
+  /** With the window that its betas ask for. */
+  #model(name: string, betas: ReadonlySet<string> = new Set()): Model | undefined {
+    const model = this.#modelNamed(name);
+    const isLarge = model !== undefined && betas.has(millionBeta) && hasMillionBeta(model);
+    return isLarge ? { ...model, windowTokens: windowTokensMillion } : model;
+  }
+
+  /** By its id, with a date behind it if one likes: unlike the engine, the API takes no other form of a name. */
+  #modelNamed(name: string): Model | undefined {
     const known = this.#modelByName.peek(name);
     if (known !== undefined) return known;
     const model = findModel(name, this.#options.models);
@@ -310,7 +319,7 @@ export class Simulator {
   }
 }
 
-const nameEnd = /^(?:-\d{8}|-latest)?(?:\[1m\])?$/;
+const nameEnd = /^(?:-\d{8}|-latest)?$/;
 
 /** What is known of a request from its first moment on; more of it once its headers are read. */
 interface Asked {

@@ -28,12 +28,20 @@ describe("the window that an error names", () => {
     ["Your request exceeded model token limit: 262144", 262_144],
     ["`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens", 4_096],
     ["Current length is 9000 while limit is 8192", 8_192],
-    ["Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.", 272_000],
+    ["Your tokens exceed the configured limit of 131072 tokens.", 131_072],
     ["maximum input length is 60000 tokens", 60_000],
     ["The context is too long: the maximum is 65536 tokens", 65_536],
     ["Your input is too long, maximum is 100_000", 100_000],
   ])("%s", (message, window) => {
-    expect(learnedFrom(message)).toBe(window);
+    expect(learnedFrom(message)).toEqual({ of: "window", tokens: window });
+  });
+
+  it.each<[string, number]>([
+    ["Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.", 272_000],
+    ["The prompt is too long: the maximum is 272,000 input tokens", 272_000],
+    ["This model takes at most 272000 input tokens, your prompt has 300000", 272_000],
+  ])("not the window, but the most that may be sent: %s", (message, limit) => {
+    expect(learnedFrom(message)).toEqual({ of: "input", tokens: limit });
   });
 
   it.each([

@@ -3,8 +3,16 @@ import { learnableWindowTokensMax, learnableWindowTokensMin } from "./limits.ts"
 
 const number = String.raw`(?<limit>\d[\d,_]*)`;
 
+/** Providers that give the reply a part of the window of its own name the limit of the rest: no size of the window. */
+const inputShapes = patterns([
+  // OpenAI: input tokens exceed the configured limit of 272000 tokens
+  String.raw`input tokens exceed the configured limit of ${number}`,
+  // Anybody: the maximum is 272000 input tokens; at most 272,000 input tokens
+  String.raw`(?:maximum(?: is| of)?|limit(?: is| of)|at most|up to) *${number} *input tokens\b`,
+]);
+
 /** How providers name the size of a window in the error for a request that does not fit. Group `limit` is the size. */
-const shapes: readonly RegExp[] = [
+const windowShapes = patterns([
   // Anthropic, Bedrock: prompt is too long: 208310 tokens > 200000 maximum
   String.raw`prompt is too long:? *[\d,]+ *tokens? *> *${number}`,
   // Anthropic, older models: … exceed context limit: 178959 + 64000 > 200000
@@ -15,7 +23,7 @@ const shapes: readonly RegExp[] = [
   String.raw`${number} maximum context length`,
   // Gemini: exceeds the maximum number of tokens allowed (1048575)
   String.raw`exceeds the maximum number of tokens allowed \(?${number}`,
-  // OpenAI: input tokens exceed the configured limit of 272000 tokens
+  // Gateways: tokens exceed the configured limit of 131072 tokens
   String.raw`tokens exceed the configured limit of ${number}`,
   // Copilot: prompt token count of 130000 exceeds the limit of 128000
   String.raw`token count[^.]* exceeds the limit of ${number}`,
@@ -31,18 +39,35 @@ const shapes: readonly RegExp[] = [
   String.raw`current length is [\d,]+ while limit is ${number}`,
   // Anybody: the context is too long, the maximum is 65536 tokens
   String.raw`(?:prompt|context|input)\b.*\bmaximum is ${number}(?= *tokens?\b|\D*$)`,
-].map((source) => new RegExp(source, "is"));
+]);
 
 /** Limits of something else: of a minute, of a reply, of a file. */
 const otherLimits =
   /rate.?limit|too many requests|per (?:minute|hour|day)|^throttling|^service unavailable|string_above_max_length|\b(?:output|completion) tokens\b.*\bmaximum allowed|max_tokens: *\d+ *>|\d *(?:bytes|[km]b)\b/i;
 
-/** The window that an error message names; undefined where it names none. */
-export function learnedFrom(errorMessage: string): Tokens | undefined {
+export interface NamedLimit {
+  /** `input`: of what is sent, where the reply has a part of the window of its own. */
+  readonly of: "window" | "input";
+  readonly tokens: Tokens;
+}
+
+/** The limit that an error message names; undefined where it names none. */
+export function learnedFrom(errorMessage: string): NamedLimit | undefined {
   if (otherLimits.test(errorMessage)) return undefined;
+  const input = sizeIn(errorMessage, inputShapes);
+  if (input !== undefined) return { of: "input", tokens: input };
+  const window = sizeIn(errorMessage, windowShapes);
+  return window === undefined ? undefined : { of: "window", tokens: window };
+}
+
+function sizeIn(message: string, shapes: readonly RegExp[]): Tokens | undefined {
   for (const shape of shapes) {
-    const limit = Number(shape.exec(errorMessage)?.groups?.["limit"]?.replaceAll(/[,_]/g, ""));
+    const limit = Number(shape.exec(message)?.groups?.["limit"]?.replaceAll(/[,_]/g, ""));
     if (limit >= learnableWindowTokensMin && limit <= learnableWindowTokensMax) return tokens(limit);
   }
   return undefined;
+}
+
+function patterns(sources: readonly string[]): readonly RegExp[] {
+  return sources.map((source) => new RegExp(source, "is"));
 }

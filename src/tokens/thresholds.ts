@@ -10,8 +10,11 @@ export interface ThresholdRule {
   readonly warningBufferTokens?: number;
   /** Below the window; absent: nothing is held back, the provider refuses what is too long. */
   readonly blockingBufferTokens?: number;
-  /** `compacts`: where a model has a limit of its own for what is sent to it, compaction fires there at the latest. */
-  readonly inputLimit: "compacts" | "ignored";
+  /**
+   * Of a model that has a limit of its own for what is sent to it. `bounds`: every threshold lies within it. `compacts`:
+   * compaction fires there at the latest.
+   */
+  readonly inputLimit: "bounds" | "compacts" | "ignored";
 }
 
 /**
@@ -19,7 +22,8 @@ export interface ThresholdRule {
  *   effective = window − output reserve        compact  = effective − compact buffer
  *   limit     = compaction on ? compact : effective
  *   warning   = error = limit − warning buffer blocking = window − blocking buffer
- * Below 100,000 every number but the window shrinks by window / 100,000. A threshold that the policy does not have is
+ * Where the policy lets the model's input limit bound them, effective is at most that limit, and blocking is reckoned
+ * from it where it is smaller than the window. Below 100,000 every number but the window shrinks by window / 100,000. A threshold that the policy does not have is
  * infinite: nothing ever reaches it.
  */
 export interface Thresholds {
@@ -47,13 +51,15 @@ export interface ThresholdInputs {
 
 export function thresholdsOf(inputs: ThresholdInputs): Thresholds {
   const { window, rule } = inputs;
-  const { scaled, below } = shrunkFor(window);
+  const bound = inputBound(inputs);
+  const { scaled, below } = shrunkFor(bound);
   const outputReserve = scaled(Math.min(inputs.outputTokensMax, rule.outputReserveTokensMax));
-  const effective = window - outputReserve;
+  const effective = Math.min(window - outputReserve, bound);
   const inputLimit = rule.inputLimit === "compacts" ? (inputs.inputTokensMax ?? Infinity) : Infinity;
   const buffered = effective - scaled(rule.compactBufferTokens);
   const compact = Math.min(buffered, inputLimit, percentOf(effective, inputs.compactPercent));
-  const limit = inputs.autoCompact === "on" ? compact : effective;
+  const blocking = below(bound, rule.blockingBufferTokens);
+  const limit = inputs.autoCompact === "on" ? compact : Math.min(effective, blocking);
   const warning = Math.max(0, below(limit, rule.warningBufferTokens));
   return {
     window,
@@ -63,9 +69,17 @@ export function thresholdsOf(inputs: ThresholdInputs): Thresholds {
     limit: tokens(limit),
     warning: tokens(warning),
     error: tokens(warning),
-    blocking: inputs.blockingTokens ?? tokens(below(window, rule.blockingBufferTokens)),
+    blocking: inputs.blockingTokens ?? tokens(blocking),
   };
 }
+
+/** The most that a request may hold: the window, or the model's limit of what is sent where the policy heeds it. */
+export const inputBound = ({
+  rule,
+  window,
+  inputTokensMax = window,
+}: Pick<ThresholdInputs, "rule" | "window" | "inputTokensMax">): Tokens =>
+  rule.inputLimit === "bounds" && inputTokensMax < window ? inputTokensMax : window;
 
 interface Shrunk {
   readonly scaled: (buffer: number) => number;

@@ -2,6 +2,7 @@ import { tokens, type Tokens } from "../schema/brand.ts";
 import type { ModelOverride } from "../schema/model.ts";
 import { usualWindowsTokens, windowTokensDefault, windowTokensMillion } from "./limits.ts";
 import { findModel, hasMillionBeta } from "./registry.ts";
+import { hasMillionSuffix } from "./wire-model.ts";
 
 /**
  * Where a window's size came from, strongest first; a smaller size learned from an error caps them all.
@@ -47,14 +48,13 @@ export function resolveWindow(inputs: WindowInputs): ResolvedWindow {
     : asked;
 }
 
-const millionSuffix = /\[1m\]$/i;
 const millionBeta = /^context-1m-/;
 
 function askedWindow({ model = "", ...inputs }: WindowInputs & { model?: string | undefined }): ResolvedWindow {
   if (inputs.flagTokens !== undefined) return { tokens: inputs.flagTokens, source: "flag" };
   if (inputs.environmentTokens !== undefined) return { tokens: inputs.environmentTokens, source: "environment" };
   if (inputs.settingTokens !== undefined) return { tokens: inputs.settingTokens, source: "setting" };
-  if (millionSuffix.test(model)) return { tokens: windowTokensMillion, source: "model-suffix" };
+  if (hasMillionSuffix(model)) return { tokens: windowTokensMillion, source: "model-suffix" };
   if (inputs.serverTokens !== undefined) return { tokens: inputs.serverTokens, source: "server" };
   if (inputs.betas?.some((beta) => millionBeta.test(beta)) === true)
     return { tokens: windowTokensMillion, source: "beta" };

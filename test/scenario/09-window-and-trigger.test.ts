@@ -15,6 +15,7 @@ import { json, newWorld, rawLog, said, type World } from "./support/cli-world.ts
 interface Explained {
   readonly window: { tokens: number; source: string; from: string };
   readonly outputTokensMax: { tokens: number; source: string; from: string };
+  readonly inputTokensMax: { tokens: number; source: string; from: string } | null;
   readonly thresholds: Record<string, { tokens: number; from: string }>;
   readonly settings: { name: string; value: unknown; default: unknown; source: string; from: string; basis: string }[];
   readonly switches: Record<string, { on: boolean; source: string; from: string }>;
@@ -158,8 +159,8 @@ describe("9. Window and trigger", () => {
     const engine = createEngine({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
     const message = "prompt is too long: 208310 tokens > 160000 maximum";
     const learned = learnedFrom(message);
-    expect(learned).toBe(160_000);
-    const lesson = { model: "claude-opus-5", tokens: learned ?? tokens(0), from: message };
+    expect(learned).toEqual({ of: "window", tokens: 160_000 });
+    const lesson = { model: "claude-opus-5", ...(learned ?? { of: "input", tokens: tokens(0) }), from: message };
     expect(await engine.learnWindow(lesson)).toEqual({ kind: "learned" });
     expect(await engine.learnWindow(lesson)).toEqual({ kind: "known", tokens: 160_000 });
     const path = join(world.home, "learned-windows.json");
@@ -171,6 +172,41 @@ describe("9. Window and trigger", () => {
     expect(await readFile(path, "utf8")).toContain(message);
     await rm(path);
     expect((await explain({}, "--model", "claude-opus-5")).window.source).toBe("registry");
+  });
+
+  it("the most that a model takes bounds its thresholds; an error that names it leaves the window as it is", async () => {
+    const gpt = ["--model", "gpt-5"];
+    const sizes = async () => {
+      const { window, inputTokensMax, thresholds } = await explain({}, ...gpt);
+      const { effective, compact, blocking } = thresholds;
+      return [window, inputTokensMax, effective?.tokens, compact?.tokens, blocking?.tokens];
+    };
+    const from = "the registry's gpt-5";
+    const window = { tokens: 400_000, source: "registry", from };
+    const known = { tokens: 272_000, source: "registry", from };
+    expect(await sizes()).toEqual([window, known, 272_000, 259_000, 269_000]);
+    const engine = createEngine({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
+    const path = join(world.home, "learned-windows.json");
+    const learn = (message: string) =>
+      engine.learnWindow({ model: "gpt-5", ...(learnedFrom(message) ?? expect.fail(message)), from: message });
+    const same = "Input tokens exceed the configured limit of 272000 tokens.";
+    await learn(same);
+    expect(await sizes()).toEqual([window, known, 272_000, 259_000, 269_000]);
+    await learn("Input tokens exceed the configured limit of 250000 tokens.");
+    expect(await sizes()).toEqual([
+      window,
+      { tokens: 250_000, source: "learned", from: path },
+      250_000,
+      237_000,
+      247_000,
+    ]);
+    // As it was written before limits of what is sent had a place of their own.
+    await put(path, {
+      windows: { "gpt-5": { tokens: 260_000, from: same.replace("272", "260"), learned: "2026-11-01" } },
+    });
+    expect((await sizes()).slice(0, 2)).toEqual([window, { tokens: 260_000, source: "learned", from: path }]);
+    const { out } = await world.callWith({ cwd: root }, "explain", ...gpt);
+    expect(out).toMatch(/^ +input limit +260,000 +learned /m);
   });
 
   it("absolute and relative triggers", async () => {

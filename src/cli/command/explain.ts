@@ -21,7 +21,7 @@ export const explainCommand = command({
   name: "explain",
   summary: "show every number and switch in force and where it comes from",
   options: settingOptions,
-  json: "model, window, outputTokensMax, thresholds, policy, settings, switches, numbers, servers, files, problems",
+  json: "model, window, outputTokensMax, inputTokensMax, thresholds, policy, settings, switches, numbers, servers, files, problems",
   details: [
     "Later counts: built in, user, project and local settings, environment, flags.",
     "Exit code 1 if a settings file has errors; what is wrong is ignored, the rest counts.",
@@ -58,6 +58,7 @@ function asJson({ reading, numbers, servers }: Explained, problems: readonly Pro
     model: numbers.model ?? null,
     window: numbers.window,
     outputTokensMax: numbers.outputTokensMax,
+    inputTokensMax: numbers.inputTokensMax ?? null,
     thresholds: Object.fromEntries(
       thresholdNames.map((name) => [name, { tokens: numbers.thresholds[name], from: arithmetic[name] }]),
     ),

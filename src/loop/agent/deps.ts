@@ -31,13 +31,15 @@ export interface AgentDeps extends ModelDep, PermissionDep, HooksDep, ClockDep, 
   readonly retries: RetryLimits;
   /** Where the session is, for hooks. */
   readonly place: () => HookPlace;
-  /** An error named a smaller window than we knew. Must not reject. */
+  /** An error named a smaller limit than we knew. Must not reject. */
   readonly learn: (lesson: WindowLesson) => Promise<void>;
 }
 
 export interface WindowLesson {
   readonly model: string;
   readonly limitTokens: Tokens;
+  /** `input`: of what is sent, in a window that is larger. */
+  readonly limitOf: "window" | "input";
   /** The words that said so. */
   readonly from: string;
 }

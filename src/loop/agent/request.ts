@@ -6,6 +6,7 @@ import type { Message } from "../../schema/block.ts";
 import { type Millis, tokens, type Tokens } from "../../schema/brand.ts";
 import type { Numbers } from "../../settings/numbers.ts";
 import { estimateBlock } from "../../tokens/estimate.ts";
+import { wireModel } from "../../tokens/wire-model.ts";
 import type { NotSendable } from "../../transcript/fold.ts";
 import { outputMarginTokens, outputTokensMin } from "../limits.ts";
 import type { Conversation } from "./conversation.ts";
@@ -46,7 +47,7 @@ export function assemble(conversation: Conversation, { numbers, at }: Assembling
   const breakpoints = mark({ tools, system, messages, ...places }, policy.marks);
   const isClearable = (tool: string): boolean => inventory?.isClearable(tool) === true;
   const asks = serverAsks(conversation, { numbers, isClearable, deleted: next.serverDeleted });
-  const betas = [...new Set([...baseline.betas, ...asks.betas, ...betasOf(messages)])];
+  const betas = [...new Set([...baseline.betas, ...wireModel(model).betas, ...asks.betas, ...betasOf(messages)])];
   const room = thresholds.window - used - outputMarginTokens;
   const maxTokens = Math.max(outputTokensMin, Math.min(outputTokensMax.tokens, room));
   const body = pieces.bytes({

@@ -36,9 +36,9 @@ export class TurnRoom {
   }
 
   /** Too long for the provider, whatever we had reckoned. What the refusal says of the window counts at once. */
-  async *refused({ limitTokens, message }: ModelFailure): AsyncGenerator<LoopEvent, Made> {
+  async *refused({ limitTokens, limitOf = "window", message }: ModelFailure): AsyncGenerator<LoopEvent, Made> {
     const { model } = this.#by.conversation.baseline;
-    if (limitTokens !== undefined) await this.#deps.learn({ model, limitTokens, from: message });
+    if (limitTokens !== undefined) await this.#deps.learn({ model, limitTokens, limitOf, from: message });
     return yield* this.#overflowed(message);
   }
 

@@ -19,6 +19,7 @@ import { Calibration } from "../../tokens/calibration.ts";
 import { measureBlock } from "../../tokens/content.ts";
 import { type Rates, tokensOf } from "../../tokens/estimate.ts";
 import type { ToolDefinition } from "../../tokens/fixed-part.ts";
+import { wireModel } from "../../tokens/wire-model.ts";
 import type { AgentDeps } from "../agent/deps.ts";
 import { TimeLimit } from "../time-limit.ts";
 
@@ -146,7 +147,7 @@ function requestFor(call: SummaryCall, { model, betas = [], outputTokensMax }: P
     breakpoints: [],
     params: { stream: true, ...(tools.length === 0 ? {} : { tool_choice: { type: "none" } }) },
   });
-  return { model, body, betas };
+  return { model, body, betas: [...new Set([...betas, ...wireModel(model).betas])] };
 }
 
 /**

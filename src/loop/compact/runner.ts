@@ -278,7 +278,7 @@ class Compaction {
       betas: baseline.betas,
       windowTokens: numbers.thresholds.window,
       outputTokensMax: numbers.outputTokensMax.tokens,
-      inputTokensMax: numbers.inputTokensMax,
+      inputTokensMax: numbers.inputTokensMax?.tokens,
       rates: compacting.session.ledger.rates,
       triesMax,
     });

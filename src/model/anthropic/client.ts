@@ -4,6 +4,7 @@ import type { Millis } from "../../schema/brand.ts";
 import { isObject, type Json, parseJson, text } from "../../schema/json.ts";
 import type { ClockDep } from "../../ports/clock.ts";
 import type { ModelEvent, ModelPort } from "../../ports/model.ts";
+import { wireModel } from "../../tokens/wire-model.ts";
 import { descriptionOf, type SizeKeys } from "../description.ts";
 import { describeMillisMax, pingedSilenceMillisMax, timerMillisMax } from "../limits.ts";
 import { oneTry } from "../one-try.ts";
@@ -44,7 +45,7 @@ export function anthropicModel(options: AnthropicOptions): ModelPort {
       }),
     describe: async (model) => {
       try {
-        const path = `/v1/models/${encodeURIComponent(model)}`;
+        const path = `/v1/models/${encodeURIComponent(wireModel(model).id)}`;
         return descriptionOf(await client.get<Json>(path, { timeout: describeMillisMax }), sizeKeys);
       } catch {
         return undefined;

@@ -5,12 +5,14 @@ import { isObject, type Json, type JsonObject, parseJson } from "../../schema/js
 import type { ClockDep } from "../../ports/clock.ts";
 import type { IdsDep } from "../../ports/ids.ts";
 import type { ModelEvent, ModelPort } from "../../ports/model.ts";
+import { wireModel } from "../../tokens/wire-model.ts";
 import { descriptionOf, type SizeKeys } from "../description.ts";
 import { describeMillisMax, silenceMillisMax, timerMillisMax } from "../limits.ts";
 import { oneTry } from "../one-try.ts";
 import { classify } from "./failures.ts";
+import { OutputLimitFields } from "./output-limit.ts";
 import { ChatAssembly } from "./reply.ts";
-import { type ChatForm, chatRequest } from "./request.ts";
+import { chatRequest } from "./request.ts";
 
 export interface OpenaiOptions extends ClockDep, IdsDep {
   /** Servers on one's own machine take any. */
@@ -31,23 +33,29 @@ const providerUrl = "https://api.openai.com/v1";
 export function openaiModel(options: OpenaiOptions): ModelPort {
   const client = clientOf(options);
   const silenceMs = options.timeoutMs ?? silenceMillisMax;
-  const form = formOf(client.baseURL);
+  const fields = new OutputLimitFields(client.baseURL);
   return {
     provider: "openai",
-    send: ({ body }, signal) => {
-      const chat = chatRequest(readBody(body), form);
+    send: ({ body, model }, signal) => {
+      const request = readBody(body);
       return oneTry({
         signal,
         silenceMs,
         ask: (askSignal) =>
-          client.post("/chat/completions", { body: chat, stream: true, signal: askSignal }).asResponse(),
+          fields.ask({
+            model,
+            send: (outputLimit) => {
+              const chat = chatRequest(request, { outputLimit });
+              return client.post("/chat/completions", { body: chat, stream: true, signal: askSignal }).asResponse();
+            },
+          }),
         read: (response) => replyEvents({ client, options, response }),
         classify: (error) => classify({ now: options.now, baseUrl: client.baseURL }, error),
       });
     },
     describe: async (model) => {
       try {
-        const path = `/models/${encodeURIComponent(model)}`;
+        const path = `/models/${encodeURIComponent(wireModel(model).id)}`;
         return descriptionOf(await client.get<Json>(path, { timeout: describeMillisMax }), sizeKeys);
       } catch {
         return undefined;
@@ -73,10 +81,6 @@ function clientOf({ apiKey, baseUrl, fetch }: OpenaiOptions): OpenAI {
     ...(fetch === undefined ? {} : { fetch }),
   });
 }
-
-const formOf = (baseUrl: string): ChatForm => ({
-  outputLimit: baseUrl.startsWith("https://api.openai.com/") ? "max_completion_tokens" : "max_tokens",
-});
 
 /** Our own bytes: where they are no request, that is a bug. */
 function readBody(body: Uint8Array): JsonObject {

@@ -1,10 +1,10 @@
 import { type Block, parseBlock } from "../../schema/block.ts";
 import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
 import { summaryIn } from "../../schema/server-summary.ts";
+import type { OutputLimitField } from "./output-limit.ts";
 
 export interface ChatForm {
-  /** The field that limits the reply: OpenAI's newer models refuse `max_tokens`, other servers know no other. */
-  readonly outputLimit: "max_completion_tokens" | "max_tokens";
+  readonly outputLimit: OutputLimitField;
 }
 
 /**
