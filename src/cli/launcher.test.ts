@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
@@ -46,6 +46,21 @@ describe.each(nodes)("bin/palimpsest under $name", ({ node, flags }) => {
     const { status, stdout, stderr } = spawnSync(node, [...flags, launcher, "nonsense"], { encoding: "utf8" });
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
     expect(stderr).toMatch(/^palimpsest: unknown command nonsense \(see palimpsest --help\)\n/);
+  });
+
+  it.skipIf(process.platform === "win32")("keeps compiled code for its user alone, whatever the umask", () => {
+    const cache = mkdtempSync(join(tmpdir(), "cache-"));
+    const modeBehind = (umask: string): string => {
+      const shell = `umask ${umask}; unset NODE_COMPILE_CACHE; exec "$@"`;
+      const called = ["-c", shell, "sh", node, ...flags, launcher, "version"];
+      const env = { ...process.env, XDG_CACHE_HOME: cache };
+      expect(spawnSync("sh", called, { env }).status).toBe(0);
+      return (statSync(join(cache, "palimpsest")).mode & 0o777).toString(8);
+    };
+    expect(modeBehind("000")).toBe("700");
+    // As an earlier version made it.
+    chmodSync(join(cache, "palimpsest"), 0o755);
+    expect(modeBehind("022")).toBe("700");
   });
 
   it.skipIf(process.platform === "win32")("is quiet when nobody reads", () => {

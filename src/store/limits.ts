@@ -24,6 +24,9 @@ export const firstPromptCharsMax = 200;
 /** An index of 50,000 sessions is about 30 MB; a bigger file is not an index we wrote. */
 export const indexBytesMax = bytes(64 * mib);
 
+/** Writing an index takes a fraction of a second; one that is older was left behind by a process that was killed. */
+export const indexWriteMsMax = millis(60_000);
+
 /** Transcripts looked at together while listing: hides the latency of the disk and holds at most this many pairs of ends. */
 export const listedTogetherMax = 8;
 

@@ -290,12 +290,21 @@ describe("18. Scope: nothing is lost or written where it should not be", () => {
     expect(await findProject({ home: at.home, cwd: at.work })).toMatchObject({ folder: made.folder, root: at.work });
   });
 
-  it("a damaged record costs the record, not the sessions", async () => {
+  it.each<[string, (path: string) => Promise<void>]>([
+    ["a damaged record", (path) => writeFile(path, "{")],
+    [
+      "a pipe in its place",
+      async (path) => {
+        await rm(path);
+        execFileSync("mkfifo", [path]);
+      },
+    ],
+  ])("%s costs the record, not the sessions", async (_, damage) => {
     const at = await world();
     const repo = await repository(join(at.work, "repo"));
     const first = await locate(at, repo);
     await sessionIn(first, "s1");
-    await writeFile(join(first.folder, "project.json"), "{");
+    await damage(join(first.folder, "project.json"));
     expect(await sessionsOf(await locate(at, repo))).toEqual(["s1"]);
     expect((await readdir(first.folder)).some((name) => name.startsWith("project.json.damaged-"))).toBe(true);
   });

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { type FileHandle, chmod, constants, link, lstat, mkdir, open, rename, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { type FileHandle, chmod, constants, link, lstat, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import { codeOf, isAbsent, isTaken } from "./failure.ts";
 
 export const fileMode = 0o600;
@@ -78,6 +78,11 @@ export async function writeAll(file: FileHandle, data: Uint8Array): Promise<Writ
 /** Not from the session's ids: how many temporary names are needed must not shift the ids of a replay. */
 export const temporaryBeside = (path: string): string => `${path}.${randomUUID()}.tmp`;
 
+/** Whether a file of this name was on its way to `path` when its process was killed, or still is. */
+export const isTemporaryOf = (name: string, path: string): boolean =>
+  name.startsWith(`${basename(path)}.`) && temporaryShape.test(name);
+export const temporaryShape = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;
+
 /** Gives a finished file its name in one step, and only if that name is free. */
 export async function publish(temporary: string, path: string): Promise<"published" | "taken"> {
   try {
@@ -113,6 +118,16 @@ export async function isOwnFile(path: string): Promise<boolean> {
   } catch (error) {
     if (isAbsent(error)) return false;
     throw error;
+  }
+}
+
+/** Undefined for what is larger, can't be read or is no file: reading a pipe would wait until somebody writes into it. */
+export async function readSmallFile(path: string, bytesMax: number): Promise<string | undefined> {
+  try {
+    const seen = await stat(path);
+    return seen.isFile() && seen.size <= bytesMax ? await readFile(path, "utf8") : undefined;
+  } catch {
+    return undefined;
   }
 }
 

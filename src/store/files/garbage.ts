@@ -7,7 +7,7 @@ import type { Garbage, NamedSource, SessionWriter, StoredBlob, Temporary } from 
 import { type BlobId, blobId, bytes, isBlobId, type Millis, millis, sessionId } from "../../schema/brand.ts";
 import { isSessionName } from "../session-name.ts";
 import { byteSourceOfFile } from "./byte-source.ts";
-import { exists } from "./disk.ts";
+import { exists, temporaryShape } from "./disk.ts";
 import { isAbsent, isTaken } from "./failure.ts";
 import { judge, type LockDeps, readLock } from "./lock-content.ts";
 import { lookAtProcess } from "./look-at-process.ts";
@@ -52,7 +52,6 @@ export function fileGarbage(options: FileGarbageOptions): Garbage {
 }
 
 const leavingShape = /^([0-9a-f]{64})\.[0-9a-f-]{36}\.leaving$/;
-const temporaryShape = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;
 
 async function storedBlobs(folder: string): Promise<readonly StoredBlob[]> {
   const inside = join(folder, "blobs");

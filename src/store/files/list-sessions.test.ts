@@ -1,8 +1,13 @@
-import { link, mkdir, readFile, rename, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { execFileSync } from "node:child_process";
+import { link, mkdir, readdir, readFile, rename, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
+import { storeDeps } from "../../../test/contract/store-deps.ts";
+import { indexWriteMsMax } from "../limits.ts";
 import { listSessions, sessionIds } from "./list-sessions.ts";
+
+const list = (folder: string) => listSessions(storeDeps, folder);
 
 const prompt = (text: string) =>
   `${JSON.stringify({ type: "user", cwd: "/projects/p", message: { role: "user", content: text } })}\n`;
@@ -24,7 +29,7 @@ async function withSessions(promptById: Record<string, string>): Promise<string>
 describe("the index", () => {
   it("has the form of the ecosystem", async () => {
     const folder = await withSessions({ a: "first" });
-    await listSessions(folder);
+    await list(folder);
     const path = join(folder, "a.jsonl");
     const { mtimeMs } = await stat(path);
     expect(await indexOf(folder)).toEqual({
@@ -49,12 +54,12 @@ describe("the index", () => {
 
   it("spares reading what has not changed, and only that", async () => {
     const folder = await withSessions({ a: "first", b: "second" });
-    await listSessions(folder);
+    await list(folder);
     const index = await indexOf(folder);
     for (const row of index.entries) row.firstPrompt = "from the index";
     await writeFile(join(folder, "sessions-index.json"), JSON.stringify(index));
     await utimes(join(folder, "b.jsonl"), 1, 1);
-    const rows = await listSessions(folder);
+    const rows = await list(folder);
     expect(Object.fromEntries(rows.map((row) => [row.sessionId, row.firstPrompt]))).toEqual({
       a: "from the index",
       b: "second",
@@ -66,7 +71,7 @@ describe("the index", () => {
     async (content) => {
       const folder = await withSessions({ a: "first" });
       await writeFile(join(folder, "sessions-index.json"), content);
-      expect(await listSessions(folder)).toMatchObject([{ sessionId: "a", firstPrompt: "first" }]);
+      expect(await list(folder)).toMatchObject([{ sessionId: "a", firstPrompt: "first" }]);
       expect((await indexOf(folder)).entries).toHaveLength(1);
     },
   );
@@ -74,26 +79,26 @@ describe("the index", () => {
   it("may be impossible to write", async () => {
     const folder = await withSessions({ a: "first" });
     await mkdir(join(folder, "sessions-index.json"));
-    expect(await listSessions(folder)).toHaveLength(1);
+    expect(await list(folder)).toHaveLength(1);
   });
 
   it("forgets sessions that are gone", async () => {
     const folder = await withSessions({ a: "first" });
     await writeFile(join(folder, "sessions-index.json"), "");
-    await listSessions(folder);
+    await list(folder);
     const index = await indexOf(folder);
     const gone = { ...index.entries[0], sessionId: "gone", fullPath: join(folder, "gone.jsonl") };
     await writeFile(
       join(folder, "sessions-index.json"),
       JSON.stringify({ ...index, entries: [...index.entries, gone] }),
     );
-    expect(await listSessions(folder)).toHaveLength(1);
+    expect(await list(folder)).toHaveLength(1);
     expect((await indexOf(folder)).entries).toHaveLength(1);
   });
 });
 
 it("lists nothing in a folder that is not there", async () => {
-  expect(await listSessions(join(await temporaryFolder(), "none"))).toEqual([]);
+  expect(await list(join(await temporaryFolder(), "none"))).toEqual([]);
 });
 
 it("leaves out folders and files that are no transcripts", async () => {
@@ -101,26 +106,26 @@ it("leaves out folders and files that are no transcripts", async () => {
   await mkdir(join(folder, "b.jsonl"));
   await writeFile(join(folder, "notes.txt"), "");
   await writeFile(join(folder, ".hidden.jsonl"), "");
-  expect(await listSessions(folder)).toHaveLength(1);
+  expect(await list(folder)).toHaveLength(1);
 });
 
 it("leaves out links, also where an index has a row of one", async () => {
   const folder = await withSessions({ a: "first", b: "second" });
-  await listSessions(folder);
+  await list(folder);
   const elsewhere = join(await temporaryFolder(), "theirs.jsonl");
   await rename(join(folder, "b.jsonl"), elsewhere);
   await symlink(elsewhere, join(folder, "b.jsonl"));
   expect(await sessionIds(folder)).toEqual(["a"]);
-  expect((await listSessions(folder)).map((row) => row.sessionId)).toEqual(["a"]);
+  expect((await list(folder)).map((row) => row.sessionId)).toEqual(["a"]);
 });
 
 it("brings the times of an index that another tool wrote into one form", async () => {
   const folder = await withSessions({ a: "first" });
-  await listSessions(folder);
+  await list(folder);
   const index = await indexOf(folder);
   const entries = index.entries.map((row) => ({ ...row, modified: "1 Jan 2026 00:00 UTC (\u001B[2J)" }));
   await writeFile(join(folder, "sessions-index.json"), JSON.stringify({ ...index, entries }));
-  expect(await listSessions(folder)).toMatchObject([{ modified: "2026-01-01T00:00:00.000Z" }]);
+  expect(await list(folder)).toMatchObject([{ modified: "2026-01-01T00:00:00.000Z" }]);
 });
 
 it("lists 2,000 sessions, some of a gigabyte, in bounded memory", async () => {
@@ -129,10 +134,31 @@ it("lists 2,000 sessions, some of a gigabyte, in bounded memory", async () => {
   await truncate(join(folder, "big.jsonl"), 2 ** 30);
   for (const [n, name] of names.entries()) if (n > 0) await link(join(folder, n < 6 ? "big.jsonl" : "s0.jsonl"), name);
   const before = process.memoryUsage().rss;
-  const rows = await listSessions(folder);
+  const rows = await list(folder);
   expect(process.memoryUsage().rss - before).toBeLessThan(128 * 1024 * 1024);
   expect(rows).toHaveLength(2001);
   const big = { firstPrompt: "big", messageCount: undefined, sizeBytes: 2 ** 30 };
   expect(rows.find((row) => row.sessionId === "s5")).toMatchObject(big);
   expect(rows.find((row) => row.sessionId === "s1999")).toMatchObject({ firstPrompt: "small", messageCount: 1 });
+});
+
+it("takes away indexes that a killed process was writing, not those that are being written, and no other file", async () => {
+  const folder = await withSessions({ a: "first" });
+  const id = "0b5c3a6e-1111-4222-8333-444455556666";
+  const [left, dated, young, other] = [id, id.replace("0b", "1b"), id.replace("0b", "2b"), "mine"].map((one) =>
+    join(folder, `sessions-index.json.${one}.tmp`),
+  ) as [string, string, string, string];
+  for (const path of [left, dated, young, other]) await writeFile(path, "{");
+  const [before, after] = [-2, 2].map((times) => (Date.now() + times * indexWriteMsMax) / 1000) as [number, number];
+  for (const path of [left, other]) await utimes(path, before, before);
+  await utimes(dated, after, after);
+  await list(folder);
+  const temporary = (await readdir(folder)).filter((name) => name.endsWith(".tmp")).toSorted();
+  expect(temporary).toEqual([young, other].map((path) => basename(path)).toSorted());
+});
+
+it.skipIf(process.platform === "win32")("does not wait for a pipe in the index's place", async () => {
+  const folder = await withSessions({ a: "first" });
+  execFileSync("mkfifo", [join(folder, "sessions-index.json")]);
+  expect(await list(folder)).toHaveLength(1);
 });

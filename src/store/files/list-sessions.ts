@@ -1,18 +1,19 @@
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { sessionId } from "../../schema/brand.ts";
+import type { ClockDep } from "../../ports/clock.ts";
 import type { SessionSummary } from "../../ports/transcripts.ts";
 import { listedTogetherMax } from "../limits.ts";
 import { isSessionName } from "../session-name.ts";
 import { byNewest, summarise } from "../summarise.ts";
 import { byteSourceOfOwnFile } from "./byte-source.ts";
 import { isAbsent } from "./failure.ts";
-import { readIndex, writeIndex } from "./sessions-index.ts";
+import { readIndex, removeUnfinishedIndexes, writeIndex } from "./sessions-index.ts";
 
 const extension = ".jsonl";
 
 /** Rows of transcripts that have not changed come from the index; the index is rebuilt from the rest. */
-export async function listSessions(folder: string): Promise<readonly SessionSummary[]> {
+export async function listSessions(deps: ClockDep, folder: string): Promise<readonly SessionSummary[]> {
   const ids = await sessionIds(folder);
   const index = await readIndex(folder);
   const rows = await inBatches(ids, (id) =>
@@ -22,6 +23,7 @@ export async function listSessions(folder: string): Promise<readonly SessionSumm
   const changed =
     found.length !== index.rowByPath.size || found.some((row) => index.rowByPath.get(row.fullPath) !== row);
   if (changed) await writeIndex({ folder, rows: found, originalPath: index.originalPath });
+  await removeUnfinishedIndexes(deps, folder);
   return found;
 }
 

@@ -1,10 +1,10 @@
-import { open } from "node:fs/promises";
+import { constants, lstat, open } from "node:fs/promises";
 import { z } from "zod";
 import { parseJson } from "../../schema/json.ts";
 import type { ClockDep } from "../../ports/clock.ts";
 import { recordBytesMax, unreadableLockStaleMs } from "../limits.ts";
 import { readRange } from "./byte-source.ts";
-import { isAbsent } from "./failure.ts";
+import { isAbsent, isLink } from "./failure.ts";
 import type { LookAtProcess } from "./look-at-process.ts";
 
 const lockShape = z.object({
@@ -25,6 +25,8 @@ export interface LockDeps {
 /** A lock file as it was at one moment; `record` is undefined where its content is not one. */
 export interface SeenLock {
   readonly path: string;
+  /** `foreign`: a link, a pipe or a socket. No process of ours ever puts one there. */
+  readonly kind: "file" | "foreign";
   readonly raw: string;
   readonly record: LockRecord | undefined;
   readonly ino: bigint;
@@ -45,21 +47,36 @@ export async function lockContent(deps: LockDeps & ClockDep, token: string): Pro
   return Buffer.from(`${JSON.stringify(record)}\n`);
 }
 
+/** Never waits and follows no link: the open of a pipe would otherwise last until somebody writes into it. */
 export async function readLock(path: string): Promise<SeenLock | undefined> {
   try {
-    const file = await open(path, "r");
+    const named = await lstat(path, { bigint: true });
+    if (!named.isFile() && !named.isDirectory()) return foreignLock(path, named);
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      const { ino, mtimeMs } = await file.stat({ bigint: true });
+      const opened = await file.stat({ bigint: true });
+      if (!opened.isFile() && !opened.isDirectory()) return foreignLock(path, opened);
       const raw = Buffer.from(await readRange(file, { start: 0, end: recordBytesMax })).toString("utf8");
-      return { path, raw, record: recordIn(raw), ino, mtimeMs: Number(mtimeMs) };
+      const { ino, mtimeMs } = opened;
+      return { path, kind: "file", raw, record: recordIn(raw), ino, mtimeMs: Number(mtimeMs) };
     } finally {
       await file.close();
     }
   } catch (error) {
-    if (isAbsent(error)) return undefined;
+    // Put there since it was looked at; whoever tries again sees the link itself.
+    if (isAbsent(error) || isLink(error)) return undefined;
     throw error;
   }
 }
+
+const foreignLock = (path: string, { ino, mtimeMs }: { ino: bigint; mtimeMs: bigint }): SeenLock => ({
+  path,
+  kind: "foreign",
+  raw: "",
+  record: undefined,
+  ino,
+  mtimeMs: Number(mtimeMs),
+});
 
 function recordIn(raw: string): LockRecord | undefined {
   try {
@@ -69,13 +86,16 @@ function recordIn(raw: string): LockRecord | undefined {
   }
 }
 
-export const sameLock = (a: SeenLock, b: SeenLock): boolean => a.ino === b.ino && a.raw === b.raw;
+export const sameLock = (a: SeenLock, b: SeenLock): boolean =>
+  a.kind === b.kind && a.ino === b.ino && a.raw === b.raw;
 
 /** Stale only on proof: a process that can't be seen from here may well be writing. */
 export async function judge(deps: LockDeps & ClockDep, seen: SeenLock): Promise<Verdict> {
   const { record } = seen;
+  if (seen.kind === "foreign") return { kind: "stale" };
   if (record === undefined) {
-    const age = deps.now() - seen.mtimeMs;
+    // A date in the future says that a clock was set, not that the lock is young: it would be held until that date.
+    const age = Math.abs(deps.now() - seen.mtimeMs);
     return age > unreadableLockStaleMs
       ? { kind: "stale" }
       : { kind: "held", holder: "a process that is just opening it" };

@@ -1,4 +1,5 @@
-import { link, readFile, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { link, lstat, mkdir, readFile, readdir, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -104,6 +105,49 @@ describe("a lock that is there", () => {
       await take(path);
     },
   );
+
+  it("without readable content, dated in the future, is stale: nobody waits for that date", async () => {
+    const path = await lockPath();
+    await writeFile(path, "{");
+    const nextYear = Date.now() / 1000 + 365 * 24 * 3600;
+    await utimes(path, nextYear, nextYear);
+    expect(await (await take(path)).state()).toBe("held");
+  });
+
+  it("says it was taken in the future and is judged by its process alone", async () => {
+    const path = await lockPath();
+    await writeFile(path, record({ pid: 4242, since: "2999-01-01T00:00:00.000Z" }));
+    await take(path, withProcess({ kind: "dead" }));
+  });
+});
+
+describe.skipIf(process.platform === "win32")("what no process of ours puts in a lock's place is taken over at once", () => {
+  it.each<[string, (path: string, folder: string) => Promise<void>]>([
+    ["a pipe", async (path) => void execFileSync("mkfifo", [path])],
+    ["a link that leads nowhere", async (path, folder) => symlink(join(folder, "nowhere"), path)],
+    ["a link to itself", async (path) => symlink(path, path)],
+    [
+      "a link to a lock that lives",
+      async (path, folder) => {
+        await take(join(folder, "other.lock"));
+        await symlink(join(folder, "other.lock"), path);
+      },
+    ],
+  ])("%s", async (_, put) => {
+    const path = await lockPath();
+    await put(path, join(path, ".."));
+    expect(await (await take(path)).state()).toBe("held");
+    expect((await lstat(path)).isFile()).toBe(true);
+  });
+
+  it("but a folder, which may hold something, is refused", async () => {
+    const path = await lockPath();
+    await mkdir(path);
+    expect(await acquireLock(self, path)).toMatchObject({
+      kind: "failed",
+      message: expect.stringMatching(/s\.lock \(not a file: move away what stands in its place\)/) as unknown,
+    });
+  });
 });
 
 describe("the holder", () => {

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { type FileHandle, link, rename, rm } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import type { WriteFailure } from "../../ports/blobs.ts";
@@ -14,6 +14,7 @@ import { type LockDeps, type SeenLock, judge, lockContent, readLock, sameLock } 
  *
  *   absent ──link──▶ held ──close──▶ absent
  *   held ──holder dies──▶ stale ──rename, checked──▶ absent
+ *   foreign (a link, a pipe, a socket: never ours) counts as stale; a folder is refused, since it may hold something
  *
  * A lock appears with its content in one step (a finished temporary file is linked to the name). A stale lock is renamed
  * away and only then compared with what was judged: if another process was faster, what was renamed is its live lock and
@@ -93,7 +94,7 @@ async function heldLock(path: string, file: FileHandle): Promise<Lock> {
   const own = await file.stat({ bigint: true });
   const state = async (): Promise<"held" | "lost"> => {
     for (let check = 0; check < lockAwayChecksMax; check += 1) {
-      const current = statSync(path, { bigint: true, throwIfNoEntry: false });
+      const current = lstatSync(path, { bigint: true, throwIfNoEntry: false });
       if (current !== undefined) return current.ino === own.ino && current.dev === own.dev ? "held" : "lost";
       await wait(lockAwayWaitMs);
     }

@@ -1,9 +1,9 @@
-import { readFile, readdir, rename, rm, stat } from "node:fs/promises";
+import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { parseJson } from "../../schema/json.ts";
 import { recordBytesMax } from "../limits.ts";
-import { exists, makeFolder, publish, replaceFile, temporaryBeside, writeNewFile } from "./disk.ts";
+import { exists, makeFolder, publish, readSmallFile, replaceFile, temporaryBeside, writeNewFile } from "./disk.ts";
 import { isAbsent } from "./failure.ts";
 
 /** What a folder is, whatever it is called. Numbers as text: inodes can be larger than a double holds exactly. */
@@ -50,8 +50,8 @@ export async function readProjects(home: string): Promise<readonly RecordedProje
 
 async function readRecord(folder: string): Promise<ProjectRecord | undefined> {
   try {
-    if ((await stat(recordPath(folder))).size > recordBytesMax) return undefined;
-    return recordShape.safeParse(parseJson(await readFile(recordPath(folder), "utf8"))).data;
+    const text = await readSmallFile(recordPath(folder), recordBytesMax);
+    return text === undefined ? undefined : recordShape.safeParse(parseJson(text)).data;
   } catch {
     return undefined;
   }

@@ -1,12 +1,13 @@
-import { readFile, stat } from "node:fs/promises";
+import { lstat, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { type SessionId, bytes, sessionId } from "../../schema/brand.ts";
 import { parseJson } from "../../schema/json.ts";
 import type { SessionSummary } from "../../ports/transcripts.ts";
-import { indexBytesMax } from "../limits.ts";
+import type { ClockDep } from "../../ports/clock.ts";
+import { indexBytesMax, indexWriteMsMax } from "../limits.ts";
 import { isoTime } from "../summarise.ts";
-import { replaceFile } from "./disk.ts";
+import { isTemporaryOf, readSmallFile, replaceFile } from "./disk.ts";
 import { codeOf } from "./failure.ts";
 
 const indexVersion = 1;
@@ -56,8 +57,7 @@ function rowIn(value: unknown): SessionSummary | undefined {
 
 async function jsonOf(path: string): Promise<unknown> {
   try {
-    if ((await stat(path)).size > indexBytesMax) return undefined;
-    return parseJson(await readFile(path, "utf8"));
+    return parseJson((await readSmallFile(path, indexBytesMax)) ?? "");
   } catch {
     return undefined;
   }
@@ -80,5 +80,16 @@ export async function writeIndex({ folder, rows, originalPath }: WrittenIndex): 
     await replaceFile({ path: indexPath(folder), data: Buffer.from(JSON.stringify(index)), sync: "unsynced" });
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
+  }
+}
+
+/** Indexes that were being written when their process was killed. Must not reject: they are in nobody's way. */
+export async function removeUnfinishedIndexes({ now }: ClockDep, folder: string): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names.filter((one) => isTemporaryOf(one, indexPath(folder)))) {
+    const path = join(folder, name);
+    const seen = await lstat(path).catch(() => undefined);
+    if (seen === undefined || Math.abs(now() - seen.mtimeMs) < indexWriteMsMax) continue;
+    await rm(path, { force: true }).catch(() => undefined);
   }
 }

@@ -39,7 +39,7 @@ export function fileTranscripts(options: FileTranscriptsOptions): Transcripts {
     openForWriting: (id) => openForWriting(store, id),
     openForReading: (id) => openForReading(store, id),
     adopt: (copy) => adopt(store, copy),
-    list: () => listSessions(store.folder),
+    list: () => listSessions(store.deps, store.folder),
     whereIs: (id) => (isSessionName(id) ? transcriptPath(store, id) : undefined),
   };
 }
