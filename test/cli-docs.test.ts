@@ -70,7 +70,7 @@ const eventFields: EventFields = {
   "message-queued": { text: "always" },
   "cache-break": { cause: "always", tokens: "always" },
   warning: { code: "always", message: "always" },
-  "turn-end": { reason: "always", message: "maybe" },
+  "turn-end": { reason: "always", message: "maybe", unwritten: "maybe" },
 };
 const turnEnds: Readonly<Record<TurnEnd, true>> = {
   answered: true,

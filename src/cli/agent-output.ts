@@ -1,15 +1,17 @@
 import type { CostSummary } from "../cache/costs.ts";
 import type { Agent } from "../agent/open-agent.ts";
-import type { LoopEvent } from "../schema/event.ts";
+import type { LoopEvent, TurnEndEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Problem } from "../settings/problem.ts";
 import type { CommandContext } from "./command.ts";
+import { type ExitCode, exitCode } from "./exit-code.ts";
 import { compactionTeller } from "./compact/event-lines.ts";
 import { ownPromptOf } from "./compact/own-prompt.ts";
 import type { Answerer } from "./compact/simulated.ts";
 import { headroomText } from "./headroom-text.ts";
 import type { OutputFormat } from "./output-format.ts";
 import { said, tellProblems } from "./settings-problems.ts";
+import { turnExitCode } from "./turn-exit-code.ts";
 import { hookOrWarning } from "./warning-text.ts";
 
 export interface AgentOutput {
@@ -17,7 +19,7 @@ export interface AgentOutput {
   before(told: { readonly problems: readonly Problem[]; readonly warnings: readonly string[] }): Promise<void>;
   event(event: LoopEvent): Promise<void>;
   /** 0: the turn was answered. */
-  end(): Promise<0 | 1>;
+  end(): Promise<ExitCode>;
 }
 
 /** What a turn prints: its last words, one object about it, or every event as a line. */
@@ -29,7 +31,7 @@ export function agentOutput(
   let words = "";
   let requests = 0;
   let retries = 0;
-  let end: Extract<LoopEvent, { kind: "turn-end" }> | undefined;
+  let end: TurnEndEvent | undefined;
   const denials = new Denials();
   const tellCompaction = compactionTeller(context, {
     answerer,
@@ -79,15 +81,16 @@ export function agentOutput(
         costs: agent.conversation.costs.session,
         permission_denials: denials.list,
         ...(end?.message === undefined ? {} : { message: end.message }),
+        ...(end?.unwritten === undefined ? {} : { unwritten: end.unwritten }),
       };
       if (format === "text") await out.write(words === "" ? "" : `${words}\n`);
       else await out.json(report);
       if (format === "text" && denials.list.length > 0) await err.write(`${denialText(denials.list.length)}\n`);
-      if (reason === "answered") return 0;
+      if (reason === "answered") return exitCode.fine;
       await err.write(
         `the turn ended without an answer (${reason})${end?.message === undefined ? "" : `: ${end.message}`}\n`,
       );
-      return 1;
+      return turnExitCode(end);
     },
   };
 }

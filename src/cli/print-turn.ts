@@ -5,6 +5,7 @@ import { openNet } from "../tool/web/get.ts";
 import { agentNotOpened } from "./agent-not-opened.ts";
 import { agentOutput } from "./agent-output.ts";
 import type { CommandContext, Outcome } from "./command.ts";
+import type { ExitCode } from "./exit-code.ts";
 import type { Answerer } from "./compact/simulated.ts";
 import type { OutputFormat } from "./output-format.ts";
 import { stopSignal } from "./until-stopped.ts";
@@ -33,7 +34,7 @@ interface Turn {
   readonly format: OutputFormat;
 }
 
-async function turn(context: CommandContext, { agent, answerer, prompt, format }: Turn): Promise<0 | 1> {
+async function turn(context: CommandContext, { agent, answerer, prompt, format }: Turn): Promise<ExitCode> {
   const stop = stopSignal();
   const output = agentOutput(context, { agent, answerer, format });
   try {

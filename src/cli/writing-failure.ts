@@ -1,10 +1,14 @@
 import type { AdoptedOnce } from "../loop/adopt-once.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
 import type { OpenForWriting } from "../ports/transcripts.ts";
-import { exitCode } from "./exit-code.ts";
+import { type ExitCode, exitCode } from "./exit-code.ts";
 import { failure, type Failure } from "./failure.ts";
 
 type NotOpen = Exclude<OpenForWriting, { kind: "open" }> | Extract<AdoptedOnce, { kind: "damaged" }> | WriteFailure;
+
+/** Of a write that was refused. */
+export const refusalCode = (why: WriteFailure["why"]): ExitCode & (4 | 6) =>
+  why === "lock-lost" ? exitCode.busy : exitCode.machine;
 
 export function writingFailure(outcome: NotOpen, session: string): Failure {
   switch (outcome.kind) {
@@ -34,7 +38,7 @@ export function writingFailure(outcome: NotOpen, session: string): Failure {
       });
     case "failed":
       return failure({
-        code: outcome.why === "lock-lost" ? exitCode.busy : exitCode.machine,
+        code: refusalCode(outcome.why),
         message: outcome.message,
         hint: "What was written before stays; run it again when the cause is gone.",
       });

@@ -1,3 +1,4 @@
+import type { WriteRefusal } from "../schema/event.ts";
 import type { BlobId, SessionId, ToolUseId } from "../schema/brand.ts";
 
 /** Big contents, addressed by what they hold: the same bytes are stored once. */
@@ -23,7 +24,7 @@ export type BlobPut = { readonly kind: "stored"; readonly id: BlobId } | WriteFa
 /** A write that the machine refused. `message` is one line for a person and says what to do. */
 export interface WriteFailure {
   readonly kind: "failed";
-  readonly why: "disk-full" | "read-only" | "lock-lost" | "too-large" | "io";
+  readonly why: WriteRefusal;
   readonly message: string;
 }
 

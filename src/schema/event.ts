@@ -119,7 +119,18 @@ export type LoopEvent =
   | { readonly kind: "message-queued"; readonly text: string }
   | { readonly kind: "cache-break"; readonly cause: string; readonly tokens: Tokens }
   | { readonly kind: "warning"; readonly code: string; readonly message: string }
-  | { readonly kind: "turn-end"; readonly reason: TurnEnd; readonly message?: string };
+  | TurnEndEvent;
+
+export interface TurnEndEvent {
+  readonly kind: "turn-end";
+  readonly reason: TurnEnd;
+  readonly message?: string;
+  /** Why the transcript could not be written, where the turn failed by that. */
+  readonly unwritten?: WriteRefusal;
+}
+
+/** Why a write was refused: mostly by the machine. */
+export type WriteRefusal = "disk-full" | "read-only" | "lock-lost" | "too-large" | "io";
 
 export type CompactionPhase = "hooks" | "server" | "fork" | "stream" | "extract" | "restore";
 

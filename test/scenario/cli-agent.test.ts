@@ -50,6 +50,27 @@ describe("palimpsest -p", () => {
     expect(readFileSync(join(at.cwd, "sum.js"), "utf8")).toBe("exports.sum = (a, b) => a + b;\n");
   });
 
+  it.skipIf(process.platform === "win32")(
+    "ends with 6 where the disk is full, before or behind what it was asked, and goes on once there is room (skipped where there is no ulimit)",
+    async () => {
+      const at = world();
+      expect((await agent(at, "Hello")).code).toBe(0);
+      const [log = ""] = globSync(join(at.home, "projects/*/*.jsonl"));
+      const asked = ["-p", "y".repeat(3000), "--continue", "--model", "simulator", "--output-format", "json"];
+      // Into the first the question does not fit, into the second only its answer.
+      for (const room of [1024, 4096]) {
+        const before = readFileSync(log);
+        const fileBlocksMax = Math.ceil((before.length + room) / 512);
+        const said = await palimpsest({ ...at, fileBlocksMax }, ...asked);
+        expect(said, said.err).toMatchObject({ code: 6, signal: null });
+        expect(JSON.parse(said.out)).toMatchObject({ reason: "failed", unwritten: "disk-full" });
+        expect(said.err).toMatch(/Can't write .*\.jsonl \(the file size limit is reached/);
+        expect(readFileSync(log).subarray(0, before.length).equals(before)).toBe(true);
+      }
+      expect(await agent(at, "Go on", "--continue")).toMatchObject({ code: 0 });
+    },
+  );
+
   it.each([
     [["--policy", "nope"], /--policy: expected .*"nope"; refused/],
     [["--policy", "never"], /--policy: expected .*"never"; refused/],

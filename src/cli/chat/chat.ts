@@ -1,7 +1,7 @@
 import type { Agent, AgentOpened, PersonWanted } from "../../agent/open-agent.ts";
 import type { SessionId } from "../../schema/brand.ts";
 import { printable } from "../../schema/printable.ts";
-import type { LoopEvent, TurnEnd } from "../../schema/event.ts";
+import type { LoopEvent, TurnEndEvent } from "../../schema/event.ts";
 import { typedText } from "../../transcript/person.ts";
 import type { Choice, ChatUi } from "../../tui/chat-ui.ts";
 import type { SlashCompletion } from "../../tui/slash/commands.ts";
@@ -35,7 +35,7 @@ export interface ChatDeps
 
 export type ChatEnd =
   /** The agent is closed; what it knows can still be asked. `lastTurn`: how the last one ended; undefined without any. */
-  | { readonly kind: "left"; readonly agent: Agent; readonly lastTurn: TurnEnd | undefined }
+  | { readonly kind: "left"; readonly agent: Agent; readonly lastTurn: TurnEndEvent | undefined }
   /** Before there was an agent. */
   | { readonly kind: "left-early" }
   | Extract<Begun, { kind: "not-opened" }>;
@@ -72,7 +72,7 @@ export class Chat implements FrontHandlers {
     },
   });
   #modes: Promise<void> = Promise.resolve();
-  #lastTurn: TurnEnd | undefined;
+  #lastTurn: TurnEndEvent | undefined;
   #isLeaving = false;
   #notOpened: Extract<ChatEnd, { kind: "not-opened" }> | undefined;
 
@@ -222,11 +222,11 @@ export class Chat implements FrontHandlers {
     const { agent } = this.#current;
     const from = agent.session.fold.path.length;
     this.#waiting.send(text);
-    let end: TurnEnd = "failed";
+    let end: TurnEndEvent = { kind: "turn-end", reason: "failed" };
     for await (const event of agent.turn(text, signal)) {
       // From here on it is in the log, and so is what was queued when it is told.
       if (event.kind === "request-start") this.#waiting.said();
-      if (event.kind === "turn-end") end = event.reason;
+      if (event.kind === "turn-end") end = event;
       this.#view.event(agent, event);
       if (event.kind === "request-start" || event.kind === "message-queued") this.#waiting.keep();
       this.#deps.changed?.(agent, event);
@@ -234,7 +234,7 @@ export class Chat implements FrontHandlers {
     this.#lastTurn = end;
     if (isWritten(agent, { text, from })) this.#waiting.said();
     // Where a person leaves, it stays kept instead.
-    if (end !== "answered" && !this.#isLeaving) this.#waiting.giveBack();
+    if (end.reason !== "answered" && !this.#isLeaving) this.#waiting.giveBack();
     this.#waiting.keep();
     this.#watches.jobs();
   }

@@ -4,6 +4,7 @@ import { type Millis, millis } from "../../schema/brand.ts";
 import { agentNotOpened } from "../agent-not-opened.ts";
 import type { CommandContext, Outcome } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
+import { turnExitCode } from "../turn-exit-code.ts";
 import { Chat, type ChatDeps, type ChatEnd } from "./chat.ts";
 import type { ChatBack } from "./chat-back.ts";
 import { sayFarewell } from "./farewell.ts";
@@ -129,4 +130,4 @@ const now = (): Millis => millis(Date.now());
 
 /** Scripts that speak through a pipe learn from it whether they were answered. */
 const codeOf = ({ lastTurn }: Extract<ChatEnd, { kind: "left" }>): Outcome =>
-  lastTurn === undefined || lastTurn === "answered" || lastTurn === "aborted" ? exitCode.fine : exitCode.negative;
+  lastTurn === undefined || lastTurn.reason === "aborted" ? exitCode.fine : turnExitCode(lastTurn);

@@ -1,9 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { loggingTool, testAgent, type ToolLog } from "../../../test/fixture/agent.ts";
 import { openedForTest, testDeps } from "../../../test/fixture/session.ts";
 import { playing, says } from "../../../test/scenario/support/simulated.ts";
 import type { Actor, SaidBlock } from "../../simulator/actor/actor.ts";
 import { Simulator } from "../../simulator/simulator.ts";
+import type { FaultAt } from "../../store/memory/faults.ts";
+import { memoryTranscripts } from "../../store/memory/transcripts.ts";
 import { runTurn } from "./turn.ts";
 
 const call = (name: string, input: Record<string, string | number> = {}): SaidBlock => ({
@@ -19,6 +21,44 @@ async function started(actor: Actor, log: ToolLog = { runs: [], most: 0 }) {
   const simulator = new Simulator({ actor });
   return { deps, session, log, simulator, agent: testAgent({ deps, session, simulator, tools }) };
 }
+
+describe("a turn whose transcript can't be written", () => {
+  const moves = [[call("look", { at: 1 })], says("Done.")] as const;
+  const full = { why: "disk-full" } as const;
+
+  async function endWith(faultAt: FaultAt) {
+    const { now, uuid, blobs } = testDeps();
+    const deps = { now, uuid, blobs, transcripts: memoryTranscripts({ deps: { now }, faultAt }) };
+    const session = await openedForTest(deps);
+    const tools = [loggingTool("look", { effect: "read", log: { runs: [], most: 0 } })];
+    const agent = testAgent({ deps, session, simulator: new Simulator({ actor: playing(...moves) }), tools });
+    return (await agent.turn("Look at it.")).at(-1);
+  }
+
+  it("says so as it ends, whichever write was refused", async () => {
+    let writes = 0;
+    const counted = await endWith(() => void (writes += 1));
+    expect(counted).toEqual({ kind: "turn-end", reason: "answered" });
+    expect(writes).toBeGreaterThan(3);
+    for (let nth = 0; nth < writes; nth += 1)
+      expect(await endWith((write) => (write >= nth ? full : undefined)), `write ${nth}`).toMatchObject({
+        kind: "turn-end",
+        reason: "failed",
+        unwritten: "disk-full",
+      });
+  });
+
+  it("says so when only the last sync fails: what was answered may be lost", async () => {
+    const { agent, session } = await started(playing(says("Done.")));
+    vi.spyOn(session, "endTurn").mockResolvedValue({ kind: "failed", why: "io", message: "The disk is gone." });
+    expect((await agent.turn("Go.")).at(-1)).toEqual({
+      kind: "turn-end",
+      reason: "failed",
+      message: "The disk is gone.",
+      unwritten: "io",
+    });
+  });
+});
 
 describe("a turn", () => {
   it("ends with the reply that calls nothing, and the transcript holds everything", async () => {

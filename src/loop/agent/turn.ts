@@ -48,8 +48,10 @@ export async function* runTurn(deps: AgentDeps, input: TurnInput): AsyncGenerato
   try {
     const end = yield* turn.run();
     isOver = true;
-    await input.conversation.line.endTurn();
-    yield { kind: "turn-end", ...end };
+    const synced = await input.conversation.line.endTurn();
+    // A disk may take the bytes and refuse them only when they are synced. What went wrong first is what is told.
+    const isLost = synced.kind === "failed" && end.unwritten === undefined;
+    yield { kind: "turn-end", ...(isLost ? unwritten(synced) : end) };
   } finally {
     // Who stops listening wants nothing more to happen.
     leave.abort();
@@ -62,6 +64,7 @@ type Replied = Extract<ReplyOutcome, { kind: "replied" }>;
 interface Ended {
   readonly reason: TurnEnd;
   readonly message?: string;
+  readonly unwritten?: WriteFailure["why"];
 }
 
 class Turn {
@@ -247,7 +250,7 @@ function cutShort(stopReason: string): Ended | undefined {
   return { reason: "over-limit", message: "The reply was cut off where the window ends." };
 }
 
-const unwritten = ({ message }: WriteFailure): Ended => ({ reason: "failed", message });
+const unwritten = ({ message, why }: WriteFailure): Ended => ({ reason: "failed", message, unwritten: why });
 
 function unsent(assembled: Exclude<Assembled, { kind: "request" }>): Ended {
   switch (assembled.kind) {

@@ -1,5 +1,17 @@
 import { randomUUID } from "node:crypto";
-import { type FileHandle, chmod, constants, link, lstat, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import {
+  type FileHandle,
+  chmod,
+  constants,
+  link,
+  lstat,
+  mkdir,
+  open,
+  readFile,
+  rename,
+  rm,
+  stat,
+} from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { codeOf, isAbsent, isTaken } from "./failure.ts";
 

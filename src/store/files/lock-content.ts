@@ -86,8 +86,7 @@ function recordIn(raw: string): LockRecord | undefined {
   }
 }
 
-export const sameLock = (a: SeenLock, b: SeenLock): boolean =>
-  a.kind === b.kind && a.ino === b.ino && a.raw === b.raw;
+export const sameLock = (a: SeenLock, b: SeenLock): boolean => a.kind === b.kind && a.ino === b.ino && a.raw === b.raw;
 
 /** Stale only on proof: a process that can't be seen from here may well be writing. */
 export async function judge(deps: LockDeps & ClockDep, seen: SeenLock): Promise<Verdict> {

@@ -121,34 +121,37 @@ describe("a lock that is there", () => {
   });
 });
 
-describe.skipIf(process.platform === "win32")("what no process of ours puts in a lock's place is taken over at once", () => {
-  it.each<[string, (path: string, folder: string) => Promise<void>]>([
-    ["a pipe", async (path) => void execFileSync("mkfifo", [path])],
-    ["a link that leads nowhere", async (path, folder) => symlink(join(folder, "nowhere"), path)],
-    ["a link to itself", async (path) => symlink(path, path)],
-    [
-      "a link to a lock that lives",
-      async (path, folder) => {
-        await take(join(folder, "other.lock"));
-        await symlink(join(folder, "other.lock"), path);
-      },
-    ],
-  ])("%s", async (_, put) => {
-    const path = await lockPath();
-    await put(path, join(path, ".."));
-    expect(await (await take(path)).state()).toBe("held");
-    expect((await lstat(path)).isFile()).toBe(true);
-  });
-
-  it("but a folder, which may hold something, is refused", async () => {
-    const path = await lockPath();
-    await mkdir(path);
-    expect(await acquireLock(self, path)).toMatchObject({
-      kind: "failed",
-      message: expect.stringMatching(/s\.lock \(not a file: move away what stands in its place\)/) as unknown,
+describe.skipIf(process.platform === "win32")(
+  "what no process of ours puts in a lock's place is taken over at once",
+  () => {
+    it.each<[string, (path: string, folder: string) => Promise<void>]>([
+      ["a pipe", async (path) => void execFileSync("mkfifo", [path])],
+      ["a link that leads nowhere", async (path, folder) => symlink(join(folder, "nowhere"), path)],
+      ["a link to itself", async (path) => symlink(path, path)],
+      [
+        "a link to a lock that lives",
+        async (path, folder) => {
+          await take(join(folder, "other.lock"));
+          await symlink(join(folder, "other.lock"), path);
+        },
+      ],
+    ])("%s", async (_, put) => {
+      const path = await lockPath();
+      await put(path, join(path, ".."));
+      expect(await (await take(path)).state()).toBe("held");
+      expect((await lstat(path)).isFile()).toBe(true);
     });
-  });
-});
+
+    it("but a folder, which may hold something, is refused", async () => {
+      const path = await lockPath();
+      await mkdir(path);
+      expect(await acquireLock(self, path)).toMatchObject({
+        kind: "failed",
+        message: expect.stringMatching(/s\.lock \(not a file: move away what stands in its place\)/) as unknown,
+      });
+    });
+  },
+);
 
 describe("the holder", () => {
   it("notices that another lock stands in the place of its own, and leaves that one alone", async () => {
