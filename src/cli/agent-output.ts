@@ -4,7 +4,7 @@ import type { LoopEvent, TurnEndEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Problem } from "../settings/problem.ts";
 import type { CommandContext } from "./command.ts";
-import { type ExitCode, exitCode } from "./exit-code.ts";
+import type { ExitCode } from "./exit-code.ts";
 import { compactionTeller } from "./compact/event-lines.ts";
 import { ownPromptOf } from "./compact/own-prompt.ts";
 import type { Answerer } from "./compact/simulated.ts";
@@ -86,10 +86,8 @@ export function agentOutput(
       if (format === "text") await out.write(words === "" ? "" : `${words}\n`);
       else await out.json(report);
       if (format === "text" && denials.list.length > 0) await err.write(`${denialText(denials.list.length)}\n`);
-      if (reason === "answered") return exitCode.fine;
-      await err.write(
-        `the turn ended without an answer (${reason})${end?.message === undefined ? "" : `: ${end.message}`}\n`,
-      );
+      const why = end?.message === undefined ? "" : `: ${end.message}`;
+      if (reason !== "answered") await err.write(`the turn ended without an answer (${reason})${why}\n`);
       return turnExitCode(end);
     },
   };

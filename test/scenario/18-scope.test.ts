@@ -9,6 +9,7 @@ import { type Project, findProject, locateProject } from "../../src/store/files/
 import { fileTranscripts } from "../../src/store/files/transcripts.ts";
 import { storeDeps } from "../contract/store-deps.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
+import { makePipe } from "../fixture/pipe.ts";
 import { writerOf } from "../contract/writer-of.ts";
 
 interface World {
@@ -296,7 +297,7 @@ describe("18. Scope: nothing is lost or written where it should not be", () => {
       "a pipe in its place",
       async (path) => {
         await rm(path);
-        execFileSync("mkfifo", [path]);
+        makePipe(path);
       },
     ],
   ])("%s costs the record, not the sessions", async (_, damage) => {

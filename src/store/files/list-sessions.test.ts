@@ -1,9 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { link, mkdir, readdir, readFile, rename, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
 import { storeDeps } from "../../../test/contract/store-deps.ts";
+import { makePipe } from "../../../test/fixture/pipe.ts";
 import { indexWriteMsMax } from "../limits.ts";
 import { listSessions, sessionIds } from "./list-sessions.ts";
 
@@ -159,6 +159,6 @@ it("takes away indexes that a killed process was writing, not those that are bei
 
 it.skipIf(process.platform === "win32")("does not wait for a pipe in the index's place", async () => {
   const folder = await withSessions({ a: "first" });
-  execFileSync("mkfifo", [join(folder, "sessions-index.json")]);
+  makePipe(join(folder, "sessions-index.json"));
   expect(await list(folder)).toHaveLength(1);
 });

@@ -1,9 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { link, lstat, mkdir, readFile, readdir, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { storeDeps } from "../../../test/contract/store-deps.ts";
+import { makePipe } from "../../../test/fixture/pipe.ts";
 import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
 import { unreadableLockStaleMs } from "../limits.ts";
 import { type Lock, acquireLock } from "./lock.ts";
@@ -125,7 +125,7 @@ describe.skipIf(process.platform === "win32")(
   "what no process of ours puts in a lock's place is taken over at once",
   () => {
     it.each<[string, (path: string, folder: string) => Promise<void>]>([
-      ["a pipe", async (path) => void execFileSync("mkfifo", [path])],
+      ["a pipe", async (path) => makePipe(path)],
       ["a link that leads nowhere", async (path, folder) => symlink(join(folder, "nowhere"), path)],
       ["a link to itself", async (path) => symlink(path, path)],
       [
