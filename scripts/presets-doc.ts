@@ -45,7 +45,8 @@ function ruleRows(): readonly Row[] {
     name,
     ...byPolicy.map((rows) => {
       const row = rows.get(name);
-      return row === undefined ? "—" : row.value + markByBasis[row.basis];
+      if (row === undefined) return "—";
+      return `${row.value}${markByBasis[row.basis]}${row.state === "planned" ? " (not there yet)" : ""}`;
     }),
   ]);
 }

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type SettingName, settingNames, settingTable } from "../src/schema/settings.ts";
+import type { SettingRow } from "../src/schema/setting-row.ts";
 import { switchNames } from "../src/schema/switches.ts";
 import { builtInNumbers } from "../src/settings/numbers.ts";
 import { filledPage, type Row } from "./doc-tables.ts";
@@ -18,7 +19,8 @@ const isSwitch = (name: SettingName): boolean => name.startsWith("flags.");
 const settingRows = settingNames
   .filter((name) => !isSwitch(name))
   .map((name): Row => {
-    const { default: standard, defaultSays, expects, environment, flag, about, basis, type } = settingTable[name];
+    const row = settingTable[name];
+    const { default: standard, defaultSays, expects, environment, flag, basis, type } = row;
     const flags = type === "switch" ? `--on, --off ${name}` : flag === undefined ? "" : `--${flag}`;
     return [
       code(name),
@@ -26,17 +28,18 @@ const settingRows = settingNames
       defaultSays ?? code(JSON.stringify(standard)),
       environment.map(code).join(", "),
       flags === "" ? "" : code(flags),
-      about,
+      meaning(row),
       basis,
     ];
   });
 
 const switchRows = switchNames.map((name): Row => {
-  const { default: standard, environment, offBy = [], about, basis } = settingTable[`flags.${name}`];
+  const row = settingTable[`flags.${name}`];
+  const { default: standard, environment, offBy = [], basis, state } = row;
   return [
     code(name),
-    standard ? "on" : "off",
-    about,
+    state === "planned" ? "–" : standard ? "on" : "off",
+    meaning(row),
     environment.map(code).join(", "),
     offBy.map(code).join(", "),
     basis,
@@ -55,6 +58,10 @@ const tables = {
   switches: [["switch", "default", "meaning", "environment", "turned off by", "it is"], ...switchRows],
   numbers: [["number", "tokens", "meaning", "it is"], ...numberRows],
 } as const satisfies Record<string, readonly Row[]>;
+
+function meaning({ about, state }: Pick<SettingRow, "about" | "state">): string {
+  return state === "planned" ? `${about} Not there yet.` : about;
+}
 
 function code(text: string): string {
   return `\`${text}\``;

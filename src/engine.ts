@@ -45,6 +45,8 @@ import type { FixedFigure } from "./tokens/fixed-part.ts";
 export interface EngineOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** What the command line asks for, for those settings that count when a store is opened. */
+  readonly flags?: readonly FlagInput[];
   /** The setting's where it is absent. */
   readonly durability?: Durability;
 }
@@ -193,7 +195,8 @@ export function createEngine(options: EngineOptions): Engine {
 }
 
 async function durabilityOf(options: EngineOptions, place: () => Promise<SettingsInputs>): Promise<Durability> {
-  return options.durability ?? (await readSettings(await place())).settings.durability.value;
+  const { durability, flags = [] } = options;
+  return durability ?? (await readSettings({ ...(await place()), flags })).settings.durability.value;
 }
 
 async function replaceOwn(path: string, text: string): Promise<WriteFailure | undefined> {

@@ -3,7 +3,7 @@ import { type SettingName, settingNames, settingTable } from "../schema/settings
 import { masterBySwitch, switchNames } from "../schema/switches.ts";
 import { listingOf } from "../schema/tool-server.ts";
 import { policyRows } from "../presets/rows.ts";
-import { switchesByPolicy } from "../presets/switches.ts";
+import { switchesByPolicy, unusedUnder } from "../presets/switches.ts";
 import { arithmeticOf } from "../settings/arithmetic.ts";
 import type { SettingsHere } from "../settings/here.ts";
 import type { InForce } from "../settings/given.ts";
@@ -99,7 +99,8 @@ function policySection({ policy, switches }: Numbers): Section {
   return {
     title: `Policy ${policy.name}`,
     heads: ["rule", "value"],
-    rows: policyRows(policy).map(({ name, value, basis, switch: by }) => {
+    rows: policyRows(policy).map(({ name, value, basis, switch: by, state }) => {
+      if (state === "planned") return { cells: [name + mark(basis)], last: notThereYet };
       const isSwitched = by !== undefined && switches[by].value !== byPolicy[by];
       const switchedText = isSwitched ? ` (switched ${valueText(switches[by].value)}: ${by})` : "";
       return { cells: [name + mark(basis)], last: value + switchedText, changed: isSwitched };
@@ -113,8 +114,9 @@ const settingsSection = ({ reading }: SettingsHere): Section => ({
   title: "Settings",
   heads: ["setting", "value", "default", "source"],
   rows: settingNames.filter(isOther).map((name) => {
-    const { default: standard, defaultSays, basis } = settingTable[name];
+    const { default: standard, defaultSays, basis, state } = settingTable[name];
     const inForce = reading.settings[name];
+    if (state === "planned") return { cells: [name + mark(basis), notThereYet, "–"], last: "–" };
     const standardText = defaultSays ?? valueText(standard);
     const value = inForce.source === "default" ? standardText : valueText(inForce.value);
     return {
@@ -125,17 +127,24 @@ const settingsSection = ({ reading }: SettingsHere): Section => ({
   }),
 });
 
+/** In place of a value that nothing reads. */
+const notThereYet = "not there yet";
+
 const switchSection = ({ reading, numbers }: SettingsHere): Section => ({
   title: "Switches",
   heads: ["switch", "value", "default", "source"],
   rows: switchNames.map((name) => {
-    const { default: standard, basis } = settingTable[`flags.${name}`];
+    const unused = unusedUnder(numbers.policy);
+    const { default: standard, basis, state } = settingTable[`flags.${name}`];
     const inForce = numbers.switches[name];
+    if (state === "planned") return { cells: [name + mark(basis), notThereYet, "–"], last: "–" };
     const master = masterBySwitch[name];
     const isMasters = master !== undefined && inForce === reading.settings[master];
+    const source = switchSource(inForce, { master: isMasters ? master : undefined, standard });
+    const isUnused = inForce.value && unused.has(name);
     return {
       cells: [name + mark(basis), valueText(inForce.value), valueText(standard)],
-      last: switchSource(inForce, { master: isMasters ? master : undefined, standard }),
+      last: isUnused ? `${source}; does nothing under the policy ${numbers.policy.name}` : source,
       changed: inForce.value !== standard,
     };
   }),

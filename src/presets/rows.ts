@@ -5,7 +5,7 @@ import type { Basis } from "../schema/setting-row.ts";
 import type { ThresholdRule } from "../tokens/thresholds.ts";
 import { clearRows } from "./clear-rows.ts";
 import { figure } from "../schema/figure.ts";
-import { counted, type PolicyRow, row, switched } from "./row.ts";
+import { counted, planned, type PolicyRow, row, switched } from "./row.ts";
 
 /** Everything that a policy says, one line each, in the order of the layers. What it does not have has no line. */
 export function policyRows(policy: Policy): readonly PolicyRow[] {
@@ -27,9 +27,9 @@ export function policyRows(policy: Policy): readonly PolicyRow[] {
     ...notesRows(background?.notes),
     ...(compact === undefined ? [switched("compact.auto", row("compaction", "never"))] : compactRows(compact)),
     ...(summary === undefined ? [] : summaryRows(summary)),
-    switched("extraction", row("extraction", policy.extraction)),
-    switched("dream", row("dream", policy.dream)),
-    ...memoryRows(background),
+    planned(switched("extraction", row("extraction", policy.extraction))),
+    planned(switched("dream", row("dream", policy.dream))),
+    ...memoryRows(background).map(planned),
     row("cache marks", marksSays[marks], ownIf(marks === "planned")),
   ];
 }
@@ -145,7 +145,12 @@ function restoredRows({ files, skills, others, order }: SummaryRule["restored"])
   if (files === undefined && skills === undefined && others.length === 0) return [row("restored", "nothing")];
   const orders = order === "stable-first" ? ", most stable first" : "";
   return [
-    row("restored", `${others.join(", ")}${orders}`, ownIf(order === "stable-first")),
+    row(
+      "restored",
+      `${others.filter((name) => name !== "agents").join(", ")}${orders}`,
+      ownIf(order === "stable-first"),
+    ),
+    ...(others.includes("agents") ? [planned(row("restored agents", "those at work"))] : []),
     ...(files === undefined
       ? []
       : [

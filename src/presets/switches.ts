@@ -3,14 +3,13 @@ import { switchDefaults, type SwitchName } from "../schema/switches.ts";
 
 /** What is on under a policy where nobody says otherwise: the layers that it has. */
 export function switchesByPolicy(policy: Policy): { readonly [Name in SwitchName]: boolean } {
-  const { clear, compact, summary, chooses } = policy;
+  const { clear, compact, summary } = policy;
   return {
     offload: policy.offload !== undefined,
     "clear.size": clear.bySize !== undefined || clear.byPrice !== undefined,
     "clear.idle": clear.byIdleness !== undefined || clear.byPrice !== undefined,
     "clear.cacheEdits": clear.inCache !== undefined,
-    // Who goes by price may ask whoever can clear, where that pays.
-    "clear.api": clear.byServer !== undefined || chooses === "price",
+    "clear.api": clear.byServer !== undefined,
     snip: policy.snip === "on",
     collapse: policy.collapse === "on",
     notes: policy.notes === "on",
@@ -28,3 +27,7 @@ export function switchesByPolicy(policy: Policy): { readonly [Name in SwitchName
     progress: switchDefaults.progress,
   };
 }
+
+/** What changes nothing when it is on: the policy has no rule by which the API would be asked to clear. */
+export const unusedUnder = ({ clear }: Policy): ReadonlySet<SwitchName> =>
+  new Set(clear.byServer === undefined ? ["clear.api"] : []);

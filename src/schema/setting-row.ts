@@ -24,4 +24,8 @@ export interface SettingRow<Value = unknown> {
   readonly whenOutOfRange?: "warning";
   readonly about: string;
   readonly basis: Basis;
+  readonly state?: RowState;
 }
+
+/** `planned`: what it is about is not there yet, so nothing reads it. */
+export type RowState = "planned";

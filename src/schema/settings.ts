@@ -79,7 +79,7 @@ const countExpects = "a whole number of tokens from 1 to 100,000,000";
 
 type Others = { readonly [Name in Exclude<SettingName, keyof SwitchRows>]: SettingRow<SettingValues[Name]> };
 
-const master = (row: Pick<SettingRow<boolean>, "environment" | "offBy" | "about">): SettingRow<boolean> => ({
+const master = (row: Pick<SettingRow<boolean>, "environment" | "offBy" | "about" | "state">): SettingRow<boolean> => ({
   ...row,
   shape: z.boolean(),
   expects: "true or false",
@@ -186,10 +186,12 @@ const others: Others = {
   autoMemoryEnabled: master({
     environment: ["PALIMPSEST_AUTO_MEMORY_ENABLED"],
     about: "Memories are extracted from the conversation.",
+    state: "planned",
   }),
   autoDreamEnabled: master({
     environment: ["PALIMPSEST_AUTO_DREAM_ENABLED"],
     about: "Memories are consolidated between sessions.",
+    state: "planned",
   }),
   durability: {
     shape: z.enum(durabilities),
@@ -198,7 +200,8 @@ const others: Others = {
     default: "turn",
     environment: ["PALIMPSEST_DURABILITY"],
     flag: "durability",
-    about: "When a transcript is synced to disk: at every append, at the end of a turn, or never.",
+    about:
+      "When a transcript is synced to disk: at every append, at the end of a turn, or never; from the next start on.",
     basis: "ours",
   },
   policy: {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Basis, SettingRow } from "./setting-row.ts";
+import type { Basis, RowState, SettingRow } from "./setting-row.ts";
 
 /** Every switch with its default, in the order in which the layers run. */
 export const switchDefaults = {
@@ -7,7 +7,7 @@ export const switchDefaults = {
   "clear.size": true,
   "clear.idle": true,
   "clear.cacheEdits": true,
-  "clear.api": true,
+  "clear.api": false,
   snip: false,
   collapse: false,
   notes: false,
@@ -38,6 +38,7 @@ interface SwitchParts {
   readonly about: string;
   readonly basis: Basis;
   readonly offBy?: readonly string[];
+  readonly state?: RowState;
 }
 const switchParts: { readonly [Name in SwitchName]: SwitchParts } = {
   offload: { about: "Big tool results go to disk when they arrive.", basis: "published" },
@@ -71,9 +72,9 @@ const switchParts: { readonly [Name in SwitchName]: SwitchParts } = {
     basis: "ours",
     offBy: all,
   },
-  extraction: { about: "Memories are extracted at the end of a turn.", basis: "published" },
-  dream: { about: "Memories are consolidated in the background.", basis: "published" },
-  progress: { about: "Background agents say what they are doing.", basis: "published" },
+  extraction: { about: "Memories are extracted at the end of a turn.", basis: "published", state: "planned" },
+  dream: { about: "Memories are consolidated in the background.", basis: "published", state: "planned" },
+  progress: { about: "Background agents say what they are doing.", basis: "published", state: "planned" },
 };
 
 /** `clear.cacheEdits` → `PALIMPSEST_FLAG_CLEAR_CACHE_EDITS`. */

@@ -2,10 +2,12 @@ import { notesWishes } from "../../agent/notes.ts";
 import { problemsIn } from "../../agent/rule-problems.ts";
 import { createEngine } from "../../engine.ts";
 import { policyRows } from "../../presets/rows.ts";
+import { unusedUnder } from "../../presets/switches.ts";
 import { settingNames, settingTable } from "../../schema/settings.ts";
+import { type SwitchName, switchNames } from "../../schema/switches.ts";
 import { listingOf } from "../../schema/tool-server.ts";
 import { arithmeticOf } from "../../settings/arithmetic.ts";
-import { builtInNumbers } from "../../settings/numbers.ts";
+import { builtInNumbers, type Numbers } from "../../settings/numbers.ts";
 import type { Problem } from "../../settings/problem.ts";
 import type { Thresholds } from "../../tokens/thresholds.ts";
 import { askedSettings } from "../asked-settings.ts";
@@ -64,18 +66,27 @@ function asJson({ reading, numbers, servers }: Explained, problems: readonly Pro
     ),
     policy: { name: numbers.policy.name, about: numbers.policy.about, rows: policyRows(numbers.policy) },
     settings: settingNames.map((name) => {
-      const { default: standard, basis, about } = settingTable[name];
+      const { default: standard, basis, about, state } = settingTable[name];
       const { value, source, from } = settings[name];
-      return { name, value: value ?? null, default: standard ?? null, source, from, basis, about };
+      const row = { name, value: value ?? null, default: standard ?? null, source, from, basis, about };
+      return state === undefined ? row : { ...row, state };
     }),
-    switches: Object.fromEntries(
-      Object.entries(numbers.switches).map(([name, { value, source, from }]) => [name, { on: value, source, from }]),
-    ),
+    switches: Object.fromEntries(switchNames.map((name) => [name, switchJson(numbers, name)])),
     numbers: builtInNumbers,
     servers: servers.map(({ definition, leave, scope, from }) => ({ ...listingOf(definition), leave, scope, from })),
     files,
     problems: problems.map((problem) => ({ ...problem, text: said(problem) })),
   };
+}
+
+/** What is only planned is on for nobody. */
+function switchJson({ switches, policy }: Numbers, name: SwitchName): object {
+  const { value, source, from } = switches[name];
+  const { state } = settingTable[`flags.${name}`];
+  if (state === "planned") return { on: false, source, from, state };
+  return value && unusedUnder(policy).has(name)
+    ? { on: value, source, from, state: "unused" }
+    : { on: value, source, from };
 }
 
 const thresholdNames = [

@@ -193,6 +193,8 @@ async function afterOpening(before: Buffer): Promise<object> {
 /** Permission bits do not bind root, so root acts as nobody meanwhile, with the way to the folder opened. */
 async function withoutWriting(folder: string, act: () => Promise<void>): Promise<void> {
   await chmod(folder, 0o555);
+  // An ordinary user could not remove it at the test's end.
+  onTestFinished(() => chmod(folder, 0o700));
   if (process.geteuid?.() !== 0) return await act();
   await chmod(join(folder, "s1.jsonl"), 0o644);
   const runFolder = dirname(dirname(dirname(folder)));
