@@ -7,6 +7,7 @@ import { retryLimitsDefault } from "../model/limits.ts";
 import type { LeaveDep } from "../ports/tools.ts";
 import type { HookSetting } from "../schema/hook.ts";
 import { type ModelKnowledge, numbersInForce } from "../settings/numbers.ts";
+import { FileWatch } from "../tool/file/changed.ts";
 import { makeHooks } from "../tool/hooks/hooks.ts";
 import type { Assembling } from "./assembling.ts";
 import type { Toolbox } from "./toolbox.ts";
@@ -24,6 +25,8 @@ export interface DepsInput {
   /** The limits that errors of the model have named before. */
   readonly learned: Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens">;
   readonly news: AgentDeps["news"];
+  /** The day that the system prompt names. */
+  readonly startedOn: string;
 }
 
 export function depsOf({ engine, options, deps, root, session }: Assembling, input: DepsInput): AgentDeps {
@@ -37,6 +40,7 @@ export function depsOf({ engine, options, deps, root, session }: Assembling, inp
     tools: box.tools,
     permit: box.permit,
     news: input.news,
+    reminders: { startedOn: input.startedOn, todos: box.todos, mayRead: box.mayRead, watch: new FileWatch() },
     asking: options.person && { ...input.leaves, person: options.person },
     hooks: makeHooks({
       settings: () => input.hooks,

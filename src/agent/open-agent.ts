@@ -174,6 +174,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     shell: shell.path,
     learned: learnedIn(first.numbers),
     news: beside.news,
+    startedOn: prefix.startedOn,
   });
   const models = first.reading.settings.models.value;
   const costs = costsSoFar(session, models);

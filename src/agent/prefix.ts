@@ -4,7 +4,8 @@ import { join } from "node:path";
 import type { FrozenParts } from "../cache/baseline.ts";
 import { modelName } from "../cache/model-name.ts";
 import type { FollowedSettings } from "../loop/follow-settings.ts";
-import type { Session } from "../loop/session.ts";
+import { sessionStart } from "../loop/session-start.ts";
+import { localDay } from "../loop/system-prompt/environment.ts";
 import { renderSystemPrompt } from "../loop/system-prompt/render.ts";
 import { type LoadedInstructions, loadInstructions } from "../memory/instructions.ts";
 import { readInstruction } from "../memory/read-instruction.ts";
@@ -28,12 +29,13 @@ export async function prefixNow(
   const userFolders = [options.env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude"), engine.home];
   const instructions = await loadInstructions(readInstruction, { cwd, root, home, userFolders });
   const git = (await isRepository(root)) ? "repository" : "none";
+  const startedOn = localDay((await sessionStart(deps, session)) ?? deps.now());
   const environment = {
     model,
     cwd,
     platform: process.platform,
     git,
-    startedOn: dayOf(startOf(session) ?? deps.now()),
+    startedOn,
   } as const;
   const { value: choices } = settings.current().settings.systemPrompts;
   return {
@@ -43,20 +45,16 @@ export async function prefixNow(
       tools: tools.map(({ name, description, inputSchema }) => ({ name, description, input_schema: inputSchema })),
       system: renderSystemPrompt({ choices, environment, instructions: instructions.files }),
     },
+    startedOn,
     instructions,
   };
 }
 
 export interface Prefix {
   readonly parts: FrozenParts;
+  /** The day that the environment names. */
+  readonly startedOn: string;
   readonly instructions: LoadedInstructions;
-}
-
-/** When the first entry was written. */
-function startOf(session: Session): number | undefined {
-  const first = session.fold.path.entries[0]?.timestamp;
-  const at = first === undefined ? Number.NaN : Date.parse(first);
-  return Number.isNaN(at) ? undefined : at;
 }
 
 const isRepository = async (root: string): Promise<boolean> =>
@@ -77,5 +75,3 @@ function thinkingOf(model: string): Pick<FrozenParts, "thinking" | "betas"> {
     thinking: { type: "adaptive", block_binding: { prefix_mismatch_behavior: "drop_block" } },
   };
 }
-
-const dayOf = (at: number): string => new Date(at).toLocaleDateString("sv-SE");

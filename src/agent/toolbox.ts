@@ -25,6 +25,7 @@ import type { Environment } from "../tool/shell/environment.ts";
 import type { Shell } from "../tool/shell/bash.ts";
 import { findSkills, type SkillPlace } from "../tool/skill/find.ts";
 import type { Skills } from "../tool/skill/skill.ts";
+import type { Todo } from "../tool/todo.ts";
 import { builtinTools, type ToolsetDeps } from "../tool/toolset.ts";
 import { filesPart, type FilesPartDeps } from "../tool/working-state/files.ts";
 import { placePart } from "../tool/working-state/place.ts";
@@ -78,6 +79,9 @@ export interface Toolset {
 export interface Toolbox extends PermissionDep, Toolset {
   /** What the tools know and a summary would not: files, task list, place. As they are when a part is asked, not now. */
   readonly workingState: (input: WorkingStateInput) => readonly WorkingStatePart[];
+  readonly todos: () => readonly Todo[];
+  /** By the rules in force now. */
+  readonly mayRead: (path: string) => boolean;
   /** Absent where there is no tool for them. */
   readonly skills: Skills | undefined;
   /** What the tools keep is as the session has it now: another branch, or an edit taken back, may tell it otherwise. */
@@ -136,6 +140,8 @@ export async function toolbox({
   };
   return {
     ...toolset({ ...fixed, skills }, state),
+    todos: () => state.todos.list,
+    mayRead: fixed.mayRead,
     skills,
     permit: (request) => policy().permit(request),
     readAgain: async () => {

@@ -75,3 +75,9 @@ export const pressureBandPercents = [50, 75, 90] as const;
 
 /** A timer may fire a moment too early. Waits that end before their time again and again are no clock: nothing is limited by them. */
 export const earlyWaitsMax = 3;
+
+/** Replies without a change of an open task list, after which the model is reminded of it: that long is forgetting, less is work on one step. */
+export const todoReminderRounds = 10;
+
+/** Changed files that one reminder names; a checkout of another branch may change hundreds, and a count says enough of the rest. */
+export const changedFilesNamedMax = 20;

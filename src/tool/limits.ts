@@ -17,6 +17,8 @@ export const sniffBytesMax = bytes(8_192);
 
 /** Files remembered as read; the oldest go first, and must be read again before an edit. */
 export const readFilesMax = 1_000;
+/** Of these, the newest are looked at before each request: at some 20 µs a file that takes a few milliseconds. */
+export const changedFilesWatchedMax = 200;
 
 /** Lines of context around a change. */
 export const snippetContextLines = 3;

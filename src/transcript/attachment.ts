@@ -1,5 +1,6 @@
 import { field, isArray, isObject, type Json, type JsonObject, text } from "../schema/json.ts";
 import { pressureAttachment } from "../schema/pressure.ts";
+import { reminderAttachment } from "../schema/reminder.ts";
 import { workingStateAttachment } from "../schema/working-state.ts";
 
 /**
@@ -39,6 +40,7 @@ function bodyOf(type: string, attachment: JsonObject): string | undefined {
     case hookContextAttachment:
     case workingStateAttachment:
     case pressureAttachment:
+    case reminderAttachment:
       return plain(content);
     case "task_reminder":
       return isArray(content) && content.length === 0 ? undefined : `Current tasks:\n${plain(content)}`;

@@ -65,6 +65,7 @@ describe("words that are frozen", () => {
     ],
     ["hook_additional_context", { type: "hook_additional_context", content: ["4", "5"] }, "4\n5"],
     ["context_pressure", { type: "context_pressure", percent: 75, content: "75%" }, "75%"],
+    ["turn_reminder", { type: "turn_reminder", about: "date", day: "2026-11-17", content: "10" }, "10"],
     ["task_reminder", { type: "task_reminder", content: [{ id: 1 }] }, 'Current tasks:\n[{"id":1}]'],
     ["task_reminder without tasks", { type: "task_reminder", content: [] }, undefined],
     ["a type with content", { type: "skill_listing", content: "6" }, "skill_listing:\n6"],

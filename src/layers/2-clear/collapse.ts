@@ -1,6 +1,7 @@
 import { type EntryId, type Tokens, tokens, type ToolUseId } from "../../schema/brand.ts";
 import type { Collapse } from "../../schema/edit.ts";
 import { pressureAttachment } from "../../schema/pressure.ts";
+import { reminderAttachment } from "../../schema/reminder.ts";
 import { asReminder } from "../../transcript/attachment.ts";
 import type { Item } from "../../transcript/item.ts";
 import { collapseKeepRounds, collapseRunRoundsMax, standInShareMax } from "./limits.ts";
@@ -130,6 +131,7 @@ const passingReminders: ReadonlySet<string> = new Set([
   "todo",
   "edited_text_file",
   pressureAttachment,
+  reminderAttachment,
 ]);
 
 function isBarrier(item: Item): boolean {

@@ -9,6 +9,8 @@ import type { LeaveDep, PermissionDep, Tool } from "../../ports/tools.ts";
 import type { Millis, Tokens } from "../../schema/brand.ts";
 import type { RetryLimits } from "../../model/limits.ts";
 import type { Numbers } from "../../settings/numbers.ts";
+import type { FileWatch } from "../../tool/file/changed.ts";
+import type { Todo } from "../../tool/todo.ts";
 import type { Draft } from "../../transcript/draft.ts";
 
 /** Everything an agent touches besides its conversation. */
@@ -18,6 +20,8 @@ export interface AgentDeps extends ModelDep, PermissionDep, HooksDep, ClockDep, 
   readonly asking?: (LeaveDep & { readonly person: Person }) | undefined;
   /** What came up beside the conversation, to be appended before the next request of the session: each is given once. */
   readonly news?: (() => readonly Draft[]) | undefined;
+  /** For what the model is reminded of before a request of the session. Absent: of nothing. */
+  readonly reminders?: ReminderSources | undefined;
   readonly cwd: () => string;
   /** A fork's own: defined as these and standing where these stand now. What its calls change is seen by it alone. */
   readonly toolsForFork: () => Pick<AgentDeps, "tools" | "cwd">;
@@ -42,4 +46,13 @@ export interface WindowLesson {
   readonly limitOf: "window" | "input";
   /** The words that said so. */
   readonly from: string;
+}
+
+/** Where reminders get to know what happened beside the conversation. */
+export interface ReminderSources {
+  /** The day that the system prompt names. */
+  readonly startedOn: string;
+  readonly todos: () => readonly Todo[];
+  readonly mayRead: (path: string) => boolean;
+  readonly watch: FileWatch;
 }

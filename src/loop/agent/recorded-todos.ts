@@ -10,7 +10,7 @@ import type { Fold } from "../../transcript/fold.ts";
 import { checkpointJson } from "../checkpoint.ts";
 
 /** By the names that agents in the field give the tool, lower case. */
-const todoTools: ReadonlySet<string> = new Set(["todo", "todowrite"]);
+export const todoTools: ReadonlySet<string> = new Set(["todo", "todowrite"]);
 
 /**
  * The task list as a session's own entries have it: of the newest call that was answered without an error, or as it was

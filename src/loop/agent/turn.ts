@@ -14,6 +14,7 @@ import { askForReply, type ReplyOutcome } from "./reply.ts";
 import { type Assembled, assemble, type AssembledRequest, rewrittenTokens, sentAt } from "./request.ts";
 import { contextDraft, queuedDraft } from "./reminders.ts";
 import { betasOf } from "./server-compaction.ts";
+import { turnReminders } from "./turn-reminders.ts";
 import { TurnRoom } from "./turn-room.ts";
 
 export interface TurnInput {
@@ -138,8 +139,10 @@ class Turn {
 
   /** A fork is told nothing: what it takes the session would not hear of. */
   async #tellNews(): Promise<Ended | undefined> {
-    const { line } = this.#input.conversation;
-    const drafts = line.editable === undefined ? [] : (this.#deps.news?.() ?? []);
+    const { conversation } = this.#input;
+    const { line } = conversation;
+    const news = line.editable === undefined ? [] : (this.#deps.news?.() ?? []);
+    const drafts = [...news, ...(await turnReminders(this.#deps, conversation))];
     const appended = drafts.length === 0 ? undefined : await line.append(...drafts);
     return appended?.kind === "failed" ? unwritten(appended) : undefined;
   }

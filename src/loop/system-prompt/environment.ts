@@ -17,5 +17,12 @@ export const environmentText = ({ model, cwd, platform, git, startedOn }: Enviro
 - Git repository: ${git === "repository" ? "yes" : "no"}
 - This session started on ${oneLine(startedOn)}. Later dates are told in reminders.`;
 
+/** The day where the person is, as the system prompt and reminders name it: `2026-11-15`. */
+export const localDay = (at: number): string => new Date(at).toLocaleDateString("sv-SE");
+
+/** Of a day in that form. */
+export const weekday = (day: string): string =>
+  new Date(`${day}T00:00:00Z`).toLocaleDateString("en-US", { weekday: "long", timeZone: "UTC" });
+
 /** A folder may be called anything: its name must not look like further facts. */
 const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, "\uFFFD");

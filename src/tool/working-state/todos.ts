@@ -8,16 +8,21 @@ export const todosPart = ({ todos }: TodoDeps): WorkingStatePart => ({
   stability: stabilityOf.todos,
   snapshot: async ({ budgets }) => {
     const { list } = todos;
-    if (list.every(({ status }) => status === "completed")) return undefined;
+    if (!hasOpenTodos(list)) return undefined;
     const piece = {
       title: "task list",
       intro: "The task list as it stands now:",
-      text: list.map((one, at) => lineOf(one, at + 1)).join("\n"),
+      text: todoLines(list),
       data: { todos: list.map((one) => dataOf(one)) },
     };
     return { kind: "state", pieces: [piece], budget: budgets.other };
   },
 });
+
+export const hasOpenTodos = (list: readonly Todo[]): boolean => list.some(({ status }) => status !== "completed");
+
+/** A line for each step, for the model. */
+export const todoLines = (list: readonly Todo[]): string => list.map((one, at) => lineOf(one, at + 1)).join("\n");
 
 const lineOf = ({ content, status }: Todo, number: number): string =>
   `${number}. [${wordsOf[status]}] ${content.replaceAll(/\s*[\r\n]+\s*/g, " ")}`;

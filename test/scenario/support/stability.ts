@@ -26,6 +26,9 @@ export async function expectStable(turns: number, model: string): Promise<void> 
   const last = JSON.stringify(seen.at(-1)?.body);
   expect(last).toContain(`Rules of turn ${turns - 5}.`);
   expect(last).toContain("note 8");
+  // What happened beside the conversation was told: three midnights, and a change of the file before every turn but the first.
+  expect(new Set(last.match(/Today is [\d-]+/g)).size).toBe(3);
+  expect(last.match(/notes\.txt: \d+ lines now/g)?.length).toBe(turns - 1);
   expect(new Set(seen.map(({ body }) => body["max_tokens"])).size).toBeGreaterThan(2);
 }
 
