@@ -59,7 +59,7 @@ export function compactingFor(parts: Assembling, input: CompactingInput): AgentC
     recallTool: box.tools.find(({ name }) => name === "recall")?.name,
     discovered: () => discoveredTools(session.fold).map(({ name }) => name),
     wishes: () => wishesIn(engine.home, now),
-    mode: "attended",
+    mode: options.turns === "one" ? "autonomous" : "attended",
     workingState: workingState([
       ...headerParts({
         sent: () => baseline,

@@ -29,6 +29,7 @@ import type { SettingsReading } from "../settings/read.ts";
 import { findModel } from "../tokens/registry.ts";
 import type { Shell } from "../tool/shell/bash.ts";
 import { findShell } from "../tool/shell/find-shell.ts";
+import { gitBranch } from "../tool/working-state/git-branch.ts";
 import { PageCache } from "../tool/web/page-cache.ts";
 import { type AgentCompaction, agentCompaction } from "./agent-compaction.ts";
 import { type DepsInput, depsOf } from "./agent-deps.ts";
@@ -315,7 +316,7 @@ async function equip(parts: Assembling, input: Equipping): Promise<Equipped> {
     servers: input.beside.servers,
     web: options.net && { net: options.net, pages: new PageCache() },
   });
-  const telling = { session, mode, skills: box.skills };
+  const telling = { session, mode, skills: box.skills, cwd };
   return { box, asks, own, told: (turn) => afterTelling(telling, turn), leaves };
 }
 
@@ -366,6 +367,7 @@ async function openChosen(deps: EngineDeps & Pick<SessionDeps, "isClearable">, o
   const opened = await openSession(deps, { id, circumstances, mode });
   switch (opened.kind) {
     case "open": {
+      opened.session.recordBranch(await gitBranch(cwd));
       const failure = choice.kind === "fork" ? await rememberOrigin(opened.session, choice.id) : undefined;
       if (failure === undefined) return { kind: "open", session: opened.session };
       await opened.session.close();

@@ -10,6 +10,7 @@ import type { LoopEvent } from "../schema/event.ts";
 import { filePlan } from "../store/files/notes-file.ts";
 import { findSkills, type SkillPlace } from "../tool/skill/find.ts";
 import { callable, type Skills } from "../tool/skill/skill.ts";
+import { gitBranch } from "../tool/working-state/git-branch.ts";
 import type { Assembling } from "./assembling.ts";
 import type { ToolChoice } from "./tool-choice.ts";
 
@@ -81,6 +82,7 @@ export interface TellingInput {
   readonly mode: Pick<SessionMode, "tell">;
   /** Absent where the agent has no tool for them. */
   readonly skills: Skills | undefined;
+  readonly cwd: string;
 }
 
 /**
@@ -88,9 +90,10 @@ export interface TellingInput {
  * told: the turn itself finds the disk as it is and says so.
  */
 export async function* afterTelling(
-  { session, mode, skills }: TellingInput,
+  { session, mode, skills, cwd }: TellingInput,
   turn: AsyncIterable<LoopEvent>,
 ): AsyncGenerator<LoopEvent> {
+  session.recordBranch(await gitBranch(cwd));
   await mode.tell();
   if (skills !== undefined) await announceSkills(session, await callable(skills));
   yield* turn;

@@ -5,6 +5,7 @@ import { invokedSkills } from "../loop/skills/invoked.ts";
 import { expand } from "../loop/expand.ts";
 import { SessionSearch } from "../loop/search-session.ts";
 import type { Session } from "../loop/session.ts";
+import { sessionTitle } from "../loop/session-title.ts";
 import { type CompactionAsks, refusingAsks } from "../ports/compaction-asks.ts";
 import { nobody, type Person } from "../ports/person.ts";
 import { type Planning, refusingPlanning } from "../ports/planning.ts";
@@ -150,7 +151,7 @@ export async function toolbox({
     workingState: ({ cwd, ...files }) => [
       filesPart({ ...files, mayRead: fixed.mayRead }),
       todosPart(state),
-      placePart({ cwd: () => state.standing.cwd ?? cwd }),
+      placePart({ cwd: () => state.standing.cwd ?? cwd, title: () => sessionTitle(session.fold)?.text }),
       ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => invokedSkills(session.fold) })]),
       ...(planState === undefined ? [] : [planPart({ planState })]),
       ...(input.servers === undefined

@@ -123,7 +123,7 @@ export class Session {
   readonly count = countedOnce(estimateBlock);
   readonly #deps: SessionDeps;
   readonly #writer: TranscriptWriter;
-  readonly #circumstances: Circumstances;
+  #circumstances: Circumstances;
   #log: CountedLog;
   #reader: string | undefined;
   #last: Promise<unknown> = Promise.resolve();
@@ -166,6 +166,12 @@ export class Session {
   readBy(model: string | undefined): void {
     this.#reader = model;
     this.fold.readBy(model);
+  }
+
+  /** What entries are written with from now on: another branch may have been checked out. */
+  recordBranch(gitBranch: string | undefined): void {
+    const { gitBranch: _before, ...others } = this.#circumstances;
+    this.#circumstances = gitBranch === undefined ? others : { ...others, gitBranch };
   }
 
   /** How much of the log the fold was made from. */

@@ -66,6 +66,13 @@ export interface OtherEntry extends Envelope {
   readonly malformed?: string;
   /** The system prompt that was sent from here on, where the entry records one. */
   readonly systemPrompt?: string;
+  readonly title?: SessionTitle;
+}
+
+export interface SessionTitle {
+  readonly text: string;
+  /** `engine`: made for the person, by a model or from what they said. */
+  readonly by: "person" | "engine";
 }
 
 /** Deeper than any tool's output, and shallow enough to be walked without running out of stack. */
@@ -161,7 +168,20 @@ function editOf(raw: JsonObject, envelope: Envelope): Entry {
 
 function otherOf(raw: JsonObject, envelope: Envelope): OtherEntry {
   const prompt = raw["type"] === "system" && raw["subtype"] === "system_prompt" ? text(raw, "content") : undefined;
-  return { kind: "other", ...envelope, ...(prompt === undefined ? {} : { systemPrompt: prompt }) };
+  const title = titleOf(raw);
+  return {
+    kind: "other",
+    ...envelope,
+    ...(prompt === undefined ? {} : { systemPrompt: prompt }),
+    ...(title === undefined ? {} : { title }),
+  };
+}
+
+function titleOf(raw: JsonObject): SessionTitle | undefined {
+  const by = raw["type"] === "custom-title" ? "person" : "engine";
+  const given = raw["type"] === "ai-title" ? text(raw, "aiTitle") : undefined;
+  const title = by === "person" ? text(raw, "customTitle") : given;
+  return title === undefined || title.trim() === "" ? undefined : { text: title, by };
 }
 
 function blocksOf(message: JsonObject): readonly Block[] {

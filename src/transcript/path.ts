@@ -1,5 +1,5 @@
 import { type EntryId, entryId, type MessageId, type ToolUseId } from "../schema/brand.ts";
-import type { AssistantEntry, Entry, UserEntry } from "../schema/entry.ts";
+import type { AssistantEntry, Entry, SessionTitle, UserEntry } from "../schema/entry.ts";
 import { branchLookBackMax } from "./limits.ts";
 import type { Logged } from "./lines.ts";
 
@@ -36,6 +36,7 @@ export interface PathOptions {
 
 export class Path {
   readonly #duplicates: PathProblem[] = [];
+  readonly #titles: SessionTitle[] = [];
   #side: boolean;
   #tail: boolean;
   #nodes: Logged[] = [];
@@ -93,6 +94,11 @@ export class Path {
     return this.#tips.flatMap((seq) => this.#entryAt(seq) ?? []);
   }
 
+  /** That were read, in the order of the log. They are the session's, whatever branch it is on. */
+  get titles(): readonly SessionTitle[] {
+    return this.#titles;
+  }
+
   get logged(): Logged[] {
     this.#settle();
     return this.#path.flatMap((seq) => this.#nodes[seq] ?? []);
@@ -145,6 +151,7 @@ export class Path {
 
   append(logged: Logged): PathStep {
     const { entry } = logged;
+    if (entry.kind === "other" && entry.title !== undefined) this.#titles.push(entry.title);
     if (entry.id === undefined) return "aside";
     if (this.#seqById.has(entry.id)) {
       this.#duplicates.push({ kind: "duplicate-uuid", entry: entry.id });

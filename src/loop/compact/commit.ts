@@ -11,6 +11,7 @@ import type { AgentDeps } from "../agent/deps.ts";
 import { contextDraft } from "../agent/reminders.ts";
 import { appendBoundaryAt } from "../boundary.ts";
 import type { Edited, Moved } from "../session.ts";
+import { sessionTitle, titleDraft } from "../session-title.ts";
 import { type BoundaryDraft, draftBoundary, groundOf } from "./boundary-draft.ts";
 import { brokenOff } from "./broken-off.ts";
 import { type ClosingEvent, closingEvent } from "./closing-event.ts";
@@ -209,6 +210,9 @@ async function* told(
     if (outcome.context.length > 0)
       await compacting.session.append(...outcome.context.map((text) => contextDraft(text, boundary)));
   }
+  // Lists of sessions read both ends of a log: behind a boundary the title is near its end again.
+  const title = sessionTitle(compacting.session.fold);
+  if (title !== undefined) await compacting.session.append(titleDraft(title));
   await compacting.onCompacted();
 }
 

@@ -53,7 +53,7 @@ export interface OpenWishes {
   readonly flags?: readonly (readonly [flag: string, text: string])[];
   readonly tools?: Partial<ToolWishes>;
   readonly planReview?: PlanReview;
-  readonly beside?: Pick<AgentOptions, "jobs" | "connectServer" | "person" | "net">;
+  readonly beside?: Pick<AgentOptions, "jobs" | "connectServer" | "person" | "net" | "turns">;
 }
 
 export interface CompactionWorld extends Omit<AgentWorld, "open"> {
