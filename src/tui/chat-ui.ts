@@ -44,6 +44,8 @@ export interface PreviewAsk {
   readonly title: string;
   /** Styled, for `columns`. */
   readonly facts: readonly string[];
+  /** The same, of what the facts only count: shown when it is asked for. */
+  readonly details: readonly string[];
   /** Markdown; scrolls where it is longer than the screen has room. */
   readonly text: string;
 }

@@ -23,6 +23,7 @@ export const compactCommand = command({
     from: { type: "string", shown: "entry", summary: "summarise this message and all behind it; the rest stays" },
     "up-to": { type: "string", shown: "entry", summary: "summarise what stands before this message; the rest stays" },
     preview: { type: "boolean", summary: "show what it would do, with the whole summary, and change nothing" },
+    full: { type: "boolean", summary: "list what was changed, carried forward and restored, instead of counting it" },
     yes: { type: "boolean", summary: "commit without asking" },
     summary: { type: "string", shown: "file", summary: "a summary of your own in place of a model's; - for stdin" },
     ...modelOptions,
@@ -56,7 +57,9 @@ export const compactCommand = command({
       const asksModel = summary === undefined && opened.answerer !== "none";
       const ownPrompt = asksModel ? await ownPromptOf(context) : undefined;
       const { signal } = stop;
-      return await compacting({ ...opened, context, instructions, summary, ownPrompt, decision, format, signal });
+      const details = options.full ? "listed" : "counted";
+      const asked = { instructions, summary, ownPrompt, decision, details, format, signal } as const;
+      return await compacting({ ...opened, context, ...asked });
     } finally {
       stop.release();
       await agent.close();

@@ -13,7 +13,7 @@ import { compactionTeller } from "./event-lines.ts";
 import { hookOrWarning } from "../warning-text.ts";
 import { type AskedFor, compactionFailure } from "./failure-words.ts";
 import type { OwnPrompt } from "./own-prompt.ts";
-import { auditText, previewText, type PreviewLook, summaryText } from "./preview-text.ts";
+import { auditText, previewText, type PreviewLook, wholeText } from "./preview-text.ts";
 import { type Answerer, usdBy } from "./simulated.ts";
 
 export interface Compacting {
@@ -30,6 +30,7 @@ export interface Compacting {
   readonly isCopy: boolean;
   /** `ask`: a person looks at it and decides. `look`: nobody is there to decide, and none was taken in advance. */
   readonly decision: "preview" | "look" | "commit" | "ask";
+  readonly details: PreviewLook["details"];
   readonly format: "text" | "json";
   readonly signal: AbortSignal;
 }
@@ -112,14 +113,15 @@ async function told<Result>(
 
 const columnsDefault = 80;
 
-interface Shown extends Pick<PreviewLook, "summary"> {
+interface Shown extends Pick<PreviewLook, "summary" | "details"> {
   readonly proposal: Proposal;
 }
 
-async function show(input: Compacting, { proposal, summary }: Shown): Promise<void> {
-  const { context, agent, answerer, ownPrompt } = input;
+async function show(input: Compacting, { proposal, ...much }: Shown): Promise<void> {
+  const { context, agent, answerer, ownPrompt, decision } = input;
   const { style, columns = columnsDefault } = context.out;
-  const look = { style, columns, session: agent.session.id, answerer, ownPrompt, cwd: context.cwd, summary };
+  const listedBy = decision === "ask" ? "s lists them" : "--full lists them";
+  const look = { style, columns, session: agent.session.id, answerer, ownPrompt, cwd: context.cwd, listedBy, ...much };
   await context.out.write(previewText(proposal, look));
 }
 
@@ -131,7 +133,7 @@ async function cancelled(input: Compacting, proposal: Proposal): Promise<Outcome
     await context.out.json(asJson({ session: agent.session.id, proposal }));
     return exitCode.fine;
   }
-  if (decision !== "ask") await show(input, { proposal, summary: "whole" });
+  if (decision !== "ask") await show(input, { proposal, summary: "whole", details: input.details });
   const calls = proposal.preview.money?.callsNanos ?? 0;
   const paid = calls === 0 ? "" : `; ${usdBy(answerer, calls)} was paid for the summary`;
   const copy = isCopy ? ` The copy stays: session ${agent.session.id}.` : "";
@@ -147,12 +149,14 @@ async function asked(input: Compacting, first: Proposal): Promise<Outcome> {
   const considered = await consider(first, {
     propose: (ask) => proposedBy(input, ask),
     decide: async (shown) => {
-      if (shown !== seen) await show(input, { proposal: shown, summary: "beginning" });
+      if (shown !== seen) await show(input, { proposal: shown, summary: "beginning", details: input.details });
       seen = shown;
       for (;;) {
         const answer = await askAnswer(context, signal);
         if (answer !== "show") return answer;
-        await context.out.write(summaryText(shown.summary, context.out));
+        await context.out.write(
+          wholeText(shown, { ...context.out, columns: context.out.columns ?? columnsDefault, cwd: context.cwd }),
+        );
       }
     },
     edit: (text) => editText(context, text),
@@ -190,7 +194,12 @@ async function committed(input: Compacting, { proposal, edited }: ToCommit): Pro
   // Who was asked has seen the rest of it a moment ago.
   if (decision === "ask")
     await out.write(`${receiptText(done.receipt, out.style)}  audit     ${auditText(done.audit)}\n`);
-  else await show(input, { proposal: { ...proposal, preview: { ...proposal.preview, ...done } }, summary: "none" });
+  else
+    await show(input, {
+      proposal: { ...proposal, preview: { ...proposal.preview, ...done } },
+      summary: "none",
+      details: input.details,
+    });
   await out.write(`compacted: boundary ${boundary ?? ""}\n`);
   if (boundary !== undefined) await out.write(`to go back: palimpsest undo ${session} ${boundary}\n`);
   return exitCode.fine;

@@ -1,8 +1,8 @@
 /** Of a summary that is not shown whole: enough to see whether it is about the right thing. */
 export const summaryLinesMax = 12;
 
-/** What the audit adds to a summary: beyond these a count says enough. */
-export const carriedShownMax = 8;
+/** Of each of what was changed, carried forward and restored: more of them push the figures off the screen, so they are counted. */
+export const listedUnaskedMax = 3;
 
 /** Of one of these: a line at a terminal. */
 export const carriedCharsMax = 100;

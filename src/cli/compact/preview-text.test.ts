@@ -70,6 +70,8 @@ const usual: PreviewLook = {
   ownPrompt: undefined,
   cwd: "/proj",
   summary: "none",
+  details: "counted",
+  listedBy: "s lists them",
 };
 
 describe("the preview of a compaction", () => {
@@ -99,14 +101,22 @@ describe("the preview of a compaction", () => {
     expect(shown()).toContain("carried    message: Leave the vendored folder alone.\n");
   });
 
-  it("names only the first of much that is carried, and counts the rest", () => {
+  it("begins with the figures, and counts what comes in any number: all of it fits a small screen", () => {
     const missing = Array.from(
       { length: 20 },
       (_, at) => ({ kind: "user-message", fact: message(`no ${at}`) }) as const,
     );
-    const text = shown({ preview: { ...preview, audit: { ...preview.audit, missing } } });
-    expect(text.match(/message: no/g)).toHaveLength(8);
-    expect(text).toContain("and 12 more\n");
+    const changes = Array.from({ length: 300 }, (_, at) => `A quote was taken out: ${at}`);
+    const much = { changes, preview: { ...preview, audit: { ...preview.audit, missing } } };
+    const lines = shown(much, { columns: 80 }).trimEnd().split("\n");
+    expect(lines[1]).toContain("context    20,000 → 9,000 tokens");
+    expect(lines.length).toBeLessThan(16);
+    const text = lines.join("\n");
+    expect(text).toContain("changed    300 remarks on what was changed or left out; s lists them\n");
+    expect(text).toContain("carried    20 facts that the summary lacks, told behind it; s lists them\n");
+    const listed = shown(much, { details: "listed" });
+    expect(listed.match(/A quote was taken out: /g)).toHaveLength(300);
+    expect(listed.match(/message: no/g)).toHaveLength(20);
   });
 
   it("says how the person's words stand in it, and nothing of ways in which none does", () => {

@@ -6,7 +6,7 @@ import type { Receipt, ReceiptClass } from "../../schema/receipt.ts";
 import { clipped, counted, filled, humanCount, humanPercent, humanUsd, oneLine } from "../human.ts";
 import type { Style } from "../style.ts";
 import { withoutStop } from "./failure-words.ts";
-import { carriedCharsMax, carriedShownMax, summaryLinesMax } from "./limits.ts";
+import { carriedCharsMax, listedUnaskedMax, summaryLinesMax } from "./limits.ts";
 import { type OwnPrompt, promptHint } from "./own-prompt.ts";
 import { wordsByPath } from "../../tui/text/compaction-words.ts";
 import { shortPath } from "../../tui/text/short-path.ts";
@@ -22,42 +22,82 @@ export interface PreviewLook {
   readonly cwd: string;
   /** How much of the summary itself. */
   readonly summary: "whole" | "beginning" | "none";
+  /** What was changed, carried forward and restored: counted, or one by one. */
+  readonly details: "counted" | "listed";
+  /** How a person gets them listed: `s lists them`. */
+  readonly listedBy: string;
 }
 
-/** What a commit of the proposal would do, or has done. */
+/** What a commit of the proposal would do, or has done: the figures first. */
 export const previewText = (proposal: Proposal, look: PreviewLook): string =>
   [
     `${look.style("bold", `Compaction of ${look.session}`)}: ${partText(proposal.ask.part)}`,
-    ...previewFacts(proposal, look),
+    ...previewFigures(proposal, look),
+    ...(look.details === "listed" ? previewDetails(proposal, look) : []),
     "",
     ...summaryLines(proposal.summary, look),
   ].join("\n");
 
-/** The same without the summary, a line each. */
-export function previewFacts(
+/** What has to be known to decide, on one screen whatever the session was: what comes in any number is counted. */
+export function previewFigures(
   proposal: Proposal,
-  { columns, answerer, ownPrompt, cwd }: Pick<PreviewLook, "columns" | "answerer" | "ownPrompt" | "cwd">,
+  look: Pick<PreviewLook, "columns" | "answerer" | "ownPrompt" | "cwd" | "listedBy">,
 ): readonly string[] {
   const { preview, changes } = proposal;
-  const rows: readonly Row[] = [
-    ["summary", writerText(proposal)],
-    ...(ownPrompt === undefined || proposal.instead?.reason !== "no_summary"
-      ? []
-      : [["prompt", promptHint(ownPrompt)] as const]),
-    ...changes.map((change): Row => ["changed", oneLine(change)]),
-    ["entries", classesText(preview.receipt)],
-    ["context", `${humanCount(preview.tokensBefore)} → ${humanCount(preview.tokensAfter)} tokens`],
-    ...(preview.money === undefined ? [] : [["money", moneyText(preview.money, answerer)] as const]),
-    ["audit", auditText(preview.audit)],
-    ...carriedTexts(preview.audit).map((text): Row => ["carried", text]),
-    ...rowWhere("you said", shownText(preview.userMessages)),
-    ...rowWhere("restored", restoredText(preview.restored, cwd)),
-    ...rowWhere("pins", oneLine(preview.pinsWarning ?? "")),
-  ];
-  return rows.flatMap(([label, text], at) =>
-    rowText(label === rows[at - 1]?.[0] ? "" : label, { text, columns }).split("\n"),
+  const { answerer, ownPrompt, cwd } = look;
+  const folded = (all: readonly string[], [noun, about]: readonly [noun: string, about: string]): readonly string[] =>
+    all.length <= listedUnaskedMax ? all : [`${counted(all.length, noun)} ${about}; ${look.listedBy}`];
+  return rowsText(
+    [
+      ["context", `${humanCount(preview.tokensBefore)} → ${humanCount(preview.tokensAfter)} tokens`],
+      ...(preview.money === undefined ? [] : [["money", moneyText(preview.money, answerer)] as const]),
+      ["summary", writerText(proposal)],
+      ...(ownPrompt === undefined || proposal.instead?.reason !== "no_summary"
+        ? []
+        : [["prompt", promptHint(ownPrompt)] as const]),
+      ...folded(changeTexts(changes), ["remark", "on what was changed or left out"]).map((text): Row => [
+        "changed",
+        text,
+      ]),
+      ["entries", classesText(preview.receipt)],
+      ["audit", auditText(preview.audit)],
+      ...folded(carriedTexts(preview.audit), ["fact", "that the summary lacks, told behind it"]).map((text): Row => [
+        "carried",
+        text,
+      ]),
+      ...rowWhere("you said", shownText(preview.userMessages)),
+      ...rowWhere(
+        "restored",
+        folded(restoredTexts(preview.restored, cwd), ["piece", "of the working state"]).join(", "),
+      ),
+      ...rowWhere("pins", oneLine(preview.pinsWarning ?? "")),
+    ],
+    look.columns,
   );
 }
+
+/** What the figures only count, one by one. */
+export function previewDetails(
+  { preview, changes }: Proposal,
+  { columns, cwd }: Pick<PreviewLook, "columns" | "cwd">,
+): readonly string[] {
+  const listed = (label: string, all: readonly string[]): readonly Row[] =>
+    all.length <= listedUnaskedMax ? [] : all.map((text): Row => [label, text]);
+  return rowsText(
+    [
+      ...listed("changed", changeTexts(changes)),
+      ...listed("carried", carriedTexts(preview.audit)),
+      ...listed("restored", restoredTexts(preview.restored, cwd)),
+    ],
+    columns,
+  );
+}
+
+const changeTexts = (changes: readonly string[]): readonly string[] => changes.map((change) => oneLine(change));
+
+/** A label stands before the first of its rows. */
+const rowsText = (rows: readonly Row[], columns: number): readonly string[] =>
+  rows.flatMap(([label, text], at) => rowText(label === rows[at - 1]?.[0] ? "" : label, { text, columns }).split("\n"));
 
 type Row = readonly [label: string, text: string];
 
@@ -138,11 +178,8 @@ export function auditText({ score, parts }: Audit): string {
 }
 
 /** What the summary lacked, and is told behind it. */
-function carriedTexts({ missing }: Audit): readonly string[] {
-  const shown = missing.slice(0, carriedShownMax).map((fact) => clipped(missingText(fact), carriedCharsMax));
-  const rest = missing.length - shown.length;
-  return rest === 0 ? shown : [...shown, `and ${humanCount(rest)} more`];
-}
+const carriedTexts = ({ missing }: Audit): readonly string[] =>
+  missing.map((fact) => clipped(missingText(fact), carriedCharsMax));
 
 function missingText(missing: MissingFact): string {
   switch (missing.kind) {
@@ -176,14 +213,14 @@ const shownText = (userMessages: Readonly<Record<string, number>>): string =>
 /** The part of that name lists the files that are not shown. */
 const namedFiles = "files";
 
-function restoredText(restored: readonly string[], cwd: string): string {
+function restoredTexts(restored: readonly string[], cwd: string): readonly string[] {
   const shown = restored.filter((name) => name !== namedFiles).map((name) => oneLine(shortPath(name, cwd)));
-  return [...shown, ...(shown.length === restored.length ? [] : ["and other files by name"])].join(", ");
+  return [...shown, ...(shown.length === restored.length ? [] : ["and other files by name"])];
 }
 
-/** All of it. */
-export const summaryText = (summary: string, look: Pick<PreviewLook, "style">): string =>
-  summaryLines(summary, { ...look, summary: "whole" }).join("\n");
+/** What a preview counts or cuts, in full. */
+export const wholeText = (proposal: Proposal, look: Pick<PreviewLook, "style" | "columns" | "cwd">): string =>
+  [...previewDetails(proposal, look), ...summaryLines(proposal.summary, { ...look, summary: "whole" })].join("\n");
 
 function summaryLines(
   summary: string,

@@ -9,8 +9,9 @@ import { previewDialog } from "./preview.ts";
 
 describe("a preview", () => {
   const facts = ["\x1b[1m152,000\x1b[22m → 21,000 tokens"];
+  const details = Array.from({ length: 300 }, (_, n) => `change ${n}`);
   const desk = (text = "# Summary\n\nWhat was done."): Desk<PreviewAnswer> =>
-    new Desk((deps) => previewDialog({ title: "Compact", facts, text }, deps)).seen();
+    new Desk((deps) => previewDialog({ title: "Compact", facts, details, text }, deps)).seen();
 
   test.each<[string, readonly string[], PreviewAnswer | typeof open]>([
     ["Enter commits", [key.enter], "commit"],
@@ -28,9 +29,36 @@ describe("a preview", () => {
   });
 
   test("commits nothing that was typed ahead", async () => {
-    const typing = new Desk((deps) => previewDialog({ title: "Compact", facts, text: "s" }, deps));
+    const typing = new Desk((deps) => previewDialog({ title: "Compact", facts, details, text: "s" }, deps));
     typing.press();
     expect(await typing.press(key.enter).answer()).toBe(open);
+  });
+
+  test("on 24 rows the keys that decide are seen whatever it is about, and details are listed only when asked for", () => {
+    const long = desk(Array.from({ length: 900 }, (_, n) => `- item ${n}`).join("\n"));
+    expect(long.lines.length).toBeLessThanOrEqual(24);
+    expect(long.text).toContain("enter commits · e edits · esc cancels · d lists details");
+    expect(long.text).not.toContain("change 0");
+    expect(long.press("d").text).toContain("change 0");
+    expect(long.text).toContain("enter commits");
+    expect(long.press("d").text).not.toContain("change 0");
+  });
+
+  test("keys that scroll are no answers: they scroll at once, and nobody is asked to pause for them", async () => {
+    const items = Array.from({ length: 100 }, (_, n) => `- item ${n}`).join("\n");
+    const early = new Desk((deps) => previewDialog({ title: "Compact", facts, details: [], text: items }, deps));
+    early.press();
+    const scrolling = [key.pageDown, key.end, key.home, key.down, `${key.down}${key.down}`, "\x1b[<65;10;10M"];
+    early.press(...scrolling);
+    expect(early.lines[1]).toContain("item 2");
+    expect(early.text).not.toContain("too soon");
+    expect(early.text).not.toContain("none of the answers");
+    expect(
+      await early
+        .wait(shownBeforeAnswerMs)
+        .press(...scrolling, key.enter)
+        .answer(),
+    ).toBe("commit");
   });
 
   test("shows the facts above, without a colour where there are none, and scrolls by lines", () => {

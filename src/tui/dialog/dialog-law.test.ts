@@ -93,7 +93,7 @@ const makers: Readonly<Record<string, (text: string) => (deps: DialogDeps) => Di
       },
       deps,
     ),
-  "a preview": (text) => (deps) => previewDialog({ title: text, facts: [text], text }, deps),
+  "a preview": (text) => (deps) => previewDialog({ title: text, facts: [text], details: [text], text }, deps),
   "a text to edit": (text) => (deps) => editDialog({ title: text, text }, deps),
   "a server": (text) => (deps) =>
     approveDialog(

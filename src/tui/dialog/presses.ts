@@ -41,11 +41,26 @@ export function readPresses(pasting: string | undefined, data: string): Reading 
 
 function pressOf(data: string): readonly Press[] {
   if (data === "" || isKeyRelease(data)) return [];
-  const key = parseKey(data);
+  const key = parseKey(data) ?? wheelKey(data);
   if (key !== undefined) return [{ kind: "key", key: /^[A-Z]$/.test(key) ? key.toLowerCase() : key, data }];
+  // A turn of the wheel, or a key that is held, may come in one piece.
+  const sequences = data.match(controlSequence) ?? [];
+  if (sequences.length > 1 && sequences.join("") === data) return sequences.flatMap(pressOf);
   // A kitty terminal spells letters as sequences; what is none of them is nothing that anybody typed.
   return data.startsWith("\x1b[") || !/\p{Cc}/u.test(data) ? [{ kind: "text", data }] : [];
 }
+
+/** The wheel, from terminals that report the mouse: as the arrows that others send for it. */
+function wheelKey(data: string): "up" | "down" | undefined {
+  // oxlint-disable-next-line no-control-regex
+  const button = /^\x1b\[<(\d+);\d+;\d+M$/.exec(data)?.[1];
+  if (button === undefined || (Number(button) & wheelBit) === 0) return undefined;
+  return (Number(button) & 1) === 0 ? "up" : "down";
+}
+
+const wheelBit = 64;
+// oxlint-disable-next-line no-control-regex
+const controlSequence = /\x1b(?:\[[\d;:<=>?]*[ -/]*[@-~]|O[A-Z])/g;
 
 /** Of what a person brings along: what has no width or turns the order round is nothing that could be typed. */
 const typeable = (text: string): string =>

@@ -35,6 +35,9 @@ export function pressed(quiet: Quiet, now: Millis): Quiet {
   return { kind: "since", drawnAt: now < drawnAt ? now : drawnAt, at: now, why: "too-soon" };
 }
 
+/** A key that scrolls is no answer that came too soon; but whoever presses keys is not quiet yet. */
+export const scrolled = (quiet: Quiet, now: Millis): Quiet => (quiet.kind === "since" ? { ...quiet, at: now } : quiet);
+
 /** It has been seen long enough: only the keys have to be quiet again. */
 export const strayed = (now: Millis): Quiet => ({
   kind: "since",

@@ -2,7 +2,7 @@ import type { Dialog, DialogDeps } from "./dialog.ts";
 import { drawFrame } from "./frame.ts";
 import type { Lines } from "./lines.ts";
 import { type Press, readPresses } from "./presses.ts";
-import { drawn, open, pressed, type Quiet, strayed, undrawn } from "./quiet.ts";
+import { drawn, open, pressed, type Quiet, scrolled, strayed, undrawn } from "./quiet.ts";
 import { nothingWritten, type Script, type Step } from "./script.ts";
 import { startWriting, type Writing } from "./writing.ts";
 
@@ -57,8 +57,15 @@ class ScriptedDialog<State, Answer> implements Dialog<Answer> {
     const { pasting, presses } = readPresses(this.#pasting, data);
     this.#pasting = pasting;
     for (const press of presses) {
-      this.#quiet = pressed(this.#quiet, this.#deps.now());
-      if (this.#quiet.kind === "open" && !this.#isOver) this.#take(press);
+      if (this.#isOver) break;
+      const quiet = pressed(this.#quiet, this.#deps.now());
+      if (quiet.kind !== "open" && isScrollKey(press)) {
+        this.#quiet = scrolled(this.#quiet, this.#deps.now());
+        if (this.#stepOf(press).kind === "pass") this.#passed(press);
+        continue;
+      }
+      this.#quiet = quiet;
+      if (quiet.kind === "open") this.#take(press);
     }
     this.#deps.requestRender();
   }
@@ -170,6 +177,10 @@ const hintByWhy = {
   "too-soon": "that came too soon to be an answer: pause, then press again",
   "no-answer": "that is none of the answers: pause, then press one of them",
 } as const;
+
+const isScrollKey = (press: Press): boolean => press.kind === "key" && scrollKeys.has(press.key);
+
+const scrollKeys: ReadonlySet<string> = new Set(["up", "down", "pageUp", "pageDown", "home", "end"]);
 
 const isLetters = (press: Press): boolean => press.kind !== "key" || press.key.length === 1;
 

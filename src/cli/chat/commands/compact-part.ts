@@ -5,8 +5,9 @@ import type { LoopEvent } from "../../../schema/event.ts";
 import { consider, type Considered, type ProposalAsk } from "../../compact/considering.ts";
 import type { TextEdited } from "../../compact/edit-text.ts";
 import { ownPromptOf } from "../../compact/own-prompt.ts";
-import { auditText, partText, previewFacts } from "../../compact/preview-text.ts";
+import { auditText, partText, previewDetails, previewFigures } from "../../compact/preview-text.ts";
 import { usdBy } from "../../compact/simulated.ts";
+import type { PreviewAsk } from "../../../tui/chat-ui.ts";
 import { returnedBy } from "../../returned-by.ts";
 import type { ChatCommandContext } from "../chat-command.ts";
 import { figuresOf } from "../figures.ts";
@@ -61,7 +62,7 @@ function dialogs(chat: ChatCommandContext): Parameters<typeof consider>[1] {
       act({ kind: "figures", figures: figuresOf(agent) });
       if (signal.aborted) return "stopped";
       const title = `Compact ${partText(shown.ask.part)}`;
-      const answer = await ui.preview({ title, facts: await factsOf(chat, shown), text: shown.summary }, signal);
+      const answer = await ui.preview({ title, ...(await factsOf(chat, shown)), text: shown.summary }, signal);
       return signal.aborted ? "stopped" : answer;
     },
     edit: async (text) => textEdited(text, await ui.edit({ title: "The summary", text }, signal)),
@@ -78,10 +79,13 @@ function textEdited(before: string, after: string | undefined): TextEdited {
   return { kind: "edited", text: after.trimEnd() };
 }
 
-async function factsOf(chat: ChatCommandContext, proposal: Proposal): Promise<readonly string[]> {
+async function factsOf(chat: ChatCommandContext, proposal: Proposal): Promise<Pick<PreviewAsk, "facts" | "details">> {
   const { context, ui, answerer } = chat;
-  const look = { columns: ui.columns, answerer, ownPrompt: await ownPromptOf(context), cwd: context.cwd };
-  return chatLines(chat).of(previewFacts(proposal, look).join("\n"));
+  const ownPrompt = await ownPromptOf(context);
+  const look = { columns: ui.columns, answerer, ownPrompt, cwd: context.cwd, listedBy: "see the details" };
+  const lines = (texts: readonly string[]): readonly string[] =>
+    texts.length === 0 ? [] : chatLines(chat).of(texts.join("\n"));
+  return { facts: lines(previewFigures(proposal, look)), details: lines(previewDetails(proposal, look)) };
 }
 
 async function cancelled(chat: ChatCommandContext, proposal: Proposal): Promise<void> {

@@ -83,7 +83,7 @@ test("through a pipe nobody is asked, and the chat ends with the last line", asy
   const { made, did, stdin } = front("pipe");
   expect(await made.permission(ask, never)).toEqual({ kind: "nobody" });
   expect(await made.question({ toolUse: ask.toolUse, questions: [] }, never)).toMatchObject({ kind: "answered" });
-  expect(await made.preview({ title: "", facts: [], text: "" }, never)).toBe("cancel");
+  expect(await made.preview({ title: "", facts: [], details: [], text: "" }, never)).toBe("cancel");
   stdin.end("one\ntwo\n");
   await expect.poll(() => did).toEqual(["submit one", "submit two", "quit"]);
 });

@@ -52,10 +52,10 @@ export function plainFront(input: PlainInput): ChatFront {
         { text: choiceText(title, choices), read: (line) => choiceAnswer(line, choices), otherwise: undefined },
         signal,
       ),
-    preview: ({ title, facts, text }, signal) =>
+    preview: ({ title, facts, details, text }, signal) =>
       typed(
         {
-          text: `${title}\n${facts.join("\n")}\n\n${text}\n\ncommit it? y: commit, n or Enter: not committed [y/N] `,
+          text: `${title}\n${facts.join("\n")}\n\n${[...details, text].join("\n")}\n\ncommit it? y: commit, n or Enter: not committed [y/N] `,
           read: previewAnswer,
           otherwise: "cancel",
         },
