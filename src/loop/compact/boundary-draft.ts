@@ -28,6 +28,7 @@ import { boundaryDrafts, type BoundaryInput } from "../boundary.ts";
 import { chainOf } from "./chain.ts";
 import type { Compacting } from "./compacting.ts";
 import type { CompactionAsk, CompactionProblem } from "./proposal.ts";
+import { saidByUser } from "./said-by-user.ts";
 import type { Scope } from "./scope.ts";
 import { serverSummaryDraft } from "./server-draft.ts";
 import { callsCost } from "./spent.ts";
@@ -185,9 +186,9 @@ export async function draftBoundary(deps: AgentDeps, ground: Ground, written: Wr
 }
 
 /** The summary as the model sees it, with the agent's note. */
-function noted({ ask, facts }: Ground, summary: string): string {
-  const said = facts.userMessages.map(({ text }) => text);
-  const note = ask.note === undefined ? "" : quotedNote(ask.note, said);
+function noted(ground: Ground, summary: string): string {
+  const { note: own } = ground.ask;
+  const note = own === undefined ? "" : quotedNote(own, saidByUser(ground));
   return note === "" ? summary : `${summary}\n\n${note}`;
 }
 

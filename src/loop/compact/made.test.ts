@@ -5,6 +5,7 @@ import { sectionsOf } from "../../layers/4-compact/sections.ts";
 import type { Block } from "../../schema/block.ts";
 import { type EntryId, toolUseId } from "../../schema/brand.ts";
 import { workingStateAttachment } from "../../schema/working-state.ts";
+import { summaryDraft } from "../../transcript/draft.ts";
 import { draftBoundary, type Ground, groundOf } from "./boundary-draft.ts";
 import { extracted, given, mayExtract, messagesIn, promptOf } from "./made.ts";
 import type { CompactionAsk } from "./proposal.ts";
@@ -54,6 +55,43 @@ describe("a person's own summary", () => {
     ],
   ])("%s", async (_, summary, expected) => {
     expect(given(await ground(), { summary })).toMatchObject(expected);
+  });
+});
+
+describe("what only an earlier summary quotes of the user", () => {
+  const earlier = `This session is being continued from a previous conversation.
+6. All user messages:
+   - "Port the parser to the new reader, please"
+   - "and keep the old tests"
+7. Pending Tasks:
+   - The user said: "ship it on Friday"`;
+
+  async function continued(): Promise<Ground> {
+    const agent = await compactingWorld().agent("create");
+    await append(
+      agent.session,
+      summaryDraft({ summary: earlier }),
+      reply("m1", text(`Going on. ${"Much was done. ".repeat(200)}`)),
+      user("And now?"),
+      reply("m2", text("Done.")),
+    );
+    return await ground({}, { agent });
+  }
+
+  it("counts as said: a summary that quotes it again keeps every line", async () => {
+    const summary = `## All User Messages
+- "Port the parser to the new reader, please"
+- "and keep the old tests"
+- "And now?"
+
+## Current Work
+The user said: "ship it on Friday"`;
+    expect(given(await continued(), { summary })).toMatchObject({ kind: "made", summary, changes: [] });
+  });
+
+  it("is still no cover for what nobody said, or for what the summary says by itself", async () => {
+    const made = given(await continued(), { summary: 'It goes on.\nUser asked: "continued from a previous"' });
+    expect(made).toMatchObject({ kind: "made", changes: [expect.any(String)] });
   });
 });
 

@@ -11,6 +11,7 @@ import { workingStateAttachment } from "../../schema/working-state.ts";
 import type { Ground } from "./boundary-draft.ts";
 import type { SummaryWishes } from "./compacting.ts";
 import type { CompactionProblem } from "./proposal.ts";
+import { saidByUser } from "./said-by-user.ts";
 import type { ServerSummarised } from "./server-call.ts";
 
 /** A summary that the gate let through, wherever it came from; or why there is none. */
@@ -76,9 +77,10 @@ export function extracted(ground: Ground): Pick<Made & { kind: "made" }, "summar
   return { summary, path: "extractive" };
 }
 
-export function gateFor({ facts, budgets, coveredTokens, count }: Ground): Omit<GateInput, "summary"> {
+export function gateFor(ground: Ground): Omit<GateInput, "summary"> {
+  const { facts, budgets, coveredTokens, count } = ground;
   return {
-    userMessages: facts.userMessages.map(({ text }) => text),
+    userMessages: saidByUser(ground),
     lastReply: facts.lastReply?.text,
     budgetTokens: budgets.summary,
     replacesTokens: Math.round(coveredTokens),
