@@ -84,10 +84,20 @@ describe("an expected break is not flagged", () => {
     const rest = (read: number): boolean => {
       const made = started();
       made.expect("cache-edits");
-      made.deletes(tokens(20_000));
-      return made.observe(later(), usage(read, 80_000)) !== undefined;
+      return made.observe(later(), { ...usage(read, 80_000), deletedTokens: tokens(20_000) }) !== undefined;
     };
-    expect([rest(80_000), rest(74_000), rest(60_000), rest(0)]).toEqual([false, false, true, true]);
+    expect([rest(80_000), rest(75_000), rest(74_000), rest(0)]).toEqual([false, false, true, true]);
+  });
+
+  it("what was deleted before and what is deleted now count as read, so that no later deletion is taken for a loss", () => {
+    const made = started();
+    const deleting = (read: number, deleted: number) =>
+      made.observe(later(), { ...usage(read, 1_000), deletedTokens: tokens(deleted) });
+    expect(deleting(80_000, 20_000)).toBeUndefined();
+    expect(deleting(51_000, 50_000)).toBeUndefined();
+    expect(deleting(52_000, 50_000)).toBeUndefined();
+    // The cache was lost: nothing is deleted in it, and nothing read.
+    expect(deleting(0, 0)).toMatchObject({ lostTokens: 103_000 });
   });
 
   it("behind a compaction nothing is expected to be read; behind anything else still what was left", () => {

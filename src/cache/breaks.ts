@@ -1,10 +1,11 @@
 import type { Message, TextBlock } from "../schema/block.ts";
 import { type Millis, tokens, type Tokens } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
+import { figure } from "../schema/figure.ts";
 import type { Usage } from "../schema/usage.ts";
 import type { ToolDefinition } from "../tokens/fixed-part.ts";
 import { type Lifetime, millisByLifetime } from "./lifetime.ts";
-import { breakShareMin, breakTokensMin, deletedMargin } from "./limits.ts";
+import { breakShareMin, breakTokensMin } from "./limits.ts";
 
 /** What a request sent, as far as the cache depends on it. */
 export interface SentRequest {
@@ -20,6 +21,12 @@ export interface SentRequest {
   readonly at: Millis;
 }
 
+/** What a reply tells of the cache when it begins. */
+export interface ReadUsage extends Pick<Usage, "cacheRead" | "cacheWrite"> {
+  /** Of results that the provider left out of what it read; absent where it was not asked to. */
+  readonly deletedTokens?: Tokens | undefined;
+}
+
 export type ExpectedBreak = "compaction" | "clear" | "cache-edits" | "model" | "tools" | "undo";
 
 /** Every tool has its own: a name is enough to look it up. */
@@ -33,6 +40,8 @@ export type BreakCause =
   | { readonly kind: "message"; readonly message: number; readonly block: number }
   /** Made between two runs of the session; `repliedAt`: when the reply came that it stands behind. */
   | { readonly kind: "edit"; readonly edit: string; readonly repliedAt: Millis }
+  /** By its own rule, as the request asked: what stands behind what it left out is another prefix. */
+  | { readonly kind: "server-cleared"; readonly tokens: number }
   /** Nothing of ours changed: the provider lost it, or its breakpoints did not find it. */
   | { readonly kind: "unknown" };
 
@@ -55,6 +64,7 @@ export interface HashDep {
  *     baseline     -- a reply that read less -->        the new request's; a break, unless one was expected or time was up
  *     baseline     -- a compaction is expected -->      no baseline
  *
+ * Results that are deleted in the cache are counted as read, on both sides: what was deleted later is no loss.
  * What is expected counts for the next reply only. Kept of a request are hashes: each tool, block and message is a value
  * and hashed once.
  */
@@ -82,17 +92,6 @@ export class BreakDetector {
   }
 
   /**
-   * Before a request by which so many tokens are deleted in the cache: it should read the rest. They were estimated, so
-   * somewhat more is taken off: better no alarm than a false one.
-   */
-  deletes(deletedTokens: Tokens): void {
-    const before = this.#baseline;
-    if (before === undefined) return;
-    const left = Math.max(0, before.tokens - deletedTokens * deletedMargin);
-    this.#baseline = { ...before, tokens: tokens(left) };
-  }
-
-  /**
    * Before a request: why it can't read what the one before it left in the cache, where that is known already. It is
    * expected then, and each request is told of once.
    */
@@ -109,20 +108,24 @@ export class BreakDetector {
   }
 
   /** After a reply. */
-  observe(request: SentRequest, usage: Usage): CacheBreak | undefined {
+  observe(
+    request: SentRequest,
+    { cacheRead, cacheWrite, deletedTokens = tokens(0) }: ReadUsage,
+  ): CacheBreak | undefined {
     const before = this.#baseline;
     const expected = this.#expected;
     const print = this.#prints.of(request);
-    this.#baseline = { print, tokens: tokens(usage.cacheRead + usage.cacheWrite) };
+    const readTokens = tokens(cacheRead + deletedTokens);
+    this.#baseline = { print, tokens: tokens(readTokens + cacheWrite) };
     this.#expected = undefined;
     // Deletions in the cache are expected and still leave the rest to be read.
     const isExplained = expected !== undefined && expected !== "cache-edits";
     if (before === undefined || isExplained || isOver(before.print, request.at)) return undefined;
-    const lostTokens = tokens(before.tokens - usage.cacheRead);
+    const lostTokens = tokens(before.tokens - readTokens);
     if (lostTokens <= breakTokensMin || lostTokens <= before.tokens * breakShareMin) return undefined;
     return {
       expectedTokens: before.tokens,
-      readTokens: usage.cacheRead,
+      readTokens,
       lostTokens,
       cause: likelyCause(before.print, print),
     };
@@ -146,6 +149,8 @@ export function causeText(cause: BreakCause): string {
       return `message ${cause.message} changed at its block ${cause.block}`;
     case "edit":
       return `the context was edited since the last request: ${cause.edit}`;
+    case "server-cleared":
+      return `the server left out ${figure(cause.tokens)} tokens by its own rule, and writes what stands behind them again`;
     case "unknown":
       return "nothing that was sent before changed; the provider did not find its prefix";
   }

@@ -67,9 +67,11 @@ export interface PricedClear {
   readonly savedPerRound: number;
 }
 
-/** Tokens by the inventory's count → tokens of the context as it is counted. */
-export const scaleOf = ({ inventory, moment }: Pick<ClearInput, "inventory" | "moment">): number =>
-  inventory.shownTokens <= 0 ? 1 : Math.max(0, moment.contextTokens - moment.fixedTokens) / inventory.shownTokens;
+/** Tokens by the inventory's count → tokens of the context as it is counted, which is without what is deleted in the cache. */
+export function scaleOf({ inventory, moment }: Pick<ClearInput, "inventory" | "moment">): number {
+  const countedTokens = inventory.shownTokens - inventory.deletedTokens;
+  return countedTokens <= 0 ? 1 : Math.max(0, moment.contextTokens - moment.fixedTokens) / countedTokens;
+}
 
 export const staleSince = (
   one: Resident,

@@ -68,6 +68,7 @@ export class Inventory implements ViewWatch {
   #reply: MessageId | EntryId | undefined;
   #headTokens = 0;
   #shownTokens = 0;
+  #deletedTokens = 0;
   #residentTokens = 0;
   #count = 0;
   #round = 0;
@@ -96,6 +97,11 @@ export class Inventory implements ViewWatch {
   /** Of everything shown, by this inventory's count; the fixed part is not in it. */
   get shownTokens(): number {
     return this.#shownTokens;
+  }
+
+  /** Of what is shown, what the provider's cache leaves out: it is sent, has its place, and costs nothing. */
+  get deletedTokens(): number {
+    return this.#deletedTokens;
   }
 
   /** What stands before the first resident. */
@@ -177,6 +183,7 @@ export class Inventory implements ViewWatch {
     this.#reply = undefined;
     this.#headTokens = 0;
     this.#shownTokens = 0;
+    this.#deletedTokens = 0;
     this.#residentTokens = 0;
     this.#count = 0;
     this.#round = 0;
@@ -229,6 +236,14 @@ export class Inventory implements ViewWatch {
     const kept = block.type === "tool_result" ? this.#keptById.get(this.#loggedId(block.tool_use_id)) : undefined;
     this.#addBehind(kept === undefined ? this.#last : hereBefore(kept), -tokens);
     this.#version += 1;
+  }
+
+  deletedInCache(block: Block): void {
+    this.#deletedTokens += this.#options.count(block);
+  }
+
+  undeletedInCache(block: Block): void {
+    this.#deletedTokens -= this.#options.count(block);
   }
 
   #settle(block: ToolResultBlock, tokens: number): boolean {

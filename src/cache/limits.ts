@@ -11,9 +11,6 @@ export const writtenPlacesMax = 256;
 export const breakShareMin = 0.05;
 export const breakTokensMin = 2_000;
 
-/** An estimate of what was deleted may be short of the provider's count by this, and hardly by more. */
-export const deletedMargin = 1.3;
-
 /** Requests whose figures are kept one by one; the sums hold all of them. */
 export const requestCostsMax = 1_000;
 

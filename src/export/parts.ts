@@ -3,6 +3,7 @@ import type { Edit } from "../schema/edit.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import { field, isObject, type JsonObject, text } from "../schema/json.ts";
 import type { ReceiptClass } from "../schema/receipt.ts";
+import { readServerCleared, serverClearedText } from "../schema/server-cleared.ts";
 import { attachmentText } from "../transcript/attachment.ts";
 import { typedText } from "../transcript/person.ts";
 import { type Contents, numberIn } from "./content.ts";
@@ -121,7 +122,9 @@ function whatEdit(edit: Exclude<Edit, { type: "boundary" }>): string {
       return `${count(edit.results.length, "result")}${attachments} (${edit.cause})`;
     }
     case "server-edits":
-      return `${count(edit.deleted.length, "result")} deleted in the provider's cache`;
+      return edit.applied === undefined
+        ? `${count(edit.deleted.length, "result")} deleted in the provider's cache`
+        : `left out by the server: ${serverClearedText(readServerCleared(edit.applied))}`;
     case "snip":
       return count(edit.entries.length, "entry", "entries");
     case "collapse":

@@ -73,6 +73,14 @@ const both = (one: ViewWatch, other: ViewWatch): ViewWatch => ({
     one.hidden(block, entry);
     other.hidden(block, entry);
   },
+  deletedInCache: (block, since) => {
+    one.deletedInCache?.(block, since);
+    other.deletedInCache?.(block, since);
+  },
+  undeletedInCache: (block) => {
+    one.undeletedInCache?.(block);
+    other.undeletedInCache?.(block);
+  },
 });
 
 async function counted(deps: BlobsDep, { log, ledger, inventory, source }: Counting): Promise<CountedLog> {

@@ -2,8 +2,9 @@ import type { ByteSource } from "../ports/transcripts.ts";
 import type { EntryId } from "../schema/brand.ts";
 import type { Edit, EditKind } from "../schema/edit.ts";
 import type { EditEntry } from "../schema/entry.ts";
-import { field, isObject, parseJson } from "../schema/json.ts";
+import { field, isObject, type Json, parseJson } from "../schema/json.ts";
 import { readReceipt, type RecordedReceipt } from "../schema/receipt.ts";
+import { readServerCleared } from "../schema/server-cleared.ts";
 import type { Fold } from "../transcript/fold.ts";
 import { undoneEdits } from "../transcript/undone.ts";
 
@@ -42,7 +43,7 @@ export async function pastReceipts(fold: Fold, source: ByteSource): Promise<read
       kind: edit.type,
       at: timestamp,
       state: isUndone ? "undone" : "in force",
-      cause: receipt?.cause ?? (edit.type === "clear" ? edit.cause : undefined),
+      cause: receipt?.cause ?? causeOf(edit),
       because: receipt?.because ?? (mayDecide(edit) ? edit.because : undefined),
       count: countOf(edit),
       receipt,
@@ -58,6 +59,17 @@ async function receiptAt(source: ByteSource, place: ReturnType<Fold["placeOf"]>)
   return isObject(line) ? readReceipt(field(line, "receipt")) : undefined;
 }
 
+function causeOf(edit: Edit): string | undefined {
+  if (edit.type === "clear") return edit.cause;
+  return edit.type === "server-edits" && edit.applied !== undefined ? "clear.api" : undefined;
+}
+
+/** Undefined where the server names no results: thinking is none. */
+function countCleared(applied: readonly Json[]): number | undefined {
+  const { results } = readServerCleared(applied);
+  return results === 0 ? undefined : results;
+}
+
 type Decided = Extract<Edit, { type: "clear" | "snip" | "collapse" | "server-edits" }>;
 
 const mayDecide = (edit: Edit): edit is Decided =>
@@ -70,7 +82,7 @@ function countOf(edit: Edit): number | undefined {
     case "repair":
       return edit.results.length;
     case "server-edits":
-      return edit.deleted.length;
+      return edit.applied === undefined ? edit.deleted.length : countCleared(edit.applied);
     case "snip":
       return edit.entries.length;
     case "collapse":

@@ -31,7 +31,14 @@ export interface ModelDescription {
 }
 
 export type ModelEvent =
-  | { readonly kind: "reply-start"; readonly id: MessageId; readonly model: string; readonly usage: JsonObject }
+  | {
+      readonly kind: "reply-start";
+      readonly id: MessageId;
+      readonly model: string;
+      readonly usage: JsonObject;
+      /** Of results that the server left out of its cache, as the request asked; absent where it says nothing of it. */
+      readonly deletedTokens?: Tokens;
+    }
   | { readonly kind: "text-delta"; readonly index: number; readonly text: string }
   | { readonly kind: "thinking-delta"; readonly index: number; readonly text: string }
   | { readonly kind: "input-delta"; readonly index: number; readonly json: string }

@@ -126,8 +126,6 @@ export const threadMillisMax = 5 * 60_000;
 /** Replies that a thread may be continued from, and the JSON that they hold together; beyond it the oldest go. */
 export const threadsMax = 2_000;
 export const threadCharsMax = 256 * 2 ** 20;
-/** Results that one request may delete in the cache: more calls than a conversation makes between two compactions. */
-export const cacheDeletionsMax = 1_000;
 /** Prefixes of the cache of which entries are remembered that were written while results in them were deleted, and how many of each. */
 export const editedPrefixesMax = 1_000;
 export const editedVariantsMax = 4;

@@ -179,6 +179,18 @@ export class TokenLedger implements ViewWatch {
     this.#byCategory.remove(block, counts);
   }
 
+  /** The provider counts it no more, and neither do we: else every count behind it would seem too small for what it counts. */
+  deletedInCache(block: Block, since: number): void {
+    this.hidden(block);
+    this.#decided.push({ since, saved: measureBlock(block) });
+  }
+
+  undeletedInCache(block: Block): void {
+    const counts = measureBlock(block);
+    addBytes(this.#shown, counts);
+    this.#byCategory.add(block, counts, this.#item);
+  }
+
   #isOfReply(entry: EntryId): boolean {
     const item = this.#item;
     return item?.entry === entry && item.role === "assistant" && this.#anchor?.reply === (item.messageId ?? item.entry);

@@ -40,6 +40,31 @@ describe("what a person brought back", () => {
   });
 });
 
+describe("results that are deleted in the provider's cache", () => {
+  const deletion = { type: "server-edits", uuid: "d", deleted: ["x1", "x2"] } as const;
+  const deletedBehind = (...edits: readonly Raw[]): readonly string[] => [
+    ...folded([...turn(1), ...turn(2), deletion, ...edits]).projection.serverDeleted,
+  ];
+
+  it.each<[string, readonly Raw[], readonly string[]]>([
+    ["stay so", [], ["x1", "x2"]],
+    ["are forgotten with the round that was snipped", [{ type: "snip", uuid: "e", entries: ["a1", "r1"] }], ["x2"]],
+    [
+      "are forgotten with the rounds that collapsed",
+      [{ type: "collapse", uuid: "e", span: { from: "a1", to: "r1" }, shown: "One round." }],
+      ["x2"],
+    ],
+    [
+      "are deleted again when the round comes back",
+      [{ type: "snip", uuid: "e", entries: ["a1", "r1"] }, undo("z", "e")],
+      ["x1", "x2"],
+    ],
+    ["are forgotten where their markers are shown", [clear("e", "x2")], ["x1"]],
+  ])("%s", (_, edits, expected) => {
+    expect(deletedBehind(...edits)).toEqual(expected);
+  });
+});
+
 describe("the effect of an edit on the view", () => {
   it.each<[string, Raw[], string[]]>([
     ["none: turns as they came", [...turn(1), ...turn(2)], both],

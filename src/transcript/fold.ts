@@ -3,6 +3,7 @@ import { type EntryId, type MessageId, messageId, type ToolUseId } from "../sche
 import type { Entry } from "../schema/entry.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { asReadBy } from "./as-read.ts";
+import { DeletionWatch } from "./deletion-watch.ts";
 import { Flattened } from "./flatten.ts";
 import type { Item, Origin } from "./item.ts";
 import type { Logged } from "./lines.ts";
@@ -88,6 +89,7 @@ export class Fold {
   readonly #options: FoldOptions;
   readonly #path: Path;
   #reader: string | undefined;
+  #watch: DeletionWatch | undefined;
   #projection: Projection;
   #flattened: Flattened;
   #foreignUntil: number;
@@ -225,6 +227,9 @@ export class Fold {
       case "rebuilt":
         this.#flatten();
         return;
+      case "deleted-in-cache":
+        this.#watch?.deletionsCame(effect.results);
+        return;
       case "none":
     }
   }
@@ -244,8 +249,9 @@ export class Fold {
 
   #flatten(): void {
     const { watch } = this.#options;
-    watch?.reset(this.#projection.structureAt);
-    this.#flattened = this.#flattenedFor(this.#projection, watch);
+    this.#watch = watch === undefined ? undefined : new DeletionWatch(watch, this.#projection.serverDeletedAt);
+    this.#watch?.reset(this.#projection.structureAt);
+    this.#flattened = this.#flattenedFor(this.#projection, this.#watch);
     this.#flattenInto(this.#flattened, this.#projection);
   }
 

@@ -1,6 +1,6 @@
 import type { ResultContent } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
-import type { Boundary, BoundaryMetadata, Clear, Collapse, EditKind, Replacement } from "../schema/edit.ts";
+import type { Boundary, BoundaryMetadata, Clear, Collapse, Edit, EditKind, Replacement } from "../schema/edit.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import type { Json } from "../schema/json.ts";
 import { asReminder } from "./attachment.ts";
@@ -26,6 +26,8 @@ export interface Decision {
 export type Effect =
   | { readonly kind: "said"; readonly item: Item }
   | { readonly kind: "decided"; readonly results: readonly ToolUseId[] }
+  /** The messages stay as they are. */
+  | { readonly kind: "deleted-in-cache"; readonly results: readonly ToolUseId[] }
   | { readonly kind: "rebuilt" }
   | { readonly kind: "none" };
 
@@ -60,6 +62,8 @@ export class Projection {
   structureAt = -1;
   /** Results deleted in the provider's cache: every request carries the deletions until a boundary. */
   readonly serverDeleted = new Set<ToolUseId>();
+  /** Where on the path each of them was deleted. */
+  readonly serverDeletedAt = new Map<ToolUseId, number>();
   /** Results that were cleared, offloaded or deleted in the cache and that a person brought back by an undo. */
   readonly broughtBack = new Set<ToolUseId>();
   /** Entries that were snipped or collapsed and that a person brought back by an undo. */
@@ -148,10 +152,7 @@ export class Projection {
         this.settings.set(edit.name, edit.value);
         return { kind: "none" };
       case "server-edits":
-        if (edit.forgets === true) this.serverDeleted.clear();
-        for (const toolUse of edit.deleted) this.serverDeleted.add(toolUse);
-        // Whoever counts took them for gone.
-        return { kind: edit.forgets === true ? "rebuilt" : "none" };
+        return this.#deleteInCache(edit, at);
       case "branch":
       case "origin":
         return { kind: "none" };
@@ -202,7 +203,7 @@ export class Projection {
   #clear(by: EntryId, edit: Clear, at: number): Effect {
     const decided = this.#decide({ by, kind: "clear", at }, edit.results);
     // A result that shows its marker everywhere needs no deletion in the cache any more.
-    for (const { toolUse } of edit.results) this.serverDeleted.delete(toolUse);
+    for (const { toolUse } of edit.results) this.#undelete(toolUse);
     const { dropsThinking: dropped } = edit;
     if (dropped !== undefined) this.#dropThinkingOf(span(this.items, dropped.from, dropped.to));
     if (edit.attachments.length > 0) return this.#remove(new Set(edit.attachments));
@@ -210,8 +211,37 @@ export class Projection {
   }
 
   #remove(gone: ReadonlySet<EntryId>): Effect {
+    this.#forgetDeletions(gone);
     this.items = this.items.filter((item) => !gone.has(item.entry));
     return { kind: "rebuilt" };
+  }
+
+  /** A result that is no longer sent can't be deleted in the cache: a request that names it is refused. */
+  #forgetDeletions(gone: ReadonlySet<EntryId>): void {
+    if (this.serverDeleted.size === 0) return;
+    for (const { entry, blocks } of this.items)
+      if (gone.has(entry))
+        for (const block of blocks) if (block.type === "tool_result") this.#undelete(block.tool_use_id);
+  }
+
+  #deleteInCache({ deleted, forgets }: Extract<Edit, { type: "server-edits" }>, at: number): Effect {
+    if (forgets === true) this.#undeleteAll();
+    for (const toolUse of deleted) {
+      this.serverDeleted.add(toolUse);
+      this.serverDeletedAt.set(toolUse, at);
+    }
+    // Whoever counts took them for gone.
+    return forgets === true ? { kind: "rebuilt" } : { kind: "deleted-in-cache", results: deleted };
+  }
+
+  #undelete(toolUse: ToolUseId): void {
+    this.serverDeleted.delete(toolUse);
+    this.serverDeletedAt.delete(toolUse);
+  }
+
+  #undeleteAll(): void {
+    this.serverDeleted.clear();
+    this.serverDeletedAt.clear();
   }
 
   #collapse(by: EntryId, edit: Collapse, at: number): Effect {
@@ -227,6 +257,7 @@ export class Projection {
       thinking: "left-out",
       at,
     };
+    this.#forgetDeletions(gone);
     const left = this.items.filter((item) => !gone.has(item.entry));
     this.items = [...left.slice(0, place), standIn, ...left.slice(place)];
     return { kind: "rebuilt" };
@@ -236,7 +267,7 @@ export class Projection {
     const { front, pinned, kept } = survivors(this.items, this.pins, waiting.edit.metadata);
     this.items = [...front, summary, ...pinned, ...kept];
     this.boundaries.push(waiting.entry);
-    this.serverDeleted.clear();
+    this.#undeleteAll();
   }
 
   /** An undone offload: where the log holds only the preview, the original takes its place. */

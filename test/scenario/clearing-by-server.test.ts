@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConversationForks } from "../../src/loop/fork.ts";
+import { pastReceipts } from "../../src/loop/past-receipts.ts";
 import type { Tool } from "../../src/ports/tools.ts";
 import type { LoopEvent } from "../../src/schema/event.ts";
 import { clearedIn, clearingWorld, readTool, sentText, usagesIn } from "./support/clearing-world.ts";
@@ -78,6 +79,68 @@ describe("results that are deleted in the provider's cache", () => {
   });
 });
 
+describe("a server that deletes in its cache, and a policy with every flag on", () => {
+  it("is asked for one of the two ways to leave results out, alike in every request, and refuses none", async () => {
+    const world = clearingWorld({ cacheEdits: "offered" });
+    const agent = await world.agent("create", { flags });
+    const events = await agent.turn("read 40 × 60");
+    expect(refused(world.seen)).toEqual([]);
+    expect(events.at(-1)).toMatchObject({ kind: "turn-end", reason: "answered" });
+    expect(world.seen).toHaveLength(41);
+    expect(deletionsOf(world.seen.at(-1) ?? none)).toBeGreaterThan(25);
+    const asked = world.seen.map(({ body }) => JSON.stringify(body["context_management"]));
+    expect(new Set(asked).size).toBe(1);
+    expect(asked[0]).toContain("clear_thinking_20251015");
+    expect(asked[0]).not.toContain("clear_tool_uses_20250919");
+  });
+
+  it("breaks no cache, and what a deletion says that it saves is what the server leaves out by it", async () => {
+    const world = clearingWorld({ cacheEdits: "offered" });
+    const agent = await world.agent("create", { flags });
+    const events = await agent.turn("read 40 × 60");
+    expect(events.filter(({ kind }) => kind === "cache-break")).toEqual([]);
+    const deletions = clearedIn(events);
+    expect(deletions.length).toBeGreaterThan(3);
+    // The same file each time: no result is cheaper for being deleted later.
+    const savedEach = deletions.map(({ tokensSaved, count }) => tokensSaved / count);
+    expect(Math.max(...savedEach) / Math.min(...savedEach)).toBeLessThan(1.1);
+    const sizes = events.flatMap((event) => (event.kind === "request-start" ? [Number(event.tokens)] : []));
+    const counted = usagesIn(events).map(({ input, cacheRead, cacheWrite }) => input + cacheRead + cacheWrite);
+    // Before the first reply nobody knows what tools and system prompt weigh.
+    const errors = sizes.slice(1).map((size, at) => size / (counted[at + 1] ?? 0));
+    expect(Math.min(...errors)).toBeGreaterThan(0.85);
+    expect(Math.max(...errors)).toBeLessThan(1.3);
+  });
+
+  it("is not asked to delete what was snipped since", async () => {
+    const world = clearingWorld({ cacheEdits: "offered" });
+    const agent = await world.agent("create", { flags });
+    await agent.turn("read 14 × 60");
+    const { items, serverDeleted } = agent.session.fold.projection;
+    const deleted = serverDeleted.size;
+    const entries = items.slice(1, 5).map(({ entry }) => entry);
+    await agent.session.edit({ drafts: [{ type: "snip", entries }], cause: "asked", nature: "reduced" });
+    const events = await agent.turn("And now?");
+    expect(refused(world.seen)).toEqual([]);
+    expect(events.at(-1)).toMatchObject({ reason: "answered" });
+    expect(deletionsOf(world.seen.at(-1) ?? none)).toBe(deleted - 2);
+  });
+
+  it("is followed by one that can't: that one is sent no deletion, and the results go by their markers", async () => {
+    const world = clearingWorld({ cacheEdits: "offered" });
+    const agent = await world.agent("create", { flags });
+    await agent.turn("read 14 × 60");
+    const deleted = agent.session.fold.projection.serverDeleted.size;
+    await agent.session.close();
+    const other = clearingWorld({ deps: world.deps });
+    const resumed = await other.agent("resume", { flags });
+    const events = await resumed.turn("And now?");
+    expect(refused(other.seen)).toEqual([]);
+    expect(clearedIn(events)[0]).toMatchObject({ what: "clear", count: deleted });
+    expect(deletionsOf(other.seen.at(-1) ?? none)).toBe(0);
+  });
+});
+
 const none: SeenRequest = { body: {}, answer: "accepted", costUsd: 0 };
 
 describe("results that the server clears by its own rule", () => {
@@ -96,6 +159,22 @@ describe("results that the server clears by its own rule", () => {
     );
     expect(edits).toHaveLength(told.length);
     expect(refused(world.seen)).toEqual([]);
+    const breaks = events.flatMap((event) => (event.kind === "cache-break" ? [event.cause] : []));
+    expect(breaks.length).toBeGreaterThan(0);
+    for (const cause of breaks) expect(cause).toMatch(/^the server left out [\d,]+ tokens by its own rule/);
+  });
+
+  it("have a receipt that says how many they were, and of how many tokens", async () => {
+    const world = clearingWorld();
+    const agent = await world.agent("create", { flags: [["policy", "api"]] });
+    await agent.turn("read 12 × 900");
+    const source = await world.deps.transcripts.openForReading(agent.session.id);
+    if (source === undefined) throw new Error("the log is gone");
+    const receipts = await pastReceipts(agent.session.fold, source);
+    const [first] = receipts.filter(({ kind }) => kind === "server-edits");
+    expect(first?.count).toBeGreaterThan(0);
+    expect(first).toMatchObject({ cause: "clear.api" });
+    expect(first?.because).toMatch(/^the server left out [\d,]+ tokens: \d+ results?, by its own rule$/);
   });
 
   it("thinking is kept while somebody works, and only that of the last turn after an hour", async () => {

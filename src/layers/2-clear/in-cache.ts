@@ -1,5 +1,6 @@
 import { isWorthLess, scaleOf, staleSince } from "../../cache/clear-price.ts";
 import type { Resident } from "../../cache/inventory.ts";
+import { cacheDeletionsMax } from "../../schema/wire/cache-edits.ts";
 import type { Layer, PipelineState } from "../pipeline.ts";
 import { resultCount, tokenFigure } from "./figures.ts";
 
@@ -32,7 +33,8 @@ function chosen(state: PipelineState): readonly Resident[] {
   if (inCache === undefined) return [];
   const residents = residentsOldestFirst(state);
   if (residents.length < inCache.fromResults) return [];
-  const old = residents.slice(0, Math.max(0, residents.length - inCache.keepResults));
+  const room = Math.max(0, cacheDeletionsMax - state.deletedInCache.size);
+  const old = residents.slice(0, Math.max(0, residents.length - inCache.keepResults)).slice(0, room);
   if (byPrice === undefined) return old;
   const input = { ...state, rule: byPrice };
   return old.filter((one) => staleSince(one, byPrice) <= state.inventory.round && isWorthLess(input, one));

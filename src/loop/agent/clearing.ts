@@ -26,6 +26,7 @@ import { headroom } from "./headroom.ts";
 import { memoriesBetween } from "./memories-between.ts";
 import { offersOf } from "./offers.ts";
 import type { ReckonedCache } from "./reckoned-cache.ts";
+import { canDelete } from "./server-clearing.ts";
 import { shownBefore, shownFrom } from "./shown-before.ts";
 import { forgetReads, shownResults } from "./shown-reads.ts";
 import { thinkingBehind } from "./thinking-behind.ts";
@@ -74,7 +75,7 @@ export async function* clearBefore(
     const compacts = mayCompact(deps, conversation);
     const state = pipelineState({ ...clearable, opens, numbers, offers, compacts, at: deps.now() });
     if ((state.idleMillis ?? 0) > thinkingIdleMillis) cache.thinkingKept = "last";
-    const again = acted.has("clear.cacheEdits") ? undefined : undeleted(cache, state);
+    const again = acted.has("clear.cacheEdits") ? undefined : undeletedAgain(cache, state);
     const candidate = again ?? nextCandidate({ layers, state, acted });
     if (candidate === undefined) {
       conversation.compacting?.preparation?.want(isNear(state) ? "yes" : "no");
@@ -129,14 +130,17 @@ async function* forgetLost({ cache, line, conversation }: Clearable): AsyncGener
 }
 
 /**
- * Deleted in a cache that is gone: they would be shown and paid for again. While it is cold their markers take their place;
- * where it was lost and written again by the request that found out, they may be deleted there once more.
+ * Deleted in a cache that is gone, or of a server that takes no deletions: they would be shown and paid for again. Then
+ * their markers take their place; where the cache was lost and written again by the request that found out, they may be
+ * deleted there once more.
  */
-function undeleted(
-  { prefixes }: ReckonedCache,
+function undeletedAgain(
+  cache: ReckonedCache,
   { deletedInCache, items, count, moment }: PipelineState,
 ): Candidate | undefined {
-  if (deletedInCache.size === 0 || !prefixes.isCold(moment.at)) return undefined;
+  const isCold = cache.prefixes.isCold(moment.at);
+  if (deletedInCache.size === 0 || (canDelete(cache) && !isCold)) return undefined;
+  const why = isCold ? "is cold" : "is not this server's, which deletes nothing in its own";
   const removesTokens = contentsOf(items, deletedInCache).reduce(
     (sum, { toolUse, content }) => sum + count({ type: "tool_result", tool_use_id: toolUse, content }),
     0,
@@ -148,7 +152,7 @@ function undeleted(
     loss: "by-id",
     needs: "nothing",
     act: { kind: "clear", cause: "idle", results: [...deletedInCache], marker: "named" },
-    because: `the cache in which ${deletedText(deletedInCache.size)} is cold: what is deleted would be shown again`,
+    because: `the cache in which ${deletedText(deletedInCache.size)} ${why}: what is deleted would be shown again`,
   };
 }
 
@@ -278,7 +282,6 @@ class Clearing {
     }
     if (what === "delete-in-cache") {
       conversation.breaks.expect("cache-edits");
-      conversation.breaks.deletes(tokens(removesTokens));
     } else {
       cache.cut({ offset: cut, savedTokens: what === "clear" ? removesTokens : 0, round: line.inventory.round });
       conversation.breaks.expect("clear");

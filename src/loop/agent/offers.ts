@@ -26,6 +26,7 @@ export async function offersOf(
     (inCache !== undefined &&
       numbers.switches["clear.cacheEdits"].value &&
       line.inventory.size >= inCache.fromResults) ||
+    line.fold.projection.serverDeleted.size > 0 ||
     (byServer !== undefined && numbers.switches["clear.api"].value) ||
     (compact !== undefined && numbers.switches["compact.server"].value);
   if (!isWanted) return none;

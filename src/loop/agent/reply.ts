@@ -1,11 +1,12 @@
-import { causeText } from "../../cache/breaks.ts";
+import { type CacheBreak, causeText } from "../../cache/breaks.ts";
 import { nextTry } from "../../model/retry.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
-import type { ModelFailure } from "../../ports/model.ts";
+import type { ModelEvent, ModelFailure } from "../../ports/model.ts";
 import type { Block, Message } from "../../schema/block.ts";
 import { type Millis, tokens } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
-import { field, type JsonObject, text } from "../../schema/json.ts";
+import { type JsonObject, text } from "../../schema/json.ts";
+import { readServerCleared, serverClearedText } from "../../schema/server-cleared.ts";
 import { readUsage } from "../../schema/usage.ts";
 import type { AgentDeps } from "./deps.ts";
 import { replySpentDraft } from "./reply-spent.ts";
@@ -53,6 +54,8 @@ class Asking {
   /** The assembled list is live: a broken try leaves blocks in it that the next one does not send. */
   readonly #sent: readonly Message[];
   #hasBegun = false;
+  /** A break for which nothing that was sent is the reason. */
+  #unexplained: CacheBreak | undefined;
 
   constructor(deps: AgentDeps, input: ReplyInput) {
     this.#deps = deps;
@@ -81,7 +84,7 @@ class Asking {
         case "reply-start":
           begun = event.usage;
           writer.start(event);
-          yield* this.#began(event.usage, at);
+          yield* this.#began(event, at);
           yield { kind: "reply-start", id: writer.id };
           break;
         case "text-delta":
@@ -104,12 +107,14 @@ class Asking {
           await this.#bookUnwritten();
           if (conversation.cache !== undefined) conversation.cache.repliedAt = this.#deps.now();
           yield { kind: "reply-end", id: writer.id, stopReason, usage: readUsage({ usage: event.usage }) };
+          yield* this.#settleBreak(event.appliedEdits ?? []);
           yield* this.#applied(event.appliedEdits ?? []);
           return { kind: "replied", calls: writer.calls, stopReason };
         }
         case "failure":
           // What a broken reply read and wrote is paid for all the same.
           if (begun !== undefined) this.#paid(begun);
+          yield* this.#settleBreak([]);
           return { kind: "failed", failure: event.failure, message: event.failure.message };
       }
     }
@@ -117,7 +122,7 @@ class Asking {
   }
 
   /** The first byte is here: others may read what this request wrote, and its usage tells what it could read itself. */
-  *#began(usage: JsonObject, sent: Millis): Generator<LoopEvent> {
+  *#began({ usage, deletedTokens }: ReplyStart, sent: Millis): Generator<LoopEvent> {
     const { conversation, assembled } = this.#input;
     const whole = { ...assembled, messages: this.#sent };
     if (!this.#hasBegun) conversation.written.began(whole.messages, whole.breakpoints);
@@ -126,10 +131,24 @@ class Asking {
     this.#hasBegun = true;
     const told = readUsage({ usage });
     if (told === undefined) return;
-    const broken = conversation.breaks.observe(sentAt(this.#deps.now(), { conversation, assembled: whole }), told);
+    const request = sentAt(this.#deps.now(), { conversation, assembled: whole });
+    const broken = conversation.breaks.observe(request, { ...told, deletedTokens });
     if (broken === undefined) return;
     conversation.cache?.lost();
-    yield { kind: "cache-break", cause: causeText(broken.cause), tokens: broken.lostTokens };
+    // What the server leaves out by its own rule it says when the reply ends, and that may be why.
+    if (broken.cause.kind === "unknown" && conversation.cache?.asks?.params["context_management"] !== undefined)
+      this.#unexplained = broken;
+    else yield breakEvent(broken);
+  }
+
+  *#settleBreak(applied: readonly JsonObject[]): Generator<LoopEvent> {
+    const broken = this.#unexplained;
+    this.#unexplained = undefined;
+    if (broken === undefined) return;
+    const isOther = applied.length > 0 && this.#input.conversation.cache?.applied !== JSON.stringify(applied);
+    yield breakEvent(
+      isOther ? { ...broken, cause: { kind: "server-cleared", tokens: readServerCleared(applied).tokens } } : broken,
+    );
   }
 
   /** What the server left out by itself is written down and told, each time that it is another. A disk that refuses fails no turn. */
@@ -138,10 +157,14 @@ class Asking {
     const said = JSON.stringify(applied);
     if (cache === undefined || applied.length === 0 || cache.applied === said) return;
     cache.applied = said;
-    await line.append({ type: "server-edits", deleted: [], applied, because: "cleared by the server" });
-    const cleared = applied.map((edit) => Number(field(edit, "cleared_input_tokens") ?? 0));
-    const total = tokens(cleared.reduce((sum, count) => sum + count, 0));
-    yield { kind: "server-cleared", tokens: total, what: applied.map((edit) => text(edit, "type") ?? "edit") };
+    const cleared = readServerCleared(applied);
+    const because = `the server left out ${serverClearedText(cleared)}, by its own rule`;
+    await line.append({ type: "server-edits", deleted: [], applied, because });
+    yield {
+      kind: "server-cleared",
+      tokens: tokens(cleared.tokens),
+      what: applied.map((edit) => text(edit, "type") ?? "edit"),
+    };
   }
 
   /** The log has to tell what the last try cost, although it tells nothing of its words. A disk that refuses fails no turn. */
@@ -157,6 +180,14 @@ class Asking {
     costs.add({ source, model: baseline.model, usage, headerTokens: line.fixedTokens });
   }
 }
+
+type ReplyStart = Extract<ModelEvent, { kind: "reply-start" }>;
+
+const breakEvent = ({ cause, lostTokens }: CacheBreak): LoopEvent => ({
+  kind: "cache-break",
+  cause: causeText(cause),
+  tokens: tokens(Math.round(lostTokens)),
+});
 
 const flawWarning = (block: Block, flawed: string): LoopEvent => ({
   kind: "warning",

@@ -4,6 +4,7 @@ import { imagesMax } from "../../layers/1-offload/limits.ts";
 import type { ModelRequest } from "../../ports/model.ts";
 import type { Message } from "../../schema/block.ts";
 import { type Millis, tokens, type Tokens } from "../../schema/brand.ts";
+import { cacheEditsBeta } from "../../schema/wire/cache-edits.ts";
 import type { Numbers } from "../../settings/numbers.ts";
 import { estimateBlock } from "../../tokens/estimate.ts";
 import { wireModel } from "../../tokens/wire-model.ts";
@@ -46,7 +47,7 @@ export function assemble(conversation: Conversation, { numbers, at }: Assembling
   const places = { written: written.places(messages), lifetimes, frontier: marks?.frontier };
   const breakpoints = mark({ tools, system, messages, ...places }, policy.marks);
   const isClearable = (tool: string): boolean => inventory?.isClearable(tool) === true;
-  const asks = serverAsks(conversation, { numbers, isClearable, deleted: next.serverDeleted });
+  const asks = serverAsks(conversation, { numbers, isClearable, messages, deleted: next.serverDeleted });
   const betas = [...new Set([...baseline.betas, ...wireModel(model).betas, ...asks.betas, ...betasOf(messages)])];
   const room = thresholds.window - used - outputMarginTokens;
   const maxTokens = Math.max(outputTokensMin, Math.min(outputTokensMax.tokens, room));
@@ -80,7 +81,9 @@ export function sentAt(at: Millis, { conversation, assembled }: Sending): SentRe
     marks,
   } = assembled;
   const lifetime = marks?.lifetime ?? conversation.lifetimes.rolling;
-  return { model, tools, system, thinking, betas, messages, lifetime, at };
+  // Deletions, and the beta that allows them, are no part of what the cache knows a prefix by.
+  const known = betas.filter((beta) => beta !== cacheEditsBeta);
+  return { model, tools, system, thinking, betas: known, messages, lifetime, at };
 }
 
 export interface Sending {

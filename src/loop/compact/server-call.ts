@@ -1,6 +1,6 @@
 import { nextTry } from "../../model/retry.ts";
 import type { ModelFailure, ModelRequest } from "../../ports/model.ts";
-import type { Block, Message, PassedBlock } from "../../schema/block.ts";
+import type { Block, PassedBlock } from "../../schema/block.ts";
 import { tokens, type ToolUseId } from "../../schema/brand.ts";
 import type { CompactionCall, CompactionFailure } from "../../schema/compaction.ts";
 import type { JsonObject } from "../../schema/json.ts";
@@ -182,11 +182,12 @@ function asking({ conversation, instructions, reach = {} }: ServerCall, { number
     Math.max(fixedTokens, parent.usedTokens - estimateShown(all.slice(messages.length).map(({ content }) => content))),
   );
   const line = new ForkLine({ messages, usedTokens, fixedTokens });
-  const deleted = parent.editable?.fold.projection.serverDeleted ?? new Set();
+  const deleted = parent.editable?.fold.projection.serverDeleted ?? new Set<ToolUseId>();
   const asked = serverAsks(conversation, {
     numbers: numbers(),
     isClearable: () => false,
-    deleted: resultsIn(messages).intersection(deleted),
+    messages,
+    deleted,
   });
   return {
     ...conversation,
@@ -205,10 +206,3 @@ function withSummary({ params, betas }: ServerAsks, instructions: string): Serve
   const compaction = { type: "summarize", ...(instructions.trim() === "" ? {} : { instructions }) };
   return { params: { ...others, compaction }, betas: [...betas, ...serverCompactionAsks.betas] };
 }
-
-const resultsIn = (messages: readonly Message[]): ReadonlySet<ToolUseId> =>
-  new Set(
-    messages.flatMap(({ content }) =>
-      content.flatMap((block) => (block.type === "tool_result" ? [block.tool_use_id] : [])),
-    ),
-  );

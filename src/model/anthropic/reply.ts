@@ -1,5 +1,5 @@
 import { type Block, parseBlock } from "../../schema/block.ts";
-import { messageId } from "../../schema/brand.ts";
+import { messageId, tokens } from "../../schema/brand.ts";
 import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
 import type { ModelEvent } from "../../ports/model.ts";
 import { readCallInput } from "../call-input.ts";
@@ -51,7 +51,9 @@ export class ReplyAssembly {
     this.#state = "started";
     this.#usage = objectAt(message, "usage");
     const id = messageId(text(message, "id") ?? "");
-    return [{ kind: "reply-start", id, model: text(message, "model") ?? "", usage: this.#usage }];
+    const deleted = field(objectAt(message, "cache_edits"), "deleted_input_tokens");
+    const deletions = typeof deleted === "number" ? { deletedTokens: tokens(deleted) } : {};
+    return [{ kind: "reply-start", id, model: text(message, "model") ?? "", usage: this.#usage, ...deletions }];
   }
 
   #open(event: JsonObject): readonly ModelEvent[] {

@@ -8,4 +8,7 @@ export const cacheEdits = z.strictObject({
   deletions: z.array(z.strictObject({ type: z.literal("tool_result"), tool_use_id: z.string() })),
 });
 
+/** Of one request: a server refuses more. */
+export const cacheDeletionsMax = 1_000;
+
 export const cacheEditsBeta = "palimpsest-cache-edits-2026-11-01";

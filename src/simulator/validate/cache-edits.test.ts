@@ -3,7 +3,7 @@ import { holdRules } from "../../../test/fixture/rule-rows.ts";
 import { call, judged, result, says, searched, searches, text, user } from "../../../test/fixture/wire-request.ts";
 import { cacheEditsBeta } from "../../schema/wire/cache-edits.ts";
 import type { JsonObject } from "../../schema/json.ts";
-import { cacheDeletionsMax } from "../limits.ts";
+import { cacheDeletionsMax } from "../../schema/wire/cache-edits.ts";
 
 const on = { betas: [cacheEditsBeta, "context-management-2025-06-27"] };
 const messages = [

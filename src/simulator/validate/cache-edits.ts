@@ -1,4 +1,4 @@
-import { cacheDeletionsMax } from "../limits.ts";
+import { cacheDeletionsMax } from "../../schema/wire/cache-edits.ts";
 import { invalid, type Refusal } from "../refusal.ts";
 import type { CheckInput, Rule } from "./check-input.ts";
 

@@ -9,6 +9,7 @@ import { figure } from "../../schema/figure.ts";
 import { text } from "../../schema/json.ts";
 import { lastLine } from "../../schema/last-line.ts";
 import { plural } from "../../schema/plural.ts";
+import { readServerCleared, serverClearedText } from "../../schema/server-cleared.ts";
 import { saidText } from "../../transcript/person.ts";
 import { interruptedText } from "../../transcript/repair.ts";
 import { titleCharsMax } from "../limits.ts";
@@ -197,7 +198,9 @@ function lineOf(edit: Decided): string {
       return `Cleared ${counted(edit.results.length, "result")}${saved}.`;
     }
     case "server-edits":
-      return `Cleared in the provider's cache: ${counted(edit.deleted.length, "result")}.`;
+      return edit.applied === undefined
+        ? `Cleared in the provider's cache: ${counted(edit.deleted.length, "result")}.`
+        : `The provider left out ${serverClearedText(readServerCleared(edit.applied))}.`;
     case "snip":
       return `Snipped ${counted(edit.entries.length, "message")}.`;
     case "collapse":
