@@ -5,6 +5,7 @@ import type { Item } from "../transcript/item.ts";
 import type { ShownInstead, ViewWatch } from "../transcript/watch.ts";
 import { filePathOf, fileActOf } from "../tokens/file-act.ts";
 import { lineCharsMin, linesIndexedMax, residentTokensMin } from "./limits.ts";
+import { longLines } from "./long-lines.ts";
 
 /** A result that stands whole in the view and could be cleared. */
 export interface Resident {
@@ -387,17 +388,6 @@ function hereBefore({ before }: Standing): Standing | undefined {
 /** A person's words, or what stands for them: the first round behind it begins a turn. */
 const isSaid = ({ blocks, attachment, summary }: Item): boolean =>
   attachment === undefined && summary !== true && blocks.some(({ type }) => type === "text");
-
-/** Numbers and arrows before a line are the reading tool's, not the file's. */
-const numbering = /^\s*\d+(?:→|\t|:|\|)\s?/;
-
-function* longLines(words: string): Generator<string> {
-  for (const raw of words.split("\n")) {
-    if (raw.length < lineCharsMin) continue;
-    const line = raw.replace(numbering, "").trim();
-    if (line.length >= lineCharsMin) yield line;
-  }
-}
 
 function textIn({ content }: ToolResultBlock): string {
   if (content === undefined || typeof content === "string") return content ?? "";
