@@ -7,7 +7,7 @@ import type { Toolbox } from "./toolbox.ts";
 /** What requests carry besides messages, from here on. */
 export function reckonWith(session: Session, { model, systemBlocks, tools }: Baseline): void {
   session.readBy(model);
-  session.ledger.carries({ systemPrompts: systemBlocks.map(({ text }) => text), tools, memoryFiles: [] });
+  session.ledger.carries({ model, systemPrompts: systemBlocks.map(({ text }) => text), tools, memoryFiles: [] });
 }
 
 export interface CarriedOver {

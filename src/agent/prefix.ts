@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { FrozenParts } from "../cache/baseline.ts";
-import { modelName } from "../cache/model-name.ts";
+import { modelName } from "../tokens/model-name.ts";
 import type { FollowedSettings } from "../loop/follow-settings.ts";
 import { sessionStart } from "../loop/session-start.ts";
 import { localDay } from "../loop/system-prompt/environment.ts";

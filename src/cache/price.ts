@@ -1,6 +1,6 @@
 import { type NanoUsd, nanoUsd } from "../schema/brand.ts";
 import type { Model, Prices } from "../schema/model.ts";
-import { modelName } from "./model-name.ts";
+import { modelName } from "../tokens/model-name.ts";
 import { promptTokensOf, type Spent } from "./usage-split.ts";
 
 export type NanosByKind = Readonly<Record<keyof Prices, NanoUsd>>;

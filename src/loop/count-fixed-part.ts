@@ -1,7 +1,6 @@
 import type { TokenCounter } from "../ports/token-counter.ts";
 import type { BlobId, Tokens } from "../schema/brand.ts";
 import { isArray, isObject, type Json } from "../schema/json.ts";
-import { Calibration } from "../tokens/calibration.ts";
 import type { Rates } from "../tokens/estimate.ts";
 import {
   type CountableRequest,
@@ -36,10 +35,7 @@ export interface FixedCountInput {
 }
 
 /** Counted once for each set of prompts and tools; the estimate where there is nothing to count, no counter, or it fails. Must not reject. */
-export async function countFixedPart(
-  deps: FixedCountDeps,
-  { part, rates = new Calibration().rates }: FixedCountInput,
-): Promise<FixedFigure> {
+export async function countFixedPart(deps: FixedCountDeps, { part, rates }: FixedCountInput): Promise<FixedFigure> {
   const { counter } = deps;
   const counted = counter === undefined ? undefined : await countSteps({ ...deps, counter }, part);
   return counted ?? estimateFixedPart(measureFixedPart(part), rates);

@@ -51,6 +51,6 @@ export async function frozenFixedPart(deps: BlobsDep, fold: Fold): Promise<Fixed
   const state = readState(fold);
   const parts = state && (await readParts(deps, state.byModel[state.last]?.sent));
   if (parts === undefined) return undefined;
-  const { systemBlocks, tools } = makeBaseline(parts);
-  return { systemPrompts: systemBlocks.map(({ text }) => text), tools, memoryFiles: [] };
+  const { model, systemBlocks, tools } = makeBaseline(parts);
+  return { model, systemPrompts: systemBlocks.map(({ text }) => text), tools, memoryFiles: [] };
 }

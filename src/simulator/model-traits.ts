@@ -1,5 +1,6 @@
-import { modelName } from "../cache/model-name.ts";
+import { modelName } from "../tokens/model-name.ts";
 import type { Model } from "../schema/model.ts";
+import { type ToolOverhead, toolOverhead } from "../tokens/tool-overhead.ts";
 
 /** What the API does differently from model to model, beyond windows and prices. */
 export interface ModelTraits {
@@ -24,7 +25,7 @@ export interface ModelTraits {
   /** Tokens for the same text, against the oldest tokenizer. */
   readonly tokenizerFactor: number;
   /** What the presence of tools adds to the prompt, by whether a tool is forced. */
-  readonly toolTokens: { readonly auto: number; readonly forced: number };
+  readonly toolTokens: ToolOverhead;
 }
 
 export function modelTraits(model: Model): ModelTraits {
@@ -41,7 +42,7 @@ export function modelTraits(model: Model): ModelTraits {
     compaction: compacts(line, version) ? "allowed" : "refused",
     imagesMax: model.windowTokens > 200_000 ? 600 : 100,
     tokenizerFactor: since(4.07) ? 1.3 : 1,
-    toolTokens: toolTokensByModel.find(([id]) => model.id.startsWith(id))?.[1] ?? { auto: 346, forced: 313 },
+    toolTokens: toolOverhead(model.id),
   };
 }
 
@@ -66,14 +67,3 @@ function compacts(line: string, version: number): boolean {
   if (line === "haiku") return version >= 5.05;
   return version >= (line === "opus" || line === "sonnet" ? 4.06 : 5);
 }
-
-/** As published; longest ids first. */
-const toolTokensByModel: readonly (readonly [string, ModelTraits["toolTokens"]])[] = [
-  ["claude-opus-5", { auto: 286, forced: 406 }],
-  ["claude-opus-4-8", { auto: 290, forced: 410 }],
-  ["claude-opus-4-7", { auto: 675, forced: 804 }],
-  ["claude-opus-4-6", { auto: 497, forced: 589 }],
-  ["claude-sonnet-4-6", { auto: 497, forced: 589 }],
-  ["claude-sonnet-5", { auto: 354, forced: 474 }],
-  ["claude-haiku-4-5", { auto: 496, forced: 588 }],
-];

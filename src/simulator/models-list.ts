@@ -1,6 +1,6 @@
 import type { Model } from "../schema/model.ts";
 import { invalid, refusal, type Refusal } from "./refusal.ts";
-import { modelName } from "../cache/model-name.ts";
+import { modelName } from "../tokens/model-name.ts";
 import { modelTraits } from "./model-traits.ts";
 
 /** `GET /v1/models` and `/v1/models/{id}`. */

@@ -1,11 +1,16 @@
 import type { Message } from "../schema/block.ts";
 import { tokens, type Tokens } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
-import { type ByteCounts, measureJson, measureText, noBytes } from "./content.ts";
-import { type Rates, tokensOf } from "./estimate.ts";
+import { type ByteCounts, measureText, noBytes } from "./content.ts";
+import { tokensOf } from "./estimate.ts";
+import { firstRates } from "./first-rates.ts";
+import { findModel } from "./registry.ts";
+import { toolOverhead } from "./tool-overhead.ts";
 
 /** What a request carries besides messages, as far as it is known. */
 export interface FixedPart {
+  /** Whose requests they are: models count alike texts differently, and some add text of their own for tools. */
+  readonly model?: string | undefined;
   readonly systemPrompts: readonly string[];
   readonly tools: readonly ToolDefinition[];
   readonly memoryFiles: readonly MemoryFile[];
@@ -55,26 +60,42 @@ export const noFixedPart: FixedPart = { systemPrompts: [], tools: [], memoryFile
 
 /** Bytes by content class, so that the estimate follows the rates while they are learned. */
 export interface FixedBytes {
-  readonly pieces: readonly { readonly kind: FixedKind; readonly bytes: ByteCounts; readonly count: number }[];
+  readonly model: string | undefined;
+  readonly pieces: readonly {
+    readonly kind: FixedKind;
+    readonly bytes: ByteCounts;
+    readonly count: number;
+    /** What the provider adds to it, in tokens. */
+    readonly addedTokens: number;
+  }[];
   readonly deferred: { readonly tools: readonly string[]; readonly bytes: ByteCounts };
 }
 
 export function measureFixedPart(part: FixedPart): FixedBytes {
+  const { model } = part;
   const carried = carriedBy(part);
+  const withTools = (["tools", "mcpTools"] as const).find((kind) => carried[kind].tools.length > 0);
   const pieces = fixedKinds.map((kind) => {
     const { texts, tools } = carried[kind];
-    return { kind, bytes: bytesOf(texts, tools), count: texts.length + tools.length };
+    const addedTokens = kind === withTools ? overheadOf(model) : 0;
+    return { kind, bytes: bytesOf(texts, tools), count: texts.length + tools.length, addedTokens };
   });
   const { tools } = carried.deferredTools;
   return {
+    model,
     pieces: pieces.filter(({ count }) => count > 0),
     deferred: { tools: tools.map(({ name }) => name), bytes: bytesOf([], tools) },
   };
 }
 
-export function estimateFixedPart({ pieces, deferred }: FixedBytes, rates: Rates): FixedFigure {
+/** `rates`: as learned; those of a new session with the model where they are absent. */
+export function estimateFixedPart({ model, pieces, deferred }: FixedBytes, rates = firstRates(model)): FixedFigure {
   return figureOf({
-    pieces: pieces.map(({ kind, bytes, count }) => ({ kind, count, tokens: tokensOf(bytes, rates) })),
+    pieces: pieces.map(({ kind, bytes, count, addedTokens }) => ({
+      kind,
+      count,
+      tokens: tokens(tokensOf(bytes, rates) + addedTokens),
+    })),
     deferred: { tools: deferred.tools, tokens: tokensOf(deferred.bytes, rates) },
     counter: "estimate",
   });
@@ -170,9 +191,13 @@ function loaded(tool: ToolDefinition): ToolDefinition {
   return { name: tool.name, ...Object.fromEntries(fields) };
 }
 
+/** Definitions are mostly sentences and the same few words: as JSON, which inputs and results are, they would count double. */
 function bytesOf(texts: readonly string[], tools: readonly ToolDefinition[]): ByteCounts {
   const bytes = noBytes();
   for (const text of texts) measureText(text, bytes);
-  for (const tool of tools) measureJson(tool, bytes);
+  for (const tool of tools) measureText(JSON.stringify(tool), bytes);
   return bytes;
 }
+
+const overheadOf = (model: string | undefined): number =>
+  model !== undefined && /claude/i.test(model) ? toolOverhead(findModel(model)?.id ?? model).auto : 0;

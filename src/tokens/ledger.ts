@@ -118,7 +118,8 @@ export class TokenLedger implements ViewWatch {
 
   /** What is known of the fixed part, piece by piece. */
   get knownFixed(): FixedFigure {
-    return this.#countedFixed ?? estimateFixedPart(this.#fixedBytes, this.#calibration.rates);
+    const { observations, rates } = this.#calibration;
+    return this.#countedFixed ?? estimateFixedPart(this.#fixedBytes, observations === 0 ? undefined : rates);
   }
 
   /**

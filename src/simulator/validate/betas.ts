@@ -1,5 +1,5 @@
 import { cacheEditsBeta } from "../../schema/wire/cache-edits.ts";
-import { modelName } from "../../cache/model-name.ts";
+import { modelName } from "../../tokens/model-name.ts";
 import { compactionBetas } from "../compaction/betas.ts";
 import { invalid } from "../refusal.ts";
 import type { CheckInput, Rule } from "./check-input.ts";
