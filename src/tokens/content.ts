@@ -155,34 +155,72 @@ function scan(value: string, counts: ByteCounts): Scanned {
 /** A dash or an accent here and there makes no other language: such text is not looked through sign by sign. */
 const plainExtraShare = 0.03;
 
-/** Longer runs of letters and digits are no words: encoded data, which tokenizers cut into small pieces. */
-const encodedRunMin = 64;
+/** Runs of letters and digits that are at least so long may be encoded data, which tokenizers cut into small pieces. */
+const encodedRunMin = 24;
+/** So many tell what a run is; megabytes of it need not be looked through. */
+const judgedCharsMax = 96;
 
 const kindOf = (unit: number): number => kinds[unit] ?? 0;
 const isWord = (value: string, at: number): boolean => (kindOf(value.charCodeAt(at)) & word) !== 0;
 
-/** A run that is long enough covers a place that is a multiple of its least length, so only those are looked at. */
+/** Looks at a possible run from its end: the first sign that is none of it, a few places back, rules out all before. */
 function withoutEncoded(value: string): string {
   let kept = "";
   let keptTo = 0;
-  for (let at = encodedRunMin - 1; at < value.length; at += encodedRunMin) {
-    if (!isWord(value, at)) continue;
-    let from = at;
-    let to = at + 1;
-    while (from > 0 && isWord(value, from - 1)) from -= 1;
+  let from = 0;
+  while (from + encodedRunMin <= value.length) {
+    let at = from + encodedRunMin - 1;
+    while (at >= from && isWord(value, at)) at -= 1;
+    if (at >= from) {
+      from = at + 1;
+      continue;
+    }
+    let to = from + encodedRunMin;
     while (to < value.length && isWord(value, to)) to += 1;
-    if (to - from >= encodedRunMin && isEncoded(value.slice(from, from + encodedRunMin))) {
+    if (isEncoded(value, { from, to: Math.min(to, from + judgedCharsMax) })) {
       kept += value.slice(keptTo, from);
       keptTo = to;
     }
-    at += Math.floor((to - 1 - at) / encodedRunMin) * encodedRunMin;
+    from = to + 1;
   }
   return keptTo === 0 ? value : kept + value.slice(keptTo);
 }
 
-/** Rules of dashes and long paths are runs too; encoded data mixes letters and digits. */
-const isEncoded = (run: string): boolean =>
-  /[A-Za-z]/.test(run) && (/\d/.test(run) || (/[a-z]/.test(run) && /[A-Z]/.test(run)));
+interface Run {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Rules of dashes, paths and long names are runs too. Encoded data goes from digits to letters and from small letters
+ * to capitals at every other character, words at every sixth. From a capital to small letters is how a word begins: it
+ * tells nothing.
+ */
+function isEncoded(value: string, { from, to }: Run): boolean {
+  let changes = 0;
+  let alphanumerics = 0;
+  let before = 0;
+  for (let at = from; at < to; at += 1) {
+    const here = alphanumericKind(value.charCodeAt(at));
+    if (here === 0) continue;
+    alphanumerics += 1;
+    if (before !== 0 && here !== before && !(before === capital && here === small)) changes += 1;
+    before = here;
+  }
+  return changes > encodedChangeShare * alphanumerics;
+}
+
+const encodedChangeShare = 0.28;
+
+const small = 1;
+const capital = 2;
+const digitKind = 3;
+
+function alphanumericKind(unit: number): number {
+  if (unit >= 0x61) return unit <= 0x7a ? small : 0;
+  if (unit >= 0x41) return unit <= 0x5a ? capital : 0;
+  return unit >= 0x30 && unit <= 0x39 ? digitKind : 0;
+}
 
 interface Sample {
   readonly symbols: number;

@@ -138,6 +138,9 @@ describe("14. Accounting", () => {
     const source = sampleText("code");
     const english = sampleText("english");
 
+    const encodedLines = (length: (at: number) => number): string =>
+      Array.from({ length: 12 }, (_, at) => randomBytes(48).toString("base64").slice(0, length(at))).join("\n");
+
     it.each<[string, (part: number) => string]>([
       ["English", (part) => english.slice(part * 300, part * 300 + 600)],
       [
@@ -168,6 +171,8 @@ describe("14. Accounting", () => {
           }).repeat(6),
       ],
       ["base64", () => randomBytes(600).toString("base64")],
+      ["base64 in runs of 40 to 63", (part) => encodedLines((at) => 40 + ((part + at) % 24))],
+      ["hashes", () => Array.from({ length: 12 }, () => `${randomBytes(20).toString("hex")}  ok`).join("\n")],
     ])("%s", async (name, sample) => {
       const calibration = new Calibration();
       const blockOf = (content: string): Block =>
@@ -185,6 +190,24 @@ describe("14. Accounting", () => {
         const actual: Tokens = await counter.count([block]);
         if (actual < 50) continue;
         expect(tokensOf(measureBlock(block), calibration.rates) / actual).toBeGreaterThan(0.95);
+      }
+    });
+
+    it("encoded data where the session has had none before: nothing was learned of it", async () => {
+      const calibration = new Calibration();
+      const said = (content: string): Block => ({ type: "text", text: content });
+      for (let part = 0; part < 30; part += 1) {
+        const block = said(english.slice(part * 300, part * 300 + 900));
+        calibration.observe(measureBlock(block), await counter.count([block]));
+      }
+      for (const length of [24, 32, 40, 48, 56, 63, 64, 88]) {
+        const block = said(
+          Array.from({ length: 60 }, () => randomBytes(66).toString("base64").slice(0, length)).join("\n"),
+        );
+        expect(
+          tokensOf(measureBlock(block), calibration.rates) / (await counter.count([block])),
+          `${length}`,
+        ).toBeGreaterThan(0.95);
       }
     });
 
