@@ -19,7 +19,8 @@ export {
   type FollowOptions,
   type WatchSettingsDep,
 } from "./loop/follow-settings.ts";
-export { checkLog, type Finding, type LogCheck } from "./loop/fsck.ts";
+export type { Finding } from "./loop/finding.ts";
+export { checkLog, type LogCheck } from "./loop/fsck.ts";
 export { type AtOptions, type OpenedLog, openLog, openLogAt, type OpenOptions } from "./loop/open.ts";
 export { searchSession, type SearchSession } from "./loop/search-session.ts";
 export {

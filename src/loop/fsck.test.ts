@@ -3,9 +3,11 @@ import { sourceOf } from "../../test/fixture/log.ts";
 import { storeDeps } from "../../test/contract/store-deps.ts";
 import type { Transcripts } from "../ports/transcripts.ts";
 import { sessionId } from "../schema/brand.ts";
+import { memoryBlobs } from "../store/memory/blobs.ts";
 import { memoryTranscripts } from "../store/memory/transcripts.ts";
-import { scanChunkBytes } from "./limits.ts";
+import { acceptedPerEntryMax, scanChunkBytes } from "./limits.ts";
 import { checkLog, repairLog, repairRanges } from "./fsck.ts";
+import type { SessionDeps } from "./session.ts";
 
 const user = (uuid: string, fields: object = {}): object => ({
   type: "user",
@@ -140,6 +142,59 @@ describe("a repair", () => {
   const storeWith = (content: Uint8Array): Transcripts =>
     memoryTranscripts({ deps: storeDeps, seed: new Map([[id, content]]) });
 
+  const circumstances = { cwd: "/project", version: "0.0.0" };
+  const depsWith = (transcripts: Transcripts): SessionDeps => ({ ...storeDeps, blobs: memoryBlobs(), transcripts });
+  const bytesIn = async (transcripts: Transcripts): Promise<Buffer> => {
+    const source = await transcripts.openForReading(id);
+    return Buffer.from((await source?.read({ start: 0, end: source.size })) ?? "");
+  };
+
+  it.each([
+    ["an entry that is its own parent", ["parent-cycle"], log(user("a", { parentUuid: "a" }))],
+    ["a circle of two", ["parent-cycle"], log(user("a", { parentUuid: "b" }), user("b", { parentUuid: "a" }))],
+    ["an id that is there twice", ["duplicate-uuid"], log(user("a"), user("a"))],
+    ["an edit whose fields do not fit", ["malformed-edit"], log({ type: "undo", uuid: "a", edit: 7 })],
+    [
+      "all of them, among bytes that can't be read",
+      ["duplicate-uuid", "malformed-edit", "parent-cycle"],
+      Buffer.concat([
+        log(user("a", { parentUuid: "a" }), "nonsense", user("a"), { type: "undo", uuid: "u", edit: 7 }),
+        Buffer.from('{"torn":'),
+      ]),
+    ],
+  ])("leaves nothing to repair: %s", async (_, kinds, content) => {
+    const transcripts = storeWith(content);
+    const before = (await checkLog(sourceOf(content))).entries;
+    const repair = await repairLog(depsWith(transcripts), { id, circumstances });
+    expect(repair).toMatchObject({ kind: "repaired", left: { damage: [], entries: before + 1 } });
+    const after = await bytesIn(transcripts);
+    const again = await checkLog(sourceOf(after));
+    expect(again.damage).toEqual([]);
+    expect(again.accepted.map(({ kind }) => kind).toSorted()).toEqual(kinds);
+    expect(again.accepted.every(({ at }) => /^\d{4}-\d\d-\d\dT/.test(at))).toBe(true);
+    // What is whole stands where it stood, and a second repair changes nothing.
+    for (const { start, end } of again.accepted)
+      expect(after.subarray(start, end).equals(content.subarray(start, end))).toBe(true);
+    expect(await repairLog(depsWith(transcripts), { id, circumstances })).toMatchObject({ setAside: [] });
+    expect((await bytesIn(transcripts)).equals(after)).toBe(true);
+  });
+
+  it("accepts what it found and nothing that comes later", async () => {
+    const transcripts = storeWith(log(user("a"), user("a")));
+    await repairLog(depsWith(transcripts), { id, circumstances });
+    const grown = Buffer.concat([await bytesIn(transcripts), log(user("a"))]);
+    const { damage, accepted } = await checkLog(sourceOf(grown));
+    expect([damage.length, accepted.length]).toEqual([1, 1]);
+    expect(damage[0]?.start).toBeGreaterThan(accepted[0]?.start ?? Infinity);
+  });
+
+  it("splits what it accepts, so that no line grows without end", async () => {
+    const count = acceptedPerEntryMax + 1;
+    const transcripts = storeWith(log(...Array.from({ length: count + 1 }, () => user("a"))));
+    const repair = await repairLog(depsWith(transcripts), { id, circumstances });
+    expect(repair).toMatchObject({ left: { damage: [], entries: count + 1 + 2 } });
+  });
+
   it("looks again once it holds the session: a line that was finished meanwhile is not blanked", async () => {
     const whole = Buffer.concat([log(user("a")), log("nonsense"), log(user("b", { parentUuid: "a" }))]);
     const torn = storeWith(whole.subarray(0, -20));
@@ -153,7 +208,7 @@ describe("a repair", () => {
     };
     const source = await transcripts.openForReading(id);
     expect(source && repairRanges((await checkLog(source)).damage)).toHaveLength(2);
-    const repair = await repairLog({ transcripts }, { id });
+    const repair = await repairLog(depsWith(transcripts), { id, circumstances });
     expect(repair).toMatchObject({ kind: "repaired", setAside: [{}], left: { entries: 2, damage: [] } });
   });
 
@@ -175,10 +230,12 @@ describe("a repair", () => {
       },
       openForReading: (of) => (order.push("read"), inner.openForReading(of)),
     };
-    expect(await repairLog({ transcripts }, { id })).toMatchObject({ found: { damage: [{ kind: "json" }] } });
+    expect(await repairLog(depsWith(transcripts), { id, circumstances })).toMatchObject({
+      found: { damage: [{ kind: "json" }] },
+    });
     expect(order).toEqual(["locked", "read", "blanked", "closed"]);
     const held = await inner.openForWriting(id);
-    expect(await repairLog({ transcripts: inner }, { id })).toMatchObject({ kind: "busy" });
+    expect(await repairLog(depsWith(inner), { id, circumstances })).toMatchObject({ kind: "busy" });
     if (held.kind === "open") await held.writer.close();
   });
 });

@@ -1,31 +1,27 @@
-import type { ByteRange, ByteSource, OpenForWriting, SetAside, TranscriptsDep } from "../ports/transcripts.ts";
-import type { EntryId, SessionId, ToolUseId } from "../schema/brand.ts";
+import type { WriteFailure } from "../ports/blobs.ts";
+import type {
+  BlankOutcome,
+  ByteRange,
+  ByteSource,
+  OpenForWriting,
+  SetAside,
+  TranscriptWriter,
+} from "../ports/transcripts.ts";
+import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import { type DamageKind, type Logged, readLines } from "../transcript/lines.ts";
+import { type AcceptedFinding, acceptanceDrafts, Acceptances } from "./accepted-damage.ts";
+import type { Finding } from "./finding.ts";
 import { scanLines } from "./scan.ts";
-
-/** What is wrong with the entries that could be read: the bytes are whole, their relations are not. */
-type StructureKind =
-  | "duplicate-uuid"
-  | "missing-parent"
-  | "parent-cycle"
-  | "unanswered-call"
-  | "orphan-result"
-  | "malformed-edit";
-
-export interface Finding {
-  readonly kind: DamageKind | StructureKind;
-  readonly start: number;
-  readonly end: number;
-  readonly detail: string;
-  readonly uuid?: EntryId;
-}
+import { type OpenSession, readLog, Session, type SessionDeps } from "./session.ts";
 
 export interface LogCheck {
   readonly bytes: number;
   readonly entries: number;
   /** Bytes that could not be read, or only with help, and entries that contradict each other. */
   readonly damage: readonly Finding[];
+  /** Damage that an earlier repair could not mend: the log says how it is read. */
+  readonly accepted: readonly AcceptedFinding[];
   /** What is unusual and harmless: records without a newline between them, calls without results, parents that lie in another file. */
   readonly notes: readonly Finding[];
 }
@@ -36,6 +32,7 @@ export type Progress = (bytesDone: number) => void;
 /** Reads the whole log once. Memory grows with the number of entries, not with their size. */
 export async function checkLog(source: ByteSource, progress: Progress = () => {}): Promise<LogCheck> {
   const relations = new Relations();
+  const acceptances = new Acceptances();
   const damage: Finding[] = [];
   const notes: Finding[] = [];
   let entries = 0;
@@ -45,19 +42,20 @@ export async function checkLog(source: ByteSource, progress: Progress = () => {}
     for (const logged of read.logged) {
       entries += 1;
       relations.take(logged);
+      acceptances.take(logged.entry);
     }
     progress(lines.kind === "lines" ? lines.start + lines.bytes.length : lines.damage.end);
   }
   const found = relations.findings();
-  const inOrder = (findings: readonly Finding[]): Finding[] =>
-    findings.toSorted((one, other) => one.start - other.start);
   return {
     bytes: source.size,
     entries,
-    damage: inOrder([...damage, ...found.damage]),
+    ...acceptances.split(inOrder([...damage, ...found.damage])),
     notes: inOrder([...notes, ...found.notes]),
   };
 }
+
+const inOrder = (findings: readonly Finding[]): Finding[] => findings.toSorted((one, other) => one.start - other.start);
 
 /** Damage that blanking mends: what can't be read. A record that is whole is never blanked. */
 const blankable: ReadonlySet<Finding["kind"]> = new Set([
@@ -84,14 +82,17 @@ export type LogRepair =
     }
   | Exclude<OpenForWriting, { kind: "open" }>;
 
+export interface RepairedSession extends Pick<OpenSession, "id" | "circumstances"> {
+  readonly progress?: Progress;
+}
+
 /**
- * Blanks what can't be read. Looks only after it holds the session: what looked torn before may be a line that its
- * writer has finished since.
+ * Blanks what can't be read, and notes of what is left how it is read: the second check then finds nothing. Looks only
+ * after it holds the session: what looked torn before may be a line that its writer has finished since.
  */
-export async function repairLog(
-  { transcripts }: TranscriptsDep,
-  { id, progress }: { readonly id: SessionId; readonly progress?: Progress },
-): Promise<LogRepair> {
+export async function repairLog(deps: SessionDeps, session: RepairedSession): Promise<LogRepair> {
+  const { transcripts } = deps;
+  const { id, progress } = session;
   const opened = await transcripts.openForWriting(id);
   if (opened.kind !== "open") return opened;
   const { writer } = opened;
@@ -101,15 +102,39 @@ export async function repairLog(
     try {
       const found = await checkLog(source, progress);
       const ranges = repairRanges(found.damage);
-      if (ranges.length === 0) return { kind: "repaired", found, setAside: [], left: found };
-      const blanked = await writer.blank(ranges);
+      const blanked: BlankOutcome =
+        ranges.length === 0 ? { kind: "blanked", setAside: [] } : await writer.blank(ranges);
       if (blanked.kind === "failed") return blanked;
-      return { kind: "repaired", found, setAside: blanked.setAside, left: await checkLog(source, progress) };
+      const readable = ranges.length === 0 ? found : await checkLog(source, progress);
+      const left = readable.damage.length === 0 ? readable : await acceptDamage(deps, { ...session, writer, readable });
+      return "kind" in left ? left : { kind: "repaired", found, setAside: blanked.setAside, left };
     } finally {
       await source.close();
     }
   } finally {
     await writer.close();
+  }
+}
+
+interface Accepting extends RepairedSession {
+  readonly writer: TranscriptWriter;
+  readonly readable: LogCheck;
+}
+
+/** The writer stays the caller's to close. */
+async function acceptDamage(deps: SessionDeps, accepting: Accepting): Promise<LogCheck | WriteFailure> {
+  const { id, writer, readable, progress } = accepting;
+  const log = await readLog(deps, id);
+  if (log === undefined) throw new Error(`the log ${id} that is open for writing can't be read`);
+  const session = new Session(deps, { writer, log, circumstances: { sessionId: id, ...accepting.circumstances } });
+  const appended = await session.append(...acceptanceDrafts(readable.damage));
+  if (appended.kind === "failed") return appended;
+  const grown = await deps.transcripts.openForReading(id);
+  if (grown === undefined) throw new Error(`the log ${id} that is open for writing can't be read`);
+  try {
+    return await checkLog(grown, progress);
+  } finally {
+    await grown.close();
   }
 }
 

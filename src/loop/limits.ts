@@ -84,3 +84,6 @@ export const changedFilesNamedMax = 20;
 
 /** Of a title made from what a person said: a line of a list. */
 export const titleCharsMax = 80;
+
+/** Findings that one entry accepts: about 150 KB, far below what a line may have. */
+export const acceptedPerEntryMax = 1_000;

@@ -305,8 +305,11 @@ it("a kill while notes are taken leaves log and notes whole, and the session goe
     if (project.kind === "failed") return expect.unreachable(project.message);
     const [listed] = await project.deps.transcripts.list();
     if (listed === undefined) return expect.unreachable("no session");
-    const repair = await repairLog(project.deps, { id: listed.sessionId });
-    expect(repair).toMatchObject({ kind: "repaired", left: { damage: [] } });
+    const repair = await repairLog(project.deps, {
+      id: listed.sessionId,
+      circumstances: { cwd: "/project", version: "0.0.0" },
+    });
+    expect(repair).toMatchObject({ kind: "repaired", left: { damage: [], accepted: [] } });
     const agent = await world.open({ kind: "resume", id: listed.sessionId });
     expect(endOf(await world.turn(agent, { text: "Do part 2.", rounds: 6 }))).toBe("answered");
     await settled(agent);

@@ -1,4 +1,5 @@
-import { checkLog, type Finding, type LogCheck, type Progress, repairLog, repairRanges } from "../../../loop/fsck.ts";
+import type { Finding } from "../../../loop/finding.ts";
+import { checkLog, type LogCheck, type Progress, repairLog, repairRanges } from "../../../loop/fsck.ts";
 import type { SetAside } from "../../../ports/transcripts.ts";
 import { command, type CommandContext, type Outcome } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
@@ -8,6 +9,7 @@ import { counted, humanCount, oneLine } from "../../human.ts";
 import { type NamedLog, openNamedLog } from "../../named-log.ts";
 import type { Output } from "../../output.ts";
 import { sessionOperand } from "../../session-operand.ts";
+import { ownVersion } from "../../version.ts";
 import { writingFailure } from "../../writing-failure.ts";
 
 export const fsckCommand = command({
@@ -17,19 +19,20 @@ export const fsckCommand = command({
   options: {
     repair: {
       type: "boolean",
-      summary: "copy damaged bytes aside, then blank them in place; only for sessions of our own",
+      summary: "blank damaged bytes, and note how what can't be mended is read; only for sessions of our own",
     },
   },
-  json: "bytes, entries, damage and notes (kind, byte range, detail), repaired, left",
+  json: "bytes, entries, damage and notes (kind, byte range, detail), repaired, accepted, left",
   details: [
-    "Without --repair nothing is written. With it the file keeps its length and every readable entry its place; the damaged bytes go to <session>/set-aside/<start>-<end>.bin.",
+    "Without --repair nothing is written. With it every readable entry keeps its place; the damaged bytes go to <session>/set-aside/<start>-<end>.bin.",
+    "Entries that contradict each other stay as they are: an entry is added that says how they are read, and from then on they are accepted.",
     "Exit code 1: there is damage (left).",
   ],
   run: async (context, { operands, options, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
     const mode = options.repair ? "repair" : "check";
-    const report = await reporting(context.err, { log, mode });
+    const report = await reporting(context, { log, mode });
     if (report.kind === "failure") return report;
     await show(context, { ...report, format });
     return verdictOf(report);
@@ -45,15 +48,19 @@ interface Report {
   readonly left: LogCheck;
 }
 
-async function reporting(err: Output, { log, mode }: Pick<Report, "log" | "mode">): Promise<Report | Failure> {
+async function reporting(
+  { err, cwd }: CommandContext,
+  { log, mode }: Pick<Report, "log" | "mode">,
+): Promise<Report | Failure> {
   const progress = progressOn(err, log.source.size);
   try {
     const found = await checkLog(log.source, progress);
     const unchanged: Report = { kind: "report", log, mode, found, repaired: [], left: found };
-    // A log with nothing to blank is not opened for writing, which would end its last line.
-    if (mode === "check" || log.session === undefined || repairRanges(found.damage).length === 0) return unchanged;
+    // A log with nothing to repair is not opened for writing, which would end its last line.
+    if (mode === "check" || log.session === undefined || found.damage.length === 0) return unchanged;
     const { deps, id } = log.session;
-    const repair = await repairLog(deps, { id, progress });
+    const circumstances = { cwd, version: ownVersion() };
+    const repair = await repairLog(deps, { id, circumstances, progress });
     if (repair.kind !== "repaired") return writingFailure(repair, id);
     return { ...unchanged, found: repair.found, repaired: repair.setAside, left: repair.left };
   } finally {
@@ -83,7 +90,7 @@ function verdictOf({ log, mode, left }: Report): Outcome {
 
 async function show({ out }: CommandContext, report: Report & { readonly format: "text" | "json" }): Promise<void> {
   const { found, repaired, left, format } = report;
-  if (format === "json") await out.json({ ...found, repaired, left: left.damage.length });
+  if (format === "json") await out.json({ ...found, repaired, accepted: left.accepted, left: left.damage.length });
   else await out.write(asText(report));
 }
 
@@ -94,16 +101,22 @@ function asText({ log, mode, found, repaired, left }: Report): string {
   const kept = repaired.map(
     ({ start, end, kept: where }) => `repaired  bytes ${start}–${end}, kept at ${oneLine(where)}`,
   );
+  const accepted = left.accepted.map((one) => `accepted on ${oneLine(one.at.slice(0, 10))}  ${lineOf(one)}`);
   const count = left.damage.length;
-  const verdict = count === 0 ? "no damage" : `${counted(count, "damaged range")}${adviceOn({ log, mode })}`;
-  return `${head}${[...damage, ...notes, ...kept, verdict].join("\n")}\n`;
+  const verdict = count === 0 ? noDamage(left) : `${counted(count, "damaged range")}${adviceOn({ log, mode })}`;
+  return `${head}${[...damage, ...notes, ...kept, ...accepted, verdict].join("\n")}\n`;
 }
+
+const noDamage = ({ accepted }: LogCheck): string =>
+  accepted.length === 0
+    ? "no damage"
+    : `no damage but ${counted(accepted.length, "range")} accepted as ${accepted.length === 1 ? "it is" : "they are"}`;
 
 function adviceOn({ log, mode }: Pick<Report, "log" | "mode">): string {
   if (mode === "repair") return " left";
   return log.session === undefined
     ? "; another tool's file is never written, and what is readable in it can be used as it is"
-    : "; --repair sets the damaged bytes aside and blanks them, so that every reader passes over them";
+    : "; --repair sets the damaged bytes aside and blanks them, and notes how what is readable is read";
 }
 
 const lineOf = ({ kind, start, end, detail, uuid }: Finding): string =>
