@@ -48,6 +48,15 @@ const eventFields: EventFields = {
     entries: "always",
     price: "always",
   },
+  "left-out": {
+    part: "always",
+    count: "always",
+    tokensBefore: "always",
+    tokensAfter: "always",
+    because: "always",
+    entries: "always",
+    price: "maybe",
+  },
   "server-cleared": { tokens: "always", what: "always" },
   "no-headroom": { tokens: "always", limit: "always", largest: "always", because: "maybe" },
   "compaction-start": { trigger: "always", cause: "always", tokens: "always", because: "maybe" },
@@ -70,7 +79,7 @@ const eventFields: EventFields = {
   "message-queued": { text: "always" },
   "cache-break": { cause: "always", tokens: "always" },
   warning: { code: "always", message: "always" },
-  "turn-end": { reason: "always", message: "maybe", unwritten: "maybe" },
+  "turn-end": { reason: "always", message: "maybe", remedies: "maybe", unwritten: "maybe" },
 };
 const turnEnds: Readonly<Record<TurnEnd, true>> = {
   answered: true,

@@ -3,6 +3,8 @@ import type { Agent } from "../agent/open-agent.ts";
 import type { LoopEvent, TurnEndEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Problem } from "../settings/problem.ts";
+import { leftOutLine } from "../tui/text/event-lines.ts";
+import { remedyLine } from "../tui/text/remedy-words.ts";
 import type { CommandContext } from "./command.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { compactionTeller } from "./compact/event-lines.ts";
@@ -63,6 +65,7 @@ export function agentOutput(
       await tellCompaction(event);
       if (event.kind === "warning") await err.write(hookOrWarning(event));
       else if (event.kind === "cleared") await err.write(`${clearedText(event)}\n`);
+      else if (event.kind === "left-out") await err.write(`${leftOutText(event)}\n`);
       else if (event.kind === "no-headroom") await err.write(`warning: ${headroomText(event)}\n`);
       else if (event.kind === "retry-start") await err.write(`trying again (${event.attempt}): ${event.message}\n`);
     },
@@ -80,13 +83,12 @@ export function agentOutput(
         inherited_cost_usd: usd(agent.inheritedCosts),
         costs: agent.conversation.costs.session,
         permission_denials: denials.list,
-        ...(end?.message === undefined ? {} : { message: end.message }),
-        ...(end?.unwritten === undefined ? {} : { unwritten: end.unwritten }),
+        ...(end === undefined ? {} : unansweredFields(end)),
       };
       if (format === "text") await out.write(words === "" ? "" : `${words}\n`);
       else await out.json(report);
       if (format === "text" && denials.list.length > 0) await err.write(`${denialText(denials.list.length)}\n`);
-      const why = end?.message === undefined ? "" : `: ${end.message}`;
+      const why = end === undefined ? "" : toldEnd(end);
       if (reason !== "answered") await err.write(`the turn ended without an answer (${reason})${why}\n`);
       return turnExitCode(end);
     },
@@ -116,6 +118,18 @@ class Denials {
 
 const clearedText = ({ trigger, because }: Extract<LoopEvent, { kind: "cleared" }>): string =>
   `cleared (${trigger}): ${because}`;
+
+const leftOutText = (event: Extract<LoopEvent, { kind: "left-out" }>): string =>
+  `${leftOutLine(event)} (${event.because}) \`palimpsest undo\` takes it back.`;
+
+function unansweredFields({ message, remedies, unwritten }: TurnEndEvent): object {
+  if (message === undefined) return {};
+  const why = unwritten === undefined ? {} : { unwritten };
+  return { message, remedies, remedy: remedyLine(remedies, "shell"), ...why };
+}
+
+const toldEnd = ({ message, remedies }: TurnEndEvent): string =>
+  message === undefined ? "" : `: ${message}\n${remedyLine(remedies, "shell")}`;
 
 const denialText = (count: number): string =>
   `${count === 1 ? "1 call was" : `${count} calls were`} denied; --allow or permissions.allow in your settings lets such calls run (see docs/tools.md)`;

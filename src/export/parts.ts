@@ -129,6 +129,8 @@ function whatEdit(edit: Exclude<Edit, { type: "boundary" }>): string {
       return count(edit.entries.length, "entry", "entries");
     case "collapse":
       return `shown as: ${edit.shown}`;
+    case "leave-out":
+      return `${edit.part} of ${count(edit.entries.length, "entry", "entries")}`;
     case "pin":
     case "unpin":
       return edit.entry;

@@ -70,10 +70,10 @@ function countCleared(applied: readonly Json[]): number | undefined {
   return results === 0 ? undefined : results;
 }
 
-type Decided = Extract<Edit, { type: "clear" | "snip" | "collapse" | "server-edits" }>;
+type Decided = Extract<Edit, { type: "clear" | "snip" | "collapse" | "leave-out" | "server-edits" }>;
 
-const mayDecide = (edit: Edit): edit is Decided =>
-  edit.type === "clear" || edit.type === "snip" || edit.type === "collapse" || edit.type === "server-edits";
+const decided: ReadonlySet<EditKind> = new Set(["clear", "snip", "collapse", "leave-out", "server-edits"]);
+const mayDecide = (edit: Edit): edit is Decided => decided.has(edit.type);
 
 function countOf(edit: Edit): number | undefined {
   switch (edit.type) {
@@ -84,6 +84,7 @@ function countOf(edit: Edit): number | undefined {
     case "server-edits":
       return edit.applied === undefined ? edit.deleted.length : countCleared(edit.applied);
     case "snip":
+    case "leave-out":
       return edit.entries.length;
     case "collapse":
     case "boundary":

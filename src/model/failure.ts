@@ -2,6 +2,7 @@ import { type Millis, millis } from "../schema/brand.ts";
 import type { ModelFailure } from "../ports/model.ts";
 import { failureMessageCharsMax } from "./limits.ts";
 import { overflowOf } from "./overflow.ts";
+import { refusedPart } from "./refused-part.ts";
 
 /** What a server said instead of a reply. */
 export interface ServerError {
@@ -34,14 +35,16 @@ export interface FailureDeps {
 export function failureOf({ rules, now }: FailureDeps, error: ServerError): ModelFailure {
   const { status, requestId, headers } = error;
   const overflow = overflowOf({ ...error, code: error.code ?? error.type });
-  const { why, retry } =
-    overflow === undefined ? (rules.find((rule) => fits(rule, error)) ?? unknown(status)) : tooLong;
+  const ruled = overflow === undefined ? (rules.find((rule) => fits(rule, error)) ?? unknown(status)) : tooLong;
+  const part = isAboutTheSender(ruled) || overflow !== undefined ? undefined : refusedPart(error);
+  const { why, retry } = part === undefined ? ruled : refused;
   const after = retry === "later" ? retryAfterMs(headers, now) : undefined;
   return {
     why,
     retry: headers?.get("x-should-retry") === "false" ? "never" : retry,
     message: messageOf(error),
     ...overflow,
+    ...(part === undefined ? {} : { part }),
     ...(after === undefined ? {} : { retryAfterMs: after }),
     ...(status === undefined ? {} : { status }),
     ...(requestId === undefined ? {} : { requestId }),
@@ -49,6 +52,11 @@ export function failureOf({ rules, now }: FailureDeps, error: ServerError): Mode
 }
 
 const tooLong = { why: "too-long", retry: "never" } as const;
+const refused = { why: "refused", retry: "never" } as const;
+
+/** Who asks, and how often: whatever such an answer names, another body would not change it. */
+const isAboutTheSender = ({ why }: Pick<ModelFailure, "why">): boolean =>
+  why === "unauthorised" || why === "spend-limit" || why === "rate-limited" || why === "overloaded";
 
 /** A request that is refused for a reason we do not know will be refused again; a server in trouble may recover. */
 const unknown = (status: number | undefined): Pick<ModelFailure, "why" | "retry"> =>

@@ -1,5 +1,6 @@
 import type { Block } from "../schema/block.ts";
 import type { MessageId, Millis, Tokens } from "../schema/brand.ts";
+import type { LeftOutPart } from "../schema/edit.ts";
 import type { JsonObject } from "../schema/json.ts";
 
 /** A model that answers requests, whoever serves it. */
@@ -73,6 +74,8 @@ export interface ModelFailure {
   readonly retry: "later" | "never";
   /** What the server asks for. */
   readonly retryAfterMs?: Millis;
+  /** Of `refused`: the part of the request that the message names. Without it the request may be taken. */
+  readonly part?: LeftOutPart;
   /** Of `too-long`, where the message says it. */
   readonly limitTokens?: Tokens;
   /** `input`: the limit of what is sent, in a window that is larger. */

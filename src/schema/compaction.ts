@@ -6,9 +6,10 @@ export type CompactionTrigger = "auto" | "manual";
 
 /**
  * Why now. `threshold`: the context is over it. `price`: the rent has paid for it. `limit`: no request fits any more.
- * `overflow`: the provider refused a request as too long. `person`, `agent`: asked for.
+ * `overflow`: the provider refused a request as too long. `refused`: it refuses every plainer one too. `person`, `agent`:
+ * asked for.
  */
-export type CompactionCause = "threshold" | "price" | "limit" | "overflow" | "person" | "agent";
+export type CompactionCause = "threshold" | "price" | "limit" | "overflow" | "refused" | "person" | "agent";
 
 /** `from`: this message and all behind it. `up_to`: everything before it; it and what is behind it stays. */
 export type CompactionPart =

@@ -29,6 +29,12 @@ const replacement = z.looseObject({
 
 const span = z.looseObject({ from: entryIdOf, to: entryIdOf });
 
+/**
+ * What a request can do without, where a provider refuses it. `server-summary`: the provider's own block, in whose place its
+ * text stands. `other-blocks`: all but texts, calls, results and media.
+ */
+const leftOutPart = z.enum(["server-summary", "thinking", "media", "other-blocks"]);
+
 /** The arithmetic by which a layer decided, in words for people. */
 const because = z.string();
 
@@ -57,6 +63,13 @@ const shapes = {
   }),
   snip: z.looseObject({ type: z.literal("snip"), entries: z.array(entryIdOf), because: because.optional() }),
   collapse: z.looseObject({ type: z.literal("collapse"), span, shown: z.string(), because: because.optional() }),
+  "leave-out": z.looseObject({
+    type: z.literal("leave-out"),
+    part: leftOutPart,
+    /** Entries that are sent without it from here on. `shown`: what stands where it stood; absent: nothing does. */
+    entries: z.array(z.looseObject({ entry: entryIdOf, shown: z.string().optional() })),
+    because: because.optional(),
+  }),
   pin: z.looseObject({ type: z.literal("pin"), entry: entryIdOf }),
   unpin: z.looseObject({ type: z.literal("unpin"), entry: entryIdOf }),
   undo: z.looseObject({ type: z.literal("undo"), edit: entryIdOf, dropsThinking: z.boolean().optional() }),
@@ -149,6 +162,8 @@ const clearedElsewhereShape = z.looseObject({
 export type Replacement = z.infer<typeof replacement>;
 export type Clear = z.infer<typeof shapes.clear>;
 export type Collapse = z.infer<typeof shapes.collapse>;
+export type LeaveOut = z.infer<(typeof shapes)["leave-out"]>;
+export type LeftOutPart = z.infer<typeof leftOutPart>;
 /** Calls that were paid for, and how many rounds have come since. */
 export type SpentRounds = z.infer<typeof spentRounds>;
 export type PaidCall = z.infer<typeof paidCallsShape>[number];

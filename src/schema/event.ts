@@ -1,7 +1,9 @@
 import type { EntryId, MessageId, Millis, NanoUsd, Tokens, ToolUseId } from "./brand.ts";
 import type { CompactionCause, CompactionFailure, CompactionPath, CompactionTrigger } from "./compaction.ts";
+import type { LeftOutPart } from "./edit.ts";
 import type { JsonObject } from "./json.ts";
 import type { ReceiptPrice } from "./receipt.ts";
+import type { Remedies } from "./remedy.ts";
 import type { Usage } from "./usage.ts";
 
 /** What a turn tells while it runs. Command line, gateway, library and tests read the same stream. */
@@ -59,6 +61,20 @@ export type LoopEvent =
       readonly because: string;
       readonly entries: readonly EntryId[];
       readonly price: ReceiptPrice;
+    }
+  /** The provider refused a request: from now on requests are sent without a part of what was said. */
+  | {
+      readonly kind: "left-out";
+      readonly part: LeftOutPart;
+      /** Entries that held it; in a fork, messages. */
+      readonly count: number;
+      readonly tokensBefore: Tokens;
+      readonly tokensAfter: Tokens;
+      readonly because: string;
+      /** The edit, by which it is taken back. */
+      readonly entries: readonly EntryId[];
+      /** Absent in a fork, which writes nothing down. */
+      readonly price?: ReceiptPrice;
     }
   /** The server left something out of what it was sent. */
   | { readonly kind: "server-cleared"; readonly tokens: Tokens; readonly what: readonly string[] }
@@ -121,26 +137,31 @@ export type LoopEvent =
   | { readonly kind: "warning"; readonly code: string; readonly message: string }
   | TurnEndEvent;
 
-export interface TurnEndEvent {
-  readonly kind: "turn-end";
-  readonly reason: TurnEnd;
-  readonly message?: string;
-  /** Why the transcript could not be written, where the turn failed by that. */
-  readonly unwritten?: WriteRefusal;
-}
+export type TurnEndEvent = { readonly kind: "turn-end" } & TurnOutcome;
 
 /** Why a write was refused: mostly by the machine. */
 export type WriteRefusal = "disk-full" | "read-only" | "lock-lost" | "too-large" | "io";
 
 export type CompactionPhase = "hooks" | "server" | "fork" | "stream" | "extract" | "restore";
 
-/** `answered`: the reply had no call. `over-limit`: no request fits. */
-export type TurnEnd =
-  | "answered"
-  | "aborted"
-  | "failed"
-  | "refused"
-  | "cut-short"
-  | "over-limit"
-  | "turn-limit"
-  | "blocked-by-hook";
+/** How a turn ended. Without an answer it says why, and what can be done about it. */
+export type TurnOutcome =
+  | {
+      readonly reason: "answered" | "aborted";
+      readonly message?: undefined;
+      readonly remedies?: undefined;
+      readonly unwritten?: undefined;
+    }
+  | {
+      readonly reason: Unanswered;
+      readonly message: string;
+      readonly remedies: Remedies;
+      /** Why the transcript could not be written, where the turn failed by that. */
+      readonly unwritten?: WriteRefusal;
+    };
+
+/** `refused`: by the model. `over-limit`: no request fits. */
+export type Unanswered = "failed" | "refused" | "cut-short" | "over-limit" | "turn-limit" | "blocked-by-hook";
+
+/** `answered`: the reply had no call. */
+export type TurnEnd = TurnOutcome["reason"];

@@ -1,16 +1,27 @@
 import type { ResultContent } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
-import type { Boundary, BoundaryMetadata, Clear, Collapse, Edit, EditKind, Replacement } from "../schema/edit.ts";
+import type {
+  Boundary,
+  BoundaryMetadata,
+  Clear,
+  Collapse,
+  Edit,
+  EditKind,
+  LeaveOut,
+  Replacement,
+} from "../schema/edit.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import type { Json } from "../schema/json.ts";
 import { asReminder } from "./attachment.ts";
 import { type Item, itemOf, type Origin, withPairs } from "./item.ts";
+import { itemWithout } from "./leave-out.ts";
 import { isOfBoundary, namedBoundary } from "./of-boundary.ts";
 
 /**
  * Entries of the path → items and decisions. One pass in order, each edit applied where it stands:
  *   offload, clear, repair   decide how a result looks (`decisions`); the items stay
  *   snip, collapse           take items away, pairs together; a collapse leaves its stand-in
+ *   leave-out                takes a kind of block out of items that the provider refused with it
  *   boundary                 waits for its summary; then the items become [front] summary [pinned] [kept]
  *   pin, unpin, setting      state that later edits and plans read
  *   undo                     known before the pass: an undone edit is passed over
@@ -49,7 +60,7 @@ export interface ProjectionSeed {
 }
 
 /** Edits behind which an earlier count no longer holds. A clear or an offload only replaces text, and that can be counted. */
-const moving: ReadonlySet<EditKind> = new Set(["snip", "collapse", "undo"]);
+const moving: ReadonlySet<EditKind> = new Set(["snip", "collapse", "leave-out", "undo"]);
 
 export class Projection {
   items: Item[];
@@ -137,6 +148,8 @@ export class Projection {
         return this.#remove(withPairs(this.items, new Set(edit.entries), "both"));
       case "collapse":
         return this.#collapse(entry.id, edit, at);
+      case "leave-out":
+        return this.#leaveOut(edit);
       case "boundary":
         this.#waiting = { entry, edit };
         return { kind: "none" };
@@ -181,6 +194,7 @@ export class Projection {
       case "boundary":
         this.#passing = { of: entry, next: "summary" };
         return;
+      case "leave-out":
       case "repair":
       case "pin":
       case "unpin":
@@ -260,6 +274,14 @@ export class Projection {
     this.#forgetDeletions(gone);
     const left = this.items.filter((item) => !gone.has(item.entry));
     this.items = [...left.slice(0, place), standIn, ...left.slice(place)];
+    return { kind: "rebuilt" };
+  }
+
+  #leaveOut({ part, entries }: LeaveOut): Effect {
+    const shownByEntry = new Map(entries.map(({ entry, shown }) => [entry, shown]));
+    this.items = this.items.map((item) =>
+      shownByEntry.has(item.entry) ? itemWithout(item, { part, shown: shownByEntry.get(item.entry) }) : item,
+    );
     return { kind: "rebuilt" };
   }
 

@@ -22,6 +22,7 @@ const undoable: ReadonlySet<EditKind> = new Set([
   "clear",
   "snip",
   "collapse",
+  "leave-out",
   "boundary",
   "pin",
   "unpin",

@@ -383,6 +383,11 @@ export class HistoryWriter {
         return this.#boundary(move);
       case "setting":
         return this.#edit({ type: "setting", name: "size", value: move.value });
+      case "leave-out": {
+        const shown = move.part === "thinking" ? {} : { shown: `left out ${this.#next()}` };
+        const entries = this.#chosenOf(this.#entries, move.picks).map((entry) => ({ entry, ...shown }));
+        return this.#edit({ type: "leave-out", part: move.part, entries });
+      }
       case "server-edits":
         return this.#edit({
           type: "server-edits",

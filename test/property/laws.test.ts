@@ -283,6 +283,7 @@ const strangeEntry = fc
         "clear",
         "snip",
         "collapse",
+        "leave-out",
         "undo",
         "repair",
         "pin",

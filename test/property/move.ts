@@ -1,4 +1,5 @@
 import * as fc from "fast-check";
+import type { LeftOutPart } from "../../src/schema/edit.ts";
 
 /**
  * One small step of a generated history. `pick…` chooses among what the history holds so far (modulo its number), so
@@ -62,6 +63,7 @@ export type EditMove =
   | { readonly do: "repair"; readonly of: "open" | "picked"; readonly pick: number }
   | BoundaryMove
   | { readonly do: "setting"; readonly value: number }
+  | { readonly do: "leave-out"; readonly part: LeftOutPart; readonly picks: readonly number[] }
   | { readonly do: "server-edits"; readonly pick: number };
 
 export interface BoundaryMove {
@@ -141,6 +143,8 @@ const resultEdit = fc.record({
 });
 const repair = fc.record({ do: of("repair"), of: fc.constantFrom("open", "open", "picked"), pick });
 
+const leftOutPart: fc.Arbitrary<LeftOutPart> = fc.constantFrom("thinking", "media", "other-blocks", "server-summary");
+
 /** Every kind of edit; `undo` names any earlier edit, an undo included. */
 export const editMove: fc.Arbitrary<EditMove> = fc.oneof(
   { weight: 4, arbitrary: resultEdit },
@@ -150,6 +154,7 @@ export const editMove: fc.Arbitrary<EditMove> = fc.oneof(
   { weight: 2, arbitrary: repair },
   fc.record({ do: of("setting"), value: fc.nat({ max: 3 }) }),
   fc.record({ do: of("server-edits"), pick }),
+  { weight: 2, arbitrary: fc.record({ do: of("leave-out"), part: leftOutPart, picks }) },
 );
 
 /** The turns of a conversation, as a careful writer logs them: no rewinds, no broken parents. */

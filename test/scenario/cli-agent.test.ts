@@ -71,6 +71,18 @@ describe("palimpsest -p", () => {
     },
   );
 
+  it("says what can be done where there is no answer, on stderr and in the result", async () => {
+    const at = world();
+    const refusal = "moves: [{ refuse: { type: authentication_error, message: invalid x-api-key } }]\nafter: repeat\n";
+    writeFileSync(join(at.cwd, "refuse.yaml"), `name: refuses\n${refusal}`);
+    const told = /^the turn ended without an answer \(failed\): invalid x-api-key\nTry this: check the key \(/m;
+    const said = await agent(at, "Hello", "--scenario", "refuse.yaml", "--output-format", "json");
+    expect(said.code).toBe(1);
+    expect(said.err).toMatch(told);
+    expect(JSON.parse(said.out)).toMatchObject({ remedies: ["check-key"] });
+    expect(said.out).toContain('"remedy":"Try this: check the key');
+  });
+
   it.each([
     [["--policy", "nope"], /--policy: expected .*"nope"; refused/],
     [["--policy", "never"], /--policy: expected .*"never"; refused/],

@@ -255,8 +255,10 @@ describe("behind a boundary that the provider's block stands for", () => {
     const agent = await elsewhere.agent("resume", { flags });
     const events = await agent.turn("And now?");
     expect(endOf(events)).toMatchObject(answered);
-    expect(events.filter(({ kind }) => kind === "warning")).toMatchObject([{ code: "server-summary" }]);
-    expect(endOf(await agent.turn("And then?"))).toMatchObject(answered);
+    expect(events.filter(({ kind }) => kind === "left-out")).toMatchObject([{ part: "server-summary", count: 1 }]);
+    await agent.session.close();
+    const again = await elsewhere.agent("resume", { flags });
+    expect(endOf(await again.turn("And then?"))).toMatchObject(answered);
     expect(refused(elsewhere.seen)).toHaveLength(1);
     expect(messagesOf(lastOf(elsewhere))[0]).toMatchObject({ role: "user" });
   });

@@ -222,7 +222,7 @@ export class Chat implements FrontHandlers {
     const { agent } = this.#current;
     const from = agent.session.fold.path.length;
     this.#waiting.send(text);
-    let end: TurnEndEvent = { kind: "turn-end", reason: "failed" };
+    let end = brokenTurn;
     for await (const event of agent.turn(text, signal)) {
       // From here on it is in the log, and so is what was queued when it is told.
       if (event.kind === "request-start") this.#waiting.said();
@@ -308,3 +308,11 @@ export class Chat implements FrontHandlers {
 /** Whether the log holds the message that a turn began with. */
 const isWritten = ({ session }: Agent, { text, from }: { readonly text: string; readonly from: number }): boolean =>
   session.fold.path.loggedFrom(from).some(({ entry }) => typedText(entry) === text.trim());
+
+/** Of a turn that was left before its end. */
+const brokenTurn: TurnEndEvent = {
+  kind: "turn-end",
+  reason: "failed",
+  message: "The turn broke off.",
+  remedies: ["say-again"],
+};

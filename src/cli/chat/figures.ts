@@ -34,6 +34,7 @@ export function movesFigures({ kind }: LoopEvent): boolean {
     case "call-end":
     case "edit":
     case "cleared":
+    case "left-out":
     case "server-cleared":
     case "no-headroom":
     case "compaction-start":

@@ -1,17 +1,18 @@
 import type { MessagePlace } from "../../cache/breakpoints.ts";
 import type { Block, Message } from "../../schema/block.ts";
 import { type EntryId, entryId, tokens, type Tokens, type ToolUseId } from "../../schema/brand.ts";
-import type { Edit } from "../../schema/edit.ts";
+import type { Edit, LeftOutPart } from "../../schema/edit.ts";
 import { type Entry, readEntry } from "../../schema/entry.ts";
 import { parseJson } from "../../schema/json.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
+import { estimateBlock, estimateShown } from "../../tokens/estimate.ts";
 import type { Draft } from "../../transcript/draft.ts";
 import type { NextRequest } from "../../transcript/fold.ts";
 import { itemOf } from "../../transcript/item.ts";
+import { messageWithout } from "../../transcript/leave-out.ts";
 import { syntheticResult } from "../../transcript/repair.ts";
 import { resultBlock } from "../../transcript/result.ts";
 import type { Appended } from "../session.ts";
-import type { Line } from "./line.ts";
+import type { Line, PartLeftOut } from "./line.ts";
 
 /** Where a fork begins. Messages are shared with the parent, so that their bytes are the same. */
 export interface ForkPoint {
@@ -38,11 +39,11 @@ interface Standing {
 export class ForkLine implements Line {
   readonly fixedTokens: Tokens;
   /** The last block that the fork shares with its parent. */
-  readonly common: MessagePlace | undefined;
+  common: MessagePlace | undefined;
   readonly commonBlocks: number;
   readonly editable = undefined;
   readonly #messages: Message[];
-  readonly #passed: Standing[];
+  #passed: Standing[];
   #nameByOpenCall = new Map<ToolUseId, string>();
   #usedTokens: number;
   #serial = 0;
@@ -107,6 +108,28 @@ export class ForkLine implements Line {
     this.#add({ role: "user", content });
     this.#passed.push(this.#standing(id));
     return Promise.resolve({ kind: "appended", entries: [id] });
+  }
+
+  /** From its own requests alone: the parent finds out by itself. */
+  leaveOut(part: LeftOutPart): Promise<PartLeftOut> {
+    const kept = this.#messages.map((message) => messageWithout(message, part));
+    const count = kept.filter((message, at) => message !== this.#messages[at]).length;
+    if (count === 0) return Promise.resolve({ kind: "nothing" });
+    const saved = sizeOf(this.#messages) - sizeOf(kept);
+    this.#messages.splice(0, Infinity, ...kept);
+    this.#usedTokens = Math.max(this.fixedTokens, this.#usedTokens - saved);
+    this.#passed = this.#passed.map(({ last, ...passed }) => ({
+      ...passed,
+      last: last === undefined ? undefined : messageWithout(last, part),
+      usedTokens: passed.usedTokens - saved,
+    }));
+    if (this.common !== undefined) {
+      const { message, at } = this.common;
+      // Only thinking goes without a stub, and it stands in front.
+      const shorter = (this.#passed[0]?.last?.content.length ?? 0) - 1;
+      this.common = { part: "messages", message, at: Math.min(at, Math.max(0, shorter)) };
+    }
+    return Promise.resolve({ kind: "left-out", count, edits: [] });
   }
 
   endTurn(): Promise<Appended> {
@@ -186,6 +209,8 @@ export class ForkLine implements Line {
     return resultBlock(block, { toolName, shown: undefined });
   }
 }
+
+const sizeOf = (messages: readonly Message[]): number => estimateShown(messages.map(({ content }) => content));
 
 /** Neighbours of one role are one turn, as in every request. */
 function put(messages: Message[], { role, content }: Message): void {

@@ -96,4 +96,4 @@ function editedSince({ fold }: Session): BreakCause | undefined {
 const isUndoable = ({ edit }: EditEntry): boolean => edit.type === "offload" || rewriting.has(edit.type);
 
 /** Edits that change what requests have shown. */
-const rewriting: ReadonlySet<string> = new Set(["branch", "clear", "snip", "collapse", "boundary"]);
+const rewriting: ReadonlySet<string> = new Set(["branch", "clear", "snip", "collapse", "leave-out", "boundary"]);

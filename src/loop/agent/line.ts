@@ -1,11 +1,15 @@
 import type { Inventory } from "../../cache/inventory.ts";
 import { type HeldOptions, heldRounds } from "../../layers/1-offload/held.ts";
 import type { RoundResult } from "../../layers/1-offload/run.ts";
+import type { WriteFailure } from "../../ports/blobs.ts";
 import type { Message } from "../../schema/block.ts";
 import { type EntryId, tokens, type Tokens } from "../../schema/brand.ts";
+import type { LeftOutPart } from "../../schema/edit.ts";
 import type { Entry } from "../../schema/entry.ts";
+import type { Receipt } from "../../schema/receipt.ts";
 import type { NextRequest } from "../../transcript/fold.ts";
 import type { Draft } from "../../transcript/draft.ts";
+import { leaveOutDraft } from "../../transcript/leave-out.ts";
 import type { Appended, Edited, EditInput, Session } from "../session.ts";
 
 /** What an agent talks along: a session's path, or a fork that leaves it alone. */
@@ -27,10 +31,30 @@ export interface Line {
   append(...drafts: readonly Draft[]): Promise<Appended>;
   /** In place of what a reply said behind this entry; what others noted meanwhile stays. */
   appendInstead(behind: EntryId | null, draft: Draft): Promise<Appended>;
+  /** Every request is sent without this part of what was said so far. */
+  leaveOut(part: LeftOutPart, reason: LeaveOutReason): Promise<PartLeftOut>;
   /** Freezes an answer for every open call. */
   settle(): Promise<Appended>;
   endTurn(): Promise<Appended>;
 }
+
+export interface LeaveOutReason {
+  /** For people, one line. */
+  readonly because: string;
+  /** Of the model and the lifetime in use. */
+  readonly rates?: EditInput["rates"];
+}
+
+/** `receipt` is absent where nothing is written down: in a fork. */
+export type PartLeftOut =
+  | {
+      readonly kind: "left-out";
+      readonly count: number;
+      readonly edits: readonly EntryId[];
+      readonly receipt?: Receipt;
+    }
+  | { readonly kind: "nothing" }
+  | WriteFailure;
 
 /** A session that knows what could be cleared. What it holds is live: another after an undo. */
 export interface EditableLine extends Pick<Session, "fold" | "ledger" | "readBy"> {
@@ -86,6 +110,21 @@ export class SessionLine implements Line {
 
   appendInstead(behind: EntryId | null, draft: Draft): Promise<Appended> {
     return this.#session.appendInstead(behind, draft);
+  }
+
+  async leaveOut(part: LeftOutPart, { because, rates }: LeaveOutReason): Promise<PartLeftOut> {
+    const draft = leaveOutDraft(this.#session.fold.shown(), { part, because });
+    if (draft === undefined) return { kind: "nothing" };
+    const priced = rates === undefined ? {} : { rates };
+    const edited = await this.#session.edit({
+      drafts: [draft],
+      cause: "refused",
+      nature: "reduced",
+      because,
+      ...priced,
+    });
+    if (edited.kind === "failed") return edited;
+    return { kind: "left-out", count: draft.entries.length, edits: edited.entries, receipt: edited.receipt };
   }
 
   settle(): Promise<Appended> {

@@ -180,6 +180,7 @@ function changesShown({ edit }: EditEntry): boolean {
     case "clear":
     case "snip":
     case "collapse":
+    case "leave-out":
     case "boundary":
     case "undo":
       return true;

@@ -55,6 +55,7 @@ describe("a turn whose transcript can't be written", () => {
       kind: "turn-end",
       reason: "failed",
       message: "The disk is gone.",
+      remedies: ["check-disk", "say-again"],
       unwritten: "io",
     });
   });

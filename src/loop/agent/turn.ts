@@ -1,7 +1,6 @@
 import { causeText } from "../../cache/breaks.ts";
-import type { WriteFailure } from "../../ports/blobs.ts";
 import type { HookMoment, HookOutcome } from "../../ports/hooks.ts";
-import type { LoopEvent, TurnEnd } from "../../schema/event.ts";
+import type { LoopEvent, TurnOutcome } from "../../schema/event.ts";
 import { userDraft } from "../../transcript/draft.ts";
 import { roundsMax as roundsMaxDefault, stopHooksMax } from "../limits.ts";
 import { type CallResult, runCalls } from "./calls.ts";
@@ -11,9 +10,9 @@ import type { AgentDeps } from "./deps.ts";
 import { pressureNow } from "./pressure.ts";
 import { Results } from "./results.ts";
 import { askForReply, type ReplyOutcome } from "./reply.ts";
-import { type Assembled, assemble, type AssembledRequest, rewrittenTokens, sentAt } from "./request.ts";
+import { assemble, type AssembledRequest, rewrittenTokens, sentAt } from "./request.ts";
 import { contextDraft, queuedDraft } from "./reminders.ts";
-import { betasOf } from "./server-compaction.ts";
+import { cutShort, failedRequest, roundsSpent, stoppedByHook, unsent, unwritten } from "./turn-ends.ts";
 import { turnReminders } from "./turn-reminders.ts";
 import { TurnRoom } from "./turn-room.ts";
 
@@ -32,12 +31,13 @@ export interface TurnInput {
  *
  *   said ──▶ asking ──reply with calls──▶ calling ──results are in──▶ asking
  *            asking ──reply without a call, nothing queued──▶ answered
- *            asking ──refused as too long──▶ compacting ──▶ asking, once
+ *            asking ──refused for what it holds, or as too long──▶ plainer: the next rung of the ladder ──▶ asking
+ *            plainer ──no rung is left──▶ failed, or over-limit: what was tried is taken back
  *            asking ──reply broke off over the threshold──▶ compacting ──▶ asking
  *            asking ──no request fits──▶ over-limit          asking ──fails for good──▶ failed
  *            asking, calling ──abort──▶ aborted: open calls get a frozen answer
  *
- * Before each request the layers take out of the view what pays to go, never behind it.
+ * An end without an answer names a remedy (`turn-ends.ts`). Before each request the layers take out of the view what pays to go, never behind it.
  * Whatever happens, the transcript is whole at every moment: each step is on disk before the next begins.
  */
 export async function* runTurn(deps: AgentDeps, input: TurnInput): AsyncGenerator<LoopEvent> {
@@ -62,11 +62,8 @@ export async function* runTurn(deps: AgentDeps, input: TurnInput): AsyncGenerato
 
 type Replied = Extract<ReplyOutcome, { kind: "replied" }>;
 
-interface Ended {
-  readonly reason: TurnEnd;
-  readonly message?: string;
-  readonly unwritten?: WriteFailure["why"];
-}
+/** How a round ended where the turn goes on. `again`: the provider refused the request, and the next one is plainer. */
+type GoesOn = "next" | "again";
 
 class Turn {
   readonly #deps: AgentDeps;
@@ -83,18 +80,19 @@ class Turn {
     this.#room = new TurnRoom(deps, input);
   }
 
-  async *run(): AsyncGenerator<LoopEvent, Ended> {
+  async *run(): AsyncGenerator<LoopEvent, TurnOutcome> {
     const begun = yield* this.#begin();
     if (begun !== undefined) return begun;
     const { roundsMax = roundsMaxDefault } = this.#input;
-    for (let round = 1; round <= roundsMax; round += 1) {
+    for (let rounds = 0; rounds < roundsMax;) {
       const ended = yield* this.#round();
-      if (ended !== undefined) return ended;
+      if (ended === "next") rounds += 1;
+      else if (ended !== "again") return ended;
     }
-    return { reason: "turn-limit", message: `The turn was ended after ${roundsMax} rounds.` };
+    return roundsSpent(roundsMax);
   }
 
-  async *#begin(): AsyncGenerator<LoopEvent, Ended | undefined> {
+  async *#begin(): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
     const { conversation, text } = this.#input;
     // A run that was killed left calls open: nobody knows how far they came, so they are not run again.
     const settled = await conversation.line.settle();
@@ -104,13 +102,12 @@ class Turn {
     const hook = yield* this.#fire({ name: "UserPromptSubmit", prompt: text });
     if (this.#input.signal.aborted) return { reason: "aborted" };
     const stopped = hook.blocked ?? hook.stopped;
-    if (stopped !== undefined) return { reason: "blocked-by-hook", message: stopped.reason };
+    if (stopped !== undefined) return stoppedByHook(stopped.reason);
     const appended = await conversation.line.append(userDraft(text), ...hook.context.map((one) => contextDraft(one)));
     return appended.kind === "failed" ? unwritten(appended) : undefined;
   }
 
-  /** Undefined: the turn goes on. */
-  async *#round(): AsyncGenerator<LoopEvent, Ended | undefined> {
+  async *#round(): AsyncGenerator<LoopEvent, TurnOutcome | GoesOn> {
     const { conversation, signal } = this.#input;
     yield* this.#input.conversation.compacting?.preparation?.news() ?? [];
     const drained = yield* this.#drain();
@@ -131,14 +128,14 @@ class Turn {
     const cut = outcome.calls.length > 0 ? undefined : cutShort(outcome.stopReason);
     if (cut !== undefined) {
       const made = yield* this.#room.cut({ ...cut, requestTokens: assembled.tokens });
-      return made === "compacted" ? undefined : cut;
+      return made === "compacted" ? "next" : cut;
     }
     this.#room.replied();
-    return yield* outcome.calls.length > 0 ? this.#call(outcome) : this.#answered();
+    return (yield* outcome.calls.length > 0 ? this.#call(outcome) : this.#answered()) ?? "next";
   }
 
   /** A fork is told nothing: what it takes the session would not hear of. */
-  async #tellNews(): Promise<Ended | undefined> {
+  async #tellNews(): Promise<TurnOutcome | undefined> {
     const { conversation } = this.#input;
     const { line } = conversation;
     const news = line.editable === undefined ? [] : (this.#deps.news?.() ?? []);
@@ -147,7 +144,7 @@ class Turn {
     return appended?.kind === "failed" ? unwritten(appended) : undefined;
   }
 
-  async #tellPressure(): Promise<Ended | undefined> {
+  async #tellPressure(): Promise<TurnOutcome | undefined> {
     const { conversation } = this.#input;
     const draft = pressureNow(conversation, { numbers: this.#deps.numbers(), tools: this.#deps.tools });
     const appended = draft === undefined ? undefined : await conversation.line.append(draft);
@@ -162,7 +159,7 @@ class Turn {
       yield { kind: "cache-break", cause: causeText(cause), tokens: rewrittenTokens(assembled, cause) };
   }
 
-  async *#call({ calls }: Replied): AsyncGenerator<LoopEvent, Ended | undefined> {
+  async *#call({ calls }: Replied): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
     const { conversation, signal } = this.#input;
     let stopped: string | undefined;
     const onResult = (result: CallResult): Promise<void> => {
@@ -174,11 +171,11 @@ class Turn {
     if (failure !== undefined) return unwritten(failure);
     if (signal.aborted) return this.#aborted();
     roundEnded(conversation, calls.length);
-    return stopped === undefined ? undefined : { reason: "blocked-by-hook", message: stopped };
+    return stopped === undefined ? undefined : stoppedByHook(stopped);
   }
 
   /** Messages that came meanwhile, inside a reminder that says whose they are. */
-  async *#drain(): AsyncGenerator<LoopEvent, Ended | undefined> {
+  async *#drain(): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
     for (const text of this.#input.queue.splice(0)) {
       const appended = await this.#input.conversation.line.append(queuedDraft(text));
       if (appended.kind === "failed") return unwritten(appended);
@@ -187,7 +184,7 @@ class Turn {
     return undefined;
   }
 
-  async *#answered(): AsyncGenerator<LoopEvent, Ended | undefined> {
+  async *#answered(): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
     roundEnded(this.#input.conversation, 0);
     if (this.#input.queue.length > 0) return undefined;
     const hook = yield* this.#fire({ name: "Stop", again: this.#stopsBlocked > 0 });
@@ -204,7 +201,7 @@ class Turn {
     return outcome;
   }
 
-  async *#over(outcome: Exclude<ReplyOutcome, Replied>): AsyncGenerator<LoopEvent, Ended | undefined> {
+  async *#over(outcome: Exclude<ReplyOutcome, Replied>): AsyncGenerator<LoopEvent, TurnOutcome | GoesOn> {
     switch (outcome.kind) {
       case "aborted":
         return this.#aborted();
@@ -212,27 +209,15 @@ class Turn {
         return unwritten(outcome.failure);
       case "failed": {
         await this.#input.conversation.line.settle();
-        const { failure, message } = outcome;
-        if (failure.why === "refused" && (yield* this.#toldByText())) return undefined;
-        if (failure.why !== "too-long") return { reason: "failed", message };
-        const made = yield* this.#room.refused(failure);
+        const after = yield* this.#room.refused(outcome.failure);
         if (this.#input.signal.aborted) return this.#aborted();
-        return made === "compacted" ? undefined : { reason: "over-limit", message };
+        if (after.kind === "failed") return unwritten(after);
+        return after.kind === "plainer" ? "again" : failedRequest(outcome.failure, outcome.message);
       }
     }
   }
 
-  /** A summary that another account's provider signed is refused each time: its text takes its place, once and for all. */
-  *#toldByText(): Generator<LoopEvent, boolean> {
-    const line = this.#input.conversation.line.editable;
-    if (line === undefined || betasOf(line.fold.messages).length === 0) return false;
-    line.readBy(undefined);
-    const message = "The provider refused a request that begins with its own summary. It is sent as text from now on.";
-    yield { kind: "warning", code: "server-summary", message };
-    return true;
-  }
-
-  async #aborted(): Promise<Ended> {
+  async #aborted(): Promise<TurnOutcome> {
     const settled = await this.#input.conversation.line.settle();
     return settled.kind === "failed" ? unwritten(settled) : { reason: "aborted" };
   }
@@ -242,27 +227,4 @@ class Turn {
 function roundEnded({ compacting }: Conversation, calls: number): void {
   compacting?.notes?.roundEnded(calls);
   compacting?.preparation?.roundEnded();
-}
-
-/** A reply that did not come to its own end. */
-function cutShort(stopReason: string): Ended | undefined {
-  if (stopReason === "max_tokens")
-    return { reason: "cut-short", message: "The reply was cut off at its limit of tokens." };
-  if (stopReason === "refusal") return { reason: "refused", message: "The model refused to answer." };
-  if (stopReason !== "model_context_window_exceeded") return undefined;
-  return { reason: "over-limit", message: "The reply was cut off where the window ends." };
-}
-
-const unwritten = ({ message, why }: WriteFailure): Ended => ({ reason: "failed", message, unwritten: why });
-
-function unsent(assembled: Exclude<Assembled, { kind: "request" }>): Ended {
-  switch (assembled.kind) {
-    case "over-limit": {
-      const { tokens, limit } = assembled;
-      const message = `The context has about ${tokens} tokens; no request over ${limit} can be sent.`;
-      return { reason: "over-limit", message };
-    }
-    case "not-sendable":
-      return { reason: "failed", message: assembled.why.text };
-  }
 }

@@ -28,7 +28,9 @@ export async function* compactDue(
   const { switches, policy } = deps.numbers();
   const isAhead = switches["compact.background"].value && policy.summary?.made === "ahead";
   const preparation = isAhead ? compacting?.preparation : undefined;
-  if (compacting === undefined || preparation === undefined) return yield* compactNow(deps, input);
+  // A summary that was prepared keeps what was said since, and that may be what the provider refuses.
+  if (compacting === undefined || preparation === undefined || input.ask.cause === "refused")
+    return yield* compactNow(deps, input);
   const prepared = preparation.take();
   const { cause } = input.ask;
   const mayWait = cause === "threshold" || cause === "price";

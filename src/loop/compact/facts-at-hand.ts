@@ -23,7 +23,8 @@ export async function factsAtHand(
     return { kind: "facts", facts: await facts.facts(), from: "log" };
   } catch (error) {
     const because = `What was said before could not be read: ${String(error)}`;
-    if (cause !== "limit" && cause !== "overflow") return { kind: "failed", reason: "unwritten", message: because };
+    const isNeeded = cause === "limit" || cause === "overflow" || cause === "refused";
+    if (!isNeeded) return { kind: "failed", reason: "unwritten", message: because };
     const { path } = session.fold;
     const line = path.leaf?.sidechain === true ? "side" : "main";
     return { kind: "facts", facts: factsOf(path.entries, { line }), from: "memory", because };

@@ -32,7 +32,9 @@ export interface FromNotesInput extends Omit<DraftInput, "scope"> {
 export async function fromNotes({ instructions, signal, ...input }: FromNotesInput): Promise<FromNotes> {
   const { ask, numbers, compacting, conversation } = input;
   const { notes, session } = compacting;
-  const isWanted = ask.part.kind === "all" && ask.summary === undefined && instructions.length === 0;
+  // Behind notes something is kept as it is, and that may be what the provider refuses.
+  const coversAll = ask.part.kind === "all" && ask.cause !== "refused";
+  const isWanted = coversAll && ask.summary === undefined && instructions.length === 0;
   if (notes === undefined || !isWanted || !numbers.switches.notesCompact.value) return { kind: "passed-over" };
   // Where there is no time for a model, there is none for these either: the notes are as they are.
   if (ask.summariser !== "nobody") await notes.settle(signal);

@@ -53,10 +53,11 @@ export function served(ground: Ground, summarised: ServerSummarised): Made {
   return { kind: "failed", reason: "no_summary", message, calls };
 }
 
-/** Where a person waits for it, or nothing can be sent any more. */
+/** Where a person waits for it, or nothing can be sent any more. What a provider refuses, it also refuses to sum up: there no policy has another way. */
 export const mayExtract = ({ ask, numbers }: Ground): boolean =>
-  numbers.policy.compact?.lastRung === "extract" &&
-  (ask.trigger === "manual" || ask.cause === "limit" || ask.cause === "overflow");
+  ask.cause === "refused" ||
+  (numbers.policy.compact?.lastRung === "extract" &&
+    (ask.trigger === "manual" || ask.cause === "limit" || ask.cause === "overflow"));
 
 /** What a model wrote can be longer than what the facts need; what a person wrote is not taken from them. */
 export const mayBeShorter = (ground: Ground, { path }: Extract<Made, { kind: "made" }>): boolean =>

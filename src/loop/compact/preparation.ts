@@ -223,6 +223,7 @@ function rewrites({ type }: Edit): boolean {
       return true;
     case "offload":
     case "clear":
+    case "leave-out":
     case "server-edits":
     case "pin":
     case "unpin":

@@ -9,8 +9,10 @@ import { figure } from "../../schema/figure.ts";
 
 /** One line for a person; undefined where the boundary is worth writing. */
 export function whyNotSmaller({ ask, numbers }: Ground, draft: BoundaryDraft): string | undefined {
-  const { compact } = numbers.thresholds;
+  const { compact, blocking } = numbers.thresholds;
   const { tokensBefore, tokensAfter } = draft;
+  // It is to be plainer, not smaller.
+  if (ask.cause === "refused" && tokensAfter < blocking) return undefined;
   const [before, after] = [figure(tokensBefore), figure(tokensAfter)];
   if (tokensAfter >= tokensBefore)
     return `The context would not become smaller: about ${after} tokens instead of ${before}${mostlyOf(draft)}.`;

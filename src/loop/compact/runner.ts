@@ -53,6 +53,7 @@ export interface Proposing {
  *   asked ──the provider writes its own, where that is switched on──▶ gate
  *   asked ──a model may be asked──▶ fork ──fails or is bad──▶ plain call ──too long──▶ shorter, a few times
  *   gate ──passed──▶ proposed: audited and repaired, with ledger and working state
+ *   asked ──the provider refuses every request──▶ extractive
  *   every try failed, and a person waits or nothing fits any more ──▶ extractive: no model, never fails
  *   proposed ──the view would not become smaller, and a model wrote it──▶ extractive ──nor by that──▶ failed
  */
@@ -212,6 +213,7 @@ class Compaction {
   async #ask(ground: Ground, instructions: readonly string[]): Promise<Made> {
     const { ask, compacting, signal } = this.#parts;
     const { policy } = ground.numbers;
+    if (ask.cause === "refused") return { ...failed("api_error", refusedByProvider), calls: [] };
     if (ask.summariser === "nobody") return { ...failed("timed_out", tooLate), calls: [] };
     if (ask.trigger === "auto") {
       const standing = standingOf(compacting.session.fold, policy);
@@ -367,6 +369,7 @@ interface Hooked {
 }
 
 const aborted = "The compaction was cancelled.";
+const refusedByProvider = "The provider refuses what is to be summed up.";
 const tooLate = "The summary was still being written when no request fitted any more.";
 
 type PassedOver = Extract<FromNotes, { kind: "passed-over" }>;

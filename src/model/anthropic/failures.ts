@@ -25,7 +25,6 @@ const rules: readonly FailureRule[] = [
   { types: ["api_error"], why: "server", retry: "later" },
   // Another request holds what this one needs.
   { types: ["conflict_error"], why: "server", retry: "later" },
-  { types: ["invalid_request_error"], why: "refused", retry: "never" },
   // A proxy in between speaks in statuses alone.
   { statuses: [401, 403, 407], why: "unauthorised", retry: "never" },
   { statuses: [402], why: "spend-limit", retry: "never" },
@@ -34,6 +33,8 @@ const rules: readonly FailureRule[] = [
   { statuses: [409], why: "server", retry: "later" },
   { statuses: [429], why: "rate-limited", retry: "later" },
   { statuses: [503, 529], why: "overloaded", retry: "later" },
+  // Some proxies call every error so: the status says more.
+  { types: ["invalid_request_error"], why: "refused", retry: "never" },
 ];
 
 /** What an error of the SDK, or of the connection beneath it, means. */

@@ -94,6 +94,7 @@ function verdictOnEdit(entry: EditEntry): SaidEntry | "cut" | "no-part" {
     case "server-edits":
     case "snip":
     case "collapse":
+    case "leave-out":
     case "boundary":
     case "undo":
     case "branch":

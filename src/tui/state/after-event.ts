@@ -8,6 +8,7 @@ import {
   compactedLine,
   editLine,
   headroomLine,
+  leftOutLine,
   notCompactedNotice,
   serverClearedLine,
   turnEndNotice,
@@ -48,6 +49,7 @@ export function afterEvent(state: ChatState, { event, at }: EventAct): ChatState
       return called(state, event);
     case "edit":
     case "cleared":
+    case "left-out":
     case "server-cleared":
       return edited(state, event);
     case "compaction-start":
@@ -147,13 +149,17 @@ function afterCall(state: ChatState, event: CallEvent): ChatState {
   }
 }
 
-function edited(state: ChatState, event: Of<"edit" | "cleared" | "server-cleared">): ChatState {
+function edited(state: ChatState, event: Of<"edit" | "cleared" | "left-out" | "server-cleared">): ChatState {
   switch (event.kind) {
     case "edit":
       return shown(state, { kind: "edit", line: editLine(event), because: "", entries: event.entries });
     case "cleared": {
       const { because, entries } = event;
       return shown(sized(state, event.tokensAfter), { kind: "edit", line: clearedLine(event), because, entries });
+    }
+    case "left-out": {
+      const { because, entries } = event;
+      return shown(sized(state, event.tokensAfter), { kind: "edit", line: leftOutLine(event), because, entries });
     }
     case "server-cleared":
       return shown(state, {

@@ -33,7 +33,8 @@ const event: fc.Arbitrary<LoopEvent> = fc.oneof(
   callId.map((id): LoopEvent => ({ kind: "permission-end", id, tool: "t", answer: "once" })),
   fc.constant<LoopEvent>({ kind: "warning", code: "c", message: "m" }),
   words.map((text): LoopEvent => ({ kind: "message-queued", text })),
-  fc.constantFrom("answered", "aborted", "failed").map((reason): LoopEvent => ({ kind: "turn-end", reason })),
+  fc.constantFrom("answered", "aborted").map((reason): LoopEvent => ({ kind: "turn-end", reason })),
+  fc.constant<LoopEvent>({ kind: "turn-end", reason: "failed", message: "m", remedies: ["say-again"] }),
 );
 const act: fc.Arbitrary<ChatAct> = fc.oneof(
   { weight: 8, arbitrary: event.map((one): ChatAct => ({ kind: "event", event: one, at: millis(0) })) },
@@ -82,7 +83,8 @@ test("items stand in the order of their numbers, none twice, and the first open 
 test("whatever happened, a turn's end leaves nothing open and the spinner still", () => {
   fc.assert(
     fc.property(fc.array(act, { maxLength: 80 }), (acts) => {
-      const end: ChatAct = { kind: "event", event: { kind: "turn-end", reason: "failed" }, at: millis(0) };
+      const failed: LoopEvent = { kind: "turn-end", reason: "failed", message: "m", remedies: ["say-again"] };
+      const end: ChatAct = { kind: "event", event: failed, at: millis(0) };
       expect(states([...acts, end]).at(-1)).toMatchObject({ open: [], phase: { kind: "idle" }, turn: "none" });
     }),
   );

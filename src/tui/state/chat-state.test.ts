@@ -63,7 +63,10 @@ const callEnd = (id: string): LoopEvent => ({
   outcome: "done",
   summary: `${id} is read`,
 });
-const turnEnd = (reason: TurnEnd): LoopEvent => ({ kind: "turn-end", reason });
+const turnEnd = (reason: TurnEnd): LoopEvent =>
+  reason === "answered" || reason === "aborted"
+    ? { kind: "turn-end", reason }
+    : { kind: "turn-end", reason, message: "It ended.", remedies: ["say-again"] };
 const price = { writeRate: 1.25, readRate: 0.1, now: 0, perRound: 0 };
 const compacted: LoopEvent = {
   kind: "compacted",

@@ -15,7 +15,7 @@ import { interruptedText } from "../../transcript/repair.ts";
 import { titleCharsMax } from "../limits.ts";
 import { callTitle, changeOf } from "../text/call-words.ts";
 import { wordsByPath } from "../text/compaction-words.ts";
-import { interruptedNotice } from "../text/event-lines.ts";
+import { interruptedNotice, leftOutLine } from "../text/event-lines.ts";
 import { summaryLine } from "../text/summary-line.ts";
 import { callEnd } from "./call-end.ts";
 import type { CallItem, ChatItem, ItemId } from "./chat-item.ts";
@@ -151,6 +151,7 @@ class Past {
       case "server-edits":
       case "snip":
       case "collapse":
+      case "leave-out":
       case "undo":
         return this.#changed(id, edit);
       case "pin":
@@ -187,7 +188,10 @@ function badEnd(told: string): CallItem["state"] {
   return wordsOfDenial(told) === undefined ? "failed" : "denied";
 }
 
-type Decided = Extract<Edit, { type: "offload" | "clear" | "server-edits" | "snip" | "collapse" | "undo" }>;
+type Decided = Extract<
+  Edit,
+  { type: "offload" | "clear" | "server-edits" | "snip" | "collapse" | "leave-out" | "undo" }
+>;
 
 function lineOf(edit: Decided): string {
   switch (edit.type) {
@@ -205,6 +209,8 @@ function lineOf(edit: Decided): string {
       return `Snipped ${counted(edit.entries.length, "message")}.`;
     case "collapse":
       return "Collapsed messages.";
+    case "leave-out":
+      return leftOutLine({ part: edit.part, count: edit.entries.length });
     case "undo":
       return "An edit of the view was taken back.";
   }

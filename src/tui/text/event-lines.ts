@@ -3,6 +3,7 @@ import { figure } from "../../schema/figure.ts";
 import { plural } from "../../schema/plural.ts";
 import type { Tone } from "../state/chat-item.ts";
 import { wordsByPath } from "./compaction-words.ts";
+import { remedyLine } from "./remedy-words.ts";
 
 type Of<Kind extends LoopEvent["kind"]> = Extract<LoopEvent, { kind: Kind }>;
 
@@ -31,6 +32,19 @@ const thingByWhat: Readonly<Record<ClearedWhat, string>> = {
   snip: "message",
   collapse: "message",
   "delete-in-cache": "result",
+};
+
+/** `The provider refused the request: thinking in 3 messages is not sent any more.` */
+export function leftOutLine({ part, count }: Pick<Of<"left-out">, "part" | "count">): string {
+  const [what, verb] = wordsByPart[part];
+  return `The provider refused the request: ${what} in ${figure(count)} ${plural(count, "message")} ${verb}.`;
+}
+
+const wordsByPart: Readonly<Record<Of<"left-out">["part"], readonly [what: string, verb: string]>> = {
+  "server-summary": ["its own summary", "is sent as text from now on"],
+  thinking: ["thinking", "is not sent any more"],
+  media: ["images and documents", "are not sent any more"],
+  "other-blocks": ["blocks of other kinds than texts, calls and results", "are not sent any more"],
 };
 
 export const serverClearedLine = ({ tokens }: Of<"server-cleared">): string =>
@@ -67,26 +81,29 @@ export const breakLine = ({ cause, tokens }: Of<"cache-break">): string =>
 export const interruptedNotice = "Interrupted.";
 
 /** Undefined where the answer says it all. */
-export function turnEndNotice({ reason, message }: Of<"turn-end">): Notice | undefined {
-  switch (reason) {
+export function turnEndNotice(end: Of<"turn-end">): Notice | undefined {
+  switch (end.reason) {
     case "answered":
       return undefined;
     case "aborted":
       return { tone: "plain", text: interruptedNotice };
     case "blocked-by-hook":
-      return { tone: "warning", text: `A hook ended the turn${told(message)}` };
+      return { tone: "warning", text: remedied(end, `A hook ended the turn: ${end.message}`) };
     case "turn-limit":
     case "cut-short":
     case "refused":
-      return { tone: "warning", text: message ?? "The turn ended without an answer." };
+      return { tone: "warning", text: remedied(end, end.message) };
     case "over-limit":
-      return { tone: "error", text: `${message ?? "No request fits."} /compact or /undo makes room.` };
+      return { tone: "error", text: remedied(end, end.message) };
     case "failed":
-      return { tone: "error", text: `The turn failed${told(message)}` };
+      return { tone: "error", text: remedied(end, `The turn failed: ${end.message}`) };
   }
 }
 
-const told = (message: string | undefined): string => (message === undefined ? "." : `: ${message}`);
+const remedied = ({ remedies }: Pick<UnansweredEnd, "remedies">, said: string): string =>
+  `${withoutStop(said)}. ${remedyLine(remedies, "chat")}`;
+
+type UnansweredEnd = Extract<Of<"turn-end">, { message: string }>;
 
 /** Sentences of others, where more is said in the same line. */
 const withoutStop = (message: string): string => message.trimEnd().replace(/\.$/, "");

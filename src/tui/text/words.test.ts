@@ -83,16 +83,31 @@ describe("lines for events", () => {
     expect(notCompactedNotice(event)).toMatchObject(notice);
   });
 
-  test.each<[Of<"turn-end">["reason"], string | undefined, object | undefined]>([
-    ["answered", undefined, undefined],
-    ["aborted", undefined, { tone: "plain", text: "Interrupted." }],
-    ["failed", "No space left.", { tone: "error", text: "The turn failed: No space left." }],
-    ["failed", undefined, { tone: "error", text: "The turn failed." }],
-    ["over-limit", "Too long.", { tone: "error", text: "Too long. /compact or /undo makes room." }],
-    ["refused", "It refused.", { tone: "warning", text: "It refused." }],
-    ["blocked-by-hook", "no", { tone: "warning", text: "A hook ended the turn: no" }],
-  ])("a turn that ended as %s (%s)", (reason, message, notice) => {
-    expect(turnEndNotice({ kind: "turn-end", reason, ...(message === undefined ? {} : { message }) })).toEqual(notice);
+  test.each<[string, Of<"turn-end">, object | undefined]>([
+    ["answered", { kind: "turn-end", reason: "answered" }, undefined],
+    ["aborted", { kind: "turn-end", reason: "aborted" }, { tone: "plain", text: "Interrupted." }],
+    [
+      "failed",
+      { kind: "turn-end", reason: "failed", message: "No space left.", remedies: ["say-again"] },
+      { tone: "error", text: "The turn failed: No space left. Try this: send the message again." },
+    ],
+    [
+      "over-limit",
+      { kind: "turn-end", reason: "over-limit", message: "Too long.", remedies: ["compact", "other-model"] },
+      { tone: "error", text: "Too long. Try this: /compact makes room; /model takes another model." },
+    ],
+    [
+      "refused",
+      { kind: "turn-end", reason: "refused", message: "It refused.", remedies: ["other-model"] },
+      { tone: "warning", text: "It refused. Try this: /model takes another model." },
+    ],
+    [
+      "blocked-by-hook",
+      { kind: "turn-end", reason: "blocked-by-hook", message: "no", remedies: ["say-again"] },
+      { tone: "warning", text: "A hook ended the turn: no. Try this: send the message again." },
+    ],
+  ])("a turn that ended as %s", (_, end, notice) => {
+    expect(turnEndNotice(end)).toEqual(notice);
   });
 });
 

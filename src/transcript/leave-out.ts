@@ -1,0 +1,108 @@
+import type { Block, Message } from "../schema/block.ts";
+import type { LeaveOut, LeftOutPart } from "../schema/edit.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { Draft } from "./draft.ts";
+import type { Item } from "./item.ts";
+import type { Shown } from "./receipt.ts";
+import { isThinking } from "./sent.ts";
+
+/** What is left out of an item. */
+export interface LeftOut {
+  readonly part: LeftOutPart;
+  /** In place of each block that goes; absent: nothing stands there. */
+  readonly shown?: string | undefined;
+}
+
+/** The item as it is sent without a part that the provider refuses. */
+export function itemWithout(item: Item, { part, shown = leftOutText(part) }: LeftOut): Item {
+  if (part === "thinking") return { ...item, thinking: "left-out" };
+  if (part === "server-summary") {
+    const { server: _, ...told } = item;
+    return told;
+  }
+  return { ...item, blocks: item.blocks.map((block) => blockWithout(block, { part, shown })) };
+}
+
+/** The same message where it holds nothing of the part. A provider's summary stays: only its entry knows the text in its place. */
+export function messageWithout(message: Message, part: LeftOutPart): Message {
+  if (part === "server-summary" || !holdsPart(message.content, part)) return message;
+  const shown = leftOutText(part);
+  const kept = message.content.flatMap((block) =>
+    part === "thinking" ? (isThinking(block) ? [] : [block]) : [blockWithout(block, { part, shown })],
+  );
+  return { ...message, content: kept.length === 0 ? [{ type: "text", text: shown }] : kept };
+}
+
+export function holdsPart(blocks: readonly Block[], part: LeftOutPart): boolean {
+  switch (part) {
+    case "thinking":
+      return blocks.some((block) => isThinking(block));
+    case "server-summary":
+      return blocks.some(({ type }) => type === "compaction");
+    case "media":
+    case "other-blocks":
+      return blocks.some((block) => blockWithout(block, { part, shown: "" }) !== block);
+  }
+}
+
+export interface LeavingOut {
+  readonly part: LeftOutPart;
+  readonly because: string;
+}
+export type LeaveOutDraft = Draft & Pick<LeaveOut, "entries">;
+
+/** The edit by which the view is sent without a part from now on; undefined where it holds nothing of it. */
+export function leaveOutDraft(view: Shown, { part, because }: LeavingOut): LeaveOutDraft | undefined {
+  const entries: LeaveOut["entries"] = [...view].flatMap(([entry, blocks]) => {
+    if (!holdsPart(blocks, part)) return [];
+    const isStubbed = part === "media" || part === "other-blocks";
+    return [isStubbed ? { entry, shown: leftOutText(part, entry) } : { entry }];
+  });
+  return entries.length === 0 ? undefined : { type: "leave-out", part, entries, because };
+}
+
+const nameByPart: Readonly<Record<LeftOutPart, string>> = {
+  "server-summary": "A summary of the provider's own",
+  thinking: "Thinking",
+  media: "An image or document",
+  "other-blocks": "A block of another kind",
+};
+
+function leftOutText(part: LeftOutPart, id?: string): string {
+  const kept = id === undefined ? "The original is in the transcript." : `The original is kept: recall ${id}`;
+  return `[${nameByPart[part]} not shown: the provider refused it. ${kept}]`;
+}
+
+/** The very block where nothing of it goes. */
+function blockWithout(block: Block, { part, shown }: { part: LeftOutPart; shown: string }): Block {
+  if (isGone(block.type, part)) return { type: "text", text: shown };
+  if (block.type === "text") return part === "other-blocks" ? plainText(block) : block;
+  if (block.type !== "tool_result" || typeof block.content !== "object") return block;
+  if (!block.content.some((inner) => isGone(inner["type"], part))) return block;
+  const content = block.content.map((inner): JsonObject =>
+    isGone(inner["type"], part) ? { type: "text", text: shown } : inner,
+  );
+  return { ...block, content };
+}
+
+const media: ReadonlySet<unknown> = new Set(["image", "document"]);
+/** Unknown blocks are never sent; thinking and the provider's summary are parts of their own. */
+const plain: ReadonlySet<unknown> = new Set([
+  ...media,
+  "text",
+  "tool_use",
+  "tool_result",
+  "thinking",
+  "redacted_thinking",
+  "compaction",
+  "unknown",
+]);
+
+const isGone = (type: unknown, part: LeftOutPart): boolean =>
+  part === "media" ? media.has(type) : part === "other-blocks" && !plain.has(type);
+
+/** Without citations and the like, which name blocks that may be gone. */
+function plainText(block: Extract<Block, { type: "text" }>): Block {
+  const known = Object.keys(block).every((key) => key === "type" || key === "text" || key === "cache_control");
+  return known ? block : { type: "text", text: block.text };
+}

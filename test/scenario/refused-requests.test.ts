@@ -1,0 +1,157 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { createEngine } from "../../src/engine.ts";
+import { checkLog } from "../../src/loop/fsck.ts";
+import { pastReceipts } from "../../src/loop/past-receipts.ts";
+import { undo } from "../../src/loop/undo.ts";
+import type { Agent } from "../../src/agent/open-agent.ts";
+import type { SessionId } from "../../src/schema/brand.ts";
+import { tokens } from "../../src/schema/brand.ts";
+import type { LoopEvent } from "../../src/schema/event.ts";
+import { byteSourceOf } from "../../src/store/memory/byte-source.ts";
+import type { Actor, SaidBlock, Scene } from "../../src/simulator/actor/actor.ts";
+import { invalid } from "../../src/simulator/refusal.ts";
+import { append, text } from "../fixture/session.ts";
+import { imagePart } from "../fixture/image.ts";
+import { asksForSummary, summaryTake } from "./support/summary-answers.ts";
+import { compact } from "./support/compaction-world.ts";
+import { type AgentWorld, agentWorld, refused, turn } from "./support/whole-agent.ts";
+
+const [free, bound] = ["claude-opus-5", "claude-opus-5-5"] as const;
+
+/** Thinks before each reply, sums up when asked to, and refuses what a test wants refused. */
+const thinker = (refuses: (request: Scene["request"]) => string | undefined = () => undefined): Actor => ({
+  name: "thinker",
+  play: (scene) => {
+    const { request } = scene;
+    const refusal = refuses(request);
+    if (refusal !== undefined) return { move: { kind: "refuse", refusal: invalid(refusal) } };
+    if (asksForSummary(request)) return summaryTake("good", scene);
+    const last = JSON.stringify(request.messages.at(-1));
+    const blocks: SaidBlock[] = [{ type: "thinking", thinking: "What now?" }];
+    if (last.includes("look") && !last.includes("tool_result"))
+      blocks.push({ type: "tool_use", name: "bash", input: { command: "seq 1 900" } });
+    else blocks.push({ type: "text", text: "Fine." });
+    return { move: { kind: "say", blocks } };
+  },
+});
+
+async function logOf(world: AgentWorld, id: SessionId): Promise<string> {
+  const found = await createEngine({ env: world.env, cwd: world.work }).resolveLog(id);
+  if (found.kind !== "ours") throw new Error(found.kind);
+  return found.path;
+}
+
+/** A session in whose log one byte of the first signature is another. */
+async function spoiled(model: string): Promise<{ readonly world: AgentWorld; readonly id: SessionId }> {
+  const world = await agentWorld({ actor: thinker() });
+  const agent = await world.open({ kind: "new" }, model);
+  await turn(agent, "look at it");
+  await turn(agent, "and again: look");
+  await agent.close();
+  const path = await logOf(world, agent.session.id);
+  const log = await readFile(path, "utf8");
+  const at = log.indexOf('"signature":"') + '"signature":"'.length + 40;
+  await writeFile(path, `${log.slice(0, at)}${log[at] === "A" ? "B" : "A"}${log.slice(at + 1)}`);
+  return { world, id: agent.session.id };
+}
+
+const leftOutIn = (events: readonly LoopEvent[]) => events.filter((event) => event.kind === "left-out");
+const thinkingIn = (agent: Agent): number =>
+  agent.session.view().messages.flatMap(({ content }) => content.filter(({ type }) => type === "thinking")).length;
+
+async function receiptsOf(world: AgentWorld, agent: Agent) {
+  const source = byteSourceOf(await readFile(await logOf(world, agent.session.id)));
+  expect((await checkLog(source)).damage).toEqual([]);
+  return pastReceipts(agent.session.fold, source);
+}
+
+describe("a thinking signature that the provider refuses", () => {
+  it.each([free, bound])("%s: the turn goes on without thinking, once and for all", async (model) => {
+    const { world, id } = await spoiled(model);
+    const agent = await world.open({ kind: "resume", id }, model);
+    const events = await turn(agent, "plain");
+    expect(events.at(-1)).toMatchObject({ reason: "answered" });
+    expect(leftOutIn(events)).toMatchObject([{ part: "thinking", count: 4 }]);
+    await turn(agent, "look once more");
+    await agent.close();
+    const again = await world.open({ kind: "resume", id }, model);
+    const later = await turn(again, "plain");
+    expect(later.at(-1)).toMatchObject({ reason: "answered" });
+    expect(leftOutIn(later)).toEqual([]);
+    expect(refused(world.seen)).toHaveLength(1);
+    // What came since was signed for what stands before it now.
+    expect(thinkingIn(again)).toBeGreaterThan(2);
+    await again.close();
+  });
+
+  it("has a receipt that says why and what it costs, and its undo brings the thinking back", async () => {
+    const { world, id } = await spoiled(free);
+    const agent = await world.open({ kind: "resume", id }, free);
+    await turn(agent, "plain");
+    const edits = (await receiptsOf(world, agent)).filter(({ kind }) => kind === "leave-out");
+    expect(edits).toMatchObject([
+      {
+        count: 4,
+        cause: "refused",
+        because: "messages.1.content.0: Invalid `signature` in `thinking` block",
+        undoes: true,
+        receipt: { entries: { dropped: 4 } },
+      },
+    ]);
+    expect(edits[0]?.receipt?.price.now).toBeGreaterThan(0);
+    expect(thinkingIn(agent)).toBe(1);
+    const target = edits[0]?.id ?? expect.unreachable();
+    const options = { target, mode: "path", blockingTokens: tokens(900_000), thinking: "free" } as const;
+    expect(await undo(agent.session, options)).toMatchObject({ kind: "undone" });
+    expect(thinkingIn(agent)).toBe(5);
+    await agent.close();
+  });
+
+  it("does not keep a person from compacting: the fork leaves it out of its own request", async () => {
+    const { world, id } = await spoiled(free);
+    const agent = await world.open({ kind: "resume", id }, free);
+    const { events, committed } = await compact(agent);
+    expect(committed.kind).toBe("committed");
+    expect(events.at(-1)).toMatchObject({ kind: "compacted", path: "fork" });
+    expect((await turn(agent, "plain")).at(-1)).toMatchObject({ reason: "answered" });
+    expect(refused(world.seen)).toHaveLength(1);
+    await agent.close();
+  });
+});
+
+describe("images that the provider refuses", () => {
+  const tooMany = "messages: too many images in this request: the limit is 2";
+  const images = (request: Scene["request"]): number => JSON.stringify(request).split('"type":"image"').length - 1;
+
+  async function withImages(count: number, refuses: (request: Scene["request"]) => string | undefined) {
+    const world = await agentWorld({ actor: thinker(refuses) });
+    const agent = await world.open({ kind: "new" }, free);
+    await turn(agent, "plain");
+    const content = [...Array.from({ length: count }, () => imagePart()), text("These.")];
+    await append(agent.session, { type: "user", message: { role: "user", content } });
+    return { world, agent };
+  }
+
+  it("are left out, thinking stays, and each is named with the id by which it comes back", async () => {
+    const { world, agent } = await withImages(3, (request) => (images(request) > 2 ? tooMany : undefined));
+    const events = await turn(agent, "plain");
+    expect(events.at(-1)).toMatchObject({ reason: "answered" });
+    expect(leftOutIn(events)).toMatchObject([{ part: "media", count: 1, because: tooMany }]);
+    const sent = JSON.stringify(world.seen.at(-1)?.body["messages"]);
+    expect(sent).toContain('"type":"thinking"');
+    const id = /The original is kept: recall ([\w-]+)\]/.exec(sent)?.[1];
+    expect(agent.session.fold.path.entries.some((entry) => entry.id === id)).toBe(true);
+    expect(refused(world.seen)).toHaveLength(1);
+    await agent.close();
+  });
+
+  it("in words that name nothing cost a try for each part that comes before them", async () => {
+    const { world, agent } = await withImages(1, (request) => (images(request) > 0 ? "Bad request." : undefined));
+    const events = await turn(agent, "plain");
+    expect(events.at(-1)).toMatchObject({ reason: "answered" });
+    expect(leftOutIn(events).map(({ part }) => part)).toEqual(["thinking", "media"]);
+    expect(refused(world.seen)).toHaveLength(2);
+    await agent.close();
+  });
+});
