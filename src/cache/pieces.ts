@@ -1,5 +1,6 @@
 import type { Message, TextBlock } from "../schema/block.ts";
-import type { JsonObject } from "../schema/json.ts";
+import { field, type Json, type JsonObject } from "../schema/json.ts";
+import { wellFormedJson } from "../schema/well-formed-json.ts";
 import type { CacheControl } from "../schema/wire/cache-control.ts";
 import type { ToolDefinition } from "../tokens/fixed-part.ts";
 import { wireModel } from "../tokens/wire-model.ts";
@@ -40,7 +41,7 @@ export class RequestPieces {
       place.part === "messages" ? [{ place, bytes: insertedMarker(lifetime) }] : [],
     );
     return joined([
-      encoded(`{"model":${JSON.stringify(wireModel(model).id)}`),
+      encoded(`{"model":${wellFormedJson(wireModel(model).id)}`),
       ...this.#list("tools", parts),
       ...this.#list("system", parts),
       encoded(',"messages":['),
@@ -68,7 +69,7 @@ export class RequestPieces {
   #piece(value: object): Uint8Array {
     const known = this.#pieceByValue.get(value);
     if (known !== undefined) return known;
-    const piece = encoded(JSON.stringify(unmarked(value)));
+    const piece = encoded(wellFormedJson(unmarked(value)));
     this.serialised += 1;
     this.#pieceByValue.set(value, piece);
     return piece;
@@ -90,13 +91,14 @@ function unmarked(value: object): object {
 }
 
 function tailOf({ maxTokens, thinking, params = {} }: RequestParts): string {
-  const fields: [string, unknown][] = [["max_tokens", maxTokens]];
+  const fields: [string, Json][] = [["max_tokens", maxTokens]];
   if (thinking !== undefined) fields.push(["thinking", thinking]);
   for (const name of Object.keys(params).toSorted()) {
     if (ownFields.has(name)) throw new Error(`${name} is no parameter: it has a part of its own`);
-    fields.push([name, params[name]]);
+    const value = field(params, name);
+    if (value !== undefined) fields.push([name, value]);
   }
-  return fields.map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`).join("");
+  return fields.map(([name, value]) => `,${wellFormedJson(name)}:${wellFormedJson(value)}`).join("");
 }
 
 const ownFields: ReadonlySet<string> = new Set(["model", "max_tokens", "tools", "system", "messages", "thinking"]);

@@ -58,6 +58,9 @@ export interface Message {
 /** The only ids the API takes for a call. */
 export const callIdForm = /^[a-zA-Z0-9_-]+$/;
 
+/** What a tool may be called, in its definition and in a call. */
+export const toolNameForm = /^[a-zA-Z0-9_-]{1,128}$/;
+
 /** Types the API takes back in a request besides those above, and in whose turn. */
 export const passedRoles = {
   image: "user",

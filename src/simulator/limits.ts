@@ -65,6 +65,10 @@ export const endlessCharsMax = 8 * 2 ** 20;
 export const requestMillisMax = 120_000;
 /** The API's own limit for one image, decoded. */
 export const imageBytesMax = 5 * 2 ** 20;
+/** Pixels on the longest side of an image; fewer where a request holds more images than `imagesFew`. */
+export const imageSideMax = 8_000;
+export const manyImagesSideMax = 2_000;
+export const imagesFew = 20;
 /** The API takes no smaller budget for thinking. */
 export const thinkingTokensMin = 1_024;
 /** Conversations whose messages are kept to recognise them in their next request, and the most that they may hold together. */

@@ -16,6 +16,7 @@ export function countBlockTokens(block: WireBlock): number {
   switch (block.type) {
     case "tool_use":
     case "server_tool_use":
+    case "mcp_tool_use":
       return callTokens + countTokens(block.name) + countJson(block.input);
     case "tool_result":
       return resultTokens + countContent(block.content ?? "");
@@ -40,6 +41,8 @@ export function countBlockTokens(block: WireBlock): number {
     case "text_editor_code_execution_tool_result":
     case "tool_search_tool_result":
       return resultTokens + countJson(block.content);
+    case "mcp_tool_result":
+      return resultTokens + countContent(block.content ?? "");
     case "text":
     case "image":
     case "document":

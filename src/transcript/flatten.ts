@@ -4,9 +4,10 @@ import type { JsonObject } from "../schema/json.ts";
 import type { Item } from "./item.ts";
 import type { Decision } from "./project.ts";
 import { type Repair, lateResultHeader, repairOf, syntheticResult } from "./repair.ts";
-import { mediaOf, resultBlock, sendable, textOf } from "./result.ts";
+import { mediaOf, resultBlock, textOf } from "./result.ts";
 import type { ShownInstead, ViewWatch } from "./watch.ts";
 import { isEmptyText, isSent, isThinking, leftOutDetail } from "./sent.ts";
+import { wireForm } from "./wire-form.ts";
 import { WireIds } from "./wire-ids.ts";
 
 /**
@@ -172,18 +173,21 @@ export class Flattened {
   }
 
   #pushUser(item: Item, block: Block): void {
-    if (block.type === "tool_result") {
-      this.#answer({ block, entry: item.entry, at: item.at, by: "tool" });
-    } else if (!isSent(block, "user")) {
-      this.#repairs.push({ kind: "block-left-out", entry: item.entry, detail: leftOutDetail(block) });
-    } else if (!isEmptyText(block)) {
-      this.#say(block, item.entry);
-    }
+    if (block.type === "tool_result") return this.#answer({ block, entry: item.entry, at: item.at, by: "tool" });
+    const sent = this.#sent(item, block);
+    if (sent !== undefined) this.#say(sent, item.entry);
+  }
+
+  /** The block as a request may hold it; undefined where it is left out, which is told unless nothing is lost by it. */
+  #sent({ role, entry }: Item, block: Block): Block | undefined {
+    const sent = isSent(block, role) ? wireForm(block) : undefined;
+    if (sent === undefined) this.#repairs.push({ kind: "block-left-out", entry, detail: leftOutDetail(block, role) });
+    return sent === undefined || isEmptyText(sent) ? undefined : sent;
   }
 
   #say(block: Block, entry: EntryId): Group {
     const group = this.#lastOrNew("user");
-    this.#put(group, { block: sendable(block), entry });
+    this.#put(group, { block, entry });
     return group;
   }
 
@@ -306,15 +310,11 @@ export class Flattened {
   }
 
   #pushAssistant(item: Item, block: Block): void {
-    if (isThinking(block)) {
-      this.#hold(item, block);
-    } else if (!isSent(block, "assistant")) {
-      this.#repairs.push({ kind: "block-left-out", entry: item.entry, detail: leftOutDetail(block) });
-    } else if (block.type === "tool_use") {
-      this.#call(item, block);
-    } else if (!isEmptyText(block)) {
-      this.#reply(item, sendable(block));
-    }
+    const sent = this.#sent(item, block);
+    if (sent === undefined) return;
+    if (isThinking(sent)) this.#hold(item, sent);
+    else if (block.type === "tool_use" && sent.type === "tool_use") this.#call(item, { block, sent });
+    else this.#reply(item, sent);
   }
 
   #hold(item: Item, block: Block): void {
@@ -324,10 +324,10 @@ export class Flattened {
       return;
     }
     const reply = replyOf(item);
-    this.#held.set(reply, [...(this.#held.get(reply) ?? []), { block: sendable(block), entry: item.entry }]);
+    this.#held.set(reply, [...(this.#held.get(reply) ?? []), { block, entry: item.entry }]);
   }
 
-  #call(item: Item, block: ToolUseBlock): void {
+  #call(item: Item, { block, sent }: { readonly block: ToolUseBlock; readonly sent: ToolUseBlock }): void {
     if (this.#calls.has(block.id)) {
       this.#repairs.push(repairOf("duplicate-call", { entry: item.entry, toolUse: block.id }));
       return;
@@ -335,7 +335,7 @@ export class Flattened {
     const input = this.#options.normaliseInput?.(block.name, block.input) ?? block.input;
     const id = this.#wireIds.take(block.id);
     const same = input === block.input && id === block.id;
-    const group = this.#reply(item, sendable(same ? block : { ...block, id, input }));
+    const group = this.#reply(item, same ? sent : { ...sent, id, input });
     this.#calls.set(block.id, {
       group,
       order: this.#calls.size,

@@ -1,8 +1,6 @@
 import { type Block, parseBlock, type ResultContent, type ToolResultBlock } from "../schema/block.ts";
 import { type JsonObject, text } from "../schema/json.ts";
-
-/** A result's own blocks: what the API takes inside `tool_result`. */
-const innerTypes: ReadonlySet<string> = new Set(["text", "image", "document", "search_result", "tool_reference"]);
+import { wireForm, wirePart } from "./wire-form.ts";
 
 export interface ResultLook {
   readonly toolName: string;
@@ -13,7 +11,8 @@ export interface ResultLook {
 /** A result as it is sent: the frozen text where an edit decided, else its content in a form the API takes, never empty. */
 export function resultBlock(block: ToolResultBlock, look: ResultLook): Block {
   const content = filled(look.shown ?? block.content, look.toolName);
-  return sendable(content === block.content ? block : { ...block, content });
+  const shown = content === block.content ? block : { ...block, content };
+  return wireForm(shown) ?? shown;
 }
 
 /** What stands for a result without a visible character: the API takes no empty one. */
@@ -25,20 +24,12 @@ export function isEmptyContent(content: ResultContent): boolean {
 
 function filled(content: ResultContent | undefined, toolName: string): ResultContent {
   if (content === undefined || isEmptyContent(content)) return noOutput(toolName);
-  if (typeof content === "string" || content.every((part) => isInner(part))) return content;
-  return content.filter((part) => !isBlankText(part)).map((part) => (isInner(part) ? part : asText(part)));
+  if (typeof content === "string") return content;
+  const parts = content.filter((part) => !isBlankText(part)).map((part) => wirePart(part));
+  return parts.length === content.length && parts.every((part, at) => part === content[at]) ? content : parts;
 }
 
-const isBlankText = (part: JsonObject): boolean => part["type"] === "text" && (text(part, "text") ?? "").trim() === "";
-const isInner = (part: JsonObject): boolean => innerTypes.has(text(part, "type") ?? "") && !isBlankText(part);
-const asText = (part: JsonObject): JsonObject => ({ type: "text", text: JSON.stringify(part) });
-
-/** Without the markers a recorded request carried: breakpoints are set anew for each request. */
-export function sendable(block: Block): Block {
-  if (!("cache_control" in block)) return block;
-  const { cache_control: _, ...rest } = block;
-  return rest;
-}
+const isBlankText = (part: JsonObject): boolean => part["type"] === "text" && text(part, "text")?.trim() === "";
 
 const isMedia = (part: JsonObject): boolean => part["type"] === "image" || part["type"] === "document";
 

@@ -24,7 +24,9 @@ export const isThinking = (block: Block | undefined): boolean =>
 /** The API refuses text without a visible character; leaving it out loses nothing. */
 export const isEmptyText = (block: Block): boolean => block.type === "text" && block.text.trim() === "";
 
-export const leftOutDetail = (block: Block): string =>
-  block.type === "unknown"
-    ? "a block the API does not take back"
+export const leftOutDetail = (block: Block, role: "user" | "assistant"): string => {
+  if (block.type === "unknown") return "a block the API does not take back";
+  return isSent(block, role)
+    ? `a ${block.type} block lacks what the API asks of it`
     : `a ${block.type} block does not belong in this turn`;
+};

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { Block, Message, TextBlock, ToolResultBlock } from "../../schema/block.ts";
 import type { JsonObject } from "../../schema/json.ts";
-import { type ImageFacts, type ImageVerdict, judgeImage, type LeftOut, longestSide, stubText } from "./image.ts";
+import { type DocumentVerdict, judgeDocument } from "./document.ts";
+import { type ImageVerdict, judgeImage, type LeftOut, longestSide, stubText } from "./image.ts";
 import { imagesFew, imagesStep, manyImagesSideMax, mediaCharsMax, mediaCharsStep } from "./limits.ts";
 
 /**
@@ -13,7 +14,7 @@ import { imagesFew, imagesStep, manyImagesSideMax, mediaCharsMax, mediaCharsStep
  * that stays as it is stays the same object.
  */
 export class ImageGuard {
-  readonly #verdicts = new WeakMap<object, ImageVerdict>();
+  readonly #verdicts = new WeakMap<object, Verdict>();
   readonly #stubs = new WeakMap<object, TextBlock>();
   readonly #results = new WeakMap<object, { readonly stubs: string; readonly block: ToolResultBlock }>();
 
@@ -31,11 +32,10 @@ export class ImageGuard {
     return { messages: this.#without(messages, { whyByMedium, idOf: options.idOf }), leftOut: whyByMedium.size };
   }
 
-  #judge({ part, what }: Medium): ImageVerdict {
-    if (what === "document") return { kind: "fits", facts: noFacts };
+  #judge({ part, what }: Medium): Verdict {
     const known = this.#verdicts.get(part);
     if (known !== undefined) return known;
-    const verdict = judgeImage(part);
+    const verdict = what === "image" ? judgeImage(part) : judgeDocument(part);
     this.#verdicts.set(part, verdict);
     return verdict;
   }
@@ -109,6 +109,8 @@ export interface Guarded {
   readonly leftOut: number;
 }
 
+type Verdict = ImageVerdict | DocumentVerdict;
+
 /** An image or document, and where it stands. */
 interface Medium {
   readonly message: number;
@@ -123,8 +125,6 @@ interface Stubbing {
   readonly whyByMedium: ReadonlyMap<Medium, LeftOut>;
   readonly idOf: GuardOptions["idOf"];
 }
-
-const noFacts: ImageFacts = { mediaType: undefined, bytes: undefined, header: undefined };
 
 function mediaIn({ content }: Message, message: number): readonly Medium[] {
   return content.flatMap((block): readonly Medium[] => {

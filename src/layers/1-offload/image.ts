@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { humanBytes } from "../../schema/human-bytes.ts";
+import { imageBlock } from "../../schema/wire/block.ts";
 import { decodedBytes, type ImageHeader, imageHeader, isBase64 } from "../../tokens/image-header.ts";
 import { imageBytesMax, imageSideMax } from "./limits.ts";
 
@@ -26,18 +27,20 @@ const imageShape = z.object({
   ]),
 });
 
-const noFacts: ImageFacts = { mediaType: undefined, bytes: undefined, header: undefined };
+export const noFacts: ImageFacts = { mediaType: undefined, bytes: undefined, header: undefined };
 
-/** Looks at the bytes, not only at what they are declared to be. What lies elsewhere (a URL, a file's id) can't be judged here. */
+/** Looks at the bytes, not only at what they are declared to be; what passes has the wire form. What lies elsewhere (a URL, a file's id) can't be judged here. */
 export function judgeImage(block: object): ImageVerdict {
   const read = imageShape.safeParse(block);
   if (!read.success) return { kind: "flawed", flaw: "malformed", facts: noFacts };
   const { source } = read.data;
-  if (source.type !== "base64") return { kind: "fits", facts: noFacts };
+  const isWire = imageBlock.safeParse(block).success;
+  if (source.type !== "base64")
+    return isWire ? { kind: "fits", facts: noFacts } : { kind: "flawed", flaw: "malformed", facts: noFacts };
   const { media_type: mediaType, data } = source;
   if (data === "" || !isBase64(data)) return { kind: "flawed", flaw: "not-base64", facts: { ...noFacts, mediaType } };
   const facts: ImageFacts = { mediaType, bytes: decodedBytes(data), header: imageHeader(data) };
-  const flaw = flawOf(facts);
+  const flaw = flawOf(facts) ?? (isWire ? undefined : "malformed");
   return flaw === undefined ? { kind: "fits", facts } : { kind: "flawed", flaw, facts };
 }
 
@@ -60,14 +63,19 @@ export function originalBytes(block: object): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(block));
 }
 
-/** Of an image that is right by itself, and of a document: there are too many in the request. */
-export type LeftOut = ImageFlaw | "many-large" | "too-many";
+/** The same of a document. */
+export type DocumentFlaw = "malformed" | "not-base64" | "no-pdf" | "flawed-image";
+
+/** Also of what is right by itself: there are too many in the request. */
+export type LeftOut = ImageFlaw | DocumentFlaw | "many-large" | "too-many";
 
 const reasons: { readonly [Why in LeftOut]: string } = {
   malformed: "it has no source that can be read",
   "not-base64": "its data is not base64",
   "no-image": "its data is no whole PNG, JPEG, GIF or WebP",
   "wrong-format": "its data is of another format than declared",
+  "no-pdf": "its data is no PDF",
+  "flawed-image": "it holds an image that can't be sent",
   "too-many-bytes": `it is over ${humanBytes(imageBytesMax)}`,
   "too-many-pixels": `a side is over ${imageSideMax.toLocaleString("en-US")} pixels`,
   "many-large": "it is too large to be sent beside so many others",

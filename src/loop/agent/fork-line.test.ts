@@ -74,3 +74,17 @@ it.each([
   expect(line.said.map(({ role }) => role)).toEqual(roles);
   expect(line.said[0]?.content).toEqual([text("Go.")]);
 });
+
+it("what a reply or a result brings is sent in the form that the wire has, and nothing that it has not", async () => {
+  const line = begun();
+  const odd = { ...text("Look."), citatIons: 1 };
+  await line.append(user("Go."), reply("m1", odd, { type: "unknown", was: 1 }, text(" "), call("a", "a.b")));
+  await line.append({
+    type: "user",
+    message: { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: "seen", is_errOr: true }] },
+  });
+  expect(line.snapshot().slice(-2)).toEqual([
+    { role: "assistant", content: [text("Look."), call("a", "a_b")].map((block) => ({ ...block })) },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: "seen" }] },
+  ]);
+});

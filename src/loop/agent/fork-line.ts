@@ -11,6 +11,8 @@ import { itemOf } from "../../transcript/item.ts";
 import { messageWithout } from "../../transcript/leave-out.ts";
 import { syntheticResult } from "../../transcript/repair.ts";
 import { resultBlock } from "../../transcript/result.ts";
+import { isEmptyText, isSent } from "../../transcript/sent.ts";
+import { wireForm } from "../../transcript/wire-form.ts";
 import type { Appended } from "../session.ts";
 import type { Line, PartLeftOut } from "./line.ts";
 
@@ -195,15 +197,18 @@ export class ForkLine implements Line {
   }
 
   #add({ role, content }: Message): void {
-    const sent = content.map((block) => this.#asSent(block));
+    const sent = content
+      .filter((block) => isSent(block, role) && !isEmptyText(block))
+      .flatMap((block) => this.#asSent(block) ?? []);
+    if (sent.length === 0) return;
     for (const block of sent) this.#usedTokens += estimateBlock(block);
     put(this.#messages, { role, content: sent });
   }
 
   /** Keeps count of open calls. */
-  #asSent(block: Block): Block {
+  #asSent(block: Block): Block | undefined {
     if (block.type === "tool_use") this.#nameByOpenCall.set(block.id, block.name);
-    if (block.type !== "tool_result") return block;
+    if (block.type !== "tool_result") return wireForm(block);
     const toolName = this.#nameByOpenCall.get(block.tool_use_id) ?? "tool";
     this.#nameByOpenCall.delete(block.tool_use_id);
     return resultBlock(block, { toolName, shown: undefined });

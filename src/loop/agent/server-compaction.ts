@@ -18,5 +18,13 @@ export const canServerCompact = ({ cache }: Pick<Conversation, "cache">, { polic
 export const serverCompactionAsks: ServerAsks = { params: {}, betas: [serverSummaryBeta] };
 
 /** Betas without which the provider does not know what the messages hold, whatever is turned on by now. */
-export const betasOf = ([first]: readonly Message[]): readonly string[] =>
-  first?.content[0]?.type === "compaction" ? [serverSummaryBeta] : [];
+export const betasOf = (messages: readonly Message[]): readonly string[] => [
+  ...(messages[0]?.content[0]?.type === "compaction" ? [serverSummaryBeta] : []),
+  ...(messages.some(holdsMcpCall) ? [mcpBeta] : []),
+];
+
+/** Calls that the provider itself made of a tool server, recorded where it was asked to. */
+const holdsMcpCall = ({ role, content }: Message): boolean =>
+  role === "assistant" && content.some(({ type }) => type === "mcp_tool_use" || type === "mcp_tool_result");
+
+const mcpBeta = "mcp-client-2025-11-20";

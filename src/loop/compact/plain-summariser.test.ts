@@ -23,7 +23,12 @@ const signal = new AbortController().signal;
 
 const user = (...content: readonly Block[]): Message => ({ role: "user", content });
 const text = (words: string): Block => ({ type: "text", text: words });
-const call: Block = { type: "tool_use", id: toolUseId("toolu_1"), name: "mcp.files/read", input: { path: "a.ts" } };
+const call: Block = {
+  type: "tool_use",
+  id: toolUseId("toolu_1"),
+  name: "mcp__files__".padEnd(100, "x"),
+  input: { path: "a.ts" },
+};
 const result: Block = { type: "tool_result", tool_use_id: toolUseId("toolu_1"), content: "export {};" };
 const worked: readonly Message[] = [
   user(text("Read it.")),

@@ -161,5 +161,5 @@ function toolsFor(messages: readonly Message[]): readonly ToolDefinition[] {
   return [];
 }
 
-/** Other tools' logs name calls as they like. */
+/** A call may have a longer name than some providers let a tool have. */
 const definable = (name: string): string => (/^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : "tool");

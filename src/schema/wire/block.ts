@@ -10,10 +10,58 @@ import { toolAdditionBlock, toolChange, toolRemovalBlock } from "./tool.ts";
 const marked = { cache_control: cacheControl.nullish() };
 const object = z.record(z.string(), anyJson);
 
+/** `file_id` stands in replies; the API takes a reply back as it came. Marks are refused by a rule of their own. */
+const inDocument = {
+  ...marked,
+  cited_text: z.string(),
+  document_index: z.int(),
+  document_title: z.string().nullish(),
+  file_id: z.string().nullish(),
+};
+
+const citation = z.discriminatedUnion("type", [
+  z.strictObject({
+    type: z.literal("char_location"),
+    start_char_index: z.int(),
+    end_char_index: z.int(),
+    ...inDocument,
+  }),
+  z.strictObject({
+    type: z.literal("page_location"),
+    start_page_number: z.int(),
+    end_page_number: z.int(),
+    ...inDocument,
+  }),
+  z.strictObject({
+    type: z.literal("content_block_location"),
+    start_block_index: z.int(),
+    end_block_index: z.int(),
+    ...inDocument,
+  }),
+  z.strictObject({
+    type: z.literal("web_search_result_location"),
+    cited_text: z.string(),
+    encrypted_index: z.string(),
+    title: z.string().nullish(),
+    url: z.string(),
+    ...marked,
+  }),
+  z.strictObject({
+    type: z.literal("search_result_location"),
+    cited_text: z.string(),
+    search_result_index: z.int(),
+    start_block_index: z.int(),
+    end_block_index: z.int(),
+    source: z.string(),
+    title: z.string().nullish(),
+    ...marked,
+  }),
+]);
+
 export const textBlock = z.strictObject({
   type: z.literal("text"),
   text: z.string(),
-  citations: z.array(object).nullish(),
+  citations: z.array(citation).nullish(),
   ...marked,
 });
 
@@ -27,7 +75,7 @@ const imageSource = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("file"), file_id: z.string() }),
 ]);
 
-const imageBlock = z.strictObject({
+export const imageBlock = z.strictObject({
   type: z.literal("image"),
   source: imageSource,
   transformations: object.nullish(),
@@ -45,7 +93,7 @@ const documentSource = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("file"), file_id: z.string() }),
 ]);
 
-const documentBlock = z.strictObject({
+export const documentBlock = z.strictObject({
   type: z.literal("document"),
   source: documentSource,
   citations: z.strictObject({ enabled: z.boolean().optional() }).nullish(),
@@ -85,7 +133,7 @@ const toolUseBlock = z.strictObject({
 const toolReference = z.strictObject({ type: z.literal("tool_reference"), tool_name: z.string(), ...marked });
 const browserState = z.looseObject({ type: z.literal("browser_state") });
 
-const resultPart = z.discriminatedUnion("type", [
+export const resultPart = z.discriminatedUnion("type", [
   textBlock,
   imageBlock,
   searchResultBlock,
@@ -121,6 +169,23 @@ const serverResult = <Type extends string>(type: Type) =>
     ...marked,
   });
 
+const mcpToolUseBlock = z.strictObject({
+  type: z.literal("mcp_tool_use"),
+  id: z.string(),
+  name: z.string(),
+  server_name: z.string(),
+  input: object,
+  ...marked,
+});
+
+const mcpToolResultBlock = z.strictObject({
+  type: z.literal("mcp_tool_result"),
+  tool_use_id: z.string(),
+  content: z.union([z.string(), z.array(textBlock)]).optional(),
+  is_error: z.boolean().nullish(),
+  ...marked,
+});
+
 const containerUploadBlock = z.strictObject({ type: z.literal("container_upload"), file_id: z.string(), ...marked });
 
 /** Stands for everything before it. Without content it stands for nothing: the compaction failed. */
@@ -149,6 +214,8 @@ export const wireBlock = z.discriminatedUnion("type", [
   serverResult("bash_code_execution_tool_result"),
   serverResult("text_editor_code_execution_tool_result"),
   serverResult("tool_search_tool_result"),
+  mcpToolUseBlock,
+  mcpToolResultBlock,
   containerUploadBlock,
   compactionBlock,
   toolAdditionBlock,

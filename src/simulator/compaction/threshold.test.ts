@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { imagePart } from "../../../test/fixture/image.ts";
 import { Asking } from "../../../test/fixture/asking.ts";
 import {
   compactAt,
@@ -412,10 +413,7 @@ describe("usage with a compaction", () => {
   });
 });
 
-const image: JsonObject = {
-  type: "image",
-  source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" },
-};
+const image: JsonObject = imagePart();
 
 const prices = (input: number): Record<"input" | "cacheWrite5m" | "cacheWrite1h" | "cacheRead" | "output", number> => ({
   input,

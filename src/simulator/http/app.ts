@@ -96,7 +96,7 @@ const isTorn = (source: string, parsed: Json): boolean => /\\u[dD][89a-fA-F]/.te
 function isWellFormed(value: Json): boolean {
   if (typeof value === "string") return value.isWellFormed();
   if (isArray(value)) return value.every((item) => isWellFormed(item));
-  return !isObject(value) || Object.values(value).every((item) => isWellFormed(item));
+  return !isObject(value) || Object.entries(value).every(([key, item]) => key.isWellFormed() && isWellFormed(item));
 }
 
 async function respond(context: Route, answer: Answer): Promise<Response> {

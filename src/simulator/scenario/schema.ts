@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { toolNameForm } from "../../schema/block.ts";
 import { anyJson } from "../../schema/any-json.ts";
 import { type ErrorType, statusByErrorType } from "../../schema/wire/error.ts";
 import { stopReasons } from "../../schema/wire/reply.ts";
@@ -6,7 +7,6 @@ import { adversaryModes } from "../actor/adversary-mode.ts";
 import { afters } from "../actor/after.ts";
 import { repeatsMax, waitMillisMax } from "../limits.ts";
 import type { Scene } from "../actor/actor.ts";
-import { toolNameForm } from "../validate/tool-rules.ts";
 import { patternProblem } from "./pattern.ts";
 
 /**

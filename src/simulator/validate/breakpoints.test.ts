@@ -22,6 +22,13 @@ const found = (content: JsonObject[], more: JsonObject = {}): JsonObject => ({
   content,
   ...more,
 });
+const cited: JsonObject = {
+  type: "page_location",
+  cited_text: "a",
+  document_index: 0,
+  start_page_number: 1,
+  end_page_number: 2,
+};
 const tooMany = "A maximum of 4 blocks with cache_control may be provided. Found 5.";
 const automatic = (ttl?: "5m" | "1h"): JsonObject => marked(ttl);
 
@@ -103,9 +110,9 @@ describe("breakpoints", () => {
     },
     {
       rule: "are not on citations",
-      refused: { messages: [hello, says(text("a", { citations: [{ type: "page_location", ...marked() }] })), hello] },
+      refused: { messages: [hello, says(text("a", { citations: [{ ...cited, ...marked() }] })), hello] },
       message: `messages.1.content.0.text.citations.0.cache_control: ${sub}`,
-      allowed: { messages: [hello, says(text("a", { citations: [{ type: "page_location" }], ...marked() })), hello] },
+      allowed: { messages: [hello, says(text("a", { citations: [cited], ...marked() })), hello] },
     },
     {
       rule: "live shorter and shorter inside the messages",

@@ -1,4 +1,4 @@
-import { callIdForm } from "../../schema/block.ts";
+import { callIdForm, toolNameForm } from "../../schema/block.ts";
 import type { WireBlock } from "../../schema/wire/block.ts";
 import { invalid, type Refusal } from "../refusal.ts";
 import type { Rule } from "./check-input.ts";
@@ -44,14 +44,16 @@ function checkIds(turn: Turn, ids: Set<string>): Refusal | undefined {
     const { block } = placed;
     if (block.type !== "tool_use" && block.type !== "server_tool_use") continue;
     const form = block.type === "tool_use" ? callIdForm : serverCallIdForm;
-    if (!form.test(block.id)) return badId(form, `${placeOf(placed)}.${block.type}.id`);
+    if (!form.test(block.id)) return badForm(form, `${placeOf(placed)}.${block.type}.id`);
+    if (block.type === "tool_use" && !toolNameForm.test(block.name))
+      return badForm(toolNameForm, `${placeOf(placed)}.tool_use.name`);
     if (ids.has(block.id)) return invalid("`tool_use` ids must be unique", placeOf(placed));
     ids.add(block.id);
   }
   return undefined;
 }
 
-const badId = (form: RegExp, path: string): Refusal => invalid(`String should match pattern '${form.source}'`, path);
+const badForm = (form: RegExp, path: string): Refusal => invalid(`String should match pattern '${form.source}'`, path);
 
 function checkAnswers(turn: Turn, next: Turn | undefined): Refusal | undefined {
   const calls = turn.blocks.filter((placed) => isCall(placed));
@@ -76,7 +78,7 @@ function checkResults(turn: Turn, previous: Turn | undefined): Refusal | undefin
   for (const placed of results) {
     const id = placed.block.tool_use_id;
     const path = placeOf(placed);
-    if (!callIdForm.test(id)) return badId(callIdForm, `${path}.tool_result.tool_use_id`);
+    if (!callIdForm.test(id)) return badForm(callIdForm, `${path}.tool_result.tool_use_id`);
     if (!called.has(id))
       return invalid(
         `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
@@ -95,10 +97,10 @@ function checkResults(turn: Turn, previous: Turn | undefined): Refusal | undefin
 const nothing: ReadonlySet<WireBlock> = new Set();
 
 function checkServerTools(turn: Turn, paused: ReadonlySet<WireBlock>): Refusal | undefined {
-  const open = new Map<string, PlacedBlock & { readonly block: BlockOf<"server_tool_use"> }>();
+  const open = new Map<string, PlacedBlock & { readonly block: BlockOf<"server_tool_use" | "mcp_tool_use"> }>();
   for (const placed of turn.blocks) {
     const { block } = placed;
-    if (block.type === "server_tool_use") open.set(block.id, { ...placed, block });
+    if (block.type === "server_tool_use" || block.type === "mcp_tool_use") open.set(block.id, { ...placed, block });
     else if (isServerResult(block) && !open.delete(block.tool_use_id))
       return invalid(
         `unexpected \`tool_use_id\` found in \`${block.type}\` blocks: ${block.tool_use_id}. Each \`${block.type}\` block must have a corresponding \`server_tool_use\` block before it.`,
@@ -109,7 +111,7 @@ function checkServerTools(turn: Turn, paused: ReadonlySet<WireBlock>): Refusal |
   return lost === undefined
     ? undefined
     : invalid(
-        `\`${lost.block.name}\` tool use with id \`${lost.block.id}\` was found without a corresponding \`${resultTypeOf(lost.block.name)}\` block`,
+        `\`${lost.block.name}\` tool use with id \`${lost.block.id}\` was found without a corresponding \`${resultTypeOf(lost.block)}\` block`,
         `messages.${lost.message}`,
       );
 }
@@ -118,9 +120,11 @@ const goesOn = (next: Turn | undefined): boolean => next === undefined || next.b
 
 /** The calls in which a turn ends: what a paused turn still waits for. */
 function trailingCalls({ blocks }: Turn): ReadonlySet<WireBlock> {
-  const last = blocks.findLastIndex(({ block }) => block.type !== "tool_use" && block.type !== "server_tool_use");
+  const last = blocks.findLastIndex(({ block }) => !block.type.endsWith("tool_use"));
   return new Set(blocks.slice(last + 1).map(({ block }) => block));
 }
 
-const resultTypeOf = (tool: string): string =>
-  tool.startsWith("tool_search") ? "tool_search_tool_result" : `${tool}_tool_result`;
+function resultTypeOf({ type, name }: BlockOf<"server_tool_use" | "mcp_tool_use">): string {
+  if (type === "mcp_tool_use") return "mcp_tool_result";
+  return name.startsWith("tool_search") ? "tool_search_tool_result" : `${name}_tool_result`;
+}

@@ -32,7 +32,11 @@ const unknownTypes = (betas: ReadonlySet<string>): ReadonlySet<WireBlock["type"]
   new Set([
     ...(asksForCompactions(betas) ? [] : (["compaction"] as const)),
     ...(changesTools(betas) ? [] : (["tool_addition", "tool_removal"] as const)),
+    ...(usesMcpServers(betas) ? [] : (["mcp_tool_use", "mcp_tool_result"] as const)),
   ]);
+
+const usesMcpServers = (betas: ReadonlySet<string>): boolean =>
+  betas.values().some((beta) => beta.startsWith("mcp-client-"));
 
 interface MessageIn {
   readonly at: number;

@@ -1,12 +1,10 @@
+import { toolNameForm } from "../../schema/block.ts";
 import type { WireTool } from "../../schema/wire/tool.ts";
 import { invalid, refusal, type Refusal } from "../refusal.ts";
 import { type CheckInput, forcesTool, isCustomTool, type Rule } from "./check-input.ts";
 import { memoryTool } from "../memory-tool.ts";
 import { toolsAtEnd } from "../tool-set.ts";
 import { schemaProblem } from "./tool-schema.ts";
-
-/** What a tool may be called. */
-export const toolNameForm = /^[a-zA-Z0-9_-]{1,128}$/;
 
 /** Names, schemas and the choice between tools. Calls in `messages` need not be of a tool that is still there. */
 export const checkTools: Rule = (input) => {
