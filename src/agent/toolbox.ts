@@ -2,7 +2,6 @@ import { basename, dirname, join } from "node:path";
 import type { EngineDeps } from "../engine.ts";
 import { recordedTodos } from "../loop/agent/recorded-todos.ts";
 import { invokedSkills } from "../loop/skills/invoked.ts";
-import { expand } from "../loop/expand.ts";
 import { SessionSearch } from "../loop/search-session.ts";
 import type { Session } from "../loop/session.ts";
 import { sessionTitle } from "../loop/session-title.ts";
@@ -21,7 +20,6 @@ import { discoveredTools } from "../tool/mcp/discovered.ts";
 import type { ToolServers } from "../tool/mcp/servers.ts";
 import { mayReadFor, permitFor } from "../tool/permission.ts";
 import { parseRules } from "../tool/permission/rule.ts";
-import type { Expanded } from "../tool/recall.ts";
 import type { Environment } from "../tool/shell/environment.ts";
 import type { Shell } from "../tool/shell/bash.ts";
 import { findSkills, type SkillPlace } from "../tool/skill/find.ts";
@@ -36,6 +34,7 @@ import { todosPart } from "../tool/working-state/todos.ts";
 import { toolServersPart } from "../tool/working-state/tool-servers.ts";
 import type { Web } from "../tool/web/fetch.ts";
 import { ancestorsOf } from "./ancestors.ts";
+import { recalled } from "./recalled.ts";
 import { type ToolChoice, whileSame } from "./tool-choice.ts";
 
 export interface ToolboxInput {
@@ -232,33 +231,3 @@ const isShownWhole = ({ fold: { messages, projection } }: Session, shownBy: Read
         block.type === "tool_result" && block.tool_use_id === shownBy && !projection.decisions.has(block.tool_use_id),
     ),
   );
-
-interface Recalling {
-  readonly deps: EngineDeps;
-  readonly session: Session;
-  readonly id: string;
-}
-
-async function recalled({ deps, session, id }: Recalling): Promise<Expanded> {
-  const source = await deps.transcripts.openForReading(session.id);
-  if (source === undefined) return { kind: "missing", why: "the transcript can't be read" };
-  try {
-    const found = await expand(deps, source, id);
-    switch (found.kind) {
-      case "entry":
-      case "result":
-      case "blob":
-        return { kind: "found", text: new TextDecoder().decode(found.bytes) };
-      case "not-found":
-        return { kind: "missing", why: "nothing has this id" };
-      case "ambiguous":
-        return { kind: "missing", why: `several ids begin like this: ${found.candidates.slice(0, 5).join(", ")}` };
-      case "unanswered":
-        return { kind: "missing", why: "the call has no result" };
-      case "blob-missing":
-        return { kind: "missing", why: "its content is no longer on disk" };
-    }
-  } finally {
-    await source.close();
-  }
-}

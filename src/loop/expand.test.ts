@@ -75,7 +75,7 @@ describe("expand", () => {
       line(said("a", [result("t", "preview")])) +
       line({ type: "offload", uuid: "o", results: [{ toolUse: "t", blob: id, shown: "preview" }] });
     const source = sourceOf(Buffer.from(log));
-    expect(await expand({ blobs }, source, "t")).toEqual({ kind: "result", bytes: new Uint8Array(full) });
+    expect(await expand({ blobs }, source, "t")).toEqual({ kind: "result", bytes: new Uint8Array(full), form: "text" });
     expect(await expand({ blobs }, source, id)).toMatchObject({ kind: "blob" });
     expect(await expand({ blobs: memoryBlobs() }, source, "t")).toEqual({ kind: "blob-missing", blob: id });
   });

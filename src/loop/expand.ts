@@ -1,5 +1,6 @@
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
+import type { ResultContent } from "../schema/block.ts";
 import { isBlobId, type BlobId, type EntryId, toolUseId } from "../schema/brand.ts";
 import { type LineBytes, type Logged, readLines, placeOfId } from "../transcript/lines.ts";
 import { scanLines } from "./scan.ts";
@@ -7,7 +8,7 @@ import { scanLines } from "./scan.ts";
 /** The original behind an id, byte for byte. */
 export type Expanded =
   | { readonly kind: "entry"; readonly bytes: Uint8Array }
-  | { readonly kind: "result"; readonly bytes: Uint8Array }
+  | { readonly kind: "result"; readonly bytes: Uint8Array; readonly form: ResultForm }
   | { readonly kind: "blob"; readonly bytes: Uint8Array }
   | { readonly kind: "not-found" }
   /** The beginning of several entries' uuids. */
@@ -16,6 +17,9 @@ export type Expanded =
   | { readonly kind: "unanswered" }
   /** The log names the blob that holds it, and the blob is gone. */
   | { readonly kind: "blob-missing"; readonly blob: BlobId };
+
+/** `json`: the bytes are a list of blocks. A text may look like one and is none. */
+export type ResultForm = "text" | "json";
 
 /**
  * An entry's uuid, or a beginning that only one has, gives its line as it stands in the log; a call's id its result as the tool returned it (text as text,
@@ -31,10 +35,11 @@ export async function expand(deps: BlobsDep, source: ByteSource, id: string): Pr
   const found = await search(source, id);
   if (found.line !== undefined) return { kind: "entry", bytes: await source.read(found.line) };
   if (found.blob !== undefined) {
-    const bytes = await deps.blobs.get(found.blob);
-    return bytes === undefined ? { kind: "blob-missing", blob: found.blob } : { kind: "result", bytes };
+    const { blob, form } = found.blob;
+    const bytes = await deps.blobs.get(blob);
+    return bytes === undefined ? { kind: "blob-missing", blob } : { kind: "result", bytes, form };
   }
-  if (found.result !== undefined) return { kind: "result", bytes: found.result };
+  if (found.result !== undefined) return { kind: "result", ...found.result };
   if (found.called === true) return { kind: "unanswered" };
   const [only, ...others] = found.begun.values();
   if (only === undefined) return { kind: "not-found" };
@@ -44,8 +49,8 @@ export async function expand(deps: BlobsDep, source: ByteSource, id: string): Pr
 
 interface Found {
   line?: Logged;
-  result?: Uint8Array;
-  blob?: BlobId | undefined;
+  result?: { readonly bytes: Uint8Array; readonly form: ResultForm };
+  blob?: { readonly blob: BlobId; readonly form: ResultForm } | undefined;
   called?: boolean;
   /** Entries whose uuid begins so. */
   readonly begun: Map<EntryId, Logged>;
@@ -64,19 +69,23 @@ async function search(source: ByteSource, id: string): Promise<Found> {
     if (entry.kind === "user") {
       for (const block of entry.blocks) {
         if (block.type !== "tool_result" || block.tool_use_id !== toolUseId(id)) continue;
-        found.result ??= new TextEncoder().encode(
-          typeof block.content === "string" ? block.content : JSON.stringify(block.content ?? []),
-        );
+        found.result ??= loggedResult(block.content ?? []);
       }
     }
     if (entry.kind === "assistant")
       found.called ||= entry.blocks.some((block) => block.type === "tool_use" && block.id === id);
     if (entry.kind === "edit" && (entry.edit.type === "offload" || entry.edit.type === "clear")) {
-      found.blob ??= entry.edit.results.find((result) => result.toolUse === id)?.blob;
+      const { blob, media: form = "text" } = entry.edit.results.find(({ toolUse }) => toolUse === id) ?? {};
+      if (blob !== undefined) found.blob ??= { blob, form };
     }
   }
   return found;
 }
+
+const loggedResult = (content: ResultContent): NonNullable<Found["result"]> =>
+  typeof content === "string"
+    ? { bytes: new TextEncoder().encode(content), form: "text" }
+    : { bytes: new TextEncoder().encode(JSON.stringify(content)), form: "json" };
 
 const newline = 0x0a;
 

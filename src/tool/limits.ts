@@ -114,6 +114,8 @@ export const compactNoteCharsMax = 4_000;
 /** A page of what was expanded, by default and at most: never offloaded, so it must fit by itself. */
 export const recallCharsDefault = 20_000;
 export const recallCharsMax = 100_000;
+/** Images and documents that one page brings: each costs some thousand tokens. */
+export const recallMediaMax = 10;
 /** Hits of a page: some 1,500 tokens. */
 export const recallHitsMax = 10;
 /** Other ids of a hit that are named: any of them gives the same line. */

@@ -3,11 +3,14 @@ import { expect, test } from "vitest";
 import { toolbox } from "../../test/fixture/toolbox.ts";
 import type { Hit, Searched, SearchOptions } from "../ports/session-search.ts";
 import { toolUseId } from "../schema/brand.ts";
-import { recallCharsDefault } from "./limits.ts";
+import type { JsonObject } from "../schema/json.ts";
+import { recallCharsDefault, recallMediaMax } from "./limits.ts";
+import type { RecalledMedium } from "./recall.ts";
 
-const holding = (text: string) =>
+const holding = (text: string, media: readonly RecalledMedium[] = []) =>
   toolbox({
-    expand: async (id) => (id === "x" ? { kind: "found", text } : { kind: "missing", why: "nothing has this id" }),
+    expand: async (id) =>
+      id === "x" ? { kind: "found", text, media } : { kind: "missing", why: "nothing has this id" },
   });
 
 test("gives back what an id stands for, in pages that say where the next begins", async () => {
@@ -19,6 +22,23 @@ test("gives back what an id stands for, in pages that say where the next begins"
   expect((await box.call("recall", { id: "x", offset: 8, limit: 3 })).text).toBe("89");
   const long = await holding("y".repeat(recallCharsDefault + 1));
   expect((await long.call("recall", { id: "x" })).text).toContain(`offset ${recallCharsDefault})`);
+});
+
+test("images come with the page that names them, and no page brings more than a few", async () => {
+  const image = (n: number): JsonObject => ({ type: "image", source: { type: "url", url: `https://a.b/${n}.png` } });
+  const places = Array.from({ length: recallMediaMax + 2 }, (_, n) => ({ block: image(n), at: 2 * n }));
+  const box = await holding("#.".repeat(places.length), places);
+  const showing = (words: string, ...images: readonly JsonObject[]) => ({
+    outcome: { content: [{ type: "text", text: words }, ...images] },
+  });
+  expect(await box.call("recall", { id: "x" })).toMatchObject(
+    showing(
+      `${"#.".repeat(10)}\n(characters 0 to 20 of 24; go on with offset 20)`,
+      ...places.slice(0, 10).map(({ block }) => block),
+    ),
+  );
+  expect(await box.call("recall", { id: "x", offset: 20 })).toMatchObject(showing("#.#.", image(10), image(11)));
+  expect((await box.call("recall", { id: "x", offset: 1, limit: 1 })).text).toMatch(/^\.\n/);
 });
 
 test("says what is missing", async () => {

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import type { Hit, Searched, SearchOptions } from "../ports/session-search.ts";
 import type { Tool, ToolOutcome } from "../ports/tools.ts";
+import type { JsonObject } from "../schema/json.ts";
 import { wholeCharacter } from "../schema/whole-character.ts";
 import { countWords } from "./count-words.ts";
 import { defineTool, failed, wrong } from "./define.ts";
-import { recallAlsoMax, recallCharsDefault, recallCharsMax, recallHitsMax } from "./limits.ts";
+import { recallAlsoMax, recallCharsDefault, recallCharsMax, recallHitsMax, recallMediaMax } from "./limits.ts";
 
 export interface RecallDeps {
   /** The original text of an entry, a call's result or a blob. */
@@ -14,8 +15,14 @@ export interface RecallDeps {
 }
 
 export type Expanded =
-  | { readonly kind: "found"; readonly text: string }
+  | { readonly kind: "found"; readonly text: string; readonly media: readonly RecalledMedium[] }
   | { readonly kind: "missing"; readonly why: string };
+
+/** An image or document, and where the text names it: it comes with the page that does. */
+export interface RecalledMedium {
+  readonly block: JsonObject;
+  readonly at: number;
+}
 
 const input = z.strictObject({
   id: z.string().min(1).optional().describe("Of an entry, tool call or blob, as a marker, preview or hit names it."),
@@ -55,15 +62,24 @@ interface Page {
 
 function pageOf({ id, offset = 0, limit = recallCharsDefault, found }: Page): ToolOutcome {
   if (found.kind === "missing") return failed(`${id}: ${found.why}`);
-  const { text } = found;
+  const { text, media } = found;
   if (offset > 0 && offset >= text.length) return failed(`${id}: it has only ${countWords(text.length, "character")}`);
   const from = wholeCharacter(text, offset);
-  const end = Math.min(offset + limit, text.length);
+  const behind = media.filter(({ at }) => at >= from);
+  const end = Math.min(offset + limit, behind[recallMediaMax]?.at ?? text.length, text.length);
   const whole = wholeCharacter(text, end);
   // A page of half a character would be empty, and the next one the same.
   const to = whole > from || text === "" ? whole : end + 1;
   const more = to < text.length ? `\n(characters ${from} to ${to} of ${text.length}; go on with offset ${to})` : "";
-  return { content: text.slice(from, to) + more, summary: `characters ${from} to ${to} of ${text.length}` };
+  const page = text.slice(from, to) + more;
+  const summary = `characters ${from} to ${to} of ${text.length}`;
+  const shown = behind.filter(({ at }) => at < to).map(({ block }) => block);
+  return shown.length === 0
+    ? { content: page, summary }
+    : {
+        content: [{ type: "text", text: page }, ...shown],
+        summary: `${summary}, with ${shown.length === 1 ? "an image or document" : `${shown.length} images and documents`}`,
+      };
 }
 
 function hitsOf(searched: Searched | undefined): ToolOutcome {

@@ -1,0 +1,81 @@
+import type { EngineDeps } from "../engine.ts";
+import { expand } from "../loop/expand.ts";
+import type { Session } from "../loop/session.ts";
+import { humanBytes } from "../schema/human-bytes.ts";
+import { isArray, isObject, type Json, type JsonObject, parsedOrUndefined } from "../schema/json.ts";
+import { imageHeader } from "../tokens/image-header.ts";
+import type { Expanded, RecalledMedium } from "../tool/recall.ts";
+
+export interface Recalling {
+  readonly deps: Pick<EngineDeps, "blobs" | "transcripts">;
+  readonly session: Pick<Session, "id">;
+  readonly id: string;
+}
+
+/** What an id stands for, as the model is shown it: text as text, images and documents as what they are. */
+export async function recalled({ deps, session, id }: Recalling): Promise<Expanded> {
+  const source = await deps.transcripts.openForReading(session.id);
+  if (source === undefined) return { kind: "missing", why: "the transcript can't be read" };
+  try {
+    const found = await expand(deps, source, id);
+    switch (found.kind) {
+      case "entry":
+        return withMedia(decoded(found.bytes));
+      case "result":
+        return found.form === "json" ? withMedia(decoded(found.bytes)) : foundText(decoded(found.bytes));
+      case "blob":
+        return imageIn(found.bytes) ?? foundText(decoded(found.bytes));
+      case "not-found":
+        return { kind: "missing", why: "nothing has this id" };
+      case "ambiguous":
+        return { kind: "missing", why: `several ids begin like this: ${found.candidates.slice(0, 5).join(", ")}` };
+      case "unanswered":
+        return { kind: "missing", why: "the call has no result" };
+      case "blob-missing":
+        return { kind: "missing", why: "its content is no longer on disk" };
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+const decoded = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+const foundText = (text: string): Expanded => ({ kind: "found", text, media: [] });
+
+/** The JSON of blocks, or of an entry with blocks, in which each image and document is named and stands apart. */
+function withMedia(json: string): Expanded {
+  const value = parsedOrUndefined(json);
+  const media: { readonly block: JsonObject; readonly name: string }[] = [];
+  const named = value === undefined ? undefined : nameMedia(value, media);
+  if (named === undefined || media.length === 0) return foundText(json);
+  const text = JSON.stringify(named, null, 2);
+  const places: RecalledMedium[] = [];
+  for (const { block, name } of media) places.push({ block, at: text.indexOf(name, (places.at(-1)?.at ?? -1) + 1) });
+  return { kind: "found", text, media: places };
+}
+
+function nameMedia(value: Json, media: { readonly block: JsonObject; readonly name: string }[]): Json {
+  if (isArray(value)) return value.map((one) => nameMedia(one, media));
+  if (!isObject(value)) return value;
+  if (isMedium(value)) {
+    const name = `[${value["type"]} ${media.length + 1}, shown below]`;
+    media.push({ block: value, name });
+    return name;
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, nameMedia(inner, media)]));
+}
+
+/** What only says that it is one, as in a call's input, has no source. */
+const isMedium = (value: JsonObject): value is JsonObject & { readonly type: "image" | "document" } =>
+  (value["type"] === "image" || value["type"] === "document") && isObject(value["source"]);
+
+/** An image that was kept by itself, under the type that it is of: as it came it may have been declared otherwise. */
+function imageIn(bytes: Uint8Array): Expanded | undefined {
+  const data = Buffer.from(bytes).toString("base64");
+  const header = imageHeader(data);
+  if (header === undefined) return undefined;
+  const { format, width, height } = header;
+  const text = `[${format.toUpperCase()}, ${width} × ${height} pixels, ${humanBytes(bytes.length)}, shown below]`;
+  const source = { type: "base64", media_type: `image/${format}`, data };
+  return { kind: "found", text, media: [{ block: { type: "image", source }, at: 0 }] };
+}
