@@ -10,6 +10,7 @@ import type { ExitCode } from "./exit-code.ts";
 import { compactionTeller } from "./compact/event-lines.ts";
 import { ownPromptOf } from "./compact/own-prompt.ts";
 import type { Answerer } from "./compact/simulated.ts";
+import { moneyBySource } from "./cost-sources.ts";
 import { headroomText } from "./headroom-text.ts";
 import type { OutputFormat } from "./output-format.ts";
 import { said, tellProblems } from "./settings-problems.ts";
@@ -81,6 +82,7 @@ export function agentOutput(
         num_retries: retries,
         total_cost_usd: usd(agent.conversation.costs.session),
         inherited_cost_usd: usd(agent.inheritedCosts),
+        cost_by_source: moneyBySource(agent.conversation.costs.toJSON().bySource),
         costs: agent.conversation.costs.session,
         permission_denials: denials.list,
         ...(end === undefined ? {} : unansweredFields(end)),

@@ -171,6 +171,9 @@ describe("palimpsest -p", () => {
     const later = await said("Third", "--resume", String(fork["session_id"]));
     expect(later).toMatchObject({ costs: { requests: 2 }, inherited_cost_usd: inherited });
     expect(later["total_cost_usd"]).toBeGreaterThan(Number(fork["total_cost_usd"]));
+    const { conversation, ...others } = later["cost_by_source"] as Record<string, Record<string, number>>;
+    expect(others).toEqual({});
+    expect(conversation).toMatchObject({ requests: 2, cost_usd: later["total_cost_usd"] });
   });
 
   it.skipIf(process.platform === "win32")(

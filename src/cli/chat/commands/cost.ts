@@ -1,5 +1,6 @@
-import type { CostReport, CostSource, CostSummary } from "../../../cache/costs.ts";
+import type { CostReport, CostSummary } from "../../../cache/costs.ts";
 import { pastReceipts } from "../../../loop/past-receipts.ts";
+import { namedSources } from "../../cost-sources.ts";
 import { counted, humanCount, humanPercent, humanUsd } from "../../human.ts";
 import { openNamedLog } from "../../named-log.ts";
 import type { Style } from "../../style.ts";
@@ -48,13 +49,9 @@ export function costText({ report, inherited, reductions, inputNanos, answerer }
     `${style("bold", usd(session.totalNanos))} for ${counted(session.requests, "request")}${unpriced}${simulated}`,
     "",
     rowsText("by model", Object.entries(byModel), style),
-    rowsText(
-      "by purpose",
-      Object.entries(bySource).map(([source, of]) => [purposes[source] ?? source, of] as const),
-      style,
-    ),
+    rowsText("by purpose", namedSources(bySource), style),
     cacheText(session),
-    ...(reductions === undefined ? [] : [reducedText(reductions, inputNanos)]),
+    ...(reductions === undefined ? [] : [`reduced   ${reducedText(reductions, { bySource, inputNanos })}`]),
     ...(inherited.requests === 0
       ? []
       : [
@@ -63,16 +60,6 @@ export function costText({ report, inherited, reductions, inputNanos, answerer }
   ];
   return `${lines.join("\n")}\n`;
 }
-
-const purposes: Readonly<Record<string, string>> = {
-  main: "conversation",
-  notes: "notes",
-  compact: "summaries",
-  extraction: "memories",
-  dream: "dream",
-  agents: "agents",
-  recall: "recall",
-} satisfies Record<CostSource, string>;
 
 const heads: readonly Column[] = [
   { title: "requests", align: "right" },
@@ -99,17 +86,34 @@ function rowsText(title: string, rows: readonly Row[], style: Style): string {
 const promptOf = ({ tokensByKind: { input, cacheWrite5m, cacheWrite1h, cacheRead } }: CostSummary): number =>
   input + cacheWrite5m + cacheWrite1h + cacheRead;
 
-const cacheText = ({ hitRate, savedNanos }: CostSummary): string =>
-  `cache     ${humanPercent(hitRate)} of all prompt tokens were read from it; ${savedText(savedNanos)}`;
-
-function reducedText({ edits, tokens, savedInputTokens }: Reductions, inputNanos: number | undefined): string {
-  if (edits === 0) return "reduced   nothing was taken out of the view yet";
-  const taken = `${counted(edits, "edit")} took about ${humanCount(tokens)} tokens out of the view`;
-  if (inputNanos === undefined) return `reduced   ${taken}`;
-  return `reduced   ${taken}; ${savedText(savedInputTokens * inputNanos)} by what they make cheaper, about`;
+function cacheText({ hitRate, savedNanos }: CostSummary): string {
+  const effect =
+    savedNanos < 0
+      ? `cost ${usd(Math.abs(savedNanos))} more than sending all of it uncached`
+      : `saved ${usd(savedNanos)}`;
+  return `cache     ${humanPercent(hitRate)} of all prompt tokens were read from it. That ${effect}.`;
 }
 
-const savedText = (nanos: number): string =>
-  nanos < 0 ? `${usd(-nanos)} more than without, so far` : `${usd(nanos)} saved`;
+/**
+ * Edits make later requests cheaper, and are paid for by what they have written to the cache again, which their receipts
+ * know, and by the calls for summaries and notes. What is left of it is what they have saved, or cost.
+ */
+function reducedText(
+  { edits, tokens, savedInputTokens }: Reductions,
+  { bySource, inputNanos }: Pick<CostReport, "bySource"> & Pick<ShownCosts, "inputNanos">,
+): string {
+  const upkeep = [
+    { name: "summaries", nanos: bySource.compact?.totalNanos ?? 0 },
+    { name: "notes", nanos: bySource.notes?.totalNanos ?? 0 },
+  ].filter(({ nanos }) => nanos > 0);
+  const upkeepNanos = upkeep.reduce((sum, { nanos }) => sum + nanos, 0);
+  const paid = upkeep.length === 0 ? "" : `${usd(upkeepNanos)} for ${upkeep.map(({ name }) => name).join(" and ")}`;
+  if (edits === 0) return `Nothing was taken out of the view yet${paid === "" ? "" : `, and ${paid} was paid`}.`;
+  const taken = `${counted(edits, "edit")} took about ${humanCount(tokens)} tokens out of the view.`;
+  if (inputNanos === undefined) return taken;
+  const netNanos = savedInputTokens * inputNanos - upkeepNanos;
+  const effect = netNanos < 0 ? `cost about ${usd(-netNanos)} more than doing nothing` : `saved about ${usd(netNanos)}`;
+  return `${taken} ${paid === "" ? "That has" : `With ${paid}, that has`} ${effect} so far.`;
+}
 
 const usd = (nanos: number): string => humanUsd(nanos / 1e9);

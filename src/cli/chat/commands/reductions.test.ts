@@ -43,6 +43,17 @@ test.each([
   expect(reductionsOf(path, [recorded("e")])).toEqual({ edits: 1, tokens: 6_000, savedInputTokens });
 });
 
+test("what is deleted in the provider's cache counts by its price: the messages stay as they are", () => {
+  const receipt = recorded("e").receipt;
+  const price = { writeRate: 1.25, readRate: 0.1, now: -600, perRound: 600 };
+  const same = receipt && { ...receipt, tokensAfter: receipt.tokensBefore, price };
+  const sum = reductionsOf(
+    [edit("e"), replied("a"), replied("b")],
+    [recorded("e", { kind: "server-edits", receipt: same })],
+  );
+  expect(sum).toEqual({ edits: 1, tokens: 6_000, savedInputTokens: 1_200 });
+});
+
 test("what was undone, has no receipt or shows more than before counts for nothing", () => {
   const grown = recorded("e").receipt;
   const edits = [

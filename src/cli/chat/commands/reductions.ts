@@ -6,7 +6,7 @@ export interface Reductions {
   readonly edits: number;
   /** Taken out of the view, by estimate. */
   readonly tokens: number;
-  /** In tokens of uncached input, at the prices of a warm cache; below 0 where they have not paid for themselves yet. */
+  /** In tokens of uncached input, at the prices of a warm cache, before what summaries cost; below 0 where less was saved than written again. */
   readonly savedInputTokens: number;
 }
 
@@ -18,13 +18,17 @@ export interface Reductions {
 export function reductionsOf(path: readonly Entry[], edits: readonly RecordedEdit[]): Reductions {
   const roundsBehind = roundsBehindEach(path);
   let sum: Reductions = { edits: 0, tokens: 0, savedInputTokens: 0 };
-  for (const { id, state, receipt } of edits) {
-    if (state === "undone" || receipt === undefined || receipt.tokensAfter >= receipt.tokensBefore) continue;
+  for (const { id, kind, state, receipt } of edits) {
+    if (state === "undone" || receipt === undefined) continue;
+    const { now, perRound, readRate } = receipt.price;
+    // What is deleted in the provider's cache stays in the messages: only its price says that it is gone.
+    const isDeletion = kind === "server-edits" && perRound > 0 && readRate > 0;
+    const tokens = isDeletion ? Math.round(perRound / readRate) : receipt.tokensBefore - receipt.tokensAfter;
+    if (tokens <= 0) continue;
     const rounds = roundsBehind.get(id) ?? 0;
-    const { now, perRound } = receipt.price;
     sum = {
       edits: sum.edits + 1,
-      tokens: sum.tokens + receipt.tokensBefore - receipt.tokensAfter,
+      tokens: sum.tokens + tokens,
       savedInputTokens: sum.savedInputTokens + (rounds === 0 ? 0 : perRound * (rounds - 1) - now),
     };
   }
