@@ -12,7 +12,7 @@ import { openForeign, type Translated } from "./loop/foreign.ts";
 import type { Blobs, WriteFailure } from "./ports/blobs.ts";
 import type { ClockDep } from "./ports/clock.ts";
 import type { GarbageDep } from "./ports/garbage.ts";
-import type { ByteSource, Durability, SessionSummary } from "./ports/transcripts.ts";
+import type { ByteSource, Durability, ListCounting, SessionSummary } from "./ports/transcripts.ts";
 import { blobId, millis, type SessionId, sessionId } from "./schema/brand.ts";
 import { uuidOfHash } from "./schema/uuid.ts";
 import { addLeave, type LeaveAdded } from "./settings/add-leave.ts";
@@ -86,7 +86,7 @@ export interface Engine {
   /** What collecting garbage in the current project needs; undefined where there is no project yet. */
   garbage(): Promise<(GarbageDep & ClockDep) | undefined>;
   /** Newest first; of every project, or of the one that `cwd` belongs to. */
-  list(scope: "project" | "all"): Promise<readonly SessionSummary[]>;
+  list(scope: "project" | "all", counting?: ListCounting): Promise<readonly SessionSummary[]>;
   /** Every setting and number in force in `cwd`, with its source. */
   settings(asked?: AskedSettings): Promise<SettingsHere>;
   /** The settings while a session runs; closed by who asked for it. */
@@ -164,12 +164,12 @@ export function createEngine(options: EngineOptions): Engine {
       const deps = { now: () => millis(Date.now()) };
       return { ...deps, garbage: fileGarbage({ deps, folder: here.folder }) };
     },
-    list: async (scope) => {
+    list: async (scope, counting) => {
       const here = scope === "project" ? await findProject({ home, cwd: options.cwd }) : undefined;
       const projects = scope === "all" ? await allProjects(home) : here === undefined ? [] : [here];
       const lists: (readonly SessionSummary[])[] = [];
       // One after the other: each list opens several transcripts at once, and a machine allows only so many.
-      for (const { folder } of projects) lists.push(await (await depsFor(folder)).transcripts.list());
+      for (const { folder } of projects) lists.push(await (await depsFor(folder)).transcripts.list(counting));
       return lists.flat().toSorted((one, other) => other.modified.localeCompare(one.modified));
     },
     settings: async ({ flags = [], ...knowledge } = {}) => settingsHere({ ...(await place()), flags }, knowledge),

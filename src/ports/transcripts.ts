@@ -12,8 +12,8 @@ export interface Transcripts {
   openForReading(id: SessionId): Promise<ByteSource | undefined>;
   /** A new session that starts with `originLine` and then holds a byte-for-byte copy of the first `length` bytes of `source`. */
   adopt(copy: AdoptedCopy): Promise<OpenForWriting>;
-  /** Newest first. Reads a bounded part of each transcript, whatever its length. */
-  list(): Promise<readonly SessionSummary[]>;
+  /** Newest first. Reads a bounded part of each transcript, whatever its length, unless `all` are to be counted; absent: `near`. */
+  list(counting?: ListCounting): Promise<readonly SessionSummary[]>;
   /** Where the transcript lies, for people; undefined in stores without paths. */
   whereIs(id: SessionId): string | undefined;
 }
@@ -71,6 +71,9 @@ export interface AdoptedCopy {
   readonly source: ByteSource;
   readonly length: Bytes;
 }
+
+/** Whether the messages of long sessions are counted too. `near`: only what lies near the ends of a transcript, or near an earlier count, is read. */
+export type ListCounting = "near" | "all";
 
 /** One row of the sessions index; the names are those of the ecosystem's index file. */
 export interface SessionSummary {

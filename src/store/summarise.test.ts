@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { ByteSource, SessionSummary } from "../ports/transcripts.ts";
+import type { ByteSource, ListCounting, SessionSummary } from "../ports/transcripts.ts";
 import { bytes, sessionId } from "../schema/brand.ts";
-import { countedGrowthBytesMax, summaryEndBytes } from "./limits.ts";
+import { copyChunkBytes, countedGrowthBytesMax, summaryEndBytes } from "./limits.ts";
 import { summarise } from "./summarise.ts";
 
 const said = (content: unknown, more: object = {}) => ({ type: "user", message: { role: "user", content }, ...more });
@@ -10,7 +10,11 @@ const filler = { type: "progress", data: "x".repeat(1000) };
 const log = (...entries: object[]): string => entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
 
 type Earlier = Pick<SessionSummary, "sizeBytes" | "messageCount">;
-async function rowOf(content: string, earlier?: Earlier): Promise<SessionSummary & { readonly bytesRead: number }> {
+async function rowOf(
+  content: string,
+  earlier?: Earlier,
+  counting: ListCounting = "near",
+): Promise<SessionSummary & { readonly bytesRead: number }> {
   const data = Buffer.from(content);
   let bytesRead = 0;
   const read: ByteSource["read"] = async ({ start, end }) => {
@@ -25,6 +29,7 @@ async function rowOf(content: string, earlier?: Earlier): Promise<SessionSummary
     mtimeMs: 2000,
     birthtimeMs: 1000,
     earlier,
+    counting,
   });
   return { ...row, bytesRead };
 }
@@ -115,6 +120,21 @@ describe("the count of messages", () => {
 
   it("is unknown for a transcript that was not read whole", async () => {
     expect((await rowOf(long)).messageCount).toBeUndefined();
+  });
+
+  it("is exact for any length where everything is to be counted, over lines that pieces cut", async () => {
+    const wide = log(said("x".repeat(copyChunkBytes + 7)), filler, reply);
+    expect((await rowOf(long, undefined, "all")).messageCount).toBe(2000);
+    expect((await rowOf(wide.repeat(3) + long, undefined, "all")).messageCount).toBe(2006);
+    expect((await rowOf(long.trimEnd(), undefined, "all")).messageCount).toBe(2000);
+  });
+
+  it("reads only the growth where an earlier count stands, however much that is", async () => {
+    const grown = long + log(filler).repeat(Math.ceil(countedGrowthBytesMax / 1000)) + log(reply);
+    const earlier = { sizeBytes: bytes(long.length), messageCount: 2000 };
+    const row = await rowOf(grown, earlier, "all");
+    expect(row.messageCount).toBe(2001);
+    expect(row.bytesRead).toBeLessThan(grown.length - long.length + 2 * summaryEndBytes + 2);
   });
 
   it("goes on from an earlier count by reading the growth", async () => {

@@ -1,10 +1,16 @@
 import type { SessionId } from "../schema/brand.ts";
 import { readEntry } from "../schema/entry.ts";
 import { type JsonObject, text } from "../schema/json.ts";
-import type { ByteSource, SessionSummary } from "../ports/transcripts.ts";
+import type { ByteSource, ListCounting, SessionSummary } from "../ports/transcripts.ts";
 import { typedText } from "../transcript/person.ts";
 import { LazyEntries, linesIn } from "./lazy-entries.ts";
-import { countedGrowthBytesMax, firstPromptCharsMax, summaryEndBytes } from "./limits.ts";
+import {
+  copyChunkBytes,
+  countedGrowthBytesMax,
+  firstPromptCharsMax,
+  summaryEndBytes,
+  tornLineParsedBytesMax,
+} from "./limits.ts";
 
 export interface Summarised {
   readonly source: ByteSource;
@@ -14,9 +20,10 @@ export interface Summarised {
   readonly birthtimeMs: number;
   /** An older row of the same transcript: its count stands for the bytes it covered. */
   readonly earlier: Pick<SessionSummary, "sizeBytes" | "messageCount"> | undefined;
+  readonly counting: ListCounting;
 }
 
-/** One row of the list, from both ends of the transcript: the bytes read do not depend on its length. */
+/** One row of the list, from both ends of the transcript: unless everything is to be counted, the bytes read do not depend on its length. */
 export async function summarise(session: Summarised): Promise<SessionSummary> {
   const { entries, messageCount } = await ends(session);
   return {
@@ -41,7 +48,7 @@ interface Ends {
   readonly messageCount: number | undefined;
 }
 
-async function ends({ source, earlier }: Summarised): Promise<Ends> {
+async function ends({ source, earlier, counting }: Summarised): Promise<Ends> {
   const size = source.size;
   if (size <= 2 * summaryEndBytes) {
     const entries = new LazyEntries(linesIn(await source.read({ start: 0, end: size })));
@@ -51,18 +58,47 @@ async function ends({ source, earlier }: Summarised): Promise<Ends> {
   const tail = linesIn(await source.read({ start: size - summaryEndBytes, end: size }));
   // The last line of the head and the first of the tail are cut.
   const entries = new LazyEntries([...head.slice(0, -1), ...tail.slice(1)]);
-  return { entries, messageCount: await countFrom(source, earlier) };
+  return { entries, messageCount: await countBehind(source, { earlier, counting }) };
 }
 
-async function countFrom(source: ByteSource, earlier: Summarised["earlier"]): Promise<number | undefined> {
-  if (earlier?.messageCount === undefined) return undefined;
-  const { sizeBytes, messageCount } = earlier;
-  const growth = source.size - sizeBytes;
-  if (growth < 0 || growth > countedGrowthBytesMax || sizeBytes === 0) return undefined;
-  // From one byte earlier: a count that ended in the middle of a line can't be carried on.
-  const grown = await source.read({ start: sizeBytes - 1, end: source.size });
-  if (grown[0] !== newline) return undefined;
-  return messageCount + countMessages(new LazyEntries(linesIn(grown.subarray(1))));
+/** Goes on from an earlier count where there is one; undefined where more would have to be read than a quick list may. */
+async function countBehind(
+  source: ByteSource,
+  { earlier, counting }: Pick<Summarised, "earlier" | "counting">,
+): Promise<number | undefined> {
+  const counted = await countedBefore(source, earlier);
+  const { start, count } = counted ?? { start: 0, count: 0 };
+  if (counting === "near" && (counted === undefined || source.size - start > countedGrowthBytesMax)) return undefined;
+  return count + (await countFrom(source, start));
+}
+
+interface CountedPart {
+  /** Where the first line begins that was not counted. */
+  readonly start: number;
+  readonly count: number;
+}
+
+async function countedBefore(source: ByteSource, earlier: Summarised["earlier"]): Promise<CountedPart | undefined> {
+  if (earlier?.messageCount === undefined || earlier.sizeBytes === 0 || earlier.sizeBytes > source.size)
+    return undefined;
+  const start = earlier.sizeBytes;
+  // A count that ended in the middle of a line can't be carried on.
+  const [last] = await source.read({ start: start - 1, end: start });
+  return last === newline ? { start, count: earlier.messageCount } : undefined;
+}
+
+/** Piece by piece: memory holds one piece and the line that it cuts. A line that is too long to be parsed is no message. */
+async function countFrom(source: ByteSource, from: number): Promise<number> {
+  let count = 0;
+  let cut: Uint8Array = new Uint8Array();
+  for (let start = from; start < source.size; start += copyChunkBytes) {
+    const piece = await source.read({ start, end: Math.min(start + copyChunkBytes, source.size) });
+    const lines = linesIn(cut.byteLength === 0 ? piece : Buffer.concat([cut, piece]));
+    const rest = lines.at(-1) ?? cut;
+    count += countMessages(new LazyEntries(lines.slice(0, -1)));
+    cut = rest.byteLength > tornLineParsedBytesMax ? new Uint8Array() : rest;
+  }
+  return count + countMessages(new LazyEntries(linesIn(cut)));
 }
 
 const newline = 0x0a;

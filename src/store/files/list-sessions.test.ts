@@ -4,10 +4,11 @@ import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
 import { storeDeps } from "../../../test/contract/store-deps.ts";
 import { makePipe } from "../../../test/fixture/pipe.ts";
-import { indexWriteMsMax } from "../limits.ts";
+import type { ListCounting } from "../../ports/transcripts.ts";
+import { indexWriteMsMax, summaryEndBytes } from "../limits.ts";
 import { listSessions, sessionIds } from "./list-sessions.ts";
 
-const list = (folder: string) => listSessions(storeDeps, folder);
+const list = (folder: string, counting: ListCounting = "near") => listSessions(storeDeps, { folder, counting });
 
 const prompt = (text: string) =>
   `${JSON.stringify({ type: "user", cwd: "/projects/p", message: { role: "user", content: text } })}\n`;
@@ -161,4 +162,15 @@ it.skipIf(process.platform === "win32")("does not wait for a pipe in the index's
   const folder = await withSessions({ a: "first" });
   makePipe(join(folder, "sessions-index.json"));
   expect(await list(folder)).toHaveLength(1);
+});
+
+it("counts long transcripts when asked to, and remembers the count", async () => {
+  const long = prompt("x".repeat(1000)).repeat(Math.ceil((3 * summaryEndBytes) / 1000));
+  const count = long.split("\n").length - 1;
+  const folder = await temporaryFolder();
+  await writeFile(join(folder, "a.jsonl"), long);
+  const counts = async (counting: ListCounting) => (await list(folder, counting)).map((row) => row.messageCount);
+  expect(await counts("near")).toEqual([undefined]);
+  expect(await counts("all")).toEqual([count]);
+  expect(await counts("near")).toEqual([count]);
 });

@@ -2,7 +2,7 @@ import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { sessionId } from "../../schema/brand.ts";
 import type { ClockDep } from "../../ports/clock.ts";
-import type { SessionSummary } from "../../ports/transcripts.ts";
+import type { ListCounting, SessionSummary } from "../../ports/transcripts.ts";
 import { listedTogetherMax } from "../limits.ts";
 import { isSessionName } from "../session-name.ts";
 import { byNewest, summarise } from "../summarise.ts";
@@ -13,11 +13,14 @@ import { readIndex, removeUnfinishedIndexes, writeIndex } from "./sessions-index
 const extension = ".jsonl";
 
 /** Rows of transcripts that have not changed come from the index; the index is rebuilt from the rest. */
-export async function listSessions(deps: ClockDep, folder: string): Promise<readonly SessionSummary[]> {
+export async function listSessions(
+  deps: ClockDep,
+  { folder, counting }: { readonly folder: string; readonly counting: ListCounting },
+): Promise<readonly SessionSummary[]> {
   const ids = await sessionIds(folder);
   const index = await readIndex(folder);
   const rows = await inBatches(ids, (id) =>
-    rowOf({ folder, id, earlier: index.rowByPath.get(join(folder, id + extension)) }),
+    rowOf({ folder, id, counting, earlier: index.rowByPath.get(join(folder, id + extension)) }),
   );
   const found = rows.filter((row) => row !== undefined).toSorted(byNewest);
   const changed =
@@ -44,18 +47,20 @@ interface Row {
   readonly folder: string;
   readonly id: string;
   readonly earlier: SessionSummary | undefined;
+  readonly counting: ListCounting;
 }
 
 /** A transcript that can't be read is left out: one bad file must not hide the others. */
-async function rowOf({ folder, id, earlier }: Row): Promise<SessionSummary | undefined> {
+async function rowOf({ folder, id, earlier, counting }: Row): Promise<SessionSummary | undefined> {
   const fullPath = join(folder, id + extension);
-  if (earlier !== undefined && (await isFresh(earlier))) return earlier;
+  const isEnough = counting === "near" || earlier?.messageCount !== undefined;
+  if (earlier !== undefined && isEnough && (await isFresh(earlier))) return earlier;
   const opened = await byteSourceOfOwnFile(fullPath);
   if (opened.kind !== "open") return undefined;
   const { source } = opened;
   try {
     const { mtimeMs, birthtimeMs } = source;
-    return await summarise({ source, sessionId: sessionId(id), fullPath, mtimeMs, birthtimeMs, earlier });
+    return await summarise({ source, sessionId: sessionId(id), fullPath, mtimeMs, birthtimeMs, earlier, counting });
   } finally {
     await source.close();
   }

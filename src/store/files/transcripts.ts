@@ -39,7 +39,7 @@ export function fileTranscripts(options: FileTranscriptsOptions): Transcripts {
     openForWriting: (id) => openForWriting(store, id),
     openForReading: (id) => openForReading(store, id),
     adopt: (copy) => adopt(store, copy),
-    list: () => listSessions(store.deps, store.folder),
+    list: (counting = "near") => listSessions(store.deps, { folder: store.folder, counting }),
     whereIs: (id) => (isSessionName(id) ? transcriptPath(store, id) : undefined),
   };
 }

@@ -5,6 +5,7 @@ import type {
   AdoptedCopy,
   ByteSource,
   OpenForWriting,
+  ListCounting,
   SessionSummary,
   SetAside,
   Transcripts,
@@ -43,7 +44,7 @@ export function memoryTranscripts(options: MemoryTranscriptsOptions): Transcript
     openForWriting: (id) => store.openForWriting(id),
     openForReading: async (id) => store.openForReading(id),
     adopt: (copy) => store.adopt(copy),
-    list: () => store.list(),
+    list: (counting = "near") => store.list(counting),
     whereIs: () => undefined,
   };
 }
@@ -92,7 +93,7 @@ class MemoryStore {
     return this.#refusalToCreate(copy.id) ?? this.#opened(this.#add(copy.id, log));
   }
 
-  async list(): Promise<readonly SessionSummary[]> {
+  async list(counting: ListCounting): Promise<readonly SessionSummary[]> {
     const rows = [...this.#sessionById.values()].map((session) =>
       summarise({
         source: sourceOf(session.log),
@@ -101,6 +102,7 @@ class MemoryStore {
         mtimeMs: session.modifiedMs,
         birthtimeMs: session.createdMs,
         earlier: undefined,
+        counting,
       }),
     );
     return (await Promise.all(rows)).toSorted(byNewest);

@@ -3,7 +3,7 @@ import type { SessionSummary } from "../../../ports/transcripts.ts";
 import { command } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
 import { humanBytes } from "../../../schema/human-bytes.ts";
-import { clipped, filled } from "../../human.ts";
+import { clipped } from "../../human.ts";
 import { type Column, table } from "../../table.ts";
 
 export const listCommand = command({
@@ -12,7 +12,7 @@ export const listCommand = command({
   options: { all: { type: "boolean", summary: "of every project" } },
   json: "an array of sessions, as in sessions-index.json",
   run: async (context, { options, format }) => {
-    const sessions = await createEngine(context).list(options.all ? "all" : "project");
+    const sessions = await createEngine(context).list(options.all ? "all" : "project", "all");
     if (format === "json") {
       await context.out.json(sessions);
     } else if (sessions.length === 0) {
@@ -56,9 +56,7 @@ function listText(sessions: readonly SessionSummary[], columns: number): string 
   const widths = cells.map(({ title }, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
   const room = Math.max(titleCharsMin, columns - widths.reduce((sum, width) => sum + width + 2, 0));
   const titled = rows.map((row, at) => [...row, clipped(titleOf(sessions[at]), room)]);
-  const uncounted = sessions.some(({ messageCount }) => messageCount === undefined);
-  const note = "?: too long to be counted for a list; `palimpsest sessions show` reads the session";
-  return `${table([...cells, { title: "title" }], titled)}${uncounted ? `${filled(note, columns)}\n` : ""}`;
+  return table([...cells, { title: "title" }], titled);
 }
 
 const titleOf = (session: SessionSummary | undefined): string => session?.summary ?? session?.firstPrompt ?? "";
