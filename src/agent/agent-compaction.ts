@@ -1,3 +1,4 @@
+import { clearAsked } from "../loop/agent/clearing.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
 import { cancelCompaction, commitCompaction } from "../loop/compact/commit.ts";
@@ -16,6 +17,8 @@ export interface AgentCompaction {
   commit(proposal: Proposal, edited?: { readonly summary: string }): AsyncGenerator<LoopEvent, Committed>;
   /** Books what it has cost; the view never knew of it. Gives the event that closes it. */
   cancel(proposal: Proposal): Promise<LoopEvent>;
+  /** Without a summary: old results show their markers until the rest of them has at most so many tokens. */
+  clear(downToTokens: number): ReturnType<typeof clearAsked>;
 }
 
 export interface CompactedBy {
@@ -29,4 +32,5 @@ export const agentCompaction = (deps: AgentDeps, by: CompactedBy): AgentCompacti
     proposeCompaction(deps, { ...by, ask: { ...ask, trigger: "manual", cause: "person" }, signal }),
   commit: (proposal, edited) => commitCompaction(deps, { ...by, proposal, edited }),
   cancel: (proposal) => cancelCompaction(deps, { compacting: by.compacting, proposal }),
+  clear: (downToTokens) => clearAsked(deps, { conversation: by.conversation, downToTokens }),
 });

@@ -46,6 +46,11 @@ export const program = group({
       load: async () => (await import("./command/compact.ts")).compactCommand,
     }),
     deferred({
+      name: "clear",
+      summary: "take old tool results out of the view, down to a target",
+      load: async () => (await import("./command/clear.ts")).clearCommand,
+    }),
+    deferred({
       name: "notes",
       summary: "print the notes kept on a session",
       load: async () => (await import("./command/notes.ts")).notesCommand,

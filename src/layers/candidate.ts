@@ -32,7 +32,8 @@ export interface Candidate {
 export type Act =
   | {
       readonly kind: "clear";
-      readonly cause: "size" | "idle" | "price";
+      /** `asked`: a person wants it. */
+      readonly cause: "size" | "idle" | "price" | "asked";
       readonly results: readonly ToolUseId[];
       readonly marker: "plain" | "named";
       readonly priced?: PricedClear;

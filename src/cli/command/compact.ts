@@ -58,8 +58,8 @@ export const compactCommand = command({
       const ownPrompt = asksModel ? await ownPromptOf(context) : undefined;
       const { signal } = stop;
       const details = options.full ? "listed" : "counted";
-      const asked = { instructions, summary, ownPrompt, decision, details, format, signal } as const;
-      return await compacting({ ...opened, context, ...asked });
+      const decided = { instructions, summary, ownPrompt, decision, details, format, signal } as const;
+      return await compacting({ ...opened, context, ...decided });
     } finally {
       stop.release();
       await agent.close();

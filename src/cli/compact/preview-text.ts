@@ -81,17 +81,19 @@ export function previewDetails(
   { preview, changes }: Proposal,
   { columns, cwd }: Pick<PreviewLook, "columns" | "cwd">,
 ): readonly string[] {
-  const listed = (label: string, all: readonly string[]): readonly Row[] =>
-    all.length <= listedUnaskedMax ? [] : all.map((text): Row => [label, text]);
   return rowsText(
     [
-      ...listed("changed", changeTexts(changes)),
-      ...listed("carried", carriedTexts(preview.audit)),
-      ...listed("restored", restoredTexts(preview.restored, cwd)),
+      ...rowsOver("changed", changeTexts(changes)),
+      ...rowsOver("carried", carriedTexts(preview.audit)),
+      ...rowsOver("restored", restoredTexts(preview.restored, cwd)),
     ],
     columns,
   );
 }
+
+/** None where the figures have listed them already. */
+const rowsOver = (label: string, all: readonly string[]): readonly Row[] =>
+  all.length <= listedUnaskedMax ? [] : all.map((text): Row => [label, text]);
 
 const changeTexts = (changes: readonly string[]): readonly string[] => changes.map((change) => oneLine(change));
 

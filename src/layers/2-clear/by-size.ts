@@ -1,8 +1,10 @@
 import type { Inventory, Resident } from "../../cache/inventory.ts";
 import { scaleOf } from "../../cache/clear-price.ts";
 import { tokenFigure } from "./figures.ts";
+import type { Candidate } from "../candidate.ts";
 import type { Layer, PipelineState } from "../pipeline.ts";
 import type { SizeRule } from "../policy.ts";
+import { askedKeepResults } from "./limits.ts";
 
 /**
  * By size: over its threshold the oldest results go until the rest is small enough, the newest stay, and nothing happens
@@ -13,20 +15,42 @@ export const clearBySize: Layer = {
   propose(state) {
     const rule = state.policy.clear.bySize;
     if (rule === undefined || !state.isOn("clear.size") || !isTime(state, rule)) return undefined;
-    const scale = scaleOf(state);
-    const { results, removed, left } = oldestOver(state.inventory, { rule, scale });
-    if (results.length === 0 || removed < rule.savesTokensMin) return undefined;
-    return {
-      layer: "clear.size",
-      removesTokens: removed,
-      behindTokens: state.prefixes.isCold(state.moment.at) ? 0 : behind(results, { state, scale }),
-      loss: "by-id",
-      needs: "nothing",
-      act: { kind: "clear", cause: "size", results: results.map(({ toolUse }) => toolUse), marker: rule.marker },
-      because: `by size: ${tokenFigure(removed)} tokens of ${results.length} old results go, ${tokenFigure(left)} stay`,
-    };
+    return candidateBy(state, { rule, cause: "size" });
   },
 };
+
+/**
+ * By hand: the oldest results go until the rest has at most so many tokens. Whatever the threshold, and however little that
+ * saves; a switch that is off is for what happens by itself. The newest stay all the same.
+ */
+export const clearDownTo = (state: PipelineState, downToTokens: number): Candidate | undefined => {
+  const { keepResults = askedKeepResults, marker = "named" } = state.policy.clear.bySize ?? {};
+  const rule = { when: "request", keepResults, keepTurns: 0, downToTokens, savesTokensMin: 0, marker } as const;
+  return candidateBy(state, { rule, cause: "asked" });
+};
+
+interface Chosen {
+  readonly rule: SizeRule;
+  readonly cause: "size" | "asked";
+}
+
+function candidateBy(state: PipelineState, { rule, cause }: Chosen): Candidate | undefined {
+  const scale = scaleOf(state);
+  const { results, removed, left } = oldestOver(state.inventory, { rule, scale });
+  if (results.length === 0 || removed < rule.savesTokensMin) return undefined;
+  const [gone, stays] = [tokenFigure(removed), tokenFigure(left)];
+  return {
+    layer: "clear.size",
+    removesTokens: removed,
+    behindTokens: state.prefixes.isCold(state.moment.at) ? 0 : behind(results, { state, scale }),
+    loss: "by-id",
+    needs: "nothing",
+    act: { kind: "clear", cause, results: results.map(({ toolUse }) => toolUse), marker: rule.marker },
+    because: `${wordsByCause[cause]}: ${gone} tokens of ${results.length} old results go, ${stays} stay`,
+  };
+}
+
+const wordsByCause = { size: "by size", asked: "by hand" } as const;
 
 function isTime({ opens, moment, sentTokens, thresholds, roundsSinceClear }: PipelineState, rule: SizeRule): boolean {
   if (rule.when === "turn" && opens !== "turn") return false;

@@ -25,3 +25,8 @@ export const forcedKeepRounds = 1;
 
 /** What a marker with a path and an id is taken to cost: the path of a store below a home folder is some 120 characters long. */
 export const markerTokens = 70;
+
+/** By hand, with a policy that has no rule for it: what the published systems protect. */
+export const askedKeepResults = 3;
+/** Tokens of results that stay where a person names no target: what the published systems clear down to. */
+export const askedDownToTokens = 40_000;

@@ -1,7 +1,7 @@
 import { scaleOf } from "../../cache/clear-price.ts";
 import { clearByIdleness } from "../../layers/2-clear/by-idleness.ts";
 import { clearByPrice } from "../../layers/2-clear/by-price.ts";
-import { clearBySize } from "../../layers/2-clear/by-size.ts";
+import { clearBySize, clearDownTo } from "../../layers/2-clear/by-size.ts";
 import { collapseOldest } from "../../layers/2-clear/collapse-layer.ts";
 import { clearInCache } from "../../layers/2-clear/in-cache.ts";
 import { clearDraft } from "../../layers/2-clear/run.ts";
@@ -96,6 +96,36 @@ export async function* clearBefore(
   // What has just been tried in every way comes out the same again.
   if (!isLimitTried) yield* lastRung(deps, { ...clearable, signal });
   yield* headroom(clearable, deps.numbers());
+}
+
+export interface ClearAsk {
+  readonly conversation: Conversation;
+  /** Of the results that stay. */
+  readonly downToTokens: number;
+}
+
+/** By hand, between turns. `nothing`: the results that may be cleared are no more than that. */
+export async function* clearAsked(
+  deps: AgentDeps,
+  { conversation, downToTokens }: ClearAsk,
+): AsyncGenerator<LoopEvent, "tried" | "nothing"> {
+  const { cache } = conversation;
+  const line = conversation.line.editable;
+  if (line === undefined || cache === undefined) return "nothing";
+  const clearable: Clearable = { conversation, line, cache };
+  follow(clearable);
+  keepAsked(clearable);
+  const state = pipelineState({
+    ...clearable,
+    opens: "nothing",
+    numbers: deps.numbers(),
+    offers: new Set(),
+    at: deps.now(),
+  });
+  const candidate = clearDownTo(state, downToTokens);
+  if (candidate === undefined) return "nothing";
+  yield* new Clearing(deps, { ...clearable, state, candidate }).run();
+  return "tried";
 }
 
 /** The view may have been told anew. */
@@ -315,7 +345,8 @@ class Clearing {
       behindTokens: warmth === "cold" ? 0 : behindTokens + between * scaleOf(state),
       cache: warmth,
     };
-    return line.edit({ drafts: [draft], cause: layer, nature, because, planned, rates: ratesFor(this.#chosen) });
+    const cause = act.kind === "clear" && act.cause === "asked" ? act.cause : layer;
+    return line.edit({ drafts: [draft], cause, nature, because, planned, rates: ratesFor(this.#chosen) });
   }
 }
 

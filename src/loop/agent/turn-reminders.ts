@@ -46,7 +46,7 @@ interface DateInput {
   readonly given: readonly JsonObject[];
 }
 
-export function dateReminder({ day, startedOn, given }: DateInput): Draft | undefined {
+function dateReminder({ day, startedOn, given }: DateInput): Draft | undefined {
   const known = given.findLast((one) => text(one, "about") === "date");
   const knownDay = known === undefined ? startedOn : text(known, "day");
   return day === knownDay ? undefined : draft({ about: "date", day, content: `Today is ${day}, ${weekday(day)}.` });
@@ -57,7 +57,7 @@ interface FilesInput {
   readonly given: readonly JsonObject[];
 }
 
-export function filesReminder({ states, given }: FilesInput): Draft | undefined {
+function filesReminder({ states, given }: FilesInput): Draft | undefined {
   const toldByPath = new Map(given.flatMap(toldFiles).map((told) => [told.path, told]));
   const news = states.filter((state) => state.hash !== knownHash(state, toldByPath.get(state.path)));
   if (news.length === 0) return undefined;
@@ -94,7 +94,7 @@ interface TodosInput {
 }
 
 /** A list that is done, or that the model has looked at lately, is not worth a reminder. */
-export function todosReminder({ todos, fold }: TodosInput): Draft | undefined {
+function todosReminder({ todos, fold }: TodosInput): Draft | undefined {
   if (!hasOpenTodos(todos) || roundsWithoutTodos(fold) < todoReminderRounds) return undefined;
   const content = [
     "The task list has not been brought up to date for a while. If it still fits the work, mark what is done; if it does not, change it. It stands like this:",
