@@ -66,7 +66,7 @@ interface Asked {
   readonly provider: { refuses: Refuses; refused: number };
 }
 
-async function asked(history: readonly Piece[], refuses: Refuses): Promise<Asked> {
+async function asked(history: readonly Piece[], refuses: Refuses, policy = "palimpsest"): Promise<Asked> {
   const world = compactingWorld();
   const provider = { refuses, refused: 0 };
   const counted: Refuses = (body) => {
@@ -76,7 +76,7 @@ async function asked(history: readonly Piece[], refuses: Refuses): Promise<Asked
   };
   const fetch = refusing(world, () => counted);
   const model = anthropicModel({ apiKey: "k", fetch, now: world.deps.now });
-  const agent = await world.agent("create", { over: { model } });
+  const agent = await world.agent("create", { over: { model }, flags: [["policy", policy]] });
   for (const [at, piece] of history.entries()) await append(agent.session, ...draftsOf(piece, at));
   return { world, agent, provider };
 }
@@ -157,6 +157,16 @@ describe("whatever of a request a provider refuses", () => {
     );
     expect([...seen].toSorted()).toEqual(["media", "other-blocks", "overflow", "refused", "thinking"]);
   });
+
+  it.each(["none", "truncate", "opencode", "claude-code-2.0"])(
+    "also under the policy %s, whatever that does about room",
+    async (policy) => {
+      const refuses = refusesWhere([{ dislike: "many messages", status: 400, words: "Bad Request" }]);
+      const { agent } = await asked(["thought", "image-result", "search"], refuses, policy);
+      expect(endOf(await agent.turn("And now?"))).toEqual({ kind: "turn-end", reason: "answered" });
+      await agent.session.close();
+    },
+  );
 
   it("where nothing helps, the view is as it was, the end names a remedy, and the session goes on with a better provider", async () => {
     await fc.assert(

@@ -63,15 +63,16 @@ export class TurnRoom {
 
   /** A reply that broke off over the threshold, or where the provider's window ends, had too little room: the work goes on behind a summary, also one without a model. */
   async *cut({ reason, message, requestTokens }: CutReply): AsyncGenerator<LoopEvent, Made> {
-    if (reason === "over-limit") return yield* this.#overflowed({ cause: "overflow", because: message });
+    if (reason === "over-limit") return yield* this.#once({ cause: "overflow", because: message });
     const { thresholds, autoCompact } = this.#deps.numbers();
     if (reason === "refused" || autoCompact === "off" || requestTokens < thresholds.compact) return "failed";
     return yield* this.#compact({ cause: "limit", because: message });
   }
 
-  async *#climb(rung: Rung, { message: because }: ModelFailure): AsyncGenerator<LoopEvent, AfterRefusal> {
+  async *#climb(rung: Rung, { why, message: because }: ModelFailure): AsyncGenerator<LoopEvent, AfterRefusal> {
     if (rung !== "shorter" && rung !== "everything") return yield* this.#leaveOut(rung, because);
-    const made = yield* this.#overflowed({ cause: rung === "shorter" ? "overflow" : "refused", because });
+    if (rung === "everything" && !this.#mayExtract(why)) return { kind: "stuck" };
+    const made = yield* this.#once({ cause: rung === "shorter" ? "overflow" : "refused", because });
     return { kind: made === "compacted" ? "plainer" : "stuck" };
   }
 
@@ -91,13 +92,23 @@ export class TurnRoom {
     return { kind: "plainer" };
   }
 
-  async *#overflowed(ask: Pick<CompactNow["ask"], "cause" | "because">): AsyncGenerator<LoopEvent, Made> {
+  async *#once(ask: Pick<CompactNow["ask"], "cause" | "because">): AsyncGenerator<LoopEvent, Made> {
     const { switches, policy } = this.#deps.numbers();
-    const isOnce = ask.cause === "refused" || policy.summary?.failures.reactive === "once";
+    const mayReact = switches["compact.reactive"].value && policy.summary?.failures.reactive === "once";
     const isTried = this.#compacted.has(ask.cause);
     this.#compacted.add(ask.cause);
-    if (!switches["compact.reactive"].value || !isOnce || isTried) return "failed";
+    if (isTried || (ask.cause !== "refused" && !mayReact)) return "failed";
     return yield* this.#compact(ask);
+  }
+
+  /**
+   * What a policy does about a request that is too long is its own affair. None of them knows what to do about one that is
+   * refused for what it holds: there only a user's own switch counts.
+   */
+  #mayExtract(why: ModelFailure["why"]): boolean {
+    const { switches, policy } = this.#deps.numbers();
+    const { value: isOn, source } = switches["compact.reactive"];
+    return why === "too-long" ? isOn && policy.compact?.lastRung === "extract" : isOn || source === "default";
   }
 
   async *#compact(ask: CompactNow["ask"]): AsyncGenerator<LoopEvent, Made> {
