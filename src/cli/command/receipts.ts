@@ -2,6 +2,7 @@ import { createEngine } from "../../engine.ts";
 import { spentIn } from "../../loop/compact/spent.ts";
 import { openCounted } from "../../loop/counted.ts";
 import { type Extraction, extractionsIn } from "../../loop/notes/spent.ts";
+import { withBranchReceipts } from "../../loop/branch-receipts.ts";
 import { pastReceipts } from "../../loop/past-receipts.ts";
 import { nanoUsd } from "../../schema/brand.ts";
 import type { Path } from "../../transcript/path.ts";
@@ -32,7 +33,8 @@ export const receiptsCommand = command({
       const opened = await openCounted(log, { ...log, tailBytes: Math.min(log.source.size, wholeReadBytesMax) });
       const wrong = wrongFile(log, opened);
       if (wrong !== undefined) return wrong;
-      const edits = await pastReceipts(opened.fold, log.source);
+      const { fold } = opened;
+      const edits = await withBranchReceipts(log, { ...log, fold, edits: await pastReceipts(fold, log.source) });
       const facts = boundaryFacts(opened.fold.path.entries);
       const { reading } = await createEngine(context).settings();
       const priceOf = callsPricer(reading.settings.models.value);
