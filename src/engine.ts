@@ -11,14 +11,17 @@ import type { HashDep } from "./loop/hash.ts";
 import { openForeign, type Translated } from "./loop/foreign.ts";
 import type { Blobs, WriteFailure } from "./ports/blobs.ts";
 import type { ClockDep } from "./ports/clock.ts";
+import type { ModelDescription } from "./ports/model.ts";
 import type { GarbageDep } from "./ports/garbage.ts";
 import type { ByteSource, Durability, ListCounting, SessionSummary } from "./ports/transcripts.ts";
-import { blobId, millis, type SessionId, sessionId } from "./schema/brand.ts";
+import { blobId, type Millis, millis, type SessionId, sessionId } from "./schema/brand.ts";
+import type { DeclaredModel } from "./schema/declared-models.ts";
 import { uuidOfHash } from "./schema/uuid.ts";
 import { addLeave, type LeaveAdded } from "./settings/add-leave.ts";
 import { approveServers, type Approving } from "./settings/approve-servers.ts";
 import { scopeFiles } from "./settings/files.ts";
 import type { FlagInput } from "./settings/flags.ts";
+import { declaredModel, rememberDeclared, type ServedModel } from "./settings/declared-models.ts";
 import { settingsHere, type SettingsHere } from "./settings/here.ts";
 import { type Learned, learnWindow, type Lesson } from "./settings/learned-windows.ts";
 import type { ModelKnowledge } from "./settings/numbers.ts";
@@ -103,6 +106,10 @@ export interface Engine {
   refuseServers(approvals: readonly string[]): Promise<LeaveAdded>;
   /** Remembers a limit that an error named. */
   learnWindow(lesson: Omit<Lesson, "home">): Promise<Learned>;
+  /** What a server said of a model lately. Must not reject. */
+  declaredModel(served: Omit<ServedModel, "home">): Promise<DeclaredModel | undefined>;
+  /** Remembers what a server says of a model. Must not reject. */
+  rememberDeclared(served: Omit<ServedModel, "home">, said: ModelDescription): Promise<void>;
   /** The size of what requests carry besides messages; counted once for each set of prompts and tools. */
   countFixedPart(input: FixedCountInput, counter?: TokenCounter): Promise<FixedFigure>;
 }
@@ -134,6 +141,7 @@ export const localCounter = (): Promise<CounterOutcome> => bpeCounter();
 
 export function createEngine(options: EngineOptions): Engine {
   const home = homeFolder(options.env);
+  const now = (): Millis => millis(Date.now());
   const place = async () => ({ home, root: (await placeOf(options.cwd)).root, env: options.env });
   let durability: Promise<Durability> | undefined;
   const remembered: RememberedCounts = new Map();
@@ -172,7 +180,7 @@ export function createEngine(options: EngineOptions): Engine {
       for (const { folder } of projects) lists.push(await (await depsFor(folder)).transcripts.list(counting));
       return lists.flat().toSorted((one, other) => other.modified.localeCompare(one.modified));
     },
-    settings: async ({ flags = [], ...knowledge } = {}) => settingsHere({ ...(await place()), flags }, knowledge),
+    settings: async ({ flags = [], ...knowledge } = {}) => settingsHere({ ...(await place()), flags, now }, knowledge),
     watchSettings: async (flags, onNews) => watchSettings({ ...(await place()), flags }, onNews),
     addLeave: async (rule) => {
       const local = scopeFiles(await place()).find(({ scope }) => scope === "local");
@@ -188,8 +196,10 @@ export function createEngine(options: EngineOptions): Engine {
     },
     approveServers: (approvals) => decided({ approvals, as: "approved" }),
     refuseServers: (approvals) => decided({ approvals, as: "refused" }),
-    learnWindow: (lesson) =>
-      learnWindow({ now: () => millis(Date.now()), replaceFile: replaceOwn }, { ...lesson, home }),
+    learnWindow: (lesson) => learnWindow({ now, replaceFile: replaceOwn }, { ...lesson, home }),
+    declaredModel: (served) => declaredModel({ now }, { ...served, home }),
+    rememberDeclared: (served, said) =>
+      rememberDeclared({ now, replaceFile: replaceOwn }, { served: { ...served, home }, said }),
     countFixedPart: (input, counter) => countFixedPart({ sha256, remembered, counter }, input),
   };
 }

@@ -24,6 +24,8 @@ export interface DepsInput {
   readonly hooks: readonly HookSetting[];
   /** The limits that errors of the model have named before. */
   readonly learned: Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens">;
+  /** What the server says of the model's sizes, as far as it has. */
+  readonly declared: () => Pick<ModelKnowledge, "serverTokens" | "serverInputTokens">;
   readonly news: AgentDeps["news"];
   /** The day that the system prompt names. */
   readonly startedOn: string;
@@ -33,7 +35,7 @@ export function depsOf({ engine, options, deps, root, session }: Assembling, inp
   const { model, cwd, box, settings } = input;
   const current = () => settings.current().settings;
   let { learned } = input;
-  const numbers = () => numbersInForce(current(), { model, ...learned });
+  const numbers = () => numbersInForce(current(), { model, ...input.declared(), ...learned });
   return {
     ...deps,
     model: input.port,

@@ -28,6 +28,11 @@ export interface AgentOptions {
    * those that the agent before handed over, where the same session is opened again.
    */
   readonly jobs?: "on" | "off" | Jobs;
+  /**
+   * `on`: the provider is asked for the model's sizes, beside the first turn and once a week. Absent: off, and only what
+   * it said before counts.
+   */
+  readonly askSizes?: "on" | "off";
   /** How servers of tools are reached. Absent: none is started, whatever the settings define. */
   readonly connectServer?: ConnectServer | undefined;
   /** `one`: it is closed when its first turn is over, so nothing is begun then that would only be stopped. Absent: many. */

@@ -4,6 +4,7 @@ import { modelOnDemand } from "../model/model-on-demand.ts";
 import type { OpenaiOptions } from "../model/openai/client.ts";
 import type { ClockDep } from "../ports/clock.ts";
 import type { ModelPort } from "../ports/model.ts";
+import { speaksOpenai } from "../settings/server-address.ts";
 import type { Actor } from "../simulator/actor/actor.ts";
 
 /** Who answers: a provider, a simulator in this process, or nobody. */
@@ -14,7 +15,12 @@ export type ModelChoice =
   | { readonly kind: "none"; readonly message: string };
 
 export type ModelPicked =
-  | { readonly kind: "model"; readonly model: ModelPort }
+  | {
+      readonly kind: "model";
+      readonly model: ModelPort;
+      /** Its address, by which is remembered what it says of its models; undefined: it says nothing that lasts. */
+      readonly server?: string;
+    }
   /** `message`: what is missing, and what to do about it. */
   | { readonly kind: "no-key"; readonly message: string };
 
@@ -28,8 +34,8 @@ export interface PickInput extends ClockDep {
 export function pickModel({ choice, name, env, now }: PickInput): ModelPicked {
   if (choice.kind === "simulator") return simulated({ ...choice, now });
   if (choice.kind === "none")
-    return { kind: "model", model: absentModel(choice.message, isOpenai(name, env) ? "openai" : "anthropic") };
-  return isOpenai(name, env) ? openai({ choice, name, env, now }) : anthropic({ choice, name, env, now });
+    return { kind: "model", model: absentModel(choice.message, speaksOpenai(name, env) ? "openai" : "anthropic") };
+  return speaksOpenai(name, env) ? openai({ choice, name, env, now }) : anthropic({ choice, name, env, now });
 }
 
 interface Simulated extends ClockDep {
@@ -56,18 +62,15 @@ function absentModel(message: string, provider: string): ModelPort {
   };
 }
 
-/** Claude is spoken to in its own form, whoever serves it; anything else in the form that everybody else understands. */
-const isOpenai = (name: string, env: PickInput["env"]): boolean =>
-  !/claude/i.test(name) && env["ANTHROPIC_BASE_URL"] === undefined;
-
 function anthropic({ choice, env, now }: PickInput): ModelPicked {
   const asked = choice.kind === "provider" ? choice.baseUrl : undefined;
   const baseUrl = asked ?? env["ANTHROPIC_BASE_URL"];
   const to = baseUrl === undefined ? {} : { baseUrl };
   const apiKey = env["ANTHROPIC_API_KEY"];
   const authToken = env["ANTHROPIC_AUTH_TOKEN"];
-  if (apiKey !== undefined && apiKey !== "") return ofAnthropic({ apiKey, now, ...to });
-  if (authToken !== undefined && authToken !== "") return ofAnthropic({ authToken, now, ...to });
+  const server = baseUrl ?? "default";
+  if (apiKey !== undefined && apiKey !== "") return { ...ofAnthropic({ apiKey, now, ...to }), server };
+  if (authToken !== undefined && authToken !== "") return { ...ofAnthropic({ authToken, now, ...to }), server };
   return {
     kind: "no-key",
     message: "Set ANTHROPIC_API_KEY (a server of your own: any value), or --model simulator.",
@@ -81,15 +84,15 @@ function openai({ choice, env, now }: PickInput): ModelPicked {
   if (apiKey === undefined)
     return { kind: "no-key", message: "Set OPENAI_API_KEY or --base-url, or use --model simulator to try it without." };
   const to = baseUrl === undefined ? {} : { baseUrl };
-  return ofOpenai({ apiKey, now, uuid: randomUUID, ...to });
+  return { ...ofOpenai({ apiKey, now, uuid: randomUUID, ...to }), server: baseUrl ?? "default" };
 }
 
-function ofAnthropic(options: AnthropicOptions): ModelPicked {
+function ofAnthropic(options: AnthropicOptions): Extract<ModelPicked, { kind: "model" }> {
   const load = async (): Promise<ModelPort> => (await import("../model/anthropic/client.ts")).anthropicModel(options);
   return { kind: "model", model: modelOnDemand({ provider: "anthropic", load }) };
 }
 
-function ofOpenai(options: OpenaiOptions): ModelPicked {
+function ofOpenai(options: OpenaiOptions): Extract<ModelPicked, { kind: "model" }> {
   const load = async (): Promise<ModelPort> => (await import("../model/openai/client.ts")).openaiModel(options);
   return { kind: "model", model: modelOnDemand({ provider: "openai", load }) };
 }

@@ -38,6 +38,7 @@ import { rememberOrigin } from "./ancestors.ts";
 import type { Assembling } from "./assembling.ts";
 import { carryOver, reckonWith } from "./carry-over.ts";
 import type { AgentCompacting } from "./compacting.ts";
+import { declaredSizes } from "./declared-sizes.ts";
 import { copySession } from "./copy-session.ts";
 import { greet } from "./greet.ts";
 import { keptTools } from "./kept-tools.ts";
@@ -164,8 +165,10 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   const { baseline, moved } = frozen;
   reckonWith(session, baseline);
   const hooks = settings.current().settings.hooks.value;
+  const sizes = await declaredSizes({ engine, session, model, port: picked.model, server: picked.server });
   const agentDeps = depsOf(parts, {
     model,
+    declared: sizes.current,
     hooks,
     cwd,
     box,
@@ -195,7 +198,10 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     inheritedCosts: costs.inherited.session,
     warnings: [...warningsOf(left, own, beside), ...prefix.instructions.problems, ...greeted.warnings],
     settingsProblems: problemsIn(first.reading),
-    turn: (text, signal) => withNews(told(runTurn(agentDeps, { conversation, text, signal, queue })), aside),
+    turn: (text, signal) => {
+      if (options.askSizes === "on") sizes.ask();
+      return withNews(told(runTurn(agentDeps, { conversation, text, signal, queue })), aside);
+    },
     mode: own.mode,
     queue,
     ...shownBeside(beside, talk.compacting),

@@ -6,6 +6,8 @@ import type { ModelDescription } from "../ports/model.ts";
 export interface SizeKeys {
   readonly window: readonly string[];
   readonly output: readonly string[];
+  /** Of what is sent, where a server tells it apart from the window. */
+  readonly input?: readonly string[];
 }
 
 /** Undefined where the server's words say nothing that we can use. */
@@ -13,11 +15,14 @@ export function descriptionOf(info: Json, keys: SizeKeys): ModelDescription | un
   if (!isObject(info)) return undefined;
   const windowTokens = sizeAt(info, keys.window);
   const outputTokensMax = sizeAt(info, keys.output);
+  const inputTokensMax = sizeAt(info, keys.input ?? []);
   const capabilities = field(info, "capabilities");
-  if (windowTokens === undefined && outputTokensMax === undefined && !isObject(capabilities)) return undefined;
+  const sizes = [windowTokens, outputTokensMax, inputTokensMax];
+  if (sizes.every((size) => size === undefined) && !isObject(capabilities)) return undefined;
   return {
     ...(windowTokens === undefined ? {} : { windowTokens }),
     ...(outputTokensMax === undefined ? {} : { outputTokensMax }),
+    ...(inputTokensMax === undefined ? {} : { inputTokensMax }),
     capabilities: isObject(capabilities) ? capabilities : {},
   };
 }

@@ -24,6 +24,6 @@ export function modelOnDemand({ provider, load }: OnDemand): ModelPort {
       const model = await loaded();
       yield* model.send(request, signal);
     },
-    describe: async (model) => (await loaded()).describe(model),
+    describe: async (model, signal) => (await loaded()).describe(model, signal),
   };
 }

@@ -13,7 +13,7 @@ export interface ModelPort {
    */
   send(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
   /** What the server says of a model; undefined where it says nothing or can't be reached. */
-  describe(model: string): Promise<ModelDescription | undefined>;
+  describe(model: string, signal?: AbortSignal): Promise<ModelDescription | undefined>;
 }
 
 export interface ModelRequest {
@@ -27,6 +27,8 @@ export interface ModelRequest {
 export interface ModelDescription {
   readonly windowTokens?: Tokens;
   readonly outputTokensMax?: Tokens;
+  /** Of what is sent, where the server tells it apart from the window. */
+  readonly inputTokensMax?: Tokens;
   /** The server's own words, for capabilities that only some have. */
   readonly capabilities: JsonObject;
 }

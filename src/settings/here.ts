@@ -1,4 +1,7 @@
 import { type Tokens, tokens } from "../schema/brand.ts";
+import type { ClockDep } from "../ports/clock.ts";
+import { declaredModel } from "./declared-models.ts";
+import { serverAddress } from "./server-address.ts";
 import { learnedLimits, learnedWindowsPath } from "./learned-windows.ts";
 import { type ModelKnowledge, modelInUse, type Numbers, numbersInForce } from "./numbers.ts";
 import { readSettings, type SettingsInputs, type SettingsReading } from "./read.ts";
@@ -8,21 +11,26 @@ export interface SettingsHere {
   readonly numbers: Numbers;
 }
 
-/** The settings of a place and the numbers that follow from them and from what earlier errors taught. Must not reject. */
+/** The settings of a place and the numbers that follow from them, from what servers said and what errors taught. Must not reject. */
 export async function settingsHere(
-  inputs: SettingsInputs,
+  inputs: SettingsInputs & ClockDep,
   knowledge: Omit<ModelKnowledge, "learnedTokens" | "learnedInputTokens" | "learnedFrom"> = {},
 ): Promise<SettingsHere> {
+  const { home, env } = inputs;
   const reading = await readSettings(inputs);
   const model = modelInUse(reading.settings, knowledge.model);
-  const learned = model === undefined ? undefined : await learnedLimits(inputs.home, model);
+  const learned = model === undefined ? undefined : await learnedLimits(home, model);
+  const said =
+    model === undefined ? undefined : await declaredModel(inputs, { home, model, server: serverAddress(model, env) });
   return {
     reading,
     numbers: numbersInForce(reading.settings, {
+      serverInputTokens: asTokens(said?.inputTokensMax),
       ...knowledge,
+      serverTokens: knowledge.serverTokens ?? asTokens(said?.windowTokens),
       learnedTokens: asTokens(learned?.window?.tokens),
       learnedInputTokens: asTokens(learned?.input?.tokens),
-      learnedFrom: learnedWindowsPath(inputs.home),
+      learnedFrom: learnedWindowsPath(home),
     }),
   };
 }

@@ -6,6 +6,12 @@ export const settingsFileBytesMax = bytes(1_000_000);
 /** Windows that are remembered; the oldest go first. */
 export const learnedWindowsMax = 500;
 
+/** Models whose sizes are remembered; those asked for longest ago go first. */
+export const declaredModelsMax = 200;
+
+/** Providers change a model's window rarely, and an error teaches a smaller one at once: a week is no long time for it. */
+export const declaredMillisMax = millis(7 * 24 * 3_600_000);
+
 /** Editors write a file in several steps, and one change gives several events: look once they have settled. */
 export const watchSettleMs = millis(80);
 

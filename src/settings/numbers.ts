@@ -20,6 +20,8 @@ export interface ModelKnowledge {
   /** The model in use; the one of the settings where it is absent. */
   readonly model?: string | undefined;
   readonly serverTokens?: Tokens | undefined;
+  /** The most that may be sent, as the server declares it. */
+  readonly serverInputTokens?: Tokens | undefined;
   /** The largest context that the provider counted for it in the session. */
   readonly recordedTokens?: Tokens | undefined;
   readonly learnedTokens?: Tokens | undefined;
@@ -39,7 +41,7 @@ export interface NumberInForce<From extends string> {
 
 export type OutputSource = "flag" | "environment" | "setting" | "registry" | "fallback";
 
-export type InputSource = "registry" | "learned";
+export type InputSource = "server" | "registry" | "learned";
 
 export type Switches = { readonly [Name in SwitchName]: InForce<boolean> };
 
@@ -70,7 +72,8 @@ export function numbersInForce(settings: Settings, knowledge: ModelKnowledge = {
   // What was recorded was recorded of the session's model, whichever is asked for now.
   const recorded = model === knowledge.model ? {} : { recordedTokens: undefined };
   const learnedTokens = learnedWindow(policy, knowledge);
-  const window = windowOf(settings, { ...knowledge, ...recorded, model, learnedTokens });
+  const serverTokens = knowledge.serverTokens ?? declaredWindow(settings, { ...knowledge, model });
+  const window = windowOf(settings, { ...knowledge, ...recorded, model, learnedTokens, serverTokens });
   const outputTokensMax = outputOf(settings, model);
   const autoCompact = policy.compact !== undefined && switches["compact.auto"].value ? "on" : "off";
   const compactPercent = settings.compactPercent.value;
@@ -97,6 +100,12 @@ export function numbersInForce(settings: Settings, knowledge: ModelKnowledge = {
     autoCompact,
     switches,
   };
+}
+
+/** A server that names only what may be sent names the window of a model that nobody else knows. */
+function declaredWindow(settings: Settings, { model, serverInputTokens }: ModelKnowledge): Tokens | undefined {
+  const known = model === undefined ? undefined : findModel(model, settings.models.value);
+  return known === undefined ? serverInputTokens : undefined;
 }
 
 /** A policy that knows of no limit but the window takes any limit that an error names for it. */
@@ -162,11 +171,13 @@ function outputOf(settings: Settings, model: string | undefined): NumberInForce<
     : { tokens: tokens(known.outputTokensMax), source: "registry", from: registryFrom(settings, model) };
 }
 
+/** The server's word counts more than the registry's; a smaller limit that an error named caps both. */
 function inputOf(settings: Settings, { model, ...knowledge }: ModelKnowledge): Numbers["inputTokensMax"] {
+  const { serverInputTokens: server, learnedInputTokens: learned } = knowledge;
   const known = model === undefined ? undefined : findModel(model, settings.models.value)?.inputTokensMax;
-  const { learnedInputTokens: learned, learnedFrom = "an error that named the maximum" } = knowledge;
-  if (learned !== undefined && learned < (known ?? Infinity))
-    return { tokens: learned, source: "learned", from: learnedFrom };
+  if (learned !== undefined && learned < (server ?? known ?? Infinity))
+    return { tokens: learned, source: "learned", from: knowledge.learnedFrom ?? "an error that named the maximum" };
+  if (server !== undefined) return { tokens: server, source: "server", from: "what the server declares" };
   return known === undefined
     ? undefined
     : { tokens: tokens(known), source: "registry", from: registryFrom(settings, model) };

@@ -73,6 +73,7 @@ export async function openBack(input: BackInput): Promise<ChatBack | WriteFailur
         net: openNet,
         jobs: opening.jobs ?? "on",
         connectServer: serverConnector({ version }),
+        askSizes: "on",
         turns: "many",
       }),
     past: (agent) => pastOf(deps, agent),

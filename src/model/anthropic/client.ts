@@ -43,10 +43,10 @@ export function anthropicModel(options: AnthropicOptions): ModelPort {
         read: replyEvents,
         classify: (error) => classify(options, error),
       }),
-    describe: async (model) => {
+    describe: async (model, signal) => {
       try {
         const path = `/v1/models/${encodeURIComponent(wireModel(model).id)}`;
-        return descriptionOf(await client.get<Json>(path, { timeout: describeMillisMax }), sizeKeys);
+        return descriptionOf(await client.get<Json>(path, { timeout: describeMillisMax, signal }), sizeKeys);
       } catch {
         return undefined;
       }

@@ -53,10 +53,10 @@ export function openaiModel(options: OpenaiOptions): ModelPort {
         classify: (error) => classify({ now: options.now, baseUrl: client.baseURL }, error),
       });
     },
-    describe: async (model) => {
+    describe: async (model, signal) => {
       try {
         const path = `/models/${encodeURIComponent(wireModel(model).id)}`;
-        return descriptionOf(await client.get<Json>(path, { timeout: describeMillisMax }), sizeKeys);
+        return descriptionOf(await client.get<Json>(path, { timeout: describeMillisMax, signal }), sizeKeys);
       } catch {
         return undefined;
       }
@@ -105,6 +105,7 @@ async function* replyEvents({ client, options, response }: Reading): AsyncGenera
 
 /** OpenAI itself tells nothing of a model's size; other servers do, each by its own name. */
 const sizeKeys: SizeKeys = {
-  window: ["context_window", "context_length", "max_model_len", "max_context_length", "max_input_tokens"],
+  window: ["context_window", "context_length", "max_model_len", "max_context_length"],
+  input: ["max_input_tokens"],
   output: ["max_completion_tokens", "max_output_tokens"],
 };
