@@ -141,7 +141,6 @@ export const localCounter = (): Promise<CounterOutcome> => bpeCounter();
 
 export function createEngine(options: EngineOptions): Engine {
   const home = homeFolder(options.env);
-  const now = (): Millis => millis(Date.now());
   const place = async () => ({ home, root: (await placeOf(options.cwd)).root, env: options.env });
   let durability: Promise<Durability> | undefined;
   const remembered: RememberedCounts = new Map();
@@ -196,11 +195,20 @@ export function createEngine(options: EngineOptions): Engine {
     },
     approveServers: (approvals) => decided({ approvals, as: "approved" }),
     refuseServers: (approvals) => decided({ approvals, as: "refused" }),
-    learnWindow: (lesson) => learnWindow({ now, replaceFile: replaceOwn }, { ...lesson, home }),
-    declaredModel: (served) => declaredModel({ now }, { ...served, home }),
-    rememberDeclared: (served, said) =>
-      rememberDeclared({ now, replaceFile: replaceOwn }, { served: { ...served, home }, said }),
+    ...modelMemory(home),
     countFixedPart: (input, counter) => countFixedPart({ sha256, remembered, counter }, input),
+  };
+}
+
+const now = (): Millis => millis(Date.now());
+
+/** What is kept of models between sessions. */
+function modelMemory(home: string): Pick<Engine, "learnWindow" | "declaredModel" | "rememberDeclared"> {
+  const deps = { now, replaceFile: replaceOwn };
+  return {
+    learnWindow: (lesson) => learnWindow(deps, { ...lesson, home }),
+    declaredModel: (served) => declaredModel(deps, { ...served, home }),
+    rememberDeclared: (served, said) => rememberDeclared(deps, { served: { ...served, home }, said }),
   };
 }
 

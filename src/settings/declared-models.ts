@@ -14,7 +14,7 @@ export interface ServedModel {
   readonly model: string;
 }
 
-export const declaredModelsPath = (home: string): string => join(home, "declared-models.json");
+const declaredModelsPath = (home: string): string => join(home, "declared-models.json");
 
 /** What a server said of a model, as long as it counts as news. Must not reject: what can't be read was never said. */
 export async function declaredModel({ now }: ClockDep, served: ServedModel): Promise<DeclaredModel | undefined> {

@@ -105,7 +105,7 @@ export function measureText(value: string, counts: ByteCounts): void {
   else counts.prose += plain;
 }
 
-export function measureJson(value: object, counts: ByteCounts): void {
+function measureJson(value: object, counts: ByteCounts): void {
   const { ascii, other } = scan(JSON.stringify(value), counts);
   counts.json += ascii + other;
 }

@@ -17,7 +17,12 @@ describe("14. The first request of a new session, which nobody has counted yet",
       const world = await newWorld();
       const said = await world.callWith(
         { env: { PALIMPSEST_MODEL: model } },
-        ...["-p", "What is this project about?", "--model", "simulator", "--output-format", "stream-json"],
+        "-p",
+        "What is this project about?",
+        "--model",
+        "simulator",
+        "--output-format",
+        "stream-json",
       );
       const events = said.out
         .trim()
