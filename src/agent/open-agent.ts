@@ -154,8 +154,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   const shell = await findShell();
   const left = await mended(parts);
   if (left.kind === "failed") return left;
-  const toolsHad = await toolsKnown(deps, { session, model });
-  const having = { settings, shell, groups: left.groups, toolsHad };
+  const having = { settings, shell, groups: left.groups, toolsHad: await toolsKnown(deps, { session, model }) };
   const beside = await jobsAndServers(parts, having);
   const { box, asks, own, told, leaves } = await equip(parts, { ...having, model, cwd, beside });
   const rendering = { model, cwd, tools: box.tools, settings };
@@ -165,7 +164,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   const { baseline, moved } = frozen;
   reckonWith(session, baseline);
   const hooks = settings.current().settings.hooks.value;
-  const sizes = await declaredSizes({ engine, session, model, port: picked.model, server: picked.server });
+  const sizes = await declaredSizes(parts, { model, picked });
   const agentDeps = depsOf(parts, {
     model,
     declared: sizes.current,
@@ -180,10 +179,9 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     news: beside.news,
     startedOn: prefix.startedOn,
   });
-  const models = first.reading.settings.models.value;
+  const { value: models } = first.reading.settings.models;
   const costs = costsSoFar(session, models);
-  const known = findModel(model, models);
-  const talking = { deps: agentDeps, box, prefix: rendering, baseline, moved, asks, known };
+  const talking = { deps: agentDeps, box, prefix: rendering, baseline, moved, asks, known: findModel(model, models) };
   const talk = talkWith(parts, { ...talking, costs: costs.own });
   const { conversation } = talk;
   const aside = newsAside({ settings: news, leaves, compacting: talk.compacting, beside });
@@ -198,10 +196,8 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     inheritedCosts: costs.inherited.session,
     warnings: [...warningsOf(left, own, beside), ...prefix.instructions.problems, ...greeted.warnings],
     settingsProblems: problemsIn(first.reading),
-    turn: (text, signal) => {
-      if (options.askSizes === "on") sizes.ask();
-      return withNews(told(runTurn(agentDeps, { conversation, text, signal, queue })), aside);
-    },
+    turn: (text, signal) =>
+      withNews(told(sizes.askBeside(runTurn(agentDeps, { conversation, text, signal, queue }))), aside),
     mode: own.mode,
     queue,
     ...shownBeside(beside, talk.compacting),
