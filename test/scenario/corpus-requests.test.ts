@@ -23,7 +23,16 @@ describe.skipIf(files.length === 0)("recorded sessions (needs the corpus)", () =
     const project = await engine.project();
     if (project.kind === "failed") expect.unreachable(project.message);
     const { deps } = project;
-    const simulator = new Simulator();
+    let images = 0;
+    const simulator = new Simulator({
+      actor: {
+        name: "counting",
+        play: ({ request }) => {
+          images += JSON.stringify(request.messages).match(/"type":"image","source"/g)?.length ?? 0;
+          return { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } };
+        },
+      },
+    });
     const ends = new Map<string, number>();
     const refused: string[] = [];
     for (const file of files) {
@@ -45,5 +54,7 @@ describe.skipIf(files.length === 0)("recorded sessions (needs the corpus)", () =
     }
     expect(refused).toEqual([]);
     expect(ends.get("answered")).toBeGreaterThan(30);
+    // Otherwise nothing would be seen of how they are sent.
+    expect(images).toBeGreaterThan(0);
   });
 });
