@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { imagePart } from "../../test/fixture/image.ts";
 import type { Breakpoint } from "../cache/breakpoints.ts";
-import type { Message } from "../schema/block.ts";
+import { type Message, parseBlock } from "../schema/block.ts";
 import { toolUseId } from "../schema/brand.ts";
 import { findModel } from "../tokens/registry.ts";
 import { RequestCheck } from "./check-request.ts";
@@ -17,6 +18,7 @@ const answers: Message = {
   role: "user",
   content: [{ type: "tool_result", tool_use_id: toolUseId("t1"), content: "text" }],
 };
+const redacted = parseBlock(imagePart({ data: Buffer.from("REDACTED ".repeat(20)).toString("base64") }));
 const mark = (message: number): Breakpoint => ({ place: { part: "messages", message, at: 0 }, lifetime: "5m" });
 const refusal = (messages: readonly Message[], breakpoints: readonly Breakpoint[] = []): string | undefined =>
   new RequestCheck(model).refusal({ messages, breakpoints, outputTokensMax: 100 });
@@ -25,6 +27,7 @@ describe("whether the API takes a request", () => {
   it.each<[string, readonly Message[], readonly Breakpoint[]]>([
     ["a conversation", [asks], []],
     ["a result behind its call", [asks, calls, answers], [mark(0), mark(2)]],
+    ["an image that was redacted, which is left out", [{ role: "user", content: [redacted] }], [mark(0)]],
     [
       "thinking that another signed",
       [

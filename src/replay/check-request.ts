@@ -1,4 +1,6 @@
 import type { Breakpoint } from "../cache/breakpoints.ts";
+import { ImageGuard } from "../layers/1-offload/image-guard.ts";
+import { imagesMax } from "../layers/1-offload/limits.ts";
 import type { Message } from "../schema/block.ts";
 import type { Model } from "../schema/model.ts";
 import { type WireMessage, wireMessage } from "../schema/wire/request.ts";
@@ -8,6 +10,7 @@ import { check } from "../simulator/validate/rules.ts";
 /** Does the API take a request like this? By the simulator's own rules; a message is read once. */
 export class RequestCheck {
   readonly #model: Model;
+  readonly #images = new ImageGuard();
   readonly #wireByMessage = new WeakMap<Message, WireMessage | "malformed">();
 
   constructor(model: Model) {
@@ -15,7 +18,14 @@ export class RequestCheck {
   }
 
   /** Why it is refused; undefined where it is taken. Signatures are not checked: they are another's. */
-  refusal({ messages, breakpoints, outputTokensMax }: Checked): string | undefined {
+  refusal(checked: Checked): string | undefined {
+    if (this.#refusal(checked) === undefined) return undefined;
+    // The loop sends no image that can't be shown, and a recording may hold redacted ones. Few do, so the rest are not looked through.
+    const { messages } = this.#images.guard(checked.messages, { countMax: imagesMax(this.#model.windowTokens) });
+    return this.#refusal({ ...checked, messages });
+  }
+
+  #refusal({ messages, breakpoints, outputTokensMax }: Checked): string | undefined {
     const wire: WireMessage[] = [];
     for (const message of messages) {
       const read = this.#read(message);
