@@ -150,7 +150,7 @@ describe("a chat", () => {
   it("ends everything when a person leaves, its terminal last, and says how the last turn ended", async () => {
     const { world, chat } = await atWork(says("Never."));
     const end = await chat.left();
-    expect(end).toMatchObject({ kind: "left", lastTurn: "aborted" });
+    expect(end).toMatchObject({ kind: "left", lastTurn: { reason: "aborted" } });
     expect(chat.front.lifecycle).toEqual(["start", "stop"]);
     await expect(
       world.open(resumed(chat), "claude-sonnet-5-5").then((agent) => agent.close()),
