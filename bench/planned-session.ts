@@ -173,8 +173,8 @@ class Told implements ViewWatch {
     this.#watch = watch;
   }
 
-  reset(structureAt: number): void {
-    this.#watch.reset(structureAt);
+  reset(...told: Parameters<ViewWatch["reset"]>): void {
+    this.#watch.reset(...told);
   }
 
   item(...told: Parameters<ViewWatch["item"]>): void {

@@ -3,7 +3,6 @@ import { planBreakpoints } from "../../src/cache/breakpoints.ts";
 import { type RequestParts, RequestPieces } from "../../src/cache/pieces.ts";
 import { Written } from "../../src/cache/written.ts";
 import type { Message } from "../../src/schema/block.ts";
-import { Calibration } from "../../src/tokens/calibration.ts";
 import { TokenLedger } from "../../src/tokens/ledger.ts";
 import { Fold } from "../../src/transcript/fold.ts";
 import type { Logged } from "../../src/transcript/lines.ts";
@@ -101,7 +100,7 @@ const pruned = (messages: ModelMessage[]): ModelMessage[] =>
 /** A session that is at a sendable point and grows by a round each time. */
 class GrowingSession {
   readonly #log = new GeneratedLog();
-  readonly #ledger = new TokenLedger(new Calibration());
+  readonly #ledger = new TokenLedger();
   readonly #fold = new Fold({ watch: this.#ledger });
   readonly #written = new Written();
 

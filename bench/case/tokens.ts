@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { nextCallErrors, quantile } from "../../test/fixture/next-call.ts";
 import { entryId } from "../../src/schema/brand.ts";
-import { Calibration } from "../../src/tokens/calibration.ts";
 import { TokenLedger } from "../../src/tokens/ledger.ts";
 import { Fold } from "../../src/transcript/fold.ts";
 import { type Logged, readLines } from "../../src/transcript/lines.ts";
@@ -69,7 +68,7 @@ function filesIn(folder: string): string[] {
 
 function cost(): Figure[] {
   const logged = generated(millionTokenBytes);
-  const ledger = new TokenLedger(new Calibration());
+  const ledger = new TokenLedger();
   const fold = new Fold({ watch: ledger });
   fold.appendAll(logged);
   const messages = fold.messages;
@@ -108,8 +107,8 @@ function cost(): Figure[] {
 }
 
 function recounted(blocks: readonly Parameters<TokenLedger["shown"]>[0][], like: TokenLedger): number {
-  const ledger = new TokenLedger(new Calibration(), like.fixedTokens);
-  ledger.reset(-1);
+  const ledger = new TokenLedger({ learned: like.learned });
+  ledger.reset(-1, "anew");
   for (const block of blocks) ledger.shown(block, entryId("e"));
   return ledger.size.tokens;
 }
@@ -118,7 +117,7 @@ function appendCosts(size: number): number {
   const log = new GeneratedLog();
   const lines: string[] = [];
   while (lines.length < size + 2_000) lines.push(...log.round(312));
-  const fold = new Fold({ watch: new TokenLedger(new Calibration()) });
+  const fold = new Fold({ watch: new TokenLedger() });
   fold.appendAll(lines.slice(0, size).map(parsed));
   return median(lines.slice(size, size + 2_000).map((line) => 1000 * timed(() => void fold.append(parsed(line)))));
 }

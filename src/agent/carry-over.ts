@@ -7,6 +7,7 @@ import type { Toolbox } from "./toolbox.ts";
 /** What requests carry besides messages, from here on. */
 export function reckonWith(session: Session, { model, systemBlocks, tools }: Baseline): void {
   session.readBy(model);
+  session.ledger.sendsOwn();
   session.ledger.carries({ model, systemPrompts: systemBlocks.map(({ text }) => text), tools, memoryFiles: [] });
 }
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { call, entryOf, type Raw, result, says, text, user } from "../../test/fixture/raw.ts";
 import { tokens } from "../schema/brand.ts";
-import { Calibration } from "../tokens/calibration.ts";
 import { contextReport } from "../tokens/context-report.ts";
 import { type FixedPart, noFixedPart } from "../tokens/fixed-part.ts";
 import { TokenLedger } from "../tokens/ledger.ts";
@@ -21,7 +20,7 @@ interface Given {
 
 function shown(columns: number, given: Given = {}): string {
   const { part = noFixedPart, usage, window = 200_000, windowSource = "registry", before = [] } = given;
-  const ledger = new TokenLedger(new Calibration());
+  const ledger = new TokenLedger();
   ledger.carries(part);
   const fold = new Fold({ watch: ledger });
   const raws = [

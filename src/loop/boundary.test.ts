@@ -46,7 +46,7 @@ describe("a boundary", () => {
     };
     const before = await logBytes(deps);
     const { because, rates, planned } = input;
-    const foreseen = session.foresee({
+    const { receipt: foreseen, tokens } = session.foresee({
       drafts: boundaryDrafts(input, { leaf: session.fold.path.leaf?.id }),
       cause: "auto",
       nature: "summarised",
@@ -60,6 +60,7 @@ describe("a boundary", () => {
     const ids = new Set<string>([...foreseen.edits, ...edited.receipt.edits]);
     expect(without(ids, foreseen)).toEqual(without(ids, edited.receipt));
     expect(edited.receipt).toMatchObject({ because });
+    expect(session.ledger.size.tokens).toBe(tokens);
     const [boundary] = await lastLines(deps, 3);
     expect(boundary?.["receipt"]).toMatchObject({ because, cause: "auto", price: edited.receipt.price });
   });

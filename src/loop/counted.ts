@@ -5,10 +5,11 @@ import type { ByteSource } from "../ports/transcripts.ts";
 import { tokens, type Tokens } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import { contextTokens } from "../schema/usage.ts";
-import { Calibration } from "../tokens/calibration.ts";
 import { type FixedPart, noFixedPart } from "../tokens/fixed-part.ts";
 import { estimateBlock } from "../tokens/estimate.ts";
+import type { LearnedState } from "../tokens/learned.ts";
 import { TokenLedger } from "../tokens/ledger.ts";
+import type { Fold } from "../transcript/fold.ts";
 import type { ViewWatch } from "../transcript/watch.ts";
 import { frozenFixedPart } from "./frozen-state.ts";
 import { type AtOptions, type OpenedLog, openLog, openLogAt, type OpenOptions } from "./open.ts";
@@ -34,32 +35,28 @@ export interface CountedOptions extends OpenOptions {
 }
 
 export async function openCounted(deps: BlobsDep, { isClearable, ...options }: CountedOptions): Promise<CountedLog> {
-  const ledger = new TokenLedger(new Calibration());
-  if (isClearable === undefined)
-    return counted(deps, { ledger, log: await openLog(deps, { ...options, watch: ledger }), source: options.source });
-  const inventory = new Inventory({ count: estimateBlock, isClearable, markerTokens });
-  const log = await openLog(deps, { ...options, watch: both(ledger, inventory) });
-  return counted(deps, { ledger, inventory, log, source: options.source });
+  const log = await openLog(deps, options);
+  const inventory =
+    isClearable === undefined ? undefined : new Inventory({ count: estimateBlock, isClearable, markerTokens });
+  return counted(deps, { log, inventory, source: options.source });
 }
 
 export async function openCountedAt(deps: BlobsDep, options: AtOptions): Promise<CountedLog | undefined> {
-  const ledger = new TokenLedger(new Calibration());
-  const log = await openLogAt(deps, { ...options, watch: ledger });
-  return log === undefined ? undefined : counted(deps, { ledger, log, source: options.source });
+  const log = await openLogAt(deps, options);
+  return log === undefined ? undefined : counted(deps, { log, source: options.source });
 }
 
 interface Counting {
   readonly log: OpenedLog;
-  readonly ledger: TokenLedger;
-  readonly inventory?: Inventory;
+  readonly inventory?: Inventory | undefined;
   readonly source: ByteSource;
 }
 
 /** One view, told to two. */
 const both = (one: ViewWatch, other: ViewWatch): ViewWatch => ({
-  reset: (structureAt) => {
-    one.reset(structureAt);
-    other.reset(structureAt);
+  reset: (structureAt, history) => {
+    one.reset(structureAt, history);
+    other.reset(structureAt, history);
   },
   item: (item) => {
     one.item(item);
@@ -83,11 +80,14 @@ const both = (one: ViewWatch, other: ViewWatch): ViewWatch => ({
   },
 });
 
-async function counted(deps: BlobsDep, { log, ledger, inventory, source }: Counting): Promise<CountedLog> {
-  const fixedPart = (await frozenFixedPart(deps, log.fold)) ?? (await recordedPart(source, log));
+/** What is known before the first count comes first: what a count teaches hangs on it. */
+async function counted(deps: BlobsDep, { log, inventory, source }: Counting): Promise<CountedLog> {
+  const ours = await frozenFixedPart(deps, log.fold);
+  const fixedPart = ours ?? (await recordedPart(source, log));
+  const ledger = new TokenLedger({ learned: learnedAtBoundary(log.fold) });
   ledger.carries(fixedPart);
-  const fixedTokens = fixedAtBoundary(log.fold.path.entries);
-  if (fixedTokens !== undefined) ledger.showedFixed(fixedTokens);
+  if (ours !== undefined) ledger.sendsOwn();
+  log.fold.watchedBy(inventory === undefined ? ledger : both(ledger, inventory));
   const newest = log.fold.path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
   const reply = newest?.kind === "assistant" ? newest : undefined;
   const model = reply?.model;
@@ -95,12 +95,13 @@ async function counted(deps: BlobsDep, { log, ledger, inventory, source }: Count
   return { ...log, ledger, inventory, model, serverTokens: reply?.usage?.window, recordedTokens, fixedPart };
 }
 
-/** As the newest boundary had it, undone or not: header and tools are the same on both sides of it. */
-function fixedAtBoundary(path: readonly Entry[]): Tokens | undefined {
-  const newest = path.findLast((entry) => entry.kind === "edit" && entry.edit.type === "boundary");
-  const edit = newest?.kind === "edit" ? newest.edit : undefined;
-  const fixedTokens = edit?.type === "boundary" ? edit.metadata.fixedTokens : undefined;
-  return fixedTokens === undefined ? undefined : tokens(fixedTokens);
+/** As the newest boundary in force has it; logs of older versions say only what the fixed part was. */
+function learnedAtBoundary({ projection }: Fold): LearnedState {
+  const edit = projection.boundaries.at(-1)?.edit;
+  if (edit?.type !== "boundary") return {};
+  const { learned, fixedTokens } = edit.metadata;
+  if (learned !== undefined) return learned;
+  return fixedTokens === undefined ? {} : { request: { tokens: fixedTokens, bytes: {} } };
 }
 
 async function recordedPart(source: ByteSource, log: OpenedLog): Promise<FixedPart> {

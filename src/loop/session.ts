@@ -4,7 +4,7 @@ import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
 import type { ClockDep } from "../ports/clock.ts";
 import type { IdsDep } from "../ports/ids.ts";
 import type { SetAside, TranscriptsDep, TranscriptWriter } from "../ports/transcripts.ts";
-import { type EntryId, entryId, type SessionId, type ToolUseId } from "../schema/brand.ts";
+import { type EntryId, entryId, type SessionId, type Tokens, type ToolUseId } from "../schema/brand.ts";
 import { type Entry, readEntry } from "../schema/entry.ts";
 import { parseJson } from "../schema/json.ts";
 import type { Receipt } from "../schema/receipt.ts";
@@ -22,7 +22,7 @@ import {
 } from "../transcript/draft.ts";
 import type { Fold, View } from "../transcript/fold.ts";
 import { lineBytesMax } from "../transcript/limits.ts";
-import { makeReceipt, type ReceiptInput } from "../transcript/receipt.ts";
+import { makeReceipt, type ReceiptInput, type Shown } from "../transcript/receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
 import { type CountedLog, openCounted } from "./counted.ts";
 
@@ -99,6 +99,18 @@ export type Edited =
 /** The path went on meanwhile, and nothing was written. */
 export interface Moved {
   readonly kind: "moved";
+}
+
+/** What an edit that moves most of the view would leave. */
+export interface Foreseen {
+  readonly receipt: Receipt;
+  /** Of the context behind it, until the provider has counted it. */
+  readonly tokens: Tokens;
+}
+
+interface Previewed {
+  readonly raws: readonly PlacedEntry[];
+  readonly after: Shown;
 }
 
 /** Runs along with a session and ends with it. Must not wait for the session's close: that waits for it. */
@@ -220,12 +232,21 @@ export class Session {
     );
   }
 
-  /** The receipt that an edit would have now. Writes nothing; the ids in it are of no entry that will ever be. */
-  foresee(input: EditInput): Receipt {
-    return this.#receiptOf(this.#place(input.drafts), input);
+  /** What an edit would do now. Writes nothing; the ids in the receipt are of no entry that will ever be. */
+  foresee(input: EditInput): Foreseen {
+    const raws = this.#place(input.drafts);
+    const after = this.#preview(raws);
+    return {
+      receipt: this.#receiptOf({ raws, after }, input),
+      tokens: this.ledger.estimateView([...after.values()].flat()),
+    };
   }
 
-  #receiptOf(raws: readonly PlacedEntry[], { cause, nature, because, planned, rates }: EditInput): Receipt {
+  #preview(raws: readonly PlacedEntry[]): Shown {
+    return this.fold.preview(raws.map((raw) => entryOf(JSON.stringify(raw))));
+  }
+
+  #receiptOf({ raws, after }: Previewed, { cause, nature, because, planned, rates }: EditInput): Receipt {
     return makeReceipt({
       cause,
       nature,
@@ -233,7 +254,7 @@ export class Session {
       planned,
       edits: raws.map(({ uuid }) => entryId(uuid)),
       before: this.fold.shown(),
-      after: this.fold.preview(raws.map((raw) => entryOf(JSON.stringify(raw)))),
+      after,
       count: this.count,
       rates: rates ?? ratesOf(findModel(this.model ?? ""), "5m"),
     });
@@ -241,7 +262,7 @@ export class Session {
 
   async #edit(input: EditInput): Promise<Edited> {
     const raws = anchored(this.#place(input.drafts));
-    const receipt = this.#receiptOf(raws, input);
+    const receipt = this.#receiptOf({ raws, after: this.#preview(raws) }, input);
     const appended = await this.#write(raws.map((raw, at) => (at === 0 ? { ...raw, receipt: totals(receipt) } : raw)));
     return appended.kind === "failed" ? appended : { kind: "edited", entries: appended.entries, receipt };
   }

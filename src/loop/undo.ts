@@ -2,9 +2,8 @@ import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
 import type { EntryId, Tokens } from "../schema/brand.ts";
 import type { EditEntry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
-import type { Fold } from "../transcript/fold.ts";
 import { planUndo, type UndoPlan } from "../transcript/undo.ts";
-import { estimateShown } from "../tokens/estimate.ts";
+import type { TokenLedger } from "../tokens/ledger.ts";
 import { type CountedLog, openCounted } from "./counted.ts";
 import type { OpenOptions } from "./open.ts";
 import type { Session } from "./session.ts";
@@ -17,8 +16,6 @@ export interface UndoOptions {
   readonly mode: "path" | "branch";
   /** No request above this size can be sent, so no undo may lead there. */
   readonly blockingTokens: Tokens;
-  /** System prompt and tools, which every request carries besides the view. */
-  readonly fixedTokens?: Tokens;
   /** On models that bind thinking to its prefix, thinking behind the edit can't be sent any more. */
   readonly thinking: "free" | "bound";
 }
@@ -53,7 +50,8 @@ export async function undo(session: Session, options: UndoOptions): Promise<Undo
   const branched = plan.edits.find(isBranch);
   if (branched?.edit.from !== undefined) return branchTo(session, { edit: branched, at: branched.edit.from });
   const log = await read(undoneBy(plan));
-  const refusal = options.mode === "path" && log !== undefined ? tooLarge(session.fold, log.fold, options) : undefined;
+  const refusal =
+    options.mode === "path" && log !== undefined ? tooLarge(session.ledger, log.ledger, options) : undefined;
   if (refusal !== undefined) return refusal;
   if (log !== undefined && !beginsLater(log, session)) session.adoptLog({ ...log, fold: refolded(log.fold) });
   return options.mode === "branch" ? branch(session, plan.edits) : appendUndos(session, plan, options);
@@ -70,16 +68,15 @@ export async function undoRefusal(
   const now = await read();
   const { plan } = await planDeep(now, { target: options.target, read });
   if (plan.kind === "refused") return plan;
-  return options.mode === "path" ? tooLarge(now.fold, (await read(undoneBy(plan))).fold, options) : undefined;
+  return options.mode === "path" ? tooLarge(now.ledger, (await read(undoneBy(plan))).ledger, options) : undefined;
 }
 
 const undoneBy = ({ edits }: Planned): ReadonlySet<EntryId> => new Set(edits.map((edit) => edit.id));
 
 /** An undo that makes the view smaller is welcome whatever its size. */
-function tooLarge(now: Fold, undone: Fold, { blockingTokens, fixedTokens }: UndoOptions): Refused | undefined {
-  const sizeOf = (fold: Fold): number => estimateShown(fold.shown().values()) + (fixedTokens ?? 0);
-  const size = sizeOf(undone);
-  if (size <= blockingTokens || size <= sizeOf(now)) return undefined;
+function tooLarge(now: TokenLedger, undone: TokenLedger, { blockingTokens }: UndoOptions): Refused | undefined {
+  const size = undone.size.tokens;
+  if (size < blockingTokens || size <= now.size.tokens) return undefined;
   const text = `the view would be about ${figure(size)} tokens; no request over ${figure(blockingTokens)} can be sent. Use --branch to go on from before the edit instead`;
   return { kind: "refused", why: "too-large", text };
 }

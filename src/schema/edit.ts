@@ -115,6 +115,13 @@ const chain = z.looseObject({
   /** Calls for summaries that nobody asked for, of the newest rounds before it: who reads from here on still knows them. */
   spent: z.array(spentRounds).readonly().default([]),
 });
+const byClass = z.record(z.string(), z.number());
+const learned = z.object({
+  calibration: z
+    .object({ observations: z.int().nonnegative(), products: z.record(z.string(), byClass), growth: byClass })
+    .optional(),
+  request: z.object({ tokens: z.number().nonnegative(), bytes: byClass }).optional(),
+});
 const segment = z.looseObject({ headUuid: entryIdOf, anchorUuid: entryIdOf.optional(), tailUuid: entryIdOf });
 const boundaryMetadata = z.looseObject({
   trigger: z.string().optional(),
@@ -134,6 +141,8 @@ const boundaryMetadata = z.looseObject({
   preCompactDiscoveredTools: told(z.array(z.string())),
   /** Of header and tools, as requests had shown it: behind the boundary nothing is counted yet. */
   fixedTokens: told(z.number().nonnegative()),
+  /** What the provider's counts have taught up to here, by content class: whoever opens the log at the boundary goes on from it. */
+  learned: told(learned),
   durationMs: told(z.number()),
   messagesSummarized: told(z.number()),
   /** Oldest rounds that the summariser did not see, for want of room. */

@@ -15,9 +15,19 @@ export class Calibration {
   #observations = 0;
   #rates: Rates | undefined;
 
-  constructor() {
-    this.#products = contentClasses.map(() => contentClasses.map(() => 0));
-    this.#growth = contentClasses.map(() => 0);
+  constructor({ observations, products, growth }: CalibrationState = { observations: 0, products: {}, growth: {} }) {
+    this.#observations = observations;
+    this.#products = contentClasses.map((row) => contentClasses.map((column) => products[row]?.[column] ?? 0));
+    this.#growth = contentClasses.map((name) => growth[name] ?? 0);
+  }
+
+  /** Goes on from here, number for number. */
+  get state(): CalibrationState {
+    return {
+      observations: this.#observations,
+      products: byClass(this.#products, (row) => (row.some((sum) => sum !== 0) ? byClass(row, nonZero) : undefined)),
+      growth: byClass(this.#growth, nonZero),
+    };
   }
 
   get observations(): number {
@@ -62,6 +72,27 @@ export class Calibration {
     return mapped((_, at) => factor * clamped(solved[at] ?? priorRate(at), priorRate(at)));
   }
 }
+
+/** What was learned, by class, without the classes that were never seen: another version may know others. */
+export interface CalibrationState {
+  readonly observations: number;
+  readonly products: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly growth: Readonly<Record<string, number>>;
+}
+
+const byClass = <Value, Kept>(
+  values: readonly Value[],
+  kept: (value: Value) => Kept | undefined,
+): Record<string, Kept> =>
+  Object.fromEntries(
+    values.flatMap((value, at) => {
+      const one = kept(value);
+      const name = contentClasses[at];
+      return one === undefined || name === undefined ? [] : [[name, one]];
+    }),
+  );
+
+const nonZero = (sum: number): number | undefined => (sum === 0 ? undefined : sum);
 
 const fading = 0.99;
 /** Too little to learn from: reminders and other unlogged text would be most of it. */

@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import { call, entryOf, result, says, text, user, type Raw } from "../../test/fixture/raw.ts";
 import { tokens } from "../schema/brand.ts";
 import { Fold } from "../transcript/fold.ts";
-import { Calibration } from "./calibration.ts";
 import { type ContextReport, contextReport } from "./context-report.ts";
 import { noFixedPart } from "./fixed-part.ts";
 import { TokenLedger } from "./ledger.ts";
@@ -16,7 +15,7 @@ interface Given {
 }
 
 function reportOf(raws: readonly Raw[], { window = 200_000, systemPrompt = "" }: Given = {}): ContextReport {
-  const ledger = new TokenLedger(new Calibration());
+  const ledger = new TokenLedger();
   ledger.carries({ ...noFixedPart, systemPrompts: systemPrompt === "" ? [] : [systemPrompt] });
   const fold = new Fold({ watch: ledger });
   fold.appendAll(

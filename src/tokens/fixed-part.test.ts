@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import { entryOf, says, text, user } from "../../test/fixture/raw.ts";
 import { tokens } from "../schema/brand.ts";
 import { Fold } from "../transcript/fold.ts";
-import { Calibration } from "./calibration.ts";
 import { type ContextReport, contextReport } from "./context-report.ts";
 import { defaultRates } from "./estimate.ts";
 import {
@@ -104,7 +103,7 @@ interface Asked {
 }
 
 function reportOf({ part, counted, said = 10, usage = null, window = 200_000 }: Asked): ContextReport {
-  const ledger = new TokenLedger(new Calibration());
+  const ledger = new TokenLedger();
   ledger.carries(part, counted);
   const fold = new Fold({ watch: ledger });
   const counts = usage === null ? {} : { usage: { input_tokens: usage, output_tokens: 1 } };

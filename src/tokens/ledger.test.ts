@@ -33,7 +33,7 @@ const usage = (input: number, output = 0): object => ({
 const words = (count: number): string => "word ".repeat(count).trim();
 
 function ledgerOf(raws: readonly Raw[], way: "live" | "at once" = "live"): TokenLedger {
-  const ledger = new TokenLedger(new Calibration());
+  const ledger = new TokenLedger();
   const fold = new Fold({ watch: ledger });
   const logged = raws.map((raw, at) => ({
     entry: entryOf({ parentUuid: at === 0 ? null : raws[at - 1]?.uuid, ...raw }),
@@ -127,15 +127,6 @@ describe("the fixed part behind a boundary", () => {
     const raws = [user("u"), counted("a", "m", usage(9_000, 5), text("ok")), ...cut];
     expect(sizeOf(raws, part)).toBe(sizeOf(raws, noFixedPart));
     expect(sizeOf(raws, part)).toBeGreaterThan(8_900);
-  });
-
-  it("is what requests showed where only the boundary tells, unless the ledger was told of some itself", () => {
-    const ledger = ledgerOf([user("u"), says("a", "m", text("ok")), ...cut]);
-    ledger.carries(part);
-    ledger.showedFixed(tokens(5_000));
-    expect(ledger.fixedTokens).toBe(5_000);
-    ledger.showedFixed(tokens(7_000));
-    expect(ledger.fixedTokens).toBe(5_000);
   });
 
   it("is what is known where no request showed it", () => {

@@ -6,7 +6,7 @@ import type { ShownInstead, ViewWatch } from "../transcript/watch.ts";
 import type { Calibration } from "./calibration.ts";
 import { addBytes, type ByteCounts, contentClasses, measureBlock, noBytes } from "./content.ts";
 import { CategoryBytes, type CategoryCount } from "./categories.ts";
-import { type Rates, tokensOf } from "./estimate.ts";
+import { defaultRates, type Rates, tokensOf } from "./estimate.ts";
 import {
   estimateFixedPart,
   type FixedBytes,
@@ -15,15 +15,20 @@ import {
   measureFixedPart,
   noFixedPart,
 } from "./fixed-part.ts";
+import { type Anchor, type FixedSize, Learned, type LearnedState, sinceOf } from "./learned.ts";
+import { believableUsage } from "./believable-usage.ts";
 
 /**
  * The size of the context = what the provider said last + an estimate of what came since.
  *
- * The anchor is the newest reply that carries usage and stands behind the last change of structure. It is taken at the
- * reply's FIRST entry: results that interleave with the rest of the reply come after it. The reply itself is in the
- * usage's output. Edits behind the anchor count at once: what they hide is taken off, by the same estimate.
- * Without an anchor (a new session, or right behind a boundary) everything is estimated, on top of the fixed part
- * (system prompt, tools) that earlier anchors showed, or that is known where they showed none or too little.
+ * The anchor is a reply that carries usage which can be believed: mostly the newest, behind an undo the one whose view is
+ * nearest. It is taken at the reply's FIRST entry: results that interleave with the rest of the reply come after it. The
+ * reply itself is in the usage's output. Edits behind the anchor count at once: what they hide is taken off, by the same
+ * estimate; an undo gives the number from before.
+ * Without an anchor (a new session, or right behind a boundary) everything is estimated, at the rates that counts have
+ * taught, on top of the fixed part (system prompt, tools) that they showed or that is known.
+ *
+ * What another tool recorded was counted for that tool's requests. Once requests are ours it counts for nothing.
  */
 export interface ContextSize {
   readonly tokens: Tokens;
@@ -34,72 +39,98 @@ export interface ContextSize {
   readonly estimated: Tokens;
 }
 
-interface Anchor {
+/** A count that the request can't have had: the estimate counts in its place. */
+export interface DoubtedUsage {
   readonly entry: EntryId;
-  readonly reply: string;
-  usage: Usage;
-  /** What the view held when the request was sent, as far as it is not shown any more: edits behind the anchor. */
-  readonly base: ByteCounts;
+  /** What the provider said that the request had. */
+  readonly counted: Tokens;
+  readonly estimate: Tokens;
 }
 
-interface LearnedFixed {
-  /** What the request had over the estimate of its conversation. */
-  readonly tokens: number;
-  /**
-   * 0: the conversation was at most half of the request, so that an error of its estimate counts for little. From there
-   * it grows with the conversation's share; 1: the estimate took up all of the request, and nothing was learned.
-   */
-  readonly blur: number;
+export interface LedgerOptions {
+  /** What the boundary says that the view begins with. */
+  readonly learned?: LearnedState;
+  /** How rates are learned; by `Calibration` where it is absent. */
+  readonly calibrate?: () => Calibration;
 }
 
 export class TokenLedger implements ViewWatch {
-  readonly #calibration: Calibration;
+  /** Where it begins, whenever the view is told anew. */
+  readonly #seed: LearnedState;
+  readonly #fresh: (state: LearnedState) => Learned;
+  #own: Learned;
+  #foreign: Learned;
+  #sendsOwn = false;
   /** Everything shown. */
   #shown = noBytes();
-  /** Blocks of the anchor's own reply: its output, counted already. */
-  #ofReply = noBytes();
-  #anchor: Anchor | undefined;
-  #learnedFixed: LearnedFixed;
   #fixedBytes: FixedBytes = measureFixedPart(noFixedPart);
   #countedFixed: FixedFigure | undefined;
-  #structureAt = -1;
+  /** Items up to here were told before, or moved since. */
+  #oldUntil = -1;
+  #newest = -1;
   #decided: { readonly since: number; readonly saved: ByteCounts }[] = [];
   #item: Item | undefined;
+  /** Of the newest boundary in force. */
+  #summary: Item | undefined;
+  #doubted: (DoubtedUsage & { readonly reply: string }) | undefined;
   readonly #byCategory = new CategoryBytes();
 
-  constructor(calibration: Calibration, fixedTokens: Tokens = tokens(0)) {
-    this.#calibration = calibration;
-    this.#learnedFixed = { tokens: fixedTokens, blur: fixedTokens > 0 ? 0 : 1 };
+  constructor({ learned = {}, calibrate }: LedgerOptions = {}) {
+    this.#fresh = (state) => new Learned(state, calibrate);
+    this.#seed = learned;
+    this.#own = this.#fresh(learned);
+    this.#foreign = this.#fresh({});
+  }
+
+  get #learned(): Learned {
+    return this.#sendsOwn || this.#own.hasCounts ? this.#own : this.#foreign;
   }
 
   get size(): ContextSize {
-    const { rates } = this.#calibration;
-    if (this.#anchor === undefined) {
-      const total = tokens(this.fixedTokens + tokensOf(this.#shown, rates));
+    const learned = this.#learned;
+    const anchor = learned.nearest(this.#shown, this.#summary?.entry);
+    if (anchor === undefined) {
+      const total = this.estimate;
       return { tokens: total, source: "estimate", anchor: undefined, estimated: total };
     }
-    const since = { ...this.#shown };
-    addBytes(since, this.#anchor.base, -1);
-    addBytes(since, this.#ofReply, -1);
-    const counted = contextTokens(this.#anchor.usage);
-    const estimated = growthOf(since, this.#calibration);
+    const { calibration } = learned;
+    const since = sinceOf(anchor, this.#shown);
+    const counted = contextTokens(anchor.usage);
+    const estimated = tokens(growthOf(since, calibration) + this.#fixedGrowth(anchor));
     // What was taken off can't have been more than what was there.
-    const least = Math.min(counted, this.fixedTokens + tokensOf(this.#shown, this.#calibration.lowRates));
+    const least = Math.min(counted, this.fixedTokens + tokensOf(this.#shown, calibration.lowRates));
     const total = tokens(Math.round(Math.max(least, counted + estimated)));
-    return { tokens: total, source: "usage", anchor: this.#anchor.entry, estimated };
+    return { tokens: total, source: "usage", anchor: anchor.entry, estimated };
   }
 
-  /** The same with nothing taken from the provider's counts: what can be compared with a view that nobody has counted. */
+  /** The same with nothing taken from the provider's newest count: what can be compared with a view that nobody has counted. */
   get estimate(): Tokens {
-    return tokens(this.fixedTokens + tokensOf(this.#shown, this.#calibration.rates));
+    return tokens(this.fixedTokens + tokensOf(this.#shown, this.rates));
+  }
+
+  /** What a view of these blocks has, as long as nobody has counted it. */
+  estimateView(blocks: Iterable<Block>): Tokens {
+    const bytes = noBytes();
+    for (const block of blocks) addBytes(bytes, measureBlock(block));
+    return tokens(this.fixedTokens + tokensOf(bytes, this.rates));
   }
 
   get rates(): Rates {
-    return this.#calibration.rates;
+    return this.#learned.calibration.rates;
   }
 
   get categories(): ReadonlyMap<string, CategoryCount> {
     return this.#byCategory.counts;
+  }
+
+  /** The newest count that was not believed; undefined where all were. */
+  get doubtedUsage(): DoubtedUsage | undefined {
+    return this.#doubted;
+  }
+
+  /** What is learned of our own requests, for whoever opens the log at a boundary that is written now. */
+  get learned(): LearnedState {
+    return this.#own.state;
   }
 
   /**
@@ -111,63 +142,79 @@ export class TokenLedger implements ViewWatch {
     this.#countedFixed = counted?.counter === "estimate" ? undefined : counted;
   }
 
-  /** What requests showed of the fixed part before anything that this ledger was told of. What it learned itself counts more. */
-  showedFixed(fixedTokens: Tokens): void {
-    if (this.#learnedFixed.tokens === 0) this.#learnedFixed = { tokens: fixedTokens, blur: 0 };
+  /** Requests are ours from now on, and carry nothing that is not known: what others' requests showed counts for nothing. */
+  sendsOwn(): void {
+    this.#sendsOwn = true;
   }
 
   /** What is known of the fixed part, piece by piece. */
   get knownFixed(): FixedFigure {
-    const { observations, rates } = this.#calibration;
+    const { observations, rates } = this.#learned.calibration;
     return this.#countedFixed ?? estimateFixedPart(this.#fixedBytes, observations === 0 ? undefined : rates);
   }
 
-  /**
-   * System prompt, tools and the like. What requests showed, where that is more than what is known: clients send what
-   * nobody logs. Where it is less, an exact count beats it, since it rests on an estimate of the conversation; of two
-   * estimates the known pieces weigh the more, the more the request was blurred.
-   */
+  /** System prompt, tools and the like. */
   get fixedTokens(): Tokens {
-    const { tokens: learned, blur } = this.#learnedFixed;
-    const known = this.knownFixed;
-    if (learned >= known.tokens) return tokens(learned);
-    if (known.counter !== "estimate") return known.tokens;
-    return tokens(Math.round(learned + blur * (known.tokens - learned)));
+    return this.#fixed.tokens;
   }
 
   /** `usage`: the provider's counts showed the fixed part. Otherwise the counter that the known pieces come from. */
   get fixedCountedBy(): string {
-    const { tokens: learned, blur } = this.#learnedFixed;
-    const known = this.knownFixed;
-    if (learned >= known.tokens) return learned > 0 ? "usage" : known.counter;
-    return known.counter === "estimate" && blur === 0 ? "usage" : known.counter;
+    return this.#fixed.countedBy;
   }
 
-  reset(structureAt: number): void {
+  get #fixed(): FixedSize {
+    return this.#learned.fixedPart(this.knownFixed, { complete: this.#knowsFixed });
+  }
+
+  /** Of our own requests all that they carry is known. */
+  get #knowsFixed(): boolean {
+    return this.#sendsOwn && this.#fixedBytes.pieces.length > 0;
+  }
+
+  /** Other tools or another prompt than the anchor's request had. */
+  #fixedGrowth({ carried }: Anchor): number {
+    if (carried === undefined || carried === this.#fixedBytes) return 0;
+    const { rates } = this;
+    return estimateFixedPart(this.#fixedBytes, rates).tokens - estimateFixedPart(carried, rates).tokens;
+  }
+
+  reset(structureAt: number, history: "anew" | "goes-on"): void {
     this.#shown = noBytes();
-    this.#ofReply = noBytes();
-    this.#anchor = undefined;
     this.#decided = [];
     this.#byCategory.reset();
-    this.#structureAt = structureAt;
+    this.#summary = undefined;
+    if (history === "goes-on") {
+      this.#oldUntil = this.#newest;
+      for (const learned of [this.#own, this.#foreign]) learned.keepAnchor();
+      return;
+    }
+    this.#own = this.#fresh(this.#seed);
+    this.#foreign = this.#fresh({});
+    this.#doubted = undefined;
+    this.#oldUntil = structureAt;
+    this.#newest = structureAt;
   }
 
   item(item: Item): void {
     this.#item = item;
-    if (item.usage === undefined || item.at <= this.#structureAt) return;
+    if (item.summary === true && item.at >= (this.#summary?.at ?? item.at)) this.#summary = item;
+    if (item.at <= this.#oldUntil) return;
+    this.#newest = Math.max(this.#newest, item.at);
+    if (item.usage === undefined) return;
+    const learned = item.foreign === true ? this.#foreign : this.#own;
     const reply = item.messageId ?? item.entry;
-    if (this.#anchor?.reply === reply) {
-      if (item.usage.output > this.#anchor.usage.output) this.#anchor.usage = item.usage;
-      return;
-    }
-    this.#drop(item.entry, reply, item.usage);
+    if (learned.newest?.reply === reply) {
+      if (item.usage.output > learned.newest.usage.output) learned.newest.usage = item.usage;
+    } else if (this.#doubted?.reply !== reply) this.#count(learned, { entry: item.entry, reply, usage: item.usage });
   }
 
   shown(block: Block, entry: EntryId, instead?: ShownInstead): void {
     const counts = measureBlock(block);
     addBytes(this.#shown, counts);
     this.#byCategory.add(block, counts, this.#item);
-    if (this.#isOfReply(entry)) addBytes(this.#ofReply, counts);
+    const anchor = this.#anchorOf(entry);
+    if (anchor !== undefined) addBytes(anchor.ofReply, counts);
     if (instead === undefined) return;
     const saved = measureBlock(instead.of);
     addBytes(saved, counts, -1);
@@ -192,44 +239,41 @@ export class TokenLedger implements ViewWatch {
     this.#byCategory.add(block, counts, this.#item);
   }
 
-  #isOfReply(entry: EntryId): boolean {
+  /** Whose reply this block is of, where it is told for the first time. */
+  #anchorOf(entry: EntryId): Anchor | undefined {
     const item = this.#item;
-    return item?.entry === entry && item.role === "assistant" && this.#anchor?.reply === (item.messageId ?? item.entry);
+    if (item?.entry !== entry || item.role !== "assistant" || item.at <= this.#oldUntil) return undefined;
+    const { newest } = item.foreign === true ? this.#foreign : this.#own;
+    return newest?.reply === (item.messageId ?? item.entry) ? newest : undefined;
   }
 
-  /** A new anchor: learn from the way from the last one, and start again from here. */
-  #drop(entry: EntryId, reply: string, usage: Usage): void {
+  /** A new count: where it can be believed it is the anchor from here on. */
+  #count(learned: Learned, { entry, reply, usage }: Counted): void {
     const at = this.#item?.at ?? 0;
     const base = { ...this.#shown };
-    // Told from the beginning, a view already shows what edits behind this reply hid; the request still held it.
+    // Told at once, a view already shows what edits behind this reply hid; the request still held it.
     const later = this.#decided.filter(({ since }) => since > at);
     for (const { saved } of later) addBytes(base, saved);
-    this.#learn(base, requestTokens(usage));
-    this.#learnFixed(requestTokens(usage), tokensOf(base, this.#calibration.rates));
-    this.#anchor = { entry, reply, usage, base };
-    this.#ofReply = noBytes();
-  }
-
-  /** The less of a request is conversation, the better it shows the fixed part: long requests only blur it. */
-  #learnFixed(request: Tokens, conversation: Tokens): void {
-    const blur = request === 0 ? 1 : Math.min(1, Math.max(0, (2 * conversation) / request - 1));
-    if (blur > 0 && this.#learnedFixed.tokens > 0) return;
-    this.#learnedFixed = { tokens: Math.max(0, request - conversation), blur };
-  }
-
-  #learn(base: ByteCounts, request: Tokens): void {
-    if (this.#anchor === undefined) return;
-    const since = { ...base };
-    addBytes(since, this.#anchor.base, -1);
-    addBytes(since, this.#ofReply, -1);
-    this.#calibration.observe(since, tokens(request - contextTokens(this.#anchor.usage)));
+    const carried = learned === this.#own && this.#knowsFixed ? this.#fixedBytes : undefined;
+    const known = carried === undefined ? 0 : estimateFixedPart(carried, defaultRates).tokens;
+    const estimate = tokens(known + tokensOf(base, defaultRates));
+    const counted = requestTokens(usage);
+    if (!believableUsage({ counted, estimate, fixedPart: carried === undefined ? "unknown" : "known" }))
+      this.#doubted = { entry, reply, counted, estimate };
+    else learned.take({ entry, reply, usage, base, carried, summary: this.#summary?.entry });
   }
 }
 
+interface Counted {
+  readonly entry: EntryId;
+  readonly reply: string;
+  readonly usage: Usage;
+}
+
 /** Too much is safe where something is added, too little where something is taken off. */
-function growthOf(since: ByteCounts, calibration: Calibration): Tokens {
+function growthOf(since: ByteCounts, calibration: Calibration): number {
   const { rates, lowRates } = calibration;
   let sum = 0;
   for (const name of contentClasses) sum += since[name] * (since[name] < 0 ? lowRates[name] : rates[name]);
-  return tokens(Math.ceil(sum));
+  return Math.ceil(sum);
 }

@@ -18,3 +18,26 @@ export const outputTokensMaxDefault = tokens(64_000);
 /** A size outside these that an error seems to name is another number: an error's code, a count of messages. */
 export const learnableWindowTokensMin = tokens(1_000);
 export const learnableWindowTokensMax = tokens(100_000_000);
+
+/**
+ * The first request of ours that is counted calibrates the estimate of all that it held, where the two are this near to
+ * each other. Further apart, it held something that nobody measured.
+ */
+export const wholeRequestRatioMin = 1 / 3;
+export const wholeRequestRatioMax = 2;
+
+/**
+ * Between these shares of the estimate a provider's count is believed. Estimates are off by up to this much where a
+ * tokenizer is another, or a text is dense: see `test/long` for what recorded sessions show.
+ */
+export const believedRatioMax = 3;
+export const believedRatioMin = 1 / 4;
+
+/** Besides, in tokens: what a provider adds to every request, and what a short one is off by. */
+export const believedAllowanceTokens = 4_000;
+
+/** Besides, where nobody knows what else a client sends: system prompts, tools and files that it does not log. */
+export const believedHiddenTokensMax = 120_000;
+
+/** Counts of views that an edit or an undo has changed since: one undo brings back one of them. */
+export const earlierAnchorsMax = 16;

@@ -27,10 +27,10 @@ export class DeletionWatch implements ViewWatch {
     }
   }
 
-  reset(structureAt: number): void {
+  reset(...told: Parameters<ViewWatch["reset"]>): void {
     this.#resultById.clear();
     this.#told.clear();
-    this.#watch.reset(structureAt);
+    this.#watch.reset(...told);
   }
 
   item(item: Item): void {

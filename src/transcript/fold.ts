@@ -8,10 +8,10 @@ import { Flattened } from "./flatten.ts";
 import type { Item, Origin } from "./item.ts";
 import type { Logged } from "./lines.ts";
 import { Path, type PathProblem, type PathStep } from "./path.ts";
-import { type Originals, Projection, type ProjectionSeed } from "./project.ts";
+import { type Effect, type Originals, Projection, type ProjectionSeed } from "./project.ts";
 import { firstUserLine, lacksFirstUser, type Repair, withFirstUser } from "./repair.ts";
 import { type Shown, shownByEntry } from "./receipt.ts";
-import { undoneEdits } from "./undone.ts";
+import { type Stretch, stretchesBehind, undoneEdits } from "./undone.ts";
 import type { ViewWatch } from "./watch.ts";
 
 /**
@@ -88,6 +88,8 @@ export interface ViewOptions {
 export class Fold {
   readonly #options: FoldOptions;
   readonly #path: Path;
+  #watcher: ViewWatch | undefined;
+  #undone: ReadonlySet<EntryId> = new Set();
   #reader: string | undefined;
   #watch: DeletionWatch | undefined;
   #projection: Projection;
@@ -98,10 +100,11 @@ export class Fold {
 
   constructor(options: FoldOptions = {}) {
     this.#options = options;
+    this.#watcher = options.watch;
     this.#foreignUntil = options.foreignUntil ?? 0;
     this.#path = new Path({ line: options.line ?? "main", read: options.read ?? "whole" });
     [this.#projection, this.#flattened] = this.#fresh(new Set());
-    this.#flatten();
+    this.#flatten("anew");
   }
 
   get path(): Path {
@@ -146,7 +149,13 @@ export class Fold {
   readBy(model: string | undefined): void {
     if (this.#reader === model) return;
     this.#reader = model;
-    if (this.#projection.items[0]?.server !== undefined) this.#flatten();
+    if (this.#projection.items[0]?.server !== undefined) this.#flatten("goes-on");
+  }
+
+  /** Tells the view as it is, and every change from now on. */
+  watchedBy(watch: ViewWatch): void {
+    this.#watcher = watch;
+    this.refold(this.#undone);
   }
 
   append(logged: Logged): PathStep {
@@ -164,9 +173,30 @@ export class Fold {
 
   /** Folds the path again, as it would be with other undos in force. */
   refold(undone: ReadonlySet<EntryId> = undoneEdits(this.#path.entries)): void {
+    this.#undone = undone;
+    const path = this.#path.logged;
     [this.#projection, this.#flattened] = this.#fresh(undone);
-    for (const logged of this.#path.logged) this.#projection.apply(logged.entry, this.#originOf(logged));
-    this.#flatten();
+    for (const logged of path) this.#projection.apply(logged.entry, this.#originOf(logged));
+    const { structureAt, compactedAt } = this.#projection;
+    const entries = path.map(({ entry }) => entry);
+    const stretches = this.#watcher === undefined ? [] : stretchesBehind(entries, { place: compactedAt, undone });
+    const isTold = this.#watcher === undefined || (structureAt === compactedAt && stretches.length === 1);
+    if (isTold) this.#flatten("anew");
+    else this.#tellInOrder(path, stretches);
+  }
+
+  /**
+   * Whoever counts has to know what the view held when a request was sent, also of what an edit has taken away since, or
+   * an undo brought back: what lies behind the newest boundary is told as it happened.
+   */
+  #tellInOrder(path: readonly Logged[], stretches: readonly Stretch[]): void {
+    for (const [nth, { from, undone }] of stretches.entries()) {
+      [this.#projection, this.#flattened] = this.#fresh(undone);
+      for (const logged of path.slice(0, from)) this.#projection.apply(logged.entry, this.#originOf(logged));
+      this.#flatten(nth === 0 ? "anew" : "goes-on");
+      for (const logged of path.slice(from, stretches[nth + 1]?.from))
+        this.#show(this.#projection.apply(logged.entry, this.#originOf(logged)));
+    }
   }
 
   /** What the view would show with these entries behind the path. Changes nothing. */
@@ -216,7 +246,10 @@ export class Fold {
       this.refold();
       return;
     }
-    const effect = this.#projection.apply(entry, this.#originOf(logged));
+    this.#show(this.#projection.apply(entry, this.#originOf(logged)));
+  }
+
+  #show(effect: Effect): void {
     switch (effect.kind) {
       case "said":
         this.#flattened.push(effect.item);
@@ -225,7 +258,7 @@ export class Fold {
         this.#flattened.decide(effect.results);
         return;
       case "rebuilt":
-        this.#flatten();
+        this.#flatten("goes-on");
         return;
       case "deleted-in-cache":
         this.#watch?.deletionsCame(effect.results);
@@ -247,10 +280,10 @@ export class Fold {
     return new Flattened({ decisions: projection.decisions, normaliseInput: this.#options.normaliseInput, watch });
   }
 
-  #flatten(): void {
-    const { watch } = this.#options;
-    this.#watch = watch === undefined ? undefined : new DeletionWatch(watch, this.#projection.serverDeletedAt);
-    this.#watch?.reset(this.#projection.structureAt);
+  #flatten(history: "anew" | "goes-on"): void {
+    const { serverDeletedAt, structureAt } = this.#projection;
+    this.#watch = this.#watcher === undefined ? undefined : new DeletionWatch(this.#watcher, serverDeletedAt);
+    this.#watch?.reset(structureAt, history);
     this.#flattened = this.#flattenedFor(this.#projection, this.#watch);
     this.#flattenInto(this.#flattened, this.#projection);
   }

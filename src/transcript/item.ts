@@ -18,6 +18,8 @@ export interface Item {
   readonly attachment?: string | undefined;
   /** What the provider counted when it gave this reply. */
   readonly usage?: Usage | undefined;
+  /** Another tool recorded it: what was counted with it, was counted for that tool's requests. */
+  readonly foreign?: true;
   /** The summary of a boundary: what was counted before it says nothing of the view any more. */
   readonly summary?: true;
   /** Of a summary: shown in place of its first block to the model that wrote it. */
@@ -38,7 +40,8 @@ export interface ItemOptions {
 export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
   if (entry.id === undefined) return undefined;
   const thinking = options.origin === "foreign" ? "left-out" : "kept";
-  const base = { entry: entry.id, thinking, at: options.at } as const;
+  const foreign = options.origin === "foreign" ? ({ foreign: true } as const) : {};
+  const base = { entry: entry.id, thinking, at: options.at, ...foreign } as const;
   switch (entry.kind) {
     case "user":
       return {

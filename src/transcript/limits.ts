@@ -14,3 +14,6 @@ export const branchLookBackMax = 256;
 
 /** The API takes no longer name of a tool, also in a call of long ago. */
 export const toolNameCharsMax = 128;
+
+/** Undos of a path behind which it is told as it was then: each folds the path once more. */
+export const stretchesMax = 16;

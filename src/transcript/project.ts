@@ -1,15 +1,6 @@
 import type { ResultContent } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
-import type {
-  Boundary,
-  BoundaryMetadata,
-  Clear,
-  Collapse,
-  Edit,
-  EditKind,
-  LeaveOut,
-  Replacement,
-} from "../schema/edit.ts";
+import type { Boundary, BoundaryMetadata, Clear, Collapse, Edit, LeaveOut, Replacement } from "../schema/edit.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import type { Json } from "../schema/json.ts";
 import { asReminder } from "./attachment.ts";
@@ -59,9 +50,6 @@ export interface ProjectionSeed {
   readonly settings: ReadonlyMap<string, Json>;
 }
 
-/** Edits behind which an earlier count no longer holds. A clear or an offload only replaces text, and that can be counted. */
-const moving: ReadonlySet<EditKind> = new Set(["snip", "collapse", "leave-out", "undo"]);
-
 export class Projection {
   items: Item[];
   readonly decisions: Map<ToolUseId, Decision[]>;
@@ -69,8 +57,10 @@ export class Projection {
   readonly settings: Map<string, Json>;
   /** Boundaries in force, oldest first. */
   readonly boundaries: EditEntry[] = [];
-  /** Where on the path items were last moved, taken away or brought back: what was counted before says nothing now. */
+  /** Where on the path items were last moved or taken away by an edit that counts. Whoever is told of the view at once is not told of them. */
   structureAt = -1;
+  /** Where the newest boundary that counts took effect. */
+  compactedAt = -1;
   /** Results deleted in the provider's cache: every request carries the deletions until a boundary. */
   readonly serverDeleted = new Set<ToolUseId>();
   /** Where on the path each of them was deleted. */
@@ -110,6 +100,7 @@ export class Projection {
     this.#waiting = undefined;
     if (waiting !== undefined && entry.kind === "user" && entry.summary) {
       this.structureAt = at;
+      this.compactedAt = at;
       this.#compact(waiting, item);
       return { kind: "rebuilt" };
     }
@@ -133,11 +124,18 @@ export class Projection {
   #applyEdit(entry: EditEntry, at: number): Effect {
     const { edit } = entry;
     this.#editAt.set(entry.id, at);
-    if (moving.has(edit.type)) this.structureAt = at;
     if (this.#options.undone.has(entry.id)) {
       this.#bringBack(entry);
       return { kind: "none" };
     }
+    const effect = this.#inForce(entry, at);
+    // What a server forgets moves nothing.
+    if (effect.kind === "rebuilt" && edit.type !== "server-edits") this.structureAt = at;
+    return effect;
+  }
+
+  #inForce(entry: EditEntry, at: number): Effect {
+    const { edit } = entry;
     switch (edit.type) {
       case "offload":
       case "repair":

@@ -1,5 +1,6 @@
 import type { EntryId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
+import { stretchesMax } from "./limits.ts";
 
 /**
  * Edits of the path that no longer count. An undo names something earlier, so one pass from the end settles all: an
@@ -12,4 +13,29 @@ export function undoneEdits(path: readonly Entry[], also: ReadonlySet<EntryId> =
     if (entry.kind === "edit" && entry.edit.type === "undo" && !undone.has(entry.id)) undone.add(entry.edit.edit);
   }
   return undone;
+}
+
+/** Entries of the path from a place on, and the edits that were undone while they were appended. */
+export interface Stretch {
+  readonly from: number;
+  readonly undone: ReadonlySet<EntryId>;
+}
+
+/**
+ * The path behind a place as it was appended, from undo to undo; the last one is what is to be folded now. Of very many
+ * the newest: what was counted longer ago is hardly asked for.
+ */
+export function stretchesBehind(
+  path: readonly Entry[],
+  { place, undone }: { readonly place: number; readonly undone: ReadonlySet<EntryId> },
+): readonly Stretch[] {
+  const undos = path.flatMap((entry, at) =>
+    at > place && entry.kind === "edit" && entry.edit.type === "undo" ? [at] : [],
+  );
+  const before = undos.slice(-stretchesMax).map((at) => ({ from: at, undone: undoneEdits(path.slice(0, at + 1)) }));
+  const [first = path.length] = undos.slice(-stretchesMax);
+  const earliest = { from: place + 1, undone: undoneEdits(path.slice(0, first)) };
+  const last = before.at(-1) ?? earliest;
+  const isSame = last.undone.symmetricDifference(undone).size === 0;
+  return [earliest, ...before, ...(isSame ? [] : [{ from: path.length, undone }])];
 }

@@ -7,8 +7,12 @@ import type { Item } from "./item.ts";
  * Order: `reset`, then for each item `item` and its blocks; later changes as they come.
  */
 export interface ViewWatch {
-  /** The view is told anew from its beginning. `structureAt`: where on the path items were last moved or taken away. */
-  reset(structureAt: number): void;
+  /**
+   * The view is told again from its beginning. `structureAt`: where on the path items were last moved or taken away.
+   * `anew`: what was told before counts for nothing, as another path or an undo may have taken its place. `goes-on`: an
+   * edit was appended, and what is told was told before, but for what the edit itself says.
+   */
+  reset(structureAt: number, history: "anew" | "goes-on"): void;
   item(item: Item): void;
   shown(block: Block, entry: EntryId, instead?: ShownInstead): void;
   hidden(block: Block, entry: EntryId): void;

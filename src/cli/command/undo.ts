@@ -37,7 +37,7 @@ export const undoCommand = command({
     const asked: UndoOptions = {
       ...(operands.edit === undefined ? {} : { target: entryId(operands.edit) }),
       mode: options.branch ? "branch" : "path",
-      ...(await limitsFor(context, log)),
+      blockingTokens: await limitFor(context, log),
       thinking: options["bound-thinking"] ? "bound" : "free",
     };
     try {
@@ -49,15 +49,11 @@ export const undoCommand = command({
   },
 });
 
-/** The limit of the model that the session talks to, and what every request to it carries besides the view. */
-async function limitsFor(
-  context: CommandContext,
-  log: NamedLog,
-): Promise<Pick<UndoOptions, "blockingTokens" | "fixedTokens">> {
-  const counted = await openCounted(log, { source: log.source, origin: log.origin });
-  const { model, serverTokens, recordedTokens, ledger } = counted;
+/** The limit of the model that the session talks to. */
+async function limitFor(context: CommandContext, log: NamedLog): Promise<Tokens> {
+  const { model, serverTokens, recordedTokens } = await openCounted(log, { source: log.source, origin: log.origin });
   const { numbers } = await createEngine(context).settings({ model, serverTokens, recordedTokens });
-  return { blockingTokens: numbers.thresholds.blocking, fixedTokens: ledger.fixedTokens };
+  return numbers.thresholds.blocking;
 }
 
 interface Undoing {

@@ -157,13 +157,13 @@ export async function draftBoundary(deps: AgentDeps, ground: Ground, written: Wr
     ...(ask.because === undefined ? {} : { because: ask.because }),
     metadata: metadataFor(ground, { written, audit }),
   };
-  const receipt = compacting.session.foresee({
+  const foreseen = compacting.session.foresee({
     drafts: boundaryDrafts(input, { leaf: fold.path.leaf?.id }),
     cause: ask.trigger,
     nature: "summarised",
   });
   const tokensBefore = conversation.line.usedTokens;
-  const tokensAfter = tokens(Math.round(ground.staysTokens + contentTokens + restoration.tokens));
+  const tokensAfter = foreseen.tokens;
   const { items, pins } = fold.projection;
   const { warning } = pinsWithin({
     items,
@@ -178,7 +178,7 @@ export async function draftBoundary(deps: AgentDeps, ground: Ground, written: Wr
     openRequest: facts.lastRequest?.isOpen === true ? facts.lastRequest.entry : undefined,
     restoration,
     isKept,
-    receipt,
+    receipt: foreseen.receipt,
     tokensBefore,
     tokensAfter,
     pinsWarning: warning,
@@ -258,6 +258,7 @@ function metadataFor(ground: Ground, { written, audit }: MetadataInput): Boundar
     ...(ask.made === undefined ? {} : { made: ask.made }),
     preTokens: conversation.line.usedTokens,
     fixedTokens: conversation.line.fixedTokens,
+    learned: compacting.session.ledger.learned,
     messagesSummarized: messagesCovered(ground),
     ...(discovered.length === 0 ? {} : { preCompactDiscoveredTools: [...discovered] }),
     path,

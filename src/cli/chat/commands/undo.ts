@@ -18,11 +18,10 @@ export const undoCommand: ChatCommand = async (_slashed, chat) => {
 };
 
 function optionsOf({ agent }: ChatCommandContext, mode: UndoOptions["mode"]): UndoOptions {
-  const { session, conversation, numbers } = agent;
+  const { conversation, numbers } = agent;
   return {
     mode,
     blockingTokens: numbers().thresholds.blocking,
-    fixedTokens: session.ledger.fixedTokens,
     thinking: conversation.known?.thinking === "bound" ? "bound" : "free",
   };
 }

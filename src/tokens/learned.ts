@@ -1,0 +1,165 @@
+import type { EntryId, Tokens } from "../schema/brand.ts";
+import { tokens } from "../schema/brand.ts";
+import { requestTokens, type Usage } from "../schema/usage.ts";
+import { Calibration, type CalibrationState } from "./calibration.ts";
+import { addBytes, type ByteCounts, contentClasses, noBytes } from "./content.ts";
+import { defaultRates, tokensOf } from "./estimate.ts";
+import type { FixedBytes, FixedFigure } from "./fixed-part.ts";
+import { earlierAnchorsMax, wholeRequestRatioMax, wholeRequestRatioMin } from "./limits.ts";
+
+/** A count of the provider, and what it was counted for. */
+export interface Anchor {
+  readonly entry: EntryId;
+  readonly reply: string;
+  usage: Usage;
+  /** What the view held when the request was sent. */
+  readonly base: ByteCounts;
+  /** What the view has held of the reply since: its output, counted already. */
+  readonly ofReply: ByteCounts;
+  /** What was known then of the fixed part; undefined where nothing was. */
+  readonly carried: FixedBytes | undefined;
+  /** The summary that the view began with then: counts of before a boundary are none of what is behind it. */
+  readonly summary: EntryId | undefined;
+}
+
+/** A request that the provider counted, and its conversation: what it had more than that was the fixed part. */
+interface CountedRequest {
+  readonly tokens: number;
+  readonly bytes: ByteCounts;
+}
+
+/** As a boundary keeps it, so that whoever opens the log there counts as the one who wrote it did. */
+export interface LearnedState {
+  readonly calibration?: CalibrationState | undefined;
+  readonly request?: { readonly tokens: number; readonly bytes: Readonly<Record<string, number>> } | undefined;
+}
+
+/** What the provider's counts have shown of one client's requests: the rates, the fixed part, and the newest count. */
+export class Learned {
+  readonly calibration: Calibration;
+  /** The newest count. */
+  #anchor: Anchor | undefined;
+  /** The newest of each view before the one that is told now, oldest first. */
+  #earlier: Anchor[] = [];
+  /** Of all counted requests the one that shows the fixed part best. */
+  #request: CountedRequest | undefined;
+
+  constructor({ calibration, request }: LearnedState, calibrate = () => new Calibration(calibration)) {
+    this.calibration = calibrate();
+    if (request !== undefined) this.#request = { tokens: request.tokens, bytes: bytesFrom(request.bytes) };
+  }
+
+  get state(): LearnedState {
+    const request = this.#request;
+    return {
+      ...(this.calibration.observations === 0 ? {} : { calibration: this.calibration.state }),
+      ...(request === undefined ? {} : { request: { tokens: request.tokens, bytes: nonZero(request.bytes) } }),
+    };
+  }
+
+  get hasCounts(): boolean {
+    return this.#request !== undefined;
+  }
+
+  get newest(): Anchor | undefined {
+    return this.#anchor;
+  }
+
+  /** The count whose view is nearest to this one: behind an undo that is the count from before the edit. */
+  nearest(shown: ByteCounts, summary: EntryId | undefined): Anchor | undefined {
+    const candidates = [...(this.#anchor === undefined ? [] : [this.#anchor]), ...this.#earlier.toReversed()];
+    const { rates } = this.calibration;
+    let nearest: { readonly anchor: Anchor; readonly apart: number } | undefined;
+    for (const anchor of candidates) {
+      if (anchor.summary !== summary) continue;
+      const since = sinceOf(anchor, shown);
+      const apart = contentClasses.reduce((sum, name) => sum + Math.abs(since[name]) * rates[name], 0);
+      if (nearest === undefined || apart < nearest.apart) nearest = { anchor, apart };
+    }
+    return nearest?.anchor;
+  }
+
+  /** The view becomes another: what was counted for this one is kept for when it comes back. */
+  keepAnchor(): void {
+    if (this.#anchor === undefined || this.#earlier.at(-1) === this.#anchor) return;
+    this.#earlier = [...this.#earlier, this.#anchor].slice(-earlierAnchorsMax);
+  }
+
+  /** A count that is believed. Learns from the way since the last one; from the first all that the request held, if that is known. */
+  take(anchor: Omit<Anchor, "ofReply">): void {
+    const request = requestTokens(anchor.usage);
+    if (this.#anchor !== undefined && this.#anchor.summary === anchor.summary)
+      this.#learnFromGrowth(this.#anchor, anchor);
+    else if (this.calibration.observations === 0 && anchor.carried !== undefined)
+      this.#learnFromWhole(wholeOf(anchor.base, anchor.carried), request);
+    this.#anchor = { ...anchor, ofReply: noBytes() };
+    const counted = { tokens: request, bytes: anchor.base };
+    if (this.#request === undefined || this.#blur(counted) <= this.#blur(this.#request)) this.#request = counted;
+  }
+
+  /**
+   * System prompt, tools and the like, by a request that was counted and by what is known of them. `complete`: nothing is
+   * sent that is not known, so that the two are estimates of the same. Otherwise what a request showed counts where it
+   * is more: clients send what nobody logs. Where it is less, an exact count beats it, since it rests on an estimate of
+   * the conversation; of two estimates the known pieces weigh the more, the more the conversation blurred the request.
+   */
+  fixedPart(known: FixedFigure, { complete }: { readonly complete: boolean }): FixedSize {
+    const { counter } = known;
+    if (this.#request === undefined) return { tokens: known.tokens, countedBy: counter };
+    const shown = Math.max(0, this.#request.tokens - tokensOf(this.#request.bytes, this.calibration.rates));
+    const blur = this.#blur(this.#request);
+    const isMore = shown >= known.tokens;
+    if (isMore && (!complete || blur === 0)) return { tokens: tokens(shown), countedBy: shown > 0 ? "usage" : counter };
+    if (counter !== "estimate") return { tokens: known.tokens, countedBy: counter };
+    const blended = tokens(Math.round(shown + blur * (known.tokens - shown)));
+    return { tokens: blended, countedBy: blur === 0 ? "usage" : counter };
+  }
+
+  /**
+   * 0: the conversation was at most half of the request, so that an error of its estimate counts for little. From there
+   * it grows with the conversation's share; 1: the estimate takes up all of the request, and nothing was shown.
+   */
+  #blur({ tokens: request, bytes }: CountedRequest): number {
+    const conversation = tokensOf(bytes, this.calibration.rates);
+    return request === 0 ? 1 : Math.min(1, Math.max(0, (2 * conversation) / request - 1));
+  }
+
+  #learnFromGrowth(before: Anchor, { base, usage }: Pick<Anchor, "base" | "usage">): void {
+    const since = sinceOf(before, base);
+    this.calibration.observe(since, tokens(requestTokens(usage) - requestTokens(before.usage) - before.usage.output));
+  }
+
+  #learnFromWhole(bytes: ByteCounts, request: Tokens): void {
+    const ratio = request / Math.max(1, tokensOf(bytes, defaultRates));
+    if (ratio >= wholeRequestRatioMin && ratio <= wholeRequestRatioMax) this.calibration.observe(bytes, request);
+  }
+}
+
+/** What a view holds beyond what was counted; negative where it holds less. */
+export function sinceOf({ base, ofReply }: Anchor, shown: ByteCounts): ByteCounts {
+  const since = { ...shown };
+  addBytes(since, base, -1);
+  addBytes(since, ofReply, -1);
+  return since;
+}
+
+export interface FixedSize {
+  readonly tokens: Tokens;
+  /** `usage`: the provider's counts showed it. Otherwise the counter that the known pieces come from. */
+  readonly countedBy: string;
+}
+
+function wholeOf(base: ByteCounts, { pieces }: FixedBytes): ByteCounts {
+  const whole = { ...base };
+  for (const { bytes } of pieces) addBytes(whole, bytes);
+  return whole;
+}
+
+const nonZero = (bytes: ByteCounts): Record<string, number> =>
+  Object.fromEntries(contentClasses.flatMap((name) => (bytes[name] === 0 ? [] : [[name, bytes[name]]])));
+
+function bytesFrom(stored: Readonly<Record<string, number>>): ByteCounts {
+  const bytes = noBytes();
+  for (const name of contentClasses) bytes[name] = stored[name] ?? 0;
+  return bytes;
+}
