@@ -1,4 +1,5 @@
 import { type ContextReport, fixedCategory, type LargeItem } from "../tokens/context-report.ts";
+import { doubtedText } from "../loop/agent/usage-doubts.ts";
 import { fixedKinds } from "../tokens/fixed-part.ts";
 import { contextGrid } from "./context-grid.ts";
 import { clipped, filled, humanCount, shortId, tail } from "./human.ts";
@@ -17,6 +18,7 @@ export interface ContextLook {
 export function contextText(report: ContextReport, look: ContextLook): string {
   return [
     headline(report, look),
+    doubted(report, look),
     contextGrid(report, look),
     categoryTable(report, look),
     deferred(report, look),
@@ -34,12 +36,17 @@ function headline(
   const share = Math.round((used / window) * 100);
   const left = pressure.blocking ? "over the limit: no request fits" : `${pressure.percentLeft}% left until compaction`;
   const leftShown = pressure.blocking ? style("red", left) : left;
-  const figures = `${humanCount(used)} of ${humanCount(window)} tokens (${[`${share}%`, ...countedHow(size)].join(", ")}),`;
+  const about = size.source === "estimate" ? "about " : "";
+  const figures = `${about}${humanCount(used)} of ${humanCount(window)} tokens (${[`${share}%`, ...countedHow(size)].join(", ")}),`;
   const assumed = assumedText(look);
   const gap = (...sides: readonly string[]): string => (sides.join(" ").length <= columns ? " " : "\n");
   const title =
     assumed === "" ? style("bold", model) : style("bold", model) + gap(model, assumed) + filled(assumed, columns);
   return `${title}\n${filled(figures, columns)}${gap(figures, left)}${leftShown}\n`;
+}
+
+function doubted({ doubtedUsage }: ContextReport, { style, columns }: ContextLook): string {
+  return doubtedUsage === undefined ? "" : `${style("yellow", filled(doubtedText(doubtedUsage), columns))}\n`;
 }
 
 /** Nothing where the provider counted all of it: that is the usual case. */

@@ -3,13 +3,15 @@ import { markerTokens } from "../layers/2-clear/limits.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
 import { tokens, type Tokens } from "../schema/brand.ts";
-import type { Entry } from "../schema/entry.ts";
+import type { AssistantEntry } from "../schema/entry.ts";
 import { contextTokens } from "../schema/usage.ts";
 import { type FixedPart, noFixedPart } from "../tokens/fixed-part.ts";
 import { estimateBlock } from "../tokens/estimate.ts";
+import { believedFragmentTokensMax, believedHiddenTokensMax } from "../tokens/limits.ts";
 import type { LearnedState } from "../tokens/learned.ts";
 import { TokenLedger } from "../tokens/ledger.ts";
 import type { Fold } from "../transcript/fold.ts";
+import type { Logged } from "../transcript/lines.ts";
 import type { ViewWatch } from "../transcript/watch.ts";
 import { frozenFixedPart } from "./frozen-state.ts";
 import { type AtOptions, type OpenedLog, openLog, openLogAt, type OpenOptions } from "./open.ts";
@@ -20,7 +22,7 @@ export interface CountedLog extends OpenedLog {
   readonly ledger: TokenLedger;
   /** What could be cleared; kept only where `isClearable` says of which tools. */
   readonly inventory: Inventory | undefined;
-  /** The model of the newest reply on the path. */
+  /** The model of the newest reply on the path, or of before the boundary that it begins with. */
   readonly model: string | undefined;
   /** The window that the server declared with it. */
   readonly serverTokens: Tokens | undefined;
@@ -88,11 +90,10 @@ async function counted(deps: BlobsDep, { log, inventory, source }: Counting): Pr
   ledger.carries(fixedPart);
   if (ours !== undefined) ledger.sendsOwn();
   log.fold.watchedBy(inventory === undefined ? ledger : both(ledger, inventory));
-  const newest = log.fold.path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
-  const reply = newest?.kind === "assistant" ? newest : undefined;
-  const model = reply?.model;
-  const recordedTokens = largestRecorded(log.fold.path.entries, model);
-  return { ...log, ledger, inventory, model, serverTokens: reply?.usage?.window, recordedTokens, fixedPart };
+  const largest = largestCounted(log.fold);
+  const model = newestReply(log.fold)?.model ?? largest?.model;
+  const serverTokens = newestReply(log.fold)?.usage?.window;
+  return { ...log, ledger, inventory, model, serverTokens, recordedTokens: largest?.tokens ?? tokens(0), fixedPart };
 }
 
 /** As the newest boundary in force has it; logs of older versions say only what the fixed part was. */
@@ -109,11 +110,30 @@ async function recordedPart(source: ByteSource, log: OpenedLog): Promise<FixedPa
   return prompt === undefined ? noFixedPart : { ...noFixedPart, systemPrompts: [prompt] };
 }
 
-const largestRecorded = (path: readonly Entry[], model: string | undefined): Tokens =>
-  path.reduce(
-    (largest, entry) =>
-      entry.kind === "assistant" && entry.model === model && entry.usage !== undefined
-        ? tokens(Math.max(largest, contextTokens(entry.usage)))
-        : largest,
-    tokens(0),
+function newestReply({ path }: Fold): AssistantEntry | undefined {
+  const newest = path.entries.findLast((entry) => entry.kind === "assistant" && !entry.synthetic);
+  return newest?.kind === "assistant" ? newest : undefined;
+}
+
+/** The largest context that was counted for the model that answered last: as the path shows it, or a boundary passes it on. */
+export function largestCounted(fold: Fold): { readonly model: string; readonly tokens: Tokens } | undefined {
+  const passedOn = countedBefore(fold);
+  const model = newestReply(fold)?.model ?? passedOn.at(-1)?.model;
+  if (model === undefined) return undefined;
+  const before = passedOn.flatMap((count) => (count.model === model ? [count.tokens] : []));
+  const behind = fold.path.logged.flatMap((logged) =>
+    logged.entry.kind === "assistant" && logged.entry.model === model ? (believedCount(fold, logged) ?? []) : [],
   );
+  return { model, tokens: tokens([...before, ...behind].reduce((most, count) => Math.max(most, count), 0)) };
+}
+
+const countedBefore = ({ projection }: Fold): readonly { readonly model: string; readonly tokens: number }[] =>
+  projection.boundaries.flatMap(({ edit }) => (edit.type === "boundary" ? (edit.metadata.counted ?? []) : []));
+
+/** Undefined where there is none, or none that can be: what a log holds has no more tokens than bytes. */
+function believedCount({ foreignUntil }: Fold, { entry, start }: Logged): Tokens | undefined {
+  if (entry.kind !== "assistant" || entry.usage === undefined) return undefined;
+  const besides = start < foreignUntil ? believedFragmentTokensMax : believedHiddenTokensMax;
+  const count = contextTokens(entry.usage);
+  return count > start + besides ? undefined : count;
+}

@@ -22,7 +22,7 @@ import {
 } from "../transcript/draft.ts";
 import type { Fold, View } from "../transcript/fold.ts";
 import { lineBytesMax } from "../transcript/limits.ts";
-import { makeReceipt, type ReceiptInput, type Shown } from "../transcript/receipt.ts";
+import { makeReceipt, type ReceiptInput, receiptTotals, type Shown } from "../transcript/receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
 import { type CountedLog, openCounted } from "./counted.ts";
 
@@ -106,11 +106,6 @@ export interface Foreseen {
   readonly receipt: Receipt;
   /** Of the context behind it, until the provider has counted it. */
   readonly tokens: Tokens;
-}
-
-interface Previewed {
-  readonly raws: readonly PlacedEntry[];
-  readonly after: Shown;
 }
 
 /** Runs along with a session and ends with it. Must not wait for the session's close: that waits for it. */
@@ -246,7 +241,10 @@ export class Session {
     return this.fold.preview(raws.map((raw) => entryOf(JSON.stringify(raw))));
   }
 
-  #receiptOf({ raws, after }: Previewed, { cause, nature, because, planned, rates }: EditInput): Receipt {
+  #receiptOf(
+    { raws, after }: { raws: readonly PlacedEntry[]; after: Shown },
+    { cause, nature, because, planned, rates }: EditInput,
+  ): Receipt {
     return makeReceipt({
       cause,
       nature,
@@ -263,7 +261,9 @@ export class Session {
   async #edit(input: EditInput): Promise<Edited> {
     const raws = anchored(this.#place(input.drafts));
     const receipt = this.#receiptOf({ raws, after: this.#preview(raws) }, input);
-    const appended = await this.#write(raws.map((raw, at) => (at === 0 ? { ...raw, receipt: totals(receipt) } : raw)));
+    const appended = await this.#write(
+      raws.map((raw, at) => (at === 0 ? { ...raw, receipt: receiptTotals(receipt) } : raw)),
+    );
     return appended.kind === "failed" ? appended : { kind: "edited", entries: appended.entries, receipt };
   }
 
@@ -405,12 +405,4 @@ function entryOf(line: string): Entry {
   const reading = readEntry(parseJson(line));
   if (reading.kind !== "entry") throw new Error(`a draft without a type: ${reading.why}`);
   return reading.entry;
-}
-
-/** Per-entry lines can be had again from the log; storing them would make the log grow with what it covers. */
-function totals({ lines, cause, because, tokensBefore, tokensAfter, tokensBehind, price }: Receipt): object {
-  const entries = Object.fromEntries(
-    [...Map.groupBy(lines, (line) => line.class)].map(([name, of]) => [name, of.length]),
-  );
-  return { cause, because, tokensBefore, tokensAfter, tokensBehind, price, entries };
 }

@@ -143,6 +143,8 @@ const boundaryMetadata = z.looseObject({
   fixedTokens: told(z.number().nonnegative()),
   /** What the provider's counts have taught up to here, by content class: whoever opens the log at the boundary goes on from it. */
   learned: told(learned),
+  /** The largest context that the provider has counted for the model up to here: a window is at least as large. */
+  counted: told(z.object({ model: z.string(), tokens: z.number().nonnegative() })),
   durationMs: told(z.number()),
   messagesSummarized: told(z.number()),
   /** Oldest rounds that the summariser did not see, for want of room. */

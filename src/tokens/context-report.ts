@@ -4,7 +4,7 @@ import type { Fold } from "../transcript/fold.ts";
 import { measureBlock } from "./content.ts";
 import { tokensOf } from "./estimate.ts";
 import { type DeferredTools, fixedKinds } from "./fixed-part.ts";
-import type { ContextSize, TokenLedger } from "./ledger.ts";
+import type { ContextSize, DoubtedUsage, TokenLedger } from "./ledger.ts";
 import { type FileReads, fileReads } from "./reads.ts";
 import { type Pressure, pressureOf, type Thresholds } from "./thresholds.ts";
 
@@ -24,6 +24,8 @@ export interface ContextReport {
   readonly thresholds: Thresholds;
   readonly largest: readonly LargeItem[];
   readonly reads: FileReads;
+  /** The newest count of the provider that is not believed. */
+  readonly doubtedUsage: DoubtedUsage | undefined;
 }
 
 export interface Category {
@@ -87,6 +89,7 @@ export function contextReport({ fold, ledger, thresholds, autoCompact, largestMa
       blocks.map(({ block }) => block),
       count,
     ),
+    doubtedUsage: ledger.doubtedUsage,
   };
 }
 

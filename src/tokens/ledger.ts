@@ -16,7 +16,7 @@ import {
   noFixedPart,
 } from "./fixed-part.ts";
 import { type Anchor, type FixedSize, Learned, type LearnedState, sinceOf } from "./learned.ts";
-import { believableUsage } from "./believable-usage.ts";
+import { believableUsage, documentsIn } from "./believable-usage.ts";
 
 /**
  * The size of the context = what the provider said last + an estimate of what came since.
@@ -63,6 +63,7 @@ export class TokenLedger implements ViewWatch {
   #sendsOwn = false;
   /** Everything shown. */
   #shown = noBytes();
+  #documents = 0;
   #fixedBytes: FixedBytes = measureFixedPart(noFixedPart);
   #countedFixed: FixedFigure | undefined;
   /** Items up to here were told before, or moved since. */
@@ -181,6 +182,7 @@ export class TokenLedger implements ViewWatch {
 
   reset(structureAt: number, history: "anew" | "goes-on"): void {
     this.#shown = noBytes();
+    this.#documents = 0;
     this.#decided = [];
     this.#byCategory.reset();
     this.#summary = undefined;
@@ -212,6 +214,7 @@ export class TokenLedger implements ViewWatch {
   shown(block: Block, entry: EntryId, instead?: ShownInstead): void {
     const counts = measureBlock(block);
     addBytes(this.#shown, counts);
+    this.#documents += documentsIn(block);
     this.#byCategory.add(block, counts, this.#item);
     const anchor = this.#anchorOf(entry);
     if (anchor !== undefined) addBytes(anchor.ofReply, counts);
@@ -224,6 +227,7 @@ export class TokenLedger implements ViewWatch {
   hidden(block: Block): void {
     const counts = measureBlock(block);
     addBytes(this.#shown, counts, -1);
+    this.#documents -= documentsIn(block);
     this.#byCategory.remove(block, counts);
   }
 
@@ -258,9 +262,11 @@ export class TokenLedger implements ViewWatch {
     const known = carried === undefined ? 0 : estimateFixedPart(carried, defaultRates).tokens;
     const estimate = tokens(known + tokensOf(base, defaultRates));
     const counted = requestTokens(usage);
-    if (!believableUsage({ counted, estimate, fixedPart: carried === undefined ? "unknown" : "known" }))
-      this.#doubted = { entry, reply, counted, estimate };
-    else learned.take({ entry, reply, usage, base, carried, summary: this.#summary?.entry });
+    const ours = carried === undefined ? "conversation" : "all";
+    const covers = learned === this.#foreign ? "log" : ours;
+    const isBelieved = believableUsage({ counted, estimate, covers, documents: this.#documents });
+    this.#doubted = isBelieved ? undefined : { entry, reply, counted, estimate };
+    if (isBelieved) learned.take({ entry, reply, usage, base, carried, summary: this.#summary?.entry });
   }
 }
 

@@ -36,8 +36,14 @@ export const believedRatioMin = 1 / 4;
 /** Besides, in tokens: what a provider adds to every request, and what a short one is off by. */
 export const believedAllowanceTokens = 4_000;
 
-/** Besides, where nobody knows what else a client sends: system prompts, tools and files that it does not log. */
+/** Besides, for each document: the longest that is taken has 100 pages, of text and as images. */
+export const believedDocumentTokensMax = 400_000;
+
+/** Besides, of a session of ours of which nobody knows what its requests carry: a system prompt, tools and files. */
 export const believedHiddenTokensMax = 120_000;
+
+/** Besides, of another tool's log: one that begins in the middle of a session may lack a whole window of it. */
+export const believedFragmentTokensMax = 1_000_000;
 
 /** Counts of views that an edit or an undo has changed since: one undo brings back one of them. */
 export const earlierAnchorsMax = 16;

@@ -110,3 +110,19 @@ const countAll = (blocks: readonly Block[], count: (block: Block) => Tokens): To
 
 const total = (lines: readonly ReceiptLine[], key: "tokensBefore" | "tokensAfter"): Tokens =>
   tokens(lines.reduce((sum, line) => sum + line[key], 0));
+
+/** Per-entry lines can be had again from the log; storing them would make the log grow with what it covers. */
+export function receiptTotals({
+  lines,
+  cause,
+  because,
+  tokensBefore,
+  tokensAfter,
+  tokensBehind,
+  price,
+}: Receipt): object {
+  const entries = Object.fromEntries(
+    [...Map.groupBy(lines, (line) => line.class)].map(([name, of]) => [name, of.length]),
+  );
+  return { cause, because, tokensBefore, tokensAfter, tokensBehind, price, entries };
+}

@@ -28,7 +28,7 @@ export const contextCommand = command({
     },
     ...numberOptions,
   },
-  json: "used, free, reserve, window (used + free + reserve = window), categories, fixedPart, deferred, thresholds, pressure, largest, reads",
+  json: "used, free, reserve, window (used + free + reserve = window), categories, fixedPart, deferred, thresholds, pressure, largest, reads, doubtedUsage",
   details: [
     "Sizes are what the provider counted last plus an estimate of what came since, calibrated on the session itself; without any usage in the log they are estimated.",
   ],
@@ -112,6 +112,15 @@ const windowOf = ({ window }: Numbers): Pick<ContextLook, "windowSource" | "wind
   windowFrom: window.from,
 });
 
-function asJson({ size, ...report }: ContextReport): object {
-  return { ...report, countedBy: size.source, estimated: size.estimated, anchor: size.anchor ?? null };
+function asJson({ size, doubtedUsage, ...report }: ContextReport): object {
+  return {
+    ...report,
+    doubtedUsage: doubtedJson(doubtedUsage),
+    countedBy: size.source,
+    estimated: size.estimated,
+    anchor: size.anchor ?? null,
+  };
 }
+
+const doubtedJson = (doubted: ContextReport["doubtedUsage"]): object | null =>
+  doubted === undefined ? null : { entry: doubted.entry, counted: doubted.counted, estimate: doubted.estimate };

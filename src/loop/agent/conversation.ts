@@ -13,6 +13,7 @@ import type { Compacting } from "../compact/compacting.ts";
 import type { Line } from "./line.ts";
 import type { ReckonedCache } from "./reckoned-cache.ts";
 import type { ServerAsks } from "./server-asks.ts";
+import { UsageDoubts } from "./usage-doubts.ts";
 import type { UsedIds } from "./used-ids.ts";
 
 /** One line of requests to a model: what it stands on and what it remembers. Travels with the session, never in a module. */
@@ -23,6 +24,7 @@ export interface Conversation {
   readonly pieces: RequestPieces;
   readonly written: Written;
   readonly breaks: BreakDetector;
+  readonly doubts: UsageDoubts;
   readonly costs: CostLedger;
   readonly files: ReadFiles;
   readonly ids: UsedIds;
@@ -63,6 +65,7 @@ export const mainConversation = (
   pieces: new RequestPieces(),
   written: new Written(),
   images: new ImageGuard(),
+  doubts: new UsageDoubts(),
   breaks: new BreakDetector({ hash }, moved),
   source: "main",
   mark: (input, way) => markedBy(way, input),

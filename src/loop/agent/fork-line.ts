@@ -44,6 +44,7 @@ export class ForkLine implements Line {
   common: MessagePlace | undefined;
   readonly commonBlocks: number;
   readonly editable = undefined;
+  readonly doubtedUsage = undefined;
   readonly #messages: Message[];
   #passed: Standing[];
   #nameByOpenCall = new Map<ToolUseId, string>();

@@ -8,6 +8,7 @@ import type { LoopEvent } from "../../schema/event.ts";
 import { type JsonObject, text } from "../../schema/json.ts";
 import { readServerCleared, serverClearedText } from "../../schema/server-cleared.ts";
 import { readUsage } from "../../schema/usage.ts";
+import type { DoubtedUsage } from "../../tokens/ledger.ts";
 import type { AgentDeps } from "./deps.ts";
 import { replySpentDraft } from "./reply-spent.ts";
 import { type ReplyCall, ReplyWriter } from "./reply-writer.ts";
@@ -53,6 +54,7 @@ class Asking {
   #writer: ReplyWriter;
   /** The assembled list is live: a broken try leaves blocks in it that the next one does not send. */
   readonly #sent: readonly Message[];
+  readonly #doubtedBefore: DoubtedUsage | undefined;
   #hasBegun = false;
   /** A break for which nothing that was sent is the reason. */
   #unexplained: CacheBreak | undefined;
@@ -61,6 +63,7 @@ class Asking {
     this.#deps = deps;
     this.#input = input;
     this.#sent = [...input.assembled.messages];
+    this.#doubtedBefore = input.conversation.line.doubtedUsage;
     this.#writer = new ReplyWriter(input.conversation);
   }
 
@@ -108,6 +111,7 @@ class Asking {
           if (conversation.cache !== undefined) conversation.cache.repliedAt = this.#deps.now();
           yield { kind: "reply-end", id: writer.id, stopReason, usage: readUsage({ usage: event.usage }) };
           yield* this.#settleBreak(event.appliedEdits ?? []);
+          yield* conversation.doubts.tell({ before: this.#doubtedBefore, now: conversation.line.doubtedUsage });
           yield* this.#applied(event.appliedEdits ?? []);
           return { kind: "replied", calls: writer.calls, stopReason };
         }

@@ -25,6 +25,7 @@ import { type Survivors, survivors } from "../../transcript/project.ts";
 import type { Conversation } from "../agent/conversation.ts";
 import type { AgentDeps } from "../agent/deps.ts";
 import { boundaryDrafts, type BoundaryInput } from "../boundary.ts";
+import { largestCounted } from "../counted.ts";
 import { chainOf } from "./chain.ts";
 import type { Compacting } from "./compacting.ts";
 import type { CompactionAsk, CompactionProblem } from "./proposal.ts";
@@ -253,12 +254,14 @@ function metadataFor(ground: Ground, { written, audit }: MetadataInput): Boundar
   const { ask, conversation, compacting, numbers } = ground;
   const { path, calls, changes = [], durationMillis, unseenRounds, instead } = written;
   const discovered = compacting.discovered?.() ?? [];
+  const counted = largestCounted(compacting.session.fold);
   return {
     cause: ask.cause,
     ...(ask.made === undefined ? {} : { made: ask.made }),
     preTokens: conversation.line.usedTokens,
     fixedTokens: conversation.line.fixedTokens,
     learned: compacting.session.ledger.learned,
+    ...(counted === undefined ? {} : { counted }),
     messagesSummarized: messagesCovered(ground),
     ...(discovered.length === 0 ? {} : { preCompactDiscoveredTools: [...discovered] }),
     path,

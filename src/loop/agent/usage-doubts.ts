@@ -1,0 +1,25 @@
+import type { LoopEvent } from "../../schema/event.ts";
+import { figure } from "../../schema/figure.ts";
+import type { DoubtedUsage } from "../../tokens/ledger.ts";
+
+/** Tells once for a conversation that its provider counts what can't be: each reply may bring such a count. */
+export class UsageDoubts {
+  #isTold = false;
+
+  /** `before`: what was doubted when the request was sent. */
+  *tell({
+    before,
+    now,
+  }: {
+    readonly before: DoubtedUsage | undefined;
+    readonly now: DoubtedUsage | undefined;
+  }): Generator<LoopEvent> {
+    if (now === undefined || now.entry === before?.entry || this.#isTold) return;
+    this.#isTold = true;
+    yield { kind: "warning", code: "usage", message: doubtedText(now) };
+  }
+}
+
+/** One line for a person. */
+export const doubtedText = ({ counted, estimate }: DoubtedUsage): string =>
+  `The provider says that a request had ${figure(counted)} tokens; by our estimate it had about ${figure(estimate)}. That count is not believed: the estimate counts instead.`;
