@@ -5,8 +5,7 @@ import type { ClockDep } from "../ports/clock.ts";
 import type { IdsDep } from "../ports/ids.ts";
 import type { SetAside, TranscriptsDep, TranscriptWriter } from "../ports/transcripts.ts";
 import { type EntryId, entryId, type SessionId, type Tokens, type ToolUseId } from "../schema/brand.ts";
-import { type Entry, readEntry } from "../schema/entry.ts";
-import { parseJson } from "../schema/json.ts";
+import type { Entry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
 import { countedOnce } from "../tokens/counted-once.ts";
 import { estimateBlock, utf8Length } from "../tokens/estimate.ts";
@@ -16,6 +15,7 @@ import {
   anchored,
   type Circumstances,
   type Draft,
+  draftEntry,
   placed,
   type PlacedEntry,
   settingAgain,
@@ -238,7 +238,7 @@ export class Session {
   }
 
   #preview(raws: readonly PlacedEntry[]): Shown {
-    return this.fold.preview(raws.map((raw) => entryOf(JSON.stringify(raw))));
+    return this.fold.preview(raws.map((raw) => draftEntry(JSON.stringify(raw))));
   }
 
   #receiptOf(
@@ -366,7 +366,7 @@ export class Session {
       const outcome = await this.#writer.append([line]);
       if (outcome.kind === "failed") return outcome;
       const start = outcome.at[0] ?? 0;
-      const step = this.fold.append({ entry: entryOf(line), start, end: start + utf8Length(line) });
+      const step = this.fold.append({ entry: draftEntry(line), start, end: start + utf8Length(line) });
       if (step === "switched" || raw["type"] === "undo") await this.#readAgain();
       entries.push(entryId(raw.uuid));
     }
@@ -398,11 +398,4 @@ function overLimit(line: string): WriteFailure | undefined {
   if (size <= lineBytesMax) return undefined;
   const message = `The entry has ${size} bytes; one line holds at most ${lineBytesMax}. Offload its content first.`;
   return { kind: "failed", why: "too-large", message };
-}
-
-/** What we have just written must read back as an entry; anything else is a bug. */
-function entryOf(line: string): Entry {
-  const reading = readEntry(parseJson(line));
-  if (reading.kind !== "entry") throw new Error(`a draft without a type: ${reading.why}`);
-  return reading.entry;
 }

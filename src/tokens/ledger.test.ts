@@ -254,3 +254,129 @@ describe("calibration", () => {
     expect(calibration.rates).toEqual(before);
   });
 });
+
+describe("one view has one size", () => {
+  const said = [
+    user("u", words(900)),
+    says("a", "m", call("x")),
+    result("r", "x", words(4_000)),
+    counted("b", "n", usage(9_000, 40), text("ok")),
+  ];
+  const sizeOf = (...raws: readonly Raw[]): number => ledgerOf([...said, ...raws], "at once").size.tokens;
+  const edits: readonly (readonly [string, readonly Raw[]])[] = [
+    ["a clear", [clear("e", "x")]],
+    ["a snip", [{ type: "snip", uuid: "e", entries: ["u"] }]],
+    ["a boundary", [boundary("e"), summary("s")]],
+  ];
+
+  it.each(edits)("behind %s and its undo it is what it was before", (_, raws) => {
+    const before = sizeOf();
+    expect(sizeOf(...raws)).toBeLessThan(before);
+    expect(sizeOf(...raws, undo("d", "e"))).toBe(before);
+    expect(sizeOf(...raws, undo("d", "e"), undo("f", "d"))).toBe(sizeOf(...raws));
+  });
+
+  // A boundary passes on what was learned: see below.
+  it.each(edits.slice(0, 2))(
+    "behind %s it is the same live and told at once, before and behind the next reply",
+    (_, raws) => {
+      const rest = [user("v", words(50)), counted("c", "o", usage(6_000, 9), text("and on")), user("w", words(20))];
+      for (const more of [
+        raws,
+        [...raws, ...rest],
+        [...raws, ...rest, undo("d", "e")],
+        [...raws, undo("d", "e"), ...rest],
+      ])
+        expect(ledgerOf([...said, ...more], "at once").size).toEqual(ledgerOf([...said, ...more], "live").size);
+    },
+  );
+
+  it("an undo of a clear, behind a reply that was counted without it, adds what came back", () => {
+    const reply = counted("c", "o", usage(4_000, 9), text("and on"));
+    const cleared = sizeOf(clear("e", "x"), user("v"), reply);
+    const back = sizeOf(clear("e", "x"), user("v"), reply, undo("d", "e"));
+    expect(cleared).toBe(4_009);
+    expect(back).toBeGreaterThan(4_009 + 3_000);
+    expect(back).toBeLessThan(4_009 + 7_000);
+  });
+});
+
+describe("what our own requests taught", () => {
+  const part: FixedPart = { ...noFixedPart, systemPrompts: [words(2_000)] };
+  const told = (raws: readonly Raw[], ledger: TokenLedger): TokenLedger => {
+    ledger.carries(part);
+    ledger.sendsOwn();
+    const fold = new Fold({ watch: ledger, foreignUntil: 300 });
+    for (const [at, raw] of raws.entries())
+      fold.append({
+        entry: entryOf({ parentUuid: raws[at - 1]?.uuid ?? null, ...raw }),
+        start: at * 100,
+        end: at * 100 + 99,
+      });
+    return ledger;
+  };
+  const theirs = [user("u", words(900)), counted("a", "m", usage(60_000, 40), text("ok")), user("v", "And?")];
+  const ours = [user("w", "Go on."), counted("b", "n", usage(3_600, 10), text("I do."))];
+
+  it("stands alone: what another tool's requests carried is no part of ours, before our first and behind it", () => {
+    expect(told(theirs, new TokenLedger()).size.tokens).toBeLessThan(6_000);
+    const ledger = told([...theirs, ...ours], new TokenLedger());
+    expect(ledger.size).toMatchObject({ tokens: 3_610, source: "usage" });
+    expect(ledger.fixedTokens).toBeGreaterThan(1_800);
+    expect(ledger.fixedTokens).toBeLessThan(3_600);
+    expect(ledger.estimate / 3_610).toBeCloseTo(1, 1);
+  });
+
+  it("goes with the boundary: who opens the log there counts as the one who wrote it", () => {
+    const writer = told(
+      [...theirs, ...ours, boundary("e"), user("s", words(300), { isCompactSummary: true })],
+      new TokenLedger(),
+    );
+    const reader = new TokenLedger({ learned: writer.learned });
+    reader.carries(part);
+    reader.sendsOwn();
+    const fold = new Fold({ watch: reader });
+    fold.appendAll([
+      { entry: entryOf({ ...boundary("e"), parentUuid: null }), start: 0, end: 99 },
+      {
+        entry: entryOf({ ...user("s", words(300), { isCompactSummary: true }), parentUuid: "e" }),
+        start: 100,
+        end: 199,
+      },
+    ]);
+    expect(reader.size).toEqual(writer.size);
+    expect(reader.rates).toEqual(writer.rates);
+  });
+
+  it("holds for the tools of its requests: with others the size changes by as much as they do", () => {
+    const ledger = told([...theirs, ...ours], new TokenLedger());
+    ledger.carries({ ...part, systemPrompts: [words(3_000)] });
+    expect(ledger.size.tokens).toBeGreaterThan(3_610 + 900);
+    expect(ledger.size.tokens).toBeLessThan(3_610 + 2_000);
+  });
+});
+
+describe("a count that its request can't have had", () => {
+  const said = [user("u", words(900)), counted("a", "m", usage(1_400, 40), text("ok")), user("v", words(100))];
+  const absurd = (input: number): Raw[] => [...said, counted("b", "n", usage(input, 40), text("yes"))];
+
+  it("is passed over: the count before it and the estimate count on", () => {
+    const ledger = ledgerOf(absurd(60 * 20_000));
+    expect(ledger.size).toMatchObject({ anchor: "a" });
+    expect(ledger.size.tokens).toBeLessThan(2_000);
+    expect(ledger.doubtedUsage).toMatchObject({ entry: "b", counted: 1_200_000 });
+  });
+
+  it("teaches nothing, and is forgotten with the next that can be believed", () => {
+    const ledger = ledgerOf([...absurd(60 * 20_000), user("w"), counted("c", "o", usage(1_600, 5), text("done"))]);
+    expect(ledger.size.tokens).toBe(1_605);
+    expect(ledger.doubtedUsage).toBeUndefined();
+  });
+
+  it("is believed of a request that holds a document: that may be a book", () => {
+    const document = { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" } };
+    const book = { type: "user", uuid: "v", message: { role: "user", content: [document] } };
+    const raws = [user("u"), book, counted("a", "m", usage(300_000, 40), text("read"))];
+    expect(ledgerOf(raws).size.tokens).toBe(300_040);
+  });
+});

@@ -1,7 +1,7 @@
 import type { Message, TextBlock } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
-import type { Entry } from "../schema/entry.ts";
-import type { JsonObject } from "../schema/json.ts";
+import { type Entry, readEntry } from "../schema/entry.ts";
+import { type JsonObject, parseJson } from "../schema/json.ts";
 import type { ServerSummary } from "../schema/server-summary.ts";
 
 /** An entry before it has its place: the session adds identity, parent and circumstances when it appends it. */
@@ -129,3 +129,10 @@ const textOf = (text: string): TextBlock => ({ type: "text", text });
 
 /** The words every reader of such logs looks for. */
 export const boundaryText = "Conversation compacted";
+
+/** What we write must read back as an entry; anything else is a bug. */
+export function draftEntry(line: string): Entry {
+  const reading = readEntry(parseJson(line));
+  if (reading.kind !== "entry") throw new Error(`a draft without a type: ${reading.why}`);
+  return reading.entry;
+}

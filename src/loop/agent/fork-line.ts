@@ -2,10 +2,8 @@ import type { MessagePlace } from "../../cache/breakpoints.ts";
 import type { Block, Message } from "../../schema/block.ts";
 import { type EntryId, entryId, tokens, type Tokens, type ToolUseId } from "../../schema/brand.ts";
 import type { Edit, LeftOutPart } from "../../schema/edit.ts";
-import { type Entry, readEntry } from "../../schema/entry.ts";
-import { parseJson } from "../../schema/json.ts";
 import { estimateBlock, estimateShown } from "../../tokens/estimate.ts";
-import type { Draft } from "../../transcript/draft.ts";
+import { type Draft, draftEntry } from "../../transcript/draft.ts";
 import type { NextRequest } from "../../transcript/fold.ts";
 import { itemOf } from "../../transcript/item.ts";
 import { messageWithout } from "../../transcript/leave-out.ts";
@@ -151,7 +149,7 @@ export class ForkLine implements Line {
   #take({ parentUuid = this.leaf, ...draft }: Draft): EntryId {
     if (parentUuid !== this.leaf) this.#cutBackTo(parentUuid);
     const id = this.#nextId();
-    const entry = entryOf({ ...draft, uuid: id });
+    const entry = draftEntry(JSON.stringify({ ...draft, uuid: id }));
     const item = itemOf(entry, { at: this.#passed.length, origin: "ours" });
     if (item !== undefined) this.#add({ role: item.role, content: item.blocks });
     else if (entry.kind === "edit") this.#edit(entry.edit);
@@ -223,11 +221,4 @@ function put(messages: Message[], { role, content }: Message): void {
   const last = messages.at(-1);
   if (last?.role !== role) messages.push({ role, content });
   else messages[messages.length - 1] = { role, content: [...last.content, ...content] };
-}
-
-/** As a log would read it back; a draft that it could not is a bug. */
-function entryOf(raw: object): Entry {
-  const reading = readEntry(parseJson(JSON.stringify(raw)));
-  if (reading.kind !== "entry") throw new Error(`no entry: ${reading.why}`);
-  return reading.entry;
 }
