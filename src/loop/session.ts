@@ -231,10 +231,8 @@ export class Session {
   foresee(input: EditInput): Foreseen {
     const raws = this.#place(input.drafts);
     const after = this.#preview(raws);
-    return {
-      receipt: this.#receiptOf({ raws, after }, input),
-      tokens: this.ledger.estimateView([...after.values()].flat()),
-    };
+    const tokens = this.ledger.estimateView([...after.values()].flat());
+    return { receipt: this.#receiptOf({ raws, after }, input), tokens };
   }
 
   #preview(raws: readonly PlacedEntry[]): Shown {

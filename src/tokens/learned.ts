@@ -91,7 +91,7 @@ export class Learned {
     if (this.#anchor !== undefined && this.#anchor.summary === anchor.summary)
       this.#learnFromGrowth(this.#anchor, anchor);
     else if (this.calibration.observations === 0 && anchor.carried !== undefined)
-      this.#learnFromWhole(wholeOf(anchor.base, anchor.carried), request);
+      this.#learnFromWhole(anchor.base, { carried: anchor.carried, request });
     this.#anchor = { ...anchor, ofReply: noBytes() };
     const counted = { tokens: request, bytes: anchor.base };
     if (this.#request === undefined || this.#blur(counted) <= this.#blur(this.#request)) this.#request = counted;
@@ -129,9 +129,19 @@ export class Learned {
     this.calibration.observe(since, tokens(requestTokens(usage) - requestTokens(before.usage) - before.usage.output));
   }
 
-  #learnFromWhole(bytes: ByteCounts, request: Tokens): void {
-    const ratio = request / Math.max(1, tokensOf(bytes, defaultRates));
-    if (ratio >= wholeRequestRatioMin && ratio <= wholeRequestRatioMax) this.calibration.observe(bytes, request);
+  #learnFromWhole(
+    base: ByteCounts,
+    { carried, request }: { readonly carried: FixedBytes; readonly request: Tokens },
+  ): void {
+    const bytes = { ...base };
+    let measured: number = request;
+    for (const piece of carried.pieces) {
+      addBytes(bytes, piece.bytes);
+      measured -= piece.addedTokens;
+    }
+    const ratio = measured / Math.max(1, tokensOf(bytes, defaultRates));
+    if (ratio >= wholeRequestRatioMin && ratio <= wholeRequestRatioMax)
+      this.calibration.observe(bytes, tokens(measured));
   }
 }
 
@@ -147,12 +157,6 @@ export interface FixedSize {
   readonly tokens: Tokens;
   /** `usage`: the provider's counts showed it. Otherwise the counter that the known pieces come from. */
   readonly countedBy: string;
-}
-
-function wholeOf(base: ByteCounts, { pieces }: FixedBytes): ByteCounts {
-  const whole = { ...base };
-  for (const { bytes } of pieces) addBytes(whole, bytes);
-  return whole;
 }
 
 const nonZero = (bytes: ByteCounts): Record<string, number> =>

@@ -18,7 +18,6 @@ describe.skipIf(files.length === 0)(`going on with every recorded session${reaso
       expect(wrongSizes(gone)).toEqual([]);
       const { next } = gone;
       if (next?.counted === undefined) return;
-      console.log(file, next.expected, next.counted, (next.expected / next.counted).toFixed(3));
       expect(next.expected / next.counted).toBeGreaterThan(0.8);
       expect(next.expected / next.counted).toBeLessThan(1.25);
     },
