@@ -230,7 +230,7 @@ describe("/hooks", () => {
   });
 });
 
-describe("/resume, /clear, /model, /policy, /quit", () => {
+describe("/resume, /new, /model, /policy, /quit", () => {
   test("another session is chosen by its title and opened; a new one is; the chat is left", async () => {
     const { world, agent, chat } = await chatAbout(["the first session"], { rounds: 0 });
     await chat.run("/resume");
@@ -248,7 +248,8 @@ describe("/resume, /clear, /model, /policy, /quit", () => {
     expect(await chat.run(`/resume ${agent.session.id}`)).toEqual({ kind: "stay" });
     expect(await chat.run("/resume no-such")).toEqual({ kind: "stay" });
     expect(chat.said()).toMatch(/That is this session\.\nNo session of ours is called no-such\. \/resume/);
-    expect(await chat.run("/clear")).toEqual({ kind: "open", session: { kind: "new" } });
+    for (const name of ["/new", "/clear"])
+      expect(await chat.run(name)).toEqual({ kind: "open", session: { kind: "new" } });
     expect(await chat.run("/quit")).toEqual({ kind: "quit" });
   });
 

@@ -18,7 +18,7 @@ const saidTo = ({ seen }: AgentWorld): string => JSON.stringify(seen.at(-1)?.bod
 const resume = (id: SessionId) => ({ kind: "resume", id }) as const;
 const idsIn = (world: AgentWorld) => createEngine({ env: world.env, cwd: world.work }).list("project");
 
-/** `/clear` begins anew, any other command opens the session that the test names: this one where it names none. */
+/** `/new` begins anew, any other command opens the session that the test names: this one where it names none. */
 async function reopening(
   world: AgentWorld,
   parts: ChatParts & { readonly other?: SessionId } = {},
@@ -27,7 +27,7 @@ async function reopening(
     ...parts,
     deps: {
       runSlash: async ({ name }): Promise<ChatCommandOutcome> =>
-        name === "clear"
+        name === "new"
           ? { kind: "open", session: { kind: "new" } }
           : { kind: "open", session: resume(parts.other ?? chat.chat.session) },
       ...parts.deps,

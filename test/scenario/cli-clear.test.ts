@@ -1,10 +1,15 @@
+import { globSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { main } from "../../src/cli/main.ts";
+import type { SessionId } from "../../src/schema/brand.ts";
 import type { SaidBlock } from "../../src/simulator/actor/actor.ts";
-import { agentWorld, turn } from "./support/whole-agent.ts";
+import { expectRefusal } from "./support/cli-world.ts";
+import { palimpsest } from "./support/command-line.ts";
+import { slashWorld } from "./support/slash-world.ts";
+import { type AgentWorld, agentWorld, turn } from "./support/whole-agent.ts";
 
 interface Called {
   readonly code: number;
@@ -19,7 +24,8 @@ interface Cleared {
 }
 
 interface Scene {
-  readonly id: string;
+  readonly id: SessionId;
+  readonly world: AgentWorld;
   readonly call: (...args: readonly string[]) => Promise<Called>;
   readonly view: () => Promise<string>;
 }
@@ -52,7 +58,7 @@ async function scene(files: number): Promise<Scene> {
   };
   const view = async (): Promise<string> =>
     JSON.stringify((JSON.parse((await call("view", id, "--json")).out) as { messages: unknown }).messages);
-  return { id, call, view };
+  return { id, world, call, view };
 }
 
 const reported = ({ code, out, err }: Called): Cleared => {
@@ -86,5 +92,64 @@ describe("palimpsest clear", () => {
     expect((await call("clear", id)).out).toMatch(/^nothing to clear: /);
     expect(reported(await call("clear", id, "--json"))).toMatchObject({ edit: null, results: 0 });
     expect(await call("clear", id, "--target", "half")).toMatchObject({ code: 2, out: "" });
+  });
+
+  it.skipIf(process.platform === "win32")(
+    "ends with 6 if the disk refuses, and clears nothing (skipped where there is no ulimit)",
+    async () => {
+      const { id, world, call } = await scene(8);
+      // What opening a session writes is written now.
+      expect((await call("clear", id, "--target", "900000")).out).toMatch(/^nothing to clear: /);
+      const [log = ""] = globSync(join(world.home, `projects/*/${id}.jsonl`));
+      const before = readFileSync(log);
+      const fileBlocksMax = Math.ceil(before.length / 512);
+      const refused = await palimpsest(
+        { home: world.home, cwd: world.work, fileBlocksMax },
+        "clear",
+        id,
+        "--target",
+        "0",
+      );
+      expectRefusal(refused, 6, /Can't write .*\.jsonl \(the file size limit is reached/);
+      expect(readFileSync(log).subarray(0, before.length).equals(before)).toBe(true);
+      expect(reported(await call("clear", id, "--target", "0", "--json"))).toMatchObject({ results: 5 });
+    },
+  );
+});
+
+describe("/clear-results in the chat", () => {
+  it("clears down to a target, says what that changed, and /undo takes it back", async () => {
+    const { id, world, view } = await scene(5);
+    const agent = await world.open({ kind: "resume", id }, "claude-sonnet-5-5");
+    onTestFinished(() => agent.close());
+    const chat = slashWorld(world, agent);
+    const shown = async () => {
+      const text = await view();
+      return [0, 1, 2, 3, 4].map((at) => text.includes(`file ${at}: many`));
+    };
+    await chat.run("/clear-results half");
+    expect(chat.said()).toBe(
+      '/clear-results takes a whole number of tokens, not "half". For example /clear-results 20000.',
+    );
+    await chat.run("/clear-results");
+    expect(chat.said()).toMatch(/^Nothing to clear: tool results have 40,000 tokens or less/);
+    await chat.run("/clear-results 0");
+    expect(chat.said()).toMatch(
+      /^Cleared 2 results: [\d,]+ tokens less\.\nContext: [\d,]+ → [\d,]+ tokens\. \/undo brings the results back\.$/,
+    );
+    expect(await shown()).toEqual([false, false, true, true, true]);
+    await chat.run("/undo");
+    expect(await shown()).toEqual([true, true, true, true, true]);
+  });
+
+  it("says so if the disk refuses", async () => {
+    const { id, world } = await scene(5);
+    const agent = await world.open({ kind: "resume", id }, "claude-sonnet-5-5");
+    onTestFinished(() => agent.close());
+    const chat = slashWorld(world, agent);
+    const message = "Can't write the log (the disk is full)";
+    vi.spyOn(agent.session, "edit").mockResolvedValue({ kind: "failed", why: "disk-full", message });
+    await chat.run("/clear-results 0");
+    expect(chat.said()).toBe(`It could not be written: ${message}`);
   });
 });

@@ -9,6 +9,7 @@ import { snipLowValue } from "../../layers/2-clear/snip-layer.ts";
 import { truncateOldest } from "../../layers/2-clear/truncate.ts";
 import { compactWhenDue, isNear } from "../../layers/4-compact/due.ts";
 import type { Act, Candidate, LayerName } from "../../layers/candidate.ts";
+import type { WriteFailure } from "../../ports/blobs.ts";
 import { type Layer, nextCandidate, type PipelineState } from "../../layers/pipeline.ts";
 import type { ResultContent } from "../../schema/block.ts";
 import { type EntryId, tokens, type ToolUseId } from "../../schema/brand.ts";
@@ -91,12 +92,17 @@ export async function* clearBefore(
       follow(clearable);
       // Whatever else were done would be done for nothing; and there is room until then.
       if (made === "later") return;
-    } else yield* new Clearing(deps, { ...clearable, state, candidate }).run();
+    } else {
+      const done = yield* new Clearing(deps, { ...clearable, state, candidate }).run();
+      if (done?.kind === "failed") yield unclearedWarning(done);
+    }
   }
   // What has just been tried in every way comes out the same again.
   if (!isLimitTried) yield* lastRung(deps, { ...clearable, signal });
   yield* headroom(clearable, deps.numbers());
 }
+
+export type ClearedEvent = Extract<LoopEvent, { kind: "cleared" }>;
 
 export interface ClearAsk {
   readonly conversation: Conversation;
@@ -104,14 +110,14 @@ export interface ClearAsk {
   readonly downToTokens: number;
 }
 
-/** By hand, between turns. `nothing`: the results that may be cleared are no more than that. */
+/** By hand, between turns. Undefined: no more than that may be cleared. The caller tells the user of a disk that refused. */
 export async function* clearAsked(
   deps: AgentDeps,
   { conversation, downToTokens }: ClearAsk,
-): AsyncGenerator<LoopEvent, "tried" | "nothing"> {
+): AsyncGenerator<LoopEvent, ClearedEvent | WriteFailure | undefined> {
   const { cache } = conversation;
   const line = conversation.line.editable;
-  if (line === undefined || cache === undefined) return "nothing";
+  if (line === undefined || cache === undefined) return undefined;
   const clearable: Clearable = { conversation, line, cache };
   follow(clearable);
   keepAsked(clearable);
@@ -123,9 +129,7 @@ export async function* clearAsked(
     at: deps.now(),
   });
   const candidate = clearDownTo(state, downToTokens);
-  if (candidate === undefined) return "nothing";
-  yield* new Clearing(deps, { ...clearable, state, candidate }).run();
-  return "tried";
+  return candidate && (yield* new Clearing(deps, { ...clearable, state, candidate }).run());
 }
 
 /** The view may have been told anew. */
@@ -212,40 +216,37 @@ class Clearing {
     this.#chosen = chosen;
   }
 
-  async *run(): AsyncGenerator<LoopEvent> {
+  /** Undefined: it does not pay after all. */
+  async *run(): AsyncGenerator<LoopEvent, ClearedEvent | WriteFailure | undefined> {
     const { act, because } = this.#chosen.candidate;
     switch (act.kind) {
       case "clear":
-        yield* this.#clear(act);
-        return;
+        return yield* this.#clear(act);
       case "snip": {
         const { entries } = act;
-        yield* this.#edit({ what: "snip", count: entries.length, draft: { type: "snip", entries, because } });
-        return;
+        return yield* this.#edit({ what: "snip", count: entries.length, draft: { type: "snip", entries, because } });
       }
       case "collapse": {
         const { from, to, shown } = act;
         const draft = { type: "collapse", span: { from, to }, shown, because };
-        yield* this.#edit({ what: "collapse", count: 1, draft });
-        return;
+        return yield* this.#edit({ what: "collapse", count: 1, draft });
       }
       case "delete-in-cache": {
         const draft = { type: "server-edits", deleted: act.results, because };
-        yield* this.#edit({ what: "delete-in-cache", count: act.results.length, draft });
-        return;
+        return yield* this.#edit({ what: "delete-in-cache", count: act.results.length, draft });
       }
       case "compact":
         throw new Error("a compaction is no clearing");
     }
   }
 
-  async *#clear(act: ClearAct): AsyncGenerator<LoopEvent> {
+  async *#clear(act: ClearAct): AsyncGenerator<LoopEvent, ClearedEvent | WriteFailure | undefined> {
     const { conversation, line, candidate, state } = this.#chosen;
     const { items } = line.fold.projection;
     const results = contentsOf(items, new Set(act.results));
     const cleared = new Set(results.map(({ toolUse }) => toolUse));
     const thinking = conversation.known?.thinking === "bound" ? thinkingBehind(items, cleared) : undefined;
-    if (cleared.size === 0 || !this.#paysForThinking(act, thinking?.tokens ?? 0)) return;
+    if (cleared.size === 0 || !this.#paysForThinking(act, thinking?.tokens ?? 0)) return undefined;
     const { pins } = line.fold.projection;
     const attachments = memoriesBetween(items, { cleared, from: this.#memoriesFrom(), pins });
     const { draft, unsaved } = await clearDraft(this.#deps, {
@@ -263,7 +264,7 @@ class Clearing {
     });
     if (unsaved.length > 0) yield unsavedWarning(unsaved);
     const cut = this.#cutAt({ cleared, attachments });
-    yield* this.#edit({ what: "clear", count: cleared.size, draft, cut });
+    return yield* this.#edit({ what: "clear", count: cleared.size, draft, cut });
   }
 
   /** Thinking that no request can carry any more was paid for, and part of it is worth its price. */
@@ -301,15 +302,12 @@ class Clearing {
     return Math.min(memory, ...residents.map((one) => inventory.offsetOf(one)));
   }
 
-  async *#edit({ what, draft, count, cut = 0 }: Editing): AsyncGenerator<LoopEvent, "edited" | "failed"> {
+  async *#edit({ what, draft, count, cut = 0 }: Editing): AsyncGenerator<LoopEvent, ClearedEvent | WriteFailure> {
     const { conversation, line, cache, candidate, state } = this.#chosen;
     const { because, removesTokens } = candidate;
     const shown = shownResults(line.fold);
     const edited = await this.#write({ draft, cut, nature: what === "collapse" ? "summarised" : "reduced" });
-    if (edited.kind === "failed") {
-      yield { kind: "warning", code: "clear-failed", message: `Nothing was cleared: ${edited.message}` };
-      return "failed";
-    }
+    if (edited.kind === "failed") return edited;
     if (what === "delete-in-cache") {
       conversation.breaks.expect("cache-edits");
     } else {
@@ -318,7 +316,7 @@ class Clearing {
     }
     forgetReads(conversation.files, shown.difference(shownResults(line.fold)));
     const before = state.moment.contextTokens;
-    yield {
+    const event: ClearedEvent = {
       kind: "cleared",
       what,
       count,
@@ -330,7 +328,8 @@ class Clearing {
       entries: edited.entries,
       price: edited.receipt.price,
     };
-    return "edited";
+    yield event;
+    return event;
   }
 
   #write({ draft, cut, nature }: Writing): Promise<Edited> {
@@ -351,7 +350,7 @@ class Clearing {
 }
 
 interface Editing {
-  readonly what: Extract<LoopEvent, { kind: "cleared" }>["what"];
+  readonly what: ClearedEvent["what"];
   readonly draft: Draft;
   readonly count: number;
   /** How much of what is shown stands before the first change, by the inventory's count. */
@@ -386,6 +385,12 @@ function priceOf({ priced }: ClearAct, thinkingTokens: number | undefined): obje
   const rounded = Object.entries(figures).map(([name, value]) => [name, Math.round(value)] as const);
   return { why, ...Object.fromEntries(rounded), ...(thinkingTokens === undefined ? {} : { thinkingTokens }) };
 }
+
+const unclearedWarning = ({ message }: WriteFailure): LoopEvent => ({
+  kind: "warning",
+  code: "clear-failed",
+  message: `Nothing was cleared: ${message}`,
+});
 
 const unsavedWarning = (unsaved: readonly ToolUseId[]): LoopEvent => ({
   kind: "warning",

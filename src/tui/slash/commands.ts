@@ -29,6 +29,13 @@ export const slashCommands = [
     rest: "instructions",
     flags: ["--yes"],
   },
+  {
+    ...plain,
+    name: "clear-results",
+    summary: "take old tool results out of the view, down to a number of tokens",
+    takes: "maybe",
+    rest: "tokens",
+  },
   { ...plain, name: "context", summary: "what fills the window" },
   { ...plain, name: "cost", summary: "what the session has cost" },
   { ...plain, name: "undo", summary: "take back the last edit of the view" },
@@ -59,7 +66,8 @@ export const slashCommands = [
     rest: "session",
     completes: "sessions",
   },
-  { ...plain, name: "clear", aliases: ["new"], summary: "begin a new session; this one stays" },
+  // Other tools call it /clear; here "clear" is what is done to results.
+  { ...plain, name: "new", aliases: ["clear"], summary: "begin a new session; this one stays" },
   { ...plain, name: "model", summary: "the model that answers", takes: "maybe", rest: "name", completes: "models" },
   {
     ...plain,

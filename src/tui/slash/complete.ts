@@ -18,10 +18,12 @@ export function completeSlash(typed: string): SlashCompletions {
   return { kind: "rest", of: command.completes, typed: behind ?? "" };
 }
 
-/** Those that begin with it in the order of help, then those that only have its letters. */
+/** The command of that very name, those that begin with it in the order of help, then those that only have its letters. */
 function namesLike(typed: string): readonly SlashName[] {
   const here = slashCommands.filter(({ state }) => state === "here");
-  const begun = here.filter((command) => namesOf(command).some((name) => name.startsWith(typed)));
+  const begun = here
+    .filter((command) => namesOf(command).some((name) => name.startsWith(typed)))
+    .toSorted((one, other) => Number(namesOf(other).includes(typed)) - Number(namesOf(one).includes(typed)));
   const others = here.filter((command) => !begun.includes(command)).map(({ name }) => name);
   return [...begun.map(({ name }) => name), ...bestMatches({ typed, names: others, most: others.length })];
 }

@@ -32,6 +32,8 @@ describe("what is typed", () => {
     ["/compact say --yes to all", command("compact", "say --yes to all")],
     ["/recall error code", command("recall", "error code")],
     ["/exit", command("quit")],
+    ["/clear", command("new")],
+    ["/clear-results 20000", command("clear-results", "20000")],
   ])("%j", (text, expected) => {
     expect(parseSlash(text)).toEqual(expected);
   });
@@ -93,6 +95,7 @@ describe("completion", () => {
     ["hello", { kind: "nothing" }],
     ["/usr/b", { kind: "nothing" }],
     ["/co", { kind: "names", names: ["compact", "context", "cost"] }],
+    ["/clear", { kind: "names", names: ["new", "clear-results"] }],
     ["/summ", { kind: "names", names: ["compact"] }],
     ["/ctx", { kind: "names", names: ["context"] }],
     ["/zzz", { kind: "names", names: [] }],

@@ -28,7 +28,7 @@ const wordsByRemedy: Readonly<Record<Remedy, Readonly<Record<Place, string>>>> =
   },
   "smaller-window": alike("--context-tokens tells the window, if it is smaller than assumed"),
   "new-session": {
-    chat: "/clear begins a new session, and this one stays",
+    chat: "/new begins a new session, and this one stays",
     shell: "a new session begins without --continue and --resume, and this one stays",
   },
   "open-again": {

@@ -8,6 +8,7 @@ type Here = Extract<(typeof slashCommands)[number], { state: "here" }>["name"];
 const commandByName: { readonly [Name in Here]: () => Promise<ChatCommand> } = {
   help: async () => (await import("./help.ts")).helpCommand,
   compact: async () => (await import("./compact.ts")).compactCommand,
+  "clear-results": async () => (await import("./clear-results.ts")).clearResultsCommand,
   context: async () => (await import("./context.ts")).contextCommand,
   cost: async () => (await import("./cost.ts")).costCommand,
   undo: async () => (await import("./undo.ts")).undoCommand,
@@ -17,7 +18,7 @@ const commandByName: { readonly [Name in Here]: () => Promise<ChatCommand> } = {
   tasks: async () => (await import("./tasks.ts")).tasksCommand,
   hooks: async () => (await import("./hooks.ts")).hooksCommand,
   resume: async () => (await import("./resume.ts")).resumeCommand,
-  clear: async () => async () => ({ kind: "open", session: { kind: "new" } }),
+  new: async () => async () => ({ kind: "open", session: { kind: "new" } }),
   model: async () => (await import("./model.ts")).modelCommand,
   policy: async () => (await import("./policy.ts")).policyCommand,
   export: async () => (await import("./export.ts")).exportCommand,
