@@ -23,6 +23,7 @@ import { scopeFiles } from "./settings/files.ts";
 import type { FlagInput } from "./settings/flags.ts";
 import { declaredModel, rememberDeclared, type ServedModel } from "./settings/declared-models.ts";
 import { settingsHere, type SettingsHere } from "./settings/here.ts";
+import type { ServerChoice } from "./settings/server-address.ts";
 import { type Learned, learnWindow, type Lesson } from "./settings/learned-windows.ts";
 import type { ModelKnowledge } from "./settings/numbers.ts";
 import { isTrusted, trustLine } from "./settings/narrowing-only.ts";
@@ -134,6 +135,8 @@ export interface ServersHere extends DefinedServers {
 
 export interface AskedSettings extends Pick<ModelKnowledge, "model" | "serverTokens" | "recordedTokens" | "betas"> {
   readonly flags?: readonly FlagInput[];
+  /** Whose words of the model's sizes count. Absent: the provider's that the environment names. */
+  readonly server?: ServerChoice | undefined;
 }
 
 /** The exact counter of this machine, where one is installed. */
@@ -179,7 +182,8 @@ export function createEngine(options: EngineOptions): Engine {
       for (const { folder } of projects) lists.push(await (await depsFor(folder)).transcripts.list(counting));
       return lists.flat().toSorted((one, other) => other.modified.localeCompare(one.modified));
     },
-    settings: async ({ flags = [], ...knowledge } = {}) => settingsHere({ ...(await place()), flags, now }, knowledge),
+    settings: async ({ flags = [], server, ...knowledge } = {}) =>
+      settingsHere({ ...(await place()), flags, now, server }, knowledge),
     watchSettings: async (flags, onNews) => watchSettings({ ...(await place()), flags }, onNews),
     addLeave: async (rule) => {
       const local = scopeFiles(await place()).find(({ scope }) => scope === "local");

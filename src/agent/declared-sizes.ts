@@ -1,4 +1,4 @@
-import { type Tokens, tokens } from "../schema/brand.ts";
+import { asTokens } from "../schema/brand.ts";
 import type { ModelKnowledge } from "../settings/numbers.ts";
 import type { Assembling } from "./assembling.ts";
 import type { ModelPicked } from "./model-choice.ts";
@@ -25,13 +25,19 @@ export async function declaredSizes(parts: Parts, { model, picked }: DeclaredSiz
   const { server } = picked;
   let said: Sizes | undefined = server === undefined ? undefined : await engine.declaredModel({ server, model });
   let isDue = options.askSizes === "on" && said === undefined;
+  let remembering: Promise<void> | undefined;
+  let isClosing = false;
   const ask = async (at: string): Promise<void> => {
-    const closing = new AbortController();
-    session.onClose(async () => closing.abort());
-    const described = await picked.model.describe(model, closing.signal);
-    if (described === undefined || closing.signal.aborted) return;
+    // Closing stops the question, but not the writing of an answer, which takes no time.
+    session.onClose(async () => {
+      isClosing = true;
+      await remembering;
+    });
+    const described = await picked.model.describe(model);
+    if (described === undefined || isClosing) return;
     said = described;
-    await engine.rememberDeclared({ server: at, model }, described);
+    remembering = engine.rememberDeclared({ server: at, model }, described);
+    await remembering;
   };
   return {
     current: () => ({
@@ -50,5 +56,3 @@ interface Sizes {
   readonly windowTokens?: number | undefined;
   readonly inputTokensMax?: number | undefined;
 }
-
-const asTokens = (value: number | undefined): Tokens | undefined => (value === undefined ? undefined : tokens(value));

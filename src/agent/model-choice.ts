@@ -4,15 +4,22 @@ import { modelOnDemand } from "../model/model-on-demand.ts";
 import type { OpenaiOptions } from "../model/openai/client.ts";
 import type { ClockDep } from "../ports/clock.ts";
 import type { ModelPort } from "../ports/model.ts";
-import { speaksOpenai } from "../settings/server-address.ts";
+import { type ServerChoice, serverName, serverUrl, speaksOpenai } from "../settings/server-address.ts";
 import type { Actor } from "../simulator/actor/actor.ts";
 
 /** Who answers: a provider, a simulator in this process, or nobody. */
 export type ModelChoice =
-  | { readonly kind: "provider"; readonly baseUrl?: string | undefined }
+  | Extract<ServerChoice, { kind: "provider" }>
   | { readonly kind: "simulator"; readonly actor: Actor; readonly seed: number }
-  /** Nobody: every request fails with this message. For what goes without a model too. */
-  | { readonly kind: "none"; readonly message: string };
+  /**
+   * Nobody: every request fails with this message. For what goes without a model too. `baseUrl`: of the server that is
+   * asked otherwise, whose sizes of the model count.
+   */
+  | { readonly kind: "none"; readonly message: string; readonly baseUrl?: string | undefined };
+
+/** Whose words of a model's sizes count. */
+export const serverOf = (choice: ModelChoice): ServerChoice =>
+  choice.kind === "simulator" ? { kind: "in-process" } : { kind: "provider", baseUrl: choice.baseUrl };
 
 export type ModelPicked =
   | {
@@ -33,9 +40,12 @@ export interface PickInput extends ClockDep {
 
 export function pickModel({ choice, name, env, now }: PickInput): ModelPicked {
   if (choice.kind === "simulator") return simulated({ ...choice, now });
-  if (choice.kind === "none")
-    return { kind: "model", model: absentModel(choice.message, speaksOpenai(name, env) ? "openai" : "anthropic") };
-  return speaksOpenai(name, env) ? openai({ choice, name, env, now }) : anthropic({ choice, name, env, now });
+  const provider = speaksOpenai(name, env) ? "openai" : "anthropic";
+  const addressed = { model: name, env, baseUrl: choice.baseUrl };
+  const server = serverName(addressed);
+  if (choice.kind === "none") return { kind: "model", model: absentModel(choice.message, provider), server };
+  const reached = { env, now, baseUrl: serverUrl(addressed), server };
+  return provider === "openai" ? openai(reached) : anthropic(reached);
 }
 
 interface Simulated extends ClockDep {
@@ -62,13 +72,16 @@ function absentModel(message: string, provider: string): ModelPort {
   };
 }
 
-function anthropic({ choice, env, now }: PickInput): ModelPicked {
-  const asked = choice.kind === "provider" ? choice.baseUrl : undefined;
-  const baseUrl = asked ?? env["ANTHROPIC_BASE_URL"];
+interface Reached extends ClockDep {
+  readonly env: PickInput["env"];
+  readonly baseUrl: string | undefined;
+  readonly server: string;
+}
+
+function anthropic({ env, now, baseUrl, server }: Reached): ModelPicked {
   const to = baseUrl === undefined ? {} : { baseUrl };
   const apiKey = env["ANTHROPIC_API_KEY"];
   const authToken = env["ANTHROPIC_AUTH_TOKEN"];
-  const server = baseUrl ?? "default";
   if (apiKey !== undefined && apiKey !== "") return { ...ofAnthropic({ apiKey, now, ...to }), server };
   if (authToken !== undefined && authToken !== "") return { ...ofAnthropic({ authToken, now, ...to }), server };
   return {
@@ -77,14 +90,12 @@ function anthropic({ choice, env, now }: PickInput): ModelPicked {
   };
 }
 
-function openai({ choice, env, now }: PickInput): ModelPicked {
-  const asked = choice.kind === "provider" ? choice.baseUrl : undefined;
-  const baseUrl = asked ?? env["OPENAI_BASE_URL"];
+function openai({ env, now, baseUrl, server }: Reached): ModelPicked {
   const apiKey = env["OPENAI_API_KEY"] ?? (baseUrl === undefined ? undefined : "none");
   if (apiKey === undefined)
     return { kind: "no-key", message: "Set OPENAI_API_KEY or --base-url, or use --model simulator to try it without." };
   const to = baseUrl === undefined ? {} : { baseUrl };
-  return { ...ofOpenai({ apiKey, now, uuid: randomUUID, ...to }), server: baseUrl ?? "default" };
+  return { ...ofOpenai({ apiKey, now, uuid: randomUUID, ...to }), server };
 }
 
 function ofAnthropic(options: AnthropicOptions): Extract<ModelPicked, { kind: "model" }> {

@@ -39,13 +39,14 @@ import type { Assembling } from "./assembling.ts";
 import { carryOver, reckonWith } from "./carry-over.ts";
 import type { AgentCompacting } from "./compacting.ts";
 import { declaredSizes } from "./declared-sizes.ts";
+import { describeOnce } from "./describe-once.ts";
 import { copySession } from "./copy-session.ts";
 import { greet } from "./greet.ts";
 import { keptTools } from "./kept-tools.ts";
 import { type Leaves, leavesFor } from "./leaves.ts";
 import { type JobsAndServers, jobsAndServers } from "./jobs-and-servers.ts";
 import { type LeftSettled, settleLeft } from "./left-groups.ts";
-import { pickModel } from "./model-choice.ts";
+import { pickModel, serverOf } from "./model-choice.ts";
 import { modelDefault } from "./model-default.ts";
 import { prefixNow } from "./prefix.ts";
 import { talkWith } from "./talk.ts";
@@ -121,7 +122,7 @@ export async function openAgent(options: AgentOptions): Promise<AgentOpened> {
   const project = await engine.project();
   if (project.kind === "failed") return project;
   // Without a key nothing will come of it: then no session is made either.
-  const { reading, numbers } = await engine.settings({ flags: options.flags });
+  const { reading, numbers } = await engine.settings({ flags: options.flags, server: serverOf(options.model) });
   const unread = unreadBans(reading);
   if (unread.length > 0) return { kind: "unread-bans", problems: unread };
   const named = numbers.model ?? modelDefault;
@@ -146,10 +147,15 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   // They may have become unreadable since they were looked at.
   const unread = unreadBans(settings.current());
   if (unread.length > 0) return { kind: "unread-bans", problems: unread };
-  const first = await engine.settings({ flags, model: lastAsked(session) ?? session.model });
+  const first = await engine.settings({
+    flags,
+    model: lastAsked(session) ?? session.model,
+    server: serverOf(options.model),
+  });
   const model = first.numbers.model ?? modelDefault;
   const picked = pickModel({ choice: options.model, name: model, env, now: deps.now });
   if (picked.kind === "no-key") return picked;
+  const port = describeOnce(picked.model, session);
   const cwd = await realpath(options.cwd);
   const shell = await findShell();
   const left = await mended(parts);
@@ -164,7 +170,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   const { baseline, moved } = frozen;
   reckonWith(session, baseline);
   const hooks = settings.current().settings.hooks.value;
-  const sizes = await declaredSizes(parts, { model, picked });
+  const sizes = await declaredSizes(parts, { model, picked: { ...picked, model: port } });
   const agentDeps = depsOf(parts, {
     model,
     declared: sizes.current,
@@ -173,7 +179,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     box,
     leaves,
     settings,
-    port: picked.model,
+    port,
     shell: shell.path,
     learned: learnedIn(first.numbers),
     news: beside.news,

@@ -5,9 +5,14 @@ import { exitCode } from "./exit-code.ts";
 import { failure, type Failure } from "./failure.ts";
 import type { Options } from "./parse.ts";
 
+/** For every command that reckons with a window: two servers may have the same model with different ones. */
+export const serverOption = {
+  "base-url": { type: "string", shown: "url", summary: "another server, in the provider's form" },
+} as const satisfies Options;
+
 /** Who answers, for every command that asks a model. */
 export const modelOptions = {
-  "base-url": { type: "string", shown: "url", summary: "another server, in the provider's form" },
+  ...serverOption,
   scenario: { type: "string", shown: "file", summary: "with --model simulator: what the model says" },
   replay: { type: "string", shown: "session|file", summary: "with --model simulator: answer with a recorded session" },
   actor: { type: "string", shown: "name", summary: "with --model simulator: echo, extract or adversary" },

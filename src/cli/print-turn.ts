@@ -22,7 +22,7 @@ export async function printTurn(context: CommandContext, asked: PrintedTurn): Pr
   const { prompt, format, ...choices } = asked;
   const version = ownVersion();
   const reach = { net: openNet, connectServer: serverConnector({ version }) };
-  const opened = await openAgent({ ...choices, env, cwd, version, ...reach, turns: "one" });
+  const opened = await openAgent({ ...choices, env, cwd, version, ...reach, askSizes: "on", turns: "one" });
   if (opened.kind !== "agent") return agentNotOpened(opened, "Add --fork to go on in a session of its own.");
   return turn(context, { agent: opened, answerer: asked.model.kind, prompt, format });
 }

@@ -22,6 +22,8 @@ export const messageId = (text: string): MessageId => text as MessageId;
 export const toolUseId = (text: string): ToolUseId => text as ToolUseId;
 export const sessionId = (text: string): SessionId => text as SessionId;
 export const tokens = (count: number): Tokens => count as Tokens;
+export const asTokens = (count: number | undefined): Tokens | undefined =>
+  count === undefined ? undefined : tokens(count);
 export const bytes = (count: number): Bytes => count as Bytes;
 export const millis = (count: number): Millis => count as Millis;
 export const nanoUsd = (count: number): NanoUsd => count as NanoUsd;

@@ -1,7 +1,7 @@
-import { type Tokens, tokens } from "../schema/brand.ts";
+import { asTokens } from "../schema/brand.ts";
 import type { ClockDep } from "../ports/clock.ts";
 import { declaredModel } from "./declared-models.ts";
-import { serverAddress } from "./server-address.ts";
+import { type ServerChoice, serverName } from "./server-address.ts";
 import { learnedLimits, learnedWindowsPath } from "./learned-windows.ts";
 import { type ModelKnowledge, modelInUse, type Numbers, numbersInForce } from "./numbers.ts";
 import { readSettings, type SettingsInputs, type SettingsReading } from "./read.ts";
@@ -11,17 +11,24 @@ export interface SettingsHere {
   readonly numbers: Numbers;
 }
 
+export interface HereInputs extends SettingsInputs, ClockDep {
+  /** Whose words of the model's sizes count. Absent: the provider's that the environment names. */
+  readonly server?: ServerChoice | undefined;
+}
+
 /** The settings of a place and the numbers that follow from them, from what servers said and what errors taught. Must not reject. */
 export async function settingsHere(
-  inputs: SettingsInputs & ClockDep,
+  inputs: HereInputs,
   knowledge: Omit<ModelKnowledge, "learnedTokens" | "learnedInputTokens" | "learnedFrom"> = {},
 ): Promise<SettingsHere> {
-  const { home, env } = inputs;
+  const { home, env, server = { kind: "provider" } } = inputs;
   const reading = await readSettings(inputs);
   const model = modelInUse(reading.settings, knowledge.model);
   const learned = model === undefined ? undefined : await learnedLimits(home, model);
   const said =
-    model === undefined ? undefined : await declaredModel(inputs, { home, model, server: serverAddress(model, env) });
+    model === undefined || server.kind !== "provider"
+      ? undefined
+      : await declaredModel(inputs, { home, model, server: serverName({ ...server, model, env }) });
   return {
     reading,
     numbers: numbersInForce(reading.settings, {
@@ -34,5 +41,3 @@ export async function settingsHere(
     }),
   };
 }
-
-const asTokens = (value: number | undefined): Tokens | undefined => (value === undefined ? undefined : tokens(value));

@@ -1,4 +1,4 @@
-import { tokens, type Tokens } from "../schema/brand.ts";
+import { asTokens, tokens, type Tokens } from "../schema/brand.ts";
 import type { Basis } from "../schema/setting-row.ts";
 import { masterBySwitch, switchNames, type SwitchName } from "../schema/switches.ts";
 import type { Policy } from "../layers/policy.ts";
@@ -197,8 +197,6 @@ function placeOf({ source }: InForce<unknown>): "flag" | "environment" | "settin
   if (source.startsWith("environment ")) return "environment";
   return source === "default" ? "default" : "setting";
 }
-
-const asTokens = (value: number | undefined): Tokens | undefined => (value === undefined ? undefined : tokens(value));
 
 function switchesOf(settings: Settings, policy: Policy): Switches {
   const byPolicy = switchesByPolicy(policy);

@@ -7,7 +7,7 @@ import { command } from "../command.ts";
 import { openToCompact } from "../compact/open-to-compact.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure } from "../failure.ts";
-import { modelOption } from "../model-options.ts";
+import { modelOption, serverOption } from "../model-options.ts";
 import { sessionOperand } from "../session-operand.ts";
 import { settingOptions } from "../setting-options.ts";
 import { tellProblems, wrongFlag } from "../settings-problems.ts";
@@ -22,6 +22,7 @@ export const clearCommand = command({
     target: { type: "string", shown: "tokens", summary: clearTargetSummary },
     ...settingOptions,
     ...modelOption,
+    ...serverOption,
   },
   json: "session, edit (null if there was nothing to clear), results, tokensBefore, tokensAfter, tokensSaved, because",
   details: [
@@ -36,7 +37,7 @@ export const clearCommand = command({
     }
     const wrong = wrongFlag(context, flagValues(flagsAsked(options)).problems);
     if (wrong !== undefined) return wrong;
-    const model = { kind: "none", message: "Nobody is asked for this." } as const;
+    const model = { kind: "none", message: "Nobody is asked for this.", baseUrl: options["base-url"] } as const;
     const asked = { session: operands.session, from: undefined, upTo: undefined, flags: flagsAsked(options), model };
     const opened = await openToCompact(context, asked);
     if (opened.kind === "failure") return opened;

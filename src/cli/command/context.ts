@@ -15,6 +15,7 @@ import { openNamedLog, wrongFile } from "../named-log.ts";
 import { toldProblems } from "../settings-problems.ts";
 import { sessionOperand } from "../session-operand.ts";
 import { numberOptions } from "../setting-options.ts";
+import { serverOption } from "../model-options.ts";
 
 export const contextCommand = command({
   name: "context",
@@ -27,6 +28,7 @@ export const contextCommand = command({
       summary: "bpe: count messages and system prompt with a local tokenizer, if it is installed",
     },
     ...numberOptions,
+    ...serverOption,
   },
   json: "used, free, reserve, window (used + free + reserve = window), categories, fixedPart, deferred, thresholds, pressure, largest, reads, doubtedUsage",
   details: [

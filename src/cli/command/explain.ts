@@ -16,13 +16,14 @@ import { ownPromptOf } from "../compact/own-prompt.ts";
 import { exitCode } from "../exit-code.ts";
 import { type Explained, explainText } from "../explain-text.ts";
 import { oneLine } from "../human.ts";
+import { serverOption } from "../model-options.ts";
 import { said, toldProblems } from "../settings-problems.ts";
 import { settingOptions } from "../setting-options.ts";
 
 export const explainCommand = command({
   name: "explain",
   summary: "show every number and switch in force and where it comes from",
-  options: settingOptions,
+  options: { ...settingOptions, ...serverOption },
   json: "model, window, outputTokensMax, inputTokensMax, thresholds, policy, settings, switches, numbers, servers, files, problems",
   details: [
     "Later counts: built in, user, project and local settings, environment, flags.",

@@ -13,6 +13,7 @@ import { openNamedLog, wrongFile } from "../named-log.ts";
 import { toldProblems } from "../settings-problems.ts";
 import { sessionOperand } from "../session-operand.ts";
 import { type GivenOptions, numberOptions } from "../setting-options.ts";
+import { serverOption } from "../model-options.ts";
 
 export const viewCommand = command({
   name: "view",
@@ -22,6 +23,7 @@ export const viewCommand = command({
     at: { type: "string", shown: "entry|line", summary: "as it was at this entry's uuid or line number (from 1)" },
     full: { type: "boolean", summary: "do not shorten long blocks" },
     ...numberOptions,
+    ...serverOption,
   },
   json: "system, messages (Messages API form), sendable, why, repairs, path figures, tokens, window, thresholds, pressure, categories, fixedPart, deferred, damage; import (format, notes) of a translated file",
   details: [

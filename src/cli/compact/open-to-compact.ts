@@ -122,7 +122,9 @@ async function agentOf({ env, cwd }: CommandContext, { asked, id, recorded }: Op
   const openIn = async (place: string): Promise<Tried> => {
     const opened = await open(asked.model, place);
     if (opened.agent.kind !== "no-key") return opened;
-    return open({ kind: "none", message: `There is no key for a model. ${opened.agent.message}` }, place);
+    const message = `There is no key for a model. ${opened.agent.message}`;
+    const baseUrl = asked.model.kind === "provider" ? asked.model.baseUrl : undefined;
+    return open({ kind: "none", message, baseUrl }, place);
   };
   const here = await openIn(cwd);
   const home = here.agent.kind === "missing" ? await recorded() : undefined;
