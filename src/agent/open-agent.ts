@@ -8,7 +8,7 @@ import { isRerunnable } from "../layers/2-clear/clearable.ts";
 import { compactionAsksFor } from "../loop/agent/compaction-asks.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
-import { frozenBaseline, lastAsked, toolsKnown } from "../loop/agent/frozen.ts";
+import { frozenBaseline, toolsKnown } from "../loop/agent/frozen.ts";
 import { pastRequests } from "../loop/agent/past-costs.ts";
 import { runTurn } from "../loop/agent/turn.ts";
 import { type FollowedSettings, followSettings } from "../loop/follow-settings.ts";
@@ -39,7 +39,6 @@ import type { Assembling } from "./assembling.ts";
 import { carryOver, reckonWith } from "./carry-over.ts";
 import type { AgentCompacting } from "./compacting.ts";
 import { declaredSizes } from "./declared-sizes.ts";
-import { describeOnce } from "./describe-once.ts";
 import { copySession } from "./copy-session.ts";
 import { greet } from "./greet.ts";
 import { keptTools } from "./kept-tools.ts";
@@ -48,6 +47,7 @@ import { type JobsAndServers, jobsAndServers } from "./jobs-and-servers.ts";
 import { type LeftSettled, settleLeft } from "./left-groups.ts";
 import { pickModel, serverOf } from "./model-choice.ts";
 import { modelDefault } from "./model-default.ts";
+import { pickForSession } from "./pick-for-session.ts";
 import { prefixNow } from "./prefix.ts";
 import { talkWith } from "./talk.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
@@ -141,21 +141,14 @@ export async function openAgent(options: AgentOptions): Promise<AgentOpened> {
 
 async function assembled(parts: Assembling): Promise<AgentOpened> {
   const { engine, options, deps, session } = parts;
-  const { flags, env } = options;
+  const { flags } = options;
   const news = settingsNewsBox((await engine.settings({ flags })).reading);
   const settings = await followSettings(engine, { session, flags, onNews: news.put });
   // They may have become unreadable since they were looked at.
   const unread = unreadBans(settings.current());
   if (unread.length > 0) return { kind: "unread-bans", problems: unread };
-  const first = await engine.settings({
-    flags,
-    model: lastAsked(session) ?? session.model,
-    server: serverOf(options.model),
-  });
-  const model = first.numbers.model ?? modelDefault;
-  const picked = pickModel({ choice: options.model, name: model, env, now: deps.now });
+  const { first, model, picked } = await pickForSession(parts);
   if (picked.kind === "no-key") return picked;
-  const port = describeOnce(picked.model, session);
   const cwd = await realpath(options.cwd);
   const shell = await findShell();
   const left = await mended(parts);
@@ -170,7 +163,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   const { baseline, moved } = frozen;
   reckonWith(session, baseline);
   const hooks = settings.current().settings.hooks.value;
-  const sizes = await declaredSizes(parts, { model, picked: { ...picked, model: port } });
+  const sizes = await declaredSizes(parts, { model, picked });
   const agentDeps = depsOf(parts, {
     model,
     declared: sizes.current,
@@ -179,7 +172,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     box,
     leaves,
     settings,
-    port,
+    port: picked.model,
     shell: shell.path,
     learned: learnedIn(first.numbers),
     news: beside.news,
