@@ -135,6 +135,16 @@ export class Flattened {
     return this.#calls.get(toolUse)?.name;
   }
 
+  /** The id under which a call and its result are sent. */
+  sentId(logged: ToolUseId): ToolUseId {
+    return this.#wireIds.of(logged);
+  }
+
+  /** The id by which the log and its edits name what is sent under this one. */
+  loggedId(sent: ToolUseId): ToolUseId {
+    return this.#wireIds.loggedId(sent);
+  }
+
   push(item: Item): void {
     for (const toolUse of this.#awaitingRepair) this.#answerByRepair(toolUse, item.at);
     this.#options.watch?.item(item);

@@ -17,6 +17,7 @@ import {
 import { blobId, entryId } from "../schema/brand.ts";
 import { Fold } from "./fold.ts";
 import { firstUserLine, interruptedText } from "./repair.ts";
+import type { ViewWatch } from "./watch.ts";
 
 const turn = (n: number): Raw[] => [user(`u${n}`), says(`a${n}`, `m${n}`, call(`x${n}`)), result(`r${n}`, `x${n}`)];
 const turn1 = ["u: u1", "a: call(x1)", "u: x1=output of x1"];
@@ -62,6 +63,36 @@ describe("results that are deleted in the provider's cache", () => {
     ["are forgotten where their markers are shown", [clear("e", "x2")], ["x1"]],
   ])("%s", (_, edits, expected) => {
     expect(deletedBehind(...edits)).toEqual(expected);
+  });
+});
+
+describe("a result that is sent under another id than the log's, and is deleted in the provider's cache", () => {
+  const round = [user("u1"), says("a1", "m1", call("x|1")), result("r1", "x|1"), says("a2", "m2", text("Seen."))];
+  const deletion = { type: "server-edits", uuid: "d", deleted: ["x|1"] } as const;
+
+  it("is named by the id that is sent, wherever a request is made of the view", () => {
+    const fold = folded([...round, deletion, user("u2")]);
+    expect(fold.view().serverDeleted).toEqual(["call_x_1"]);
+    expect(fold.next()).toMatchObject({ serverDeleted: new Set(["call_x_1"]) });
+    expect([...fold.projection.serverDeleted]).toEqual(["x|1"]);
+  });
+
+  it("is told to whoever counts the view: as it comes, when the view is told anew, and when it is hidden", () => {
+    const told: string[] = [];
+    const watch: ViewWatch = {
+      reset: () => undefined,
+      item: () => undefined,
+      shown: () => undefined,
+      hidden: () => undefined,
+      deletedInCache: (_, since) => told.push(`deleted at ${since}`),
+      undeletedInCache: () => told.push("undeleted"),
+    };
+    const fold = folded([...round, deletion], { watch });
+    expect(told).toEqual(["deleted at 4"]);
+    fold.refold();
+    expect(told).toEqual(["deleted at 4", "deleted at 4"]);
+    folded([...round, deletion, clear("e", "x|1")], { watch });
+    expect(told.slice(2)).toEqual(["deleted at 4", "undeleted"]);
   });
 });
 

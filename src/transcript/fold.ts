@@ -50,7 +50,7 @@ export interface View {
   /** Why nothing can be sent now. */
   readonly why?: NotSendable;
   readonly repairs: readonly Repair[];
-  /** Results that the request asks the provider to leave out of its cached prefix. */
+  /** Results that the request asks the provider to leave out of its cached prefix, by the ids under which they are sent. */
   readonly serverDeleted: readonly ToolUseId[];
   readonly path: PathFigures;
 }
@@ -64,6 +64,7 @@ export type NextRequest =
   | {
       readonly kind: "sendable";
       readonly messages: readonly Message[];
+      /** By the ids under which they are sent. */
       readonly serverDeleted: ReadonlySet<ToolUseId>;
     }
   | { readonly kind: "not-sendable"; readonly why: NotSendable };
@@ -122,6 +123,11 @@ export class Fold {
 
   get openCalls(): ReadonlySet<ToolUseId> {
     return this.#flattened.open;
+  }
+
+  /** Results that are deleted in the provider's cache, by the ids under which they are sent. */
+  get sentDeletions(): ReadonlySet<ToolUseId> {
+    return new Set([...this.#projection.serverDeleted].map((logged) => this.#flattened.sentId(logged)));
   }
 
   /** What the view shows now, entry by entry. */
@@ -215,7 +221,7 @@ export class Fold {
       sendable: why === undefined,
       ...(why === undefined ? {} : { why }),
       repairs: this.#repairs(),
-      serverDeleted: [...this.#projection.serverDeleted],
+      serverDeleted: [...this.sentDeletions],
       path: this.#figures(),
     };
   }
@@ -225,7 +231,7 @@ export class Fold {
     const why = this.#notSendable(options);
     if (why !== undefined) return { kind: "not-sendable", why };
     const messages = withFirstUser(this.#flattened.groups);
-    return { kind: "sendable", messages, serverDeleted: this.#projection.serverDeleted };
+    return { kind: "sendable", messages, serverDeleted: this.sentDeletions };
   }
 
   #take(logged: Logged): PathStep {
@@ -281,8 +287,10 @@ export class Fold {
   }
 
   #flatten(history: "anew" | "goes-on"): void {
-    const { serverDeletedAt, structureAt } = this.#projection;
-    this.#watch = this.#watcher === undefined ? undefined : new DeletionWatch(this.#watcher, serverDeletedAt);
+    const { serverDeletedAt: deletedAt, structureAt } = this.#projection;
+    const loggedId = (sent: ToolUseId): ToolUseId => this.#flattened.loggedId(sent);
+    this.#watch =
+      this.#watcher === undefined ? undefined : new DeletionWatch(this.#watcher, { deletedAt, loggedId });
     this.#watch?.reset(structureAt, history);
     this.#flattened = this.#flattenedFor(this.#projection, this.#watch);
     this.#flattenInto(this.#flattened, this.#projection);

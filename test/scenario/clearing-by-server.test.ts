@@ -1,9 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { ConversationForks } from "../../src/loop/fork.ts";
 import { pastReceipts } from "../../src/loop/past-receipts.ts";
+import { offersRetryMillis } from "../../src/loop/limits.ts";
+import type { ModelPort } from "../../src/ports/model.ts";
 import type { Tool } from "../../src/ports/tools.ts";
 import type { LoopEvent } from "../../src/schema/event.ts";
-import { clearedIn, clearingWorld, readTool, sentText, usagesIn } from "./support/clearing-world.ts";
+import type { Draft } from "../../src/transcript/draft.ts";
+import { clearedIn, clearingWorld, fileOf, readTool, sentText, usagesIn } from "./support/clearing-world.ts";
 import { refused, type SeenRequest } from "./support/whole-agent.ts";
 
 const sixMinutes = 6 * 60_000;
@@ -76,6 +79,95 @@ describe("results that are deleted in the provider's cache", () => {
     await new ConversationForks(agent.deps, agent.conversation).run(task, new AbortController().signal);
     expect(deletionsOf(world.seen.at(-1) ?? none)).toBe(0);
     expect(agent.session.fold.projection.serverDeleted.size).toBe(before);
+  });
+});
+
+describe("results of a copied log, whose ids no request may hold", () => {
+  it("are deleted in the cache by the ids under which they are sent", async () => {
+    const world = clearingWorld({ cacheEdits: "offered" });
+    const agent = await world.agent("create", { clearsBy: "patient" });
+    await agent.session.append({ type: "user", message: { role: "user", content: "Read it all." } });
+    for (let nth = 0; nth < 12; nth += 1) await agent.session.append(...copiedRound(nth));
+    const first = await agent.turn("And now?");
+    expect(first.at(-1)).toMatchObject({ reason: "answered" });
+    const events = await agent.turn("read 8 × 60");
+    const deleted = agent.session.fold.projection.serverDeleted;
+    expect(whatOf([...first, ...events])).toContain("delete-in-cache");
+    expect([...deleted].some((toolUse) => toolUse.startsWith("x|"))).toBe(true);
+    expect(deletionsOf(world.seen.at(-1) ?? none)).toBe(deleted.size);
+    expect(refused(world.seen)).toEqual([]);
+  });
+});
+
+const copiedRound = (nth: number): readonly Draft[] => [
+  {
+    type: "assistant",
+    message: {
+      id: `m${nth}`,
+      role: "assistant",
+      content: [{ type: "tool_use", id: `x|${nth}`, name: "read", input: { path: `/copied-${nth}`, lines: 60 } }],
+    },
+  },
+  {
+    type: "user",
+    message: {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: `x|${nth}`, content: fileOf(`/copied-${nth}`, 60) }],
+    },
+  },
+];
+
+describe("a models endpoint that does not answer", () => {
+  /** A session with deletions, opened again at once: the cache is warm. */
+  async function reopened(describe: (real: ModelPort) => ModelPort["describe"]) {
+    const world = clearingWorld({ cacheEdits: "offered" });
+    const before = await world.agent("create", { clearsBy: "patient" });
+    await before.turn("read 16 × 60");
+    const deleted = before.session.fold.projection.serverDeleted.size;
+    expect(deleted).toBeGreaterThan(0);
+    await before.session.close();
+    const { model: real } = before.deps;
+    const model: ModelPort = { provider: real.provider, send: real.send.bind(real), describe: describe(real) };
+    const agent = await world.agent("resume", { clearsBy: "patient", over: { model } });
+    return { world, agent, deleted };
+  }
+
+  it("clears nothing: what was deleted is shown and counted until it answers, and then deleted anew", async () => {
+    let asked = 0;
+    const { world, agent, deleted } = await reopened((real) => async (model) => {
+      asked += 1;
+      return asked === 1 ? undefined : real.describe(model);
+    });
+    const events = await agent.turn("read 3 × 5");
+    expect(asked).toBe(1);
+    expect(whatOf(events)).toEqual([]);
+    expect(events.filter(({ kind }) => kind === "edit")).toMatchObject([{ what: "server-edits" }]);
+    expect(deletionsOf(world.seen.at(-1) ?? none)).toBe(0);
+    const [size] = events.flatMap((event) => (event.kind === "request-start" ? [Number(event.tokens)] : []));
+    const [usage] = usagesIn(events);
+    const counted = (usage?.input ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
+    expect((size ?? 0) / counted).toBeGreaterThan(0.9);
+    expect((size ?? 0) / counted).toBeLessThan(1.1);
+    world.simulator.clock.advance(offersRetryMillis);
+    expect(whatOf(await agent.turn("And now?"))).toEqual(["delete-in-cache"]);
+    expect(deletionsOf(world.seen.at(-1) ?? none)).toBeGreaterThanOrEqual(deleted);
+    expect(refused(world.seen)).toEqual([]);
+  });
+
+  it("and a turn that is aborted meanwhile change nothing", async () => {
+    const asked = Promise.withResolvers<undefined>();
+    const { agent, deleted } = await reopened(() => () => {
+      asked.resolve(undefined);
+      return new Promise(() => undefined);
+    });
+    const aborting = new AbortController();
+    const turn = agent.turn("And now?", aborting.signal);
+    await asked.promise;
+    aborting.abort();
+    const events = await turn;
+    expect(events.at(-1)).toMatchObject({ kind: "turn-end", reason: "aborted" });
+    expect(whatOf(events)).toEqual([]);
+    expect(agent.session.fold.projection.serverDeleted.size).toBe(deleted);
   });
 });
 

@@ -11,23 +11,20 @@ import { compactWhenDue, isNear } from "../../layers/4-compact/due.ts";
 import type { Act, Candidate, LayerName } from "../../layers/candidate.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import { type Layer, nextCandidate, type PipelineState } from "../../layers/pipeline.ts";
-import type { ResultContent } from "../../schema/block.ts";
 import { type EntryId, tokens, type ToolUseId } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { fileActOf } from "../../tokens/file-act.ts";
 import type { Draft } from "../../transcript/draft.ts";
-import type { Item } from "../../transcript/item.ts";
 import { compactDue, mayCompact } from "../compact/automatic.ts";
 import { thinkingIdleMillis, thinkingLossShare } from "../limits.ts";
 import type { Edited, EditInput } from "../session.ts";
 import { type Clearable, keepAsked, pipelineState, ratesFor } from "./clearing-state.ts";
 import type { Conversation } from "./conversation.ts";
 import type { AgentDeps } from "./deps.ts";
+import { clearUndeleted, forgetLost, forgetUnasked, resultContents } from "./deleted-results.ts";
 import { headroom } from "./headroom.ts";
 import { memoriesBetween } from "./memories-between.ts";
-import { offersOf } from "./offers.ts";
-import type { ReckonedCache } from "./reckoned-cache.ts";
-import { canDelete } from "./server-clearing.ts";
+import { nothingOffered, offersOf } from "./offers.ts";
 import { shownBefore, shownFrom } from "./shown-before.ts";
 import { forgetReads, shownResults } from "./shown-reads.ts";
 import { thinkingBehind } from "./thinking-behind.ts";
@@ -72,11 +69,18 @@ export async function* clearBefore(
   for (;;) {
     keepAsked(clearable);
     const numbers = deps.numbers();
-    const offers = await offersOf(deps, { ...clearable, numbers, signal });
+    const known = await offersOf(deps, { ...clearable, numbers, signal });
+    if (signal.aborted) return;
+    if (known === undefined) {
+      yield* forgetUnasked(clearable, deps.now());
+      follow(clearable);
+      keepAsked(clearable);
+    }
+    const offers = known ?? nothingOffered;
     const compacts = mayCompact(deps, conversation);
     const state = pipelineState({ ...clearable, opens, numbers, offers, compacts, at: deps.now() });
     if ((state.idleMillis ?? 0) > thinkingIdleMillis) cache.thinkingKept = "last";
-    const again = acted.has("clear.cacheEdits") ? undefined : undeletedAgain(cache, state);
+    const again = acted.has("clear.cacheEdits") ? undefined : clearUndeleted(cache, state);
     const candidate = again ?? nextCandidate({ layers, state, acted });
     if (candidate === undefined) {
       conversation.compacting?.preparation?.want(isNear(state) ? "yes" : "no");
@@ -150,49 +154,6 @@ async function* lastRung(
   follow(clearable);
 }
 
-/** The request that lost the cache wrote everything again, with what was deleted there: from now on that counts as shown. */
-async function* forgetLost({ cache, line, conversation }: Clearable): AsyncGenerator<LoopEvent> {
-  const isLost = cache.deletions === "lost";
-  cache.deletions = "held";
-  const { size } = line.fold.projection.serverDeleted;
-  if (!isLost || size === 0) return;
-  const because = `the cache in which ${deletedText(size)} was lost`;
-  const drafts = [{ type: "server-edits", deleted: [], forgets: true, because }];
-  const edited = await line.edit({ drafts, cause: "cache-break", nature: "reduced", because });
-  conversation.breaks.expect("cache-edits");
-  if (edited.kind === "edited") yield { kind: "edit", what: "server-edits", entries: edited.entries };
-}
-
-/**
- * Deleted in a cache that is gone, or of a server that takes no deletions: they would be shown and paid for again. Then
- * their markers take their place; where the cache was lost and written again by the request that found out, they may be
- * deleted there once more.
- */
-function undeletedAgain(
-  cache: ReckonedCache,
-  { deletedInCache, items, count, moment }: PipelineState,
-): Candidate | undefined {
-  const isCold = cache.prefixes.isCold(moment.at);
-  if (deletedInCache.size === 0 || (canDelete(cache) && !isCold)) return undefined;
-  const why = isCold ? "is cold" : "is not this server's, which deletes nothing in its own";
-  const removesTokens = contentsOf(items, deletedInCache).reduce(
-    (sum, { toolUse, content }) => sum + count({ type: "tool_result", tool_use_id: toolUse, content }),
-    0,
-  );
-  return {
-    layer: "clear.cacheEdits",
-    removesTokens,
-    behindTokens: 0,
-    loss: "by-id",
-    needs: "nothing",
-    act: { kind: "clear", cause: "idle", results: [...deletedInCache], marker: "named" },
-    because: `the cache in which ${deletedText(deletedInCache.size)} ${why}: what is deleted would be shown again`,
-  };
-}
-
-const deletedText = (results: number): string =>
-  results === 1 ? "a result was deleted" : `${results} results were deleted`;
-
 /** What has to go and still leaves no room is cleared only where otherwise nothing could be sent: else every request would. */
 const isFutile = ({ act, removesTokens }: Candidate, { moment, thresholds }: PipelineState): boolean =>
   act.kind === "clear" &&
@@ -243,7 +204,7 @@ class Clearing {
   async *#clear(act: ClearAct): AsyncGenerator<LoopEvent, ClearedEvent | WriteFailure | undefined> {
     const { conversation, line, candidate, state } = this.#chosen;
     const { items } = line.fold.projection;
-    const results = contentsOf(items, new Set(act.results));
+    const results = resultContents(items, new Set(act.results));
     const cleared = new Set(results.map(({ toolUse }) => toolUse));
     const thinking = conversation.known?.thinking === "bound" ? thinkingBehind(items, cleared) : undefined;
     if (cleared.size === 0 || !this.#paysForThinking(act, thinking?.tokens ?? 0)) return undefined;
@@ -364,19 +325,6 @@ interface Going {
 }
 
 interface Writing extends Required<Pick<Editing, "draft" | "cut">>, Pick<EditInput, "nature"> {}
-
-function contentsOf(
-  items: readonly Item[],
-  cleared: ReadonlySet<ToolUseId>,
-): readonly { readonly toolUse: ToolUseId; readonly content: ResultContent }[] {
-  return items.flatMap(({ blocks }) =>
-    blocks.flatMap((block) =>
-      block.type === "tool_result" && cleared.has(block.tool_use_id)
-        ? [{ toolUse: block.tool_use_id, content: block.content ?? "" }]
-        : [],
-    ),
-  );
-}
 
 /** Without the results: the edit names them itself. */
 function priceOf({ priced }: ClearAct, thinkingTokens: number | undefined): object | undefined {

@@ -1,6 +1,7 @@
 import type { PipelineState } from "../../layers/pipeline.ts";
 import { field, isObject, type JsonObject } from "../../schema/json.ts";
 import type { Numbers } from "../../settings/numbers.ts";
+import { offersRetryMillis } from "../limits.ts";
 import type { Clearable } from "./clearing-state.ts";
 import type { AgentDeps } from "./deps.ts";
 
@@ -12,13 +13,13 @@ export interface OffersInput extends Clearable {
 type Offers = PipelineState["offers"];
 
 /**
- * What the server can do about the context itself. It is asked once, and only where the policy would make use of it by now.
- * Whoever aborts the turn does not wait for the answer.
+ * What the server can do about the context itself. It is asked until it answers, and only if the policy would make use of
+ * it by now. Undefined: not known, because it did not answer or the turn was aborted, which does not wait for the answer.
  */
 export async function offersOf(
   deps: AgentDeps,
   { conversation, line, cache, numbers, signal }: OffersInput,
-): Promise<Offers> {
+): Promise<Offers | undefined> {
   if (cache.offers !== undefined) return cache.offers;
   const { clear, compact } = numbers.policy;
   const { inCache, byServer } = clear;
@@ -29,14 +30,17 @@ export async function offersOf(
     line.fold.projection.serverDeleted.size > 0 ||
     (byServer !== undefined && numbers.switches["clear.api"].value) ||
     (compact !== undefined && numbers.switches["compact.server"].value);
-  if (!isWanted) return none;
+  if (!isWanted) return nothingOffered;
+  const { unansweredAt } = cache;
+  if (unansweredAt !== undefined && deps.now() - unansweredAt < offersRetryMillis) return undefined;
   const description = await untilAborted(deps.model.describe(conversation.baseline.model), signal);
-  if (signal.aborted) return none;
-  cache.offers = description === undefined ? none : offered(description.capabilities);
+  if (signal.aborted) return undefined;
+  if (description === undefined) cache.unansweredAt = deps.now();
+  else cache.offers = offered(description.capabilities);
   return cache.offers;
 }
 
-const none: Offers = new Set();
+export const nothingOffered: Offers = new Set();
 
 async function untilAborted<Result>(answer: Promise<Result>, signal: AbortSignal): Promise<Result | undefined> {
   const aborted = Promise.withResolvers<undefined>();

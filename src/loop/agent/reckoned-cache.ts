@@ -55,8 +55,10 @@ export class ReckonedCache {
   repliedAt: Millis | undefined;
   /** `lost`: results that were deleted in the cache were shown again by the last request. */
   deletions: "held" | "lost" = "held";
-  /** What the server can do itself, once it was asked. */
+  /** What the server can do itself, once it has said so. */
   offers: PipelineState["offers"] | undefined;
+  /** When it was last asked for that and did not answer. */
+  unansweredAt: Millis | undefined;
   /** What the last request asked of the server by rule: forks ask the same, or they would read nothing of it. */
   asks: ServerAsks | undefined;
   /** Of the thinking of turns that are over, by what the server is asked. Once it is `last` it stays: another rule is another entry in the cache. */

@@ -76,6 +76,13 @@ class Asking {
   }
 
   async *once(): AsyncGenerator<LoopEvent, ReplyOutcome> {
+    const outcome = yield* this.#try();
+    // However the try ended: a reply that did not end by itself says nothing of what the server left out.
+    yield* this.#settleBreak([]);
+    return outcome;
+  }
+
+  async *#try(): AsyncGenerator<LoopEvent, ReplyOutcome> {
     const { conversation, assembled, signal } = this.#input;
     await this.#bookUnwritten();
     const writer = new ReplyWriter(conversation, this.#writer.againAt);
@@ -118,7 +125,6 @@ class Asking {
         case "failure":
           // What a broken reply read and wrote is paid for all the same.
           if (begun !== undefined) this.#paid(begun);
-          yield* this.#settleBreak([]);
           return { kind: "failed", failure: event.failure, message: event.failure.message };
       }
     }

@@ -15,6 +15,7 @@ export interface AskingInput {
   readonly isClearable: (tool: string) => boolean;
   /** As they are sent. */
   readonly messages: readonly Message[];
+  /** By the ids that the messages have. */
   readonly deleted: ReadonlySet<ToolUseId>;
 }
 

@@ -182,7 +182,7 @@ function asking({ conversation, instructions, reach = {} }: ServerCall, { number
     Math.max(fixedTokens, parent.usedTokens - estimateShown(all.slice(messages.length).map(({ content }) => content))),
   );
   const line = new ForkLine({ messages, usedTokens, fixedTokens });
-  const deleted = parent.editable?.fold.projection.serverDeleted ?? new Set<ToolUseId>();
+  const deleted = parent.editable?.fold.sentDeletions ?? new Set<ToolUseId>();
   const asked = serverAsks(conversation, {
     numbers: numbers(),
     isClearable: () => false,
