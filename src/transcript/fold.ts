@@ -289,8 +289,7 @@ export class Fold {
   #flatten(history: "anew" | "goes-on"): void {
     const { serverDeletedAt: deletedAt, structureAt } = this.#projection;
     const loggedId = (sent: ToolUseId): ToolUseId => this.#flattened.loggedId(sent);
-    this.#watch =
-      this.#watcher === undefined ? undefined : new DeletionWatch(this.#watcher, { deletedAt, loggedId });
+    this.#watch = this.#watcher === undefined ? undefined : new DeletionWatch(this.#watcher, { deletedAt, loggedId });
     this.#watch?.reset(structureAt, history);
     this.#flattened = this.#flattenedFor(this.#projection, this.#watch);
     this.#flattenInto(this.#flattened, this.#projection);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ConversationForks } from "../../src/loop/fork.ts";
 import { pastReceipts } from "../../src/loop/past-receipts.ts";
 import { offersRetryMillis } from "../../src/loop/limits.ts";
@@ -121,14 +121,14 @@ describe("a models endpoint that does not answer", () => {
   /** A session with deletions, opened again at once: the cache is warm. */
   async function reopened(describe: (real: ModelPort) => ModelPort["describe"]) {
     const world = clearingWorld({ cacheEdits: "offered" });
-    const before = await world.agent("create", { clearsBy: "patient" });
+    const before = await world.agent("create", { flags });
     await before.turn("read 16 × 60");
     const deleted = before.session.fold.projection.serverDeleted.size;
     expect(deleted).toBeGreaterThan(0);
     await before.session.close();
     const { model: real } = before.deps;
     const model: ModelPort = { provider: real.provider, send: real.send.bind(real), describe: describe(real) };
-    const agent = await world.agent("resume", { clearsBy: "patient", over: { model } });
+    const agent = await world.agent("resume", { flags, over: { model } });
     return { world, agent, deleted };
   }
 
@@ -255,6 +255,38 @@ describe("results that the server clears by its own rule", () => {
     expect(breaks.length).toBeGreaterThan(0);
     for (const cause of breaks) expect(cause).toMatch(/^the server left out [\d,]+ tokens by its own rule/);
   });
+
+  it.each(["is aborted", "can't be written"] as const)(
+    "a cache that was lost is told also if the reply that shows it %s",
+    async (end) => {
+      const world = clearingWorld();
+      const aborting = new AbortController();
+      const { session, deps: before } = await world.agent("create", { flags: [["policy", "api"]] });
+      await session.close();
+      let breaksOff = (): void => undefined;
+      const model: ModelPort = {
+        provider: before.model.provider,
+        describe: before.model.describe.bind(before.model),
+        send: async function* (request, signal) {
+          for await (const event of before.model.send(request, signal)) {
+            if (event.kind === "block-end") breaksOff();
+            yield event;
+          }
+        },
+      };
+      const agent = await world.agent("resume", { flags: [["policy", "api"]], over: { model } });
+      await agent.turn(`Hello. ${"And so on. ".repeat(4_000)}`);
+      world.simulator.cache.lose();
+      breaksOff = () => {
+        if (end === "is aborted") aborting.abort();
+        else
+          vi.spyOn(agent.session, "append").mockResolvedValue({ kind: "failed", why: "disk-full", message: "Full." });
+      };
+      const events = await agent.turn("And now?", aborting.signal);
+      expect(events.at(-1)).toMatchObject({ reason: end === "is aborted" ? "aborted" : "failed" });
+      expect(events.filter(({ kind }) => kind === "cache-break")).toHaveLength(1);
+    },
+  );
 
   it("have a receipt that says how many they were, and of how many tokens", async () => {
     const world = clearingWorld();

@@ -72,8 +72,8 @@ export async function* clearBefore(
     const known = await offersOf(deps, { ...clearable, numbers, signal });
     if (signal.aborted) return;
     if (known === undefined) {
+      // The messages stay as they were, and so does what the cache holds of them: there is nothing to follow.
       yield* forgetUnasked(clearable, deps.now());
-      follow(clearable);
       keepAsked(clearable);
     }
     const offers = known ?? nothingOffered;
