@@ -91,7 +91,8 @@ export class Flattened {
   /** Results whose call has not come. */
   readonly #orphans = new Map<ToolUseId, Answer>();
   readonly #held = new Map<string, { readonly block: Block; readonly entry: EntryId }[]>();
-  readonly #wireIds = new WireIds((id) => this.#calls.has(id));
+  /** Under which ids the calls of these messages are sent, and their results. */
+  readonly wireIds = new WireIds((id) => this.#calls.has(id));
   readonly #repairs: Repair[] = [];
   thinkingLeftOut = 0;
 
@@ -135,16 +136,6 @@ export class Flattened {
     return this.#calls.get(toolUse)?.name;
   }
 
-  /** The id under which a call and its result are sent. */
-  sentId(logged: ToolUseId): ToolUseId {
-    return this.#wireIds.of(logged);
-  }
-
-  /** The id by which the log and its edits name what is sent under this one. */
-  loggedId(sent: ToolUseId): ToolUseId {
-    return this.#wireIds.loggedId(sent);
-  }
-
   push(item: Item): void {
     for (const toolUse of this.#awaitingRepair) this.#answerByRepair(toolUse, item.at);
     this.#options.watch?.item(item);
@@ -175,7 +166,7 @@ export class Flattened {
       const { answered, content } = this.#groups[group + 1] ?? { answered: [], content: [] };
       const results = answered.flatMap((toolUse, at) => ({ order: this.#orderOf(toolUse), block: content[at] ?? [] }));
       for (const toolUse of calls)
-        results.push({ order: this.#orderOf(toolUse), block: syntheticResult(this.#wireIds.of(toolUse)) });
+        results.push({ order: this.#orderOf(toolUse), block: syntheticResult(this.wireIds.of(toolUse)) });
       const inOrder = results.toSorted((one, other) => one.order - other.order).flatMap(({ block }) => block);
       messages[group + 1] = { role: "user", content: [...inOrder, ...content.slice(answered.length)] };
     }
@@ -276,7 +267,7 @@ export class Flattened {
     // A decision from before both was about an earlier call of the same id, which an edit has taken out of the view.
     const since = Math.min(call.at, answer.at);
     const decision = decisions?.findLast(({ kind, at }) => kind !== "repair" && at > since);
-    const id = this.#wireIds.of(toolUse);
+    const id = this.wireIds.of(toolUse);
     const block = id === toolUse ? answer.block : { ...answer.block, tool_use_id: id };
     const shown = resultBlock(block, { toolName: call.name, shown: decision?.shown });
     return decision === undefined
@@ -343,7 +334,7 @@ export class Flattened {
       return;
     }
     const input = this.#options.normaliseInput?.(block.name, block.input) ?? block.input;
-    const id = this.#wireIds.take(block.id);
+    const id = this.wireIds.take(block.id);
     const same = input === block.input && id === block.id;
     const group = this.#reply(item, same ? sent : { ...sent, id, input });
     this.#calls.set(block.id, {

@@ -127,7 +127,7 @@ export class Fold {
 
   /** Results that are deleted in the provider's cache, by the ids under which they are sent. */
   get sentDeletions(): ReadonlySet<ToolUseId> {
-    return new Set([...this.#projection.serverDeleted].map((logged) => this.#flattened.sentId(logged)));
+    return new Set([...this.#projection.serverDeleted].map((logged) => this.#flattened.wireIds.of(logged)));
   }
 
   /** What the view shows now, entry by entry. */
@@ -288,7 +288,7 @@ export class Fold {
 
   #flatten(history: "anew" | "goes-on"): void {
     const { serverDeletedAt: deletedAt, structureAt } = this.#projection;
-    const loggedId = (sent: ToolUseId): ToolUseId => this.#flattened.loggedId(sent);
+    const loggedId = (sent: ToolUseId): ToolUseId => this.#flattened.wireIds.loggedId(sent);
     this.#watch = this.#watcher === undefined ? undefined : new DeletionWatch(this.#watcher, { deletedAt, loggedId });
     this.#watch?.reset(structureAt, history);
     this.#flattened = this.#flattenedFor(this.#projection, this.#watch);
