@@ -100,9 +100,10 @@ async function counted(deps: BlobsDep, { log, inventory, source }: Counting): Pr
 function learnedAtBoundary({ projection }: Fold): LearnedState {
   const edit = projection.boundaries.at(-1)?.edit;
   if (edit?.type !== "boundary") return {};
-  const { learned, fixedTokens } = edit.metadata;
-  if (learned !== undefined) return learned;
-  return fixedTokens === undefined ? {} : { request: { tokens: fixedTokens, bytes: {} } };
+  const { learned, fixedTokens, counted: count } = edit.metadata;
+  const model = learned?.model ?? count?.model;
+  if (learned !== undefined) return { ...learned, model };
+  return fixedTokens === undefined ? {} : { model, request: { tokens: fixedTokens, bytes: {} } };
 }
 
 async function recordedPart(source: ByteSource, log: OpenedLog): Promise<FixedPart> {

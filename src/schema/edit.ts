@@ -117,6 +117,8 @@ const chain = z.looseObject({
 });
 const byClass = z.record(z.string(), z.number());
 const learned = z.object({
+  /** In whose tokens. */
+  model: z.string().optional(),
   calibration: z
     .object({ observations: z.int().nonnegative(), products: z.record(z.string(), byClass), growth: byClass })
     .optional(),

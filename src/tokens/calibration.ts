@@ -62,6 +62,12 @@ export class Calibration {
     }
   }
 
+  /** Another tokenizer takes this many times the tokens for the same bytes: what was learned of one holds for the other. */
+  scale(ratio: number): void {
+    this.#rates = undefined;
+    for (const [at, sum] of this.#growth.entries()) this.#growth[at] = sum * ratio;
+  }
+
   #solve(): Rates {
     const matrix = this.#products.map((row, at) =>
       row.map((value, column) => value + (at === column ? priorWeight(at) : 0)),

@@ -1,17 +1,20 @@
 import type { EntryId, Tokens } from "../schema/brand.ts";
 import { tokens } from "../schema/brand.ts";
-import { requestTokens, type Usage } from "../schema/usage.ts";
+import { contextTokens, requestTokens, type Usage } from "../schema/usage.ts";
 import { Calibration, type CalibrationState } from "./calibration.ts";
 import { addBytes, type ByteCounts, contentClasses, noBytes } from "./content.ts";
 import { defaultRates, tokensOf } from "./estimate.ts";
 import type { FixedBytes, FixedFigure } from "./fixed-part.ts";
 import { earlierAnchorsMax, wholeRequestRatioMax, wholeRequestRatioMin } from "./limits.ts";
+import { tokenizerRatio } from "./tokenizer.ts";
 
 /** A count of the provider, and what it was counted for. */
 export interface Anchor {
   readonly entry: EntryId;
   readonly reply: string;
   usage: Usage;
+  /** Who counted: another model's tokenizer may count otherwise. */
+  readonly model: string | undefined;
   /** What the view held when the request was sent. */
   readonly base: ByteCounts;
   /** What the view has held of the reply since: its output, counted already. */
@@ -25,11 +28,15 @@ export interface Anchor {
 /** A request that the provider counted, and its conversation: what it had more than that was the fixed part. */
 interface CountedRequest {
   readonly tokens: number;
+  /** What of it the provider added: it is no text, and the same by any tokenizer. */
+  readonly addedTokens: number;
   readonly bytes: ByteCounts;
 }
 
 /** As a boundary keeps it, so that whoever opens the log there counts as the one who wrote it did. */
 export interface LearnedState {
+  /** In whose tokens; undefined where nobody said. */
+  readonly model?: string | undefined;
   readonly calibration?: CalibrationState | undefined;
   readonly request?: { readonly tokens: number; readonly bytes: Readonly<Record<string, number>> } | undefined;
 }
@@ -37,6 +44,8 @@ export interface LearnedState {
 /** What the provider's counts have shown of one client's requests: the rates, the fixed part, and the newest count. */
 export class Learned {
   readonly calibration: Calibration;
+  /** Rates and the request are in this model's tokens. */
+  #model: string | undefined;
   /** The newest count. */
   #anchor: Anchor | undefined;
   /** The newest of each view before the one that is told now, oldest first. */
@@ -44,16 +53,21 @@ export class Learned {
   /** Of all counted requests the one that shows the fixed part best. */
   #request: CountedRequest | undefined;
 
-  constructor({ calibration, request }: LearnedState, calibrate = () => new Calibration(calibration)) {
+  constructor({ model, calibration, request }: LearnedState, calibrate = () => new Calibration(calibration)) {
+    this.#model = model;
     this.calibration = calibrate();
-    if (request !== undefined) this.#request = { tokens: request.tokens, bytes: bytesFrom(request.bytes) };
+    if (request !== undefined)
+      this.#request = { tokens: request.tokens, addedTokens: 0, bytes: bytesFrom(request.bytes) };
   }
 
   get state(): LearnedState {
     const request = this.#request;
     return {
+      ...(this.#model === undefined || !this.hasCounts ? {} : { model: this.#model }),
       ...(this.calibration.observations === 0 ? {} : { calibration: this.calibration.state }),
-      ...(request === undefined ? {} : { request: { tokens: request.tokens, bytes: nonZero(request.bytes) } }),
+      ...(request === undefined
+        ? {}
+        : { request: { tokens: Math.round(request.tokens), bytes: nonZero(request.bytes) } }),
     };
   }
 
@@ -63,6 +77,24 @@ export class Learned {
 
   get newest(): Anchor | undefined {
     return this.#anchor;
+  }
+
+  /** What was learned is wanted in this model's tokens from here on: where its tokenizer is another, it is scaled. */
+  convertTo(model: string): void {
+    const ratio = tokenizerRatio(this.#model, model);
+    this.#model = model;
+    if (ratio === 1) return;
+    this.calibration.scale(ratio);
+    if (this.#request !== undefined)
+      this.#request = { ...this.#request, tokens: scaleCount(this.#request.tokens, this.#request.addedTokens, ratio) };
+  }
+
+  /** What the anchor's request and its reply have by the tokenizer that counts now. */
+  anchoredTokens({ usage, model, carried }: Anchor): AnchoredTokens {
+    const ratio = tokenizerRatio(model, this.#model);
+    const counted = contextTokens(usage);
+    if (ratio === 1) return { tokens: counted, counted: "by-provider" };
+    return { tokens: Math.round(scaleCount(counted, addedTokens(carried), ratio)), counted: "scaled" };
   }
 
   /** The count whose view is nearest to this one: behind an undo that is the count from before the edit. */
@@ -87,13 +119,15 @@ export class Learned {
 
   /** A count that is believed. Learns from the way since the last one; from the first all that the request held, if that is known. */
   take(anchor: Omit<Anchor, "ofReply">): void {
+    if (anchor.model !== undefined) this.convertTo(anchor.model);
     const request = requestTokens(anchor.usage);
-    if (this.#anchor !== undefined && this.#anchor.summary === anchor.summary)
-      this.#learnFromGrowth(this.#anchor, anchor);
-    else if (this.calibration.observations === 0 && anchor.carried !== undefined)
+    if (this.#anchor !== undefined && this.#anchor.summary === anchor.summary) {
+      // Between counts of two tokenizers there is more than growth.
+      if (tokenizerRatio(this.#anchor.model, anchor.model) === 1) this.#learnFromGrowth(this.#anchor, anchor);
+    } else if (this.calibration.observations === 0 && anchor.carried !== undefined)
       this.#learnFromWhole(anchor.base, { carried: anchor.carried, request });
     this.#anchor = { ...anchor, ofReply: noBytes() };
-    const counted = { tokens: request, bytes: anchor.base };
+    const counted = { tokens: request, addedTokens: addedTokens(anchor.carried), bytes: anchor.base };
     if (this.#request === undefined || this.#blur(counted) <= this.#blur(this.#request)) this.#request = counted;
   }
 
@@ -134,16 +168,26 @@ export class Learned {
     { carried, request }: { readonly carried: FixedBytes; readonly request: Tokens },
   ): void {
     const bytes = { ...base };
-    let measured: number = request;
-    for (const piece of carried.pieces) {
-      addBytes(bytes, piece.bytes);
-      measured -= piece.addedTokens;
-    }
+    for (const piece of carried.pieces) addBytes(bytes, piece.bytes);
+    const measured = request - addedTokens(carried);
     const ratio = measured / Math.max(1, tokensOf(bytes, defaultRates));
     if (ratio >= wholeRequestRatioMin && ratio <= wholeRequestRatioMax)
       this.calibration.observe(bytes, tokens(measured));
   }
 }
+
+/** `scaled`: by what the tokenizers of two models are known to differ in. */
+export interface AnchoredTokens {
+  readonly tokens: number;
+  readonly counted: "by-provider" | "scaled";
+}
+
+const addedTokens = (carried: FixedBytes | undefined): number =>
+  (carried?.pieces ?? []).reduce((sum, piece) => sum + piece.addedTokens, 0);
+
+/** A count by another tokenizer, but for what a provider adds. */
+const scaleCount = (counted: number, added: number, ratio: number): number =>
+  added + Math.max(0, counted - added) * ratio;
 
 /** What a view holds beyond what was counted; negative where it holds less. */
 export function sinceOf({ base, ofReply }: Anchor, shown: ByteCounts): ByteCounts {

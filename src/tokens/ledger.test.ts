@@ -348,6 +348,28 @@ describe("what our own requests taught", () => {
     expect(reader.rates).toEqual(writer.rates);
   });
 
+  it("is scaled for a model with another tokenizer, and back; until that has counted, the size is an estimate", () => {
+    const [older, newer] = ["claude-haiku-4-5", "claude-sonnet-5-5"];
+    const by = (model: string, raw: Raw): Raw => ({ ...raw, message: { ...Object(raw["message"]), model } });
+    const [w, b] = ours;
+    if (w === undefined || b === undefined) throw new Error("two");
+    const ledger = told([...theirs, w, by(older, b)], new TokenLedger());
+    ledger.carries({ ...part, model: older });
+    const { rates, fixedTokens } = ledger;
+    expect(ledger.size).toMatchObject({ tokens: 3_610, source: "usage" });
+    ledger.carries({ ...part, model: newer });
+    expect(ledger.size).toEqual({ tokens: 4_693, source: "estimate", anchor: undefined, estimated: 4_693 });
+    expect(ledger.fixedTokens / fixedTokens).toBeCloseTo(1.3, 1);
+    // A boundary that is written now says in whose tokens its figures are.
+    const reader = new TokenLedger({ learned: ledger.learned });
+    reader.carries({ ...part, model: older });
+    reader.sendsOwn();
+    expect(reader.fixedTokens / fixedTokens).toBeCloseTo(1, 2);
+    ledger.carries({ ...part, model: older });
+    expect(ledger.size).toMatchObject({ tokens: 3_610, source: "usage" });
+    expect(ledger.rates.prose).toBeCloseTo(rates.prose, 9);
+  });
+
   it("holds for the tools of its requests: with others the size changes by as much as they do", () => {
     const ledger = told([...theirs, ...ours], new TokenLedger());
     ledger.carries({ ...part, systemPrompts: [words(3_000)] });

@@ -1,6 +1,6 @@
 import type { Block } from "../schema/block.ts";
 import { type EntryId, tokens, type Tokens } from "../schema/brand.ts";
-import { contextTokens, requestTokens, type Usage } from "../schema/usage.ts";
+import { requestTokens, type Usage } from "../schema/usage.ts";
 import type { Item } from "../transcript/item.ts";
 import type { ShownInstead, ViewWatch } from "../transcript/watch.ts";
 import type { Calibration } from "./calibration.ts";
@@ -27,6 +27,9 @@ import { believableUsage, documentsIn } from "./believable-usage.ts";
  * estimate; an undo gives the number from before.
  * Without an anchor (a new session, or right behind a boundary) everything is estimated, at the rates that counts have
  * taught, on top of the fixed part (system prompt, tools) that they showed or that is known.
+ *
+ * A count by another tokenizer than that of the model that is asked now is scaled by what the two are known to differ in,
+ * and is an estimate then.
  *
  * What another tool recorded was counted for that tool's requests. Once requests are ours it counts for nothing.
  */
@@ -84,7 +87,10 @@ export class TokenLedger implements ViewWatch {
   }
 
   get #learned(): Learned {
-    return this.#sendsOwn || this.#own.hasCounts ? this.#own : this.#foreign;
+    const learned = this.#sendsOwn || this.#own.hasCounts ? this.#own : this.#foreign;
+    const { model } = this.#fixedBytes;
+    if (model !== undefined) learned.convertTo(model);
+    return learned;
   }
 
   get size(): ContextSize {
@@ -96,12 +102,14 @@ export class TokenLedger implements ViewWatch {
     }
     const { calibration } = learned;
     const since = sinceOf(anchor, this.#shown);
-    const counted = contextTokens(anchor.usage);
+    const { tokens: counted, counted: how } = learned.anchoredTokens(anchor);
     const estimated = tokens(growthOf(since, calibration) + this.#fixedGrowth(anchor));
     // What was taken off can't have been more than what was there.
     const least = Math.min(counted, this.fixedTokens + tokensOf(this.#shown, calibration.lowRates));
     const total = tokens(Math.round(Math.max(least, counted + estimated)));
-    return { tokens: total, source: "usage", anchor: anchor.entry, estimated };
+    return how === "scaled"
+      ? { tokens: total, source: "estimate", anchor: undefined, estimated: total }
+      : { tokens: total, source: "usage", anchor: anchor.entry, estimated };
   }
 
   /** The same with nothing taken from the provider's newest count: what can be compared with a view that nobody has counted. */
@@ -208,7 +216,7 @@ export class TokenLedger implements ViewWatch {
     const reply = item.messageId ?? item.entry;
     if (learned.newest?.reply === reply) {
       if (item.usage.output > learned.newest.usage.output) learned.newest.usage = item.usage;
-    } else if (this.#doubted?.reply !== reply) this.#count(learned, { entry: item.entry, reply, usage: item.usage });
+    } else if (this.#doubted?.reply !== reply) this.#count(learned, { ...item, reply, usage: item.usage });
   }
 
   shown(block: Block, entry: EntryId, instead?: ShownInstead): void {
@@ -252,7 +260,7 @@ export class TokenLedger implements ViewWatch {
   }
 
   /** A new count: where it can be believed it is the anchor from here on. */
-  #count(learned: Learned, { entry, reply, usage }: Counted): void {
+  #count(learned: Learned, { entry, reply, usage, model }: Counted): void {
     const at = this.#item?.at ?? 0;
     const base = { ...this.#shown };
     // Told at once, a view already shows what edits behind this reply hid; the request still held it.
@@ -266,12 +274,13 @@ export class TokenLedger implements ViewWatch {
     const covers = learned === this.#foreign ? "log" : ours;
     const isBelieved = believableUsage({ counted, estimate, covers, documents: this.#documents });
     this.#doubted = isBelieved ? undefined : { entry, reply, counted, estimate };
-    if (isBelieved) learned.take({ entry, reply, usage, base, carried, summary: this.#summary?.entry });
+    if (isBelieved) learned.take({ entry, reply, usage, model, base, carried, summary: this.#summary?.entry });
   }
 }
 
 interface Counted {
   readonly entry: EntryId;
+  readonly model?: string | undefined;
   readonly reply: string;
   readonly usage: Usage;
 }

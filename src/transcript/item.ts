@@ -18,6 +18,8 @@ export interface Item {
   readonly attachment?: string | undefined;
   /** What the provider counted when it gave this reply. */
   readonly usage?: Usage | undefined;
+  /** Of a reply with usage: the model that was asked. Each counts by its own tokenizer. */
+  readonly model?: string | undefined;
   /** Another tool recorded it: what was counted with it, was counted for that tool's requests. */
   readonly foreign?: true;
   /** The summary of a boundary: what was counted before it says nothing of the view any more. */
@@ -56,7 +58,14 @@ export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
     case "assistant":
       return entry.synthetic
         ? undefined
-        : { ...base, role: "assistant", messageId: entry.messageId, blocks: entry.blocks, usage: entry.usage };
+        : {
+            ...base,
+            role: "assistant",
+            messageId: entry.messageId,
+            blocks: entry.blocks,
+            usage: entry.usage,
+            ...(entry.usage === undefined ? {} : { model: entry.askedModel ?? entry.model }),
+          };
     case "attachment": {
       const said = attachmentText(entry.attachment);
       if (said === undefined) return undefined;

@@ -1,6 +1,7 @@
 import { createEngine } from "../../../engine.ts";
 import { flagValues } from "../../../settings/flags.ts";
 import { findModel } from "../../../tokens/registry.ts";
+import { tokenizerRatio } from "../../../tokens/tokenizer.ts";
 import { simulatorName } from "../../asked-settings.ts";
 import { humanCount } from "../../human.ts";
 import { said } from "../../settings-problems.ts";
@@ -48,7 +49,8 @@ const overridesIn = async ({ context }: ChatCommandContext) =>
 
 /** Another model has a cache of its own. */
 async function foretell(chat: ChatCommandContext, name: string): Promise<void> {
-  const size = chat.agent.session.ledger.size.tokens;
+  const { model, session } = chat.agent;
+  const size = Math.round(session.ledger.size.tokens * tokenizerRatio(model, name));
   const isKnown = findModel(name, await overridesIn(chat)) !== undefined;
   const unknown = isKnown ? "" : " It is not known here: its window is assumed, and its price is not reckoned.";
   tell(chat, `${name}: the next request writes about ${humanCount(size)} tokens to its cache.${unknown}`);
