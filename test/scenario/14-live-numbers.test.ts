@@ -1,3 +1,6 @@
+import { readFileSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openCounted } from "../../src/index.ts";
 import type { LoopEvent } from "../../src/schema/event.ts";
@@ -7,7 +10,9 @@ import { memoryBlobs } from "../../src/store/memory/blobs.ts";
 import { loggingTool, testAgent } from "../fixture/agent.ts";
 import { bytesOf, sourceOf } from "../fixture/log.ts";
 import { openedForTest, testDeps } from "../fixture/session.ts";
+import { figuresOf } from "../../src/cli/chat/figures.ts";
 import { playing, says } from "./support/simulated.ts";
+import { agentWorld, turn } from "./support/whole-agent.ts";
 
 /** The head of a picture of this size: what it takes follows from it. */
 function png(width: number, height: number): string {
@@ -68,3 +73,80 @@ describe("14. Pictures", () => {
     expect(Math.abs(two - one - (one - none))).toBeLessThanOrEqual(1);
   });
 });
+
+const question = readFileSync(new URL("../fixture/english-sample.txt", import.meta.url), "utf8");
+
+describe("14. Another model with another tokenizer", () => {
+  const [older, newer] = ["claude-haiku-4-5", "claude-sonnet-5-5"];
+
+  it.each([
+    [older, newer],
+    [newer, older],
+  ])(
+    "from %s to %s the size is known before the first request: the same on the meter, in the event and in the API",
+    async (before, after) => {
+      const world = await agentWorld({ actor: playing(says(question.slice(0, 6_000)), says("Yes."), says("No.")) });
+      const first = await world.open({ kind: "new" }, before);
+      await turn(first, question);
+      const { id } = first.session;
+      await first.close();
+      const second = await world.open({ kind: "resume", id }, after);
+      expect(second.session.ledger.size).toMatchObject({ source: "estimate", anchor: undefined });
+      const events: LoopEvent[] = [];
+      for (const text of ["Is that so?", "And now?"])
+        for await (const event of second.turn(text, new AbortController().signal)) {
+          events.push(event);
+          if (event.kind !== "request-start") continue;
+          expect(second.session.ledger.size.tokens).toBe(event.tokens);
+          expect(figuresOf(second).usedTokens).toBe(event.tokens);
+        }
+      expect(second.session.ledger.size.source).toBe("usage");
+      await second.close();
+      const [sent, counted] = [sentIn(events), countedIn(events)];
+      expect(counted).toHaveLength(2);
+      // What was counted for the other model is scaled; the first count by the new one replaces it.
+      for (const [at, most] of [1.05, 1.01].entries()) {
+        expect((sent[at] ?? 0) / (counted[at] ?? 0)).toBeGreaterThan(0.98);
+        expect((sent[at] ?? 0) / (counted[at] ?? 0)).toBeLessThan(most);
+      }
+    },
+  );
+});
+
+describe("14. A compaction", () => {
+  it("has the same sizes in the hook's input, the event, the API and on the meter: those of the whole context", async () => {
+    const world = await agentWorld({ actor: playing(says(question.slice(0, 6_000)), says("Yes.")) });
+    const heard = join(world.work, "heard.json");
+    const hook = { hooks: [{ type: "command", command: `cat > '${heard}'` }] };
+    await mkdir(world.home, { recursive: true });
+    await writeFile(join(world.home, "settings.json"), JSON.stringify({ hooks: { PostCompact: [hook] } }));
+    const agent = await world.open({ kind: "new" }, "claude-sonnet-5-5");
+    for (const text of [question, "Is that so?"]) await turn(agent, text);
+    const before = figuresOf(agent).usedTokens;
+    const ask = { part: { kind: "all" }, summary: "They asked whether that is so. It is." } as const;
+    const { returned: proposed } = await drain(agent.compaction.propose(ask, new AbortController().signal));
+    if (proposed.kind !== "proposed") throw new Error(JSON.stringify(proposed));
+    const sizes: object[] = [];
+    const { returned: committed } = await drain(agent.compaction.commit(proposed.proposal), (event) => {
+      if (event.kind !== "compacted") return;
+      const { tokensBefore, tokensAfter } = event;
+      sizes.push({ tokensBefore, tokensAfter }, { tokensBefore: before, tokensAfter: figuresOf(agent).usedTokens });
+    });
+    await agent.close();
+    const { receipt } = JSON.parse(await readFile(heard, "utf8")) as { receipt: object };
+    expect(committed).toMatchObject({ kind: "committed", ...sizes[0] });
+    expect(sizes[1]).toEqual(sizes[0]);
+    expect(receipt).toMatchObject({ cause: "manual", ...sizes[0] });
+  });
+});
+
+async function drain<Returned>(
+  events: AsyncGenerator<LoopEvent, Returned>,
+  onEvent: (event: LoopEvent) => void = () => undefined,
+): Promise<{ readonly returned: Returned }> {
+  for (;;) {
+    const next = await events.next();
+    if (next.done === true) return { returned: next.value };
+    onEvent(next.value);
+  }
+}

@@ -77,7 +77,14 @@ export async function* commitCompaction(deps: AgentDeps, input: Committing): Asy
     ...(conversation.known === undefined ? {} : { costNanos: callsCost(conversation, calls) }),
     ...(instead === undefined ? {} : { instead: instead.message }),
   };
-  yield* told(deps, { conversation, compacting, draft, proposal, boundary: entries[0], receipt: totalsOf(receipt) });
+  yield* told(deps, {
+    conversation,
+    compacting,
+    draft,
+    proposal,
+    boundary: entries[0],
+    receipt: totalsOf(receipt, draft),
+  });
   return { kind: "committed", entries, receipt, audit, tokensBefore, tokensAfter };
 }
 
@@ -216,8 +223,14 @@ async function* told(
   await compacting.onCompacted();
 }
 
-/** Without its lines: those can be had again, and a hook's input has a limit. */
-function totalsOf({ cause, tokensBefore, tokensAfter, price }: BoundaryDraft["receipt"]): JsonObject {
+/**
+ * Without its lines: those can be had again, and a hook's input has a limit. The sizes are those of the whole context, as
+ * the event and the meter have them; a receipt's own are sums of what the view shows.
+ */
+function totalsOf(
+  { cause, price }: BoundaryDraft["receipt"],
+  { tokensBefore, tokensAfter }: Pick<BoundaryDraft, "tokensBefore" | "tokensAfter">,
+): JsonObject {
   return { cause, tokensBefore, tokensAfter, price: { ...price } };
 }
 
