@@ -1,4 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createEngine } from "../../src/engine.ts";
 import { checkLog } from "../../src/loop/fsck.ts";
@@ -9,7 +10,7 @@ import type { SessionId } from "../../src/schema/brand.ts";
 import { tokens } from "../../src/schema/brand.ts";
 import type { LoopEvent } from "../../src/schema/event.ts";
 import { byteSourceOf } from "../../src/store/memory/byte-source.ts";
-import type { Actor, SaidBlock, Scene } from "../../src/simulator/actor/actor.ts";
+import type { Actor, SaidBlock, Scene, Take } from "../../src/simulator/actor/actor.ts";
 import { invalid } from "../../src/simulator/refusal.ts";
 import { append, text } from "../fixture/session.ts";
 import { imagePart } from "../fixture/image.ts";
@@ -152,6 +153,44 @@ describe("images that the provider refuses", () => {
     expect(events.at(-1)).toMatchObject({ reason: "answered" });
     expect(leftOutIn(events).map(({ part }) => part)).toEqual(["thinking", "media"]);
     expect(refused(world.seen)).toHaveLength(2);
+    await agent.close();
+  });
+});
+
+describe("a provider that refuses everything for a while", () => {
+  /** Reads a file, then changes it, one call a turn. */
+  const editor = (path: () => string, state: { isRefusing: boolean }): Actor => ({
+    name: "editor",
+    play: ({ request }) => {
+      if (state.isRefusing) return { move: { kind: "refuse", refusal: invalid("Bad request.") } };
+      const last = JSON.stringify(request.messages.at(-1));
+      const said = (blocks: readonly SaidBlock[]): Take => ({ move: { kind: "say", blocks } });
+      if (last.includes("tool_result")) return said([{ type: "text", text: "Done." }]);
+      if (last.includes("change it"))
+        return said([
+          { type: "tool_use", name: "edit", input: { file_path: path(), old_string: "one", new_string: "two" } },
+        ]);
+      return said([{ type: "tool_use", name: "read", input: { file_path: path() } }]);
+    },
+  });
+
+  it("leaves what the agent has read as read: the file stands in the view, and may be changed", async () => {
+    const state = { isRefusing: false };
+    const world: AgentWorld = await agentWorld({ actor: editor(() => join(world.work, "a.txt"), state) });
+    const file = join(world.work, "a.txt");
+    await writeFile(file, "one\n");
+    const agent = await world.open({ kind: "new" }, free);
+    await turn(agent, "read it");
+    const { fixedTokens } = agent.conversation.line;
+    state.isRefusing = true;
+    const failed = await turn(agent, "and now?");
+    expect(failed.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["compacted", "edit"]));
+    expect(agent.conversation.line.fixedTokens).toBe(fixedTokens);
+    state.isRefusing = false;
+    const events = await turn(agent, "change it");
+    expect(events.at(-1)).toMatchObject({ reason: "answered" });
+    expect(await readFile(file, "utf8")).toBe("two\n");
+    expect(events.filter(({ kind }) => kind === "cache-break")).toEqual([]);
     await agent.close();
   });
 });

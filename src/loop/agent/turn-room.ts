@@ -6,6 +6,7 @@ import type { LeftOutPart } from "../../schema/edit.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { compactDue, type CompactNow } from "../compact/automatic.ts";
 import type { AgentDeps } from "./deps.ts";
+import { followUndo } from "./follow-undo.ts";
 import { type Rung, rungsFor } from "./refusal-ladder.ts";
 import type { UnansweredTurn } from "./turn-ends.ts";
 
@@ -15,8 +16,14 @@ export interface CutReply extends UnansweredTurn {
   readonly requestTokens: number;
 }
 
-/** What becomes of a refused request. `stuck`: it can't be sent with less. */
-export type AfterRefusal = { readonly kind: "plainer" | "stuck" } | WriteFailure;
+/** What becomes of a refused request. `stuck`: it can't be sent with less; `tried`: what else was refused, in order. */
+export type AfterRefusal =
+  | { readonly kind: "plainer" }
+  | { readonly kind: "stuck"; readonly tried: readonly Rung[] }
+  | WriteFailure;
+
+/** `passed`: the rung would change nothing. */
+type Climbed = { readonly kind: "plainer" } | { readonly kind: "passed" } | WriteFailure;
 
 /**
  * What a turn does for room besides the layers, which look before each request: it compacts where one turned out to be too
@@ -29,6 +36,8 @@ export class TurnRoom {
   readonly #compacted = new Set<CompactNow["ask"]["cause"]>();
   /** Edits since the last reply by which refused requests were sent with less. Where none helps, they are taken back. */
   #attempts: EntryId[] = [];
+  /** Rungs since the last reply by which the request became plainer or shorter. */
+  #tried: Rung[] = [];
 
   constructor(deps: AgentDeps, { conversation, signal }: Omit<CompactNow, "ask">) {
     this.#deps = deps;
@@ -39,6 +48,7 @@ export class TurnRoom {
   replied(): void {
     this.#compacted.clear();
     this.#attempts = [];
+    this.#tried = [];
   }
 
   /** The agent's own wish, now that every call has its answer. */
@@ -48,17 +58,25 @@ export class TurnRoom {
     yield* this.#compact({ cause: "agent", note: wish.note, because: "the agent asked for it" });
   }
 
-  /** Walks the ladder to the next rung that makes the request plainer or shorter. What a refusal says of the window counts at once. */
+  /**
+   * Walks the ladder to the next rung that makes the request plainer or shorter. What a refusal says of the window counts at
+   * once. Only a refusal at the end of the ladder shows that nothing on it has helped: behind any other failure, and behind
+   * an abort, what was left out stays so, for it may be what the provider takes.
+   */
   async *refused(failure: ModelFailure): AsyncGenerator<LoopEvent, AfterRefusal> {
     const { limitTokens, limitOf = "window", message } = failure;
     const { model } = this.#by.conversation.baseline;
     if (limitTokens !== undefined) await this.#deps.learn({ model, limitTokens, limitOf, from: message });
-    for (const rung of rungsFor(failure)) {
-      const tried = yield* this.#climb(rung, failure);
-      if (tried.kind !== "stuck" || this.#by.signal.aborted) return tried;
+    const rungs = rungsFor(failure);
+    if (rungs.length === 0) return { kind: "stuck", tried: [] };
+    for (const rung of rungs) {
+      const climbed = yield* this.#climb(rung, failure);
+      if (climbed.kind === "plainer") this.#tried.push(rung);
+      if (climbed.kind !== "passed") return climbed;
+      if (this.#by.signal.aborted) return { kind: "stuck", tried: this.#tried };
     }
     yield* this.#takeBack();
-    return { kind: "stuck" };
+    return { kind: "stuck", tried: this.#tried };
   }
 
   /** A reply that broke off over the threshold, or where the provider's window ends, had too little room: the work goes on behind a summary, also one without a model. */
@@ -69,19 +87,19 @@ export class TurnRoom {
     return yield* this.#compact({ cause: "limit", because: message });
   }
 
-  async *#climb(rung: Rung, { why, message: because }: ModelFailure): AsyncGenerator<LoopEvent, AfterRefusal> {
+  async *#climb(rung: Rung, { why, message: because }: ModelFailure): AsyncGenerator<LoopEvent, Climbed> {
     if (rung !== "shorter" && rung !== "everything") return yield* this.#leaveOut(rung, because);
-    if (rung === "everything" && !this.#mayExtract(why)) return { kind: "stuck" };
+    if (rung === "everything" && !this.#mayExtract(why)) return { kind: "passed" };
     const made = yield* this.#once({ cause: rung === "shorter" ? "overflow" : "refused", because });
-    return { kind: made === "compacted" ? "plainer" : "stuck" };
+    return { kind: made === "compacted" ? "plainer" : "passed" };
   }
 
-  async *#leaveOut(part: LeftOutPart, because: string): AsyncGenerator<LoopEvent, AfterRefusal> {
+  async *#leaveOut(part: LeftOutPart, because: string): AsyncGenerator<LoopEvent, Climbed> {
     const { conversation } = this.#by;
     const { line, known, cache, breaks } = conversation;
     const tokensBefore = line.usedTokens;
     const left = await line.leaveOut(part, { because, rates: ratesOf(known, cache?.lifetime ?? "5m") });
-    if (left.kind === "nothing") return { kind: "stuck" };
+    if (left.kind === "nothing") return { kind: "passed" };
     if (left.kind === "failed") return left;
     const { count, edits, receipt } = left;
     this.#attempts.push(...edits);
@@ -122,19 +140,28 @@ export class TurnRoom {
     }
   }
 
-  /** No rung has helped: the view is as it was before the first. A disk that refuses leaves it plainer, and that is told by the receipts. */
+  /** No rung has helped: the view, and what is kept beside it, is as it was before the first. A disk that refuses leaves it plainer. */
   async *#takeBack(): AsyncGenerator<LoopEvent> {
     const line = this.#by.conversation.line.editable;
     const attempts = this.#attempts.splice(0).toReversed();
     if (line === undefined || attempts.length === 0) return;
     const undone: EntryId[] = [];
+    let failed: WriteFailure | undefined;
     for (const edit of attempts) {
       const edited = await line.edit({ drafts: [{ type: "undo", edit }], cause: "refused", nature: "undone" });
       if (edited.kind === "edited") undone.push(...edited.entries);
+      else failed ??= edited;
     }
-    yield { kind: "edit", what: "undo", entries: undone };
+    if (undone.length > 0) {
+      await followUndo(this.#by.conversation, line);
+      yield { kind: "edit", what: "undo", entries: undone };
+    }
+    if (failed !== undefined) yield { kind: "warning", code: "undo-failed", message: stillPlainer(failed) };
   }
 }
+
+const stillPlainer = ({ message }: WriteFailure): string =>
+  `What was left out for the refused request stays left out: ${message}`;
 
 /** Whether there is room now. */
 type Made = "compacted" | "failed" | "later";

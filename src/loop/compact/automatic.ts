@@ -59,7 +59,7 @@ async function* compactNow(
   const proposed = yield* proposeCompaction(deps, { conversation, compacting, ask: whole, signal });
   if (proposed.kind === "proposed")
     return yield* committed(deps, { conversation, compacting, proposal: proposed.proposal });
-  yield await countedFailure(deps, { session: compacting.session, problem: proposed });
+  yield await countedFailure(deps, { session: compacting.session, problem: proposed, cause: ask.cause });
   return "failed";
 }
 
@@ -102,6 +102,6 @@ async function* committed(
   if (outcome.kind === "committed") return "compacted";
   const { session } = compacting;
   await bookCalls(session, { calls: proposal.calls, trigger: "auto" });
-  yield await countedFailure(deps, { session, problem: outcome });
+  yield await countedFailure(deps, { session, problem: outcome, cause: proposal.ask.cause });
   return "failed";
 }

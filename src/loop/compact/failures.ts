@@ -1,6 +1,7 @@
 import type { AgentDeps } from "../agent/deps.ts";
 import type { LastAppends, Session } from "../session.ts";
 import { type ClosingEvent, closingEvent } from "./closing-event.ts";
+import type { CompactionCause } from "../../schema/compaction.ts";
 import type { Draft } from "../../transcript/draft.ts";
 import type { CompactionProblem, Proposal } from "./proposal.ts";
 import { breakerDraft, failuresSoFar } from "./standing.ts";
@@ -10,14 +11,16 @@ export interface Failing {
   /** By which it is written; absent: the session. */
   readonly log?: LastAppends;
   readonly problem: CompactionProblem;
+  /** Why it was to be compacted. */
+  readonly cause?: CompactionCause;
 }
 
 /** What speaks against the summaries that nobody asked for opens the breaker in the end; what a person or a hook wanted does not. */
 export async function countedFailure(
   deps: Pick<AgentDeps, "numbers">,
-  { session, log = session, problem }: Failing,
+  { session, log = session, problem, cause }: Failing,
 ): Promise<ClosingEvent> {
-  if (isCounted(problem.reason)) await log.append(failureDraft(session, problem));
+  if (isCounted(problem.reason, cause)) await log.append(failureDraft(session, problem));
   return closingEvent(deps, { ...problem, compacting: { session }, trigger: "auto" });
 }
 
@@ -34,7 +37,8 @@ export async function countSummary(
   { ask, path, instead }: Pick<Proposal, "ask" | "path" | "instead">,
 ): Promise<void> {
   if (instead !== undefined) {
-    if (ask.trigger === "auto" && isCounted(instead.reason)) await session.append(failureDraft(session, instead));
+    if (ask.trigger === "auto" && isCounted(instead.reason, ask.cause))
+      await session.append(failureDraft(session, instead));
     return;
   }
   if (isOfModel(path) && failuresSoFar(session.fold) > 0) await session.append(breakerDraft(0));
@@ -53,8 +57,9 @@ function isOfModel(path: Proposal["path"]): boolean {
   }
 }
 
-/** Whether it speaks against the summaries. */
-export function isCounted(reason: CompactionProblem["reason"]): boolean {
+/** Whether it speaks against the summaries. Where the provider refuses every request, no summariser was asked. */
+export function isCounted(reason: CompactionProblem["reason"], cause?: CompactionCause): boolean {
+  if (cause === "refused") return false;
   switch (reason) {
     case "no_summary":
     case "api_error":
