@@ -46,6 +46,20 @@ test("an image behind a marker comes back as an image, in its place among what w
   }
 });
 
+test("an image stands in its own place, also behind a text that quotes an earlier recall", async () => {
+  const quote = text("\uE000 I saw [image 1, shown below] before.");
+  const { recalled } = await holding([text("[image 1, shown below]"), quote, imagePart(), text("after")]);
+  const found = await recalled("toolu_1");
+  if (found.kind !== "found") expect.unreachable(found.why);
+  expect(found.media).toEqual([{ block: imagePart(), at: found.text.lastIndexOf("[image 1, shown below]") }]);
+  expect(JSON.parse(found.text)).toEqual([
+    text("[image 1, shown below]"),
+    quote,
+    "[image 1, shown below]",
+    text("after"),
+  ]);
+});
+
 test("an image that was offloaded with a long text comes back too", async () => {
   const { deps, session, recalled } = await holding("nothing");
   await append(session, user("Again."), reply("msg_2", call("toolu_2")));

@@ -45,28 +45,50 @@ const foundText = (text: string): Expanded => ({ kind: "found", text, media: [] 
 /** The JSON of blocks, or of an entry with blocks, in which each image and document is named and stands apart. */
 function withMedia(json: string): Expanded {
   const value = parsedOrUndefined(json);
-  const media: { readonly block: JsonObject; readonly name: string }[] = [];
-  const named = value === undefined ? undefined : nameMedia(value, media);
-  if (named === undefined || media.length === 0) return foundText(json);
-  const text = JSON.stringify(named, null, 2);
-  const places: RecalledMedium[] = [];
-  for (const { block, name } of media) places.push({ block, at: text.indexOf(name, (places.at(-1)?.at ?? -1) + 1) });
-  return { kind: "found", text, media: places };
+  if (value === undefined) return foundText(json);
+  const mark = unusedMark(JSON.stringify(value));
+  const blocks: Medium[] = [];
+  const marked = markMedia(value, { mark, blocks });
+  if (blocks.length === 0) return foundText(json);
+  const [head = "", ...tails] = JSON.stringify(marked, null, 2).split(mark);
+  const media: RecalledMedium[] = [];
+  let text = head;
+  for (const [index, block] of blocks.entries()) {
+    media.push({ block, at: text.length });
+    text += `[${block.type} ${index + 1}, shown below]${tails[index] ?? ""}`;
+  }
+  return { kind: "found", text, media };
 }
 
-function nameMedia(value: Json, media: { readonly block: JsonObject; readonly name: string }[]): Json {
-  if (isArray(value)) return value.map((one) => nameMedia(one, media));
+/** What the JSON does not hold. A name would not do: an earlier recall may be quoted in it. */
+function unusedMark(json: string): string {
+  let mark = privateUse;
+  while (json.includes(mark)) mark += privateUse;
+  return mark;
+}
+
+const privateUse = "\uE000";
+
+interface MediaMarking {
+  readonly mark: string;
+  /** Those found, in the order of their marks. */
+  readonly blocks: Medium[];
+}
+
+function markMedia(value: Json, marking: MediaMarking): Json {
+  if (isArray(value)) return value.map((one) => markMedia(one, marking));
   if (!isObject(value)) return value;
   if (isMedium(value)) {
-    const name = `[${value["type"]} ${media.length + 1}, shown below]`;
-    media.push({ block: value, name });
-    return name;
+    marking.blocks.push(value);
+    return marking.mark;
   }
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, nameMedia(inner, media)]));
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, markMedia(inner, marking)]));
 }
 
+type Medium = JsonObject & { readonly type: "image" | "document" };
+
 /** What only says that it is one, as in a call's input, has no source. */
-const isMedium = (value: JsonObject): value is JsonObject & { readonly type: "image" | "document" } =>
+const isMedium = (value: JsonObject): value is Medium =>
   (value["type"] === "image" || value["type"] === "document") && isObject(value["source"]);
 
 /** An image that was kept by itself, under the type that it is of: as it came it may have been declared otherwise. */
