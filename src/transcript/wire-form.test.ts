@@ -25,6 +25,13 @@ const right: readonly JsonObject[] = [
   { type: "thinking", thinking: "hm", signature: "s" },
   { type: "redacted_thinking", data: "x" },
   { type: "tool_use", id: "t", name: "look", input: { cache_control: 1 }, caller: { type: "direct" } },
+  {
+    type: "tool_use",
+    id: "t",
+    name: "look",
+    input: {},
+    caller: { type: "code_execution_20250825", tool_id: "srvtoolu_1" },
+  },
   { type: "tool_result", tool_use_id: "t", content: "ok", is_error: false },
   { type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "a" }] },
   {
@@ -100,6 +107,16 @@ describe("a block in its wire form", () => {
       "no name at all",
       { type: "tool_use", id: "t", name: "", input: {} },
       { type: "tool_use", id: "t", name: "tool", input: {} },
+    ],
+    [
+      "a key that its caller has not",
+      { type: "tool_use", id: "t", name: "look", input: {}, caller: { type: "direct", tool_iD: "x" } },
+      { type: "tool_use", id: "t", name: "look", input: {}, caller: { type: "direct" } },
+    ],
+    [
+      "a caller that is none",
+      { type: "tool_use", id: "t", name: "look", input: {}, caller: { tyPe: "direct" } },
+      { type: "tool_use", id: "t", name: "look", input: {} },
     ],
     [
       "an `is_error` that is no boolean",

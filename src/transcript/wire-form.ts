@@ -72,7 +72,7 @@ function isRight(block: Block): boolean {
     case "redacted_thinking":
       return hasOnly(block, redactedKeys);
     case "tool_use":
-      return hasOnly(block, callKeys) && isCaller(block) && toolNameForm.test(block.name);
+      return hasOnly(block, callKeys) && isUsualCaller(block) && toolNameForm.test(block.name);
     case "tool_result":
       return hasOnly(block, resultKeys) && typeof (block.is_error ?? false) === "boolean";
     default:
@@ -88,14 +88,18 @@ const isRightText = (block: { readonly type?: Json }): boolean =>
   hasOnly(block, textKeys) &&
   (!("citations" in block) || block.citations === null);
 
-/** Every call of a reply names who made it. */
-const isCaller = (block: object): boolean =>
-  !("caller" in block) || (typeof block.caller === "object" && !Array.isArray(block.caller));
+/** Every call of a reply names who made it, nearly always the model itself. */
+function isUsualCaller(block: object): boolean {
+  if (!("caller" in block) || block.caller === null) return true;
+  const { caller } = block;
+  return typeof caller === "object" && hasOnly(caller, callerKeys) && "type" in caller && caller.type === "direct";
+}
 
 const textKeys: ReadonlySet<string> = new Set(["type", "text", "citations"]);
 const thinkingKeys: ReadonlySet<string> = new Set(["type", "thinking", "signature"]);
 const redactedKeys: ReadonlySet<string> = new Set(["type", "data"]);
 const callKeys: ReadonlySet<string> = new Set(["type", "id", "name", "input", "caller"]);
+const callerKeys: ReadonlySet<string> = new Set(["type"]);
 const resultKeys: ReadonlySet<string> = new Set(["type", "tool_use_id", "content", "is_error"]);
 
 function hasOnly(block: object, keys: ReadonlySet<string>): boolean {

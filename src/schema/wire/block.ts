@@ -10,6 +10,12 @@ import { toolAdditionBlock, toolChange, toolRemovalBlock } from "./tool.ts";
 const marked = { cache_control: cacheControl.nullish() };
 const object = z.record(z.string(), anyJson);
 
+/** Who made a call: the model itself, or its code. */
+const caller = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("direct") }),
+  z.strictObject({ type: z.enum(["code_execution_20250825", "code_execution_20260120"]), tool_id: z.string() }),
+]);
+
 /** `file_id` stands in replies; the API takes a reply back as it came. Marks are refused by a rule of their own. */
 const inDocument = {
   ...marked,
@@ -125,7 +131,7 @@ const toolUseBlock = z.strictObject({
   id: z.string(),
   name: z.string(),
   input: object,
-  caller: object.nullish(),
+  caller: caller.nullish(),
   toolset_name: z.string().nullish(),
   ...marked,
 });
@@ -156,7 +162,7 @@ const serverToolUseBlock = z.strictObject({
   id: z.string(),
   name: z.string(),
   input: object,
-  caller: object.nullish(),
+  caller: caller.nullish(),
   ...marked,
 });
 
@@ -165,7 +171,7 @@ const serverResult = <Type extends string>(type: Type) =>
     type: z.literal(type),
     tool_use_id: z.string(),
     content: anyJson,
-    caller: object.nullish(),
+    caller: caller.nullish(),
     ...marked,
   });
 
