@@ -150,7 +150,7 @@ export async function toolbox({
     workingState: ({ cwd, ...files }) => [
       filesPart({ ...files, mayRead: fixed.mayRead }),
       todosPart(state),
-      placePart({ cwd: () => state.standing.cwd ?? cwd, title: () => sessionTitle(session.fold)?.text }),
+      placePart({ cwd: () => state.standing.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
       ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => invokedSkills(session.fold) })]),
       ...(planState === undefined ? [] : [planPart({ planState })]),
       ...(input.servers === undefined

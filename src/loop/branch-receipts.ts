@@ -7,6 +7,7 @@ import { findModel } from "../tokens/registry.ts";
 import type { Fold } from "../transcript/fold.ts";
 import { makeReceipt } from "../transcript/receipt.ts";
 import { openCountedAt } from "./counted.ts";
+import { branchReceiptsMax } from "./limits.ts";
 import type { OpenOptions } from "./open.ts";
 import type { RecordedEdit } from "./past-receipts.ts";
 
@@ -17,13 +18,15 @@ export interface BranchedLog extends Pick<OpenOptions, "source" | "origin"> {
 
 /**
  * A branch has no receipt in its line: which view it leaves and which it begins with is known from the log, by reading
- * it up to the leaf that was left and up to the branch. Costs two readings of the log for each branch.
+ * it up to the leaf that was left and up to the branch. Costs two readings of the log for each branch, so only the newest
+ * branches get one.
  */
 export async function withBranchReceipts(deps: BlobsDep, log: BranchedLog): Promise<readonly RecordedEdit[]> {
+  const branches = log.edits.filter(({ kind, receipt }) => kind === "branch" && receipt === undefined);
+  const newest = new Set(branches.slice(-branchReceiptsMax).map(({ id }) => id));
   const edits: RecordedEdit[] = [];
   for (const edit of log.edits) {
-    const receipt =
-      edit.kind === "branch" && edit.receipt === undefined ? await receiptOf(deps, log, edit.id) : undefined;
+    const receipt = newest.has(edit.id) ? await receiptOf(deps, log, edit.id) : undefined;
     edits.push(receipt === undefined ? edit : { ...edit, receipt });
   }
   return edits;

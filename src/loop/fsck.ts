@@ -87,8 +87,8 @@ export interface RepairedSession extends Pick<OpenSession, "id" | "circumstances
 }
 
 /**
- * Blanks what can't be read, and notes of what is left how it is read: the second check then finds nothing. Looks only
- * after it holds the session: what looked torn before may be a line that its writer has finished since.
+ * Blanks what can't be read. Other damage stays, and an appended entry says how it is read: the second check then finds
+ * nothing. Looks only after it holds the session: what looked torn before may be a line that its writer has finished since.
  */
 export async function repairLog(deps: SessionDeps, session: RepairedSession): Promise<LogRepair> {
   const { transcripts } = deps;
@@ -106,8 +106,10 @@ export async function repairLog(deps: SessionDeps, session: RepairedSession): Pr
         ranges.length === 0 ? { kind: "blanked", setAside: [] } : await writer.blank(ranges);
       if (blanked.kind === "failed") return blanked;
       const readable = ranges.length === 0 ? found : await checkLog(source, progress);
-      const left = readable.damage.length === 0 ? readable : await acceptDamage(deps, { ...session, writer, readable });
-      return "kind" in left ? left : { kind: "repaired", found, setAside: blanked.setAside, left };
+      const { setAside } = blanked;
+      if (readable.damage.length === 0) return { kind: "repaired", found, setAside, left: readable };
+      const accepted = await acceptDamage(deps, { ...session, writer, readable });
+      return accepted.kind === "failed" ? accepted : { kind: "repaired", found, setAside, left: accepted.check };
     } finally {
       await source.close();
     }
@@ -116,23 +118,25 @@ export async function repairLog(deps: SessionDeps, session: RepairedSession): Pr
   }
 }
 
-interface Accepting extends RepairedSession {
+interface UnmendedSession extends RepairedSession {
   readonly writer: TranscriptWriter;
   readonly readable: LogCheck;
 }
 
+type AcceptOutcome = { readonly kind: "checked"; readonly check: LogCheck } | WriteFailure;
+
 /** The writer stays the caller's to close. */
-async function acceptDamage(deps: SessionDeps, accepting: Accepting): Promise<LogCheck | WriteFailure> {
-  const { id, writer, readable, progress } = accepting;
+async function acceptDamage(deps: SessionDeps, unmended: UnmendedSession): Promise<AcceptOutcome> {
+  const { id, writer, readable, progress } = unmended;
   const log = await readLog(deps, id);
   if (log === undefined) throw new Error(`the log ${id} that is open for writing can't be read`);
-  const session = new Session(deps, { writer, log, circumstances: { sessionId: id, ...accepting.circumstances } });
+  const session = new Session(deps, { writer, log, circumstances: { sessionId: id, ...unmended.circumstances } });
   const appended = await session.append(...acceptanceDrafts(readable.damage));
   if (appended.kind === "failed") return appended;
   const grown = await deps.transcripts.openForReading(id);
   if (grown === undefined) throw new Error(`the log ${id} that is open for writing can't be read`);
   try {
-    return await checkLog(grown, progress);
+    return { kind: "checked", check: await checkLog(grown, progress) };
   } finally {
     await grown.close();
   }

@@ -22,6 +22,9 @@ export const adoptAttemptsMax = 300;
 /** Where other tools record the system prompt: behind the origin line, at the beginning of their log. */
 export const promptHeadBytes = bytes(512 * 1024);
 
+/** Each costs two readings of the log: so many take seconds for a log of some 100 MB, and people ask about the newest. */
+export const branchReceiptsMax = 20;
+
 /** Of the facts in a checkpoint, as JSON: what the limits of layer 4 add up to with paths and names of usual length, twice. */
 export const storedFactsCharsMax = 1024 * 1024;
 

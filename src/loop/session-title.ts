@@ -1,16 +1,18 @@
 import type { SessionTitle } from "../schema/entry.ts";
 import type { Draft } from "../transcript/draft.ts";
-import type { Fold } from "../transcript/fold.ts";
 import { typedText } from "../transcript/person.ts";
 import { titleCharsMax } from "./limits.ts";
+import type { Session } from "./session.ts";
 
 /**
- * What a session is called: as a person named it, else as it was named for them, else by the beginning of the first message.
- * Undefined for another tool's log of which no title was read: what was not read may hold a better one than we could make.
+ * What a session is called: as the user named it, else as it was named for them, else by the beginning of the first message.
+ * Undefined if no title was read and there may be a better one than we could make: in another tool's log, and in one that
+ * was read from a boundary on, where the first message is not known.
  */
-export function sessionTitle({ path, foreignUntil }: Pick<Fold, "path" | "foreignUntil">): SessionTitle | undefined {
-  const named = path.titles.findLast(({ by }) => by === "person") ?? path.titles.at(-1);
-  if (named !== undefined || foreignUntil > 0) return named;
+export function sessionTitle({ fold, read }: Pick<Session, "fold" | "read">): SessionTitle | undefined {
+  const { path, foreignUntil } = fold;
+  const named = path.titles.findLast(({ by }) => by === "user") ?? path.titles.at(-1);
+  if (named !== undefined || foreignUntil > 0 || read.from !== "beginning") return named;
   const first = path.entries.map((entry) => typedText(entry)).find((typed) => typed !== undefined);
   const text = first === undefined ? "" : clipped(first);
   return text === "" ? undefined : { text, by: "engine" };
@@ -18,7 +20,7 @@ export function sessionTitle({ path, foreignUntil }: Pick<Fold, "path" | "foreig
 
 /** In the form that lists of sessions read. */
 export const titleDraft = ({ text, by }: SessionTitle): Draft =>
-  by === "person" ? { type: "custom-title", customTitle: text } : { type: "ai-title", aiTitle: text };
+  by === "user" ? { type: "custom-title", customTitle: text } : { type: "ai-title", aiTitle: text };
 
 /** A line, counted in code points so that no pair of surrogates is split. */
 function clipped(text: string): string {

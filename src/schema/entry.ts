@@ -72,7 +72,7 @@ export interface OtherEntry extends Envelope {
 export interface SessionTitle {
   readonly text: string;
   /** `engine`: made for the person, by a model or from what they said. */
-  readonly by: "person" | "engine";
+  readonly by: "user" | "engine";
 }
 
 /** Deeper than any tool's output, and shallow enough to be walked without running out of stack. */
@@ -178,9 +178,9 @@ function otherOf(raw: JsonObject, envelope: Envelope): OtherEntry {
 }
 
 function titleOf(raw: JsonObject): SessionTitle | undefined {
-  const by = raw["type"] === "custom-title" ? "person" : "engine";
+  const by = raw["type"] === "custom-title" ? "user" : "engine";
   const given = raw["type"] === "ai-title" ? text(raw, "aiTitle") : undefined;
-  const title = by === "person" ? text(raw, "customTitle") : given;
+  const title = by === "user" ? text(raw, "customTitle") : given;
   return title === undefined || title.trim() === "" ? undefined : { text: title, by };
 }
 

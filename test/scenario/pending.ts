@@ -12,11 +12,6 @@ export const pending: readonly Pending[] = [
     waitsFor: "a model of its own for summaries",
   },
   {
-    acceptance: 13,
-    variant: "a receipt where a branch is taken instead of an undo",
-    waitsFor: "receipts for changes of branch",
-  },
-  {
     acceptance: 15,
     variant: "on a model that binds thinking the clearing is left to a server that offers it, by `keep`",
     waitsFor: "a rule of the server whose cleared set does not slide",
@@ -25,11 +20,6 @@ export const pending: readonly Pending[] = [
   { acceptance: 2, variant: "a nested instruction file and a rule, each with its codeword", waitsFor: "memory" },
   { acceptance: 10, variant: "running and just finished agents are told again", waitsFor: "layers/7-agents" },
   { acceptance: 10, variant: "schedules are told again", waitsFor: "schedules" },
-  {
-    acceptance: 10,
-    variant: "the session's title and branch stand again behind a boundary, for the list of sessions",
-    waitsFor: "titles and branches that the agent itself writes",
-  },
   {
     acceptance: 18,
     variant: "project memory is found from worktrees, after a rename, a move and through a symlink",
@@ -41,18 +31,8 @@ export const pending: readonly Pending[] = [
     waitsFor: "layers/7-agents",
   },
   {
-    acceptance: 9,
-    variant: "the window that the provider's models endpoint declares is asked for",
-    waitsFor: "a window that a server declares among the sources of a window: it is asked only for what it offers",
-  },
-  {
     acceptance: 11,
     variant: "the report of a sub-agent that ran, not one that the test wrote",
     waitsFor: "layers/7-agents",
-  },
-  {
-    acceptance: 11,
-    variant: "an image that was left out comes back as an image, not as its bytes in text",
-    waitsFor: "results with images in tool/recall, which gives text",
   },
 ];

@@ -117,6 +117,8 @@ describe("the preview of a compaction", () => {
     const listed = shown(much, { details: "listed" });
     expect(listed.match(/A quote was taken out: /g)).toHaveLength(300);
     expect(listed.match(/message: no/g)).toHaveLength(20);
+    expect(listed).not.toContain("lists them");
+    expect(listed.match(/^ {2}changed /gm)).toHaveLength(1);
   });
 
   it("says how the person's words stand in it, and nothing of ways in which none does", () => {

@@ -38,15 +38,20 @@ export const previewText = (proposal: Proposal, look: PreviewLook): string =>
     ...summaryLines(proposal.summary, look),
   ].join("\n");
 
-/** What has to be known to decide, on one screen whatever the session was: what comes in any number is counted. */
+/**
+ * What has to be known to decide, on one screen whatever the session was: what comes in any number is counted. If the
+ * details are listed behind it, what they list is left out here.
+ */
 export function previewFigures(
   proposal: Proposal,
-  look: Pick<PreviewLook, "columns" | "answerer" | "ownPrompt" | "cwd" | "listedBy">,
+  look: Pick<PreviewLook, "columns" | "answerer" | "ownPrompt" | "cwd" | "details" | "listedBy">,
 ): readonly string[] {
   const { preview, changes } = proposal;
   const { answerer, ownPrompt, cwd } = look;
-  const folded = (all: readonly string[], [noun, about]: readonly [noun: string, about: string]): readonly string[] =>
-    all.length <= listedUnaskedMax ? all : [`${counted(all.length, noun)} ${about}; ${look.listedBy}`];
+  const folded = (all: readonly string[], [noun, about]: readonly [noun: string, about: string]): readonly string[] => {
+    if (all.length <= listedUnaskedMax) return all;
+    return look.details === "listed" ? [] : [`${counted(all.length, noun)} ${about}; ${look.listedBy}`];
+  };
   return rowsText(
     [
       ["context", `${humanCount(preview.tokensBefore)} → ${humanCount(preview.tokensAfter)} tokens`],

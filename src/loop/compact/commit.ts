@@ -218,7 +218,7 @@ async function* told(
       await compacting.session.append(...outcome.context.map((text) => contextDraft(text, boundary)));
   }
   // Lists of sessions read both ends of a log: behind a boundary the title is near its end again.
-  const title = sessionTitle(compacting.session.fold);
+  const title = sessionTitle(compacting.session);
   if (title !== undefined) await compacting.session.append(titleDraft(title));
   await compacting.onCompacted();
 }

@@ -82,7 +82,8 @@ function textEdited(before: string, after: string | undefined): TextEdited {
 async function factsOf(chat: ChatCommandContext, proposal: Proposal): Promise<Pick<PreviewAsk, "facts" | "details">> {
   const { context, ui, answerer } = chat;
   const ownPrompt = await ownPromptOf(context);
-  const look = { columns: ui.columns, answerer, ownPrompt, cwd: context.cwd, listedBy: "see the details" };
+  const shown = { details: "counted", listedBy: "see the details" } as const;
+  const look = { columns: ui.columns, answerer, ownPrompt, cwd: context.cwd, ...shown };
   const lines = (texts: readonly string[]): readonly string[] =>
     texts.length === 0 ? [] : chatLines(chat).of(texts.join("\n"));
   return { facts: lines(previewFigures(proposal, look)), details: lines(previewDetails(proposal, look)) };

@@ -18,7 +18,7 @@ const checkOut = async ({ work }: CompactionWorld, branch: string): Promise<void
   await writeFile(join(work, ".git", "HEAD"), `ref: refs/heads/${branch}\n`);
 };
 
-describe("title and branch", () => {
+describe("10. Working state: title and branch", () => {
   it("each entry names the branch that was checked out when its turn began", async () => {
     const world = await compactionWorld();
     await checkOut(world, "main");
@@ -48,11 +48,11 @@ describe("title and branch", () => {
     expect(shown).toContain("Git branch now: topic\\nTitle of this session: Mend the clock.");
   });
 
-  it("a title that a person gave stays the title through every boundary, also where the log is read from one", async () => {
+  it("a title that the user gave stays the title through every boundary, also where the log is read from one", async () => {
     const world = await compactionWorld();
     let agent = await world.open();
     await world.turn(agent, { text: taskText(1), rounds: 8 });
-    await agent.session.append(titleDraft({ text: "The clock", by: "person" }));
+    await agent.session.append(titleDraft({ text: "The clock", by: "user" }));
     await compact(agent);
     await world.turn(agent, { text: taskText(2), rounds: 8 });
     const { id } = agent.session;
