@@ -114,6 +114,44 @@ describe.each(["live", "at once"] as const)("the size of a context, told %s", (w
   });
 });
 
+describe("a result that the provider's cache left out for a while", () => {
+  const deletes = (uuid: string, ...deleted: readonly string[]): Raw => ({ type: "server-edits", uuid, deleted });
+  const forgets = (uuid: string): Raw => ({ type: "server-edits", uuid, deleted: [], forgets: true });
+  const began = [
+    user("u1"),
+    says("a1", "m1", call("x"), call("y")),
+    result("r1", "x", words(4000)),
+    result("r2", "y", words(1000)),
+    counted("a2", "m2", usage(10_100, 10), text("Seen.")),
+  ];
+  const asks = (nth: number, input: number): readonly Raw[] => [
+    user(`v${nth}`, "And now?"),
+    counted(`b${nth}`, `n${nth}`, usage(input, 20), text("So.")),
+  ];
+
+  it.each<[string, readonly Raw[]]>([
+    ["is cleared", [deletes("d", "x"), ...asks(1, 5_100), clear("c", "x")]],
+    ["is cleared, and a request follows", [deletes("d", "x"), ...asks(1, 5_100), clear("c", "x"), ...asks(2, 5_200)]],
+    ["is cleared beside one that stays deleted", [deletes("d", "x", "y"), ...asks(1, 4_000), clear("c", "x")]],
+    ["is shown again", [deletes("d", "x"), ...asks(1, 5_100), forgets("f")]],
+    ["is shown again and cleared", [deletes("d", "x"), ...asks(1, 5_100), forgets("f"), clear("c", "x")]],
+    ["is deleted anew", [deletes("d", "x"), ...asks(1, 5_100), forgets("f"), deletes("e", "x"), ...asks(2, 5_200)]],
+    ["stays deleted", [deletes("d", "x"), ...asks(1, 5_100), deletes("e", "y")]],
+  ])("has one size, told live or at once: it %s", (_, edits) => {
+    const live = ledgerOf([...began, ...edits]);
+    const atOnce = ledgerOf([...began, ...edits], "at once");
+    expect(atOnce.size).toEqual(live.size);
+    expect(atOnce.estimate).toEqual(live.estimate);
+    expect([...atOnce.categories]).toEqual([...live.categories]);
+  });
+
+  it("adds only its marker to what was counted without it", () => {
+    const { size } = ledgerOf([...began, deletes("d", "x"), ...asks(1, 5_100), clear("c", "x")], "at once");
+    expect(size.estimated).toBeGreaterThan(0);
+    expect(size.estimated).toBeLessThan(20);
+  });
+});
+
 describe("the fixed part behind a boundary", () => {
   const cut = [boundary("b"), summary("s")];
   const part = { ...noFixedPart, systemPrompts: [words(300)] };

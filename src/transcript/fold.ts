@@ -183,17 +183,18 @@ export class Fold {
     const path = this.#path.logged;
     [this.#projection, this.#flattened] = this.#fresh(undone);
     for (const logged of path) this.#projection.apply(logged.entry, this.#originOf(logged));
-    const { structureAt, compactedAt } = this.#projection;
+    const { structureAt, compactedAt, deletionEndedAt } = this.#projection;
     const entries = path.map(({ entry }) => entry);
     const stretches = this.#watcher === undefined ? [] : stretchesBehind(entries, { place: compactedAt, undone });
-    const isTold = this.#watcher === undefined || (structureAt === compactedAt && stretches.length === 1);
-    if (isTold) this.#flatten("anew");
+    const isChanged = Math.max(structureAt, deletionEndedAt) > compactedAt || stretches.length > 1;
+    if (this.#watcher === undefined || !isChanged) this.#flatten("anew");
     else this.#tellInOrder(path, stretches);
   }
 
   /**
    * Whoever counts has to know what the view held when a request was sent, also of what an edit has taken away since, or
-   * an undo brought back: what lies behind the newest boundary is told as it happened.
+   * an undo brought back, or the provider's cache left out for a while: what lies behind the newest boundary is told as it
+   * happened.
    */
   #tellInOrder(path: readonly Logged[], stretches: readonly Stretch[]): void {
     for (const [nth, { from, undone }] of stretches.entries()) {

@@ -65,6 +65,8 @@ export class Projection {
   readonly serverDeleted = new Set<ToolUseId>();
   /** Where on the path each of them was deleted. */
   readonly serverDeletedAt = new Map<ToolUseId, number>();
+  /** Where a deletion last ended: requests before that place did not hold what they seem to hold now. */
+  deletionEndedAt = -1;
   /** Results that were cleared, offloaded or deleted in the cache and that a person brought back by an undo. */
   readonly broughtBack = new Set<ToolUseId>();
   /** Entries that were snipped or collapsed and that a person brought back by an undo. */
@@ -247,13 +249,12 @@ export class Projection {
   }
 
   #undelete(toolUse: ToolUseId): void {
-    this.serverDeleted.delete(toolUse);
+    if (this.serverDeleted.delete(toolUse)) this.deletionEndedAt = this.#at - 1;
     this.serverDeletedAt.delete(toolUse);
   }
 
   #undeleteAll(): void {
-    this.serverDeleted.clear();
-    this.serverDeletedAt.clear();
+    for (const toolUse of this.serverDeleted) this.#undelete(toolUse);
   }
 
   #collapse(by: EntryId, edit: Collapse, at: number): Effect {
