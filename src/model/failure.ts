@@ -2,7 +2,7 @@ import { type Millis, millis } from "../schema/brand.ts";
 import type { ModelFailure } from "../ports/model.ts";
 import { failureMessageCharsMax } from "./limits.ts";
 import { overflowOf } from "./overflow.ts";
-import { refusedPart } from "./refused-part.ts";
+import { refusedBeside, refusedPart } from "./refused-part.ts";
 
 /** What a server said instead of a reply. */
 export interface ServerError {
@@ -36,7 +36,9 @@ export function failureOf({ rules, now }: FailureDeps, error: ServerError): Mode
   const { status, requestId, headers } = error;
   const overflow = overflowOf({ ...error, code: error.code ?? error.type });
   const ruled = overflow === undefined ? (rules.find((rule) => fits(rule, error)) ?? unknown(status)) : tooLong;
-  const part = isAboutTheSender(ruled) || overflow !== undefined ? undefined : refusedPart(error);
+  const beside = ruled.why === "refused" ? refusedBeside(error.message) : undefined;
+  const mayNamePart = !isAboutTheSender(ruled) && overflow === undefined && beside === undefined;
+  const part = mayNamePart ? refusedPart(error) : undefined;
   const { why, retry } = part === undefined ? ruled : refused;
   const after = retry === "later" ? retryAfterMs(headers, now) : undefined;
   return {
@@ -45,6 +47,7 @@ export function failureOf({ rules, now }: FailureDeps, error: ServerError): Mode
     message: messageOf(error),
     ...overflow,
     ...(part === undefined ? {} : { part }),
+    ...(beside === undefined ? {} : { beside }),
     ...(after === undefined ? {} : { retryAfterMs: after }),
     ...(status === undefined ? {} : { status }),
     ...(requestId === undefined ? {} : { requestId }),

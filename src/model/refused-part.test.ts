@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { refusedPart } from "./refused-part.ts";
+import { refusedBeside, refusedPart } from "./refused-part.ts";
 
 test.each([
   ["thinking", "messages.1.content.0: Invalid `signature` in `thinking` block"],
@@ -45,4 +45,18 @@ describe("a refusal names a part", () => {
     expect(refusedPart({ message: "Could not process image", status: 500 })).toBeUndefined();
     expect(refusedPart({ message: "Could not process image", status: 503 })).toBeUndefined();
   });
+});
+
+test.each([
+  ["tools", "tools.3.custom.input_schema: JSON schema is invalid"],
+  ["tools", "400 tools: Tool names must be unique."],
+  ["tools", "Invalid schema for function 'a': schema must be an object"],
+  ["settings", "system.0.text: text content blocks must be non-empty"],
+  ["settings", "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens"],
+  ["settings", "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"],
+  [undefined, "messages.1.content.0: Invalid `signature` in `thinking` block"],
+  [undefined, "messages: tools are named that nobody knows"],
+  [undefined, "Bad Request"],
+] as const)("beside the messages %s: %s", (beside, message) => {
+  expect(refusedBeside(message)).toBe(beside);
 });

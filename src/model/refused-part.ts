@@ -49,6 +49,20 @@ const refusedPartRows: readonly RefusedPartRow[] = [
   },
 ];
 
+/** How servers name what stands beside the messages, at the beginning of what they say. */
+const besideRows: readonly { readonly beside: "tools" | "settings"; readonly pattern: RegExp }[] = [
+  { beside: "tools", pattern: /^(?:tools|tool_choice)\b|^Invalid (?:schema for function|'(?:tools|tool_choice)\b)/i },
+  {
+    beside: "settings",
+    pattern:
+      /^(?:system|max_tokens|max_completion_tokens|temperature|top_p|top_k|betas|metadata|stop_sequences)(?::|\.|\[)|^thinking\.|^Unexpected value\(s\).*anthropic-beta/i,
+  },
+];
+
+/** What a refusal names beside the messages; undefined where it names nothing there. */
+export const refusedBeside = (message: string): "tools" | "settings" | undefined =>
+  besideRows.find(({ pattern }) => pattern.test(message.replace(/^\d{3} /, "")))?.beside;
+
 interface SaidRefusal {
   readonly message: string;
   readonly code?: string | undefined;

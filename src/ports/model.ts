@@ -78,6 +78,8 @@ export interface ModelFailure {
   readonly retryAfterMs?: Millis;
   /** Of `refused`: the part of the request that the message names. Without it the request may be taken. */
   readonly part?: LeftOutPart;
+  /** Of `refused`: the message names what stands beside the messages. No shorter history would be taken either. */
+  readonly beside?: "tools" | "settings";
   /** Of `too-long`, where the message says it. */
   readonly limitTokens?: Tokens;
   /** `input`: the limit of what is sent, in a window that is larger. */

@@ -1,7 +1,6 @@
 /** What a user can do about a turn that ended without an answer. How it is said depends on where they read it. */
 export type Remedy =
   | "compact"
-  | "undo"
   | "rewind"
   | "other-model"
   | "smaller-window"
@@ -16,7 +15,9 @@ export type Remedy =
   | "check-address"
   | "check-network"
   | "check-disk"
-  | "check-hooks";
+  | "check-hooks"
+  | "check-tools"
+  | "check-settings";
 
 /** One at least: a message that names none leaves its reader alone. */
 export type Remedies = readonly [Remedy, ...Remedy[]];

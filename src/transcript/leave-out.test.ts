@@ -45,6 +45,12 @@ describe("leaving out", () => {
     expect(blocks).toEqual([text("[gone]"), text("So."), thinking]);
   });
 
+  it("a text without citations is plain, also where it says so: nothing of it goes", () => {
+    const said = parseBlock({ type: "text", text: "So.", citations: null });
+    const view = new Map([[entryId("e"), [said, text("Plain.")]]]);
+    expect(leaveOutDraft(view, { part: "other-blocks", because: "Bad Request" })).toBeUndefined();
+  });
+
   it("nothing else changes: a block that stays is the very block", () => {
     const blocks = [text("a"), thinking, search];
     const left = itemWithout(itemOf(...blocks), { part: "media", shown: "[gone]" });

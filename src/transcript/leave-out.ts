@@ -45,14 +45,14 @@ export function holdsPart(blocks: readonly Block[], part: LeftOutPart): boolean 
   }
 }
 
-export interface LeavingOut {
+interface LeaveOutInput {
   readonly part: LeftOutPart;
   readonly because: string;
 }
 export type LeaveOutDraft = Draft & Pick<LeaveOut, "entries">;
 
 /** The edit by which the view is sent without a part from now on; undefined where it holds nothing of it. */
-export function leaveOutDraft(view: Shown, { part, because }: LeavingOut): LeaveOutDraft | undefined {
+export function leaveOutDraft(view: Shown, { part, because }: LeaveOutInput): LeaveOutDraft | undefined {
   const entries: LeaveOut["entries"] = [...view].flatMap(([entry, blocks]) => {
     if (!holdsPart(blocks, part)) return [];
     const isStubbed = part === "media" || part === "other-blocks";
@@ -101,8 +101,8 @@ const plain: ReadonlySet<unknown> = new Set([
 const isGone = (type: unknown, part: LeftOutPart): boolean =>
   part === "media" ? media.has(type) : part === "other-blocks" && !plain.has(type);
 
-/** Without citations and the like, which name blocks that may be gone. */
+/** Without citations, which name blocks that may be gone. Replies say `citations: null` of most texts: these are plain. */
 function plainText(block: Extract<Block, { type: "text" }>): Block {
-  const known = Object.keys(block).every((key) => key === "type" || key === "text" || key === "cache_control");
-  return known ? block : { type: "text", text: block.text };
+  const isPlain = !("citations" in block) || block.citations === null;
+  return isPlain ? block : { type: "text", text: block.text };
 }

@@ -12,7 +12,10 @@ import { imagePart } from "../fixture/image.ts";
 import { append, call, reply, result, text, user } from "../fixture/session.ts";
 import { parametersFor } from "./runs.ts";
 
-/** What a provider may dislike about a request: each can be cured by sending less. */
+/**
+ * What a provider may dislike about what was said: each can be cured by sending less of it. A refusal that names tools, the
+ * system prompt or a parameter is the exception: no shorter history cures that.
+ */
 const dislikes = {
   thinking: /"type":"thinking"/,
   media: /"type":"(?:image|document)"/,
@@ -185,6 +188,27 @@ describe("whatever of a request a provider refuses", () => {
         await agent.session.close();
       }),
       parametersFor({ quick: 12, long: 500 }),
+    );
+  });
+
+  it("what names tools, the system prompt or a parameter changes nothing in the view, and has a remedy of its own", async () => {
+    const named = fc.constantFrom(
+      ["tools.3.custom.input_schema: JSON schema is invalid", "check-tools,other-model"] as const,
+      ["system.0.text: text content blocks must be non-empty", "check-settings,other-model"] as const,
+      ["max_tokens: 100000 > 64000, which is the maximum allowed", "check-settings,other-model"] as const,
+    );
+    await fc.assert(
+      fc.asyncProperty(history, fc.constantFrom(400, 422), named, async (pieces_, status, [said, remedies]) => {
+        const { agent, provider } = await asked(pieces_, () => ({ status, words: said }));
+        const length = agent.session.fold.path.length;
+        const end = endOf(await agent.turn("And now?"));
+        if (end?.kind !== "turn-end") expect.unreachable();
+        expect(end.remedies?.join()).toBe(remedies);
+        expect(agent.session.fold.path.length).toBe(length + 1);
+        expect(provider.refused).toBe(1);
+        await agent.session.close();
+      }),
+      parametersFor({ quick: 6, long: 100 }),
     );
   });
 

@@ -88,3 +88,27 @@ it("what a reply or a result brings is sent in the form that the wire has, and n
     { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: "seen" }] },
   ]);
 });
+
+it("what is left out makes each place in the line smaller by what stood before it alone", async () => {
+  const thinking = { type: "thinking", thinking: "Hm. ".repeat(2000), signature: "s" } as const;
+  const [line, plain] = [begun(), begun()];
+  await line.append(user("Go."));
+  await plain.append(user("Go."));
+  const from = line.leaf;
+  await line.append(reply("m1", thinking, text("Thought.")));
+  await line.leaveOut("thinking");
+  await line.append({ ...reply("m2", text("Whole.")), parentUuid: from });
+  await plain.append(reply("m2", text("Whole.")));
+  expect(line.usedTokens).toBe(plain.usedTokens);
+});
+
+it("what is left out of its parent's messages is no block in common any more", async () => {
+  const thinking = { type: "thinking", thinking: "Hm.", signature: "s" } as const;
+  const line = begun([
+    { role: "user", content: [text("Begin.")] },
+    { role: "assistant", content: [thinking, text("Begun.")] },
+  ]);
+  expect(line.commonBlocks).toBe(3);
+  await line.leaveOut("thinking");
+  expect(line.commonBlocks).toBe(2);
+});

@@ -40,7 +40,7 @@ export class ForkLine implements Line {
   readonly fixedTokens: Tokens;
   /** The last block that the fork shares with its parent. */
   common: MessagePlace | undefined;
-  readonly commonBlocks: number;
+  commonBlocks: number;
   readonly editable = undefined;
   readonly doubtedUsage = undefined;
   readonly #messages: Message[];
@@ -54,7 +54,7 @@ export class ForkLine implements Line {
     const last = messages.at(-1);
     this.common =
       last === undefined ? undefined : { part: "messages", message: messages.length - 1, at: last.content.length - 1 };
-    this.commonBlocks = messages.reduce((sum, { content }) => sum + content.length, 0);
+    this.commonBlocks = blocksIn(messages);
     this.#usedTokens = usedTokens;
     this.fixedTokens = fixedTokens;
     this.#passed = [this.#standing(null)];
@@ -116,19 +116,24 @@ export class ForkLine implements Line {
     const kept = this.#messages.map((message) => messageWithout(message, part));
     const count = kept.filter((message, at) => message !== this.#messages[at]).length;
     if (count === 0) return Promise.resolve({ kind: "nothing" });
-    const saved = sizeOf(this.#messages) - sizeOf(kept);
+    const without = (standing: Standing): Standing => {
+      const last = standing.last === undefined ? undefined : messageWithout(standing.last, part);
+      const before = standing.messages - 1;
+      const saved =
+        estimateMessages([...this.#messages.slice(0, Math.max(0, before)), standing.last]) -
+        estimateMessages([...kept.slice(0, Math.max(0, before)), last]);
+      return { ...standing, last, usedTokens: Math.max(this.fixedTokens, standing.usedTokens - saved) };
+    };
+    const { usedTokens } = without(this.#standing(this.leaf));
+    this.#passed = this.#passed.map((standing) => without(standing));
     this.#messages.splice(0, Infinity, ...kept);
-    this.#usedTokens = Math.max(this.fixedTokens, this.#usedTokens - saved);
-    this.#passed = this.#passed.map(({ last, ...passed }) => ({
-      ...passed,
-      last: last === undefined ? undefined : messageWithout(last, part),
-      usedTokens: passed.usedTokens - saved,
-    }));
+    this.#usedTokens = usedTokens;
     if (this.common !== undefined) {
       const { message, at } = this.common;
       // Only thinking goes without a stub, and it stands in front.
       const shorter = (this.#passed[0]?.last?.content.length ?? 0) - 1;
       this.common = { part: "messages", message, at: Math.min(at, Math.max(0, shorter)) };
+      this.commonBlocks = blocksIn(kept.slice(0, message)) + this.common.at + 1;
     }
     return Promise.resolve({ kind: "left-out", count, edits: [] });
   }
@@ -214,7 +219,11 @@ export class ForkLine implements Line {
   }
 }
 
-const sizeOf = (messages: readonly Message[]): number => estimateShown(messages.map(({ content }) => content));
+const estimateMessages = (messages: readonly (Message | undefined)[]): number =>
+  estimateShown(messages.map((message) => message?.content ?? []));
+
+const blocksIn = (messages: readonly Message[]): number =>
+  messages.reduce((sum, { content }) => sum + content.length, 0);
 
 /** Neighbours of one role are one turn, as in every request. */
 function put(messages: Message[], { role, content }: Message): void {

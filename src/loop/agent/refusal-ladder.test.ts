@@ -21,3 +21,7 @@ test.each(["unauthorised", "spend-limit", "not-found", "rate-limited", "overload
     expect(rungsFor({ why })).toEqual([]);
   },
 );
+
+test.each(["tools", "settings"] as const)("a refusal that names %s is not cured by less of what was said", (beside) => {
+  expect(rungsFor({ why: "refused", beside })).toEqual([]);
+});

@@ -14,7 +14,8 @@ export type Rung = "shorter" | LeftOutPart | "everything";
 export const rungs: readonly Rung[] = ["server-summary", "thinking", "media", "other-blocks", "everything"];
 
 /** The rungs in the order in which this failure walks them: the one that it names, then the others. None: another body would not help. */
-export function rungsFor({ why, part }: Pick<ModelFailure, "why" | "part">): readonly Rung[] {
+export function rungsFor({ why, part, beside }: Pick<ModelFailure, "why" | "part" | "beside">): readonly Rung[] {
+  if (beside !== undefined) return [];
   switch (why) {
     case "too-long":
       return ["shorter", ...rungs];

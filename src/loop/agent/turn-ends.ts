@@ -3,32 +3,40 @@ import type { ModelFailure } from "../../ports/model.ts";
 import type { TurnOutcome } from "../../schema/event.ts";
 import { figure } from "../../schema/figure.ts";
 import type { Remedies } from "../../schema/remedy.ts";
+import type { Rung } from "./refusal-ladder.ts";
 import type { Assembled } from "./request.ts";
 
 /** Every way in which a turn ends without an answer: what is said then, and what the user can do. */
 export type UnansweredTurn = Extract<TurnOutcome, { message: string }>;
 
-export const roundsSpent = (roundsMax: number): UnansweredTurn => ({
+export const roundLimitEnd = (roundsMax: number): UnansweredTurn => ({
   reason: "turn-limit",
   message: `The turn was ended after ${roundsMax} rounds.`,
   remedies: ["go-on"],
 });
 
-export const stoppedByHook = (message: string): UnansweredTurn => ({
+export const hookEnd = (message: string): UnansweredTurn => ({
   reason: "blocked-by-hook",
   message,
   remedies: ["check-hooks"],
 });
 
 /** Nothing of the turn is lost: what the log took is there. */
-export const unwritten = ({ message, why }: WriteFailure): UnansweredTurn => ({
+export const writeFailureEnd = ({ message, why }: WriteFailure): UnansweredTurn => ({
   reason: "failed",
   message,
   remedies: remediesByWrite[why],
   unwritten: why,
 });
 
-export function unsent(assembled: Exclude<Assembled, { kind: "request" }>): UnansweredTurn {
+/** Behind a turn that the disk refused only when it was synced. What went wrong first is told first, with its remedies. */
+export function endUnsynced(end: TurnOutcome, failure: WriteFailure): UnansweredTurn {
+  if (end.message === undefined) return writeFailureEnd(failure);
+  if (end.unwritten !== undefined) return end;
+  return { ...end, message: `${sentence(end.message)} ${failure.message}`, unwritten: failure.why };
+}
+
+export function unsentEnd(assembled: Exclude<Assembled, { kind: "request" }>): UnansweredTurn {
   switch (assembled.kind) {
     case "over-limit": {
       const { tokens, limit } = assembled;
@@ -41,7 +49,7 @@ export function unsent(assembled: Exclude<Assembled, { kind: "request" }>): Unan
 }
 
 /** A reply that did not come to its own end; undefined of one that did. */
-export function cutShort(stopReason: string): UnansweredTurn | undefined {
+export function cutReplyEnd(stopReason: string): UnansweredTurn | undefined {
   switch (stopReason) {
     case "max_tokens":
       return { reason: "cut-short", message: "The reply was cut off at its limit of tokens.", remedies: ["go-on"] };
@@ -54,12 +62,33 @@ export function cutShort(stopReason: string): UnansweredTurn | undefined {
   }
 }
 
-/** `message`: the failure's, with what was tried. */
-export const failedRequest = ({ why }: ModelFailure, message: string): UnansweredTurn => ({
+interface FailedRequest {
+  readonly failure: ModelFailure;
+  /** The failure's, with how often it was tried. */
+  readonly message: string;
+  /** What the request was also refused without, in order. */
+  readonly tried: readonly Rung[];
+}
+
+export const failedRequestEnd = ({ failure: { why, beside }, message, tried }: FailedRequest): UnansweredTurn => ({
   reason: why === "too-long" ? "over-limit" : "failed",
-  message,
-  remedies: remediesByFailure[why],
+  message:
+    tried.length === 0
+      ? message
+      : `${sentence(message)} It was also refused ${tried.map((rung) => wordsByRung[rung]).join(", ")}.`,
+  remedies: beside === undefined ? remediesByFailure[why] : remediesBeside[beside],
 });
+
+const sentence = (message: string): string => (/[.!?…]$/.test(message) ? message : `${message}.`);
+
+const wordsByRung: Readonly<Record<Rung, string>> = {
+  shorter: "with a summary in place of older messages",
+  "server-summary": "without the provider's own summary",
+  thinking: "without thinking",
+  media: "without images and documents",
+  "other-blocks": "without blocks of other kinds",
+  everything: "with a summary in place of everything",
+};
 
 const roomRemedies: Remedies = ["compact", "rewind", "other-model"];
 
@@ -69,6 +98,11 @@ const remediesByWrite: Readonly<Record<WriteFailure["why"], Remedies>> = {
   io: ["check-disk", "say-again"],
   "lock-lost": ["open-again"],
   "too-large": ["say-less"],
+};
+
+const remediesBeside: Readonly<Record<NonNullable<ModelFailure["beside"]>, Remedies>> = {
+  tools: ["check-tools", "other-model"],
+  settings: ["check-settings", "other-model"],
 };
 
 const remediesByFailure: Readonly<Record<ModelFailure["why"], Remedies>> = {

@@ -12,7 +12,15 @@ import { Results } from "./results.ts";
 import { askForReply, type ReplyOutcome } from "./reply.ts";
 import { assemble, type AssembledRequest, rewrittenTokens, sentAt } from "./request.ts";
 import { contextDraft, queuedDraft } from "./reminders.ts";
-import { cutShort, failedRequest, roundsSpent, stoppedByHook, unsent, unwritten } from "./turn-ends.ts";
+import {
+  cutReplyEnd,
+  endUnsynced,
+  failedRequestEnd,
+  roundLimitEnd,
+  hookEnd,
+  unsentEnd,
+  writeFailureEnd,
+} from "./turn-ends.ts";
 import { turnReminders } from "./turn-reminders.ts";
 import { TurnRoom } from "./turn-room.ts";
 
@@ -50,9 +58,8 @@ export async function* runTurn(deps: AgentDeps, input: TurnInput): AsyncGenerato
     const end = yield* turn.run();
     isOver = true;
     const synced = await input.conversation.line.endTurn();
-    // A disk may take the bytes and refuse them only when they are synced. What went wrong first is what is told.
-    const isLost = synced.kind === "failed" && end.unwritten === undefined;
-    yield { kind: "turn-end", ...(isLost ? unwritten(synced) : end) };
+    // A disk may take the bytes and refuse them only when they are synced.
+    yield { kind: "turn-end", ...(synced.kind === "failed" ? endUnsynced(end, synced) : end) };
   } finally {
     // Who stops listening wants nothing more to happen.
     leave.abort();
@@ -89,22 +96,22 @@ class Turn {
       if (ended === "next") rounds += 1;
       else if (ended !== "again") return ended;
     }
-    return roundsSpent(roundsMax);
+    return roundLimitEnd(roundsMax);
   }
 
   async *#begin(): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
     const { conversation, text } = this.#input;
     // A run that was killed left calls open: nobody knows how far they came, so they are not run again.
     const settled = await conversation.line.settle();
-    if (settled.kind === "failed") return unwritten(settled);
+    if (settled.kind === "failed") return writeFailureEnd(settled);
     const failure = yield* this.#results.takeOver(this.#input.signal);
-    if (failure !== undefined) return unwritten(failure);
+    if (failure !== undefined) return writeFailureEnd(failure);
     const hook = yield* this.#fire({ name: "UserPromptSubmit", prompt: text });
     if (this.#input.signal.aborted) return { reason: "aborted" };
     const stopped = hook.blocked ?? hook.stopped;
-    if (stopped !== undefined) return stoppedByHook(stopped.reason);
+    if (stopped !== undefined) return hookEnd(stopped.reason);
     const appended = await conversation.line.append(userDraft(text), ...hook.context.map((one) => contextDraft(one)));
-    return appended.kind === "failed" ? unwritten(appended) : undefined;
+    return appended.kind === "failed" ? writeFailureEnd(appended) : undefined;
   }
 
   async *#round(): AsyncGenerator<LoopEvent, TurnOutcome | GoesOn> {
@@ -118,14 +125,14 @@ class Turn {
     const told = (await this.#tellNews()) ?? (await this.#tellPressure());
     if (told !== undefined) return told;
     const assembled = assemble(conversation, { numbers: this.#deps.numbers(), at: this.#deps.now() });
-    if (assembled.kind !== "request") return unsent(assembled);
+    if (assembled.kind !== "request") return unsentEnd(assembled);
     this.#requests += 1;
     yield* this.#foresee(assembled);
     yield { kind: "request-start", number: this.#requests, tokens: assembled.tokens };
     this.#results.sent();
     const outcome = yield* askForReply(this.#deps, { conversation, assembled, signal });
     if (outcome.kind !== "replied") return yield* this.#over(outcome);
-    const cut = outcome.calls.length > 0 ? undefined : cutShort(outcome.stopReason);
+    const cut = outcome.calls.length > 0 ? undefined : cutReplyEnd(outcome.stopReason);
     if (cut !== undefined) {
       const made = yield* this.#room.cut({ ...cut, requestTokens: assembled.tokens });
       return made === "compacted" ? "next" : cut;
@@ -141,14 +148,14 @@ class Turn {
     const news = line.editable === undefined ? [] : (this.#deps.news?.() ?? []);
     const drafts = [...news, ...(await turnReminders(this.#deps, conversation))];
     const appended = drafts.length === 0 ? undefined : await line.append(...drafts);
-    return appended?.kind === "failed" ? unwritten(appended) : undefined;
+    return appended?.kind === "failed" ? writeFailureEnd(appended) : undefined;
   }
 
   async #tellPressure(): Promise<TurnOutcome | undefined> {
     const { conversation } = this.#input;
     const draft = pressureNow(conversation, { numbers: this.#deps.numbers(), tools: this.#deps.tools });
     const appended = draft === undefined ? undefined : await conversation.line.append(draft);
-    return appended?.kind === "failed" ? unwritten(appended) : undefined;
+    return appended?.kind === "failed" ? writeFailureEnd(appended) : undefined;
   }
 
   /** What the cache will not give is told before it is paid for. */
@@ -168,17 +175,17 @@ class Turn {
     };
     yield* runCalls(this.#deps, { conversation, calls, signal, onResult });
     const failure = yield* this.#results.roundEnds();
-    if (failure !== undefined) return unwritten(failure);
+    if (failure !== undefined) return writeFailureEnd(failure);
     if (signal.aborted) return this.#aborted();
     roundEnded(conversation, calls.length);
-    return stopped === undefined ? undefined : stoppedByHook(stopped);
+    return stopped === undefined ? undefined : hookEnd(stopped);
   }
 
   /** Messages that came meanwhile, inside a reminder that says whose they are. */
   async *#drain(): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
     for (const text of this.#input.queue.splice(0)) {
       const appended = await this.#input.conversation.line.append(queuedDraft(text));
-      if (appended.kind === "failed") return unwritten(appended);
+      if (appended.kind === "failed") return writeFailureEnd(appended);
       yield { kind: "message-queued", text };
     }
     return undefined;
@@ -192,7 +199,7 @@ class Turn {
       return this.#input.queue.length > 0 ? undefined : { reason: "answered" };
     this.#stopsBlocked += 1;
     const appended = await this.#input.conversation.line.append(contextDraft(hook.blocked.reason));
-    return appended.kind === "failed" ? unwritten(appended) : undefined;
+    return appended.kind === "failed" ? writeFailureEnd(appended) : undefined;
   }
 
   async *#fire(moment: HookMoment): AsyncGenerator<LoopEvent, HookOutcome> {
@@ -206,20 +213,20 @@ class Turn {
       case "aborted":
         return this.#aborted();
       case "unwritten":
-        return unwritten(outcome.failure);
+        return writeFailureEnd(outcome.failure);
       case "failed": {
         await this.#input.conversation.line.settle();
         const after = yield* this.#room.refused(outcome.failure);
         if (this.#input.signal.aborted) return this.#aborted();
-        if (after.kind === "failed") return unwritten(after);
-        return after.kind === "plainer" ? "again" : failedRequest(outcome.failure, outcome.message);
+        if (after.kind === "failed") return writeFailureEnd(after);
+        return after.kind === "plainer" ? "again" : failedRequestEnd({ ...outcome, tried: after.tried });
       }
     }
   }
 
   async #aborted(): Promise<TurnOutcome> {
     const settled = await this.#input.conversation.line.settle();
-    return settled.kind === "failed" ? unwritten(settled) : { reason: "aborted" };
+    return settled.kind === "failed" ? writeFailureEnd(settled) : { reason: "aborted" };
   }
 }
 

@@ -14,10 +14,6 @@ const wordsByRemedy: Readonly<Record<Remedy, Readonly<Record<Place, string>>>> =
     chat: "/compact makes room",
     shell: "`palimpsest compact` makes room",
   },
-  undo: {
-    chat: "/undo takes back the last edit of the view",
-    shell: "`palimpsest undo` takes back the last edit of the view",
-  },
   rewind: {
     chat: "/rewind goes back to before an earlier message",
     shell: "/rewind in the chat (`palimpsest --continue`) goes back to before an earlier message",
@@ -53,4 +49,6 @@ const wordsByRemedy: Readonly<Record<Remedy, Readonly<Record<Place, string>>>> =
     chat: "/hooks shows the hooks in force; change the message, or the hook",
     shell: "change the message, or the hook in your settings",
   },
+  "check-tools": alike("check the tool that the message names; an MCP server that brings it can be switched off"),
+  "check-settings": alike("check the setting that the message names; `palimpsest explain` shows what is in force"),
 };
