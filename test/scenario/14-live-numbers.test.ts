@@ -111,6 +111,30 @@ describe("14. Another model with another tokenizer", () => {
       }
     },
   );
+
+  it.each([
+    [older, newer],
+    [newer, older],
+  ])("from %s to %s what was learned is scaled too: behind a boundary nothing else is known", async (before, after) => {
+    const world = await agentWorld({ actor: playing(says(question.slice(0, 6_000)), says("Yes.")) });
+    const first = await world.open({ kind: "new" }, before);
+    await turn(first, question);
+    const { id } = first.session;
+    await first.close();
+    const second = await world.open({ kind: "resume", id }, after);
+    const summary = { part: { kind: "all" }, summary: "They asked whether that is so. It is." } as const;
+    const { returned: proposed } = await drain(second.compaction.propose(summary, new AbortController().signal));
+    if (proposed.kind !== "proposed") throw new Error(proposed.message);
+    await drain(second.compaction.commit(proposed.proposal));
+    await second.close();
+    const third = await world.open({ kind: "resume", id }, after);
+    const events = await turn(third, "And now?");
+    await third.close();
+    const [sent = 0] = sentIn(events);
+    const [counted = 0] = countedIn(events);
+    expect(sent / counted).toBeGreaterThan(0.95);
+    expect(sent / counted).toBeLessThan(1.1);
+  });
 });
 
 describe("14. A compaction", () => {
@@ -125,7 +149,7 @@ describe("14. A compaction", () => {
     const before = figuresOf(agent).usedTokens;
     const ask = { part: { kind: "all" }, summary: "They asked whether that is so. It is." } as const;
     const { returned: proposed } = await drain(agent.compaction.propose(ask, new AbortController().signal));
-    if (proposed.kind !== "proposed") throw new Error(JSON.stringify(proposed));
+    if (proposed.kind !== "proposed") throw new Error(proposed.message);
     const sizes: object[] = [];
     const { returned: committed } = await drain(agent.compaction.commit(proposed.proposal), (event) => {
       if (event.kind !== "compacted") return;
