@@ -132,7 +132,7 @@ export class BreakDetector {
   }
 }
 
-/** One line for a person. */
+/** One line for the user. */
 export function causeText(cause: BreakCause): string {
   switch (cause.kind) {
     case "model":

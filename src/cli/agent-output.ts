@@ -122,7 +122,7 @@ const clearedText = ({ trigger, because }: Extract<LoopEvent, { kind: "cleared" 
   `cleared (${trigger}): ${because}`;
 
 const leftOutText = (event: Extract<LoopEvent, { kind: "left-out" }>): string =>
-  `${leftOutLine(event)} (${event.because}) \`palimpsest undo\` takes it back.`;
+  `${leftOutLine(event)} The provider said: ${event.because}${/[.!?]$/.test(event.because) ? "" : "."} \`palimpsest undo\` takes it back.`;
 
 function unansweredFields({ message, remedies, unwritten }: TurnEndEvent): object {
   if (message === undefined) return {};

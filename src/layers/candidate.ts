@@ -32,7 +32,7 @@ export interface Candidate {
 export type Act =
   | {
       readonly kind: "clear";
-      /** `asked`: a person wants it. */
+      /** `asked`: the user wants it. */
       readonly cause: "size" | "idle" | "price" | "asked";
       readonly results: readonly ToolUseId[];
       readonly marker: "plain" | "named";

@@ -88,7 +88,7 @@ export const todoReminderRounds = 10;
 /** Changed files that one reminder names; a checkout of another branch may change hundreds, and a count says enough of the rest. */
 export const changedFilesNamedMax = 20;
 
-/** Of a title made from what a person said: a line of a list. */
+/** Of a title made from what the user said: a line of a list. */
 export const titleCharsMax = 80;
 
 /** Findings that one entry accepts: about 150 KB, far below what a line may have. */

@@ -70,7 +70,7 @@ export interface ModelFailure {
     | "not-found"
     | "spend-limit"
     | "aborted";
-  /** One line for a person. */
+  /** One line for the user. */
   readonly message: string;
   /** Whether the same request may succeed later. */
   readonly retry: "later" | "never";

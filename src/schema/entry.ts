@@ -71,7 +71,7 @@ export interface OtherEntry extends Envelope {
 
 export interface SessionTitle {
   readonly text: string;
-  /** `engine`: made for the person, by a model or from what they said. */
+  /** `engine`: made for the user, by a model or from what they said. */
   readonly by: "user" | "engine";
 }
 

@@ -24,7 +24,7 @@ export interface PreviewLook {
   readonly summary: "whole" | "beginning" | "none";
   /** What was changed, carried forward and restored: counted, or one by one. */
   readonly details: "counted" | "listed";
-  /** How a person gets them listed: `s lists them`. */
+  /** How the user gets them listed: `s lists them`. */
   readonly listedBy: string;
 }
 

@@ -28,5 +28,5 @@ export const markerTokens = 70;
 
 /** By hand, with a policy that has no rule for it: what the published systems protect. */
 export const askedKeepResults = 3;
-/** Tokens of results that stay where a person names no target: what the published systems clear down to. */
+/** Tokens of results that stay if the user names no target: what the published systems clear down to. */
 export const askedDownToTokens = 40_000;

@@ -8,7 +8,7 @@ export interface GateInput {
   readonly summary: string;
   /** What a person changed for it, where it was written without a model: safe as it stands. Lines that it shares pass as they are. */
   readonly own?: string | undefined;
-  /** Everything a person said in the session, answers to questions included, and what earlier summaries quote of them. */
+  /** Everything the user said in the session, answers to questions included, and what earlier summaries quote of them. */
   readonly userMessages: readonly string[];
   /** What the assistant said last. */
   readonly lastReply: string | undefined;

@@ -59,7 +59,7 @@ export type Summarised =
   | {
       readonly kind: "failed";
       readonly reason: CompactionFailure;
-      /** One line for a person. */
+      /** One line for the user. */
       readonly message: string;
       readonly calls: readonly CompactionCall[];
     };

@@ -20,6 +20,6 @@ export class UsageDoubts {
   }
 }
 
-/** One line for a person. */
+/** One line for the user. */
 export const doubtedText = ({ counted, estimate }: DoubtedUsage): string =>
   `The provider says that a request had ${figure(counted)} tokens; by our estimate it had about ${figure(estimate)}. That count is not believed: the estimate counts instead.`;

@@ -30,7 +30,7 @@ const failureDraft = ({ fold }: Pick<Session, "fold">, { reason }: CompactionPro
 /**
  * What the breaker learns from a summary that stands. One that a model wrote ends the count. One that was made without a
  * model because the summariser failed is another failure of it: that it was rescued makes no further call worth its
- * money. Notes, a person's own text and a breaker that was open already say nothing of the summariser.
+ * money. Notes, the user's own text and a breaker that was open already say nothing of the summariser.
  */
 export async function countSummary(
   session: Pick<Session, "fold" | "append">,

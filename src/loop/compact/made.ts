@@ -53,7 +53,7 @@ export function served(ground: Ground, summarised: ServerSummarised): Made {
   return { kind: "failed", reason: "no_summary", message, calls };
 }
 
-/** Where a person waits for it, or nothing can be sent any more. What a provider refuses, it also refuses to sum up: there no policy has another way. */
+/** If the user waits for it, or nothing can be sent any more. What a provider refuses, it also refuses to sum up: there no policy has another way. */
 export const mayExtract = ({ ask, numbers }: Ground): boolean =>
   ask.cause === "refused" ||
   (numbers.policy.compact?.lastRung === "extract" &&

@@ -43,7 +43,7 @@ export type ServerSummarised =
   | {
       readonly kind: "failed";
       readonly reason: CompactionFailure;
-      /** One line for a person. */
+      /** One line for the user. */
       readonly message: string;
       readonly calls: readonly CompactionCall[];
     };

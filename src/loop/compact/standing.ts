@@ -61,7 +61,7 @@ export function standingOf(fold: Fold, policy: Policy): Standing {
 
 interface Rest {
   readonly rounds: number;
-  /** One line for a person. */
+  /** One line for the user. */
   readonly message: string;
 }
 

@@ -17,7 +17,7 @@ export const environmentText = ({ model, cwd, platform, git, startedOn }: Enviro
 - Git repository: ${git === "repository" ? "yes" : "no"}
 - This session started on ${oneLine(startedOn)}. Later dates are told in reminders.`;
 
-/** The day where the person is, as the system prompt and reminders name it: `2026-11-15`. */
+/** The day where the user is, as the system prompt and reminders name it: `2026-11-15`. */
 export const localDay = (at: number): string => new Date(at).toLocaleDateString("sv-SE");
 
 /** Of a day in that form. */

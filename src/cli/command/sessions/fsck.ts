@@ -19,7 +19,7 @@ export const fsckCommand = command({
   options: {
     repair: {
       type: "boolean",
-      summary: "blank damaged bytes, and note how what can't be mended is read; only for sessions of our own",
+      summary: "blank damaged bytes, and record how other damage is read; only for sessions of our own",
     },
   },
   json: "bytes, entries, damage and notes (kind, byte range, detail), repaired, accepted, left",
