@@ -1,6 +1,7 @@
 import type { EngineDeps } from "../engine.ts";
 import { expand } from "../loop/expand.ts";
 import type { Session } from "../loop/session.ts";
+import { isMediaType } from "../schema/block.ts";
 import { humanBytes } from "../schema/human-bytes.ts";
 import { isArray, isObject, type Json, type JsonObject, parsedOrUndefined } from "../schema/json.ts";
 import { imageHeader } from "../tokens/image-header.ts";
@@ -88,8 +89,7 @@ function markMedia(value: Json, marking: MediaMarking): Json {
 type Medium = JsonObject & { readonly type: "image" | "document" };
 
 /** What only says that it is one, as in a call's input, has no source. */
-const isMedium = (value: JsonObject): value is Medium =>
-  (value["type"] === "image" || value["type"] === "document") && isObject(value["source"]);
+const isMedium = (value: JsonObject): value is Medium => isMediaType(value["type"]) && isObject(value["source"]);
 
 /** An image that was kept by itself, under the type that it is of: as it came it may have been declared otherwise. */
 function imageIn(bytes: Uint8Array): Expanded | undefined {

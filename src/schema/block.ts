@@ -1,5 +1,6 @@
 import type { ToolUseId } from "./brand.ts";
 import { field, isArray, isObject, type Json, type JsonObject } from "./json.ts";
+import { toolNameCharsMax } from "./limits.ts";
 
 /**
  * Content blocks of the Messages API. Each type lists the fields that our code reads; whatever else a block holds
@@ -59,7 +60,10 @@ export interface Message {
 export const callIdForm = /^[a-zA-Z0-9_-]+$/;
 
 /** What a tool may be called, in its definition and in a call. */
-export const toolNameForm = /^[a-zA-Z0-9_-]{1,128}$/;
+export const toolNameForm = new RegExp(`^[a-zA-Z0-9_-]{1,${toolNameCharsMax}}$`);
+
+/** Of a block, or of a part of a result. */
+export const isMediaType = (type: unknown): type is "image" | "document" => type === "image" || type === "document";
 
 /** Types the API takes back in a request besides those above, and in whose turn. */
 export const passedRoles = {

@@ -1,6 +1,7 @@
 import type { Block } from "../schema/block.ts";
 import { type JsonObject, text } from "../schema/json.ts";
 import { summaryIn } from "../schema/server-summary.ts";
+import { encodedChangeShare, encodedRunMin, judgedCharsMax } from "./limits.ts";
 
 /**
  * Bytes of a content by class. Tokenizers differ, but within one class a byte costs about the same wherever it stands,
@@ -155,11 +156,6 @@ function scan(value: string, counts: ByteCounts): Scanned {
 /** A dash or an accent here and there makes no other language: such text is not looked through sign by sign. */
 const plainExtraShare = 0.03;
 
-/** Runs of letters and digits that are at least so long may be encoded data, which tokenizers cut into small pieces. */
-const encodedRunMin = 24;
-/** So many tell what a run is; megabytes of it need not be looked through. */
-const judgedCharsMax = 96;
-
 const kindOf = (unit: number): number => kinds[unit] ?? 0;
 const isWord = (value: string, at: number): boolean => (kindOf(value.charCodeAt(at)) & word) !== 0;
 
@@ -209,8 +205,6 @@ function isEncoded(value: string, { from, to }: Run): boolean {
   }
   return changes > encodedChangeShare * alphanumerics;
 }
-
-const encodedChangeShare = 0.28;
 
 const small = 1;
 const capital = 2;

@@ -40,7 +40,7 @@ export function decodedBytes(data: string): number {
 }
 
 const encodedLength = (bytes: number): number => Math.ceil((bytes * 4) / 3);
-const decodedHead = (base64: string, bytes: number): Buffer =>
+export const decodedHead = (base64: string, bytes: number): Buffer =>
   Buffer.from(base64.slice(0, encodedLength(bytes)), "base64");
 
 /** Three forms: lossy, lossless, and extended with alpha or animation. */

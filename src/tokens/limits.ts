@@ -47,3 +47,13 @@ export const believedFragmentTokensMax = 1_000_000;
 
 /** Counts of views that an edit or an undo has changed since: one undo brings back one of them. */
 export const earlierAnchorsMax = 16;
+
+/** Runs of letters and digits that are at least so long may be encoded data, which tokenizers cut into small pieces. */
+export const encodedRunMin = 24;
+/** So many tell what a run is; megabytes of it need not be looked through. */
+export const judgedCharsMax = 96;
+/** Encoded data changes between digits, small letters and capitals at about every other character, words at every sixth. */
+export const encodedChangeShare = 0.28;
+
+/** Some programs write a few bytes before a PDF's header; readers of PDFs look this far. */
+export const pdfHeadBytes = 1_024;

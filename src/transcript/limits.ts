@@ -12,8 +12,5 @@ export const salvageBytesMax = bytes(8 * 1024 * 1024);
 /** How far behind the leaf a sibling may branch off and still be taken into the path without resolving it anew. */
 export const branchLookBackMax = 256;
 
-/** The API takes no longer name of a tool, also in a call of long ago. */
-export const toolNameCharsMax = 128;
-
 /** Undos of a path behind which it is told as it was then: each folds the path once more. */
 export const stretchesMax = 16;

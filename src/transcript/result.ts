@@ -1,4 +1,4 @@
-import { type Block, parseBlock, type ResultContent, type ToolResultBlock } from "../schema/block.ts";
+import { type Block, isMediaType, parseBlock, type ResultContent, type ToolResultBlock } from "../schema/block.ts";
 import { type JsonObject, text } from "../schema/json.ts";
 import { wireForm, wirePart } from "./wire-form.ts";
 
@@ -31,15 +31,15 @@ function filled(content: ResultContent | undefined, toolName: string): ResultCon
 
 const isBlankText = (part: JsonObject): boolean => part["type"] === "text" && text(part, "text")?.trim() === "";
 
-const isMedia = (part: JsonObject): boolean => part["type"] === "image" || part["type"] === "document";
-
 /** Images and documents of a result: a user's message takes them as blocks of their own. */
 export const mediaOf = ({ content }: ToolResultBlock): Block[] =>
-  typeof content === "object" ? content.filter((part) => isMedia(part)).map((part) => parseBlock(part)) : [];
+  typeof content === "object"
+    ? content.filter((part) => isMediaType(part["type"])).map((part) => parseBlock(part))
+    : [];
 
 /** The rest of a result's blocks as text. */
 export const textOf = (content: readonly JsonObject[]): string =>
   content
-    .filter((part) => !isMedia(part))
+    .filter((part) => !isMediaType(part["type"]))
     .map((part) => text(part, "text") ?? JSON.stringify(part))
     .join("\n") || "(see below)";

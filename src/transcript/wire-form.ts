@@ -1,8 +1,8 @@
-import { type Block, parseBlock, toolNameForm } from "../schema/block.ts";
+import { type Block, isMediaType, parseBlock, toolNameForm } from "../schema/block.ts";
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
+import { toolNameCharsMax } from "../schema/limits.ts";
 import { resultPart, wireBlock } from "../schema/wire/block.ts";
 import { fit } from "../schema/wire/fit.ts";
-import { toolNameCharsMax } from "./limits.ts";
 
 /**
  * Blocks as a request may hold them. A log keeps whatever was written into it: misspelt keys, values of another type,
@@ -21,7 +21,7 @@ export function wireForm(block: Block): Block | undefined {
   const looked = content === undefined || isResult ? rest : { ...rest, content };
   const fitted = fit(looked, wireBlock);
   // Whoever looks at images and documents before they are sent says in their place what is wrong.
-  if (fitted === undefined) return isMedium(looked) ? block : undefined;
+  if (fitted === undefined) return isMediaType(looked["type"]) ? block : undefined;
   const named = block.type === "tool_use" ? { ...fitted, name: wireName(block.name) } : fitted;
   const sent = isResult && content !== undefined ? { ...named, content } : named;
   return hasSameFields(whole, sent) ? block : parseBlock(sent);
@@ -36,7 +36,7 @@ export function wirePart(part: JsonObject): JsonObject {
   if (isRightText(part)) return part;
   const looked = unmarked(part);
   const asText: JsonObject = { type: "text", text: JSON.stringify(part) };
-  return fit(looked, resultPart) ?? (isMedium(part) ? looked : asText);
+  return fit(looked, resultPart) ?? (isMediaType(part["type"]) ? looked : asText);
 }
 
 /**
@@ -59,8 +59,6 @@ function unmarkedInside(value: Json): Json {
   const inner = value.map((one) => unmarkedInside(one));
   return inner.every((one, at) => one === value[at]) ? value : inner;
 }
-
-const isMedium = (block: JsonObject): boolean => block["type"] === "image" || block["type"] === "document";
 
 /** Looked at key by key: nearly all blocks of a log are of these kinds, and a schema would cost ten times as much. */
 function isRight(block: Block): boolean {

@@ -1,4 +1,4 @@
-import type { Block, Message, ToolResultBlock } from "../../schema/block.ts";
+import { type Block, isMediaType, type Message, type ToolResultBlock } from "../../schema/block.ts";
 import { summaryIn } from "../../schema/server-summary.ts";
 import { isThinking } from "../../transcript/sent.ts";
 
@@ -26,7 +26,7 @@ function plainContent(content: readonly Block[]): readonly Block[] {
 
 function plainBlock(block: Block): readonly Block[] {
   if (isThinking(block) || block.type === "unknown") return [];
-  if (block.type === "image" || block.type === "document") return [{ type: "text", text: `[${block.type}]` }];
+  if (isMediaType(block.type)) return [{ type: "text", text: `[${block.type}]` }];
   // Signed for the conversation that it begins.
   if (block.type === "compaction") return [{ type: "text", text: summaryIn(block) ?? "[compaction]" }];
   return [block.type === "tool_result" ? plainResult(block) : block];
@@ -35,9 +35,7 @@ function plainBlock(block: Block): readonly Block[] {
 function plainResult(result: ToolResultBlock): ToolResultBlock {
   const { content } = result;
   if (content === undefined || typeof content === "string") return result;
-  if (!content.some(({ type }) => isMedia(type))) return result;
-  const plain = content.map((part) => (isMedia(part["type"]) ? { type: "text", text: `[${part["type"]}]` } : part));
+  if (!content.some(({ type }) => isMediaType(type))) return result;
+  const plain = content.map((part) => (isMediaType(part["type"]) ? { type: "text", text: `[${part["type"]}]` } : part));
   return { ...result, content: plain };
 }
-
-const isMedia = (type: unknown): type is "image" | "document" => type === "image" || type === "document";

@@ -1,3 +1,4 @@
+import { oneLine } from "../../schema/one-line.ts";
 import { asReminder, unclosed } from "../../transcript/attachment.ts";
 
 export interface SummaryMessageInput {
@@ -52,12 +53,12 @@ const pinnedText = (pinned: SummaryMessageInput["pinned"]): readonly string[] =>
     : [];
 
 function whereText({ transcriptPath, recallTool }: Places): readonly string[] {
-  const lies = transcriptPath === undefined ? [] : [`The full transcript lies at ${oneLine(transcriptPath)}.`];
+  const lies = transcriptPath === undefined ? [] : [`The full transcript lies at ${shownName(transcriptPath)}.`];
   const comes =
     recallTool === undefined
       ? []
       : [
-          `What you need word for word (code, output, a message), get back with ${oneLine(recallTool)}: by its id, or by a query of its words.`,
+          `What you need word for word (code, output, a message), get back with ${shownName(recallTool)}: by its id, or by a query of its words.`,
         ];
   const said = [...lies, ...comes];
   return said.length === 0 ? [] : [said.join(" ")];
@@ -74,4 +75,4 @@ const goingOn: { readonly [Trigger in SummaryMessageInput["trigger"]]: readonly 
 };
 
 /** A folder may be called anything. */
-const oneLine = (text: string): string => unclosed(text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, "\uFFFD"));
+const shownName = (text: string): string => unclosed(oneLine(text));

@@ -1,3 +1,4 @@
+import { oneLine } from "../../schema/one-line.ts";
 import { z } from "zod";
 import { field, isArray, type JsonObject, text } from "../../schema/json.ts";
 import { reminderAttachment } from "../../schema/reminder.ts";
@@ -125,6 +126,3 @@ const draft = (attachment: JsonObject): Draft => ({
   type: "attachment",
   attachment: { type: reminderAttachment, ...attachment },
 });
-
-/** A file may be called anything: its name must not look like another line. */
-const oneLine = (path: string): string => path.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, "\uFFFD");

@@ -1,3 +1,4 @@
+import { oneLine } from "../../schema/one-line.ts";
 /** What is true of a whole session. Frozen at its start: the text stands in front of every request. */
 export interface EnvironmentFacts {
   readonly model: string;
@@ -23,6 +24,3 @@ export const localDay = (at: number): string => new Date(at).toLocaleDateString(
 /** Of a day in that form. */
 export const weekday = (day: string): string =>
   new Date(`${day}T00:00:00Z`).toLocaleDateString("en-US", { weekday: "long", timeZone: "UTC" });
-
-/** A folder may be called anything: its name must not look like further facts. */
-const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, "\uFFFD");

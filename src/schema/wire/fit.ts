@@ -1,8 +1,6 @@
 import type { z } from "zod";
 import { isArray, isObject, type Json, type JsonObject } from "../json.ts";
-
-/** Each pass drops what is wrong and perhaps leaves its parent without what it must have: as many as values are deep, and some. */
-const fittingPassesMax = 10;
+import { fittingPassesMax } from "../limits.ts";
 
 /**
  * The value without the fields that its form does not have or takes in another type; the very value where it fits.

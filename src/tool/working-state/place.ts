@@ -1,3 +1,4 @@
+import { oneLine } from "../../schema/one-line.ts";
 import { stabilityOf, type WorkingStatePart } from "../../ports/working-state.ts";
 import { gitBranch } from "./git-branch.ts";
 
@@ -26,6 +27,3 @@ export const placePart = ({ cwd, title }: PlacePartDeps): WorkingStatePart => ({
     return { kind: "state", pieces: [{ title: "working directory and branch", text, handle }], budget: budgets.other };
   },
 });
-
-/** A folder, a branch or a session may be called anything: its name must not look like another line. */
-const oneLine = (name: string): string => name.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, "\uFFFD");
