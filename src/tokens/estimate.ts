@@ -23,6 +23,18 @@ export const defaultRates: Rates = {
 /** Where nothing was counted yet, a sum of estimates is padded by this, once: too much is safer than too little. */
 export const uncalibratedPadding = 4 / 3;
 
+/** Another tokenizer, or other texts, take this many times the tokens. An image takes the same. */
+export const scaleRates = ({ media, ...rates }: Rates, ratio: number): Rates => ({
+  media,
+  prose: rates.prose * ratio,
+  code: rates.code * ratio,
+  numbers: rates.numbers * ratio,
+  json: rates.json * ratio,
+  cjk: rates.cjk * ratio,
+  base64: rates.base64 * ratio,
+  emoji: rates.emoji * ratio,
+});
+
 export function tokensOf(counts: ByteCounts, rates: Rates = defaultRates): Tokens {
   let sum = 0;
   for (const name of contentClasses) sum += counts[name] * rates[name];

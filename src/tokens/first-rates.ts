@@ -1,4 +1,4 @@
-import { defaultRates, type Rates, uncalibratedPadding } from "./estimate.ts";
+import { defaultRates, type Rates, scaleRates, uncalibratedPadding } from "./estimate.ts";
 import { modelName } from "./model-name.ts";
 
 /**
@@ -6,18 +6,7 @@ import { modelName } from "./model-name.ts";
  * padded by what its tokenizer is known to take more. The default rates are 8 % over what o200k counts of such texts.
  */
 export function firstRates(model: string | undefined): Rates {
-  const padding = model === undefined ? uncalibratedPadding : paddingOf(model);
-  const { prose, code, numbers, json, cjk, base64, emoji, media } = defaultRates;
-  return {
-    prose: prose * padding,
-    code: code * padding,
-    numbers: numbers * padding,
-    json: json * padding,
-    cjk: cjk * padding,
-    base64: base64 * padding,
-    emoji: emoji * padding,
-    media,
-  };
+  return scaleRates(defaultRates, model === undefined ? uncalibratedPadding : paddingOf(model));
 }
 
 /** Since 4.7 Claude takes 30 % more tokens for the same text than before. Of a tokenizer that nobody knows, the dear side. */

@@ -3,9 +3,9 @@ import { tokens } from "../schema/brand.ts";
 import { contextTokens, requestTokens, type Usage } from "../schema/usage.ts";
 import { Calibration, type CalibrationState } from "./calibration.ts";
 import { addBytes, type ByteCounts, contentClasses, noBytes } from "./content.ts";
-import { defaultRates, tokensOf } from "./estimate.ts";
+import { defaultRates, type Rates, scaleRates, tokensOf } from "./estimate.ts";
 import type { FixedBytes, FixedFigure } from "./fixed-part.ts";
-import { earlierAnchorsMax, wholeRequestRatioMax, wholeRequestRatioMin } from "./limits.ts";
+import { conversationRatioMin, earlierAnchorsMax, wholeRequestRatioMax, wholeRequestRatioMin } from "./limits.ts";
 import { tokenizerRatio } from "./tokenizer.ts";
 
 /** A count of the provider, and what it was counted for. */
@@ -111,6 +111,19 @@ export class Learned {
     return nearest?.anchor;
   }
 
+  /**
+   * The rates at which the newest counted request is its fixed part and its conversation. Growth between two requests also
+   * holds what a client sends and never logs, so that the plain rates make a whole conversation too large.
+   */
+  get conversationRates(): Rates {
+    const { rates } = this.calibration;
+    const anchor = this.#anchor;
+    if (anchor === undefined || this.#request === undefined) return rates;
+    const conversation = this.anchoredTokens(anchor).tokens - anchor.usage.output - this.#shownFixed(this.#request);
+    const ratio = conversation / Math.max(1, tokensOf(anchor.base, rates));
+    return scaleRates(rates, Math.min(1, Math.max(conversationRatioMin, ratio)));
+  }
+
   /** The view becomes another: what was counted for this one is kept for when it comes back. */
   keepAnchor(): void {
     if (this.#anchor === undefined || this.#earlier.at(-1) === this.#anchor) return;
@@ -140,13 +153,17 @@ export class Learned {
   fixedPart(known: FixedFigure, { complete }: { readonly complete: boolean }): FixedSize {
     const { counter } = known;
     if (this.#request === undefined) return { tokens: known.tokens, countedBy: counter };
-    const shown = Math.max(0, this.#request.tokens - tokensOf(this.#request.bytes, this.calibration.rates));
+    const shown = this.#shownFixed(this.#request);
     const blur = this.#blur(this.#request);
     const isMore = shown >= known.tokens;
     if (isMore && (!complete || blur === 0)) return { tokens: tokens(shown), countedBy: shown > 0 ? "usage" : counter };
     if (counter !== "estimate") return { tokens: known.tokens, countedBy: counter };
     const blended = tokens(Math.round(shown + blur * (known.tokens - shown)));
     return { tokens: blended, countedBy: blur === 0 ? "usage" : counter };
+  }
+
+  #shownFixed({ tokens: request, bytes }: CountedRequest): number {
+    return Math.max(0, request - tokensOf(bytes, this.calibration.rates));
   }
 
   /**

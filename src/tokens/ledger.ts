@@ -31,7 +31,8 @@ import { believableUsage, documentsIn } from "./believable-usage.ts";
  * A count by another tokenizer than that of the model that is asked now is scaled by what the two are known to differ in,
  * and is an estimate then.
  *
- * What another tool recorded was counted for that tool's requests. Once requests are ours it counts for nothing.
+ * What another tool recorded was counted for that tool's requests. Once requests are ours, its fixed part and its counts
+ * count for nothing; the rates that it taught hold until a count of ours has come.
  */
 export interface ContextSize {
   readonly tokens: Tokens;
@@ -87,7 +88,10 @@ export class TokenLedger implements ViewWatch {
   }
 
   get #learned(): Learned {
-    const learned = this.#sendsOwn || this.#own.hasCounts ? this.#own : this.#foreign;
+    return this.#inModelTokens(this.#sendsOwn || this.#own.hasCounts ? this.#own : this.#foreign);
+  }
+
+  #inModelTokens(learned: Learned): Learned {
     const { model } = this.#fixedBytes;
     if (model !== undefined) learned.convertTo(model);
     return learned;
@@ -124,8 +128,11 @@ export class TokenLedger implements ViewWatch {
     return tokens(this.fixedTokens + tokensOf(bytes, this.rates));
   }
 
+  /** Until a count of our own has come, what another tool's requests showed of the conversation is the best there is. */
   get rates(): Rates {
-    return this.#learned.calibration.rates;
+    const learned = this.#learned;
+    const isUntaught = learned.calibration.observations === 0 && !learned.hasCounts;
+    return isUntaught ? this.#inModelTokens(this.#foreign).conversationRates : learned.calibration.rates;
   }
 
   get categories(): ReadonlyMap<string, CategoryCount> {

@@ -57,3 +57,6 @@ export const encodedChangeShare = 0.28;
 
 /** Some programs write a few bytes before a PDF's header; readers of PDFs look this far. */
 export const pdfHeadBytes = 1_024;
+
+/** Below this share of their estimate the messages of a recorded request can't be what it held: its log lacks something. */
+export const conversationRatioMin = 1 / 2;

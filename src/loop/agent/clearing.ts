@@ -277,13 +277,14 @@ class Clearing {
     }
     forgetReads(conversation.files, shown.difference(shownResults(line.fold)));
     const before = state.moment.contextTokens;
+    const after = tokens(Math.min(before, conversation.line.usedTokens));
     const event: ClearedEvent = {
       kind: "cleared",
       what,
       count,
       tokensBefore: tokens(before),
-      tokensAfter: tokens(Math.round(Math.max(0, before - removesTokens))),
-      tokensSaved: tokens(Math.round(removesTokens)),
+      tokensAfter: after,
+      tokensSaved: tokens(before - after),
       trigger: candidate.layer,
       because,
       entries: edited.entries,
