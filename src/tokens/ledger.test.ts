@@ -365,6 +365,18 @@ describe("what our own requests taught", () => {
     expect(ledger.estimate / 3_610).toBeCloseTo(1, 1);
   });
 
+  it("comes first: until it has, the conversation is as large as the other tool's requests showed it", () => {
+    const long = [
+      counted("a", "m", usage(20_000, 1), text("ok")),
+      user("v", words(30_000)),
+      counted("b", "n", usage(50_000, 1), text("ok")),
+    ];
+    const ledger = told([...long, user("w", "Go on.")], new TokenLedger());
+    const conversation = ledger.size.tokens - ledger.fixedTokens;
+    expect(conversation / 30_000).toBeGreaterThan(0.97);
+    expect(conversation / 30_000).toBeLessThan(1.1);
+  });
+
   it("goes with the boundary: who opens the log there counts as the one who wrote it", () => {
     const writer = told(
       [...theirs, ...ours, boundary("e"), user("s", words(300), { isCompactSummary: true })],
