@@ -1,0 +1,18 @@
+import { mkdirSync, mkdtempSync, realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { called } from "./support/called.ts";
+
+it("the simulator answers in an imported session of a model that it does not play", async () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "going-on-")));
+  const at = { home: join(folder, "home"), cwd: join(folder, "project") };
+  for (const one of [at.home, at.cwd]) mkdirSync(one);
+  const recorded = join(import.meta.dirname, "../fixture/import/codex.jsonl");
+  const imported = await called(["sessions", "import", recorded, "--json"], at);
+  const [, session = ""] = /"session":"([^"]+)"/.exec(imported.out) ?? [];
+  const before = JSON.parse((await called(["context", session, "--json"], at)).out) as { readonly model: string };
+  expect(before.model).toBe("loaf-1");
+  const turn = await called(["-p", "Are you there?", "--resume", session, "--model", "simulator"], at);
+  expect(turn).toMatchObject({ code: 0, out: expect.stringContaining("Are you there?") });
+});
