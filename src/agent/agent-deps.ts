@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
+import { largestCounted } from "../loop/counted.ts";
 import type { FollowedSettings } from "../loop/follow-settings.ts";
 import { retryLimitsDefault } from "../model/limits.ts";
 import type { LeaveDep } from "../ports/tools.ts";
@@ -35,7 +36,13 @@ export function depsOf({ engine, options, deps, root, session }: Assembling, inp
   const { model, cwd, box, settings } = input;
   const current = () => settings.current().settings;
   let { learned } = input;
-  const numbers = () => numbersInForce(current(), { model, ...input.declared(), ...learned });
+  const recorded = largestCounted(session.fold);
+  const known = recorded?.model === model ? recorded : undefined;
+  const numbers = () => {
+    const declared = input.declared();
+    const serverTokens = declared.serverTokens ?? known?.window;
+    return numbersInForce(current(), { model, recordedTokens: known?.tokens, ...declared, serverTokens, ...learned });
+  };
   return {
     ...deps,
     model: input.port,

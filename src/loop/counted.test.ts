@@ -125,3 +125,17 @@ describe("a session of ours", () => {
     expect(session.ledger.fixedTokens).toBe(log?.ledger.fixedTokens);
   });
 });
+
+describe("the window that a server declared", () => {
+  const behind = (counted: object): Promise<CountedLog> =>
+    opened([boundary("e", { counted }), summary("s"), user("u", "Go on.")]);
+
+  it("is known behind a boundary, which passes it on", async () => {
+    const log = await behind({ model: "m", tokens: 90_000, window: 258_400 });
+    expect(log).toMatchObject({ model: "m", serverTokens: 258_400, recordedTokens: 90_000 });
+  });
+
+  it("is unknown where none was declared", async () => {
+    expect((await behind({ model: "m", tokens: 90_000 })).serverTokens).toBeUndefined();
+  });
+});

@@ -92,7 +92,7 @@ async function counted(deps: BlobsDep, { log, inventory, source }: Counting): Pr
   log.fold.watchedBy(inventory === undefined ? ledger : both(ledger, inventory));
   const largest = largestCounted(log.fold);
   const model = newestReply(log.fold)?.model ?? largest?.model;
-  const serverTokens = newestReply(log.fold)?.usage?.window;
+  const serverTokens = largest?.window;
   return { ...log, ledger, inventory, model, serverTokens, recordedTokens: largest?.tokens ?? tokens(0), fixedPart };
 }
 
@@ -116,8 +116,15 @@ function newestReply({ path }: Fold): AssistantEntry | undefined {
   return newest?.kind === "assistant" ? newest : undefined;
 }
 
+export interface LargestCounted {
+  readonly model: string;
+  readonly tokens: Tokens;
+  /** That the server declared. */
+  readonly window?: Tokens;
+}
+
 /** The largest context that was counted for the model that answered last: as the path shows it, or a boundary passes it on. */
-export function largestCounted(fold: Fold): { readonly model: string; readonly tokens: Tokens } | undefined {
+export function largestCounted(fold: Fold): LargestCounted | undefined {
   const passedOn = countedBefore(fold);
   const model = newestReply(fold)?.model ?? passedOn.at(-1)?.model;
   if (model === undefined) return undefined;
@@ -125,10 +132,17 @@ export function largestCounted(fold: Fold): { readonly model: string; readonly t
   const behind = fold.path.logged.flatMap((logged) =>
     logged.entry.kind === "assistant" && logged.entry.model === model ? (believedCount(fold, logged) ?? []) : [],
   );
-  return { model, tokens: tokens([...before, ...behind].reduce((most, count) => Math.max(most, count), 0)) };
+  const window = newestReply(fold)?.usage?.window ?? passedOn.findLast((count) => count.model === model)?.window;
+  return {
+    model,
+    tokens: tokens([...before, ...behind].reduce((most, count) => Math.max(most, count), 0)),
+    ...(window === undefined ? {} : { window: tokens(window) }),
+  };
 }
 
-const countedBefore = ({ projection }: Fold): readonly { readonly model: string; readonly tokens: number }[] =>
+const countedBefore = ({
+  projection,
+}: Fold): readonly { readonly model: string; readonly tokens: number; readonly window?: number | undefined }[] =>
   projection.boundaries.flatMap(({ edit }) => (edit.type === "boundary" ? (edit.metadata.counted ?? []) : []));
 
 /** Undefined where there is none, or none that can be: what a log holds has no more tokens than bytes. */

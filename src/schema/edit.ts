@@ -145,8 +145,10 @@ const boundaryMetadata = z.looseObject({
   fixedTokens: told(z.number().nonnegative()),
   /** What the provider's counts have taught up to here, by content class: whoever opens the log at the boundary goes on from it. */
   learned: told(learned),
-  /** The largest context that the provider has counted for the model up to here: a window is at least as large. */
-  counted: told(z.object({ model: z.string(), tokens: z.number().nonnegative() })),
+  /** The largest context that the provider has counted for the model up to here: a window is at least as large. `window`: as it was declared. */
+  counted: told(
+    z.object({ model: z.string(), tokens: z.number().nonnegative(), window: z.number().positive().optional() }),
+  ),
   durationMs: told(z.number()),
   messagesSummarized: told(z.number()),
   /** Oldest rounds that the summariser did not see, for want of room. */

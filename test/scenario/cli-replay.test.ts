@@ -164,7 +164,7 @@ describe("palimpsest replay", () => {
     const { call, work } = await replayWorld();
     mkdirSync(join(work, "nothing"));
     expectRefusal(await call(...args), code, message);
-    expect(existsSync(join(work, "cache"))).toBe(false);
+    expect(existsSync(join(work, "cache", "palimpsest", "replay"))).toBe(false);
   });
 
   it("when stopped ends with what is done, and goes on from there the next time", async () => {

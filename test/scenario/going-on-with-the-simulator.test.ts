@@ -14,5 +14,6 @@ it("the simulator answers in an imported session of a model that it does not pla
   const before = JSON.parse((await called(["context", session, "--json"], at)).out) as { readonly model: string };
   expect(before.model).toBe("loaf-1");
   const turn = await called(["-p", "Are you there?", "--resume", session, "--model", "simulator"], at);
-  expect(turn).toMatchObject({ code: 0, out: expect.stringContaining("Are you there?") });
+  expect(turn.code).toBe(0);
+  expect(turn.out).toContain("Are you there?");
 });
