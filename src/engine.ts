@@ -4,9 +4,14 @@ import { basename, dirname, join, resolve, sep } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { LogFormat } from "./import/importer.ts";
 import { bpeCounter } from "./model/bpe/counter.ts";
-import type { CounterOutcome, TokenCounter } from "./ports/token-counter.ts";
+import type { CounterOutcome } from "./ports/token-counter.ts";
 import type { AdoptOnceDeps } from "./loop/adopt-once.ts";
-import { countFixedPart, type FixedCountInput, type RememberedCounts } from "./loop/count-fixed-part.ts";
+import {
+  countFixedPart,
+  type FixedCountInput,
+  type RememberedCounts,
+  type RequestCounter,
+} from "./loop/count-fixed-part.ts";
 import type { HashDep } from "./loop/hash.ts";
 import { openForeign, type Translated } from "./loop/foreign.ts";
 import type { Blobs, WriteFailure } from "./ports/blobs.ts";
@@ -21,6 +26,7 @@ import { addLeave, type LeaveAdded } from "./settings/add-leave.ts";
 import { approveServers, type Approving } from "./settings/approve-servers.ts";
 import { scopeFiles } from "./settings/files.ts";
 import type { FlagInput } from "./settings/flags.ts";
+import { countedPart, rememberCounted } from "./settings/counted-parts.ts";
 import { declaredModel, rememberDeclared, type ServedModel } from "./settings/declared-models.ts";
 import { settingsHere, type SettingsHere } from "./settings/here.ts";
 import type { ServerChoice } from "./settings/server-address.ts";
@@ -43,7 +49,7 @@ import { placeOf } from "./store/files/repository.ts";
 import { fileTranscripts } from "./store/files/transcripts.ts";
 import { memoryBlobs } from "./store/memory/blobs.ts";
 import { isSessionName } from "./store/session-name.ts";
-import type { FixedFigure } from "./tokens/fixed-part.ts";
+import type { FixedFigure, FixedPart } from "./tokens/fixed-part.ts";
 
 /** The only place that picks implementations: real files, the machine's clock, random ids. */
 export interface EngineOptions {
@@ -112,7 +118,11 @@ export interface Engine {
   /** Remembers what a server says of a model. Must not reject. */
   rememberDeclared(served: Omit<ServedModel, "home">, said: ModelDescription): Promise<void>;
   /** The size of what requests carry besides messages; counted once for each set of prompts and tools. */
-  countFixedPart(input: FixedCountInput, counter?: TokenCounter): Promise<FixedFigure>;
+  countFixedPart(input: FixedCountInput, counter?: RequestCounter): Promise<FixedFigure>;
+  /** What the counter of this name counted for exactly this part lately, also in another process. Must not reject. */
+  countedPart(part: FixedPart, counter: string): Promise<FixedFigure | undefined>;
+  /** Remembers a count for other processes. Must not reject. */
+  rememberCounted(part: FixedPart, figure: FixedFigure): Promise<void>;
 }
 
 export type LogOwner =
@@ -206,13 +216,20 @@ export function createEngine(options: EngineOptions): Engine {
 
 const now = (): Millis => millis(Date.now());
 
+type ModelMemory = Pick<
+  Engine,
+  "learnWindow" | "declaredModel" | "rememberDeclared" | "countedPart" | "rememberCounted"
+>;
+
 /** What is kept of models between sessions. */
-function modelMemory(home: string): Pick<Engine, "learnWindow" | "declaredModel" | "rememberDeclared"> {
-  const deps = { now, replaceFile: replaceOwn };
+function modelMemory(home: string): ModelMemory {
+  const deps = { now, replaceFile: replaceOwn, hash: hexOf };
   return {
     learnWindow: (lesson) => learnWindow(deps, { ...lesson, home }),
     declaredModel: (served) => declaredModel(deps, { ...served, home }),
     rememberDeclared: (served, said) => rememberDeclared(deps, { served: { ...served, home }, said }),
+    countedPart: (part, counter) => countedPart(deps, { home, part, counter }),
+    rememberCounted: (part, figure) => rememberCounted(deps, { home, part, figure }),
   };
 }
 

@@ -33,6 +33,11 @@ export interface AgentOptions {
    * it said before counts.
    */
   readonly askSizes?: "on" | "off";
+  /**
+   * `on`: the provider is asked to count system prompt and tools, beside the first turn and once for each set of them.
+   * Absent: off, and only what it counted before counts.
+   */
+  readonly countFixedPart?: "on" | "off";
   /** How servers of tools are reached. Absent: none is started, whatever the settings define. */
   readonly connectServer?: ConnectServer | undefined;
   /** `one`: it is closed when its first turn is over, so nothing is begun then that would only be stopped. Absent: many. */

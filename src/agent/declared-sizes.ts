@@ -1,5 +1,6 @@
 import { asTokens } from "../schema/brand.ts";
 import type { ModelKnowledge } from "../settings/numbers.ts";
+import { type AskBeside, askBesideTurn } from "./ask-beside-turn.ts";
 import type { Assembling } from "./assembling.ts";
 import type { ModelPicked } from "./model-choice.ts";
 
@@ -10,11 +11,8 @@ export interface DeclaredSizesInput {
 
 export interface DeclaredSizes {
   readonly current: () => Pick<ModelKnowledge, "serverTokens" | "serverInputTokens">;
-  /**
-   * Asks the server while a turn runs, once, where it has said nothing lately. What it says counts from then on, and is
-   * remembered. Nobody waits for it, and a server that does not answer is nobody's trouble.
-   */
-  readonly askBeside: <Turn>(turn: Turn) => Turn;
+  /** Asks the server where it has said nothing lately. What it says counts from then on, and is remembered. */
+  readonly askBeside: AskBeside;
 }
 
 type Parts = Pick<Assembling, "engine" | "session" | "options">;
@@ -23,32 +21,21 @@ type Parts = Pick<Assembling, "engine" | "session" | "options">;
 export async function declaredSizes(parts: Parts, { model, picked }: DeclaredSizesInput): Promise<DeclaredSizes> {
   const { engine, session, options } = parts;
   const { server } = picked;
-  let said: Sizes | undefined = server === undefined ? undefined : await engine.declaredModel({ server, model });
-  let isDue = options.askSizes === "on" && said === undefined;
-  let remembering: Promise<void> | undefined;
-  let isClosing = false;
-  const ask = async (at: string): Promise<void> => {
-    // Closing stops the question, but not the writing of an answer, which takes no time.
-    session.onClose(async () => {
-      isClosing = true;
-      await remembering;
-    });
-    const described = await picked.model.describe(model);
-    if (described === undefined || isClosing) return;
-    said = described;
-    remembering = engine.rememberDeclared({ server: at, model }, described);
-    await remembering;
-  };
+  if (server === undefined) return { current: () => ({}), askBeside: (turn) => turn };
+  let said: Sizes | undefined = await engine.declaredModel({ server, model });
   return {
     current: () => ({
       serverTokens: asTokens(said?.windowTokens),
       serverInputTokens: asTokens(said?.inputTokensMax),
     }),
-    askBeside: (turn) => {
-      if (isDue && server !== undefined) void ask(server).catch(() => undefined);
-      isDue = false;
-      return turn;
-    },
+    askBeside: askBesideTurn(session, {
+      state: options.askSizes === "on" && said === undefined ? "due" : "known",
+      ask: () => picked.model.describe(model),
+      take: (described) => {
+        said = described;
+        return engine.rememberDeclared({ server, model }, described);
+      },
+    }),
   };
 }
 

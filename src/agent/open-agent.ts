@@ -39,6 +39,7 @@ import { rememberOrigin } from "./ancestors.ts";
 import type { Assembling } from "./assembling.ts";
 import { carryOver } from "./carry-over.ts";
 import type { AgentCompacting } from "./compacting.ts";
+import { countedFixedPart } from "./counted-fixed-part.ts";
 import { declaredSizes } from "./declared-sizes.ts";
 import { copySession } from "./copy-session.ts";
 import { greet } from "./greet.ts";
@@ -162,7 +163,8 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   const frozen = await frozenBaseline(deps, { session, now: prefix.parts });
   if (frozen.kind === "failed") return frozen;
   const { baseline, moved } = frozen;
-  reckonWith(session, baseline);
+  const fixed = await countedFixedPart(parts, { baseline, picked });
+  reckonWith(session, { baseline, countedFixed: fixed.current });
   const hooks = settings.current().settings.hooks.value;
   const sizes = await declaredSizes(parts, { model, picked });
   const agentDeps = depsOf(parts, {
@@ -182,7 +184,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   const { value: models } = first.reading.settings.models;
   const costs = costsSoFar(session, models);
   const talking = { deps: agentDeps, box, prefix: rendering, baseline, moved, asks, known: findModel(model, models) };
-  const talk = talkWith(parts, { ...talking, costs: costs.own });
+  const talk = talkWith(parts, { ...talking, costs: costs.own, countedFixed: fixed.current });
   const { conversation } = talk;
   const aside = newsAside({ settings: news, leaves, compacting: talk.compacting, beside });
   const greeted = await greet(agentDeps, { options, session, model, instructions: prefix.instructions });
@@ -196,8 +198,10 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     inheritedCosts: costs.inherited.session,
     warnings: [...warningsOf(left, own, beside), ...prefix.instructions.problems, ...greeted.warnings],
     settingsProblems: problemsIn(first.reading),
-    turn: (text, signal) =>
-      withNews(told(sizes.askBeside(runTurn(agentDeps, { conversation, text, signal, queue }))), aside),
+    turn: (text, signal) => {
+      const turn = runTurn(agentDeps, { conversation, text, signal, queue });
+      return withNews(told(fixed.askBeside(sizes.askBeside(turn))), aside);
+    },
     mode: own.mode,
     queue,
     ...shownBeside(beside, talk.compacting),

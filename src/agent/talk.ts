@@ -16,13 +16,14 @@ import { compactingFor, type CompactingInput } from "./compacting.ts";
 
 export interface TalkInput extends Omit<CompactingInput, "conversation" | "files"> {
   readonly baseline: Baseline;
+  readonly countedFixed: Conversation["countedFixed"];
   readonly moved: BreakCause | undefined;
   readonly costs: CostLedger;
   readonly known: Model | undefined;
 }
 
 /** A session's main conversation, and by what it is compacted. Each holds the other. */
-export function talkWith(parts: Assembling, { moved, costs, known, ...input }: TalkInput): CompactedBy {
+export function talkWith(parts: Assembling, { moved, costs, known, countedFixed, ...input }: TalkInput): CompactedBy {
   const { session } = parts;
   const lifetimes = { fixed: "5m", rolling: "5m" } as const;
   const files = readFiles(recordedReads(session.fold));
@@ -31,6 +32,7 @@ export function talkWith(parts: Assembling, { moved, costs, known, ...input }: T
     session: session.id,
     line: new SessionLine(session),
     baseline: input.baseline,
+    countedFixed,
     costs,
     files,
     // Of branches that were left too: by a reply's id is told what was paid for it.

@@ -25,8 +25,10 @@ export interface FixedCountDeps {
   readonly sha256: HashDep;
   /** Kept by the caller, as long as counts are worth remembering. */
   readonly remembered: RememberedCounts;
-  readonly counter: TokenCounter | undefined;
+  readonly counter: RequestCounter | undefined;
 }
+
+export type RequestCounter = Pick<TokenCounter, "name" | "countRequest">;
 
 export interface FixedCountInput {
   readonly part: FixedPart;
@@ -41,7 +43,7 @@ export async function countFixedPart(deps: FixedCountDeps, { part, rates }: Fixe
   return counted ?? estimateFixedPart(measureFixedPart(part), rates);
 }
 
-type Counting = FixedCountDeps & { readonly counter: TokenCounter };
+type Counting = FixedCountDeps & { readonly counter: RequestCounter };
 
 async function countSteps(deps: Counting, part: FixedPart): Promise<FixedFigure | undefined> {
   const steps = countingSteps(part);

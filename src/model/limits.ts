@@ -21,6 +21,9 @@ export const lingerMillisMax = millis(1_000);
 /** Asking what a model can do is a help, not a need: a start of the program must not wait for it. */
 export const describeMillisMax = millis(10_000);
 
+/** Counting a request is a help as well: a server that takes longer may be one that never answers. */
+export const countMillisMax = millis(10_000);
+
 /** A failure is one line for a person; servers answer with whole pages. */
 export const failureMessageCharsMax = 500;
 

@@ -35,6 +35,13 @@ test("nothing is loaded before the first request, and then once, also by request
   expect(loads.count).toBe(1);
 });
 
+test("a count is data where the client can't be loaded or has no such endpoint", async () => {
+  const { port } = onDemand(new Error("no such package"));
+  const asked = { model: "m", system: [], tools: [], messages: [] };
+  expect(await port.count?.(asked)).toEqual({ kind: "uncounted", message: "Error: no such package" });
+  expect(await port.count?.(asked)).toEqual({ kind: "uncounted", message: "mine does not count." });
+});
+
 test("a load that fails fails its request, and the next request tries again", async () => {
   const { loads, send } = onDemand(new Error("no such package"));
   await expect(send()).rejects.toThrow("no such package");

@@ -25,5 +25,13 @@ export function modelOnDemand({ provider, load }: OnDemand): ModelPort {
       yield* model.send(request, signal);
     },
     describe: async (model, signal) => (await loaded()).describe(model, signal),
+    count: async (request, signal) => {
+      try {
+        const model = await loaded();
+        return (await model.count?.(request, signal)) ?? { kind: "uncounted", message: `${provider} does not count.` };
+      } catch (error) {
+        return { kind: "uncounted", message: String(error) };
+      }
+    },
   };
 }

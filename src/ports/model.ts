@@ -2,6 +2,8 @@ import type { Block } from "../schema/block.ts";
 import type { MessageId, Millis, Tokens } from "../schema/brand.ts";
 import type { LeftOutPart } from "../schema/edit.ts";
 import type { JsonObject } from "../schema/json.ts";
+import type { CountableRequest } from "../tokens/fixed-part.ts";
+import type { RequestCount } from "./token-counter.ts";
 
 /** A model that answers requests, whoever serves it. */
 export interface ModelPort {
@@ -14,6 +16,12 @@ export interface ModelPort {
   send(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
   /** What the server says of a model; undefined where it says nothing or can't be reached. */
   describe(model: string, signal?: AbortSignal): Promise<ModelDescription | undefined>;
+  /** Counts a request without sending it, if the server can. Absent: it never can. Must not reject. */
+  count?(request: ModelCountRequest, signal?: AbortSignal): Promise<RequestCount>;
+}
+
+export interface ModelCountRequest extends CountableRequest {
+  readonly model: string;
 }
 
 export interface ModelRequest {

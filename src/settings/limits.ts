@@ -9,8 +9,14 @@ export const learnedWindowsMax = 500;
 /** Models whose sizes are remembered; those asked for longest ago go first. */
 export const declaredModelsMax = 200;
 
-/** Providers change a model's window rarely, and an error teaches a smaller one at once: a week is no long time for it. */
-export const declaredMillisMax = millis(7 * 24 * 3_600_000);
+/** Sets of prompts and tools whose counts are remembered: a session in another folder or on another day has another prompt. */
+export const countedPartsMax = 100;
+
+/**
+ * How long what a server said counts. Providers change a model's window rarely, and an error teaches a smaller one at
+ * once; how a model counts they don't change at all.
+ */
+export const answerMillisMax = millis(7 * 24 * 3_600_000);
 
 /** Editors write a file in several steps, and one change gives several events: look once they have settled. */
 export const watchSettleMs = millis(80);

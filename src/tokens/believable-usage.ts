@@ -26,6 +26,10 @@ export function believableUsage({ counted, estimate, covers, documents }: UsageC
   return counted <= most && counted >= estimate * believedRatioMin - believedAllowanceTokens;
 }
 
+/** The same of a fixed part that was counted by itself: all of it is known text, so nothing is allowed besides. */
+export const believableFixedPart = ({ counted, estimate }: Pick<UsageClaim, "counted" | "estimate">): boolean =>
+  counted <= estimate * believedRatioMax && counted >= estimate * believedRatioMin;
+
 const besides: Readonly<Record<UsageClaim["covers"], number>> = {
   all: believedAllowanceTokens,
   conversation: believedHiddenTokensMax,

@@ -74,6 +74,7 @@ export async function openBack(input: BackInput): Promise<ChatBack | WriteFailur
         jobs: opening.jobs ?? "on",
         connectServer: serverConnector({ version }),
         askSizes: "on",
+        countFixedPart: "on",
         turns: "many",
       }),
     past: (agent) => pastOf(deps, agent),

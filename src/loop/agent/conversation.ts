@@ -9,6 +9,7 @@ import { Written } from "../../cache/written.ts";
 import type { ReadFiles } from "../../ports/tools.ts";
 import type { SessionId } from "../../schema/brand.ts";
 import type { Model } from "../../schema/model.ts";
+import type { FixedFigure } from "../../tokens/fixed-part.ts";
 import type { Compacting } from "../compact/compacting.ts";
 import type { Line } from "./line.ts";
 import type { ReckonedCache } from "./reckoned-cache.ts";
@@ -21,6 +22,8 @@ export interface Conversation {
   readonly session: SessionId;
   readonly line: Line;
   readonly baseline: Baseline;
+  /** What the provider counted the baseline's prompt and tools to; undefined as long as it has not. */
+  readonly countedFixed?: (() => FixedFigure | undefined) | undefined;
   readonly pieces: RequestPieces;
   readonly written: Written;
   readonly breaks: BreakDetector;
@@ -45,7 +48,7 @@ export interface Conversation {
 
 export interface NewConversation extends Pick<
   Conversation,
-  "session" | "line" | "baseline" | "costs" | "files" | "ids" | "lifetimes"
+  "session" | "line" | "baseline" | "countedFixed" | "costs" | "files" | "ids" | "lifetimes"
 > {
   readonly known?: Model | undefined;
   readonly cache?: ReckonedCache | undefined;

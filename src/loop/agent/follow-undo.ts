@@ -1,26 +1,35 @@
 import type { Baseline } from "../../cache/baseline.ts";
+import type { FixedPart } from "../../tokens/fixed-part.ts";
 import type { Session } from "../session.ts";
 import type { Conversation } from "./conversation.ts";
 import { recordedReads } from "./recorded-reads.ts";
 
 type ReadSession = Pick<Session, "fold" | "ledger" | "readBy">;
 
-/** What requests carry besides messages, from here on. */
-export function reckonWith(session: ReadSession, { model, systemBlocks, tools }: Baseline): void {
-  session.readBy(model);
+/** What requests carry besides messages, from here on, and what it was counted to. */
+export function reckonWith(
+  session: ReadSession,
+  { baseline, countedFixed }: Pick<Conversation, "baseline" | "countedFixed">,
+): void {
+  session.readBy(baseline.model);
   session.ledger.sendsOwn();
-  session.ledger.carries({ model, systemPrompts: systemBlocks.map(({ text }) => text), tools, memoryFiles: [] });
+  session.ledger.carries(fixedPartIn(baseline), countedFixed?.());
 }
+
+export const fixedPartIn = ({ model, systemBlocks, tools }: Baseline): FixedPart => ({
+  model,
+  systemPrompts: systemBlocks.map(({ text }) => text),
+  tools,
+  memoryFiles: [],
+});
 
 /**
  * Behind an undo or a rewind: what a conversation keeps beside its session is as the session tells it now. The next request
  * writes to the cache what the change has moved, and nobody is told of that as of a loss.
  */
-export async function followUndo(
-  { baseline, breaks, compacting, files }: Conversation,
-  session: ReadSession,
-): Promise<void> {
-  reckonWith(session, baseline);
+export async function followUndo(conversation: Conversation, session: ReadSession): Promise<void> {
+  const { breaks, compacting, files } = conversation;
+  reckonWith(session, conversation);
   breaks.expect("undo");
   // A summary that was made ahead stands for another line.
   await compacting?.preparation?.cancel();

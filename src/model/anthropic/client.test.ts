@@ -206,6 +206,20 @@ describe.each(ways)("a model of the Messages API $name", ({ connect }) => {
     expect(described).toMatchObject({ windowTokens: 200_000, outputTokensMax: 64_000 });
     expect(await port.describe("no-such")).toBeUndefined();
   });
+
+  it("counts a request as the server does when it is sent, and says in one line why it could not", async () => {
+    const port = await connect({});
+    const messages = [{ role: "user" as const, content: [{ type: "text" as const, text: "Hello" }] }];
+    const count = await port.count?.({ model, system: ["Be brief."], tools: [weather], messages });
+    const events = await hear(port, request({ system: [{ type: "text", text: "Be brief." }], tools: [weather] }));
+    const start = events.find(({ kind }) => kind === "reply-start");
+    const sent = start?.kind === "reply-start" ? start.usage["input_tokens"] : undefined;
+    expect(count).toEqual({ kind: "counted", tokens: sent });
+    const unknown = await port.count?.({ model: "no-such", system: [], tools: [], messages });
+    expect(unknown).toMatchObject({ kind: "uncounted", message: aString });
+    const suffixed = await port.count?.({ model: `${model}[1m]`, system: ["Be brief."], tools: [weather], messages });
+    expect(suffixed).toEqual(count);
+  });
 });
 
 describe("what is sent", () => {

@@ -1,12 +1,13 @@
 import Anthropic, { APIError } from "@anthropic-ai/sdk";
 import { Stream } from "@anthropic-ai/sdk/core/streaming";
-import type { Millis } from "../../schema/brand.ts";
-import { isObject, type Json, parseJson, text } from "../../schema/json.ts";
+import { type Millis, tokens } from "../../schema/brand.ts";
+import { field, isObject, type Json, parseJson, text } from "../../schema/json.ts";
 import type { ClockDep } from "../../ports/clock.ts";
-import type { ModelEvent, ModelPort } from "../../ports/model.ts";
+import type { ModelCountRequest, ModelEvent, ModelPort } from "../../ports/model.ts";
+import type { RequestCount } from "../../ports/token-counter.ts";
 import { wireModel } from "../../tokens/wire-model.ts";
 import { descriptionOf, type SizeKeys } from "../description.ts";
-import { describeMillisMax, pingedSilenceMillisMax, timerMillisMax } from "../limits.ts";
+import { countMillisMax, describeMillisMax, pingedSilenceMillisMax, timerMillisMax } from "../limits.ts";
 import { oneTry } from "../one-try.ts";
 import { classify } from "./failures.ts";
 import { ReplyAssembly } from "./reply.ts";
@@ -51,7 +52,30 @@ export function anthropicModel(options: AnthropicOptions): ModelPort {
         return undefined;
       }
     },
+    count: async (request, signal) => {
+      try {
+        const asked = { body: countBody(request), timeout: countMillisMax, signal };
+        return countIn(await client.post<Json>("/v1/messages/count_tokens", asked));
+      } catch (error) {
+        return { kind: "uncounted", message: classify(options, error).message };
+      }
+    },
   };
+}
+
+/** The server refuses lists that are empty. */
+const countBody = ({ model, system, tools, messages }: ModelCountRequest): object => ({
+  model: wireModel(model).id,
+  ...(system.length === 0 ? {} : { system: system.map((text) => ({ type: "text", text })) }),
+  ...(tools.length === 0 ? {} : { tools }),
+  messages,
+});
+
+function countIn(reply: Json): RequestCount {
+  const count = isObject(reply) ? field(reply, "input_tokens") : undefined;
+  return typeof count === "number" && Number.isSafeInteger(count) && count > 0
+    ? { kind: "counted", tokens: tokens(count) }
+    : { kind: "uncounted", message: "The server's reply holds no count." };
 }
 
 /** Everything is said, so that the SDK looks for nothing in the environment. */
