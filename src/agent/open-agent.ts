@@ -39,8 +39,6 @@ import { rememberOrigin } from "./ancestors.ts";
 import type { Assembling } from "./assembling.ts";
 import { carryOver } from "./carry-over.ts";
 import type { AgentCompacting } from "./compacting.ts";
-import { countedFixedPart } from "./counted-fixed-part.ts";
-import { declaredSizes } from "./declared-sizes.ts";
 import { copySession } from "./copy-session.ts";
 import { greet } from "./greet.ts";
 import { keptTools } from "./kept-tools.ts";
@@ -51,6 +49,7 @@ import { pickModel, serverOf } from "./model-choice.ts";
 import { modelDefault } from "./model-default.ts";
 import { pickForSession } from "./pick-for-session.ts";
 import { prefixNow } from "./prefix.ts";
+import { serverAnswers } from "./server-answers.ts";
 import { talkWith } from "./talk.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
 import { problemsIn, unreadBans } from "./rule-problems.ts";
@@ -163,13 +162,13 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   const frozen = await frozenBaseline(deps, { session, now: prefix.parts });
   if (frozen.kind === "failed") return frozen;
   const { baseline, moved } = frozen;
-  const fixed = await countedFixedPart(parts, { baseline, picked });
-  reckonWith(session, { baseline, countedFixed: fixed.current });
+  const answers = await serverAnswers(parts, { baseline, picked });
+  const { countedFixed } = answers;
+  reckonWith(session, { baseline, countedFixed });
   const hooks = settings.current().settings.hooks.value;
-  const sizes = await declaredSizes(parts, { model, picked });
   const agentDeps = depsOf(parts, {
     model,
-    declared: sizes.current,
+    declared: answers.declaredSizes,
     hooks,
     cwd,
     box,
@@ -184,7 +183,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   const { value: models } = first.reading.settings.models;
   const costs = costsSoFar(session, models);
   const talking = { deps: agentDeps, box, prefix: rendering, baseline, moved, asks, known: findModel(model, models) };
-  const talk = talkWith(parts, { ...talking, costs: costs.own, countedFixed: fixed.current });
+  const talk = talkWith(parts, { ...talking, costs: costs.own, countedFixed });
   const { conversation } = talk;
   const aside = newsAside({ settings: news, leaves, compacting: talk.compacting, beside });
   const greeted = await greet(agentDeps, { options, session, model, instructions: prefix.instructions });
@@ -198,10 +197,8 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     inheritedCosts: costs.inherited.session,
     warnings: [...warningsOf(left, own, beside), ...prefix.instructions.problems, ...greeted.warnings],
     settingsProblems: problemsIn(first.reading),
-    turn: (text, signal) => {
-      const turn = runTurn(agentDeps, { conversation, text, signal, queue });
-      return withNews(told(fixed.askBeside(sizes.askBeside(turn))), aside);
-    },
+    turn: (text, signal) =>
+      withNews(told(answers.askBeside(runTurn(agentDeps, { conversation, text, signal, queue }))), aside),
     mode: own.mode,
     queue,
     ...shownBeside(beside, talk.compacting),

@@ -66,7 +66,7 @@ export function anthropicModel(options: AnthropicOptions): ModelPort {
 /** The server refuses lists that are empty. */
 const countBody = ({ model, system, tools, messages }: ModelCountRequest): object => ({
   model: wireModel(model).id,
-  ...(system.length === 0 ? {} : { system: system.map((text) => ({ type: "text", text })) }),
+  ...(system.length === 0 ? {} : { system: system.map((prompt) => ({ type: "text", text: prompt })) }),
   ...(tools.length === 0 ? {} : { tools }),
   messages,
 });
