@@ -84,6 +84,6 @@ describe("palimpsest fidelity", () => {
     expectRefusal(await call("all", "--compactions", "none"), 2, /--compactions none/);
     expectRefusal(await call("nowhere.jsonl"), 3, /nowhere\.jsonl/);
     expectRefusal(await call("all", "--svg", "no/such/plot.svg"), 3, /no\/such/);
-    expect(existsSync(join(work, "cache"))).toBe(false);
+    expect(existsSync(join(work, "cache", "palimpsest", "replay"))).toBe(false);
   });
 });
