@@ -135,7 +135,7 @@ async function showText({ out, err }: CommandContext, { system, view, opened, le
   if (path.boundaries.length > 0) await out.write(`behind boundary ${oneLine(path.boundaries.at(-1) ?? "")}\n`);
   if (path.thinkingLeftOut > 0)
     await out.write(
-      `${path.thinkingLeftOut} thinking blocks left out: not signed for you, or behind a changed prefix\n`,
+      `${counted(path.thinkingLeftOut, "thinking block")} left out: not signed for you, or behind a changed prefix\n`,
     );
   for (const repair of view.repairs)
     await out.write(

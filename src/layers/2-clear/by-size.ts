@@ -1,3 +1,4 @@
+import { plural } from "../../schema/plural.ts";
 import type { Inventory, Resident } from "../../cache/inventory.ts";
 import { scaleOf } from "../../cache/clear-price.ts";
 import { tokenFigure } from "./figures.ts";
@@ -46,7 +47,7 @@ function candidateBy(state: PipelineState, { rule, cause }: Chosen): Candidate |
     loss: "by-id",
     needs: "nothing",
     act: { kind: "clear", cause, results: results.map(({ toolUse }) => toolUse), marker: rule.marker },
-    because: `${wordsByCause[cause]}: ${gone} tokens of ${results.length} old results go, ${stays} stay`,
+    because: `${wordsByCause[cause]}: ${gone} tokens of ${results.length} old ${plural(results.length, "result")} ${results.length === 1 ? "goes" : "go"}, ${stays} stay`,
   };
 }
 

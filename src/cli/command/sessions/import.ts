@@ -191,7 +191,7 @@ async function show({ out, err }: CommandContext, { imported, skipped }: Report)
   for (const [why, files] of Map.groupBy(skipped, (file) => file.why)) {
     await err.write(`skipped (${why}): ${files.length}\n`);
     for (const { path, detail } of files.slice(0, skippedShownMax))
-      await err.write(`  ${tail(path, width)}  ${clipped(detail, 100)}\n`);
+      await err.write(`  ${tail(path, width)}  ${why === "failed" ? detail : clipped(detail, 100)}\n`);
     if (files.length > skippedShownMax)
       await err.write(`  … and ${files.length - skippedShownMax} more; --json lists all\n`);
   }
