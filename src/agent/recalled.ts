@@ -7,14 +7,14 @@ import { isArray, isObject, type Json, type JsonObject, parsedOrUndefined } from
 import { imageHeader } from "../tokens/image-header.ts";
 import type { Expanded, RecalledMedium } from "../tool/recall.ts";
 
-export interface Recalling {
+export interface RecallInput {
   readonly deps: Pick<EngineDeps, "blobs" | "transcripts">;
   readonly session: Pick<Session, "id">;
   readonly id: string;
 }
 
 /** What an id stands for, as the model is shown it: text as text, images and documents as what they are. */
-export async function recalled({ deps, session, id }: Recalling): Promise<Expanded> {
+export async function recalled({ deps, session, id }: RecallInput): Promise<Expanded> {
   const source = await deps.transcripts.openForReading(session.id);
   if (source === undefined) return { kind: "missing", why: "the transcript can't be read" };
   try {
@@ -70,13 +70,13 @@ function unusedMark(json: string): string {
 
 const privateUse = "\uE000";
 
-interface MediaMarking {
+interface MediaMarks {
   readonly mark: string;
   /** Those found, in the order of their marks. */
   readonly blocks: Medium[];
 }
 
-function markMedia(value: Json, marking: MediaMarking): Json {
+function markMedia(value: Json, marking: MediaMarks): Json {
   if (isArray(value)) return value.map((one) => markMedia(one, marking));
   if (!isObject(value)) return value;
   if (isMedium(value)) {

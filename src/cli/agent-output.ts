@@ -90,7 +90,7 @@ export function agentOutput(
       if (format === "text") await out.write(words === "" ? "" : `${words}\n`);
       else await out.json(report);
       if (format === "text" && denials.list.length > 0) await err.write(`${denialText(denials.list.length)}\n`);
-      const why = end === undefined ? "" : toldEnd(end);
+      const why = end === undefined ? "" : turnEndText(end);
       if (reason !== "answered") await err.write(`the turn ended without an answer (${reason})${why}\n`);
       return turnExitCode(end);
     },
@@ -130,7 +130,7 @@ function unansweredFields({ message, remedies, unwritten }: TurnEndEvent): objec
   return { message, remedies, remedy: remedyLine(remedies, "shell"), ...why };
 }
 
-const toldEnd = ({ message, remedies }: TurnEndEvent): string =>
+const turnEndText = ({ message, remedies }: TurnEndEvent): string =>
   message === undefined ? "" : `: ${message}\n${remedyLine(remedies, "shell")}`;
 
 const denialText = (count: number): string =>

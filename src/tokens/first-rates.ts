@@ -6,11 +6,11 @@ import { modelName } from "./model-name.ts";
  * padded by what its tokenizer is known to take more. The default rates are 8 % over what o200k counts of such texts.
  */
 export function firstRates(model: string | undefined): Rates {
-  return scaleRates(defaultRates, model === undefined ? uncalibratedPadding : paddingOf(model));
+  return scaleRates(defaultRates, model === undefined ? uncalibratedPadding : tokenizerPadding(model));
 }
 
 /** Since 4.7 Claude takes 30 % more tokens for the same text than before. Of a tokenizer that nobody knows, the dear side. */
-function paddingOf(model: string): number {
+function tokenizerPadding(model: string): number {
   if (/claude/i.test(model)) return modelName(model).version < 4.07 ? 1.15 : uncalibratedPadding;
   return /(?:^|\/)(?:gpt-\d|o\d)/i.test(model) ? 1 : uncalibratedPadding;
 }

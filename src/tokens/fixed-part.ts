@@ -77,7 +77,7 @@ export function measureFixedPart(part: FixedPart): FixedBytes {
   const withTools = (["tools", "mcpTools"] as const).find((kind) => carried[kind].tools.length > 0);
   const pieces = fixedKinds.map((kind) => {
     const { texts, tools } = carried[kind];
-    const addedTokens = kind === withTools ? overheadOf(model) : 0;
+    const addedTokens = kind === withTools ? toolOverheadTokens(model) : 0;
     return { kind, bytes: bytesOf(texts, tools), count: texts.length + tools.length, addedTokens };
   });
   const { tools } = carried.deferredTools;
@@ -199,5 +199,5 @@ function bytesOf(texts: readonly string[], tools: readonly ToolDefinition[]): By
   return bytes;
 }
 
-const overheadOf = (model: string | undefined): number =>
+const toolOverheadTokens = (model: string | undefined): number =>
   model !== undefined && /claude/i.test(model) ? toolOverhead(findModel(model)?.id ?? model).auto : 0;

@@ -16,7 +16,7 @@ import { fit } from "../schema/wire/fit.ts";
 export function wireForm(block: Block): Block | undefined {
   if (isRight(block)) return block;
   const whole: JsonObject = { ...block };
-  const { content, ...rest } = unmarked(whole);
+  const { content, ...rest } = withoutCacheMark(whole);
   const isResult = block.type === "tool_result";
   const looked = content === undefined || isResult ? rest : { ...rest, content };
   const fitted = fit(looked, wireBlock);
@@ -34,7 +34,7 @@ const hasSameFields = (one: JsonObject, other: JsonObject): boolean =>
 /** A block of a result, as text where the API has no such form. */
 export function wirePart(part: JsonObject): JsonObject {
   if (isRightText(part)) return part;
-  const looked = unmarked(part);
+  const looked = withoutCacheMark(part);
   const asText: JsonObject = { type: "text", text: JSON.stringify(part) };
   return fit(looked, resultPart) ?? (isMediaType(part["type"]) ? looked : asText);
 }
@@ -43,20 +43,20 @@ export function wirePart(part: JsonObject): JsonObject {
  * Without the markers of a recorded request, also in what a block holds: those of a request are few, and set anew. What
  * stands in a call's input is no marker, and what a provider signed stays as it is.
  */
-function unmarked(value: JsonObject): JsonObject {
+function withoutCacheMark(value: JsonObject): JsonObject {
   const isSealed = value["type"] === "compaction";
   const fields = Object.entries(value).flatMap(([key, inner]): [string, Json][] => {
     if (key === "cache_control") return [];
-    return [[key, isSealed || key === "input" ? inner : unmarkedInside(inner)]];
+    return [[key, isSealed || key === "input" ? inner : withoutInnerCacheMarks(inner)]];
   });
   const stripped = Object.fromEntries(fields);
   return hasSameFields(value, stripped) ? value : stripped;
 }
 
-function unmarkedInside(value: Json): Json {
-  if (isObject(value)) return unmarked(value);
+function withoutInnerCacheMarks(value: Json): Json {
+  if (isObject(value)) return withoutCacheMark(value);
   if (!isArray(value)) return value;
-  const inner = value.map((one) => unmarkedInside(one));
+  const inner = value.map((one) => withoutInnerCacheMarks(one));
   return inner.every((one, at) => one === value[at]) ? value : inner;
 }
 

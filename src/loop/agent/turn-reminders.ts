@@ -25,7 +25,7 @@ export async function turnReminders(
   if (reminders === undefined || editable === undefined) return [];
   const { startedOn, mayRead, watch, todos } = reminders;
   const { fold } = editable;
-  const given = givenReminders(fold);
+  const given = remindersInView(fold);
   return [
     dateReminder({ day: localDay(now()), startedOn, given }),
     filesReminder({ states: await watch.look({ files, mayRead }), given }),
@@ -34,7 +34,7 @@ export async function turnReminders(
 }
 
 /** Of the view, oldest first: what an undo or a boundary took out of it is known to nobody. */
-function givenReminders({ path, projection }: Pick<Fold, "path" | "projection">): readonly JsonObject[] {
+function remindersInView({ path, projection }: Pick<Fold, "path" | "projection">): readonly JsonObject[] {
   return projection.items.flatMap(({ entry: id, attachment }) => {
     const entry = attachment === reminderAttachment ? path.find(id)?.entry : undefined;
     return entry?.kind === "attachment" ? [entry.attachment] : [];
@@ -59,7 +59,7 @@ interface FilesInput {
 }
 
 function filesReminder({ states, given }: FilesInput): Draft | undefined {
-  const toldByPath = new Map(given.flatMap(toldFiles).map((told) => [told.path, told]));
+  const toldByPath = new Map(given.flatMap(filesInReminders).map((told) => [told.path, told]));
   const news = states.filter((state) => state.hash !== knownHash(state, toldByPath.get(state.path)));
   if (news.length === 0) return undefined;
   const named = news.slice(0, changedFilesNamedMax).map((state) => `- ${oneLine(state.path)}: ${wordsFor(state)}`);
@@ -76,18 +76,18 @@ function filesReminder({ states, given }: FilesInput): Draft | undefined {
 
 const wordsFor = ({ hash, seenHash, words }: FileState): string => (hash === seenHash ? "again as you saw it" : words);
 
-type ToldFile = Pick<FileState, "path" | "hash" | "seenHash">;
+type ReminderFile = Pick<FileState, "path" | "hash" | "seenHash">;
 
 /** A reminder counts until the agent reads or writes the file itself. */
-const knownHash = ({ seenHash }: FileState, told: ToldFile | undefined): string =>
+const knownHash = ({ seenHash }: FileState, told: ReminderFile | undefined): string =>
   told?.seenHash === seenHash ? told.hash : seenHash;
 
-function toldFiles(reminder: JsonObject): readonly ToldFile[] {
+function filesInReminders(reminder: JsonObject): readonly ReminderFile[] {
   const files = field(reminder, "files");
-  return (isArray(files) ? files : []).flatMap((file) => toldFileShape.safeParse(file).data ?? []);
+  return (isArray(files) ? files : []).flatMap((file) => reminderFileShape.safeParse(file).data ?? []);
 }
 
-const toldFileShape = z.object({ path: z.string(), hash: z.string(), seenHash: z.string() });
+const reminderFileShape = z.object({ path: z.string(), hash: z.string(), seenHash: z.string() });
 
 interface TodosInput {
   readonly todos: readonly Todo[];

@@ -88,19 +88,19 @@ export function turnEndNotice(end: Of<"turn-end">): Notice | undefined {
     case "aborted":
       return { tone: "plain", text: interruptedNotice };
     case "blocked-by-hook":
-      return { tone: "warning", text: remedied(end, `A hook ended the turn: ${end.message}`) };
+      return { tone: "warning", text: withRemedy(end, `A hook ended the turn: ${end.message}`) };
     case "turn-limit":
     case "cut-short":
     case "refused":
-      return { tone: "warning", text: remedied(end, end.message) };
+      return { tone: "warning", text: withRemedy(end, end.message) };
     case "over-limit":
-      return { tone: "error", text: remedied(end, end.message) };
+      return { tone: "error", text: withRemedy(end, end.message) };
     case "failed":
-      return { tone: "error", text: remedied(end, `The turn failed: ${end.message}`) };
+      return { tone: "error", text: withRemedy(end, `The turn failed: ${end.message}`) };
   }
 }
 
-const remedied = ({ remedies }: Pick<UnansweredEnd, "remedies">, said: string): string =>
+const withRemedy = ({ remedies }: Pick<UnansweredEnd, "remedies">, said: string): string =>
   `${withoutStop(said)}. ${remedyLine(remedies, "chat")}`;
 
 type UnansweredEnd = Extract<Of<"turn-end">, { message: string }>;
