@@ -111,7 +111,7 @@ export async function expectFlat(endless: Endless): Promise<void> {
   const [, second, , last] = quarters;
   if (second === undefined || last === undefined) throw new Error("there were no four quarters");
   expect(last.contextTokens).toBeLessThan(second.contextTokens * flatMax);
-  expect(last.usdPerRound).toBeLessThan(second.usdPerRound * flatMax);
+  expect(last.usdPerRound).toBeLessThan(second.usdPerRound * (rounds < shortRounds ? shortCostFlatMax : flatMax));
   expect(last.heapBytes).toBeLessThan(second.heapBytes * flatMax + heapSlackBytes);
   await world.turn(agent, { text: "And now?", rounds: 0 });
   expect(saidIn(lastRequest(world))).toContain(taskText(1));
@@ -120,6 +120,9 @@ export async function expectFlat(endless: Endless): Promise<void> {
 
 /** Until its budget is reached, the ledger grows by every message of the user. */
 const flatMax = 1.1;
+/** A quarter of a short session holds one compaction more or less, by where its rounds happen to fall. */
+const shortRounds = 500;
+const shortCostFlatMax = 1.2;
 
 /** The simulator remembers every request of the last hour of its clock, which stands still. */
 const heapSlackBytes = 16 * 2 ** 20;
