@@ -1,0 +1,55 @@
+/**
+ * What the operating system lets one command do. `read-only`: it writes nothing but a private temporary folder, reaches
+ * no network and sees no secrets. `workspace`: it also writes in the project. `none`: it runs outside the sandbox.
+ */
+export type SandboxStrength = "read-only" | "workspace" | "none";
+
+/** The operating system's way to hold a program. Knows nothing of rules: it is told what to hold it to. */
+export interface Sandbox {
+  readonly system: "bubblewrap" | "seatbelt";
+  /** Must not reject: a start that can't be made inside the sandbox is refused with a reason, never made outside it. */
+  enter(start: ProgramStart, limits: SandboxLimits): Promise<SandboxEntry>;
+}
+
+export interface ProgramStart {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** All paths are absolute and real. A path that does not exist is held too: it can't be created. */
+export interface SandboxLimits {
+  readonly strength: Exclude<SandboxStrength, "none">;
+  /** Folders that may be written. Empty when the strength is `read-only`. */
+  readonly writable: readonly string[];
+  /** Inside writable folders: can be read, but not changed, created, renamed or replaced. */
+  readonly protected: readonly string[];
+  /** Files and folders that can be neither read nor written, by any program. */
+  readonly hidden: readonly string[];
+  /** Inside hidden folders: can be read all the same. */
+  readonly shown: readonly string[];
+  /** The session's own folder, which the command sees as its temporary folder. Survives from command to command. */
+  readonly temporary: string;
+  readonly network: SandboxNetwork;
+}
+
+export type SandboxNetwork =
+  | { readonly kind: "off" }
+  /** Only hosts that the proxy lets through; it listens on this socket, outside the sandbox. */
+  | { readonly kind: "proxy"; readonly socketPath: string }
+  | { readonly kind: "open" };
+
+export type SandboxEntry =
+  | {
+      readonly kind: "ready";
+      readonly start: ProgramStart;
+      /** Removes what the start left on disk. To be called once, after the program has ended. Must not reject. */
+      readonly leave: () => Promise<void>;
+    }
+  | { readonly kind: "refused"; readonly why: string };
+
+/** What was found on this machine. `why` and `remedy` are shown to the user, one line each. */
+export type SandboxSearch =
+  | { readonly kind: "found"; readonly sandbox: Sandbox }
+  | { readonly kind: "none"; readonly why: string; readonly remedy: string };
