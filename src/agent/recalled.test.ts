@@ -6,20 +6,20 @@ import { testAgent } from "../../test/fixture/agent.ts";
 import { offloadLimits } from "../layers/1-offload/plan.ts";
 import { offload } from "../layers/1-offload/run.ts";
 import type { ResultContent } from "../schema/block.ts";
-import { sessionId, toolUseId } from "../schema/brand.ts";
+import { type EntryId, entryId, sessionId, toolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { MessagesRequest } from "../schema/wire/request.ts";
 import type { Actor } from "../simulator/actor/actor.ts";
 import { Simulator } from "../simulator/simulator.ts";
 import { recallTool } from "../tool/recall.ts";
-import { resultDraft } from "../transcript/draft.ts";
+import { type Draft, resultDraft } from "../transcript/draft.ts";
 import { recalled } from "./recalled.ts";
 
 async function holding(content: ResultContent) {
   const deps = testDeps();
   const session = await openedForTest(deps);
   await append(session, user("Look."), reply("msg_1", call("toolu_1")));
-  const [entry = ""] = await append(session, resultDraft({ toolUse: toolUseId("toolu_1"), content }));
+  const [entry = entryId("")] = await append(session, resultDraft({ toolUse: toolUseId("toolu_1"), content }));
   await append(session, cleared("toolu_1"));
   return { deps, session, entry, recalled: (id: string) => recalled({ deps, session, id }) };
 }
@@ -100,4 +100,33 @@ test("the model that recalls an image is shown it", async () => {
   expect(end).toMatchObject({ kind: "turn-end", reason: "answered" });
   const [before, after] = requests.map((request) => JSON.stringify(request.messages).split(pngData()).length - 1);
   expect([before, after]).toEqual([0, 1]);
+});
+
+test("an image that was refused when it was recalled is described in words, by whatever id, until the edit is undone", async () => {
+  const { deps, session, entry, recalled } = await holding([imagePart(), pdf]);
+  const put = await deps.blobs.put(Buffer.from(pngData(), "base64"));
+  if (put.kind !== "stored") throw new Error(put.message);
+  const leftOut = (name: EntryId): Draft => ({
+    type: "leave-out",
+    part: "media",
+    entries: [{ entry: name }],
+    because: "refused",
+  });
+  await append(session, leftOut(entry));
+  expect(await recalled("toolu_1")).toMatchObject({ media: [{ block: imagePart() }, { block: pdf }] });
+
+  await append(session, reply("msg_2", call("toolu_2", "recall")));
+  const [again = entry] = await append(session, resultDraft({ toolUse: toolUseId("toolu_2"), content: [imagePart()] }));
+  const [edit = entry] = await append(session, leftOut(again));
+  const words = "PNG, 100 × 100 pixels, 64 B, not shown: the provider refused it when it was recalled before]";
+  for (const id of ["toolu_1", entry, again]) {
+    const found = await recalled(id);
+    if (found.kind !== "found") expect.unreachable(found.why);
+    expect(found.text).toContain(`[image 1, ${words}`);
+    expect(found.media.map(({ block }) => block)).toEqual(id === again ? [] : [pdf]);
+  }
+  expect(await recalled(put.id)).toEqual({ kind: "found", text: `[${words}`, media: [] });
+
+  await append(session, { type: "undo", edit });
+  expect(await recalled("toolu_1")).toMatchObject({ media: [{ block: imagePart() }, { block: pdf }] });
 });

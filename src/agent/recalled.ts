@@ -1,31 +1,35 @@
 import type { EngineDeps } from "../engine.ts";
 import { expand } from "../loop/expand.ts";
 import type { Session } from "../loop/session.ts";
-import { isMediaType } from "../schema/block.ts";
 import { humanBytes } from "../schema/human-bytes.ts";
-import { isArray, isObject, type Json, type JsonObject, parsedOrUndefined } from "../schema/json.ts";
+import { isArray, isObject, type Json, parsedOrUndefined } from "../schema/json.ts";
 import { imageHeader } from "../tokens/image-header.ts";
 import type { Expanded, RecalledMedium } from "../tool/recall.ts";
+import { isMedium, type Medium, mediumKey, refusedMedia } from "./refused-media.ts";
 
 export interface RecallInput {
   readonly deps: Pick<EngineDeps, "blobs" | "transcripts">;
-  readonly session: Pick<Session, "id">;
+  readonly session: Pick<Session, "id" | "fold">;
   readonly id: string;
 }
 
-/** What an id stands for, as the model is shown it: text as text, images and documents as what they are. */
+/**
+ * What an id stands for, as the model is shown it: text as text, images and documents as what they are. One that the provider
+ * refused when it was recalled before is described in words.
+ */
 export async function recalled({ deps, session, id }: RecallInput): Promise<Expanded> {
   const source = await deps.transcripts.openForReading(session.id);
   if (source === undefined) return { kind: "missing", why: "the transcript can't be read" };
   try {
     const found = await expand(deps, source, id);
+    const refused = refusedMedia(session.fold.path.entries);
     switch (found.kind) {
       case "entry":
-        return withMedia(decoded(found.bytes));
+        return withMedia(decoded(found.bytes), refused);
       case "result":
-        return found.form === "json" ? withMedia(decoded(found.bytes)) : foundText(decoded(found.bytes));
+        return found.form === "json" ? withMedia(decoded(found.bytes), refused) : foundText(decoded(found.bytes));
       case "blob":
-        return imageIn(found.bytes) ?? foundText(decoded(found.bytes));
+        return imageIn(found.bytes, refused) ?? foundText(decoded(found.bytes));
       case "not-found":
         return { kind: "missing", why: "nothing has this id" };
       case "ambiguous":
@@ -44,7 +48,7 @@ const decoded = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const foundText = (text: string): Expanded => ({ kind: "found", text, media: [] });
 
 /** The JSON of blocks, or of an entry with blocks, in which each image and document is named and stands apart. */
-function withMedia(json: string): Expanded {
+function withMedia(json: string, refused: ReadonlySet<string>): Expanded {
   const value = parsedOrUndefined(json);
   if (value === undefined) return foundText(json);
   const mark = unusedMark(JSON.stringify(value));
@@ -55,8 +59,11 @@ function withMedia(json: string): Expanded {
   const media: RecalledMedium[] = [];
   let text = head;
   for (const [index, block] of blocks.entries()) {
-    media.push({ block, at: text.length });
-    text += `[${block.type} ${index + 1}, shown below]${tails[index] ?? ""}`;
+    const name = `${block.type} ${index + 1}`;
+    const isRefused = refused.has(mediumKey(block));
+    if (!isRefused) media.push({ block, at: text.length });
+    text += isRefused ? `[${[name, ...describe(block), notShown].join(", ")}]` : `[${name}, shown below]`;
+    text += tails[index] ?? "";
   }
   return { kind: "found", text, media };
 }
@@ -86,18 +93,26 @@ function markMedia(value: Json, marking: MediaMarks): Json {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, markMedia(inner, marking)]));
 }
 
-type Medium = JsonObject & { readonly type: "image" | "document" };
+const notShown = "not shown: the provider refused it when it was recalled before";
 
-/** What only says that it is one, as in a call's input, has no source. */
-const isMedium = (value: JsonObject): value is Medium => isMediaType(value["type"]) && isObject(value["source"]);
+/** What can be said of it without showing it: nothing of one that stands elsewhere. */
+function describe({ source }: Medium): readonly string[] {
+  const data = isObject(source) ? source["data"] : undefined;
+  if (typeof data !== "string") return [];
+  const header = imageHeader(data);
+  const size = humanBytes(Buffer.byteLength(data, "base64"));
+  return header === undefined
+    ? [size]
+    : [header.format.toUpperCase(), `${header.width} × ${header.height} pixels`, size];
+}
 
 /** An image that was kept by itself, under the type that it is of: as it came it may have been declared otherwise. */
-function imageIn(bytes: Uint8Array): Expanded | undefined {
+function imageIn(bytes: Uint8Array, refused: ReadonlySet<string>): Expanded | undefined {
   const data = Buffer.from(bytes).toString("base64");
   const header = imageHeader(data);
   if (header === undefined) return undefined;
-  const { format, width, height } = header;
-  const text = `[${format.toUpperCase()}, ${width} × ${height} pixels, ${humanBytes(bytes.length)}, shown below]`;
-  const source = { type: "base64", media_type: `image/${format}`, data };
-  return { kind: "found", text, media: [{ block: { type: "image", source }, at: 0 }] };
+  const block: Medium = { type: "image", source: { type: "base64", media_type: `image/${header.format}`, data } };
+  const isRefused = refused.has(mediumKey(block));
+  const text = `[${[...describe(block), isRefused ? notShown : "shown below"].join(", ")}]`;
+  return { kind: "found", text, media: isRefused ? [] : [{ block, at: 0 }] };
 }

@@ -157,6 +157,35 @@ describe("images that the provider refuses", () => {
   });
 });
 
+describe("an image that the provider refuses wherever it stands", () => {
+  /** Recalls what the request says is not shown, as often as it says so. */
+  const insisting: Actor = {
+    name: "insisting",
+    play: ({ request }) => {
+      const sent = JSON.stringify(request.messages);
+      if (sent.includes('"type":"image"'))
+        return { move: { kind: "refuse", refusal: invalid("messages.0.content.0.image: Could not process image") } };
+      const id = /The original is kept: recall ([\w-]+)\]/.exec(JSON.stringify(request.messages.at(-1)) + sent)?.[1];
+      const isDescribed = sent.includes("not shown: the provider refused it when it was recalled before");
+      return id === undefined || isDescribed
+        ? { move: { kind: "say", blocks: [{ type: "text", text: "I can't see it." }] } }
+        : { move: { kind: "say", blocks: [{ type: "tool_use", name: "recall", input: { id } }] } };
+    },
+  };
+
+  it("is recalled once more at most: from then on it is described in words", async () => {
+    const world = await agentWorld({ actor: insisting });
+    const agent = await world.open({ kind: "new" }, free);
+    await turn(agent, "plain");
+    await append(agent.session, { type: "user", message: { role: "user", content: [imagePart(), text("This.")] } });
+    const events = await turn(agent, "What is on it?");
+    expect(events.at(-1)).toMatchObject({ reason: "answered" });
+    expect(leftOutIn(events).filter(({ part }) => part === "media")).toHaveLength(2);
+    expect(refused(world.seen)).toHaveLength(2);
+    await agent.close();
+  });
+});
+
 describe("a provider that refuses everything for a while", () => {
   /** Reads a file, then changes it, one call a turn. */
   const editor = (path: () => string, state: { isRefusing: boolean }): Actor => ({
