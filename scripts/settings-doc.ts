@@ -20,8 +20,9 @@ const settingRows = settingNames
   .filter((name) => !isSwitch(name))
   .map((name): Row => {
     const row = settingTable[name];
-    const { default: standard, defaultSays, expects, environment, flag, basis, type } = row;
-    const flags = type === "switch" ? `--on, --off ${name}` : flag === undefined ? "" : `--${flag}`;
+    const { default: standard, defaultSays, expects, environment, flag, loneFlag, basis, type } = row;
+    const valued = [flag, loneFlag?.flag].flatMap((one) => (one === undefined ? [] : [`--${one}`])).join(", ");
+    const flags = type === "switch" ? `--on, --off ${name}` : valued;
     return [
       code(name),
       expects,

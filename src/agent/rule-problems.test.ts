@@ -5,11 +5,11 @@ import { temporaryFolder } from "../../test/contract/temporary-folder.ts";
 import { readSettings } from "../settings/read.ts";
 import { problemsIn, unreadBans } from "./rule-problems.ts";
 
-async function readingOf(said: unknown) {
+async function readingOf(said: unknown, env: Readonly<Record<string, string>> = {}) {
   const home = await temporaryFolder();
   await mkdir(home, { recursive: true });
   await writeFile(join(home, "settings.json"), JSON.stringify(said));
-  return await readSettings({ home, root: undefined, env: {} });
+  return await readSettings({ home, root: undefined, env });
 }
 
 const bans = ["Bash(rm:*)"];
@@ -28,6 +28,9 @@ test.each<[unknown, string]>([
   [{ permissions: { deny: ["Bash(rm"] } }, "permissions.deny"],
   [{ permissions: { ask: ["Grep(x)"] } }, "permissions.ask"],
   [{ permissions: { deny: ["WebFitch(domain:x)"] } }, "permissions.deny"],
+  [{ sandbox: "requierd" }, "sandbox"],
+  [{ sandbox: true }, "sandbox"],
+  [{ Sandbox: "required" }, "Sandbox"],
 ])("what may have been meant to forbid and can't be read: %j", async (said, key) => {
   expect(unreadBans(await readingOf(said)).map((problem) => problem.key)).toEqual([key]);
 });
@@ -46,4 +49,10 @@ test.each<[unknown, readonly string[]]>([
   const reading = await readingOf(said);
   expect(unreadBans(reading)).toEqual([]);
   expect(problemsIn(reading).map(({ severity, key }) => `${severity} ${key}`)).toEqual(problems);
+});
+
+test("a variable that asks for a sandbox in a word that is none", async () => {
+  const reading = await readingOf({}, { PALIMPSEST_SANDBOX: "requierd" });
+  expect(unreadBans(reading).map(({ where }) => where)).toEqual(["environment PALIMPSEST_SANDBOX"]);
+  expect(unreadBans(await readingOf({}, { PALIMPSEST_SANDBOX: "required" }))).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { settingTable } from "../schema/settings.ts";
 import type { Problem } from "../settings/problem.ts";
 import type { SettingsReading } from "../settings/read.ts";
 import { ruleProblems } from "../tool/rule-problems.ts";
@@ -22,10 +23,18 @@ export function problemsIn({ problems, rulesByFile }: SettingsReading): readonly
 export function unreadBans(reading: SettingsReading): readonly Problem[] {
   const files = new Set(reading.files.map(({ path }) => path));
   return problemsIn(reading).filter(
-    ({ severity, where, key }) => severity === "error" && files.has(where) && mayHoldBan(key),
+    ({ severity, where, key }) =>
+      (severity === "error" && files.has(where) && mayHoldBan(key)) || sandboxVariables.has(where),
   );
 }
 
+/** Who asks for a sandbox in a word that nobody knows must not go without one. */
+const sandboxVariables: ReadonlySet<string> = new Set(
+  settingTable.sandbox.environment.map((variable) => `environment ${variable}`),
+);
+
 /** Whatever stands among the permissions under a name that is none may have been meant to forbid. */
 const mayHoldBan = (key: string): boolean =>
-  key === "" || (/^permissions(\.|$)/i.test(key) && !/^permissions\.(allow|defaultMode)(\[|$)/i.test(key));
+  key === "" ||
+  /^sandbox$/i.test(key) ||
+  (/^permissions(\.|$)/i.test(key) && !/^permissions\.(allow|defaultMode)(\[|$)/i.test(key));

@@ -1,6 +1,6 @@
 import type { FollowedNews } from "../loop/follow-settings.ts";
 import type { LoopEvent } from "../schema/event.ts";
-import type { SettingName } from "../schema/settings.ts";
+import { sandboxModeNames, type SettingName } from "../schema/settings.ts";
 import type { SettingChange } from "../settings/change.ts";
 import { type Problem, problemText } from "../settings/problem.ts";
 import type { SettingsReading } from "../settings/read.ts";
@@ -32,7 +32,7 @@ export function settingsNewsBox(opening: SettingsReading): SettingsNewsBox {
       known = now;
       for (const change of changes) {
         const { name, from } = change;
-        if (!fixedAtOpening.has(name)) continue;
+        if (!fixedAtOpening.has(name) || isStrongerSandbox(change)) continue;
         const text = `${from}: ${name}: ${whatCounts(name)}`;
         untold.push(name === "permissions.allow" ? { text, added: addedBy(change) } : { text });
       }
@@ -71,7 +71,17 @@ export async function* withNews(events: AsyncIterable<LoopEvent>, news: readonly
 const textsOf = (problems: readonly Problem[]): ReadonlySet<string> => new Set(problems.map(problemText));
 
 /** Settings that could let the agent do more. */
-const fixedAtOpening: ReadonlySet<SettingName> = new Set(["hooks", "permissions.allow", "permissions.defaultMode"]);
+const fixedAtOpening: ReadonlySet<SettingName> = new Set([
+  "hooks",
+  "permissions.allow",
+  "permissions.defaultMode",
+  "sandbox",
+]);
+
+/** A stronger sandbox counts at once. */
+const isStrongerSandbox = ({ name, before, after }: SettingChange): boolean =>
+  name === "sandbox" &&
+  sandboxModeNames.findIndex((one) => one === after) > sandboxModeNames.findIndex((one) => one === before);
 
 const whatCounts = (name: SettingName): string =>
   name === "permissions.allow"

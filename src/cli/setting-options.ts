@@ -1,13 +1,19 @@
 import { settingNames, settingTable } from "../schema/settings.ts";
 import type { FlagInput } from "../settings/flags.ts";
-import type { Options } from "./parse.ts";
+import type { Option, Options } from "./parse.ts";
 
 /** The flags that settings have, for every command that reckons with them. */
 export const settingOptions: Options = {
   ...Object.fromEntries(
-    settingNames.flatMap((name) => {
-      const { flag, about } = settingTable[name];
-      return flag === undefined ? [] : [[flag, { type: "string", shown: shownFor(flag), summary: asSummary(about) }]];
+    settingNames.flatMap((name): readonly (readonly [string, Option])[] => {
+      const { flag, flagShown, loneFlag, about } = settingTable[name];
+      return [
+        // Before the flag with a value: of the two in one line the latter counts.
+        ...(loneFlag === undefined ? [] : [[loneFlag.flag, { type: "boolean", summary: loneFlag.about }] as const]),
+        ...(flag === undefined
+          ? []
+          : [[flag, { type: "string", shown: flagShown ?? shownFor(flag), summary: asSummary(about) }] as const]),
+      ];
     }),
   ),
   on: { type: "string", shown: "switch", takes: "many", summary: "turn a switch on: --on snip" },
@@ -20,9 +26,15 @@ export type GivenOptions = Readonly<Record<string, string | boolean | readonly s
 export const settingFlags = (given: GivenOptions): readonly FlagInput[] =>
   Object.keys(settingOptions).flatMap((flag) => {
     const value = given[flag];
-    if (value === undefined || typeof value === "boolean") return [];
+    if (value === undefined || value === false) return [];
+    if (value === true) return loneFlags.filter((lone) => lone.flag === flag);
     return (typeof value === "string" ? [value] : value).map((text) => ({ flag, text }));
   });
+
+const loneFlags: readonly FlagInput[] = settingNames.flatMap((name) => {
+  const { loneFlag } = settingTable[name];
+  return loneFlag === undefined ? [] : [{ flag: loneFlag.flag, text: loneFlag.value }];
+});
 
 /** `context-tokens` → `tokens`. */
 function shownFor(flag: string): string {
@@ -33,6 +45,11 @@ function shownFor(flag: string): string {
 function asSummary(about: string): string {
   return `${about.charAt(0).toLowerCase()}${about.slice(1).replace(/\.$/, "")}`;
 }
+
+/** For a command that changes a session and runs none of its tools: all but those about the sandbox. */
+export const sessionOptions: Options = Object.fromEntries(
+  Object.entries(settingOptions).filter(([flag]) => flag !== "sandbox" && flag !== "no-sandbox"),
+);
 
 /** Those that a command reckons with which only reads a session: its window and thresholds. */
 const forNumbers: ReadonlySet<string> = new Set([

@@ -49,6 +49,15 @@ export type SandboxEntry =
     }
   | { readonly kind: "refused"; readonly why: string };
 
+/** How commands run in a session: what the setting `sandbox` asks for, and what the machine has. */
+export type SandboxUse =
+  | { readonly kind: "held"; readonly sandbox: Sandbox }
+  /** Every command runs in the strength `none`: the user turned the sandbox off, or there is none here. */
+  | { readonly kind: "unheld"; readonly because: "off" }
+  | { readonly kind: "unheld"; readonly because: "absent"; readonly why: string; readonly remedy: string }
+  /** No command runs: the user requires a sandbox, and there is none here. */
+  | { readonly kind: "refused"; readonly why: string; readonly remedy: string };
+
 /** What was found on this machine. `why` and `remedy` are shown to the user, one line each. */
 export type SandboxSearch =
   | { readonly kind: "found"; readonly sandbox: Sandbox }

@@ -20,6 +20,10 @@ export interface SettingRow<Value = unknown> {
   readonly offBy?: readonly string[];
   /** `--<flag> <value>`; switches have `--on <name>` and `--off <name>` instead. */
   readonly flag?: string;
+  /** What help shows for the flag's value; the flag's last word where it is absent. */
+  readonly flagShown?: string;
+  /** A flag that stands alone, and the value that it gives. */
+  readonly loneFlag?: { readonly flag: string; readonly value: string; readonly about: string };
   /** What a number out of its range is; an error unless it says otherwise. Anything else that is wrong is an error. */
   readonly whenOutOfRange?: "warning";
   readonly about: string;

@@ -22,6 +22,9 @@ export const policyNames = [
 export type PolicyName = (typeof policyNames)[number];
 /** What runs without asking; the words of the ecosystem's settings files and of `--permission-mode`. */
 export const permissionModeNames = ["default", "acceptEdits", "plan", "bypassPermissions"] as const;
+/** From the weakest to the strongest. */
+export const sandboxModeNames = ["off", "auto", "required"] as const;
+export type SandboxMode = (typeof sandboxModeNames)[number];
 const durabilities = ["always", "turn", "never"] as const;
 
 /** Undefined where nothing is set: the model, or the part that uses it, then decides. */
@@ -46,6 +49,7 @@ export type SettingValues = {
   readonly refusedMcpServers: readonly string[];
   readonly statusLine: string | undefined;
   readonly trustedProjects: readonly string[];
+  readonly sandbox: SandboxMode;
   readonly "permissions.allow": readonly string[];
   readonly "permissions.ask": readonly string[];
   readonly "permissions.deny": readonly string[];
@@ -289,6 +293,23 @@ const others: Others = {
     defaultSays: "none",
     environment: [],
     about: "Folders whose projects may run hooks and allow tools by their own settings. Only in your own file.",
+    basis: "ours",
+  },
+  sandbox: {
+    shape: z.enum(sandboxModeNames),
+    expects: "auto, required or off",
+    type: "text",
+    default: "auto",
+    environment: ["PALIMPSEST_SANDBOX"],
+    flag: "sandbox",
+    flagShown: "auto|required|off",
+    loneFlag: {
+      flag: "no-sandbox",
+      value: "off",
+      about: "the same as --sandbox off: commands run without a sandbox",
+    },
+    about:
+      "Whether commands run in the operating system's sandbox: where there is one, only there, or never. A project's files may only strengthen it.",
     basis: "ours",
   },
   "permissions.allow": ruleList(

@@ -40,7 +40,7 @@ const switchesByFlagName = settingNames
   .map((name) => name.replace(/^flags\./, ""));
 
 function valued(flag: string, text: string): FlagReading {
-  const name = settingNames.find((candidate) => settingTable[candidate].flag === flag);
+  const name = settingNames.find((candidate) => isFlagOf(flag, candidate));
   if (name === undefined) return { kind: "problem", problem: { ...placeOf(flag), what: "sets nothing" } };
   const read = textValue(name, text);
   if (read.kind === "value") return { kind: "given", name, value: read.value };
@@ -49,5 +49,9 @@ function valued(flag: string, text: string): FlagReading {
   const fate = severity === "error" ? "refused" : "ignored";
   return { kind: "problem", problem: wrongValue({ ...placeOf(flag), severity, expected: expects, found: text, fate }) };
 }
+
+/** The value of a flag that stands alone comes as its text. */
+const isFlagOf = (flag: string, name: SettingName): boolean =>
+  settingTable[name].flag === flag || settingTable[name].loneFlag?.flag === flag;
 
 const placeOf = (flag: string) => ({ severity: "error", where: `flag --${flag}`, key: "" }) as const;

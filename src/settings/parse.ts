@@ -175,7 +175,7 @@ function keysBeside(key: string): readonly string[] {
 const harmlessUnknown: ReadonlySet<string> = new Set(["permissions.additionalDirectories"]);
 
 /** A ban under a name that nobody reads must not pass for a slip. */
-const mayBan = (key: string): boolean => /^permissions(\.|$)/i.test(key) && !harmlessUnknown.has(key);
+const mayBan = (key: string): boolean => /^(permissions(\.|$)|sandbox$)/i.test(key) && !harmlessUnknown.has(key);
 
 const unknownKey = (key: string, where: string): Problem => ({
   severity: mayBan(key) ? "error" : "warning",

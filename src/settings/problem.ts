@@ -33,9 +33,9 @@ export const wrongValue = ({ expected, found, fate = "ignored", ...rest }: Wrong
   what: `expected ${expected}, found ${foundText(found)}; ${fate}`,
 });
 
-/** Of rules that narrow, those of the first are lost: that must not pass for a slip. */
+/** Of what narrows, the first is lost: that must not pass for a slip. */
 export const doubledKey = (key: string, where: string): Problem => ({
-  severity: /^permissions(\.(ask|deny))?$/.test(key) ? "error" : "warning",
+  severity: /^(permissions(\.(ask|deny))?|sandbox)$/.test(key) ? "error" : "warning",
   where,
   key,
   what: "stands there twice; the last one counts",

@@ -82,8 +82,10 @@ describe("precedence", () => {
     expect(reading.settings.clearableTools.value).toEqual(["mcp__a", "mcp__b"]);
   });
 
-  // Of some lists all scopes count (hooks.test.ts), and a project may not allow, trust or run (narrowing-only.test.ts).
-  const isOpen = (name: SettingName): boolean => name !== "statusLine" && !name.startsWith("permissions.");
+  // Of some lists all scopes count (hooks.test.ts), and a project may not allow, trust, run (narrowing-only.test.ts) or
+  // weaken the sandbox (strengthen-sandbox.test.ts).
+  const isOpen = (name: SettingName): boolean =>
+    name !== "statusLine" && name !== "sandbox" && !name.startsWith("permissions.");
   it.each(settingNames.filter((name) => settingTable[name].addsUp !== "all" && isOpen(name)))(
     "%s: every scope gives it a value, and of two the stronger counts",
     async (name) => {

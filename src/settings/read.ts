@@ -6,6 +6,7 @@ import { type ReadFile, readScopeFile, scopeFiles, type SettingsPlace } from "./
 import { type FlagInput, flagValues } from "./flags.ts";
 import type { Given, GivenValues, Scope, Settings } from "./given.ts";
 import { narrowingOnly } from "./narrowing-only.ts";
+import { strengthenSandbox } from "./strengthen-sandbox.ts";
 import type { Problem } from "./problem.ts";
 import { resolveSettings } from "./resolve.ts";
 
@@ -47,7 +48,7 @@ export function settingsFrom(
   inputs: Pick<SettingsInputs, "env" | "flags">,
 ): SettingsReading {
   const trust = { folders: trustedFolders(files), userHome: inputs.env["HOME"] };
-  const counting = files.map((file) => narrowingOnly(file, trust));
+  const counting = strengthenSandbox(files.map((file) => narrowingOnly(file, trust)));
   const places = [...counting.map(fileValues), environmentValues(inputs.env), flagValues(inputs.flags ?? [])];
   const settings = resolveSettings(places);
   const problems = [...places.flatMap((one) => one.problems), ...modelProblems(settings)];

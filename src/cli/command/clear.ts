@@ -9,7 +9,7 @@ import { exitCode } from "../exit-code.ts";
 import { failure } from "../failure.ts";
 import { modelOption, serverOption } from "../model-options.ts";
 import { sessionOperand } from "../session-operand.ts";
-import { settingOptions } from "../setting-options.ts";
+import { sessionOptions } from "../setting-options.ts";
 import { tellProblems, wrongFlag } from "../settings-problems.ts";
 import { hookOrWarning } from "../warning-text.ts";
 import { writingFailure } from "../writing-failure.ts";
@@ -20,7 +20,7 @@ export const clearCommand = command({
   operands: { session: sessionOperand },
   options: {
     target: { type: "string", shown: "tokens", summary: clearTargetSummary },
-    ...settingOptions,
+    ...sessionOptions,
     ...modelOption,
     ...serverOption,
   },

@@ -10,7 +10,7 @@ import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
 import { chosenModel, modelOption, modelOptions } from "../model-options.ts";
 import { sessionOperand } from "../session-operand.ts";
-import { settingOptions } from "../setting-options.ts";
+import { sessionOptions } from "../setting-options.ts";
 import { tellProblems, wrongFlag } from "../settings-problems.ts";
 import { stopSignal } from "../until-stopped.ts";
 
@@ -27,7 +27,7 @@ export const compactCommand = command({
     yes: { type: "boolean", summary: "commit without asking" },
     summary: { type: "string", shown: "file", summary: "a summary of your own in place of a model's; - for stdin" },
     ...modelOptions,
-    ...settingOptions,
+    ...sessionOptions,
     ...modelOption,
   },
   json: "session, committed, boundary, path, trigger, tokensBefore, tokensAfter, audit, userMessages, restored, pinsWarning, money, calls, receipt, summary, instead",
