@@ -14,8 +14,9 @@ import {
   saidIn,
   times,
 } from "./compaction-checks.ts";
-import { compact, type CompactionWorld, compactionWorld, taskText } from "./compaction-world.ts";
-import { inventedQuotes, type SummaryAnswer } from "./summary-answers.ts";
+import { compact, type CompactionWorld, compactionWorld, requestOf, taskText } from "./compaction-world.ts";
+import { asksForSummary, inventedQuotes, type SummaryAnswer } from "./summary-answers.ts";
+import type { SeenRequest } from "./whole-agent.ts";
 
 /** Lies, invents, repeats, talks too much and obeys; between them it does what it should, or every summary would be ours. */
 const adversary: readonly SummaryAnswer[] = [
@@ -73,11 +74,18 @@ export interface Endless {
   readonly roundsPerTurn: number;
 }
 
-/** What one round took: of the context, of the heap behind a collection, of money. */
+/** What one round took in a quarter of the session: of the context, and of the heap behind a collection. */
 interface Quarter {
   readonly contextTokens: number;
   readonly heapBytes: number;
-  readonly usdPerRound: number;
+  /** Requests since the session began. */
+  readonly requests: number;
+}
+
+/** A request of the session, as far as its price goes. */
+interface PaidRequest {
+  readonly usd: number;
+  readonly asksFor: "round" | "summary";
 }
 
 /** A session without an end: what a round takes in the last quarter is what it took in the second. */
@@ -86,15 +94,15 @@ export async function expectFlat(endless: Endless): Promise<void> {
   const world = await compactionWorld({ windowTokens, wordsPerRound });
   const agent = await world.open();
   const quarters: Quarter[] = [];
+  const paid: PaidRequest[] = [];
   let events: LoopEvent[] = [];
-  let usd = 0;
   let compactions = 0;
   const turns = Math.ceil(rounds / roundsPerTurn);
   for (let turn = 1; turn <= turns; turn += 1) {
     const told = await world.turn(agent, { text: taskText(turn), rounds: roundsPerTurn - 1 });
     expect(told.at(-1)).toMatchObject({ reason: "answered" });
     expectAccepted(world, agent);
-    usd += world.seen.splice(0).reduce((sum, { costUsd }) => sum + costUsd, 0);
+    paid.push(...world.seen.splice(0).map(paidRequest));
     events.push(...told.filter(({ kind }) => kind === "request-start" || kind === "compacted"));
     if (turn % Math.floor(turns / 4) !== 0) continue;
     const asked = eventsOf(events, "request-start").map(({ tokens }) => tokens);
@@ -102,27 +110,45 @@ export async function expectFlat(endless: Endless): Promise<void> {
     quarters.push({
       contextTokens: asked.reduce((sum, one) => sum + one, 0) / asked.length,
       heapBytes: heapBytes(),
-      usdPerRound: usd / asked.length,
+      requests: paid.length,
     });
     events = [];
-    usd = 0;
   }
   expect(compactions).toBeGreaterThanOrEqual(4);
-  const [, second, , last] = quarters;
-  if (second === undefined || last === undefined) throw new Error("there were no four quarters");
+  const [first, second, third, last] = quarters;
+  if (first === undefined || second === undefined || third === undefined || last === undefined)
+    throw new Error("there were no four quarters");
   expect(last.contextTokens).toBeLessThan(second.contextTokens * flatMax);
-  expect(last.usdPerRound).toBeLessThan(second.usdPerRound * (rounds < shortRounds ? shortCostFlatMax : flatMax));
+  const secondUsd = usdPerRound(paid.slice(first.requests, second.requests));
+  const lastUsd = usdPerRound(paid.slice(third.requests, last.requests));
+  expect(lastUsd).toBeLessThan(secondUsd * flatMax);
   expect(last.heapBytes).toBeLessThan(second.heapBytes * flatMax + heapSlackBytes);
   await world.turn(agent, { text: "And now?", rounds: 0 });
   expect(saidIn(lastRequest(world))).toContain(taskText(1));
   await agent.close();
 }
 
+const paidRequest = ({ body, costUsd }: SeenRequest): PaidRequest => ({
+  usd: costUsd,
+  asksFor: asksForSummary(requestOf(body)) ? "summary" : "round",
+});
+
+/**
+ * The price of a round, its share of the summaries included. Counted from the first compaction to the last one: the project's
+ * path stands in the requests, so with a path of another length one more compaction, which costs as much as two rounds or
+ * more, may fall into a quarter.
+ */
+function usdPerRound(paid: readonly PaidRequest[]): number {
+  const isBeginning = ({ asksFor }: PaidRequest, at: number): boolean =>
+    asksFor === "summary" && paid[at - 1]?.asksFor !== "summary";
+  const whole = paid.slice(paid.findIndex(isBeginning), paid.findLastIndex(isBeginning));
+  const rounds = whole.filter(({ asksFor }) => asksFor === "round").length;
+  expect(rounds).toBeGreaterThan(0);
+  return whole.reduce((sum, { usd }) => sum + usd, 0) / rounds;
+}
+
 /** Until its budget is reached, the ledger grows by every message of the user. */
 const flatMax = 1.1;
-/** A quarter of a short session holds one compaction more or less, by where its rounds happen to fall. */
-const shortRounds = 500;
-const shortCostFlatMax = 1.2;
 
 /** The simulator remembers every request of the last hour of its clock, which stands still. */
 const heapSlackBytes = 16 * 2 ** 20;
