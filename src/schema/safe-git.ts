@@ -11,6 +11,7 @@ export function safeGitEnvironment(env: Environment): Record<string, string> {
   for (const [name, value] of Object.entries(env)) {
     if (value !== undefined && (!name.startsWith("GIT_") || keptNames.has(name))) safe[name] = value;
   }
+  if (safe["PATH"] !== undefined) safe["PATH"] = absoluteEntries(safe["PATH"]);
   const settings = Object.entries(safeSettings);
   for (const [index, [key, value]] of settings.entries()) {
     safe[`GIT_CONFIG_KEY_${index}`] = key;
@@ -18,6 +19,15 @@ export function safeGitEnvironment(env: Environment): Record<string, string> {
   }
   return { ...safe, ...safeVariables, GIT_CONFIG_COUNT: String(settings.length) };
 }
+
+/** A relative entry names a folder of the project that git is run in, where anything may be called git. */
+const absoluteEntries = (path: string): string => {
+  const separator = /^[A-Za-z]:[\\/]/.test(path) ? ";" : ":";
+  return path
+    .split(separator)
+    .filter((entry) => /^([\\/]|[A-Za-z]:[\\/])/.test(entry))
+    .join(separator);
+};
 
 /** For `git diff`, `show` and `log`. No setting turns a driver off: an empty one makes git fail. */
 export const safeDiffOptions: readonly string[] = ["--no-ext-diff", "--no-textconv"];

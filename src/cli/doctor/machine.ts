@@ -3,6 +3,7 @@ import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { humanBytes } from "../../schema/human-bytes.ts";
+import { safeGitEnvironment } from "../../schema/safe-git.ts";
 import { runRipgrep } from "../../tool/search/ripgrep.ts";
 import { findShell } from "../../tool/shell/find-shell.ts";
 import type { CommandContext } from "../command.ts";
@@ -32,7 +33,7 @@ export function nodeCheck(version: string): Check {
 
 async function programChecks({ cwd, env }: CommandContext): Promise<readonly Check[]> {
   const shell = await findShell();
-  const git = await versionOf("git", env);
+  const git = await versionOf("git", safeGitEnvironment(env));
   return [
     await ripgrepCheck(cwd),
     shell.kind === "bash"

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { promisify } from "node:util";
+import { safeGitEnvironment } from "../../schema/safe-git.ts";
 import { rootCommitsMax, rootCommitsMs } from "../limits.ts";
 import { exists } from "./disk.ts";
 
@@ -75,7 +76,7 @@ export const rootCommits: RootCommits = async ({ anchor, kind }) => {
   const args = [`--git-dir=${anchor}`, "rev-list", "--max-parents=0", `--max-count=${rootCommitsMax}`, "HEAD"];
   try {
     const { stdout } = await promisify(execFile)("git", args, {
-      env: gitEnvironment(),
+      env: { ...safeGitEnvironment(process.env), LC_ALL: "C" },
       timeout: rootCommitsMs,
       cwd: anchor,
     });
@@ -85,15 +86,3 @@ export const rootCommits: RootCommits = async ({ anchor, kind }) => {
     return undefined;
   }
 };
-
-/** A repository that the caller's own git works on must not be taken for this one; nothing is fetched and nothing is locked. */
-function gitEnvironment(): NodeJS.ProcessEnv {
-  const outer = Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_"));
-  return {
-    ...Object.fromEntries(outer),
-    LC_ALL: "C",
-    GIT_OPTIONAL_LOCKS: "0",
-    GIT_NO_LAZY_FETCH: "1",
-    GIT_TERMINAL_PROMPT: "0",
-  };
-}
