@@ -39,6 +39,17 @@ const price = priceCompact({
 });
 
 describe("clearing by price", () => {
+  it.each<[string, StateWish]>([
+    ["cold", { policy, cache: "cold" }],
+    ["warm", { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }) }],
+    ["without room", { policy, ...tight }],
+  ])("%s: says the unit of its prices before the first of them", (_, wish) => {
+    const because = clearByPrice.propose(stateOf(made(), wish))?.because ?? expect.unreachable();
+    expect(because).toMatch(
+      / tokens of \d results?\b[^\d]*; priced in input tokens: (rent|writing again|saves) [\d,]+/,
+    );
+  });
+
   it.each<[string, StateWish, readonly string[]]>([
     ["cold, everything stale", { policy, cache: "cold" }, ["t1", "t2"]],
     ["warm, nothing that does not pay", { policy }, []],
@@ -65,7 +76,7 @@ describe("clearing by price", () => {
     [
       "warm",
       { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }) },
-      /^8,000 tokens of 2 results: rent [\d,]+ ≥ [\d,]+ for writing/,
+      /^8,000 tokens of 2 results; priced in input tokens: rent [\d,]+ ≥ [\d,]+ for writing/,
     ],
     ["forced", { policy, ...tight }, /^no room: 3,000 tokens of 1 result /],
   ])("tells its arithmetic, %s", (_, wish, words) => {

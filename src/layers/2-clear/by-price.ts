@@ -66,13 +66,14 @@ function arithmetic({
   savedPerRound,
 }: PricedClear): string {
   const what = `${tokenFigure(removesTokens)} tokens of ${resultCount(results.length)}`;
+  const priced = "priced in input tokens:";
   const later = `saves ${tokenFigure(savedPerRound)} a round, risk ${tokenFigure(riskCost)}`;
   switch (why) {
     case "cold":
-      return `the cache is cold: ${what} need not be written again; ${later}`;
+      return `the cache is cold: ${what} need not be written again; ${priced} ${later}`;
     case "warm":
-      return `${what}: rent ${tokenFigure(rentCost)} ≥ ${tokenFigure(neededRent)} for writing again (${tokenFigure(againCost)}); ${later}`;
+      return `${what}; ${priced} rent ${tokenFigure(rentCost)} ≥ ${tokenFigure(neededRent)} for writing again (${tokenFigure(againCost)}), ${later}`;
     case "forced":
-      return `no room: ${what} go; writing again ${tokenFigure(againCost)}, ${later}`;
+      return `no room: ${what} go; ${priced} writing again ${tokenFigure(againCost)}, ${later}`;
   }
 }
