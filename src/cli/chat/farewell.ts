@@ -12,7 +12,8 @@ export async function sayFarewell({ out }: CommandContext, { end, answerer }: Fa
   const { session, conversation } = end.agent;
   const { requests, totalNanos, unpriced } = conversation.costs.session;
   if (requests === 0 && session.fold.messages.length === 0) return;
-  const unknown = unpriced > 0 ? ", and more: not every model has a known price" : "";
-  await out.write(`This session: ${usdBy(answerer, totalNanos)}${unknown}\n`);
+  const isUnknown = unpriced > 0 && totalNanos === 0;
+  const more = unpriced > 0 ? ", and more: not every model has a known price" : "";
+  await out.write(`This session: ${isUnknown ? "price not known" : `${usdBy(answerer, totalNanos)}${more}`}\n`);
   await out.write(`Go on with it: ${out.style("bold", `palimpsest --resume ${session.id}`)}\n`);
 }

@@ -5,9 +5,10 @@ import type { Background, Figures } from "../../tui/state/chat-shape.ts";
 /** What the agent knows of itself, for the status line. */
 export function figuresOf({ model, numbers, session, conversation, mode }: Agent): Figures {
   const { thresholds, autoCompact } = numbers();
-  const { hitRate, totalNanos } = conversation.costs.session;
+  const { hitRate, totalNanos: costNanos, unpriced: unpricedRequests } = conversation.costs.session;
   const usedTokens = session.ledger.size.tokens;
-  return { model, usedTokens, thresholds, autoCompact, hitRate, costNanos: totalNanos, mode: mode.current() };
+  const costs = { hitRate, costNanos, unpricedRequests };
+  return { model, usedTokens, thresholds, autoCompact, ...costs, mode: mode.current() };
 }
 
 export const backgroundOf = ({ jobs, aside }: Agent): Omit<Background, "agents"> => ({

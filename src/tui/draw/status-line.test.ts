@@ -33,6 +33,7 @@ const status: Status = {
   autoCompact: "on",
   hitRate: 0.914,
   costNanos: nanoUsd(123_400_000),
+  unpricedRequests: 0,
   mode: "acceptEdits",
   background: { notes: "running", preparation: "none", jobs: 2, agents: 0 },
 };
@@ -80,6 +81,13 @@ describe("the status line drops what is least important", () => {
     const background = { notes: "idle", preparation: "none", jobs: 0, agents: 0 } as const;
     const fresh: Status = { ...status, mode: "default", background, usedTokens: tokens(0), costNanos: nanoUsd(0) };
     expect(drawStatus(fresh, { width: 120, theme })).toBe("claude-sonnet-4-5 │ ░░░░░░░░░░ 100% left │ $0.00");
+  });
+
+  test("a price that nobody knows is not $0.00", () => {
+    const costs = (costNanos: number, unpricedRequests: number): string =>
+      drawStatus({ ...status, costNanos: nanoUsd(costNanos), unpricedRequests }, { width: 120, theme });
+    expect(costs(0, 2)).toContain(" │ price unknown │ ");
+    expect(costs(123_400_000, 2)).toContain(" │ $0.12 and more │ ");
   });
 
   test("a long or foreign name of a model is cut and drives nothing", () => {

@@ -44,7 +44,7 @@ function partsOf(status: Status, { theme }: Room): readonly Part[] {
     { name: "bar", text: levelPaint(figures, theme)(bar(figures.usedShare)) },
     { name: "left", text: levelPaint(figures, theme)(leftWords(figures)) },
     { name: "cache", text: figures.usedTokens === 0 ? "" : dim(`cache ${figures.hitPercent}%`) },
-    { name: "cost", text: dim(costWords(figures.usd)) },
+    { name: "cost", text: dim(costWords(figures)) },
     { name: "mode", text: theme.warning(modeWords(status.mode)) },
     { name: "pill", text: theme.accent(figures.pill) },
   ];
@@ -73,7 +73,10 @@ function bar(share: number): string {
 }
 
 /** Cents; of less than one, what there is of it. */
-const costWords = (usd: number): string => `$${usd.toFixed(usd > 0 && usd < 0.01 ? 4 : 2)}`;
+function costWords({ usd, unpricedRequests }: StatusFigures): string {
+  if (usd === 0 && unpricedRequests > 0) return "price unknown";
+  return `$${usd.toFixed(usd > 0 && usd < 0.01 ? 4 : 2)}${unpricedRequests > 0 ? " and more" : ""}`;
+}
 
 /** Nothing where each change is asked about, as it is unless somebody has wanted otherwise. */
 const modeWords = (mode: string): string => wordsByMode.get(mode) ?? shownLine(mode);

@@ -64,6 +64,8 @@ export interface Figures {
   /** 0 to 1. */
   readonly hitRate: number;
   readonly costNanos: NanoUsd;
+  /** Requests whose model has no known price: their cost is missing in `costNanos`. */
+  readonly unpricedRequests: number;
   /** Of permissions: `default` where nothing is said about it. */
   readonly mode: string;
 }

@@ -54,6 +54,7 @@ export const newChat = (begun: NewChat): ChatState => ({
     usedTokens: tokens(0),
     hitRate: 0,
     costNanos: nanoUsd(0),
+    unpricedRequests: 0,
     mode: "default",
     background: { notes: "idle", preparation: "none", jobs: 0, agents: 0 },
   },

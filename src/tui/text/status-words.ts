@@ -19,12 +19,14 @@ export interface StatusFigures {
   readonly level: "fine" | "warning" | "full";
   readonly hitPercent: number;
   readonly usd: number;
+  /** Requests whose cost is not in `usd`, because their model has no known price. */
+  readonly unpricedRequests: number;
   /** Empty where nothing runs beside the conversation. */
   readonly pill: string;
 }
 
 export function statusFigures(status: Status): StatusFigures {
-  const { model, usedTokens, thresholds, autoCompact, hitRate, costNanos, background } = status;
+  const { model, usedTokens, thresholds, autoCompact, hitRate, costNanos, unpricedRequests, background } = status;
   const { percentLeft, warning, blocking } = pressureOf(usedTokens, thresholds, autoCompact);
   const { window } = thresholds;
   return {
@@ -36,6 +38,7 @@ export function statusFigures(status: Status): StatusFigures {
     level: window <= 0 ? "fine" : blocking ? "full" : warning ? "warning" : "fine",
     hitPercent: Math.floor(hitRate * 100),
     usd: costNanos / 1e9,
+    unpricedRequests,
     pill: pillText(background),
   };
 }

@@ -134,6 +134,7 @@ describe("the status line", () => {
     autoCompact: "on",
     hitRate: 0.999,
     costNanos: nanoUsd(1_500_000_000),
+    unpricedRequests: 0,
     background,
   });
 

@@ -61,6 +61,21 @@ test.each<[string, number, Partial<Reductions>, RegExp]>([
   expect(reduced(ledger(summaryTokens), reductions)).toMatch(expected);
 });
 
+test("a model without a known price has no price, and no savings, of $0", () => {
+  const costs = new CostLedger();
+  const usage = { input_tokens: 1_000, cache_read_input_tokens: 20_000, output_tokens: 100 };
+  costs.add({ source: "main", model: "nobody-knows-1", usage, headerTokens });
+  const shown = { reductions: undefined, inputNanos: undefined, answerer: "provider" } as const;
+  const text = costText({ ...shown, report: costs.toJSON(), inherited: costs.session }, plain);
+  expect(text).not.toContain("$");
+  expect(text).toMatch(/^price not known for 1 request\n/);
+  expect(text).toMatch(/nobody-knows-1 .* not known$/m);
+  costs.add({ source: "main", model, usage, headerTokens });
+  const both = costText({ ...shown, report: costs.toJSON(), inherited: new CostLedger().session }, plain);
+  expect(both).toMatch(/^\$[\d.]+ for 2 requests, without 1 request of no known price\n/);
+  expect(both).toMatch(/nobody-knows-1 .* not known$/m);
+});
+
 test("money by source adds up to what the session has cost, and each source's kinds to its own", () => {
   const costs = ledger(4_000);
   const money = moneyBySource(costs.toJSON().bySource);

@@ -44,9 +44,10 @@ export function costText({ report, inherited, reductions, inputNanos, answerer }
   const { session, byModel, bySource } = report;
   if (session.requests === 0 && inherited.requests === 0) return "Nothing was asked of a model yet.\n";
   const simulated = answerer === "simulator" ? ": simulated, nothing was paid" : "";
-  const unpriced = session.unpriced === 0 ? "" : `, without ${counted(session.unpriced, "request")} of no known price`;
+  const unpriced = isPriced(session) && session.unpriced > 0;
+  const without = unpriced ? `, without ${counted(session.unpriced, "request")} of no known price` : "";
   const lines = [
-    `${style("bold", usd(session.totalNanos))} for ${counted(session.requests, "request")}${unpriced}${simulated}`,
+    `${style("bold", paidText(session))} for ${counted(session.requests, "request")}${without}${simulated}`,
     "",
     rowsText("by model", Object.entries(byModel), style),
     rowsText("by purpose", namedSources(bySource), style),
@@ -55,7 +56,7 @@ export function costText({ report, inherited, reductions, inputNanos, answerer }
     ...(inherited.requests === 0
       ? []
       : [
-          `before    ${usd(inherited.totalNanos)} for ${counted(inherited.requests, "request")} of the session that this one was forked from`,
+          `before    ${paidText(inherited)} for ${counted(inherited.requests, "request")} of the session that this one was forked from`,
         ]),
   ];
   return `${lines.join("\n")}\n`;
@@ -78,7 +79,7 @@ function rowsText(title: string, rows: readonly Row[], style: Style): string {
     humanCount(promptOf(of)),
     humanPercent(of.hitRate),
     humanCount(of.tokensByKind.output),
-    usd(of.totalNanos),
+    isPriced(of) ? usd(of.totalNanos) : "not known",
   ]);
   return `${style("bold", title)}\n${table([{ title: "" }, ...heads], cells)}`;
 }
@@ -86,12 +87,18 @@ function rowsText(title: string, rows: readonly Row[], style: Style): string {
 const promptOf = ({ tokensByKind: { input, cacheWrite5m, cacheWrite1h, cacheRead } }: CostSummary): number =>
   input + cacheWrite5m + cacheWrite1h + cacheRead;
 
-function cacheText({ hitRate, savedNanos }: CostSummary): string {
+/** False: no request has a known price, so $0 would be no figure at all. */
+const isPriced = ({ requests, unpriced }: CostSummary): boolean => requests === 0 || unpriced < requests;
+const paidText = (of: CostSummary): string => (isPriced(of) ? usd(of.totalNanos) : "price not known");
+
+function cacheText(of: CostSummary): string {
+  const { hitRate, savedNanos } = of;
   const effect =
     savedNanos < 0
       ? `cost ${usd(Math.abs(savedNanos))} more than sending all of it uncached`
       : `saved ${usd(savedNanos)}`;
-  return `cache     ${humanPercent(hitRate)} of all prompt tokens were read from it. That ${effect}.`;
+  const read = `cache     ${humanPercent(hitRate)} of all prompt tokens were read from it.`;
+  return isPriced(of) ? `${read} That ${effect}.` : read;
 }
 
 /**
