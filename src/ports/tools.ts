@@ -47,6 +47,24 @@ export interface ShellAct {
   readonly reads: "told" | "unclear";
   /** `told`: the acts beside it name everything that programs which are known to change files would change. */
   readonly writes: "told" | "unclear";
+  /** Absent: nobody has looked, so it may show any file. */
+  readonly shows?: ShellShows;
+}
+
+/** Whose contents a shell line may show. Unlike the `read` acts beside it also by programs that are not known. */
+export interface ShellShows {
+  readonly files: readonly ShownFile[];
+  /** `perhaps`: others too, by words that only the shell knows, from the history, or by a program in the line. */
+  readonly others: "none" | "perhaps";
+}
+
+export interface ShownFile {
+  /** A real path, or one that a repository once had. */
+  readonly path: string;
+  /** `below`: and whatever lies in it, if it is a folder. */
+  readonly reach: "itself" | "below";
+  /** `perhaps`: the word that names it may mean something else. */
+  readonly sight: "sure" | "perhaps";
 }
 
 export interface ToolOutcome {

@@ -22,6 +22,8 @@ const shell = (command: string, reads: ShellAct["reads"] = "told"): Act => ({
   writes: writingOf(command).sight === "clear" ? "told" : "unclear",
 });
 
+const shown = (path: string, reach: "itself" | "below" = "itself") => ({ path, reach, sight: "sure" }) as const;
+
 interface Case {
   readonly mode?: PermissionMode;
   readonly allow?: readonly string[];
@@ -219,24 +221,37 @@ describe("rules about files", () => {
   });
 
   test.each([
-    "rg x",
-    "grep -rn x .",
-    "grep -d recurse x .",
-    "grep --directories=recurse x .",
-    "git show HEAD:.env",
-    "git log -p",
-    "git status -v",
-    "git status -sv",
-    "git status --verb",
-    "git reflog show -p",
-  ])("where files are hidden, a harmless command that may show any file is asked about: %s", (command) => {
-    expect(verdict({ deny: ["Read(.env)"] }, shell(command))).toBe("ask");
-    expect(verdict({}, shell(command))).toBe("allowed");
-    expect(
-      verdict({ deny: ["Read(.env)"], allow: ["Bash(rg:*)", "Bash(grep:*)", "Bash(git:*)"] }, shell(command)),
-    ).toBe("allowed");
-    expect(verdict({ deny: ["Read(.env)"], allow: ["Bash(make:*)"] }, shell(command))).toBe("ask");
-    expect(verdict({ deny: ["Read(.env)"], allow: ["Bash(make:*)"] }, shell(`make; ${command}`))).toBe("ask");
+    ["names a hidden file", { files: [shown("/p/.env")], others: "none" }, "denied", "denied"],
+    ["goes through a hidden folder", { files: [shown("/p/keys", "below")], others: "none" }, "denied", "denied"],
+    ["goes through a folder above it", { files: [shown("/p", "below")], others: "none" }, "denied", "allowed"],
+    [
+      "goes through a folder that may hold one",
+      { files: [shown("/p/src", "below")], others: "none" },
+      "ask",
+      "allowed",
+    ],
+    ["may show others", { files: [], others: "perhaps" }, "ask", "allowed"],
+    ["names another file", { files: [shown("/p/src/a.ts")], others: "none" }, "allowed", "allowed"],
+    ["nobody has looked into", undefined, "ask", "allowed"],
+  ] as const)("a line that %s is %3$s where files are hidden, and %4$s where the sandbox hides them", (...row) => {
+    const [, shows, bare, held] = row;
+    const act: Act = {
+      kind: "shell",
+      command: "cat",
+      effect: "read-only",
+      reads: "told",
+      writes: "told",
+      ...(shows && { shows }),
+    };
+    const by = (mode: PermissionMode, sandbox: "on" | "off", use: "ask" | "deny"): Verdict["kind"] => {
+      const { rules } = parseRules({ allow: ["Bash"], [use]: ["Read(.env)", "Read(./keys/**)"] });
+      return decide({ ...places, mode, sandbox, rules }, { tool: "bash", input: {}, acts: [act] }).kind;
+    };
+    for (const mode of ["default", "bypass"] as const) {
+      expect([by(mode, "off", "deny"), by(mode, "on", "deny")]).toEqual([bare, held]);
+      for (const sandbox of ["off", "on"] as const)
+        expect(by(mode, sandbox, "ask")).toBe(bare === "allowed" ? "allowed" : "ask");
+    }
   });
 
   test("a leave for a command is one for the files it is given, a ban on a file stands", () => {

@@ -2,8 +2,9 @@ import type { Act, PermissionRequest, ShellAct, Verdict } from "../../ports/tool
 import { isInside, isInsideAny, isSpecial } from "../inside.ts";
 import { isOfDomain } from "./domain-rule.ts";
 import { pathMatcher, type Places, reached, type Rule, type Rules, type RuleUse } from "./rule.ts";
+import { hiddenFrom } from "./hidden-file.ts";
 import { forbidsLine } from "./shell-ban.ts";
-import { allowsLine, allowsReadsOf, changesUnnamed, showsUnnamed } from "./shell-rule.ts";
+import { allowsLine, allowsReadsOf, changesUnnamed } from "./shell-rule.ts";
 
 /**
  * default: a person is asked about changes and about commands not known to be harmless. acceptEdits: changes of files
@@ -18,6 +19,11 @@ export interface Policy extends Places {
   readonly readRoots?: readonly string[];
   /** Real paths of files and folders that hold these rules: no rule is a leave to change them. */
   readonly guarded?: readonly string[];
+  /**
+   * `on`: the operating system keeps every command from what deny rules hide and from the guarded files, so nothing has
+   * to be asked for their sake. Absent: it does not.
+   */
+  readonly sandbox?: "on" | "off";
 }
 
 /** Bans first, then rules that ask, the mode, leaves; the strictest answer about any act is the answer. Pure. */
@@ -59,9 +65,27 @@ function ruledBy(policy: Policy, { request: { tool, acts }, use }: Ruling): Verd
     const rule = ruleFor(policy, { act, use });
     if (rule !== undefined && rule !== "unclear") return ruling[use](rule);
     if (rule === "unclear") unclear = ask("there are rules about commands, and this one can't be looked into");
+    const hiding = act.kind === "shell" ? hidingRule(policy, { act, use }) : undefined;
+    if (hiding !== undefined && hiding !== "unclear") return ruling[use](hiding);
+    if (hiding === "unclear") unclear ??= ask("there are rules about files, and this command may show any file");
   }
   return unclear;
 }
+
+const hidingRule = (
+  policy: Policy,
+  { act, use }: { act: ShellAct; use: "ask" | "deny" },
+): Rule | "unclear" | undefined =>
+  hiddenFrom(
+    {
+      ...policy,
+      rules: policy.rules[use],
+      use,
+      // A rule that asks hides nothing from a command that was answered with yes.
+      files: policy.sandbox === "on" && use === "deny" ? "held" : "bare",
+    },
+    act,
+  );
 
 const ruling = {
   deny: (rule: Rule): Verdict => denied(`the rule ${rule.text} forbids it`),
@@ -208,14 +232,10 @@ function decideShell({ mode, rules }: Policy, { act, isAllowed }: { act: ShellAc
     if (writeBans(rules).length > 0 && (act.writes === "unclear" || changesUnnamed(rules.allow, act.command)))
       return ask("there are rules about changing files, and this command may change any file");
   }
-  return hidesFiles(rules) && showsUnnamed(rules.allow, act.command)
-    ? ask("there are rules about files, and this command may show any file")
-    : allowed;
+  return allowed;
 }
 
 type PathRule = Extract<Rule, { kind: "path" }>;
 
-const pathBans = ({ ask: asking, deny }: Rules, act: PathRule["act"]): readonly PathRule[] =>
-  [...deny, ...asking].filter((rule): rule is PathRule => rule.kind === "path" && rule.act === act);
-const hidesFiles = (rules: Rules): boolean => pathBans(rules, "read").length > 0;
-const writeBans = (rules: Rules): readonly PathRule[] => pathBans(rules, "write");
+const writeBans = ({ ask: asking, deny }: Rules): readonly PathRule[] =>
+  [...deny, ...asking].filter((rule): rule is PathRule => rule.kind === "path" && rule.act === "write");

@@ -69,17 +69,6 @@ export function isLike(pattern: ShellPattern, words: readonly ShellWord[]): bool
 }
 
 /**
- * Whether the line shows contents of files it does not name, by a command that no rule names: a search through folders,
- * or the project's history.
- */
-export function showsUnnamed(rules: ShellRules, command: string): boolean {
-  const patterns = patternsOf(rules);
-  if (patterns.some((pattern) => pattern.kind === "any")) return false;
-  const line = parseLine(command);
-  return line.kind === "unclear" || line.commands.some((one) => isSearch(one) && !isNamed(patterns, one));
-}
-
-/**
  * Whether the line may change files that nobody can tell, by a command that no rule names. A rule for every command
  * names none.
  */
@@ -89,16 +78,3 @@ export function changesUnnamed(rules: ShellRules, command: string): boolean {
   if (line.kind === "unclear") return true;
   return line.commands.some((one) => !isNamed(patterns, one) && !isReadOnly(one) && !isWriteKnown(one.words));
 }
-
-function isSearch({ words }: SimpleCommand): boolean {
-  const [name, ...args] = words.map(({ value }) => value);
-  if (name === "rg") return true;
-  if (name === "git")
-    return args.some((arg) => showingGit.test(arg)) || (args.includes("status") && args.some(isVerbose));
-  return /^[ef]?grep$/.test(name ?? "") && args.some((arg) => /^-[^-]*[rd]|^--(r|d)/.test(arg));
-}
-
-const showingGit = /^(blame|cat-file|diff|diff-tree|log|reflog|shortlog|show|stash)$/;
-
-/** `git status` then shows what is about to be committed. */
-const isVerbose = (arg: string): boolean => /^-[^-]*v|^--v/.test(arg);

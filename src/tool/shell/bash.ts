@@ -13,6 +13,8 @@ import { endWords } from "./end-words.ts";
 import { type Environment, shellEnvironment } from "./environment.ts";
 import { readsOf } from "./reads.ts";
 import { runShell } from "./run.ts";
+import { showingOf } from "./showing.ts";
+import { showsOf } from "./shows.ts";
 import { writesOf } from "./writes.ts";
 import { writingOf } from "./writing.ts";
 
@@ -92,9 +94,10 @@ async function actsOf(
   deps: BashDeps,
   line: { readonly command: string; readonly cwd: string },
 ): Promise<readonly Act[]> {
+  const start = { cwd: line.cwd, home: deps.home };
   const { kind, reading } = effectOf(line.command);
-  const reads = reading && (await readsOf(reading, { cwd: line.cwd, home: deps.home }));
-  const writes = await writesOf(writingOf(line.command), { cwd: line.cwd, home: deps.home });
+  const reads = reading && (await readsOf(reading, start));
+  const writes = await writesOf(writingOf(line.command), start);
   const isTold = deps.shell.kind === "bash" && reads !== undefined && reads.unclear === undefined;
   return [
     {
@@ -103,6 +106,7 @@ async function actsOf(
       effect: isTold ? kind : "unknown",
       reads: isTold ? "told" : "unclear",
       writes: deps.shell.kind === "bash" ? writes.sight : "unclear",
+      ...(deps.shell.kind === "bash" ? { shows: await showsOf(showingOf(line.command), start) } : {}),
     },
     ...(reads?.files ?? []).map(({ path, command }): Act => ({
       kind: "read",

@@ -109,7 +109,7 @@ export async function namesFor(word: ShellWord, standing: Standing): Promise<rea
 }
 
 /** `--file=a`, `-fa` and `-rfa` may all mean the file `a`; behind `--` they are files themselves. */
-function spellings(value: string): readonly string[] {
+export function spellings(value: string): readonly string[] {
   const afterEquals = value.includes("=") ? [value.slice(value.indexOf("=") + 1)] : [];
   if (!/^-[^-]/.test(value)) return [value, ...afterEquals];
   const ends = Array.from({ length: value.length - 1 }, (_, index) => value.slice(index + 1));
