@@ -1,6 +1,7 @@
 import type { Jobs } from "../ports/jobs.ts";
 import type { Person } from "../ports/person.ts";
 import type { PlanReview } from "../ports/planning.ts";
+import type { SandboxSearch } from "../ports/sandbox.ts";
 import type { ConnectServer } from "../ports/tool-servers.ts";
 import type { SessionId } from "../schema/brand.ts";
 import type { FlagInput } from "../settings/flags.ts";
@@ -38,6 +39,8 @@ export interface AgentOptions {
    * Absent: off, and only what it counted before counts.
    */
   readonly countFixedPart?: "on" | "off";
+  /** What holds commands, found on this machine. Absent: they run as this process does, whatever the settings say. */
+  readonly sandbox?: SandboxSearch | undefined;
   /** How servers of tools are reached. Absent: none is started, whatever the settings define. */
   readonly connectServer?: ConnectServer | undefined;
   /** `one`: it is closed when its first turn is over, so nothing is begun then that would only be stopped. Absent: many. */

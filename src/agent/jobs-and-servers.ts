@@ -11,6 +11,7 @@ import type { KnownServer } from "../tool/mcp/catalogue.ts";
 import { ToolServers } from "../tool/mcp/servers.ts";
 import { toldServers } from "../tool/mcp/told.ts";
 import { useToolName } from "../tool/mcp/tools.ts";
+import { type TemporaryFolder, temporaryFolder } from "../tool/sandbox/temporary-folder.ts";
 import type { Shell } from "../tool/shell/bash.ts";
 import { endedText } from "../tool/shell/job-tools.ts";
 import { ShellJobs } from "../tool/shell/jobs.ts";
@@ -25,6 +26,8 @@ export interface JobsAndServers {
   readonly jobs: Jobs | undefined;
   /** Lets them outlive the session's close, for the next agent of the same session, which ends them then. */
   readonly handOver: () => Jobs | undefined;
+  /** Of the session's commands: removed with it, or with the jobs that were handed over. */
+  readonly temporary: TemporaryFolder;
   /** Absent where none may be started. */
   readonly servers: ToolServers | undefined;
   /** What is known of the servers once each has answered or has failed to. Must not reject. */
@@ -50,7 +53,9 @@ export async function jobsAndServers(
   { settings, shell, groups, toolsHad }: BesideInput,
 ): Promise<JobsAndServers> {
   const { options, deps, root, session } = parts;
-  const jobs = jobsFor(options.jobs, () => new ShellJobs({ now: deps.now, shell: shell.path, groups }));
+  const temporary = temporaryFolder(session.id);
+  const forJobs = { now: deps.now, shell: shell.path, groups, afterClose: temporary.remove };
+  const jobs = jobsFor(options.jobs, () => new ShellJobs(forJobs));
   let ending = jobs;
   // As it opens: what is written while the session runs waits for the next, as hooks do.
   const defined = await serversHere(settings.current(), { root, hash });
@@ -73,9 +78,13 @@ export async function jobsAndServers(
           { definitions: started, told: () => toldServers(session.fold) },
         );
   // Also where the agent does not come to be: nothing of it outlives the session.
-  session.onClose(async () => void (await Promise.all([ending?.close(), servers?.close()])));
+  session.onClose(async () => {
+    await Promise.all([ending?.close(), servers?.close()]);
+    if (jobs === undefined) await temporary.remove();
+  });
   return {
     jobs,
+    temporary,
     handOver: () => {
       ending = undefined;
       return jobs;

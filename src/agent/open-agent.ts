@@ -49,6 +49,7 @@ import { pickModel, serverOf } from "./model-choice.ts";
 import { modelDefault } from "./model-default.ts";
 import { pickForSession } from "./pick-for-session.ts";
 import { prefixNow } from "./prefix.ts";
+import { sandboxChoice } from "./sandbox-choice.ts";
 import { serverAnswers } from "./server-answers.ts";
 import { talkWith } from "./talk.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
@@ -311,6 +312,11 @@ async function equip(parts: Assembling, input: Equipping): Promise<Equipped> {
     groups,
     roots: [root, cwd],
     home: homedir(),
+    sandbox: options.sandbox && {
+      use: sandboxChoice(options.sandbox, () => settings.current().settings),
+      ownHome: engine.home,
+      temporary: input.beside.temporary,
+    },
     guarded: guardedBy(engine.home, settings.current().files),
     compactionAsks: asks,
     skillPlaces,

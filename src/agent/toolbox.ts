@@ -10,6 +10,7 @@ import { nobody, type Person } from "../ports/person.ts";
 import { type Planning, refusingPlanning } from "../ports/planning.ts";
 import { type Jobs, refusingJobs } from "../ports/jobs.ts";
 import type { RunningGroups } from "../ports/running-groups.ts";
+import type { SandboxUse } from "../ports/sandbox.ts";
 import type { PermissionDep, ReadFile, Tool } from "../ports/tools.ts";
 import type { WorkingStatePart } from "../ports/working-state.ts";
 import type { SessionId } from "../schema/brand.ts";
@@ -20,6 +21,8 @@ import { discoveredTools } from "../tool/mcp/discovered.ts";
 import type { ToolServers } from "../tool/mcp/servers.ts";
 import { mayReadFor, permitFor } from "../tool/permission.ts";
 import { parseRules } from "../tool/permission/rule.ts";
+import { sessionSandbox } from "../tool/sandbox/session-sandbox.ts";
+import type { TemporaryFolder } from "../tool/sandbox/temporary-folder.ts";
 import type { Environment } from "../tool/shell/environment.ts";
 import type { Shell } from "../tool/shell/bash.ts";
 import { findSkills, type SkillPlace } from "../tool/skill/find.ts";
@@ -48,6 +51,8 @@ export interface ToolboxInput {
   readonly shell: Shell;
   /** Absent in a store without files. */
   readonly groups?: RunningGroups | undefined;
+  /** Holds the commands. Absent: they run as this process does. */
+  readonly sandbox?: SandboxInput | undefined;
   /** Files and folders that hold settings, as they are named: no rule is a leave to change them. */
   readonly guarded?: readonly string[];
   /** Absent where the agent can't ask for compaction. */
@@ -65,6 +70,13 @@ export interface ToolboxInput {
   readonly web?: Web | undefined;
   /** Absent where there is nobody to ask. */
   readonly person?: Person | undefined;
+}
+
+export interface SandboxInput {
+  readonly use: () => SandboxUse;
+  /** Of this engine. */
+  readonly ownHome: string;
+  readonly temporary: TemporaryFolder;
 }
 
 /** Tools with the state that their calls change. */
@@ -124,6 +136,7 @@ export async function toolbox({
     env,
     shell,
     groups,
+    sandbox: input.sandbox && sessionSandbox({ ...input.sandbox, roots, home, env, readRoots }),
     expand: (id) => recalled({ deps, session, id }),
     search: (options) => searching.search(options),
     web: input.web,

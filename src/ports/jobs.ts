@@ -1,4 +1,5 @@
 import type { Millis, ToolUseId } from "../schema/brand.ts";
+import type { ProgramStart, SandboxEntry } from "./sandbox.ts";
 
 /** Commands that run beside the conversation. They belong to a session and end with it. */
 export interface Jobs {
@@ -24,6 +25,8 @@ export interface JobOrder {
   readonly command: string;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Holds it in a sandbox. Must not reject. Absent: it runs as this process does. */
+  readonly enter?: ((start: ProgramStart) => Promise<SandboxEntry>) | undefined;
   readonly toolUse: ToolUseId;
   /** Ended then; undefined: when the session ends, or at a limit that nobody waits for. */
   readonly timeoutMs?: Millis | undefined;

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { codeOf } from "./failure.ts";
 import { groupLookMs, shellKillGraceMs } from "./limits.ts";
@@ -10,6 +11,26 @@ export function signalGroup(leader: number | undefined, signal: NodeJS.Signals |
   } catch (error) {
     if (codeOf(error) === "ESRCH" || codeOf(error) === "EPERM") return false;
     throw error;
+  }
+}
+
+/**
+ * Asks a program in a sandbox to end, by the id of the sandbox's own process: that one would take everything inside down
+ * at once, so the group inside is asked, which its only child leads. False once there is nothing to ask.
+ */
+export function askInside(leader: number | undefined): boolean {
+  const inside = leader === undefined ? undefined : firstChild(leader);
+  return (inside !== undefined && signalGroup(inside, "SIGTERM")) || signalGroup(leader, "SIGTERM");
+}
+
+function firstChild(leader: number): number | undefined {
+  try {
+    const [child = ""] = readFileSync(`/proc/${leader}/task/${leader}/children`, "utf8").trim().split(" ");
+    return child === "" ? undefined : Number(child);
+  } catch (error) {
+    // It has ended, or this kernel does not tell.
+    if (codeOf(error) === undefined) throw error;
+    return undefined;
   }
 }
 

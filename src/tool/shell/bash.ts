@@ -7,12 +7,14 @@ import { resolveReal } from "../confine.ts";
 import { isInsideAny } from "../inside.ts";
 import { defineTool, failed } from "../define.ts";
 import { lastLine } from "../../schema/last-line.ts";
+import { strengthFor } from "../sandbox/limits-for.ts";
+import type { SessionSandbox } from "../sandbox/session-sandbox.ts";
 import { shellResultCharsMax, shellSummaryCharsMax, shellTimeoutMsDefault, shellTimeoutMsMax } from "../limits.ts";
 import { effectOf } from "./effect.ts";
 import { endWords } from "./end-words.ts";
 import { type Environment, shellEnvironment } from "./environment.ts";
 import { readsOf } from "./reads.ts";
-import { runShell } from "./run.ts";
+import { type EnterSandbox, runShell } from "./run.ts";
 import { showingOf } from "./showing.ts";
 import { showsOf } from "./shows.ts";
 import { writesOf } from "./writes.ts";
@@ -28,6 +30,8 @@ export interface BashDeps {
   readonly standing: ShellStanding;
   /** Absent in a store without files. */
   readonly groups?: RunningGroups | undefined;
+  /** Holds every command. Absent: they run as this process does. */
+  readonly sandbox?: SessionSandbox | undefined;
   /** Absent where nothing may run beside the conversation: then the input has no word for it. */
   readonly jobs?: Jobs | undefined;
 }
@@ -135,7 +139,8 @@ interface Beginning extends Omit<Running, "signal" | "timeoutMs"> {
 /** An interrupt of the turn does not end it: it was begun to outlast the call. */
 function begin({ deps, jobs, context, command, acts, cwd, timeout_ms }: Beginning): ToolOutcome {
   const timeoutMs = timeout_ms === undefined ? undefined : millis(timeout_ms);
-  const started = jobs.start({ command, cwd, env: envOf(deps, acts), toolUse: context.toolUse, timeoutMs });
+  const { toolUse } = context;
+  const started = jobs.start({ command, cwd, env: envOf(deps, acts), enter: enterFor(deps, acts), toolUse, timeoutMs });
   switch (started.kind) {
     case "started":
       return { content: `Started in the background as ${started.job.id}.`, summary: `started as ${started.job.id}` };
@@ -149,11 +154,28 @@ function envOf({ env, roots }: BashDeps, acts: readonly Act[]): Record<string, s
   return shellEnvironment({ env, effect, roots });
 }
 
+/** Every act beside the line was allowed with it, or it would not run. */
+function enterFor({ sandbox }: BashDeps, acts: readonly Act[]): EnterSandbox | undefined {
+  const line = acts.find((act) => act.kind === "shell");
+  if (sandbox === undefined || line === undefined) return undefined;
+  const reads = acts.flatMap((act) => (act.kind === "read" ? [act.path] : []));
+  return (start) => sandbox.enter(start, { strength: strengthFor(line), reads });
+}
+
 async function run({ deps, context, command, acts, cwd, signal, timeoutMs }: Running): Promise<ToolOutcome> {
   const env = envOf(deps, acts);
   const { groups, shell } = deps;
   const record = groups && ((leader: number) => groups.record({ leader, toolUse: context.toolUse }));
-  const end = await runShell({ shell: shell.path, command, cwd, env, signal, timeoutMs: millis(timeoutMs), record });
+  const end = await runShell({
+    shell: shell.path,
+    command,
+    cwd,
+    env,
+    enter: enterFor(deps, acts),
+    signal,
+    timeoutMs: millis(timeoutMs),
+    record,
+  });
   const notes = [endWords(end, timeoutMs)];
   if (end.leftRunning === "ended" && end.how.kind === "exited") {
     notes.push("Processes it left in the background were ended.");

@@ -11,6 +11,8 @@ export interface ShellJobsDeps extends ClockDep {
   readonly shell: string;
   /** Absent in a store without files. */
   readonly groups?: RunningGroups | undefined;
+  /** Once all have ended, for good. Must not reject. */
+  readonly afterClose?: () => Promise<void>;
 }
 
 /**
@@ -74,6 +76,7 @@ export class ShellJobs implements Jobs {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#jobById.values()].map((job) => job.kill()));
+    await this.#deps.afterClose?.();
   }
 
   #unknown(): JobLook {
@@ -170,12 +173,13 @@ class ShellJob {
   async #run(): Promise<void> {
     const { deps, order } = this.#parts;
     const { groups, shell } = deps;
-    const { command, cwd, env, toolUse, timeoutMs = jobMsMax } = order;
+    const { command, cwd, env, enter, toolUse, timeoutMs = jobMsMax } = order;
     const end = await runShell({
       shell,
       command,
       cwd,
       env,
+      enter,
       timeoutMs,
       signal: this.#stop.signal,
       record: groups && ((leader: number) => groups.record({ leader, toolUse })),

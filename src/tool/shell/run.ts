@@ -2,10 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
+import type { ProgramStart, SandboxEntry } from "../../ports/sandbox.ts";
 import type { Millis } from "../../schema/brand.ts";
 import { codeOf } from "../failure.ts";
 import { groupLookMs, shellDrainMs, shellFolderBytesMax, shellKillGraceMs, shellOutputBytesMax } from "../limits.ts";
-import { signalGroup } from "../process-group.ts";
+import { askInside, signalGroup } from "../process-group.ts";
 import { Output } from "./output.ts";
 
 export interface ShellRun {
@@ -16,11 +17,16 @@ export interface ShellRun {
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: Millis;
   readonly signal: AbortSignal;
+  /** Holds the program in a sandbox. Absent: it runs as this process does. */
+  readonly enter?: EnterSandbox | undefined;
   /** Puts the process group on record by its leader's id; gives how to take that back. Must not reject. */
   readonly record?: ((leader: number) => Promise<() => Promise<void>>) | undefined;
   /** Takes what it writes as it comes; the end then holds none of it. */
   readonly onOutput?: ((chunk: Buffer) => void) | undefined;
 }
+
+/** Must not reject. */
+export type EnterSandbox = (start: ProgramStart) => Promise<SandboxEntry>;
 
 export interface ShellEnd {
   readonly how:
@@ -75,7 +81,23 @@ const rareInSh = 8;
 /** Runs the line in a process group of its own, which is gone when this returns. */
 export async function runShell(run: ShellRun): Promise<ShellEnd> {
   if (run.signal.aborted) return unstarted({ kind: "aborted" });
-  const started = start(run);
+  const { shell, command, cwd, env, enter } = run;
+  const program: ProgramStart = { program: shell, args: ["-c", scriptFor(shell), shell, command], cwd, env };
+  if (enter === undefined) return await runProgram(run, { program, ask: askGroup });
+  const entry = await enter(program);
+  if (entry.kind === "refused") return unstarted({ kind: "not-started", why: entry.why });
+  const end = await runProgram(run, { program: entry.start, ask: entry.start === program ? askGroup : askInside });
+  await entry.leave();
+  return end;
+}
+
+interface ProgramRun extends Pick<Group, "ask"> {
+  readonly program: ProgramStart;
+}
+
+async function runProgram(run: ShellRun, { program, ask }: ProgramRun): Promise<ShellEnd> {
+  if (run.signal.aborted) return unstarted({ kind: "aborted" });
+  const started = start(program);
   if (started.kind === "not-started") return unstarted(started);
   const { child } = started;
   const recorded = child.pid === undefined ? undefined : run.record?.(child.pid);
@@ -84,8 +106,9 @@ export async function runShell(run: ShellRun): Promise<ShellEnd> {
   const taker = run.onOutput === undefined ? output : { add: run.onOutput };
   const streams = [collect(child.stdio[1], taker), collect(child.stdio[2], taker), collect(child.stdio[3], folder)];
   const closed = Promise.all(streams);
-  const how = await endOf(run, { child, closed });
-  const leftRunning = await endGroup({ child, closed });
+  const group: Group = { child, closed, ask };
+  const how = await endOf(run, group);
+  const leftRunning = await endGroup(group);
   const forget = await recorded;
   await forget?.();
   await Promise.race([closed, wait(shellDrainMs)]);
@@ -108,15 +131,10 @@ type Started =
   | { readonly kind: "started"; readonly child: ChildProcess }
   | { readonly kind: "not-started"; readonly why: string };
 
-function start({ shell, command, cwd, env }: ShellRun): Started {
+function start({ program, args, cwd, env }: ProgramStart): Started {
   const stdio = ["ignore", "pipe", "pipe", "pipe"] as const;
   try {
-    const child = spawn(shell, ["-c", scriptFor(shell), shell, command], {
-      cwd,
-      env,
-      detached: true,
-      stdio: [...stdio],
-    });
+    const child = spawn(program, args, { cwd, env, detached: true, stdio: [...stdio] });
     return { kind: "started", child };
   } catch (error) {
     // Most refusals come as an event; that of a line longer than the system takes is thrown.
@@ -141,7 +159,11 @@ interface Group {
   readonly child: ChildProcess;
   /** Resolves once no process holds our pipes any more. */
   readonly closed: Promise<unknown>;
+  /** Asks it to end, by its leader; false if it has. */
+  readonly ask: (leader: number | undefined) => boolean;
 }
+
+const askGroup = (leader: number | undefined): boolean => signalGroup(leader, "SIGTERM");
 
 async function endOf({ signal, timeoutMs }: ShellRun, group: Group): Promise<ShellEnd["how"]> {
   const { child } = group;
@@ -169,8 +191,8 @@ async function endOf({ signal, timeoutMs }: ShellRun, group: Group): Promise<She
 }
 
 /** Asks the whole group to end, then ends it. Closed pipes mean that what still counts as a process is mostly a dead one. */
-async function endGroup({ child, closed }: Group): Promise<"none" | "ended"> {
-  if (!signalGroup(child.pid, "SIGTERM")) return "none";
+async function endGroup({ child, closed, ask }: Group): Promise<"none" | "ended"> {
+  if (!ask(child.pid)) return "none";
   let graceMs: number = shellKillGraceMs;
   void closed.then(() => (graceMs = shellDrainMs));
   for (let waitedMs = 0; waitedMs < graceMs; waitedMs += groupLookMs) {

@@ -1,0 +1,155 @@
+import { lstat } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { ProgramStart, Sandbox, SandboxEntry, SandboxLimits } from "../../ports/sandbox.ts";
+import { codeOf } from "../failure.ts";
+import type { MountPoints } from "./mount-points.ts";
+import { type Mount, type PathState, planMounts } from "./mounts.ts";
+
+export interface BubblewrapDeps {
+  /** Of `bwrap`. */
+  readonly program: string;
+  /** Gives the path of a file that holds the filter of system calls. Rejects if it can't be written. */
+  readonly filterFile: () => Promise<string>;
+  readonly mountPoints: MountPoints;
+  /** Puts the way to the proxy in front of a program that runs inside. */
+  readonly bridgedStart?: ((start: ProgramStart, proxy: { readonly socketPath: string }) => ProgramStart) | undefined;
+}
+
+export function bubblewrap(deps: BubblewrapDeps): Sandbox {
+  return {
+    system: "bubblewrap",
+    enter: async (start, limits) => {
+      try {
+        return await enter(deps, { start, limits });
+      } catch (error) {
+        if (codeOf(error) === undefined) throw error;
+        return { kind: "refused", why: error instanceof Error ? error.message : String(error) };
+      }
+    },
+  };
+}
+
+interface Entering {
+  readonly start: ProgramStart;
+  readonly limits: SandboxLimits;
+}
+
+async function enter(deps: BubblewrapDeps, { start, limits }: Entering): Promise<SandboxEntry> {
+  const replaced = await replacedFolders();
+  const plan = planMounts({ limits, replaced, stateByPath: await statesOf(deps, limits) });
+  if (plan.kind === "refused") return plan;
+  const held = plan.mounts.flatMap(({ kind, path }) => (kind === "held" ? [path] : []));
+  const filter = await deps.filterFile();
+  const release = deps.mountPoints.hold(held);
+  const input = { ...deps, start, limits, filter, mounts: plan.mounts, replaced };
+  return { kind: "ready", start: insideStart(input), leave: async () => release() };
+}
+
+interface StartInput extends Entering, Pick<BubblewrapDeps, "program" | "bridgedStart"> {
+  readonly filter: string;
+  readonly mounts: readonly Mount[];
+  readonly replaced: readonly string[];
+}
+
+/** Pure. */
+export function insideStart(input: StartInput): ProgramStart {
+  const { program, start, limits, filter, bridgedStart } = input;
+  const env = { ...start.env, TMPDIR: "/tmp" };
+  const inner = { ...start, env };
+  if (limits.network.kind !== "proxy" || bridgedStart === undefined) {
+    const args = [program, ...argsFor(input), "--seccomp", filterFd, "--", start.program, ...start.args];
+    return filtered({ ...inner, args }, filter);
+  }
+  // The bridge needs a socket that the filter refuses, so the filter begins behind it, in a namespace of its own whose
+  // programs can't reach into the bridge's memory.
+  const args = [program, "--unshare-user", "--dev-bind", "/", "/", "--seccomp", filterFd, "--", start.program];
+  const bridged = bridgedStart(filtered({ ...inner, args: [...args, ...start.args] }, filter), limits.network);
+  return { ...bridged, program, args: [...argsFor(input), "--", bridged.program, ...bridged.args] };
+}
+
+/** No number that the script of a command uses. */
+const filterFd = "9";
+
+/** bubblewrap takes the filter from a descriptor, and whoever starts programs here may know none but the first three. */
+const filtered = (start: ProgramStart, filter: string): ProgramStart => ({
+  ...start,
+  program: "/bin/sh",
+  args: ["-c", `filter=$1; shift; exec "$@" ${filterFd}<"$filter"`, "sh", filter, ...start.args],
+});
+
+function argsFor({ start, limits, mounts, replaced }: StartInput): readonly string[] {
+  const isOpen = limits.network.kind === "open";
+  const isReplaced = (path: string): boolean => replaced.includes(path);
+  return [
+    ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+    isOpen ? [] : ["--unshare-net"],
+    // For root: without it the program could take its mounts away.
+    ["--cap-drop", "ALL", "--die-with-parent", "--new-session"],
+    [limits.writable.includes("/") ? "--bind" : "--ro-bind", "/", "/"],
+    ["--dev", "/dev", "--proc", "/proc"],
+    ...temporaryFolders.filter(isReplaced).map((path) => ["--bind", limits.temporary, path]),
+    ...runtimeFolders.filter(isReplaced).map((path) => ["--perms", "0755", "--tmpfs", path]),
+    // The system's programs and the names of hosts, on systems that keep them there.
+    ["--ro-bind-try", "/run/current-system", "/run/current-system"],
+    isOpen ? ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"] : [],
+    ...mounts.map(mountArgs),
+    // Last, as a folder must be writable to mount in it what it shows.
+    ...mounts
+      .filter(({ kind }) => kind === "closed-folder" || kind === "held")
+      .map(({ path }) => ["--remount-ro", path]),
+    ...runtimeFolders.filter(isReplaced).map((path) => ["--remount-ro", path]),
+    ["--chdir", start.cwd],
+  ].flat();
+}
+
+function mountArgs(mount: Mount): readonly string[] {
+  switch (mount.kind) {
+    case "writable":
+      return ["--bind", mount.path, mount.path];
+    case "readable":
+      return ["--ro-bind", mount.path, mount.path];
+    case "closed-file":
+      // A device, which no mount of ours lets be opened: a reader is refused, where an empty file would pass for empty.
+      return ["--ro-bind", "/dev/null", mount.path];
+    case "closed-folder":
+      return ["--perms", mount.inside === "mounts" ? "0111" : "0000", "--tmpfs", mount.path];
+    case "held":
+      return ["--perms", "0555", "--tmpfs", mount.path];
+  }
+}
+
+const temporaryFolders: readonly string[] = ["/tmp", "/var/tmp"];
+/** Sockets of daemons, secrets of containers. */
+const runtimeFolders: readonly string[] = ["/run", "/var/run"];
+
+/** `/var/run` and `/var/tmp` are links on some systems: what they lead to is replaced then. */
+async function replacedFolders(): Promise<readonly string[]> {
+  const sought = [...temporaryFolders, ...runtimeFolders];
+  const states = await Promise.all(sought.map((path) => stateOf(path, () => false)));
+  return ["/dev", "/proc", ...sought.filter((_, index) => states[index]?.kind === "folder")];
+}
+
+async function statesOf(
+  { mountPoints }: BubblewrapDeps,
+  limits: SandboxLimits,
+): Promise<ReadonlyMap<string, PathState>> {
+  const { hidden, protected: kept, writable, shown } = limits;
+  const paths = [...new Set([...hidden, ...kept, ...writable, ...shown])];
+  return new Map(
+    await Promise.all(paths.map(async (path) => [path, await stateOf(path, (one) => mountPoints.has(one))] as const)),
+  );
+}
+
+/** `isMountPoint`: of another command that runs. It counts as missing, as it goes away with that command. */
+async function stateOf(path: string, isMountPoint: (path: string) => boolean): Promise<PathState> {
+  if (isMountPoint(path)) return { kind: "missing", first: path };
+  try {
+    const found = await lstat(path);
+    if (found.isSymbolicLink()) return { kind: "link" };
+    return { kind: found.isDirectory() ? "folder" : "file" };
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") return { kind: "unknown" };
+  }
+  const parent = await stateOf(dirname(path), isMountPoint);
+  return parent.kind === "missing" ? parent : { kind: "missing", first: path };
+}

@@ -1,0 +1,98 @@
+/**
+ * A filter of system calls for bubblewrap's `--seccomp`, as the bytes of a classic BPF program.
+ *
+ * Mounts do not hold sockets: connecting to one asks for no writable mount, and a program that listens in the home folder
+ * (an editor, a file watcher, a package daemon) would run commands outside for whoever connects. So only sockets of the
+ * private network can be made; pairs stay, as both of their ends are inside. io_uring would make sockets past the filter,
+ * and kernel keyrings are shared with the user's other programs.
+ */
+export function socketFilter(arch: string): Uint8Array | undefined {
+  const abis = abisByArch.get(arch);
+  return abis && encode([load(offset.arch), ...abis.flatMap(instructionsFor), refuse]);
+}
+
+/** One way to call the kernel: a processor has its own, and that of its 32-bit programs. */
+interface CallAbi {
+  /** AUDIT_ARCH_…, as the kernel gives it to the filter. */
+  readonly auditArch: number;
+  readonly socket: number;
+  readonly socketpair: number;
+  readonly refused: readonly number[];
+  /** Numbers from here on belong to another ABI (x32). */
+  readonly end?: number;
+}
+
+const ioUringSetup = 425;
+
+const abisByArch: ReadonlyMap<string, readonly CallAbi[]> = new Map([
+  [
+    "x64",
+    [
+      {
+        auditArch: 0xc0_00_00_3e,
+        socket: 41,
+        socketpair: 53,
+        refused: [248, 249, 250, ioUringSetup],
+        end: 0x40_00_00_00,
+      },
+      // 102 is socketcall, whose arguments a filter can't see.
+      { auditArch: 0x40_00_00_03, socket: 359, socketpair: 360, refused: [102, 286, 287, 288, ioUringSetup] },
+    ],
+  ],
+  [
+    "arm64",
+    [
+      { auditArch: 0xc0_00_00_b7, socket: 198, socketpair: 199, refused: [217, 218, 219, ioUringSetup] },
+      { auditArch: 0x40_00_00_28, socket: 281, socketpair: 288, refused: [309, 310, 311, ioUringSetup] },
+    ],
+  ],
+]);
+
+const family = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
+
+/** In the kernel's `seccomp_data`: both processors are little-endian, so the low half of an argument comes first. */
+const offset = { call: 0, arch: 4, firstArgument: 16 } as const;
+
+interface Instruction {
+  readonly code: number;
+  readonly value: number;
+  /** Instructions to skip if a comparison does not hold. */
+  readonly skipUnless?: number;
+}
+
+const load = (at: number): Instruction => ({ code: 0x20, value: at });
+/** The next `count` instructions are for this value only. */
+const ifEqual = (value: number, count: number): Instruction => ({ code: 0x15, value, skipUnless: count });
+const ifAtLeast = (value: number, count: number): Instruction => ({ code: 0x35, value, skipUnless: count });
+const allow: Instruction = { code: 0x06, value: 0x7f_ff_00_00 };
+/** The call fails with EPERM. */
+const refuse: Instruction = { code: 0x06, value: 0x00_05_00_01 };
+
+/** If the call is of this ABI, the instructions end in an answer; if not, they are skipped. */
+function instructionsFor({ auditArch, socket, socketpair, refused, end }: CallAbi): readonly Instruction[] {
+  const calls = [
+    load(offset.call),
+    ...(end === undefined ? [] : [ifAtLeast(end, 1), refuse]),
+    ...refused.flatMap((call) => [ifEqual(call, 1), refuse]),
+    ...answerByFamily(socket, [family.inet, family.inet6, family.netlink]),
+    ...answerByFamily(socketpair, [family.unix]),
+    allow,
+  ];
+  return [ifEqual(auditArch, calls.length), ...calls];
+}
+
+function answerByFamily(call: number, families: readonly number[]): readonly Instruction[] {
+  const answer = [load(offset.firstArgument), ...families.flatMap((one) => [ifEqual(one, 1), allow]), refuse];
+  return [ifEqual(call, answer.length), ...answer];
+}
+
+/** As the kernel's `sock_filter`: code, two jumps, value. */
+function encode(instructions: readonly Instruction[]): Uint8Array {
+  const bytes = new DataView(new ArrayBuffer(instructions.length * 8));
+  for (const [index, { code, value, skipUnless = 0 }] of instructions.entries()) {
+    bytes.setUint16(index * 8, code, true);
+    bytes.setUint8(index * 8 + 3, skipUnless);
+    bytes.setUint32(index * 8 + 4, value, true);
+  }
+  return new Uint8Array(bytes.buffer);
+}
