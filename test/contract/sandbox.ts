@@ -133,7 +133,7 @@ export function sandboxContract({ name, make, folder, asUser }: SandboxUnderTest
       const { run } = await world();
       const other = spawn("sleep", ["60"]);
       onTestFinished(() => void other.kill("SIGKILL"));
-      await run(`kill -9 ${other.pid}; kill -9 -1`);
+      await run(`kill -9 ${other.pid}`);
       expect(other.exitCode ?? other.signalCode).toBe(null);
       const seen = await run(
         `test -e /proc/${process.pid}/environ && echo seen; ls -d /proc/[0-9]* 2>/dev/null | wc -l`,
