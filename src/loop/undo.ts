@@ -2,7 +2,7 @@ import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
 import type { EntryId, Tokens } from "../schema/brand.ts";
 import type { EditEntry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
-import { planUndo, type UndoPlan } from "../transcript/undo.ts";
+import { planUndo, type Redo, type UndoPlan } from "../transcript/undo.ts";
 import type { TokenLedger } from "../tokens/ledger.ts";
 import { type CountedLog, openCounted } from "./counted.ts";
 import type { OpenOptions } from "./open.ts";
@@ -36,7 +36,7 @@ export type Undone =
       /** Undoing it leads back. */
       readonly branch: EntryId | undefined;
     }
-  | { readonly kind: "refused"; readonly why: UndoRefusal; readonly text: string }
+  | { readonly kind: "refused"; readonly why: UndoRefusal; readonly text: string; readonly redo?: Redo }
   | WriteFailure;
 export type UndoRefusal = Extract<UndoPlan, { kind: "refused" }>["why"] | "too-large";
 

@@ -11,7 +11,14 @@ export type UndoPlan =
       readonly kind: "refused";
       readonly why: "nothing-to-undo" | "not-on-path" | "not-an-edit" | "already-undone" | "was-sent";
       readonly text: string;
+      /** Where the newest undo took something back and nothing else is left: undoing this undo brings it again. */
+      readonly redo?: Redo;
     };
+
+export interface Redo {
+  readonly undo: EntryId;
+  readonly type: EditKind;
+}
 
 /**
  * Edits that changed what the model sees, or will: the ones a bare `undo` takes back. A setting is none: its entry only
@@ -36,7 +43,7 @@ export function planUndo(path: readonly Entry[], target?: EntryId): UndoPlan {
   const edit = target === undefined ? newest(path, undone) : named(path, target);
   if (edit === undefined) {
     return target === undefined
-      ? { kind: "refused", why: "nothing-to-undo", text: nothingLeft(path, undone) }
+      ? { kind: "refused", why: "nothing-to-undo", ...nothingLeft(path, undone) }
       : { kind: "refused", why: "not-on-path", text: `${target} is not on this session's path` };
   }
   if (edit.kind !== "edit" || edit.edit.type === "origin") {
@@ -103,15 +110,18 @@ function withCovering(
 }
 
 /** Who undoes twice may mean to go back: the newest undo that counts is how. */
-function nothingLeft(path: readonly Entry[], undone: ReadonlySet<EntryId>): string {
-  const typeById = new Map(path.flatMap((entry) => (entry.kind === "edit" ? [[entry.id, entry.edit.type]] : [])));
+function nothingLeft(path: readonly Entry[], undone: ReadonlySet<EntryId>): { text: string; redo?: Redo } {
+  const typeById = new Map(
+    path.flatMap((entry) => (entry.kind === "edit" ? [[entry.id, entry.edit.type] as const] : [])),
+  );
   for (const entry of path.toReversed()) {
     if (entry.kind !== "edit" || entry.edit.type !== "undo" || undone.has(entry.id)) continue;
     const type = typeById.get(entry.edit.edit);
-    if (type !== undefined && type !== "undo")
-      return `nothing is left to undo; to bring the ${type} back, undo ${entry.id}`;
+    if (type === undefined || type === "undo") continue;
+    const text = `nothing is left to undo; to bring the ${type} back, undo ${entry.id}`;
+    return { text, redo: { undo: entry.id, type } };
   }
-  return "no edit is in force";
+  return { text: "no edit is in force" };
 }
 
 function alreadyUndone(path: readonly Entry[], edit: EntryId): string {

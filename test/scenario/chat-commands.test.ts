@@ -41,6 +41,17 @@ describe("/undo", () => {
     expect(chat.said()).toBe("No edit is in force.");
   });
 
+  test("twice it names what brings the edit again as a command that takes it", async () => {
+    const { agent, chat } = await chatAbout([taskText(0), taskText(1)]);
+    await chat.run("/compact --yes");
+    await chat.run("/undo");
+    const back = /palimpsest undo \S+ \S+/.exec(chat.said())?.[0] ?? expect.unreachable();
+    expect(back).toContain(agent.session.id);
+    await chat.run("/undo");
+    const [last = ""] = chat.said().split("\n").slice(-1);
+    expect(last).toBe(`Nothing is left to undo. To bring the boundary again, when the chat is closed: ${back}`);
+  });
+
   test("over the limit it offers to go on from before the edit, and the next turn does", async () => {
     const { world, agent, chat } = await chatAbout([taskText(0), taskText(1)]);
     await chat.run("/compact --yes");

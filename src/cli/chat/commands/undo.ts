@@ -1,5 +1,6 @@
 import { undo, type Undone, type UndoOptions } from "../../../loop/undo.ts";
 import { figure } from "../../../schema/figure.ts";
+import type { Failure } from "../../failure.ts";
 import { humanCount } from "../../human.ts";
 import { branchedWhere, undoneText } from "../../undo-text.ts";
 import type { ChatCommandContext } from "../chat-command.ts";
@@ -49,7 +50,7 @@ async function wantsBranch({ ui, agent, signal }: ChatCommandContext): Promise<b
 async function settle(chat: ChatCommandContext, outcome: Undone): Promise<void> {
   const { agent } = chat;
   if (outcome.kind === "failed") return unwritten(chat, outcome);
-  if (outcome.kind === "refused") return refuse(chat, { message: outcome.text });
+  if (outcome.kind === "refused") return refuse(chat, refusal(agent.session.id, outcome));
   await agent.carryOver();
   // Nobody is told of an undo that a power cut could still take away.
   const ended = await agent.session.endTurn();
@@ -65,4 +66,16 @@ async function settle(chat: ChatCommandContext, outcome: Undone): Promise<void> 
   print(chat, (style) => `${undoneText(outcome, style)}context   now ${size}`);
   const back = outcome.undos.toReversed().map((id) => `palimpsest undo ${agent.session.id} ${id}`);
   tell(chat, `To bring it again, when the chat is closed: ${back.join(" && ")}`);
+}
+
+/** The command of the chat takes no id, so what comes back by one is named as the shell takes it. */
+function refusal(
+  session: string,
+  { text, redo }: Extract<Undone, { kind: "refused" }>,
+): Pick<Failure, "message" | "hint"> {
+  if (redo === undefined) return { message: text };
+  return {
+    message: "nothing is left to undo",
+    hint: `To bring the ${redo.type} again, when the chat is closed: palimpsest undo ${session} ${redo.undo}`,
+  };
 }
