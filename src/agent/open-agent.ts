@@ -23,7 +23,9 @@ import type { RunningGroups } from "../ports/running-groups.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
 import { type SessionId, sessionId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
+import { figure } from "../schema/figure.ts";
 import type { HookSetting } from "../schema/hook.ts";
+import { plural } from "../schema/plural.ts";
 import { type Numbers, numbersInForce } from "../settings/numbers.ts";
 import type { Problem } from "../settings/problem.ts";
 import type { SettingsReading } from "../settings/read.ts";
@@ -196,7 +198,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     conversation,
     model,
     inheritedCosts: costs.inherited.session,
-    warnings: [...warningsOf(left, own, beside), ...prefix.instructions.problems, ...greeted.warnings],
+    warnings: [...warningsOf(damageOf(session), left, own, beside, greeted), ...prefix.instructions.problems],
     settingsProblems: problemsIn(first.reading),
     turn: (text, signal) =>
       withNews(told(answers.askBeside(runTurn(agentDeps, { conversation, text, signal, queue }))), aside),
@@ -257,6 +259,12 @@ const learnedIn = ({ window, inputTokensMax }: Numbers): DepsInput["learned"] =>
   learnedTokens: window.source === "learned" ? window.tokens : undefined,
   learnedInputTokens: inputTokensMax?.source === "learned" ? inputTokensMax.tokens : undefined,
 });
+
+/** What could not be read is not in the view: an answer may miss it. */
+const damageOf = ({ id, damagedRanges: count }: Session): { readonly warnings: readonly string[] } => {
+  const ranges = `${figure(count)} damaged ${plural(count, "range")}`;
+  return { warnings: count === 0 ? [] : [`the log has ${ranges}: see \`palimpsest sessions fsck ${id}\``] };
+};
 
 const warningsOf = (...of: readonly { readonly warnings: readonly string[] }[]): readonly string[] =>
   of.flatMap(({ warnings }) => warnings);

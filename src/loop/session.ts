@@ -26,14 +26,11 @@ import { makeReceipt, type ReceiptInput, receiptTotals, type Shown } from "../tr
 import { interruptedText } from "../transcript/repair.ts";
 import { type CountedLog, openCounted } from "./counted.ts";
 
-export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, TailDep, ClearableDep {}
+export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, ReadingDep {}
 
-interface ClearableDep {
+interface ReadingDep {
   /** Whose results may ever be cleared. Where it is absent nobody plans to clear, and no inventory is kept. */
   readonly isClearable?: (tool: string) => boolean;
-}
-
-interface TailDep {
   /** First read from the end of a log; the limit in `limits.ts` where it is absent. */
   readonly tailBytes?: number;
 }
@@ -72,7 +69,7 @@ export async function openSession(deps: SessionDeps, options: OpenSession): Prom
 }
 
 export async function readLog(
-  deps: TranscriptsDep & BlobsDep & TailDep & ClearableDep,
+  deps: TranscriptsDep & BlobsDep & ReadingDep,
   id: SessionId,
   undone?: ReadonlySet<EntryId>,
 ): Promise<CountedLog | undefined> {
@@ -186,6 +183,11 @@ export class Session {
     return this.#log.read;
   }
 
+  /** Ranges of the log that could not be read, as far as it was read. */
+  get damagedRanges(): number {
+    return this.#log.damage.length;
+  }
+
   view(): View {
     return this.fold.view();
   }
@@ -195,10 +197,7 @@ export class Session {
     return this.#whileOpen(() => this.#append(drafts));
   }
 
-  /**
-   * In place of what was said behind an entry of the path. Settings that were written there meanwhile are appended again
-   * before it: they are of the session, not of what is taken back.
-   */
+  /** In place of what was said behind an entry of the path. Settings written there meanwhile are appended again: they are of the session. */
   appendInstead(behind: EntryId | null, draft: Draft): Promise<Appended> {
     return this.#whileOpen(() =>
       this.#inTurn(() => {

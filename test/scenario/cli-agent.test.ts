@@ -43,6 +43,20 @@ const agent = (at: World, ...args: readonly string[]): Promise<Said> =>
   palimpsest({ ...at }, "-p", ...args, "--model", "simulator");
 
 describe("palimpsest -p", () => {
+  it("says that ranges of the log could not be read, and how to see which", async () => {
+    const at = world();
+    const first = await agent(at, "First", "--actor", "echo");
+    expect(first.err).not.toContain("damaged");
+    const [log = ""] = globSync("**/*.jsonl", { cwd: at.home }).map((name) => join(at.home, name));
+    const [head = "", ...rest] = readFileSync(log, "utf8").split("\n");
+    writeFileSync(log, [head, '{"type":"user","mess', ...rest].join("\n"));
+    const second = await agent(at, "Second", "--actor", "echo", "--continue");
+    expect(second.code).toBe(0);
+    const hint = /the log has 1 damaged range: see `palimpsest (sessions fsck \S+)`/.exec(second.err)?.[1];
+    expect(hint?.split(" ")).toHaveLength(3);
+    expect(await palimpsest({ ...at }, ...(hint ?? "").split(" "))).toMatchObject({ code: 1 });
+  });
+
   it("does a task with its own tools and prints the last words", async () => {
     const at = world();
     const said = await agent(at, "Fix it", "--scenario", "fix.yaml", "--permission-mode", "bypassPermissions");
