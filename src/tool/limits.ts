@@ -58,6 +58,8 @@ export const shellFolderBytesMax = bytes(16_384);
 export const shellCommandCharsMax = 20_000;
 /** Names looked at to see where a pattern such as `*.ts` leads. */
 export const shellGlobNamesMax = 5_000;
+/** Words that the braces of one word make: a longer list is a loop written otherwise. */
+export const shellBraceWordsMax = 64;
 /** Looks at the disk to see what the words of a line may name. */
 export const shellLookupsMax = 2_000;
 /** Texts of a line that sets `HOME` or `PWD` which are tried as their value; such a line is unclear anyway. */

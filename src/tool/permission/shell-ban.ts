@@ -1,4 +1,4 @@
-import type { ShellWord } from "../shell/line.ts";
+import type { ShellWord } from "../shell/word.ts";
 import { commandsWithin } from "../shell/within.ts";
 import type { Rule, ShellPattern } from "./rule.ts";
 import { isLike } from "./shell-rule.ts";

@@ -1,6 +1,7 @@
 import type { ShellAct } from "../../ports/tools.ts";
 import { isHarmlessRedirect, isHarmlessVariable, isReadOnly } from "../shell/effect.ts";
-import { parseLine, type ShellWord, type SimpleCommand } from "../shell/line.ts";
+import { parseLine, type SimpleCommand } from "../shell/line.ts";
+import type { ShellWord } from "../shell/word.ts";
 import { isWriteKnown } from "../shell/writing.ts";
 import type { Rule, ShellPattern } from "./rule.ts";
 

@@ -258,6 +258,39 @@ describe("bash", () => {
       });
   });
 
+  test("takes what a pattern finds for words of the command", async () => {
+    const box = await toolbox();
+    const effect = async (command: string): Promise<string | undefined> => {
+      const [act] = await box.acts("bash", { command });
+      return act?.kind === "shell" ? act.effect : undefined;
+    };
+    for (const folder of ["options", "files", "lists"]) await mkdir(join(box.project, folder));
+    for (const name of ["files/a", "files/b", "options/-oevil", "options/a", "lists/@names"])
+      await writeFile(join(box.project, name), "x\n");
+    await writeFile(Buffer.concat([Buffer.from(`${box.project}/lists/a`), Buffer.from([0xff])]), "");
+    for (const command of ["sort *", "sha256sum *", "grep x *", "cd files && wc -l *", "git log -- *"])
+      expect(await effect(command.startsWith("cd") ? command : `cd files; ${command}`), command).toBe("read-only");
+    for (const command of [
+      "sort *",
+      "sort ?oevil",
+      "sort [!a]*",
+      "grep x -- [-]*",
+      "sha256sum *",
+      "cd options && sort *",
+    ])
+      expect(await effect(`cd options; ${command}`), command).toBe("unknown");
+    for (const command of ["uniq files/*", "uniq files/[ab]", "cd lists; strings *", "cd lists; cat *", "cat l*/a*"])
+      expect(await effect(command), command).toBe("unknown");
+  });
+
+  test("names the file that a tilde in the middle of a word would lead to, or asks", async () => {
+    const box = await toolbox();
+    await mkdir(join(box.project, `x=a:${process.env["HOME"]}`), { recursive: true });
+    await symlink(join(box.outside, "secret"), join(box.project, `x=a:${process.env["HOME"]}/link`));
+    for (const command of ["cat x=a:~/link", "cat x=a:~/l*", "cat x=a:~/li{nk,x}"])
+      expect((await box.acts("bash", { command }))[0], command).toMatchObject({ effect: "unknown" });
+  });
+
   test("names what known programs read in a line that does other things too", async () => {
     const box = await toolbox();
     const file = join(box.project, "a.txt");

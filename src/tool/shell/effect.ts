@@ -1,8 +1,12 @@
-import { parseLine, type ShellLine, type ShellRedirect, type ShellWord, type SimpleCommand } from "./line.ts";
+import { parseLine, type ShellLine, type ShellRedirect, type SimpleCommand } from "./line.ts";
+import type { ShellWord } from "./word.ts";
 import { placeValues } from "./places.ts";
-import { isHarmless, isKnown } from "./programs.ts";
+import { isHarmless, isKnown, takesFiles } from "./programs.ts";
 
-/** What a line would do, without running or expanding it. `read-only` is a promise; whatever is not proved is `unknown`. */
+/**
+ * What a line would do, without running it. `read-only` is a promise, provided that what its patterns find is harmless
+ * too, which is looked at on the disk (`readsOf`); whatever is not proved is `unknown`.
+ */
 export type ShellEffect =
   | { readonly kind: "read-only"; readonly reading: Reading }
   /** `reading` is undefined where the line can't be parsed. */
@@ -20,6 +24,8 @@ export interface Reading {
   readonly shell: "same" | "unclear";
   /** What it may make of `~`, `$HOME` and `$PWD`. */
   readonly values: readonly string[];
+  /** Commands that are harmless or not depending on what the shell makes of their words. */
+  readonly open: readonly SimpleCommand[];
 }
 
 export interface NamedWord {
@@ -49,7 +55,7 @@ function doubtAbout(line: ClearLine): string | undefined {
   if (variable !== undefined) return `it uses the variable ${variable}`;
   const redirect = line.redirects.find((one) => !isHarmlessRedirect(one));
   if (redirect !== undefined) return `it redirects with ${redirect.operator}`;
-  const command = line.commands.find((one) => !isReadOnly(one));
+  const command = line.commands.find((one) => judgeCommand(one) === "unknown");
   return command && `not known to be harmless: ${command.words[0]?.value ?? "an assignment"}`;
 }
 
@@ -57,14 +63,16 @@ function readingOf({ commands, redirects }: ClearLine): Omit<Reading, "values"> 
   const named = commands.flatMap((one, command) =>
     namedBy(one).map((word): NamedWord => ({ word, command, program: one.words[0]?.value })),
   );
+  const harmless = commands.filter((one) => judgeCommand(one) !== "unknown");
   const inputs = inputsOf(redirects).map((word): NamedWord => ({ word, command: undefined, program: undefined }));
   return {
     named: [...named, ...inputs],
     folders: commands
       .flatMap(({ words }) => (words[0]?.value === "cd" ? words.slice(1) : []))
       .map(({ value }) => value),
-    programs: new Set(commands.filter(isReadOnly).flatMap(({ words }) => words.slice(0, 1).map(({ value }) => value))),
-    shell: commands.every((one) => isReadOnly(one) || isOtherProgram(one)) ? "same" : "unclear",
+    programs: new Set(harmless.flatMap(({ words }) => words.slice(0, 1).map(({ value }) => value))),
+    shell: commands.every((one) => harmless.includes(one) || isOtherProgram(one)) ? "same" : "unclear",
+    open: harmless.filter((one) => judgeCommand(one) === "open"),
   };
 }
 
@@ -92,21 +100,55 @@ const takesNoFile: ReadonlySet<string> = new Set(
   ": basename date dirname echo false printf pwd seq tr true type uname which whoami".split(" "),
 );
 
-/** One simple command by itself; redirections and syntax around it are the line's. */
-export function isReadOnly({ words, assigns, variables }: SimpleCommand): boolean {
+/** Whether one simple command by itself changes nothing, whatever files there are; redirections and syntax around it are the line's. */
+export const isReadOnly = (command: SimpleCommand): boolean => judgeCommand(command) === "read-only";
+
+/** `open`: it depends on what the shell makes of its words. */
+function judgeCommand({ words, assigns, variables }: SimpleCommand): "read-only" | "open" | "unknown" {
   const [name, ...args] = words;
-  if (!variables.every(isHarmlessVariable)) return false;
-  if (name?.kind !== "plain" || !assigns.every((variable) => harmlessAssigns.has(variable))) return false;
-  // What becomes of a dynamic word is unseen: an option, a name of a file. Only echo takes it as it is.
-  if (name.value !== "echo" && args.some((arg) => arg.kind === "dynamic")) return false;
-  if (name.value === "cd" && args.some((arg) => arg.kind !== "plain")) return false;
-  // A name that a pattern finds may look like an option.
-  if (args.some((arg) => arg.kind === "glob" && /^[*?[]/.test(arg.value) && !takesAnyName.has(name.value)))
-    return false;
-  return isHarmless(
-    name.value,
-    args.map((arg) => arg.value),
+  if (!variables.every(isHarmlessVariable)) return "unknown";
+  if (name?.kind !== "plain" || !assigns.every((variable) => harmlessAssigns.has(variable))) return "unknown";
+  const values = args.map((arg) => arg.value);
+  if (!isHarmless(name.value, values)) return "unknown";
+  // It takes any word as it is. What becomes of a dynamic word elsewhere is unseen: an option, a name of a file.
+  if (name.value === "echo") return "read-only";
+  if (args.some(({ kind, pieces }) => kind === "dynamic" && pieces === undefined)) return "unknown";
+  const changing = args.filter(({ kind }) => kind !== "plain");
+  if (changing.some(({ value }) => value.startsWith("-")) || !mayExpand(name.value, args)) return "unknown";
+  const isAlwaysFile = ({ kind, value }: ShellWord): boolean =>
+    kind === "glob" && (takesAnyName.has(name.value) || (takesFiles(name.value) && !/^[*?[]/.test(value)));
+  return changing.every(isAlwaysFile) ? "read-only" : "open";
+}
+
+/** Whether what is no file to the program stands in plain words: its format, its script. */
+function mayExpand(program: string, args: readonly ShellWord[]): boolean {
+  switch (program) {
+    case "cd":
+      return args.every(({ kind }) => kind === "plain");
+    case "printf":
+      return args[0]?.kind !== "glob" && args[0]?.kind !== "dynamic";
+    case "sed":
+      return args.every(({ kind }, index) => kind === "plain" || isBehindScript(args.slice(0, index)));
+    default:
+      return true;
+  }
+}
+
+const isBehindScript = (before: readonly ShellWord[]): boolean =>
+  before.at(-1)?.value.startsWith("-") === false &&
+  before.some(({ kind, value }) => kind === "plain" && !value.startsWith("-"));
+
+/** Whether a command is harmless with the words that the shell makes of its own. */
+export const isHarmlessExpanded = (program: string, args: readonly ExpandedWord[]): boolean =>
+  (takesAnyName.has(program) || args.every(({ value, from }) => from === "plain" || !value.startsWith("-"))) &&
+  isHarmless(
+    program,
+    args.map(({ value }) => value),
   );
+
+export interface ExpandedWord {
+  readonly value: string;
+  readonly from: ShellWord["kind"];
 }
 
 /** No option of theirs does harm, so a file called `-o` does none either. */

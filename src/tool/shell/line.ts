@@ -1,17 +1,6 @@
-import { forEachChild, parse, type Redirection, type SyntaxNode, type Word } from "unbash";
+import { forEachChild, parse, type Redirection, type SyntaxNode } from "unbash";
 import { shellCommandCharsMax } from "../limits.ts";
-
-/** A word of a command after quotes are removed. `glob`: a pattern for names. `dynamic`: only the shell knows what it becomes. */
-export interface ShellWord {
-  readonly kind: "plain" | "glob" | "dynamic";
-  readonly value: string;
-  /** Of a dynamic one that holds nothing the shell alone knows but where it stands and where home is. */
-  readonly pieces?: readonly WordPiece[];
-}
-
-export type WordPiece =
-  | { readonly kind: "plain" | "glob"; readonly text: string }
-  | { readonly kind: "variable"; readonly name: "HOME" | "PWD" };
+import { hasPlainBraces, type ShellWord, wordOf, wordsOf } from "./word.ts";
 
 /** A program and its arguments, wherever in the line it stands: in a list, a loop, a substitution, a here-document. */
 export interface SimpleCommand {
@@ -70,7 +59,12 @@ interface Found {
 function visit(node: SyntaxNode, outer: Found): void {
   const found = node.type === "Command" ? { ...outer, variables: [] } : outer;
   note(node, found);
-  forEachChild(node, (child) => visit(child, found));
+  forEachChild(node, (child) => {
+    // Of its braces nothing is left in the command's words.
+    const isSpelledOut =
+      node.type === "Command" && child.type === "Word" && child !== node.name && hasPlainBraces(child);
+    if (!isSpelledOut) visit(child, found);
+  });
 }
 
 function note(node: SyntaxNode, found: Found): void {
@@ -139,12 +133,15 @@ const plainSyntax: ReadonlySet<string> = new Set([
 ]);
 
 function simpleOf(node: Extract<SyntaxNode, { type: "Command" }>, variables: readonly string[]): SimpleCommand {
-  const args = node.args.map((arg): ShellWord =>
-    arg.type === "Word" ? wordOf(arg) : { kind: "dynamic", value: arg.text },
+  const args = node.args.flatMap((arg): readonly ShellWord[] =>
+    arg.type === "Word" ? wordsOf(arg) : [{ kind: "dynamic", value: arg.text }],
   );
   return {
     words: node.name === undefined ? args : [wordOf(node.name), ...args],
-    assigns: node.prefix.flatMap((part) => (part.type === "Assignment" ? [part.name] : [])),
+    // What stands in brackets is evaluated: the name is none that is known to be harmless.
+    assigns: node.prefix.flatMap((part) =>
+      part.type === "Assignment" ? [part.index === undefined ? part.name : `${part.name}[]`] : [],
+    ),
     variables,
   };
 }
@@ -153,48 +150,3 @@ function noteRedirect(node: Redirection, found: Found): void {
   const target = node.type === "HereDoc" || node.target === undefined ? undefined : wordOf(node.target);
   found.redirects.push({ operator: node.operator, target });
 }
-
-function wordOf(word: Word): ShellWord {
-  const kinds = new Set([...(word.parts ?? []).map((part) => part.type), ...innerKinds(word)]);
-  const { value } = word;
-  if (kinds.size === 0) return { kind: "plain", value };
-  for (const kind of kinds) if (!stillKinds.has(kind)) return dynamicWord(word);
-  return { kind: kinds.has("Glob") ? "glob" : "plain", value };
-}
-
-function dynamicWord({ value, parts = [] }: Word): ShellWord {
-  const inner = parts.flatMap((part): readonly Part[] => (part.type === "DoubleQuoted" ? part.parts : [part]));
-  const pieces = inner.map(pieceOf);
-  const known = pieces.filter((piece) => piece !== undefined);
-  return { kind: "dynamic", value, ...(known.length === pieces.length ? { pieces: known } : {}) };
-}
-
-function pieceOf(part: Part): WordPiece | undefined {
-  switch (part.type) {
-    case "Literal":
-    case "SingleQuoted":
-    case "AnsiCQuoted":
-      return { kind: "plain", text: part.value };
-    case "Glob":
-      return { kind: "glob", text: part.value };
-    case "SimpleExpansion":
-      return placePiece(part.text.slice(1));
-    case "ParameterExpansion": {
-      const isPlain = part.prefix === undefined && part.index === undefined && part.operation === undefined;
-      return isPlain ? placePiece(part.parameter) : undefined;
-    }
-    default:
-      return undefined;
-  }
-}
-
-const placePiece = (name: string): WordPiece | undefined =>
-  name === "HOME" || name === "PWD" ? { kind: "variable", name } : undefined;
-
-const stillKinds: ReadonlySet<string> = new Set(["AnsiCQuoted", "DoubleQuoted", "Glob", "Literal", "SingleQuoted"]);
-
-type Part = NonNullable<Word["parts"]>[number];
-type Kind = Part["type"];
-
-const innerKinds = (word: Word): readonly Kind[] =>
-  (word.parts ?? []).flatMap((part) => (part.type === "DoubleQuoted" ? part.parts.map((inner) => inner.type) : []));

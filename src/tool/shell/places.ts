@@ -1,5 +1,5 @@
 import { shellPlaceValuesMax } from "../limits.ts";
-import type { ShellWord } from "./line.ts";
+import type { ShellWord, WordPiece } from "./word.ts";
 import { variablesSet } from "./variables.ts";
 
 export interface Start {
@@ -32,12 +32,14 @@ const placeUse = /\$(?:(?:HOME|PWD|OLDPWD|CDPATH)(?!\w)|\{(?:HOME|PWD|OLDPWD|CDP
 /** With the folders in it that everybody knows, and with each that the line may have put in their place. */
 export function withPlaces(word: ShellWord, { cwd, home, values }: Standing): readonly ShellWord[] {
   const given = values.map((value) => placed(value, { HOME: home, PWD: cwd }));
-  if (word.pieces !== undefined)
-    return [{ HOME: home, PWD: cwd }, ...given.map((value) => ({ HOME: value, PWD: value }))].map((places) =>
-      joined(word.pieces ?? [], places),
-    );
-  if (word.kind === "dynamic" || !/^~(\/|$)/.test(word.value)) return [word];
-  return [word, ...given.map((value): ShellWord => ({ kind: word.kind, value: value + word.value.slice(1) }))];
+  const { kind, value, pieces } = word;
+  if (kind === "dynamic") {
+    if (pieces === undefined) return [word];
+    const places = [{ HOME: home, PWD: cwd }, ...given.map((folder) => ({ HOME: folder, PWD: folder }))];
+    return places.map((folders) => joined(pieces, folders));
+  }
+  if (!/^~(\/|$)/.test(value)) return [word];
+  return [word, ...given.map((folder) => withStart(word, folder))];
 }
 
 interface PlaceFolders {
@@ -46,10 +48,22 @@ interface PlaceFolders {
 }
 
 /** A value with a pattern in it would be a pattern too. */
-const joined = (pieces: NonNullable<ShellWord["pieces"]>, places: PlaceFolders): ShellWord => ({
-  kind: pieces.some(({ kind }) => kind === "glob") ? "glob" : "plain",
-  value: pieces.map((piece) => (piece.kind === "variable" ? places[piece.name] : piece.text)).join(""),
-});
+function joined(pieces: readonly WordPiece[], places: PlaceFolders): ShellWord {
+  const known = pieces.map((piece): WordPiece => {
+    return piece.kind === "variable" ? { kind: "plain", text: places[piece.name] } : piece;
+  });
+  const value = known.map((piece) => (piece.kind === "variable" ? "" : piece.text)).join("");
+  return known.some(({ kind }) => kind === "glob") ? { kind: "glob", value, pieces: known } : { kind: "plain", value };
+}
+
+/** In the place of the tilde that it starts with. */
+function withStart({ kind, value, pieces }: ShellWord, folder: string): ShellWord {
+  const [first, ...rest] = pieces ?? [];
+  const named = { kind, value: folder + value.slice(1) };
+  return first?.kind === "plain"
+    ? { ...named, pieces: [{ kind: "plain", text: folder + first.text.slice(1) }, ...rest] }
+    : named;
+}
 
 const placed = (value: string, places: PlaceFolders): string =>
   value

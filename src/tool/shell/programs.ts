@@ -6,6 +6,9 @@ export function isHarmless(program: string, args: readonly string[]): boolean {
 /** Whether it changes nothing and runs nothing whatever its arguments, though it may show more than they name. */
 export const isStill = (program: string): boolean => stillPrograms.has(program);
 
+/** Whether a word that is no option is a file or a text to it, and harmless whatever it says. */
+export const takesFiles = (program: string): boolean => filePrograms.has(program);
+
 export const isKnown = (program: string): boolean => rowByProgram.has(program);
 
 type Row = (args: readonly string[]) => boolean;
@@ -19,6 +22,11 @@ const plainPrograms: readonly string[] = (
 const stillPrograms: ReadonlySet<string> = new Set([
   ...plainPrograms,
   ..."cd cksum diff du egrep fgrep grep jq md5sum printf sha1sum sha256sum sha512sum strings wc".split(" "),
+]);
+
+const filePrograms: ReadonlySet<string> = new Set([
+  ...plainPrograms,
+  ..."cksum diff du egrep fgrep file find grep md5sum rg sha1sum sha256sum sha512sum sort tree wc".split(" "),
 ]);
 
 interface Refused {
@@ -67,7 +75,7 @@ const rowByProgram: ReadonlyMap<string, Row> = new Map<string, Row>([
       without({ short: "fL", long: ["from-file"] })(args) &&
       !args.some((arg) => /env|import|include|modulemeta/i.test(arg)),
   ],
-  ["printf", ([format = ""]) => !format.startsWith("-")],
+  ["printf", ([format = ""]) => !format.startsWith("-") && harmlessFormat.test(format)],
   ["rg", without({ short: "Lz", long: ["follow", "hostname-bin", "pre", "search-zip"] })],
   ["sed", (args) => isHarmlessSed(args)],
   ["sort", without({ short: "oT", long: ["output", "compress-program", "temporary-directory", "files0-from"] })],
@@ -79,6 +87,9 @@ const rowByProgram: ReadonlyMap<string, Row> = new Map<string, Row>([
   ["uniq", (args) => args.filter((arg) => !/^-[a-z]/.test(arg)).length <= 1],
   ["wc", without(filesFrom)],
 ]);
+
+/** A conversion that is not among these may set a variable, as `%n` does. */
+const harmlessFormat = /^(?:[^%]|%[-+ #0']*\d*(?:\.\d*)?[%bcdeEfgGiosquxX])*$/s;
 
 /** Addresses with `p`, `q`, `d`, `=`, and substitutions without flags that write or execute. No other command of the language. */
 const address = String.raw`(\d+|\$|/[^/\\;{}\n]*/)`;

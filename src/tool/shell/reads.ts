@@ -1,11 +1,13 @@
-import { lstat, readdir, stat } from "node:fs/promises";
+import { lstat, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { resolveReal } from "../confine.ts";
 import { codeOf } from "../failure.ts";
-import { shellFoldersMax, shellGlobNamesMax, shellLookupsMax } from "../limits.ts";
-import type { NamedWord, Reading } from "./effect.ts";
-import type { ShellWord } from "./line.ts";
+import { shellFoldersMax, shellLookupsMax } from "../limits.ts";
+import { type ExpandedWord, isHarmlessExpanded, type NamedWord, type Reading } from "./effect.ts";
+import { expand, meanings, namesFor } from "./expand.ts";
+import type { SimpleCommand } from "./line.ts";
 import { type Standing, type Start, withPlaces } from "./places.ts";
+import type { ShellWord } from "./word.ts";
 
 export interface ShellReads {
   /** Of everything there that a word may name: some are no paths to the program. */
@@ -35,6 +37,7 @@ export async function readsOf(reading: Reading, { cwd, home }: Start): Promise<S
     unclear ??= "git would take its settings from files that are part of the project";
   const fileByKey = new Map<string, ShellRead>();
   for (const folder of folders) {
+    for (const command of reading.open) unclear ??= await doubtAboutWords(command, { cwd: folder, home, values });
     for (const named of reading.named) {
       const paths = await foundBy(named.word, { cwd: folder, home, values });
       unclear ??= await doubtAbout(named, paths);
@@ -54,6 +57,20 @@ async function doubtAbout(
   if (program !== "diff") return undefined;
   const areFolders = await Promise.all(paths.map(isFolder));
   return areFolders.includes(true) ? "diff reads what links in a folder lead to" : undefined;
+}
+
+/** Whether what the shell makes of a command's words may make it do something else. */
+async function doubtAboutWords({ words }: SimpleCommand, standing: Standing): Promise<string | undefined> {
+  const [name, ...args] = words;
+  const expanded: ExpandedWord[] = [];
+  for (const arg of args) {
+    const values = await expand(arg, standing);
+    if (values === undefined) return `it is not clear what ${arg.value} becomes`;
+    expanded.push(...values.map((value) => ({ value, from: arg.kind })));
+  }
+  return isHarmlessExpanded(name?.value ?? "", expanded)
+    ? undefined
+    : `what its patterns find may not be harmless: ${name?.value}`;
 }
 
 /** Each `cd`, to one of its words, may have happened or not, and `..` may go up from a link or from where it leads: the shell does either. */
@@ -76,10 +93,6 @@ export async function foldersOf(
   return [...folders];
 }
 
-/** In quotes, or behind an option, `~` is a name like any other. */
-const meanings = (name: string, home: string): readonly string[] =>
-  /^~(\/|$)/.test(name) ? [home + name.slice(1), name] : [name];
-
 /** Undefined where it can't be told. */
 async function foundBy(given: ShellWord, standing: Standing): Promise<readonly string[] | undefined> {
   const found: string[] = [];
@@ -92,20 +105,6 @@ async function foundBy(given: ShellWord, standing: Standing): Promise<readonly s
     found.push(...paths);
   }
   return found;
-}
-
-/** What a word may become, `~` at its start both as home and as a name; undefined where it can't be told. */
-export async function namesFor(word: ShellWord, standing: Standing): Promise<readonly string[] | undefined> {
-  switch (word.kind) {
-    case "plain":
-      return meanings(word.value, standing.home);
-    case "glob": {
-      const words = await wordsLike(word.value, standing);
-      return words && [word.value, ...words].flatMap((name) => meanings(name, standing.home));
-    }
-    case "dynamic":
-      return undefined;
-  }
 }
 
 /** `--file=a`, `-fa` and `-rfa` may all mean the file `a`; behind `--` they are files themselves. */
@@ -130,50 +129,12 @@ async function existing(names: readonly string[], { cwd, home }: Standing): Prom
   return paths;
 }
 
-/** At least every word that the shell would make of a pattern; undefined where they are too many. */
-async function wordsLike(pattern: string, { cwd, home }: Start): Promise<readonly string[] | undefined> {
-  const parts = pattern.split("/");
-  // By a setting of the shell it goes into any depth.
-  if (parts.includes("**")) return undefined;
-  let words = [""];
-  for (const [index, part] of parts.entries()) {
-    const end = index === parts.length - 1 ? "" : "/";
-    const grown: string[] = [];
-    for (const word of words) {
-      const names = /[*?[\\]/.test(part) ? await namesLike(part, foldersAt(word, { cwd, home })) : [part];
-      grown.push(...names.map((name) => word + name + end));
-      if (grown.length > shellGlobNamesMax) return undefined;
-    }
-    words = grown;
-  }
-  return words;
-}
-
-const foldersAt = (word: string, { cwd, home }: Start): readonly string[] =>
-  word === "" ? [cwd] : meanings(word, home).map((name) => (name.startsWith("/") ? name : `${cwd}/${name}`));
-
-/** Every entry of the folders that has the pattern's fixed start. */
-async function namesLike(pattern: string, folders: readonly string[]): Promise<readonly string[]> {
-  const start = pattern.slice(0, pattern.search(/[*?[\\]/));
-  const names = (await Promise.all(folders.map(namesIn))).flat();
-  return names.filter((name) => name.startsWith(start) && (start !== "" || !name.startsWith(".")));
-}
-
 async function isFolder(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
     return false;
-  }
-}
-
-async function namesIn(path: string): Promise<readonly string[]> {
-  try {
-    return await readdir(path);
-  } catch (error) {
-    if (codeOf(error) === undefined) throw error;
-    return [];
   }
 }
 

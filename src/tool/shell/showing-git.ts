@@ -1,4 +1,4 @@
-import type { ShellWord } from "./line.ts";
+import type { ShellWord } from "./word.ts";
 import { names, nothing, perhaps, type Shown, type ShownWord } from "./shown.ts";
 import { gitParts } from "./within.ts";
 

@@ -1,9 +1,10 @@
-import type { ShellRedirect, ShellWord } from "./line.ts";
+import type { ShellRedirect } from "./line.ts";
 import { placeValues } from "./places.ts";
 import { isHarmless } from "./programs.ts";
 import { names, nothing, perhaps, type Shown, type ShownWord } from "./shown.ts";
 import { showingOfGit } from "./showing-git.ts";
 import { bareName, commandsWithin, gitParts } from "./within.ts";
+import type { ShellWord } from "./word.ts";
 
 /**
  * Which contents of files a line may show, whatever its programs are. Nothing is expanded. Of a program that is not known,

@@ -1,4 +1,4 @@
-import type { ShellWord } from "./line.ts";
+import type { ShellWord } from "./word.ts";
 
 /** Of one command. */
 export interface Shown {

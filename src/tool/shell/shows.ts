@@ -4,8 +4,9 @@ import type { ShellShows, ShownFile } from "../../ports/tools.ts";
 import { resolveReal } from "../confine.ts";
 import { codeOf } from "../failure.ts";
 import { shellLookupsMax } from "../limits.ts";
+import { namesFor } from "./expand.ts";
 import { type Standing, type Start, withPlaces } from "./places.ts";
-import { foldersOf, namesFor, spellings } from "./reads.ts";
+import { foldersOf, spellings } from "./reads.ts";
 import type { Showing } from "./showing.ts";
 import type { ShownWord } from "./shown.ts";
 

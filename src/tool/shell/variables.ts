@@ -1,4 +1,4 @@
-import type { ShellWord } from "./line.ts";
+import type { ShellWord } from "./word.ts";
 
 export interface VariablesSet {
   readonly names: readonly string[];

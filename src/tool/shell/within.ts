@@ -1,5 +1,6 @@
 import { shellNestingMax } from "../limits.ts";
-import { parseLine, type ShellRedirect, type ShellWord } from "./line.ts";
+import { parseLine, type ShellRedirect } from "./line.ts";
+import type { ShellWord } from "./word.ts";
 
 export interface Within {
   readonly commands: (readonly ShellWord[])[];

@@ -4,9 +4,10 @@ import { resolveReal } from "../confine.ts";
 import { codeOf } from "../failure.ts";
 import { isSpecial } from "../inside.ts";
 import { shellLookupsMax } from "../limits.ts";
-import type { ShellWord } from "./line.ts";
+import { namesFor } from "./expand.ts";
 import { type Standing, type Start, withPlaces } from "./places.ts";
-import { foldersOf, namesFor } from "./reads.ts";
+import { foldersOf } from "./reads.ts";
+import type { ShellWord } from "./word.ts";
 import type { Writing, WrittenWord } from "./writing.ts";
 
 export interface ShellWrites {

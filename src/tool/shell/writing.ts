@@ -1,4 +1,5 @@
-import type { ShellRedirect, ShellWord } from "./line.ts";
+import type { ShellRedirect } from "./line.ts";
+import type { ShellWord } from "./word.ts";
 import { harmlessAssigns } from "./effect.ts";
 import { placeValues } from "./places.ts";
 import { isHarmless, isKnown, isStill } from "./programs.ts";

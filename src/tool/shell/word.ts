@@ -1,0 +1,141 @@
+import { parse, type Word } from "unbash";
+import { shellBraceWordsMax } from "../limits.ts";
+
+/** A word of a command after quotes are removed. `glob`: a pattern for names. `dynamic`: only the shell knows what it becomes. */
+export interface ShellWord {
+  readonly kind: "plain" | "glob" | "dynamic";
+  readonly value: string;
+  /** Of a glob, and of a dynamic one that holds nothing the shell alone knows but its folder and where home is. */
+  readonly pieces?: readonly WordPiece[];
+}
+
+export type WordPiece =
+  | { readonly kind: "plain"; readonly text: string }
+  | { readonly kind: "glob"; readonly text: string; readonly matches: "any" | "one" }
+  | { readonly kind: "variable"; readonly name: "HOME" | "PWD" };
+
+/** One word as it stands; one with braces is dynamic. */
+export function wordOf(word: Word): ShellWord {
+  const kinds = new Set([...(word.parts ?? []).map((part) => part.type), ...innerKinds(word)]);
+  const { value } = word;
+  if (isOddlyWritten(word)) return { kind: "dynamic", value };
+  for (const kind of kinds) if (!stillKinds.has(kind)) return dynamicWord(word);
+  if (!kinds.has("Glob")) return { kind: "plain", value };
+  const pieces = piecesOf(word);
+  return pieces === undefined ? { kind: "dynamic", value } : { kind: "glob", value, pieces };
+}
+
+/** What the shell makes of a word with braces, in order; of any other the word itself. */
+export function wordsOf(word: Word): readonly ShellWord[] {
+  const texts = textsOf(word);
+  if (texts === undefined) return [wordOf(word)];
+  return texts.filter((text) => text !== "").flatMap((text) => parsedWord(text) ?? []);
+}
+
+/** Whether `wordsOf` makes plain words and patterns of its braces. */
+export const hasPlainBraces = (word: Word): boolean => textsOf(word) !== undefined;
+
+/** The shell takes braces apart before anything else, as text. Undefined without them, or where that is not all there is to it. */
+function textsOf({ text, parts = [] }: Word): readonly string[] | undefined {
+  if (!parts.some(({ type }) => type === "BraceExpansion") || !simpleBraces.test(text)) return undefined;
+  let texts = [""];
+  for (const [part] of text.matchAll(/\{[^{}]*\}|[^{}]+/g)) {
+    const choices = part.startsWith("{") ? part.slice(1, -1).split(",") : [part];
+    texts = texts.flatMap((start) => choices.map((choice) => start + choice));
+    if (texts.length > shellBraceWordsMax) return undefined;
+  }
+  return texts;
+}
+
+/** Lists that hold no list, of characters that mean nothing else to the shell but patterns. */
+const simpleBraces = /^[\w./*?@%+-]*(?:\{[\w./*?@%+-]*(?:,[\w./*?@%+-]*)+\}[\w./*?@%+-]*)+$/;
+
+function parsedWord(text: string): ShellWord | undefined {
+  const [statement] = parse(`: ${text}`).commands;
+  const arg = statement?.command.type === "Command" ? statement.command.args[0] : undefined;
+  return arg?.type === "Word" ? wordOf(arg) : undefined;
+}
+
+/** Whether the shell may read it otherwise than its parts tell. */
+const isOddlyWritten = (word: Word): boolean => {
+  const bare = bareText(word);
+  return innerTilde.test(bare) || looseGlob.test(bare) || hasLooseBrace(bare) || hasRawBytes(word);
+};
+
+/** In a word that looks like an assignment, and behind a colon in it, a tilde becomes a home too. */
+const innerTilde = /[=:]~/;
+/** No part of a pattern to the parser; to some shells it is one. */
+const looseGlob = /[*?]|\[.*\]/s;
+
+/** A list or a sequence that the parser took for text. `HEAD@{1}` is neither. */
+function hasLooseBrace(bare: string): boolean {
+  let depth = 0;
+  for (const [sign] of bare.matchAll(/[{},]|\.\./g)) {
+    if (sign === "{") depth += 1;
+    else if (sign === "}") depth = Math.max(0, depth - 1);
+    else if (depth > 0) return true;
+  }
+  return false;
+}
+
+/** What stands outside of quotes, without what is escaped; a quoted text, a pattern and an expansion as one sign each. */
+function bareText({ text, parts }: Word): string {
+  if (parts === undefined) return unescaped(text);
+  return parts.map((part) => (part.type === "Literal" ? unescaped(part.text) : "\0")).join("");
+}
+
+const unescaped = (text: string): string => text.replaceAll(/\\[^]/g, "\0");
+
+/** `$'\xc3'` is a byte, not a character, and a NUL ends the text: only what has one meaning is taken. */
+const hasRawBytes = ({ parts = [] }: Word): boolean =>
+  parts.some((part) => part.type === "AnsiCQuoted" && !plainEscapes.test(part.text));
+
+const plainEscapes = /^\$'(?:[^\\]|\\[abfnrtv\\'"]|\\x[2-7][0-9a-fA-F](?![0-9a-fA-F]))*'$/;
+
+function dynamicWord(word: Word): ShellWord {
+  const pieces = piecesOf(word);
+  return { kind: "dynamic", value: word.value, ...(pieces === undefined ? {} : { pieces }) };
+}
+
+/** Undefined where one of them is known to the shell alone. */
+function piecesOf({ parts = [] }: Word): readonly WordPiece[] | undefined {
+  const inner = parts.flatMap((part): readonly Part[] => (part.type === "DoubleQuoted" ? part.parts : [part]));
+  const pieces = inner.map(pieceOf);
+  const known = pieces.filter((piece) => piece !== undefined);
+  return known.length === pieces.length ? known : undefined;
+}
+
+function pieceOf(part: Part): WordPiece | undefined {
+  switch (part.type) {
+    case "Literal":
+    case "SingleQuoted":
+    case "AnsiCQuoted":
+      return { kind: "plain", text: part.value };
+    case "Glob":
+      // A slash ends the name, whatever the brackets around it say, and what expands may close them.
+      if (part.kind === "bracket" && (part.value.includes("/") || !part.parts.every(isStill))) return undefined;
+      return { kind: "glob", text: part.value, matches: part.kind === "star" ? "any" : "one" };
+    case "SimpleExpansion":
+      return placePiece(part.text.slice(1));
+    case "ParameterExpansion": {
+      const isPlain = part.prefix === undefined && part.index === undefined && part.operation === undefined;
+      return isPlain ? placePiece(part.parameter) : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+const placePiece = (name: string): WordPiece | undefined =>
+  name === "HOME" || name === "PWD" ? { kind: "variable", name } : undefined;
+
+const stillKinds: ReadonlySet<string> = new Set(["AnsiCQuoted", "DoubleQuoted", "Glob", "Literal", "SingleQuoted"]);
+
+const isStill = (part: Part): boolean =>
+  stillKinds.has(part.type) && (part.type !== "DoubleQuoted" || part.parts.every(isStill));
+
+type Part = NonNullable<Word["parts"]>[number];
+type Kind = Part["type"];
+
+const innerKinds = (word: Word): readonly Kind[] =>
+  (word.parts ?? []).flatMap((part) => (part.type === "DoubleQuoted" ? part.parts.map((inner) => inner.type) : []));
