@@ -54,18 +54,25 @@ export interface ShellEnd {
  *
  * The pipe comes as descriptor 3, which commands use for themselves, and is moved to a number that they rarely do. It
  * stands in the lines as it is: a variable could be set by the command, and what is no number there names a file.
+ *
+ * In a sandbox, processes are counted at the start and at the end: it shows none but its own, and takes down what is left
+ * of them before anybody outside could look.
  */
-function scriptFor(shell: string): string {
+function scriptFor(shell: string, place: Place): string {
   const pipe = basename(shell) === "bash" ? rareInBash : rareInSh;
   const folder = '"$(command pwd -P 2>/dev/null)"';
+  const isInside = place === "inside";
+  const told = isInside ? `${folder} "$#"` : folder;
   const tell = [
     "{ command set +x; } 2>/dev/null",
-    String.raw`command printf "%s\0" ${folder} 2>/dev/null >&${pipe} || :`,
+    ...(isInside ? ["command set +f", `command set -- "\${1-}" ${processes}`] : []),
+    String.raw`command printf "%s\0" ${told} 2>/dev/null >&${pipe} || :`,
     `command exec ${pipe}>&-`,
   ].join("; ");
   // On one line, so that the shell's messages number the command's lines as the command does.
   return [
     `exec 2>&1 ${pipe}>&3 3>&-`,
+    ...(isInside ? [`set -- "$1" ${processes}`, String.raw`printf "%s\0" "$#" >&${pipe}`] : []),
     `trap 'case "\${BASHPID:-$$}" in "$$") ${tell} ;; esac' EXIT`,
     'eval "set --; $1"',
     '{ command set -- "$?"; } 2>/dev/null',
@@ -73,6 +80,8 @@ function scriptFor(shell: string): string {
     'command exit "$1"',
   ].join("; ");
 }
+
+const processes = "/proc/[0-9]*";
 
 const rareInBash = 87;
 /** Other shells read one digit. */
@@ -82,20 +91,29 @@ const rareInSh = 8;
 export async function runShell(run: ShellRun): Promise<ShellEnd> {
   if (run.signal.aborted) return unstarted({ kind: "aborted" });
   const { shell, command, cwd, env, enter } = run;
-  const program: ProgramStart = { program: shell, args: ["-c", scriptFor(shell), shell, command], cwd, env };
-  if (enter === undefined) return await runProgram(run, { program, ask: askGroup });
-  const entry = await enter(program);
+  const startIn = (place: Place): ProgramStart => {
+    return { program: shell, args: ["-c", scriptFor(shell, place), shell, command], cwd, env };
+  };
+  if (enter === undefined) return await runProgram(run, { program: startIn("outside"), place: "outside" });
+  const held = startIn("inside");
+  const entry = await enter(held);
   if (entry.kind === "refused") return unstarted({ kind: "not-started", why: entry.why });
-  const end = await runProgram(run, { program: entry.start, ask: entry.start === program ? askGroup : askInside });
+  // A sandbox that is turned off gives the start back as it is.
+  const program = entry.start === held ? startIn("outside") : entry.start;
+  const end = await runProgram(run, { program, place: entry.start === held ? "outside" : "inside" });
   await entry.leave();
   return end;
 }
 
-interface ProgramRun extends Pick<Group, "ask"> {
+type Place = "inside" | "outside";
+
+interface ProgramRun {
   readonly program: ProgramStart;
+  /** Of a sandbox. */
+  readonly place: Place;
 }
 
-async function runProgram(run: ShellRun, { program, ask }: ProgramRun): Promise<ShellEnd> {
+async function runProgram(run: ShellRun, { program, place }: ProgramRun): Promise<ShellEnd> {
   if (run.signal.aborted) return unstarted({ kind: "aborted" });
   const started = start(program);
   if (started.kind === "not-started") return unstarted(started);
@@ -106,17 +124,30 @@ async function runProgram(run: ShellRun, { program, ask }: ProgramRun): Promise<
   const taker = run.onOutput === undefined ? output : { add: run.onOutput };
   const streams = [collect(child.stdio[1], taker), collect(child.stdio[2], taker), collect(child.stdio[3], folder)];
   const closed = Promise.all(streams);
-  const group: Group = { child, closed, ask };
+  const group: Group = { child, closed, ask: place === "inside" ? askInside : askGroup };
   const how = await endOf(run, group);
-  const leftRunning = await endGroup(group);
+  const ended = await endGroup(group);
   const forget = await recorded;
   await forget?.();
   await Promise.race([closed, wait(shellDrainMs)]);
   for (const stream of child.stdio) stream?.destroy();
-  // The first: whatever tells of its folder later is not the shell, or tells it again.
-  const [stood = ""] = folder.text().split("\0");
+  const { stood, leftRunning } = readTold(folder.text(), place);
   const { leftOutBytes } = output;
-  return { how, output: output.text(), leftOutBytes, folder: stood === "" ? undefined : stood, leftRunning };
+  return {
+    how,
+    output: output.text(),
+    leftOutBytes,
+    folder: stood === "" ? undefined : stood,
+    leftRunning: leftRunning === "ended" ? leftRunning : ended,
+  };
+}
+
+/** The first of each: whatever tells something later is not the shell, or tells it again. */
+function readTold(text: string, place: Place): { stood: string; leftRunning: ShellEnd["leftRunning"] } {
+  const fields = text.split("\0");
+  if (place === "outside") return { stood: fields[0] ?? "", leftRunning: "none" };
+  const [before, stood = "", after = ""] = fields;
+  return { stood, leftRunning: Number(after) > Number(before) ? "ended" : "none" };
 }
 
 const unstarted = (how: ShellEnd["how"]): ShellEnd => ({
