@@ -25,6 +25,7 @@ test.each([
   ["a private net", "192.168.1.1"],
   ["a private net", "fd00::1"],
   ["a cloud's own", "169.254.169.254"],
+  ["a cloud's own", "168.63.129.16"],
   ["link-local", "fe80::1"],
   ["link-local with its zone", "fe80::1%eth0"],
   ["shared", "100.64.0.1"],

@@ -5,7 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import { type Millis, millis, toolUseId } from "../../schema/brand.ts";
 import { readFiles } from "../read-files.ts";
 import { webFetchTool } from "./fetch.ts";
-import { type Net, openNet } from "./get.ts";
+import { type Net, netWithout, openNet } from "./get.ts";
 import { htmlCharsMax, pageKeptMs, webBytesMax, webUrlCharsMax } from "./limits.ts";
 import { PageCache } from "./page-cache.ts";
 
@@ -140,6 +140,12 @@ test.each([
   const { text, isError } = await fetcher(openNet)(`http://${host}:${port}/`);
   expect([isError, asked]).toEqual([true, []]);
   expect(text).toContain("not on the open net");
+});
+
+test("an address of this machine is not on the open net, also one that others know it by", async () => {
+  const resolve = () => Promise.resolve([{ address: "93.184.216.34", family: 4 }]);
+  const { text } = await fetcher({ ...netWithout(() => ["93.184.216.34"]), resolve })("http://a.org:1/");
+  expect(text).toContain("a.org leads to 93.184.216.34, which is not on the open net");
 });
 
 test("a name with one address of this machine among others is not connected to", async () => {

@@ -2,6 +2,7 @@ import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
 import { request as requestHttps } from "node:https";
+import { networkInterfaces } from "node:os";
 import { pipeline, type Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { codeOf } from "../failure.ts";
@@ -15,8 +16,16 @@ export interface Net {
   readonly mayConnect: (address: string) => boolean;
 }
 
-/** The machine's own, without this machine and what is around it. */
-export const openNet: Net = { resolve: (host) => lookup(host, { all: true }), mayConnect: isPublicAddress };
+/** The machine's own, without this machine and what is around it. `ownAddresses`: under which others know this machine. */
+export const netWithout = (ownAddresses: () => readonly string[]): Net => ({
+  resolve: (host) => lookup(host, { all: true }),
+  // A service for this machine alone often listens on all of its addresses.
+  mayConnect: (address) => isPublicAddress(address) && !ownAddresses().includes(address),
+});
+
+export const openNet: Net = netWithout(() =>
+  Object.values(networkInterfaces()).flatMap((known = []) => known.map(({ address }) => address)),
+);
 
 export type Got =
   | { readonly kind: "body"; readonly url: string; readonly contentType: string; readonly bytes: Uint8Array }

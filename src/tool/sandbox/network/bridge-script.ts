@@ -1,0 +1,81 @@
+import { spawn } from "node:child_process";
+import { fstatSync } from "node:fs";
+import { connect } from "node:http2";
+import { createServer } from "node:net";
+import { constants } from "node:os";
+import type { Duplex } from "node:stream";
+import { pipedConnectionsMax, pipedWindowBytes } from "./limits.ts";
+import { bridgeEnd } from "./pipes.ts";
+import { proxyEnvironment } from "./proxy-environment.ts";
+import { takeBack } from "./set-aside.ts";
+
+/*
+ * Runs inside the sandbox: node bridge-script.js FOLDER PROGRAM [ARGUMENT…]. Streams and descriptor 3 are the program's:
+ * this one reads and writes none of them, but for a line on the error stream where it can't do its work.
+ */
+const [, , folder = "", program = "", ...args] = process.argv;
+// Looked at before anything is opened here.
+const third = isGiven(3) ? "inherit" : "ignore";
+
+const carrier = connect("http://proxy", {
+  createConnection: () => bridgeEnd(folder),
+  settings: { enablePush: false, initialWindowSize: pipedWindowBytes },
+});
+carrier.on("error", () => undefined);
+
+const server = createServer({ allowHalfOpen: true }, (inside) => {
+  if (carrier.destroyed || carrier.closed) inside.destroy();
+  else pair(inside, carrier.request({ ":method": "POST" }, { endStream: false }));
+});
+server.maxConnections = pipedConnectionsMax;
+server.once("error", (error) => giveUp(`can't listen: ${error.message}`, 126));
+server.listen(0, "127.0.0.1", () => {
+  const address = server.address();
+  if (address === null || typeof address !== "object") throw new Error("the bridge listens on no port");
+  startProgram(`http://127.0.0.1:${address.port}`);
+});
+
+function pair(inside: Duplex, proxy: Duplex): void {
+  for (const [from, to] of [
+    [inside, proxy],
+    [proxy, inside],
+  ] as const) {
+    from.pipe(to);
+    from.on("error", () => to.destroy());
+    from.once("close", () => to.destroy());
+  }
+}
+
+function startProgram(proxyUrl: string): void {
+  const own = Object.fromEntries(Object.entries(process.env).flatMap(([name, value = ""]) => [[name, value]]));
+  const child = spawn(program, args, {
+    env: proxyEnvironment(proxyUrl, takeBack(own)),
+    stdio: ["inherit", "inherit", "inherit", third],
+  });
+  for (const signal of handedOn) process.on(signal, () => void child.kill(signal));
+  child.once("error", (error) => giveUp(`can't start ${program}: ${error.message}`, 127));
+  child.once("exit", (code, signal) => {
+    if (signal === null) process.exit(code ?? 0);
+    for (const one of handedOn) process.removeAllListeners(one);
+    process.kill(process.pid, signal);
+    // As a shell tells it, if this process can't be ended by it.
+    setTimeout(() => process.exit(128 + constants.signals[signal]), 100);
+  });
+}
+
+const handedOn = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGALRM"] as const;
+
+/** A number that was free is taken by this program for itself: what it holds is neither a pipe nor a file. */
+function isGiven(descriptor: number): boolean {
+  try {
+    const found = fstatSync(descriptor);
+    return found.isFIFO() || found.isSocket() || found.isFile() || found.isCharacterDevice();
+  } catch {
+    return false;
+  }
+}
+
+function giveUp(why: string, code: number): never {
+  console.error(`palimpsest: the network bridge ${why}`);
+  process.exit(code);
+}

@@ -1,0 +1,31 @@
+/**
+ * How programs are told of a proxy. `url`: of the proxy, with name and password where it wants them. What a command
+ * serves to itself on loopback does not go through it.
+ */
+export function proxyEnvironment(url: string, env: Readonly<Record<string, string>>): Record<string, string> {
+  const { hostname, port } = new URL(url);
+  const java = ["http", "https"].map((kind) => `-D${kind}.proxyHost=${hostname} -D${kind}.proxyPort=${port}`);
+  return {
+    ...env,
+    HTTP_PROXY: url,
+    HTTPS_PROXY: url,
+    ALL_PROXY: url,
+    http_proxy: url,
+    https_proxy: url,
+    all_proxy: url,
+    NO_PROXY: direct,
+    no_proxy: direct,
+    npm_config_proxy: url,
+    npm_config_https_proxy: url,
+    npm_config_noproxy: direct,
+    YARN_HTTP_PROXY: url,
+    YARN_HTTPS_PROXY: url,
+    PIP_PROXY: url,
+    CARGO_HTTP_PROXY: url,
+    // Node's own fetch and http take the variables above only then.
+    NODE_USE_ENV_PROXY: "1",
+    JAVA_TOOL_OPTIONS: [env["JAVA_TOOL_OPTIONS"] ?? "", ...java].filter((part) => part !== "").join(" "),
+  };
+}
+
+const direct = "localhost,127.0.0.1,::1";
