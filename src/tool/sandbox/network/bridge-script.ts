@@ -1,10 +1,10 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { fstatSync } from "node:fs";
-import { connect } from "node:http2";
 import { createServer } from "node:net";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
-import { pipedConnectionsMax, pipedWindowBytes } from "./limits.ts";
+import { Carrier } from "./carrier.ts";
+import { proxyConnectionsMax } from "./limits.ts";
 import { bridgeEnd } from "./pipes.ts";
 import { proxyEnvironment } from "./proxy-environment.ts";
 import { takeBack } from "./set-aside.ts";
@@ -17,17 +17,12 @@ const [, , folder = "", program = "", ...args] = process.argv;
 // Looked at before anything is opened here.
 const third = isGiven(3) ? "inherit" : "ignore";
 
-const carrier = connect("http://proxy", {
-  createConnection: () => bridgeEnd(folder),
-  settings: { enablePush: false, initialWindowSize: pipedWindowBytes },
-});
-carrier.on("error", () => undefined);
-
+const carrier = new Carrier(bridgeEnd(folder), { connectionsMax: proxyConnectionsMax });
 const server = createServer({ allowHalfOpen: true }, (inside) => {
-  if (carrier.destroyed || carrier.closed) inside.destroy();
-  else pair(inside, carrier.request({ ":method": "POST" }, { endStream: false }));
+  const proxy = carrier.open();
+  if (proxy === undefined) inside.destroy();
+  else pair(inside, proxy);
 });
-server.maxConnections = pipedConnectionsMax;
 server.once("error", (error) => giveUp(`can't listen: ${error.message}`, 126));
 server.listen(0, "127.0.0.1", () => {
   const address = server.address();
@@ -47,12 +42,14 @@ function pair(inside: Duplex, proxy: Duplex): void {
 }
 
 function startProgram(proxyUrl: string): void {
+  let child: ChildProcess | undefined;
   const own = Object.fromEntries(Object.entries(process.env).flatMap(([name, value = ""]) => [[name, value]]));
-  const child = spawn(program, args, {
+  // Before there is a program: from its first moment on a signal is for it.
+  for (const signal of handedOn) process.on(signal, () => void child?.kill(signal));
+  child = spawn(program, args, {
     env: proxyEnvironment(proxyUrl, takeBack(own)),
     stdio: ["inherit", "inherit", "inherit", third],
   });
-  for (const signal of handedOn) process.on(signal, () => void child.kill(signal));
   child.once("error", (error) => giveUp(`can't start ${program}: ${error.message}`, 127));
   child.once("exit", (code, signal) => {
     if (signal === null) process.exit(code ?? 0);
@@ -76,6 +73,6 @@ function isGiven(descriptor: number): boolean {
 }
 
 function giveUp(why: string, code: number): never {
-  console.error(`palimpsest: the network bridge ${why}`);
+  process.stderr.write(`palimpsest: the network bridge ${why}\n`);
   process.exit(code);
 }

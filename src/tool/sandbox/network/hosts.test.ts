@@ -13,7 +13,7 @@ interface Stage {
   readonly asks: PermissionAsk[];
   readonly kept: string[];
   /** A command of its own, with what ends it. */
-  command(signal?: AbortSignal): (host: string, port?: number) => Promise<HostAnswer>;
+  readonly command: (signal?: AbortSignal) => (host: string, port?: number) => Promise<HostAnswer>;
 }
 
 function stage(

@@ -15,13 +15,10 @@ export const refusalsKeptMax = 20;
 /** Of the reason that a refusal gives: one line. */
 export const refusalCharsMax = 300;
 
-/** Of what may be under way on one connection: more only fills memory. */
-export const pipedWindowBytes = bytes(2 ** 20);
-/** Connections that a program breaks off: a downloader has hundreds. The defaults are for servers on the open net. */
-export const pipedResetsMax = 10_000;
-export const pipedResetsPerSecondMax = 1_000;
-/** The proxy refuses first. */
-export const pipedConnectionsMax = 2 * proxyConnectionsMax;
+/** Bytes of one connection that may be under way: what all of them together may take of memory is some 64 MiB. */
+export const carriedWindowBytes = bytes(256 * 2 ** 10);
+/** Of one frame: a connection with much to say lets the others in between. */
+export const carriedFrameBytesMax = bytes(32 * 2 ** 10);
 
 /** Questions about hosts that one command may put to the user: a program that asks for more is not to be answered. */
 export const hostQuestionsMax = 20;

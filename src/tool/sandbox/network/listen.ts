@@ -1,13 +1,12 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer as createPiped, type Http2Server } from "node:http2";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Duplex } from "node:stream";
 import { codeOf } from "../../failure.ts";
-import { pipedResetsMax, pipedResetsPerSecondMax, pipedWindowBytes, proxyConnectionsMax } from "./limits.ts";
+import { Carrier } from "./carrier.ts";
+import { proxyConnectionsMax } from "./limits.ts";
 import { pipeNames, proxyEnd } from "./pipes.ts";
 import { Proxy, type ProxyDeps, proxyUser, type Refusal } from "./proxy.ts";
 
@@ -30,11 +29,12 @@ export async function openOnPipes(deps: ProxyDeps): Promise<ProxyOpened<{ readon
     folder = await mkdtemp(join(tmpdir(), "palimpsest-net-"));
     await makePipes(folder);
     const proxy = new Proxy(deps);
-    const end = proxyEnd(folder);
-    const carrier = carry(end, proxy);
+    const carrier = new Carrier(proxyEnd(folder), {
+      connectionsMax: proxyConnectionsMax,
+      onConnection: (connection) => proxy.accept(connection),
+    });
     const close = async (): Promise<void> => {
       proxy.close();
-      end.destroy();
       carrier.close();
       await removed(folder);
     };
@@ -72,24 +72,6 @@ export async function openOnLoopback(
 function failed(error: unknown): { readonly kind: "failed"; readonly why: string } {
   if (!(error instanceof Error) || codeOf(error) === undefined) throw error;
   return { kind: "failed", why: `the proxy can't be opened: ${error.message}` };
-}
-
-/** Many connections share the pipes as streams of HTTP/2, which knows when one of them has to wait. */
-function carry(end: Duplex, proxy: Proxy): Http2Server {
-  const carrier = createPiped({
-    settings: { maxConcurrentStreams: proxyConnectionsMax, initialWindowSize: pipedWindowBytes },
-    streamResetBurst: pipedResetsMax,
-    streamResetRate: pipedResetsPerSecondMax,
-  });
-  // What is broken off here is told to the program by its own connection.
-  carrier.on("sessionError", () => undefined);
-  carrier.on("stream", (stream) => {
-    stream.respond({ ":status": 200 });
-    proxy.accept(stream);
-  });
-  end.on("error", () => undefined);
-  carrier.emit("connection", end);
-  return carrier;
 }
 
 /** Node makes no named pipes. Of the system's own programs: not one that lies in a project. */
