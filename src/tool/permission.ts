@@ -12,7 +12,9 @@ export interface PermitOptions extends Policy {
 
 export function permitFor({ parent, guardedNow, ...policy }: PermitOptions): PermissionDep["permit"] {
   return async (request) => {
-    const isWriting = request.acts.some(({ kind }) => kind === "write");
+    const isWriting = request.acts.some(
+      (act) => act.kind === "write" || (act.kind === "shell" && act.effect === "unknown"),
+    );
     const guarded = isWriting && guardedNow !== undefined ? await guardedNow() : policy.guarded;
     const now = { ...policy, ...(guarded === undefined ? {} : { guarded }) };
     const own = decide(now, request);

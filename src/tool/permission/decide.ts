@@ -225,14 +225,25 @@ function isGuarded(path: string, roots: readonly string[]): boolean {
     .some((name) => guardedNames.has(name.toLowerCase()));
 }
 
-function decideShell({ mode, rules }: Policy, { act, isAllowed }: { act: ShellAct; isAllowed: boolean }): Verdict {
-  if (act.effect === "unknown") {
-    if (mode === "plan") return denied("in plan mode only commands that are known to change nothing are run");
-    if (!isAllowed) return ask("it is not known to be harmless");
-    if (writeBans(rules).length > 0 && (act.writes === "unclear" || changesUnnamed(rules.allow, act.command)))
-      return ask("there are rules about changing files, and this command may change any file");
-  }
-  return allowed;
+function decideShell(policy: Policy, { act, isAllowed }: { act: ShellAct; isAllowed: boolean }): Verdict {
+  const { mode, rules } = policy;
+  if (act.effect !== "unknown") return allowed;
+  if (mode === "plan") return denied("in plan mode only commands that are known to change nothing are run");
+  if (!isAllowed) return ask("it is not known to be harmless");
+  if (writeBans(rules).length > 0 && (act.writes === "unclear" || changesUnnamed(rules.allow, act.command)))
+    return ask("there are rules about changing files, and this command may change any file");
+  return mayWriteGuarded(policy, act)
+    ? ask("it can't be told which files it changes, and some decide what you may do")
+    : allowed;
+}
+
+/**
+ * An unknown program that is not given such a file, as `make`, is not asked about: the rule that allows it is the user's
+ * word for what it does.
+ */
+function mayWriteGuarded({ guarded = [], sandbox }: Policy, { writes, shows }: ShellAct): boolean {
+  if (sandbox === "on" || guarded.length === 0) return false;
+  return writes === "unclear" || (shows?.files.some(({ path }) => isInsideAny(path, guarded)) ?? true);
 }
 
 type PathRule = Extract<Rule, { kind: "path" }>;

@@ -13,6 +13,7 @@ const shell = (command: string): Act => ({
   effect: effectOf(command).kind,
   reads: "told",
   writes: writingOf(command).sight === "clear" ? "told" : "unclear",
+  shows: { files: [], others: "none" },
 });
 const write = (path: string): Act => ({ kind: "write", path });
 const read = (path: string): Act => ({ kind: "read", path });
