@@ -291,6 +291,38 @@ describe("bash", () => {
       expect((await box.acts("bash", { command }))[0], command).toMatchObject({ effect: "unknown" });
   });
 
+  test("looks up files of processes and devices in nobody's process, wherever they stand in a word", async () => {
+    const box = await toolbox();
+    await writeFile(join(box.project, "a"), "a");
+    await symlink("/proc/self/cwd", join(box.project, "here"));
+    await symlink("/", join(box.project, "root"));
+    const special = async (command: string): Promise<readonly string[]> =>
+      (await box.acts("bash", { command })).flatMap((act) => (act.kind === "read" ? [act.path] : []));
+    const up = "../".repeat(12);
+    for (const [command, path] of [
+      ["cat /proc/self/cwd/a", "/proc/self/cwd/a"],
+      ["cat /proc/self/fd/87", "/proc/self/fd/87"],
+      ["cat here/a", "/proc/self/cwd/a"],
+      [`cat ${up}proc/self/cwd/a`, "/proc/self/cwd/a"],
+      ["cat ./root/proc/self/environ", "/proc/self/environ"],
+      ["cat //proc/./self/environ", "/proc/self/environ"],
+      ["cat < root/proc/self/environ", "/proc/self/environ"],
+      ["grep --file=/proc/self/environ a", "/proc/self/environ"],
+      ["grep -f/proc/self/environ a", "/proc/self/environ"],
+      ["grep x a@/proc/self/environ", "/proc/self/environ"],
+      ["cat a:/dev/fd/3", "/dev/fd/3"],
+      ["cat /pro?/self/cwd/a", "/proc/self/cwd/a"],
+      ["cd here && cat a", "/proc/self/cwd/a"],
+    ] as const)
+      expect(await special(command), command).toContain(path);
+    for (const command of ["cd /proc/self; ls", "cd here; ls", "cd root/proc && ls"])
+      expect((await box.acts("bash", { command }))[0], command).toMatchObject({ effect: "unknown" });
+    for (const command of ["echo x > /proc/self/cwd/b", "cp a here/b", "cd here; touch b", "tee /proc/self/root/b"])
+      expect((await box.acts("bash", { command }))[0], command).toMatchObject({ writes: "unclear" });
+    expect((await box.acts("bash", { command: "ls 2> /dev/null > /dev/stderr" }))[0]).toMatchObject({ writes: "told" });
+    expect(await special("cat a < /dev/null; grep -n x src/dev/b ./proc/c")).toEqual([join(box.project, "a")]);
+  });
+
   test("names what known programs read in a line that does other things too", async () => {
     const box = await toolbox();
     const file = join(box.project, "a.txt");

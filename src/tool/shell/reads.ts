@@ -1,12 +1,13 @@
 import { lstat, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { resolveReal } from "../confine.ts";
 import { codeOf } from "../failure.ts";
+import { isSpecial } from "../inside.ts";
 import { shellFoldersMax, shellLookupsMax } from "../limits.ts";
 import { type ExpandedWord, isHarmlessExpanded, type NamedWord, type Reading } from "./effect.ts";
 import { expand, meanings, namesFor } from "./expand.ts";
 import type { SimpleCommand } from "./line.ts";
 import { type Standing, type Start, withPlaces } from "./places.ts";
+import { resolveElsewhere } from "./resolve.ts";
 import type { ShellWord } from "./word.ts";
 
 export interface ShellReads {
@@ -33,6 +34,7 @@ export async function readsOf(reading: Reading, { cwd, home }: Start): Promise<S
   const lookups = words.reduce((sum, { value }) => sum + spellings(value).length, 0) * folders.length;
   if (lookups > shellLookupsMax) return { files: [], unclear: "it has too many words to look at" };
   let unclear = reading.shell === "unclear" || values.length > 0 ? "it changes the shell that runs it" : undefined;
+  if (folders.some(isSpecial)) unclear ??= "it goes where files are of processes or devices";
   if (reading.programs.has("git") && (await Promise.all(folders.map(isPlainlyInRepository))).includes(false))
     unclear ??= "git would take its settings from files that are part of the project";
   const fileByKey = new Map<string, ShellRead>();
@@ -84,7 +86,7 @@ export async function foldersOf(
     for (const folder of Array.from(folders)) {
       for (const name of names) {
         folders.add(resolve(folder, name));
-        const real = await resolveReal(name, folder);
+        const real = await resolveElsewhere(name, folder);
         if (real.kind === "real") folders.add(real.path);
       }
     }
@@ -110,11 +112,15 @@ async function foundBy(given: ShellWord, standing: Standing): Promise<readonly s
 /** `--file=a`, `-fa` and `-rfa` may all mean the file `a`; behind `--` they are files themselves. */
 export function spellings(value: string): readonly string[] {
   const afterEquals = value.includes("=") ? [value.slice(value.indexOf("=") + 1)] : [];
-  if (!/^-[^-]/.test(value)) return [value, ...afterEquals];
+  const inner = [...value.matchAll(innerSpecial)].map(({ index }) => value.slice(index));
+  if (!/^-[^-]/.test(value)) return [value, ...afterEquals, ...inner];
   const ends = Array.from({ length: value.length - 1 }, (_, index) => value.slice(index + 1));
   // `cut -d/` means no file.
-  return [value, ...afterEquals, ...ends.filter((end) => end !== "/")];
+  return [value, ...afterEquals, ...inner, ...ends.filter((end) => end !== "/")];
 }
+
+/** `@/proc/self/environ`: files of processes and devices wherever in a word their path begins. */
+const innerSpecial = /(?<=[^\w.~/*?-])\/+(?:\.\/+)*(?:proc|dev|sys)(?=\/|$)/g;
 
 async function existing(names: readonly string[], { cwd, home }: Standing): Promise<readonly string[] | undefined> {
   const paths: string[] = [];
@@ -122,7 +128,7 @@ async function existing(names: readonly string[], { cwd, home }: Standing): Prom
     if (/^~[^/]/.test(name)) return undefined;
     if (name === "" || name.includes("\0")) continue;
     for (const meaning of meanings(name, home)) {
-      const resolved = await resolveReal(meaning, cwd);
+      const resolved = await resolveElsewhere(meaning, cwd);
       if (resolved.kind === "real" && resolved.exists) paths.push(resolved.path);
     }
   }

@@ -3,10 +3,12 @@ import { dirname, join } from "node:path";
 import type { ShellShows, ShownFile } from "../../ports/tools.ts";
 import { resolveReal } from "../confine.ts";
 import { codeOf } from "../failure.ts";
+import { isSpecial } from "../inside.ts";
 import { shellLookupsMax } from "../limits.ts";
 import { namesFor } from "./expand.ts";
 import { type Standing, type Start, withPlaces } from "./places.ts";
 import { foldersOf, spellings } from "./reads.ts";
+import { isStream, resolveElsewhere } from "./resolve.ts";
 import type { Showing } from "./showing.ts";
 import type { ShownWord } from "./shown.ts";
 
@@ -29,7 +31,8 @@ export async function showsOf(showing: Showing, { cwd, home }: Start): Promise<S
       if (candidates === undefined) others = "perhaps";
       for (const candidate of candidates ?? []) {
         const file = await fileAt(candidate, shown);
-        if (file !== undefined) fileByKey.set(`${file.reach} ${file.sight} ${file.path}`, file);
+        if (file !== undefined && isSpecial(file.path)) others = isStream(file.path) ? others : "perhaps";
+        else if (file !== undefined) fileByKey.set(`${file.reach} ${file.sight} ${file.path}`, file);
       }
     }
   }
@@ -66,7 +69,7 @@ async function candidatesOf({ word, as }: ShownWord, standing: Standing): Promis
 const separators = /[\s"'`()<>|;&=:,@{}[\]\\]+/;
 
 async function fileAt({ name, folder, of }: Candidate, { as, reach }: ShownWord): Promise<ShownFile | undefined> {
-  const resolved = await resolveReal(name, folder);
+  const resolved = await resolveElsewhere(name, folder);
   if (resolved.kind !== "real" || (as !== "history" && !resolved.exists)) return undefined;
   const isDeep = !resolved.exists || (await isFolder(resolved.path));
   const isSure = as !== "text" || (of === "word" && !isDeep);

@@ -1,12 +1,12 @@
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { resolveReal } from "../confine.ts";
 import { codeOf } from "../failure.ts";
 import { isSpecial } from "../inside.ts";
 import { shellLookupsMax } from "../limits.ts";
 import { namesFor } from "./expand.ts";
 import { type Standing, type Start, withPlaces } from "./places.ts";
 import { foldersOf } from "./reads.ts";
+import { isStream, resolveElsewhere } from "./resolve.ts";
 import type { ShellWord } from "./word.ts";
 import type { Writing, WrittenWord } from "./writing.ts";
 
@@ -40,6 +40,7 @@ export async function writesOf(writing: Writing, { cwd, home }: Start): Promise<
         for (const path of await pathsOf(name, folder)) {
           const reach = await reachOf(one, path);
           if (!isSpecial(path)) writeByKey.set(`${reach} ${path}`, { path, reach });
+          else if (!isStream(path)) isTold = false;
         }
       }
     }
@@ -69,9 +70,9 @@ async function wordNames(given: ShellWord, standing: Standing): Promise<readonly
 
 async function pathsOf(name: string, cwd: string): Promise<readonly string[]> {
   if (name === "" || name.includes("\0")) return [];
-  const followed = await resolveReal(name, cwd);
+  const followed = await resolveElsewhere(name, cwd);
   const last = basename(name);
-  const folder = last === ".." || last === "." ? undefined : await resolveReal(parentOf(name), cwd);
+  const folder = last === ".." || last === "." ? undefined : await resolveElsewhere(parentOf(name), cwd);
   return [
     ...(followed.kind === "real" ? [followed.path] : []),
     ...(folder?.kind === "real" ? [join(folder.path, last)] : []),
