@@ -96,6 +96,12 @@ export const globFilesMax = 50_000;
 
 /** `HEAD`, or the file that stands for `.git` in a worktree: a line. */
 export const gitFileBytesMax = bytes(4_096);
+/** A repository's own settings: some lines for each branch and remote. */
+export const gitSettingsBytesMax = bytes(2 ** 20);
+/** A repository with 300,000 files has an index of some 30 MB. */
+export const gitIndexBytesMax = bytes(64 * 2 ** 20);
+/** Repositories in a repository that are looked into before git is run unasked. */
+export const submodulesMax = 100;
 
 export const todosMax = 100;
 export const todoCharsMax = 1_000;

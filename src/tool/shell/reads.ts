@@ -1,6 +1,7 @@
-import { lstat, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
 import { codeOf } from "../failure.ts";
+import { doubtAboutRepository } from "../git/repository-doubt.ts";
 import { isSpecial } from "../inside.ts";
 import { shellFoldersMax, shellLookupsMax } from "../limits.ts";
 import { type ExpandedWord, isHarmlessExpanded, type NamedWord, type Reading } from "./effect.ts";
@@ -35,8 +36,7 @@ export async function readsOf(reading: Reading, { cwd, home }: Start): Promise<S
   if (lookups > shellLookupsMax) return { files: [], unclear: "it has too many words to look at" };
   let unclear = reading.shell === "unclear" || values.length > 0 ? "it changes the shell that runs it" : undefined;
   if (folders.some(isSpecial)) unclear ??= "it goes where files are of processes or devices";
-  if (reading.programs.has("git") && (await Promise.all(folders.map(isPlainlyInRepository))).includes(false))
-    unclear ??= "git would take its settings from files that are part of the project";
+  if (reading.programs.has("git")) for (const folder of folders) unclear ??= await doubtAboutRepository(folder);
   const fileByKey = new Map<string, ShellRead>();
   for (const folder of folders) {
     for (const command of reading.open) unclear ??= await doubtAboutWords(command, { cwd: folder, home, values });
@@ -138,28 +138,6 @@ async function existing(names: readonly string[], { cwd, home }: Standing): Prom
 async function isFolder(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();
-  } catch (error) {
-    if (codeOf(error) === undefined) throw error;
-    return false;
-  }
-}
-
-/**
- * A folder that looks like the inside of a repository is one to git, and its `config` names programs to run; unlike
- * `.git`, such a folder can be part of a project that was fetched from somewhere.
- */
-async function isPlainlyInRepository(folder: string): Promise<boolean> {
-  for (let at = folder; ; at = dirname(at)) {
-    if (await isThere(join(at, ".git"))) return true;
-    if ((await isThere(join(at, "HEAD"))) && (await isThere(join(at, "objects")))) return false;
-    if (dirname(at) === at) return true;
-  }
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await lstat(path);
-    return true;
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
     return false;
