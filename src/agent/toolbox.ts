@@ -19,7 +19,7 @@ import { notesPath, planPath } from "../store/files/notes-file.ts";
 import { realRoots, resolveReal } from "../tool/confine.ts";
 import { discoveredTools } from "../tool/mcp/discovered.ts";
 import type { ToolServers } from "../tool/mcp/servers.ts";
-import { mayReadFor, permitFor } from "../tool/permission.ts";
+import { mayPassFor, mayReadFor, permitFor } from "../tool/permission.ts";
 import { parseRules } from "../tool/permission/rule.ts";
 import { sessionSandbox } from "../tool/sandbox/session-sandbox.ts";
 import type { TemporaryFolder } from "../tool/sandbox/temporary-folder.ts";
@@ -124,6 +124,7 @@ export async function toolbox({
     const { rules } = parseRules(written);
     return {
       mayRead: mayReadFor({ rules, roots, home }),
+      mayPass: mayPassFor(rules),
       permit: permitFor({ mode, rules, roots, readRoots, home, guardedNow }),
     };
   });
@@ -131,6 +132,7 @@ export async function toolbox({
   const fixed: Stateless = {
     isShown: (shownBy) => isShownWhole(session, shownBy),
     mayRead: (path) => policy().mayRead(path),
+    mayPass: (name, value) => policy().mayPass(name, value),
     roots,
     home,
     env,
