@@ -331,6 +331,7 @@ async function equip(parts: Assembling, input: Equipping): Promise<Equipped> {
     planState: () => mode.state(),
     ...keptTools({ person: options.person, planning, jobs: input.beside.jobs }, input.toolsHad),
     servers: input.beside.servers,
+    leaves,
     web: options.net && { net: options.net, pages: new PageCache() },
   });
   const telling = { session, mode, skills: box.skills, cwd };

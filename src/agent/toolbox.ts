@@ -11,7 +11,7 @@ import { type Planning, refusingPlanning } from "../ports/planning.ts";
 import { type Jobs, refusingJobs } from "../ports/jobs.ts";
 import type { RunningGroups } from "../ports/running-groups.ts";
 import type { SandboxUse } from "../ports/sandbox.ts";
-import type { PermissionDep, ReadFile, Tool } from "../ports/tools.ts";
+import type { LeaveDep, PermissionDep, ReadFile, Tool } from "../ports/tools.ts";
 import type { WorkingStatePart } from "../ports/working-state.ts";
 import type { SessionId } from "../schema/brand.ts";
 import { resultsFolder } from "../store/files/blobs.ts";
@@ -19,8 +19,10 @@ import { notesPath, planPath } from "../store/files/notes-file.ts";
 import { realRoots, resolveReal } from "../tool/confine.ts";
 import { discoveredTools } from "../tool/mcp/discovered.ts";
 import type { ToolServers } from "../tool/mcp/servers.ts";
-import { mayPassFor, mayReadFor, permitFor } from "../tool/permission.ts";
-import { parseRules } from "../tool/permission/rule.ts";
+import { mayReadFor, permitFor } from "../tool/permission.ts";
+import { parseRules, type Rules } from "../tool/permission/rule.ts";
+import type { SessionNetworkDeps } from "../tool/sandbox/network/command-network.ts";
+import { namesHost, SessionHosts } from "../tool/sandbox/network/hosts.ts";
 import { sessionSandbox } from "../tool/sandbox/session-sandbox.ts";
 import type { TemporaryFolder } from "../tool/sandbox/temporary-folder.ts";
 import type { Environment } from "../tool/shell/environment.ts";
@@ -70,6 +72,8 @@ export interface ToolboxInput {
   readonly web?: Web | undefined;
   /** Absent where there is nobody to ask. */
   readonly person?: Person | undefined;
+  /** Keeps what the user allows for good. Absent: nothing is kept. */
+  readonly leaves?: LeaveDep | undefined;
 }
 
 export interface SandboxInput {
@@ -123,8 +127,8 @@ export async function toolbox({
   const policy = whileSame(choice, ({ mode, ...written }) => {
     const { rules } = parseRules(written);
     return {
+      rules,
       mayRead: mayReadFor({ rules, roots, home }),
-      mayPass: mayPassFor(rules),
       permit: permitFor({ mode, rules, roots, readRoots, home, guardedNow }),
     };
   });
@@ -132,7 +136,6 @@ export async function toolbox({
   const fixed: Stateless = {
     isShown: (shownBy) => isShownWhole(session, shownBy),
     mayRead: (path) => policy().mayRead(path),
-    mayPass: (name, value) => policy().mayPass(name, value),
     roots,
     home,
     env,
@@ -152,6 +155,7 @@ export async function toolbox({
     planning: input.planning,
     jobs: input.jobs,
     person: input.person,
+    network: networkFor(input, policy),
   };
   return {
     ...toolset({ ...fixed, skills }, state),
@@ -174,6 +178,22 @@ export async function toolbox({
     ],
   };
 }
+
+interface NetworkPolicy extends PermissionDep {
+  readonly rules: Rules;
+}
+
+/** Hosts are decided by the rules in force when a command connects. */
+function networkFor(
+  { web, person = nobody, leaves = keepsNothing }: Pick<ToolboxInput, "web" | "person" | "leaves">,
+  policy: () => NetworkPolicy,
+): SessionNetworkDeps | undefined {
+  const permit: PermissionDep["permit"] = (request) => policy().permit(request);
+  const isNamed = (host: string): boolean => namesHost(policy().rules, host);
+  return web && { net: web.net, hosts: new SessionHosts({ ...leaves, permit, isNamed, person }) };
+}
+
+const keepsNothing: LeaveDep = { allowAlways: async () => ({ kind: "wrong", why: "nothing is kept here" }) };
 
 /** A person's own skills lie outside of the project, and name files beside them. */
 const ownFolders = (places: readonly SkillPlace[]): readonly string[] =>
@@ -217,14 +237,17 @@ async function namedPlacesOf({ transcripts }: EngineDeps, id: SessionId): Promis
   return places.flatMap((place, at) => (place.kind === "real" && place.path === itself[at] ? [place.path] : []));
 }
 
-type ToolState = Pick<ToolsetDeps, "standing" | "todos" | "compactionAsks" | "planning" | "person" | "jobs">;
+type ToolState = Pick<
+  ToolsetDeps,
+  "standing" | "todos" | "compactionAsks" | "planning" | "person" | "jobs" | "network"
+>;
 type Stateless = Omit<ToolsetDeps, keyof ToolState>;
 
 const toolset = (
   fixed: Stateless,
-  { standing, todos, compactionAsks, planning, person, jobs }: ToolState,
+  { standing, todos, compactionAsks, planning, person, jobs, network }: ToolState,
 ): Toolset => ({
-  tools: builtinTools({ ...fixed, standing, todos, compactionAsks, planning, person, jobs }),
+  tools: builtinTools({ ...fixed, standing, todos, compactionAsks, planning, person, jobs, network }),
   cwd: () => standing.cwd,
   forked: () =>
     toolset(fixed, {
@@ -234,6 +257,7 @@ const toolset = (
       planning: planning && refusingPlanning,
       jobs: jobs && refusingJobs,
       person: person && nobody,
+      network: network && { ...network, hosts: network.hosts.withoutUser() },
     }),
 });
 

@@ -36,9 +36,16 @@ export interface SandboxLimits {
 
 export type SandboxNetwork =
   | { readonly kind: "off" }
-  /** Only hosts that the proxy lets through; it listens on this socket, outside the sandbox. */
-  | { readonly kind: "proxy"; readonly socketPath: string }
+  /** Only hosts that a proxy outside lets through. */
+  | { readonly kind: "proxy"; readonly way: ProxyWay }
   | { readonly kind: "open" };
+
+/** How a program inside reaches the proxy. */
+export type ProxyWay =
+  /** Through two pipes in a folder: where the sandbox has a network of its own. */
+  | { readonly kind: "pipes"; readonly folder: string }
+  /** At a port of loopback: where it shares the machine's. `url` holds what the proxy wants to be told. */
+  | { readonly kind: "loopback"; readonly port: number; readonly url: string };
 
 export type SandboxEntry =
   | {

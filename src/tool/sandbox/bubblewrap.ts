@@ -2,6 +2,7 @@ import { lstat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ProgramStart, Sandbox, SandboxEntry, SandboxLimits } from "../../ports/sandbox.ts";
 import { codeOf } from "../failure.ts";
+import { bridgedStart } from "./network/bridge.ts";
 import type { MountPoints } from "./mount-points.ts";
 import { type Mount, type PathState, planMounts } from "./mounts.ts";
 
@@ -11,8 +12,6 @@ export interface BubblewrapDeps {
   /** Gives the path of a file that holds the filter of system calls. Rejects if it can't be written. */
   readonly filterFile: () => Promise<string>;
   readonly mountPoints: MountPoints;
-  /** Puts the way to the proxy in front of a program that runs inside. */
-  readonly bridgedStart?: ((start: ProgramStart, proxy: { readonly socketPath: string }) => ProgramStart) | undefined;
 }
 
 export function bubblewrap(deps: BubblewrapDeps): Sandbox {
@@ -35,6 +34,8 @@ interface Entering {
 }
 
 async function enter(deps: BubblewrapDeps, { start, limits }: Entering): Promise<SandboxEntry> {
+  if (limits.network.kind === "proxy" && limits.network.way.kind !== "pipes")
+    return { kind: "refused", why: "the proxy can't be reached from a network of its own" };
   const replaced = await replacedFolders();
   const plan = planMounts({ limits, replaced, stateByPath: await statesOf(deps, limits) });
   if (plan.kind === "refused") return plan;
@@ -45,7 +46,7 @@ async function enter(deps: BubblewrapDeps, { start, limits }: Entering): Promise
   return { kind: "ready", start: insideStart(input), leave: async () => release() };
 }
 
-interface StartInput extends Entering, Pick<BubblewrapDeps, "program" | "bridgedStart"> {
+interface StartInput extends Entering, Pick<BubblewrapDeps, "program"> {
   readonly filter: string;
   readonly mounts: readonly Mount[];
   readonly replaced: readonly string[];
@@ -53,19 +54,15 @@ interface StartInput extends Entering, Pick<BubblewrapDeps, "program" | "bridged
 
 /** Pure. */
 export function insideStart(input: StartInput): ProgramStart {
-  const { program, start, limits, filter, bridgedStart } = input;
-  const env = { ...start.env, TMPDIR: "/tmp" };
-  const inner = { ...start, env };
-  if (limits.network.kind !== "proxy" || bridgedStart === undefined) {
-    const args = [program, ...argsFor(input), "--seccomp", filterFd, "--", start.program, ...start.args];
-    return filtered({ ...inner, args }, filter);
-  }
-  // The bridge needs a socket that the filter refuses, so the filter begins behind it, in a namespace of its own whose
-  // programs can't reach into the bridge's memory.
-  const args = [program, "--unshare-user", "--dev-bind", "/", "/", "--seccomp", filterFd, "--", start.program];
-  const bridged = bridgedStart(filtered({ ...inner, args: [...args, ...start.args] }, filter), limits.network);
-  return { ...bridged, program, args: [...argsFor(input), "--", bridged.program, ...bridged.args] };
+  const { program, limits, filter } = input;
+  const inner = { ...input.start, env: { ...input.start.env, TMPDIR: "/tmp" } };
+  const start = limits.network.kind === "proxy" ? bridgedStart(inner, { folder: pipesInside }) : inner;
+  const args = [program, ...argsFor(input), "--seccomp", filterFd, "--", start.program, ...start.args];
+  return filtered({ ...start, args }, filter);
 }
+
+/** Where the pipes to the proxy are mounted: the one folder that is there in any case, and our own. */
+const pipesInside = "/dev/palimpsest-proxy";
 
 /** No number that the script of a command uses. */
 const filterFd = "9";
@@ -78,7 +75,8 @@ const filtered = (start: ProgramStart, filter: string): ProgramStart => ({
 });
 
 function argsFor({ start, limits, mounts, replaced }: StartInput): readonly string[] {
-  const isOpen = limits.network.kind === "open";
+  const { network } = limits;
+  const isOpen = network.kind === "open";
   const isReplaced = (path: string): boolean => replaced.includes(path);
   return [
     ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
@@ -92,6 +90,7 @@ function argsFor({ start, limits, mounts, replaced }: StartInput): readonly stri
     // The system's programs and the names of hosts, on systems that keep them there.
     ["--ro-bind-try", "/run/current-system", "/run/current-system"],
     isOpen ? ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"] : [],
+    network.kind === "proxy" && network.way.kind === "pipes" ? ["--ro-bind", network.way.folder, pipesInside] : [],
     ...mounts.map(mountArgs),
     // Last, as a folder must be writable to mount in it what it shows.
     ...mounts

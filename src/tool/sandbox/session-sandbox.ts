@@ -1,8 +1,16 @@
 import { delimiter, isAbsolute } from "node:path";
-import type { ProgramStart, Sandbox, SandboxEntry, SandboxStrength, SandboxUse } from "../../ports/sandbox.ts";
+import type {
+  ProgramStart,
+  Sandbox,
+  SandboxEntry,
+  SandboxNetwork,
+  SandboxStrength,
+  SandboxUse,
+} from "../../ports/sandbox.ts";
 import { realRoots, resolveReal } from "../confine.ts";
 import { codeOf } from "../failure.ts";
 import { limitsFor } from "./limits-for.ts";
+import type { CommandNetwork } from "./network/command-network.ts";
 import { protectedPaths } from "./protected-paths.ts";
 import { secretPaths } from "./secret-paths.ts";
 import type { TemporaryFolder } from "./temporary-folder.ts";
@@ -25,6 +33,8 @@ export interface CommandLimits {
   readonly strength: Exclude<SandboxStrength, "none">;
   /** Real paths that the command names and that it may read. */
   readonly reads: readonly string[];
+  /** Absent: it reaches no host. */
+  readonly network?: CommandNetwork | undefined;
 }
 
 /** The sandbox as the commands of one session use it. */
@@ -53,7 +63,30 @@ interface Entering extends CommandLimits {
   readonly start: ProgramStart;
 }
 
-async function enter(deps: SessionSandboxDeps, { sandbox, start, strength, reads }: Entering): Promise<SandboxEntry> {
+/** The proxy is there before the program, and goes with it. */
+async function enter(deps: SessionSandboxDeps, entering: Entering): Promise<SandboxEntry> {
+  const opened = await entering.network?.open(entering.sandbox.system);
+  if (opened === undefined) return await enterWith(deps, { ...entering, reached: { kind: "off" } });
+  if (opened.kind === "failed") return { kind: "refused", why: opened.why };
+  let entry: SandboxEntry | undefined;
+  try {
+    entry = await enterWith(deps, { ...entering, reached: opened.network });
+  } finally {
+    if (entry?.kind !== "ready") await opened.close();
+  }
+  if (entry.kind === "refused") return entry;
+  const { start, leave } = entry;
+  return { kind: "ready", start, leave: async () => void (await Promise.all([opened.close(), leave()])) };
+}
+
+interface Networked extends Entering {
+  readonly reached: SandboxNetwork;
+}
+
+async function enterWith(
+  deps: SessionSandboxDeps,
+  { sandbox, start, strength, reads, reached }: Networked,
+): Promise<SandboxEntry> {
   const { roots, readRoots, env } = deps;
   const [home = deps.home] = await realRoots([deps.home]);
   const places = {
@@ -64,7 +97,7 @@ async function enter(deps: SessionSandboxDeps, { sandbox, start, strength, reads
     named: reads,
     temporary: await deps.temporary.open(),
   };
-  return await sandbox.enter(start, limitsFor({ strength, places, network: { kind: "off" } }));
+  return await sandbox.enter(start, limitsFor({ strength, places, network: reached }));
 }
 
 /** Where they lead; what is not there yet, or can't be looked at, by its name. */

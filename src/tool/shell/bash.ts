@@ -8,17 +8,13 @@ import { isInsideAny } from "../inside.ts";
 import { defineTool, failed } from "../define.ts";
 import { lastLine } from "../../schema/last-line.ts";
 import { strengthFor } from "../sandbox/limits-for.ts";
+import { type CommandNetwork, commandNetwork, type SessionNetworkDeps } from "../sandbox/network/command-network.ts";
+import { needsNetwork } from "../sandbox/network/network-programs.ts";
 import type { SessionSandbox } from "../sandbox/session-sandbox.ts";
-import {
-  shellErrorCharsMax,
-  shellResultCharsMax,
-  shellSummaryCharsMax,
-  shellTimeoutMsDefault,
-  shellTimeoutMsMax,
-} from "../limits.ts";
+import { shellResultCharsMax, shellSummaryCharsMax, shellTimeoutMsDefault, shellTimeoutMsMax } from "../limits.ts";
 import { effectOf } from "./effect.ts";
 import { endWords } from "./end-words.ts";
-import { type Environment, isSecret, type MayPass, shellEnvironment, withheldNote } from "./environment.ts";
+import { type Environment, shellEnvironment } from "./environment.ts";
 import { readsOf } from "./reads.ts";
 import { type EnterSandbox, runShell } from "./run.ts";
 import { showingOf } from "./showing.ts";
@@ -31,8 +27,6 @@ export interface BashDeps {
   readonly roots: readonly string[];
   readonly home: string;
   readonly env: Environment;
-  /** By the rules in force now. Absent: everything but secrets. */
-  readonly mayPass?: MayPass;
   readonly shell: Shell;
   /** A session's own, and a copy for each fork: calls change it. */
   readonly standing: ShellStanding;
@@ -42,6 +36,8 @@ export interface BashDeps {
   readonly sandbox?: SessionSandbox | undefined;
   /** Absent where nothing may run beside the conversation: then the input has no word for it. */
   readonly jobs?: Jobs | undefined;
+  /** How commands in the sandbox reach hosts. Absent: they reach none. */
+  readonly network?: SessionNetworkDeps | undefined;
 }
 
 /** `sh` reads some lines otherwise than the parser does, so there nothing counts as read-only. */
@@ -64,6 +60,10 @@ const input = z.strictObject({
     .optional()
     .describe(`Default ${shellTimeoutMsDefault}. The command and what it started are ended then.`),
   description: z.string().optional().describe("What it does, in a few words, for the person who is asked."),
+  network: z
+    .boolean()
+    .optional()
+    .describe("It connects to hosts. Not needed for package managers, git, curl and the like."),
 });
 
 const inputWithJobs = input.extend({
@@ -87,18 +87,15 @@ export const bashTool = (deps: BashDeps): Tool =>
     input: deps.jobs === undefined ? input : inputWithJobs,
     effect: "write",
     resultCharsMax: shellResultCharsMax,
-    plan: async ({ command, timeout_ms, background }, context) => {
+    plan: async ({ command, timeout_ms, background, network }, context) => {
       const cwd = deps.standing.cwd ?? context.cwd;
       const acts = await actsOf(deps, { command, cwd });
       const { jobs } = deps;
+      const line: PlannedLine = { deps, context, command, acts, cwd, network };
       if (background === true && jobs !== undefined)
-        return { kind: "ready", acts, run: async () => begin({ deps, jobs, context, command, acts, cwd, timeout_ms }) };
-      return {
-        kind: "ready",
-        acts,
-        run: (signal) =>
-          run({ deps, context, command, acts, cwd, signal, timeoutMs: timeout_ms ?? shellTimeoutMsDefault }),
-      };
+        return { kind: "ready", acts, run: async () => begin({ ...line, jobs, timeout_ms }) };
+      const timeoutMs = timeout_ms ?? shellTimeoutMsDefault;
+      return { kind: "ready", acts, run: (signal) => run({ ...line, signal, timeoutMs }) };
     },
   });
 
@@ -129,26 +126,39 @@ async function actsOf(
   ];
 }
 
-interface Running {
+interface PlannedLine {
   readonly deps: BashDeps;
   readonly context: ToolContext;
   readonly command: string;
   readonly acts: readonly Act[];
   readonly cwd: string;
+  /** What the model says of it. */
+  readonly network: boolean | undefined;
+}
+
+interface Running extends PlannedLine {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
 
-interface Beginning extends Omit<Running, "signal" | "timeoutMs"> {
+interface Beginning extends PlannedLine {
   readonly jobs: Jobs;
   readonly timeout_ms: number | undefined;
 }
 
 /** An interrupt of the turn does not end it: it was begun to outlast the call. */
-function begin({ deps, jobs, context, command, acts, cwd, timeout_ms }: Beginning): ToolOutcome {
-  const timeoutMs = timeout_ms === undefined ? undefined : millis(timeout_ms);
-  const { toolUse } = context;
-  const started = jobs.start({ command, cwd, env: envOf(deps, acts), enter: enterFor(deps, acts), toolUse, timeoutMs });
+function begin({ jobs, timeout_ms, ...line }: Beginning): ToolOutcome {
+  const { deps, context, command, acts, cwd } = line;
+  const network = networkOf(line, new AbortController().signal);
+  const started = jobs.start({
+    command,
+    cwd,
+    env: envOf(deps, acts),
+    enter: enterFor(line, network),
+    toolUse: context.toolUse,
+    timeoutMs: timeout_ms === undefined ? undefined : millis(timeout_ms),
+    endNotes: () => network?.notes() ?? [],
+  });
   switch (started.kind) {
     case "started":
       return { content: `Started in the background as ${started.job.id}.`, summary: `started as ${started.job.id}` };
@@ -157,22 +167,35 @@ function begin({ deps, jobs, context, command, acts, cwd, timeout_ms }: Beginnin
   }
 }
 
-const noSecrets: MayPass = (name, value) => !isSecret(name, value);
-
-function envOf({ env, roots, mayPass = noSecrets }: BashDeps, acts: readonly Act[]): Record<string, string> {
+function envOf({ env, roots }: BashDeps, acts: readonly Act[]): Record<string, string> {
   const effect = acts.some((act) => act.kind === "shell" && act.effect === "unknown") ? "unknown" : "read-only";
-  return shellEnvironment({ env, effect, roots, mayPass });
+  return shellEnvironment({ env, effect, roots });
 }
 
 /** Every act beside the line was allowed with it, or it would not run. */
-function enterFor({ sandbox }: BashDeps, acts: readonly Act[]): EnterSandbox | undefined {
+function enterFor(
+  { deps: { sandbox }, acts }: PlannedLine,
+  network: CommandNetwork | undefined,
+): EnterSandbox | undefined {
   const line = acts.find((act) => act.kind === "shell");
   if (sandbox === undefined || line === undefined) return undefined;
   const reads = acts.flatMap((act) => (act.kind === "read" ? [act.path] : []));
-  return (start) => sandbox.enter(start, { strength: strengthFor(line), reads });
+  return (start) => sandbox.enter(start, { strength: strengthFor(line), reads, network });
 }
 
-async function run({ deps, context, command, acts, cwd, signal, timeoutMs }: Running): Promise<ToolOutcome> {
+/** What runs unasked reaches no host. */
+function networkOf(
+  { deps, context, command, acts, network }: PlannedLine,
+  signal: AbortSignal,
+): CommandNetwork | undefined {
+  const isHarmless = acts.some((act) => act.kind === "shell" && strengthFor(act) === "read-only");
+  if (deps.network === undefined || isHarmless || !(network === true || needsNetwork(command))) return undefined;
+  return commandNetwork(deps.network, { toolUse: context.toolUse, command, signal });
+}
+
+async function run({ signal, timeoutMs, ...line }: Running): Promise<ToolOutcome> {
+  const { deps, context, command, acts, cwd } = line;
+  const network = networkOf(line, signal);
   const env = envOf(deps, acts);
   const { groups, shell } = deps;
   const record = groups && ((leader: number) => groups.record({ leader, toolUse: context.toolUse }));
@@ -181,12 +204,12 @@ async function run({ deps, context, command, acts, cwd, signal, timeoutMs }: Run
     command,
     cwd,
     env,
-    enter: enterFor(deps, acts),
+    enter: enterFor(line, network),
     signal,
     timeoutMs: millis(timeoutMs),
     record,
   });
-  const notes = [endWords(end, timeoutMs)];
+  const notes = [endWords(end, timeoutMs), ...(network?.notes() ?? [])];
   if (end.leftRunning === "ended" && end.how.kind === "exited") {
     notes.push("Processes it left in the background were ended.");
   }
@@ -196,12 +219,8 @@ async function run({ deps, context, command, acts, cwd, signal, timeoutMs }: Run
   if (end.folder !== undefined) notes.push(await keepFolder(deps, { folder: end.folder, back: context.cwd }));
   else if (end.how.kind === "exited")
     notes.push(`it is not known where it ended: the working directory is still ${cwd}`);
-  const isError = end.how.kind !== "exited" || end.how.code !== 0;
-  if (isError) {
-    const { env: whole, mayPass = noSecrets } = deps;
-    notes.push(withheldNote({ env: whole, mayPass, text: `${command} ${end.output.slice(-shellErrorCharsMax)}` }));
-  }
   const said = notes.filter((note) => note !== "").map((note) => `[${note}]`);
+  const isError = end.how.kind !== "exited" || end.how.code !== 0;
   return {
     content: [end.output.trimEnd(), ...said].filter((part) => part !== "").join("\n"),
     ...(isError ? { isError } : {}),

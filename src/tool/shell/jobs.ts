@@ -186,6 +186,7 @@ class ShellJob {
       onOutput: (chunk) => this.#take(this.#decoder.decode(chunk, { stream: true })),
     });
     this.#take(this.#decoder.decode());
+    for (const note of order.endNotes?.() ?? []) this.#take(`\n[${note}]`);
     this.#state = { kind: "ended", at: deps.now(), how: howOf(end, timeoutMs), result: resultOf(end) };
   }
 

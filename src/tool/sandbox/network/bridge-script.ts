@@ -45,10 +45,12 @@ function startProgram(proxyUrl: string): void {
   let child: ChildProcess | undefined;
   const own = Object.fromEntries(Object.entries(process.env).flatMap(([name, value = ""]) => [[name, value]]));
   // Before there is a program: from its first moment on a signal is for it.
-  for (const signal of handedOn) process.on(signal, () => void child?.kill(signal));
+  for (const signal of handedOn) process.on(signal, () => handOn(child?.pid, signal));
   child = spawn(program, args, {
     env: proxyEnvironment(proxyUrl, takeBack(own)),
     stdio: ["inherit", "inherit", "inherit", third],
+    // A group of its own: who signals this one's, signals the program once, not twice.
+    detached: true,
   });
   child.once("error", (error) => giveUp(`can't start ${program}: ${error.message}`, 127));
   child.once("exit", (code, signal) => {
@@ -61,6 +63,15 @@ function startProgram(proxyUrl: string): void {
 }
 
 const handedOn = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGALRM"] as const;
+
+function handOn(leader: number | undefined, signal: NodeJS.Signals): void {
+  if (leader === undefined) return;
+  try {
+    process.kill(-leader, signal);
+  } catch {
+    // It has ended a moment ago, and so will this one.
+  }
+}
 
 /** A number that was free is taken by this program for itself: what it holds is neither a pipe nor a file. */
 function isGiven(descriptor: number): boolean {

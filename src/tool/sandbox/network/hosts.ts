@@ -1,4 +1,4 @@
-import type { Person } from "../../../ports/person.ts";
+import { nobody, type Person } from "../../../ports/person.ts";
 import type { LeaveDep, PermissionDep } from "../../../ports/tools.ts";
 import type { ToolUseId } from "../../../schema/brand.ts";
 import { isOfDomain } from "../../permission/domain-rule.ts";
@@ -46,6 +46,11 @@ export class SessionHosts {
 
   constructor(deps: SessionHostsDeps) {
     this.#deps = deps;
+  }
+
+  /** For a fork, which works alone: what no rule opens is refused. */
+  withoutUser(): SessionHosts {
+    return new SessionHosts({ ...this.#deps, person: nobody });
   }
 
   /** "Once" is for one command, and so is the number of questions. */
