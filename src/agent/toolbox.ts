@@ -19,7 +19,7 @@ import { notesPath, planPath } from "../store/files/notes-file.ts";
 import { realRoots, resolveReal } from "../tool/confine.ts";
 import { discoveredTools } from "../tool/mcp/discovered.ts";
 import type { ToolServers } from "../tool/mcp/servers.ts";
-import { mayReadFor, permitFor } from "../tool/permission.ts";
+import { mayPassFor, mayReadFor, permitFor } from "../tool/permission.ts";
 import { parseRules, type Rules } from "../tool/permission/rule.ts";
 import type { SessionNetworkDeps } from "../tool/sandbox/network/command-network.ts";
 import { namesHost, SessionHosts } from "../tool/sandbox/network/hosts.ts";
@@ -129,6 +129,7 @@ export async function toolbox({
     return {
       rules,
       mayRead: mayReadFor({ rules, roots, home }),
+      mayPass: mayPassFor(rules),
       permit: permitFor({ mode, rules, roots, readRoots, home, guardedNow }),
     };
   });
@@ -136,6 +137,7 @@ export async function toolbox({
   const fixed: Stateless = {
     isShown: (shownBy) => isShownWhole(session, shownBy),
     mayRead: (path) => policy().mayRead(path),
+    mayPass: (name, value) => policy().mayPass(name, value),
     roots,
     home,
     env,

@@ -44,6 +44,8 @@ export const groupLookMs = millis(20);
 export const shellDrainMs = millis(200);
 /** Longer results go to a blob; the head stays in the view. */
 export const shellResultCharsMax = 30_000;
+/** Of the output of a command that failed: a program says at its end what it missed. */
+export const shellErrorCharsMax = 20_000;
 /** Of the last line that a command printed, where its result is told in one: no terminal is wider. */
 export const shellSummaryCharsMax = 200;
 /**

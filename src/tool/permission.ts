@@ -1,7 +1,8 @@
 import type { PermissionDep } from "../ports/tools.ts";
 import { decide, type Policy, stricter } from "./permission/decide.ts";
 import { suggestedRule } from "./permission/suggest.ts";
-import { pathMatcher, type Places, type Rules } from "./permission/rule.ts";
+import { pathMatcher, type Places, type Rule, type Rules } from "./permission/rule.ts";
+import { isSecret, type MayPass } from "./shell/environment.ts";
 
 export interface PermitOptions extends Policy {
   /** Of the agent that started this one: its answer is the most that is given. */
@@ -30,4 +31,11 @@ export function mayReadFor({ rules, ...places }: Places & { readonly rules: Rule
     rule.kind === "path" && rule.act === "read" ? [pathMatcher(rule.pattern, { ...places, use: "deny" })] : [],
   );
   return (path) => !hidden.some((matches) => matches(path));
+}
+
+/** Which variables commands have: secrets only by an allow rule, and nothing that a deny rule names. */
+export function mayPassFor({ allow, deny }: Pick<Rules, "allow" | "deny">): MayPass {
+  const isNamed = (rules: readonly Rule[], name: string): boolean =>
+    rules.some((rule) => rule.kind === "variable" && rule.form.test(name));
+  return (name, value) => !isNamed(deny, name) && (!isSecret(name, value) || isNamed(allow, name));
 }

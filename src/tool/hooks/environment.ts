@@ -1,4 +1,4 @@
-import { type Environment, shellEnvironment } from "../shell/environment.ts";
+import { type Environment, isOwnSecret, shellEnvironment } from "../shell/environment.ts";
 
 export interface HookSurroundings {
   /** Of this process. */
@@ -8,7 +8,7 @@ export interface HookSurroundings {
 
 /** What commands of a person's settings see: no keys by which we reach models and stores, and where the project is. */
 export const hookEnvironment = ({ env, projectRoot }: HookSurroundings): Readonly<Record<string, string>> => ({
-  ...shellEnvironment({ env, effect: "unknown", roots: [] }),
+  ...shellEnvironment({ env, effect: "unknown", roots: [], mayPass: (name) => !isOwnSecret(name) }),
   PALIMPSEST_PROJECT_DIR: projectRoot,
   CLAUDE_PROJECT_DIR: projectRoot,
 });

@@ -4,7 +4,7 @@ import { type DomainPattern, domainPattern } from "./domain-rule.ts";
 
 /**
  * A rule as people write it: `Bash(git status:*)`, `Edit(src/**)`, `Read(~/.ssh/**)`, `WebFetch(domain:example.org)`,
- * `mcp__server`, `mcp__server__get_*`, `Skill(release)`, `Grep`.
+ * `mcp__server`, `mcp__server__get_*`, `Skill(release)`, `Env(GITHUB_TOKEN)`, `Grep`.
  * Names of tools are taken in any case. `Edit` and `Write` are about every change of a file, `Read` about every read.
  */
 export type Rule =
@@ -13,6 +13,8 @@ export type Rule =
   | { readonly kind: "server-tool"; readonly text: string; readonly form: RegExp }
   /** `Skill(release)`, `Skill(release-*)`: calls for skills of such names. */
   | { readonly kind: "skill"; readonly text: string; readonly form: RegExp }
+  /** `Env(CI_*)`: variables of such names, in the environment of commands. */
+  | { readonly kind: "variable"; readonly text: string; readonly form: RegExp }
   | {
       readonly kind: "path";
       readonly text: string;
@@ -55,7 +57,7 @@ export function parseRules(given: GivenRules): ParsedRules {
       if (rule !== undefined) return [rule];
       problems.push({
         use,
-        what: `${text}: not a rule; write a tool's name, or Bash(…), Read(…), Edit(…) or WebFetch(domain:…)`,
+        what: `${text}: not a rule; write a tool's name, or Bash(…), Read(…), Edit(…), WebFetch(domain:…) or Env(…)`,
       });
       return [];
     });
@@ -101,6 +103,7 @@ function parseRule(text: string, use: RuleUse): Rule | undefined {
   if (act !== undefined) return { kind: "path", text, act, pattern };
   if (tool === "webfetch" || tool === "web_fetch") return fetchRule({ text, pattern, use });
   if (tool === "bash") return { kind: "shell", text, pattern: shellPattern(pattern) };
+  if (tool === "env") return variableRule({ text, pattern: inner, use });
   if (tool === "skill" && pattern !== undefined) return skillRule(text, pattern);
   const isWhole = pattern === undefined || (use !== "allow" && othersTools.has(tool));
   return isWhole ? { kind: "tool", text, name: tool } : undefined;
@@ -123,20 +126,29 @@ function skillRule(text: string, pattern: string): Rule {
   return { kind: "skill", text, form: new RegExp(`^${anyLetters(name, ".*")}$`, "isu") };
 }
 
+/**
+ * A deny rule holds for every spelling, an allow rule for what it says, and it says some letters: a rule for all would pass
+ * secrets that nobody has thought of. A command can't be asked about a variable.
+ */
+function variableRule({ text, pattern = "", use }: Written): Rule | undefined {
+  if (use === "ask" || !/^[\w*]+$/.test(pattern) || (use === "allow" && !/\w/.test(pattern))) return undefined;
+  return { kind: "variable", text, form: new RegExp(`^${anyLetters(pattern, ".*")}$`, use === "deny" ? "isu" : "su") };
+}
+
 const anyLetters = (pattern: string, any: string): string =>
   pattern
     .split("*")
     .map((part) => RegExp.escape(part))
     .join(any);
 
-interface WrittenFetch {
+interface Written {
   readonly text: string;
   readonly pattern: string | undefined;
   readonly use: RuleUse;
 }
 
 /** What a ban says in words that nobody knows narrows it by nothing. */
-function fetchRule({ text, pattern, use }: WrittenFetch): Rule | undefined {
+function fetchRule({ text, pattern, use }: Written): Rule | undefined {
   if (pattern === undefined) return { kind: "fetch", text, domain: undefined };
   const domain = domainPattern(pattern);
   return domain === undefined && use === "allow" ? undefined : { kind: "fetch", text, domain };

@@ -11,10 +11,16 @@ import { strengthFor } from "../sandbox/limits-for.ts";
 import { type CommandNetwork, commandNetwork, type SessionNetworkDeps } from "../sandbox/network/command-network.ts";
 import { needsNetwork } from "../sandbox/network/network-programs.ts";
 import type { SessionSandbox } from "../sandbox/session-sandbox.ts";
-import { shellResultCharsMax, shellSummaryCharsMax, shellTimeoutMsDefault, shellTimeoutMsMax } from "../limits.ts";
+import {
+  shellErrorCharsMax,
+  shellResultCharsMax,
+  shellSummaryCharsMax,
+  shellTimeoutMsDefault,
+  shellTimeoutMsMax,
+} from "../limits.ts";
 import { effectOf } from "./effect.ts";
 import { endWords } from "./end-words.ts";
-import { type Environment, shellEnvironment } from "./environment.ts";
+import { type Environment, isSecret, type MayPass, shellEnvironment, withheldNote } from "./environment.ts";
 import { readsOf } from "./reads.ts";
 import { type EnterSandbox, runShell } from "./run.ts";
 import { showingOf } from "./showing.ts";
@@ -27,6 +33,8 @@ export interface BashDeps {
   readonly roots: readonly string[];
   readonly home: string;
   readonly env: Environment;
+  /** By the rules in force now. Absent: everything but secrets. */
+  readonly mayPass?: MayPass;
   readonly shell: Shell;
   /** A session's own, and a copy for each fork: calls change it. */
   readonly standing: ShellStanding;
@@ -167,9 +175,11 @@ function begin({ jobs, timeout_ms, ...line }: Beginning): ToolOutcome {
   }
 }
 
-function envOf({ env, roots }: BashDeps, acts: readonly Act[]): Record<string, string> {
+const noSecrets: MayPass = (name, value) => !isSecret(name, value);
+
+function envOf({ env, roots, mayPass = noSecrets }: BashDeps, acts: readonly Act[]): Record<string, string> {
   const effect = acts.some((act) => act.kind === "shell" && act.effect === "unknown") ? "unknown" : "read-only";
-  return shellEnvironment({ env, effect, roots });
+  return shellEnvironment({ env, effect, roots, mayPass });
 }
 
 /** Every act beside the line was allowed with it, or it would not run. */
@@ -219,8 +229,12 @@ async function run({ signal, timeoutMs, ...line }: Running): Promise<ToolOutcome
   if (end.folder !== undefined) notes.push(await keepFolder(deps, { folder: end.folder, back: context.cwd }));
   else if (end.how.kind === "exited")
     notes.push(`it is not known where it ended: the working directory is still ${cwd}`);
-  const said = notes.filter((note) => note !== "").map((note) => `[${note}]`);
   const isError = end.how.kind !== "exited" || end.how.code !== 0;
+  if (isError) {
+    const { env: whole, mayPass = noSecrets } = deps;
+    notes.push(withheldNote({ env: whole, mayPass, text: `${command} ${end.output.slice(-shellErrorCharsMax)}` }));
+  }
+  const said = notes.filter((note) => note !== "").map((note) => `[${note}]`);
   return {
     content: [end.output.trimEnd(), ...said].filter((part) => part !== "").join("\n"),
     ...(isError ? { isError } : {}),
