@@ -39,7 +39,7 @@ export interface AgentOptions {
    * Absent: off, and only what it counted before counts.
    */
   readonly countFixedPart?: "on" | "off";
-  /** What holds commands, found on this machine. Absent: they run as this process does, whatever the settings say. */
+  /** What holds commands and servers of the project, found on this machine. Absent: they run as this process does, whatever the settings say. */
   readonly sandbox?: SandboxSearch | undefined;
   /** How servers of tools are reached. Absent: none is started, whatever the settings define. */
   readonly connectServer?: ConnectServer | undefined;

@@ -4,6 +4,7 @@ import { contextDraft } from "../loop/agent/reminders.ts";
 import type { FollowedSettings } from "../loop/follow-settings.ts";
 import type { Jobs } from "../ports/jobs.ts";
 import type { RunningGroups } from "../ports/running-groups.ts";
+import type { SandboxUse } from "../ports/sandbox.ts";
 import type { ServerStart } from "../ports/tool-servers.ts";
 import { problemText } from "../settings/problem.ts";
 import { type DefinedServers, serversHere } from "../settings/tool-servers.ts";
@@ -19,6 +20,8 @@ import { unclosed } from "../transcript/attachment.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import type { Assembling } from "./assembling.ts";
+import { sandboxChoice, sandboxWarnings } from "./sandbox-choice.ts";
+import { serversInSandbox } from "./servers-in-sandbox.ts";
 
 /** What runs beside a session's conversation for its agent, and ends with the session. */
 export interface JobsAndServers {
@@ -28,6 +31,8 @@ export interface JobsAndServers {
   readonly handOver: () => Jobs | undefined;
   /** Of the session's commands: removed with it, or with the jobs that were handed over. */
   readonly temporary: TemporaryFolder;
+  /** How commands, and servers of the project, run now. */
+  readonly sandbox: () => SandboxUse;
   /** Absent where none may be started. */
   readonly servers: ToolServers | undefined;
   /** What is known of the servers once each has answered or has failed to. Must not reject. */
@@ -44,13 +49,15 @@ export interface BesideInput {
   readonly settings: FollowedSettings;
   readonly shell: Shell;
   readonly groups: RunningGroups | undefined;
+  /** A real path. */
+  readonly cwd: string;
   /** That the model takes for its own. */
   readonly toolsHad: ReadonlySet<string>;
 }
 
 export async function jobsAndServers(
   parts: Assembling,
-  { settings, shell, groups, toolsHad }: BesideInput,
+  { settings, shell, groups, cwd, toolsHad }: BesideInput,
 ): Promise<JobsAndServers> {
   const { options, deps, root, session } = parts;
   const temporary = temporaryFolder(session.id);
@@ -63,6 +70,8 @@ export async function jobsAndServers(
   const { connectServer: connect, env } = options;
   // Where none can be reached, a session that has had them keeps the tools for them, and none to call.
   const started = connect === undefined ? [] : definitions;
+  const sandbox = sandboxChoice(options.sandbox, () => settings.current().settings);
+  const enterFor = await serversInSandbox(parts, { sandbox, temporary, cwd, defined });
   const isKept = connect === undefined && toolsHad.has(useToolName);
   const servers =
     started.length === 0 && !isKept
@@ -70,7 +79,8 @@ export async function jobsAndServers(
       : new ToolServers(
           {
             connect: async (launch, signal) =>
-              connect?.({ ...launch, cwd: root, record: recordIn(groups) }, signal) ?? notReached,
+              connect?.({ ...launch, cwd: root, record: recordIn(groups), enter: enterFor(launch) }, signal) ??
+              notReached,
             env,
             hash,
             wait: waitFor,
@@ -84,6 +94,7 @@ export async function jobsAndServers(
   });
   return {
     jobs,
+    sandbox,
     temporary,
     handOver: () => {
       ending = undefined;
@@ -99,6 +110,7 @@ export async function jobsAndServers(
       ...(jobs?.takeEnded() ?? []).map((job) => contextDraft(unclosed(endedText(job)))),
     ],
     warnings: [
+      ...sandboxWarnings(sandbox()),
       ...defined.problems.map(problemText),
       ...(connect === undefined ? unreached(defined) : unapproved(defined)),
     ],

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname } from "node:path";
-import { CostLedger, type CostSummary } from "../cache/costs.ts";
+import type { CostSummary } from "../cache/costs.ts";
 import { createEngine, type EngineDeps } from "../engine.ts";
 import { isRerunnable } from "../layers/2-clear/clearable.ts";
 import { compactionAsksFor } from "../loop/agent/compaction-asks.ts";
@@ -10,7 +10,6 @@ import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
 import { reckonWith } from "../loop/agent/follow-undo.ts";
 import { frozenBaseline, toolsKnown } from "../loop/agent/frozen.ts";
-import { pastRequests } from "../loop/agent/past-costs.ts";
 import { runTurn } from "../loop/agent/turn.ts";
 import { type FollowedSettings, followSettings } from "../loop/follow-settings.ts";
 import type { SessionMode } from "../loop/plan/session-mode.ts";
@@ -20,6 +19,7 @@ import type { CompactionAsks } from "../ports/compaction-asks.ts";
 import type { HookMoment } from "../ports/hooks.ts";
 import type { Job, Jobs } from "../ports/jobs.ts";
 import type { RunningGroups } from "../ports/running-groups.ts";
+import type { SandboxUse } from "../ports/sandbox.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
 import { type SessionId, sessionId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
@@ -42,6 +42,7 @@ import type { Assembling } from "./assembling.ts";
 import { carryOver } from "./carry-over.ts";
 import type { AgentCompacting } from "./compacting.ts";
 import { copySession } from "./copy-session.ts";
+import { costsSoFar } from "./costs-so-far.ts";
 import { greet } from "./greet.ts";
 import { keptTools } from "./kept-tools.ts";
 import { type Leaves, leavesFor } from "./leaves.ts";
@@ -51,7 +52,6 @@ import { pickModel, serverOf } from "./model-choice.ts";
 import { modelDefault } from "./model-default.ts";
 import { pickForSession } from "./pick-for-session.ts";
 import { prefixNow } from "./prefix.ts";
-import { sandboxChoice } from "./sandbox-choice.ts";
 import { serverAnswers } from "./server-answers.ts";
 import { talkWith } from "./talk.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
@@ -73,6 +73,8 @@ export interface Agent {
   turn(text: string, signal: AbortSignal): AsyncGenerator<LoopEvent>;
   /** The permission mode, for showing it and for a person to change it. */
   readonly mode: Pick<SessionMode, "current" | "change" | "state">;
+  /** How commands run now, for showing it. */
+  readonly sandbox: () => SandboxUse;
   /** For what a person says while a turn runs. */
   readonly queue: string[];
   /** Commands in the background, for showing them. */
@@ -157,9 +159,9 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   const shell = await findShell();
   const left = await mended(parts);
   if (left.kind === "failed") return left;
-  const having = { settings, shell, groups: left.groups, toolsHad: await toolsKnown(deps, { session, model }) };
+  const having = { settings, shell, cwd, groups: left.groups, toolsHad: await toolsKnown(deps, { session, model }) };
   const beside = await jobsAndServers(parts, having);
-  const { box, asks, own, told, leaves } = await equip(parts, { ...having, model, cwd, beside });
+  const { box, asks, own, told, leaves } = await equip(parts, { ...having, model, beside });
   const rendering = { model, cwd, tools: box.tools, settings };
   const prefix = await prefixNow(parts, rendering);
   const frozen = await frozenBaseline(deps, { session, now: prefix.parts });
@@ -238,13 +240,17 @@ const newsAside = ({ settings, leaves, compacting: { notes }, beside }: NewsAsid
   { code: "mcp-server", take: beside.takeWarnings },
 ];
 
-type BesideTurns = Pick<Agent, "jobs" | "jobControl" | "handOverJobs" | "serversSettled" | "aside" | "stopAside">;
+type BesideTurns = Pick<
+  Agent,
+  "sandbox" | "jobs" | "jobControl" | "handOverJobs" | "serversSettled" | "aside" | "stopAside"
+>;
 
 const shownBeside = (
-  { jobs, handOver, serversSettled }: JobsAndServers,
+  { jobs, handOver, sandbox, serversSettled }: JobsAndServers,
   { notes, preparation }: AgentCompacting,
 ): BesideTurns => ({
   serversSettled,
+  sandbox,
   jobs: () => jobs?.list() ?? [],
   jobControl: jobs,
   handOverJobs: handOver,
@@ -320,11 +326,7 @@ async function equip(parts: Assembling, input: Equipping): Promise<Equipped> {
     groups,
     roots: [root, cwd],
     home: homedir(),
-    sandbox: options.sandbox && {
-      use: sandboxChoice(options.sandbox, () => settings.current().settings),
-      ownHome: engine.home,
-      temporary: input.beside.temporary,
-    },
+    sandbox: { use: input.beside.sandbox, ownHome: engine.home, temporary: input.beside.temporary },
     guarded: guardedBy(engine.home, settings.current().files),
     compactionAsks: asks,
     skillPlaces,
@@ -359,15 +361,6 @@ const guardedBy = (home: string, files: SettingsReading["files"]): readonly stri
   home,
   ...files.flatMap(({ scope, path }) => (scope === "user" ? [path] : [path, dirname(path)])),
 ];
-
-type CostsByPayer = Readonly<Record<"own" | "inherited", CostLedger>>;
-
-function costsSoFar(session: Session, models: ConstructorParameters<typeof CostLedger>[0]): CostsByPayer {
-  const costs = { own: new CostLedger(models), inherited: new CostLedger(models) };
-  for (const paid of pastRequests({ entries: session.fold.path.everyBranch, session: session.id }))
-    costs[paid.paidBy].add(paid);
-  return costs;
-}
 
 type Chosen =
   | { readonly kind: "open"; readonly session: Session }

@@ -8,6 +8,7 @@ import type { CommandContext, Outcome } from "./command.ts";
 import type { ExitCode } from "./exit-code.ts";
 import type { Answerer } from "./compact/simulated.ts";
 import type { OutputFormat } from "./output-format.ts";
+import { sandboxHere } from "./sandbox-here.ts";
 import { stopSignal } from "./until-stopped.ts";
 import { ownVersion } from "./version.ts";
 
@@ -21,7 +22,8 @@ export async function printTurn(context: CommandContext, asked: PrintedTurn): Pr
   const { env, cwd } = context;
   const { prompt, format, ...choices } = asked;
   const version = ownVersion();
-  const reach = { net: openNet, connectServer: serverConnector({ version }) };
+  const sandbox = await sandboxHere(context);
+  const reach = { net: openNet, connectServer: serverConnector({ version }), sandbox };
   const opened = await openAgent({ ...choices, env, cwd, version, ...reach, askSizes: "on", turns: "one" });
   if (opened.kind !== "agent") return agentNotOpened(opened, "Add --fork to go on in a session of its own.");
   return turn(context, { agent: opened, answerer: asked.model.kind, prompt, format });

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from "../schema/json.ts";
+import type { ProgramStart, SandboxEntry } from "./sandbox.ts";
 import type { ServerLaunch } from "../schema/tool-server.ts";
 
 /** Reaches servers of tools. What they say is data of strangers: of no known shape until it is parsed, and no instruction. */
@@ -15,6 +16,8 @@ export interface ServerStart extends ServerLaunch {
   readonly cwd: string;
   /** Puts its process group on record by the leader's id; gives how to take that back. Neither may reject. */
   readonly record?: ((leader: number) => Promise<() => Promise<void>>) | undefined;
+  /** Holds its process in a sandbox. Must not reject. Absent: it runs as this process does. */
+  readonly enter?: ((start: ProgramStart) => Promise<SandboxEntry>) | undefined;
 }
 
 export type Connected =

@@ -231,7 +231,8 @@ describe("palimpsest -p", () => {
         `name: wait\nmoves: [{ tools: [{ name: bash, input: { command: "${command}" } }] }]\n`,
       );
       const launcher = resolve(import.meta.dirname, "../../bin/palimpsest");
-      const asked = ["-p", "Wait", "--scenario", "wait.yaml", "--permission-mode", "bypassPermissions"];
+      // In a sandbox it would end with the agent.
+      const asked = ["-p", "Wait", "--scenario", "wait.yaml", "--permission-mode", "bypassPermissions", "--no-sandbox"];
       const env = { ...process.env, PALIMPSEST_HOME: at.home };
       const started = spawn(process.execPath, [launcher, ...asked, "--model", "simulator"], {
         cwd: at.cwd,

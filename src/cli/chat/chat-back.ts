@@ -15,6 +15,7 @@ import { type InputHistory, openHistory } from "../../tui/input/history.ts";
 import type { ChatItem } from "../../tui/state/chat-item.ts";
 import { type ItemDetail, itemDetail } from "../../tui/state/item-detail.ts";
 import type { CommandContext } from "../command.ts";
+import { sandboxHere } from "../sandbox-here.ts";
 import { ownVersion } from "../version.ts";
 import type { Approvals } from "./approvals.ts";
 import { type ChatStatusline, chatStatusline } from "./chat-statusline.ts";
@@ -23,6 +24,7 @@ import { sessionChoices } from "./commands/session-choices.ts";
 import { keptInputPath } from "./kept-input.ts";
 import { type LeftInput, leftInput, passingPath } from "./left-input.ts";
 import { pastOf } from "./past.ts";
+import { sandboxNotice } from "./sandbox-notice.ts";
 
 /**
  * What stands behind a chat: the agent and everything of the project. It takes longer to load than a prompt to draw, so it
@@ -37,6 +39,8 @@ export interface ChatBack {
   /** Those that can be gone on with. */
   readonly sessions: () => Promise<readonly Choice[]>;
   readonly approvals: Approvals;
+  /** What is said once on a machine. Must not reject. */
+  readonly notice: (agent: Agent) => Promise<string | undefined>;
   readonly history: InputHistory;
   readonly detail: (session: SessionId, item: ChatItem) => Promise<ItemDetail>;
   /** By the settings that count here: a project's command only where the person trusts the project. Undefined where they name none. */
@@ -60,8 +64,10 @@ export async function openBack(input: BackInput): Promise<ChatBack | WriteFailur
   if (project.kind === "failed") return project;
   const { deps, root } = project;
   const version = ownVersion();
+  // Not waited for until an agent is opened: trying it takes as long as starting a program does.
+  const sandbox = sandboxHere(context);
   return {
-    open: (opening, asked) =>
+    open: async (opening, asked) =>
       openAgent({
         ...opening,
         env,
@@ -71,6 +77,7 @@ export async function openBack(input: BackInput): Promise<ChatBack | WriteFailur
         tools,
         ...(person === "there" ? { person: asked, planReview: asked } : {}),
         net: openNet,
+        sandbox: await sandbox,
         jobs: opening.jobs ?? "on",
         connectServer: serverConnector({ version }),
         askSizes: "on",
@@ -86,6 +93,7 @@ export async function openBack(input: BackInput): Promise<ChatBack | WriteFailur
       approve: (approvals) => engine.approveServers(approvals),
       refuse: (approvals) => engine.refuseServers(approvals),
     },
+    notice: (agent) => (person === "there" ? sandboxNotice(agent.sandbox(), engine.home) : Promise.resolve(undefined)),
     history: await openHistory({ folder: projectFolder(deps), secrets: secretsIn(env) }),
     detail: (session, item) => itemDetail(deps, { session, item }),
     statusline: (show) => statuslineFor(input, { engine, deps, root, show }),

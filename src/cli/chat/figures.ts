@@ -3,12 +3,13 @@ import type { LoopEvent } from "../../schema/event.ts";
 import type { Background, Figures } from "../../tui/state/chat-shape.ts";
 
 /** What the agent knows of itself, for the status line. */
-export function figuresOf({ model, numbers, session, conversation, mode }: Agent): Figures {
+export function figuresOf({ model, numbers, session, conversation, mode, sandbox }: Agent): Figures {
   const { thresholds, autoCompact } = numbers();
   const { hitRate, totalNanos: costNanos, unpriced: unpricedRequests } = conversation.costs.session;
   const usedTokens = session.ledger.size.tokens;
   const costs = { hitRate, costNanos, unpricedRequests };
-  return { model, usedTokens, thresholds, autoCompact, ...costs, mode: mode.current() };
+  const held = sandbox().kind === "held" ? "held" : "none";
+  return { model, usedTokens, thresholds, autoCompact, ...costs, mode: mode.current(), sandbox: held };
 }
 
 export const backgroundOf = ({ jobs, aside }: Agent): Omit<Background, "agents"> => ({

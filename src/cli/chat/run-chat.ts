@@ -87,6 +87,7 @@ function chatDeps({ context, asked, back, statusline, front }: Wiring): ChatDeps
       const loaded = await back();
       return isFailed(loaded) ? [] : await loaded.sessions();
     },
+    notice: async (agent) => (await opened(back)).notice(agent),
     approvals: {
       pending: async () => (await opened(back)).approvals.pending(),
       approve: async (approvals) => (await opened(back)).approvals.approve(approvals),

@@ -27,6 +27,8 @@ export interface SessionsDeps {
   readonly sessions: () => Promise<readonly Choice[]>;
   /** Servers of the project that nobody has approved of yet; absent where nobody is asked about them. */
   readonly approvals?: Approvals;
+  /** What is said once on a machine, behind the first welcome; absent where there is nothing of the kind. */
+  readonly notice?: (agent: Agent) => Promise<string | undefined>;
 }
 
 interface SessionsParts extends SessionsDeps {
@@ -68,6 +70,7 @@ export class Sessions {
     if (opened.kind !== "agent") return { kind: "not-opened", opened };
     if (isLeaving()) return { kind: "left" };
     await this.#welcome();
+    await this.#giveNotice();
     await this.#takeUpLeft();
     return (await this.#approve(signal)) === "lost" ? { kind: "lost" } : { kind: "begun" };
   }
@@ -145,6 +148,12 @@ export class Sessions {
     // Read before anything is put there: what was sent meanwhile is kept elsewhere until then.
     if (path !== undefined) waiting.restore(notYetSaid(await keptAt(path), entries), leftHere);
     await this.#goOn();
+  }
+
+  async #giveNotice(): Promise<void> {
+    const { notice, current, view } = this.#parts;
+    const text = await notice?.(current.agent);
+    if (text !== undefined) view.act({ kind: "tell", tone: "warning", text });
   }
 
   async #goOn(): Promise<void> {

@@ -3,6 +3,7 @@ import { command } from "../command.ts";
 import { checksText } from "../doctor/check.ts";
 import { machineChecks } from "../doctor/machine.ts";
 import { placeChecks } from "../doctor/place.ts";
+import { checkSandbox } from "../doctor/sandbox.ts";
 import { serverChecks } from "../doctor/servers.ts";
 import { sessionChecks } from "../doctor/sessions.ts";
 import { exitCode } from "../exit-code.ts";
@@ -24,6 +25,7 @@ export const doctorCommand = command({
     const here = await engine.settings();
     const checks = [
       ...(await machineChecks(context, engine.home)),
+      await checkSandbox(context, here.reading.settings.sandbox.value),
       ...(await placeChecks({ context, engine, here, online: options.online ? "asked" : "not-asked" })),
       ...(await sessionChecks(engine)),
       ...(await serverChecks({ context, engine, start: options.servers ? "asked" : "not-asked" })),

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { SessionChoice } from "../../agent/agent-options.ts";
 import { type Agent, openAgent } from "../../agent/open-agent.ts";
 import type { PolicyName } from "../../schema/settings.ts";
+import { findSandbox } from "../../tool/sandbox/find-sandbox.ts";
 import { ownVersion } from "../version.ts";
 import { pathWithNode } from "./sample.ts";
 import { longCommand, testCommand } from "./facts.ts";
@@ -53,6 +54,7 @@ export async function demoAgent(options: DemoAgentOptions): Promise<Agent> {
     session,
     model: { kind: "simulator", actor: model.actor, seed: 0 },
     tools: { mode: "acceptEdits", allow: [`Bash(${testCommand})`, `Bash(${longCommand})`], deny: [] },
+    sandbox: await findSandbox({ env: place.env, folder: join(place.home, "sandbox") }),
     planReview: { review: () => Promise.resolve({ kind: "accepted", mode: "acceptEdits" }) },
   });
   if (agent.kind !== "agent") throw new Error(`the demo's agent is ${agent.kind}`);

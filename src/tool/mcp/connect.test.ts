@@ -1,9 +1,11 @@
 import { realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { eventServer, httpServer } from "../../../test/fixture/mcp/http-server.ts";
 import { injected, pixel } from "../../../test/fixture/mcp/made-server.ts";
+import type { ProgramStart } from "../../ports/sandbox.ts";
 import type { ToolServer } from "../../ports/tool-servers.ts";
 import type { RemoteServer, StdioServer } from "../../schema/tool-server.ts";
 import { signalGroup } from "../process-group.ts";
@@ -199,5 +201,34 @@ describe("an address", () => {
     far.forget();
     expect(await call(made, "echo")).toMatchObject({ kind: "failed" });
     expect(await closed).toBe("closed");
+  });
+});
+
+describe("in a sandbox", () => {
+  test("a server whose start is refused is not started, and the reason is told", async () => {
+    const enter = async () => ({ kind: "refused", why: "a sandbox is required" }) as const;
+    const cwd = await realpath(tmpdir());
+    const made = await connect({ definition: stdio("good"), env: {}, cwd, enter }, never);
+    expect(made).toEqual({ kind: "failed", why: "it is not started: a sandbox is required" });
+  });
+
+  test("what a start left on disk is removed once, when the server has ended, also one that was closed meanwhile", async () => {
+    const cwd = await realpath(tmpdir());
+    const left: string[] = [];
+    const enterAfter = (ms: number) => async (start: ProgramStart) => {
+      await wait(ms);
+      return { kind: "ready", start, leave: async () => void left.push("left") } as const;
+    };
+    const env = { PATH: process.env["PATH"] ?? "" };
+    const made = await connect({ definition: stdio("good"), env, cwd, enter: enterAfter(0) }, never);
+    if (made.kind !== "connected") throw new Error(made.why);
+    expect(left).toEqual([]);
+    await made.server.close();
+    expect(left).toEqual(["left"]);
+    const stopped = new AbortController();
+    setTimeout(() => stopped.abort(), 20);
+    const aborted = await connect({ definition: stdio("good"), env, cwd, enter: enterAfter(200) }, stopped.signal);
+    expect(aborted.kind).toBe("failed");
+    await expect.poll(() => left).toEqual(["left", "left"]);
   });
 });

@@ -18,14 +18,14 @@ export interface ConnectorInput {
 export function serverConnector({ version }: ConnectorInput): ConnectServer {
   let loading: ReturnType<typeof loadClient> | undefined;
   return async (start, signal) => {
-    const { definition, env, cwd, record } = start;
+    const { definition, env, cwd, record, enter } = start;
     loading ??= loadClient();
     const { Client } = await loading;
     if (signal.aborted) return { kind: "failed", why: "nobody waits for it any more" };
     const fresh = (): Client => new Client({ name: "palimpsest", version }, { capabilities: {} });
     if (definition.kind !== "stdio") return await connectRemote({ definition, signal, fresh });
     const { deserializeMessage } = await import("@modelcontextprotocol/sdk/shared/stdio.js");
-    const transport = new ProcessTransport({ definition, env, cwd, record, parse: deserializeMessage });
+    const transport = new ProcessTransport({ definition, env, cwd, record, enter, parse: deserializeMessage });
     return await connected({
       client: fresh(),
       transport,

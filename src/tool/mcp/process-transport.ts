@@ -4,6 +4,7 @@ import { finished } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
+import type { SandboxEntry } from "../../ports/sandbox.ts";
 import type { ServerStart } from "../../ports/tool-servers.ts";
 import type { StdioServer } from "../../schema/tool-server.ts";
 import { codeOf } from "../failure.ts";
@@ -11,7 +12,7 @@ import { endGroup, signalGroup } from "../process-group.ts";
 import { closeGraceMs, messageBytesMax, stderrBytesMax, transportDrainMs } from "./limits.ts";
 import { Lines } from "./lines.ts";
 
-export interface ProcessInput extends Pick<ServerStart, "cwd" | "env" | "record"> {
+export interface ProcessInput extends Pick<ServerStart, "cwd" | "env" | "record" | "enter"> {
   readonly definition: StdioServer;
   /** Of one line; throws where it is no message of the protocol. */
   readonly parse: (line: string) => JSONRPCMessage;
@@ -24,6 +25,7 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>;
  * its children are ended with it nor a later start can find it.
  *
  *   new ──start──▶ running ──exit, close, a line too long──▶ ending ──group gone──▶ closed: `onclose`, once
+ *       ──start, refused by the sandbox──▶ never started: `start` rejects
  *
  * Lines that are no message are counted and passed over: programs greet on stdout.
  */
@@ -38,6 +40,7 @@ export class ProcessTransport implements Transport {
   #child: Child | undefined;
   #how: string | undefined;
   #forget: Promise<() => Promise<void>> | undefined;
+  #leave: () => Promise<void> = async () => {};
   #ended: Promise<void> | undefined;
 
   constructor(input: ProcessInput) {
@@ -45,8 +48,16 @@ export class ProcessTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    const { definition, cwd, env, record } = this.#input;
-    const child: Child = spawn(definition.command, definition.args, {
+    const { definition, record } = this.#input;
+    const entry = await entryFor(this.#input);
+    if (entry.kind === "refused") throw new Error(`it is not started: ${entry.why}`);
+    if (this.#ended !== undefined) {
+      await entry.leave();
+      throw new Error("it was closed before it was started");
+    }
+    this.#leave = entry.leave;
+    const { program, args, cwd, env } = entry.start;
+    const child: Child = spawn(program, args, {
       cwd,
       env: { ...env },
       detached: true,
@@ -129,8 +140,14 @@ export class ProcessTransport implements Transport {
     await (
       await this.#forget
     )?.();
+    await this.#leave();
     this.onclose?.();
   }
+}
+
+async function entryFor({ definition, cwd, env, enter }: ProcessInput): Promise<SandboxEntry> {
+  const start = { program: definition.command, args: definition.args, cwd, env };
+  return enter === undefined ? { kind: "ready", start, leave: async () => {} } : await enter(start);
 }
 
 /** A closed stdin is how the protocol asks a server to end; what does not listen, or has left others behind, is ended. */

@@ -9,6 +9,7 @@ import { codeOf } from "../failure.ts";
 import { bubblewrap } from "./bubblewrap.ts";
 import { sandboxTryCharsMax, sandboxTryMsMax } from "./limits.ts";
 import { MountPoints } from "./mount-points.ts";
+import { bubblewrapRemedy, machineFacts } from "./remedy.ts";
 import { socketFilter } from "./seccomp.ts";
 
 export interface FindSandboxInput {
@@ -30,12 +31,13 @@ export async function findSandbox({
   const filter = socketFilter(arch);
   if (filter === undefined) return none(`there is none for ${arch} processors here`, "run it on x64 or arm64");
   const program = await findProgram("bwrap", env["PATH"] ?? "");
-  if (program === undefined)
-    return none("bubblewrap is not installed", "install the package bubblewrap, so that bwrap is on PATH");
+  if (program === undefined) return none("bubblewrap is not installed", bubblewrapRemedy(await machineFacts()));
   const filterFile = () => keptFile({ folder, name: "sockets.bpf", data: filter });
   const sandbox = bubblewrap({ program, filterFile, mountPoints: new MountPoints() });
   const failure = await tryOut(sandbox);
-  return failure === undefined ? { kind: "found", sandbox } : none(failure, remedyFor(failure));
+  return failure === undefined
+    ? { kind: "found", sandbox }
+    : none(failure, bubblewrapRemedy(await machineFacts(), failure));
 }
 
 const none = (why: string, remedy: string): SandboxSearch => ({ kind: "none", why, remedy });
@@ -101,11 +103,4 @@ async function tryOut(sandbox: Sandbox): Promise<string | undefined> {
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
-}
-
-function remedyFor(failure: string): string {
-  if (/unknown option/i.test(failure)) return "install a newer bubblewrap: 0.5 or later";
-  if (/namespace|permission denied|not permitted|uid map|loopback/i.test(failure))
-    return "let this user make user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a container that may)";
-  return "see whether bwrap works by hand: bwrap --ro-bind / / --unshare-all true";
 }

@@ -48,7 +48,7 @@ export const sessionSandbox = (deps: SessionSandboxDeps): SessionSandbox => ({
   enter: async (start, command) => {
     const use = deps.use();
     if (use.kind === "unheld") return { kind: "ready", start, leave: async () => undefined };
-    if (use.kind === "refused") return { kind: "refused", why: `${use.why}; ${use.remedy}` };
+    if (use.kind === "refused") return { kind: "refused", why: requiredText(use) };
     try {
       return await enter(deps, { sandbox: use.sandbox, start, ...command });
     } catch (error) {
@@ -57,6 +57,9 @@ export const sessionSandbox = (deps: SessionSandboxDeps): SessionSandbox => ({
     }
   },
 });
+
+const requiredText = ({ why, remedy }: Extract<SandboxUse, { kind: "refused" }>): string =>
+  `a sandbox is required, and there is none here (${why}); the user can ${remedy}`;
 
 interface Entering extends CommandLimits {
   readonly sandbox: Sandbox;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { lstat, mkdir, rm } from "node:fs/promises";
+import { lstat, mkdir, rm, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SessionId } from "../../schema/brand.ts";
@@ -23,10 +23,18 @@ export function temporaryFolder(session: SessionId, above = tmpdir()): Temporary
   const path = join(users, createHash("sha256").update(session).digest("hex").slice(0, nameChars));
   return {
     open: async () => {
-      for (const folder of [users, path]) await openOwn(folder, owner);
+      const openBoth = async (): Promise<void> => {
+        for (const folder of [users, path]) await openOwn(folder, owner);
+      };
+      // Another session may have removed the folder above in between, as its last one.
+      await openBoth().catch((error: unknown) => (codeOf(error) === "ENOENT" ? openBoth() : Promise.reject(error)));
       return path;
     },
-    remove: async () => rm(path, { recursive: true, force: true }).catch(() => undefined),
+    remove: async () => {
+      await rm(path, { recursive: true, force: true }).catch(() => undefined);
+      // Only when it is empty: other sessions have theirs in it.
+      await rmdir(users).catch(() => undefined);
+    },
   };
 }
 

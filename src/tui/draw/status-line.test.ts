@@ -35,6 +35,7 @@ const status: Status = {
   costNanos: nanoUsd(123_400_000),
   unpricedRequests: 0,
   mode: "acceptEdits",
+  sandbox: "held",
   background: { notes: "running", preparation: "none", jobs: 2, agents: 0 },
 };
 
@@ -65,6 +66,15 @@ describe("the status line drops what is least important", () => {
     [5, "64% …"],
   ])("%i columns", (width, line) => {
     expect(drawStatus(status, { width, theme })).toBe(line);
+  });
+
+  test.each<[number, string]>([
+    [120, "claude-sonnet-4-5 │ ███░░░░░░░ 64% left │ cache 91% │ $0.12 │ accept edits │ no sandbox │ notes · 2 jobs"],
+    [60, "███░░░░░░░ 64% left │ accept edits │ no sandbox"],
+    [40, "64% left │ accept edits │ no sandbox"],
+    [30, "64% left │ accept edits"],
+  ])("commands that nothing holds are told longer than what is left of money and model: %i columns", (width, line) => {
+    expect(drawStatus({ ...status, sandbox: "none" }, { width, theme })).toBe(line);
   });
 
   test("a wider terminal never shows fewer parts", () => {

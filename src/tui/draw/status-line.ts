@@ -7,7 +7,7 @@ import { cut, type Room } from "./lines.ts";
 import { shownLine } from "./shown-text.ts";
 
 /**
- *   claude-sonnet-4-5 │ ████░░░░░░ 62% left │ cache 91% │ $0.12 │ accept edits │ notes · 2 jobs
+ *   claude-sonnet-4-5 │ ████░░░░░░ 62% left │ cache 91% │ $0.12 │ accept edits │ no sandbox │ notes · 2 jobs
  * One line; until an agent is there, that it is being opened. Where it is too narrow, parts are missing, the least
  * important first: a wider terminal never shows fewer.
  */
@@ -21,9 +21,9 @@ export function drawStatus(status: Status, room: Room): string {
   return cut(joined(parts.filter(({ name }) => name === byImportance[0])), room);
 }
 
-type PartName = "model" | "bar" | "left" | "cache" | "cost" | "mode" | "pill";
+type PartName = "model" | "bar" | "left" | "cache" | "cost" | "mode" | "sandbox" | "pill";
 
-const byImportance: readonly PartName[] = ["left", "mode", "bar", "model", "cost", "pill", "cache"];
+const byImportance: readonly PartName[] = ["left", "mode", "sandbox", "bar", "model", "cost", "pill", "cache"];
 
 interface Part {
   readonly name: PartName;
@@ -46,6 +46,7 @@ function partsOf(status: Status, { theme }: Room): readonly Part[] {
     { name: "cache", text: figures.usedTokens === 0 ? "" : dim(`cache ${figures.hitPercent}%`) },
     { name: "cost", text: dim(costWords(figures)) },
     { name: "mode", text: theme.warning(modeWords(status.mode)) },
+    { name: "sandbox", text: status.sandbox === "none" ? theme.warning("no sandbox") : "" },
     { name: "pill", text: theme.accent(figures.pill) },
   ];
   return parts.filter(({ text }) => text !== "");

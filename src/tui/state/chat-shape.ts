@@ -68,6 +68,8 @@ export interface Figures {
   readonly unpricedRequests: number;
   /** Of permissions: `default` where nothing is said about it. */
   readonly mode: string;
+  /** Whether the operating system holds the commands that the agent runs. */
+  readonly sandbox: "held" | "none";
 }
 
 /** What runs beside the conversation. */

@@ -56,6 +56,7 @@ export const newChat = (begun: NewChat): ChatState => ({
     costNanos: nanoUsd(0),
     unpricedRequests: 0,
     mode: "default",
+    sandbox: "held",
     background: { notes: "idle", preparation: "none", jobs: 0, agents: 0 },
   },
 });

@@ -129,6 +129,7 @@ describe("the status line", () => {
   const status = (used: number): Status => ({
     model: "m",
     mode: "default",
+    sandbox: "held",
     usedTokens: tokens(used),
     thresholds,
     autoCompact: "on",

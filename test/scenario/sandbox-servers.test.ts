@@ -1,0 +1,120 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type Agent, openAgent } from "../../src/agent/open-agent.ts";
+import { createEngine } from "../../src/engine.ts";
+import type { SandboxSearch } from "../../src/ports/sandbox.ts";
+import type { ConnectServer, ServerStart } from "../../src/ports/tool-servers.ts";
+import { pendingApprovals } from "../../src/settings/tool-servers.ts";
+import { serverConnector } from "../../src/tool/mcp/connect.ts";
+import { findSandbox } from "../../src/tool/sandbox/find-sandbox.ts";
+import { connectTo, fakeServer } from "../fixture/tool-servers.ts";
+import { needsBubblewrap, noBubblewrap } from "../fixture/sandbox-available.ts";
+import { playing, says } from "./support/simulated.ts";
+import { type AgentWorld, agentWorld, turn } from "./support/whole-agent.ts";
+
+const program = join(import.meta.dirname, "../fixture/mcp/stdio-server.ts");
+const definition = { command: process.execPath, args: [program, "good", "pry"] };
+
+interface Prying {
+  /** `a` is the project's, `b` the user's own. */
+  readonly server: "a" | "b";
+  readonly write: string;
+  readonly read: string;
+  readonly port: number;
+}
+
+/** A server of a project and one of the user's own, each asked to try something. */
+async function worldWith(...pries: readonly Prying[]): Promise<AgentWorld> {
+  const calls = pries.map(({ server, ...input }) => [
+    { type: "tool_use", name: "use_tool", input: { server, tool: "pry", input } } as const,
+  ]);
+  const world = await agentWorld({ actor: playing(...calls, says("Done.")) });
+  await mkdir(world.home, { recursive: true });
+  await writeFile(join(world.home, "settings.json"), JSON.stringify({ mcpServers: { b: definition } }));
+  await writeFile(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers: { a: definition } }));
+  const engine = createEngine({ env: world.env, cwd: world.work });
+  await engine.approveServers(pendingApprovals(await engine.servers()).map(({ approval }) => approval));
+  return world;
+}
+
+interface Opening {
+  readonly sandbox: SandboxSearch;
+  readonly connectServer: ConnectServer;
+}
+
+async function openIn({ env, work: cwd }: AgentWorld, { sandbox, connectServer }: Opening): Promise<Agent> {
+  const opened = await openAgent({
+    env,
+    cwd,
+    version: "0.0.0",
+    flags: sandbox.kind === "none" ? [{ flag: "sandbox", text: "required" }] : [],
+    session: { kind: "new" },
+    model: { kind: "provider" },
+    tools: { mode: "bypass", allow: [], deny: [] },
+    connectServer,
+    sandbox,
+  });
+  if (opened.kind !== "agent") throw new Error(JSON.stringify(opened));
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
+const resultsIn = ({ seen }: AgentWorld): string => JSON.stringify(seen.at(-1)?.body["messages"]);
+
+/** A port of this machine on which somebody answers. */
+async function listeningPort(): Promise<number> {
+  const server = createServer((socket) => socket.end()).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+describe.skipIf(noBubblewrap)(`servers: ${needsBubblewrap("in a sandbox")}`, () => {
+  test("a project's writes in the project only, reads no keys and reaches no port; the user's own does", async () => {
+    const key = join(homedir(), ".ssh", "id_ed25519");
+    await mkdir(join(homedir(), ".ssh"), { recursive: true });
+    await writeFile(key, "the private key");
+    const [port, inHome] = [await listeningPort(), join(homedir(), "written-by-a")];
+    const world = await worldWith(
+      { server: "a", write: inHome, read: key, port },
+      { server: "a", write: "in-project", read: "in-project", port },
+      { server: "b", write: join(homedir(), "written-by-b"), read: key, port },
+    );
+    const sandbox = await findSandbox({ env: world.env, folder: join(world.home, "sandbox") });
+    await turn(await openIn(world, { sandbox, connectServer: serverConnector({ version: "0.0.0" }) }), "Try it.");
+    const results = resultsIn(world);
+    expect(results).toMatch(/(EACCES|ENOENT)[^}]*ECONNREFUSED/);
+    // It may have written one of its own, in a temporary folder that only it sees.
+    expect(existsSync(inHome)).toBe(false);
+    expect(await readFile(join(world.work, "in-project"), "utf8")).toBe("pried");
+    // The user's own server did all of it: the test can fail.
+    expect(results.match(/the private key/g)).toHaveLength(1);
+    expect(existsSync(join(homedir(), "written-by-b"))).toBe(true);
+  });
+});
+
+test("a project's server is not started where a sandbox is required and there is none; the user's own is", async () => {
+  const none: SandboxSearch = { kind: "none", why: "bubblewrap is not installed", remedy: "install it" };
+  const world = await worldWith();
+  const startByName = new Map<string, ServerStart>();
+  const fakes = connectTo({ a: fakeServer(), b: fakeServer() });
+  const connectServer: ConnectServer = (start) => {
+    startByName.set(start.definition.name, start);
+    return fakes(start);
+  };
+  const agent = await openIn(world, { sandbox: none, connectServer });
+  await agent.serversSettled();
+  expect(agent.warnings.join("\n")).toContain("No command runs: you require a sandbox");
+  const program = { program: "true", args: [], cwd: world.work, env: {} };
+  expect(await startByName.get("a")?.enter?.(program)).toEqual({
+    kind: "refused",
+    why: "a sandbox is required, and there is none here (bubblewrap is not installed); the user can install it",
+  });
+  expect(startByName.get("b")?.enter).toBeUndefined();
+});
