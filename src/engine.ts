@@ -24,7 +24,6 @@ import type { DeclaredModel } from "./schema/declared-models.ts";
 import { uuidOfHash } from "./schema/uuid.ts";
 import { addLeave, type LeaveAdded } from "./settings/add-leave.ts";
 import { approveServers, type Approving } from "./settings/approve-servers.ts";
-import { scopeFiles } from "./settings/files.ts";
 import type { FlagInput } from "./settings/flags.ts";
 import { countedPart, rememberCounted } from "./settings/counted-parts.ts";
 import { declaredModel, rememberDeclared, type ServedModel } from "./settings/declared-models.ts";
@@ -32,7 +31,6 @@ import { settingsHere, type SettingsHere } from "./settings/here.ts";
 import type { ServerChoice } from "./settings/server-address.ts";
 import { type Learned, learnWindow, type Lesson } from "./settings/learned-windows.ts";
 import type { ModelKnowledge } from "./settings/numbers.ts";
-import { isTrusted, trustLine } from "./settings/narrowing-only.ts";
 import { readSettings, type SettingsInputs } from "./settings/read.ts";
 import { type DefinedServers, serversHere } from "./settings/tool-servers.ts";
 import { type SettingsNews, type SettingsWatch, watchSettings } from "./settings/watch.ts";
@@ -101,10 +99,10 @@ export interface Engine {
   settings(asked?: AskedSettings): Promise<SettingsHere>;
   /** The settings while a session runs; closed by who asked for it. */
   watchSettings(flags: readonly FlagInput[], onNews: (news: SettingsNews) => void): Promise<SettingsWatch>;
-  /** Writes what a person allows into the project's local settings. */
-  addLeave(rule: string): Promise<LeaveAdded>;
-  /** Where that goes, and whether it counts there. Undefined where there is no project. */
-  leavePlace(): Promise<LeavePlace | undefined>;
+  /** Writes what a person allows in this project into their own settings. Counts there from then on. */
+  addLeave(rules: readonly string[]): Promise<LeaveAdded>;
+  /** Where that goes. */
+  leavePlace(): Promise<LeavePlace>;
   /** The servers of tools that are defined here, with those that wait for a person's approval. Must not reject. */
   servers(): Promise<ServersHere>;
   /** Writes into the person's own settings what `pendingApprovals` gave and they approved of. Counts from the next open on. */
@@ -131,11 +129,10 @@ export type LogOwner =
   | { readonly kind: "elsewhere"; readonly root: string | undefined };
 
 export interface LeavePlace {
+  /** The user's own settings file. */
   readonly path: string;
-  readonly trust: "trusted" | "untrusted";
-  /** The person's own settings, in which a project is trusted by a line. */
-  readonly ownPath: string;
-  readonly trustLine: string;
+  /** The project's folder. */
+  readonly root: string;
 }
 
 export interface ServersHere extends DefinedServers {
@@ -155,6 +152,10 @@ export const localCounter = (): Promise<CounterOutcome> => bpeCounter();
 export function createEngine(options: EngineOptions): Engine {
   const home = homeFolder(options.env);
   const place = async () => ({ home, root: (await placeOf(options.cwd)).root, env: options.env });
+  const leavePlace = async (): Promise<LeavePlace> => ({
+    path: join(home, "settings.json"),
+    root: await realPathOf((await place()).root),
+  });
   let durability: Promise<Durability> | undefined;
   const remembered: RememberedCounts = new Map();
   const depsFor = async (folder: string): Promise<EngineDeps> => {
@@ -195,13 +196,8 @@ export function createEngine(options: EngineOptions): Engine {
     settings: async ({ flags = [], server, ...knowledge } = {}) =>
       settingsHere({ ...(await place()), flags, now, server }, knowledge),
     watchSettings: async (flags, onNews) => watchSettings({ ...(await place()), flags }, onNews),
-    addLeave: async (rule) => {
-      const local = scopeFiles(await place()).find(({ scope }) => scope === "local");
-      return local === undefined
-        ? { kind: "refused", why: "There is no project here." }
-        : await addLeave({ replaceFile: replaceOwn }, { path: local.path, rule });
-    },
-    leavePlace: async () => leavePlace(await place()),
+    addLeave: async (rules) => addLeave({ replaceFile: replaceOwn }, { ...(await leavePlace()), rules }),
+    leavePlace,
     servers: async () => {
       const here = await place();
       const { root } = here;
@@ -283,19 +279,6 @@ async function ownerOf({ home, cwd }: Pick<Resolving, "home" | "cwd">, path: str
   if (here !== undefined && (await realPathOf(here.folder)) === folder) return { kind: "here" };
   const owner = (await allProjects(home)).find((one) => basename(one.folder) === basename(folder));
   return { kind: "elsewhere", root: owner?.root };
-}
-
-async function leavePlace(here: SettingsInputs & { readonly root: string }): Promise<LeavePlace | undefined> {
-  const local = scopeFiles(here).find(({ scope }) => scope === "local");
-  if (local === undefined) return undefined;
-  const { trustedProjects } = (await readSettings(here)).settings;
-  const isKnown = isTrusted(here.root, { folders: trustedProjects.value, userHome: here.env["HOME"] });
-  return {
-    path: local.path,
-    trust: isKnown ? "trusted" : "untrusted",
-    ownPath: join(here.home, "settings.json"),
-    trustLine: trustLine(here.root),
-  };
 }
 
 async function resolveLog(where: Resolving, name: string): Promise<ResolvedLog> {

@@ -34,8 +34,8 @@ const eventFields: EventFields = {
   "retry-start": { attempt: "always", afterMs: "always", message: "always" },
   "call-start": { id: "always", tool: "always", input: "always" },
   "call-end": { id: "always", tool: "always", outcome: "always", summary: "always" },
-  "permission-start": { id: "always", tool: "always", reason: "always", suggestedRule: "maybe" },
-  "permission-end": { id: "always", tool: "always", answer: "always", rule: "maybe" },
+  "permission-start": { id: "always", tool: "always", reason: "always", suggestedRules: "maybe" },
+  "permission-end": { id: "always", tool: "always", answer: "always", rules: "maybe" },
   edit: { what: "always", entries: "always" },
   cleared: {
     what: "always",

@@ -6,12 +6,12 @@ import { createEngine } from "../engine.ts";
 import { leavesFor } from "./leaves.ts";
 import type { ToolChoice } from "./tool-choice.ts";
 
-async function leaves(trust: "trusted" | "untrusted") {
+async function leaves() {
   const folder = await temporaryFolder();
   const [home, project] = [join(folder, "home"), join(folder, "project")];
   await Promise.all([mkdir(home), mkdir(project)]);
-  const trustedProjects = trust === "trusted" ? [project] : [];
-  await writeFile(join(home, "settings.json"), JSON.stringify({ trustedProjects }));
+  const own = join(home, "settings.json");
+  await writeFile(own, JSON.stringify({ model: "x" }), { mode: 0o600 });
   const engine = createEngine({ env: { PALIMPSEST_HOME: home }, cwd: project });
   let choice: ToolChoice = { mode: "default", allow: ["Edit"], ask: [], deny: [] };
   let allowed: readonly string[] = [];
@@ -23,7 +23,10 @@ async function leaves(trust: "trusted" | "untrusted") {
       allowed = rules;
       choice = { ...choice };
     },
-    local: join(project, ".palimpsest", "settings.local.json"),
+    own,
+    project,
+    /** What a session that is opened later would be allowed. */
+    later: async () => (await engine.settings()).reading.settings["permissions.allow"].value,
     change: (now: ToolChoice) => {
       choice = now;
     },
@@ -31,10 +34,10 @@ async function leaves(trust: "trusted" | "untrusted") {
 }
 
 test("what a person allows counts from then on, and stays when the settings change", async () => {
-  const { choice, allowAlways, change } = await leaves("untrusted");
+  const { choice, allowAlways, change } = await leaves();
   const before = choice();
-  expect(await allowAlways({ rule: "Bash(make:*)", scope: "session" })).toEqual({ kind: "kept" });
-  expect(await allowAlways({ rule: "Bash(make:*)", scope: "session" })).toEqual({ kind: "kept" });
+  expect(await allowAlways({ rules: ["Bash(make:*)"], scope: "session" })).toEqual({ kind: "kept" });
+  expect(await allowAlways({ rules: ["Bash(make:*)"], scope: "session" })).toEqual({ kind: "kept" });
   expect([before.allow, choice().allow]).toEqual([["Edit"], ["Edit", "Bash(make:*)"]]);
   expect(choice()).toBe(choice());
   change({ mode: "default", allow: [], ask: [], deny: ["Bash(rm:*)"] });
@@ -42,49 +45,49 @@ test("what a person allows counts from then on, and stays when the settings chan
 });
 
 test.each(["Bash(make", "nosuchtool", ""])("what is no rule counts for nothing: %j", async (rule) => {
-  const { choice, allowAlways, local } = await leaves("trusted");
-  expect((await allowAlways({ rule, scope: "local" })).kind).toBe("wrong");
+  const { choice, allowAlways, own } = await leaves();
+  expect((await allowAlways({ rules: [rule], scope: "project" })).kind).toBe("wrong");
   expect(choice().allow).toEqual(["Edit"]);
-  await expect(readFile(local)).rejects.toThrow("ENOENT");
+  expect(await readFile(own, "utf8")).toBe('{"model":"x"}');
 });
 
-test("a rule that is to stay is written for the owner's eyes only", async () => {
-  const { choice, allowAlways, local } = await leaves("trusted");
-  expect(await allowAlways({ rule: "Bash(make:*)", scope: "local" })).toEqual({ kind: "kept" });
-  expect(await readFile(local, "utf8")).toContain('"Bash(make:*)"');
-  expect((await stat(local)).mode & 0o777).toBe(0o600);
+test("a rule that is to stay is written into the user's own settings for the project, and counts without trust", async () => {
+  const { choice, allowAlways, own, project, later } = await leaves();
+  expect(await allowAlways({ rules: ["Bash(make:*)"], scope: "project" })).toEqual({ kind: "kept" });
+  expect(JSON.parse(await readFile(own, "utf8"))).toEqual({
+    model: "x",
+    projects: { [project]: { permissions: { allow: ["Bash(make:*)"] } } },
+  });
+  expect((await stat(own)).mode & 0o777).toBe(0o600);
   expect(choice().allow).toContain("Bash(make:*)");
+  expect(await later()).toEqual(["Bash(make:*)"]);
+  await expect(stat(join(project, ".palimpsest"))).rejects.toThrow("ENOENT");
 });
 
 test("a rule that was written down counts until it is taken out of the settings", async () => {
-  const { choice, allowAlways, hear } = await leaves("trusted");
+  const { choice, allowAlways, hear } = await leaves();
   const rule = "Bash(make:*)";
-  await allowAlways({ rule, scope: "local" });
+  await allowAlways({ rules: [rule], scope: "project" });
   hear([]);
   expect(choice().allow).toContain(rule);
   hear([rule]);
   expect(choice().allow).toContain(rule);
   hear([]);
   expect(choice().allow).not.toContain(rule);
-  await allowAlways({ rule, scope: "session" });
+  await allowAlways({ rules: [rule], scope: "session" });
   hear([]);
   expect(choice().allow).toContain(rule);
 });
 
-test.each([
-  ["trusted", /^written into .*settings\.local\.json$/],
-  [
-    "untrusted",
-    /^for this session; .*settings\.local\.json keeps it, .*settings\.json has "trustedProjects": \["\/.*"\]$/,
-  ],
-] as const)("what becomes of a rule is told before it is given, in a project that is %s", async (trust, words) => {
-  const { projectLeave } = await leaves(trust);
-  expect(await projectLeave?.()).toMatch(words);
+test("where a rule is kept is said before it is given", async () => {
+  const { projectLeave, own, project } = await leaves();
+  expect(await projectLeave?.()).toBe(`kept in ${own} for ${project}`);
 });
 
-test("in a project that nobody trusts the person is told that it counts only now", async () => {
-  const { choice, allowAlways } = await leaves("untrusted");
-  const kept = await allowAlways({ rule: "Bash(make:*)", scope: "local" });
-  expect(kept.kind === "kept" ? kept.warning : kept).toContain("trustedProjects");
+test("a rule that can't be written down counts in this session, and the person is told", async () => {
+  const { choice, allowAlways, own } = await leaves();
+  await writeFile(own, "{");
+  const kept = await allowAlways({ rules: ["Bash(make:*)"], scope: "project" });
+  expect(kept.kind === "kept" ? kept.warning : kept).toMatch(/^What you allowed counts only while.*no JSON/);
   expect(choice().allow).toContain("Bash(make:*)");
 });

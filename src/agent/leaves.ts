@@ -40,18 +40,16 @@ export function leavesFor({ engine, flags, choice, inSettings }: LeavesInput): L
     choice: () => widened(),
     given: () => given,
     projectLeave: async () => placeWords(await engine.leavePlace()),
-    allowAlways: async ({ rule, scope }) => {
-      const [problem] = ruleProblems({ allow: [rule] });
+    allowAlways: async ({ rules, scope }) => {
+      const [problem] = ruleProblems({ allow: rules });
       if (problem !== undefined) return { kind: "wrong", why: problem.what };
-      if (!given.includes(rule)) given = [...given, rule];
-      if (!held.has(rule)) {
-        held.set(rule, "here");
-        widen();
-      }
+      given = [...new Set([...given, ...rules])];
+      for (const rule of rules) if (!held.has(rule)) held.set(rule, "here");
+      widen();
       if (scope === "session") return { kind: "kept" };
-      const kept = await writtenDown({ engine, flags }, rule);
+      const kept = await writtenDown({ engine, flags }, rules);
       if (kept.kind === "kept" && kept.warning === undefined) {
-        held.set(rule, "written");
+        for (const rule of rules) held.set(rule, "written");
         widen();
       }
       return kept;
@@ -67,23 +65,21 @@ function keepUp(held: Map<string, Held>, now: ReadonlySet<string>): void {
   }
 }
 
-function placeWords(place: LeavePlace | undefined): string {
-  if (place === undefined) return "for this session: there is no project here";
-  const { path, trust, trustLine, ownPath } = place;
-  return trust === "trusted"
-    ? `written into ${path}`
-    : `for this session; ${path} keeps it, and counts only once ${ownPath} has ${trustLine}`;
-}
+const placeWords = ({ path, root }: LeavePlace): string => `kept in ${path} for ${root}`;
 
-/** For this session the rule counts in any case. */
-async function writtenDown({ engine, flags }: Pick<LeavesInput, "engine" | "flags">, rule: string): Promise<LeaveKept> {
-  const added = await engine.addLeave(rule);
+/** For this session the rules count in any case. */
+async function writtenDown(
+  { engine, flags }: Pick<LeavesInput, "engine" | "flags">,
+  rules: readonly string[],
+): Promise<LeaveKept> {
+  const added = await engine.addLeave(rules);
   switch (added.kind) {
     case "added":
     case "known": {
       const { reading } = await engine.settings({ flags });
-      if (reading.settings["permissions.allow"].value.includes(rule)) return { kind: "kept" };
-      return onlyNow(untrusted(await engine.leavePlace()));
+      const counting = new Set(reading.settings["permissions.allow"].value);
+      const { path } = await engine.leavePlace();
+      return rules.every((rule) => counting.has(rule)) ? { kind: "kept" } : onlyNow(`It does not count in ${path}.`);
     }
     case "refused":
       return onlyNow(added.why);
@@ -94,10 +90,5 @@ async function writtenDown({ engine, flags }: Pick<LeavesInput, "engine" | "flag
 
 const onlyNow = (why: string): LeaveKept => ({
   kind: "kept",
-  warning: `The rule counts only while this session is open. ${why}`,
+  warning: `What you allowed counts only while this session is open. ${why}`,
 });
-
-const untrusted = (place: LeavePlace | undefined): string =>
-  place === undefined
-    ? "There is no project here."
-    : `It is written into ${place.path}, which counts only once ${place.ownPath} has ${place.trustLine}.`;

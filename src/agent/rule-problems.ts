@@ -34,7 +34,9 @@ const sandboxVariables: ReadonlySet<string> = new Set(
 );
 
 /** Whatever stands among the permissions under a name that is none may have been meant to forbid. */
-const mayHoldBan = (key: string): boolean =>
-  key === "" ||
-  /^sandbox$/i.test(key) ||
-  (/^permissions(\.|$)/i.test(key) && !/^permissions\.(allow|defaultMode)(\[|$)/i.test(key));
+function mayHoldBan(key: string): boolean {
+  const inProject = /^projects\./i.test(key) ? key.toLowerCase().lastIndexOf(".permissions") : -1;
+  const own = inProject === -1 ? key : key.slice(inProject + 1);
+  if (own === "" || /^sandbox$/i.test(own) || /^projects(\.|$)/i.test(own)) return true;
+  return /^permissions(\.|$)/i.test(own) && !/^permissions\.(allow|defaultMode)(\[|$)/i.test(own);
+}

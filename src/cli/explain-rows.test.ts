@@ -7,7 +7,7 @@ import { masterBySwitch, type SwitchName, switchNames } from "../schema/switches
 const root = resolve(import.meta.dirname, "..");
 /** Where values are taken from, looked up and shown: what only these read changes nothing. */
 const shown =
-  /^(schema|presets|simulator|replay)\/|^settings\/(?!numbers|tool-servers)|^cli\/(explain|command\/explain)/;
+  /^(schema|presets|simulator|replay)\/|^settings\/(?!numbers|read\.|tool-servers)|^cli\/(explain|command\/explain)/;
 const sources = globSync("**/*.ts", { cwd: root })
   .filter((path) => !path.endsWith(".test.ts") && !shown.test(path))
   .map((path) => readFileSync(join(root, path), "utf8"))
@@ -33,6 +33,7 @@ const isSettingRead = (name: string): boolean =>
     String.raw`\["NAME"\]\.value`,
     String.raw`\{[^}]*\bNAME\b[^}]*\} = settings`,
     String.raw`\.\.\.NAME\b`,
+    String.raw`values\.get\("NAME"\)`,
   ]) || switchesBelow(name).some(isSwitchRead);
 
 describe("what `explain` lists is read by something, or is marked as planned, never both", () => {

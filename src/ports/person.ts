@@ -18,9 +18,9 @@ export interface PermissionAsk {
   readonly acts: readonly Act[];
   /** Why it is not allowed by itself, in a line. */
   readonly reason: string;
-  /** A rule under which this call would have run unasked; absent where no single one is. */
-  readonly suggestedRule?: string;
-  /** What becomes of that rule where it is given for the project, in a line; absent where there is none. */
+  /** The rules under which this call would have run unasked, all of them needed; absent where there are none. */
+  readonly suggestedRules?: readonly string[];
+  /** What becomes of these rules where they are given for the project, in a line; absent where there are none. */
   readonly projectLeave?: string;
 }
 

@@ -108,8 +108,8 @@ export type Verdict =
   | { readonly kind: "allowed" }
   /** `reason` is told to the model. */
   | { readonly kind: "denied"; readonly reason: string }
-  /** A person has to decide; without one it is denied. `suggestedRule`: one that would have allowed it. */
-  | { readonly kind: "ask"; readonly reason: string; readonly suggestedRule?: string };
+  /** A person has to decide; without one it is denied. `suggestedRules`: those that would have allowed it together. */
+  | { readonly kind: "ask"; readonly reason: string; readonly suggestedRules?: readonly string[] };
 
 export interface PermissionDep {
   /** Must not reject. */
@@ -117,22 +117,22 @@ export interface PermissionDep {
 }
 
 export interface LeaveDep {
-  /** Makes a rule that a person gave count from the next request on. Must not reject. */
+  /** Makes rules that a person gave count from the next request on. Must not reject. */
   readonly allowAlways: (leave: Leave) => Promise<LeaveKept>;
-  /** What becomes of one that is given for the project, a line for the person who is about to give it. Must not reject. */
+  /** What becomes of those that are given for the project, a line for the person who is about to give it. Must not reject. */
   readonly projectLeave?: () => Promise<string>;
 }
 
 export interface Leave {
-  readonly rule: string;
-  /** `session`: in memory, as long as the session is open. `local`: also in the project's local settings file. */
-  readonly scope: "session" | "local";
+  readonly rules: readonly string[];
+  /** `session`: in memory, as long as the session is open. `project`: also in the user's own settings, for the project. */
+  readonly scope: "session" | "project";
 }
 
 export type LeaveKept =
   /** `warning`: what a person should know of it, as that it could not be written down. */
   | { readonly kind: "kept"; readonly warning?: string }
-  /** It is no rule: nothing counts. */
+  /** One of them is no rule: none counts. */
   | { readonly kind: "wrong"; readonly why: string };
 
 export interface PermissionRequest {

@@ -30,21 +30,21 @@ export type LoopEvent =
       readonly outcome: "done" | "failed" | "denied" | "interrupted";
       readonly summary: string;
     }
-  /** A person is asked whether a call may run; `suggestedRule`: what would allow it for good. */
+  /** A person is asked whether a call may run; `suggestedRules`: what would allow it for good. */
   | {
       readonly kind: "permission-start";
       readonly id: ToolUseId;
       readonly tool: string;
       readonly reason: string;
-      readonly suggestedRule?: string;
+      readonly suggestedRules?: readonly string[];
     }
   | {
       readonly kind: "permission-end";
       readonly id: ToolUseId;
       readonly tool: string;
       readonly answer: "once" | "always" | "denied" | "nobody" | "interrupted";
-      /** That counts from now on. */
-      readonly rule?: string;
+      /** That count from now on. */
+      readonly rules?: readonly string[];
     }
   | { readonly kind: "edit"; readonly what: string; readonly entries: readonly EntryId[] }
   /** A layer took something out of the view, before a request. */

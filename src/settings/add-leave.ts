@@ -1,12 +1,16 @@
 import type { WriteFailure } from "../ports/blobs.ts";
 import { field, isArray, isObject, type JsonObject } from "../schema/json.ts";
+import { realPath } from "./files.ts";
 import type { ReplaceFileDep } from "./learned-windows.ts";
 import { readOwn, type Refused, refused, writeOwn } from "./own-file.ts";
+import { projectsKey } from "./parse.ts";
 
-export interface LeaveInFile {
-  /** Of the settings file; it need not be there. */
+export interface ProjectRules {
+  /** Of the user's own settings file; it need not be there. */
   readonly path: string;
-  readonly rule: string;
+  /** The project's folder. */
+  readonly root: string;
+  readonly rules: readonly string[];
 }
 
 export type LeaveAdded =
@@ -17,18 +21,26 @@ export type LeaveAdded =
   | WriteFailure;
 
 /**
- * Writes a rule into `permissions.allow` and keeps everything else of the file. What can't be read is not written over.
- * Two processes that write at the same instant may lose one rule: the person is asked again.
+ * Writes rules into `permissions.allow` of one project and keeps everything else of the file. What can't be read is not
+ * written over. Two processes that write at the same instant may lose a rule: the person is asked again.
  */
-export async function addLeave(deps: ReplaceFileDep, { path, rule }: LeaveInFile): Promise<LeaveAdded> {
+export async function addLeave(deps: ReplaceFileDep, { path, root, rules }: ProjectRules): Promise<LeaveAdded> {
   const read = await readOwn(path);
   if (read.kind === "refused") return read;
-  const permissions = field(read.settings, "permissions") ?? {};
-  if (!isObject(permissions)) return refused(path, "its permissions are no object");
+  const projects = field(read.settings, projectsKey) ?? {};
+  if (!isObject(projects)) return refused(path, "its projects are no object");
+  const here = realPath(root);
+  const name = Object.keys(projects).find((one) => realPath(one) === here) ?? here;
+  const project = field(projects, name) ?? {};
+  if (!isObject(project)) return refused(path, `what it says for ${name} is no object`);
+  const permissions = field(project, "permissions") ?? {};
+  if (!isObject(permissions)) return refused(path, `its permissions for ${name} are no object`);
   const allow = field(permissions, "allow") ?? [];
-  if (!isArray(allow)) return refused(path, "its permissions.allow is no list");
-  if (allow.includes(rule)) return { kind: "known" };
-  const settings: JsonObject = { ...read.settings, permissions: { ...permissions, allow: [...allow, rule] } };
+  if (!isArray(allow)) return refused(path, `its permissions.allow for ${name} is no list`);
+  const news = [...new Set(rules)].filter((rule) => !allow.includes(rule));
+  if (news.length === 0) return { kind: "known" };
+  const widened = { ...project, permissions: { ...permissions, allow: [...allow, ...news] } };
+  const settings: JsonObject = { ...read.settings, [projectsKey]: { ...projects, [name]: widened } };
   const failure = await writeOwn(deps, { path, settings, indent: read.indent });
   return failure ?? { kind: "added" };
 }

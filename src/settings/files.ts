@@ -31,7 +31,7 @@ export function scopeFiles({ home, root }: SettingsPlace): readonly ScopeFile[] 
 }
 
 /** Of a file that need not be there, in a folder that need not be there either. */
-function realPath(path: string): string {
+export function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
@@ -63,6 +63,7 @@ const nothing = (problems: readonly Problem[]): ParsedSettings => ({
   servers: [],
   reserved: noReserved,
   problems,
+  projects: [],
 });
 
 const broken = (file: ScopeFile, what: string): ReadFile => ({

@@ -2,7 +2,8 @@ import type { SettingName, SettingValues } from "../schema/settings.ts";
 import type { Problem } from "./problem.ts";
 
 export type Scope = "user" | "project" | "local";
-export type Source = "default" | Scope | `environment ${string}` | `flag --${string}`;
+/** `user-project`: of the user's own settings, for this project only. */
+export type Source = "default" | Scope | "user-project" | `environment ${string}` | `flag --${string}`;
 
 /** A value somebody gave, already of the shape that the table asks for. */
 export interface Given {

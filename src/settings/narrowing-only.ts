@@ -22,9 +22,11 @@ export function narrowingOnly(file: ReadFile, trust: Trust): ReadFile {
     values.delete(key);
     problems.push({ severity: "warning", where: file.path, key, what });
   };
-  if (hasAny(values.get("trustedProjects"))) leaveOut("trustedProjects", "counts only in your own settings; ignored");
+  if (hasAny(values.get("trustedProjects"))) leaveOut("trustedProjects", onlyYours);
+  if (file.parsed.projects.length > 0)
+    problems.push({ severity: "warning", where: file.path, key: "projects", what: onlyYours });
   for (const key of ["approvedMcpServers", "refusedMcpServers"] as const)
-    if (hasAny(values.get(key))) leaveOut(key, "counts only in your own settings; ignored");
+    if (hasAny(values.get(key))) leaveOut(key, onlyYours);
   const root = dirname(dirname(file.path));
   if (!isTrusted(root, trust)) {
     const unless = `unless your own settings have ${trustLine(root)}; ignored`;
@@ -39,14 +41,19 @@ export function narrowingOnly(file: ReadFile, trust: Trust): ReadFile {
   return { ...file, parsed: { ...file.parsed, values, problems: [...file.parsed.problems, ...problems] } };
 }
 
+const onlyYours = "counts only in your own settings; ignored";
+
 /** As it stands in a settings file. */
 export const trustLine = (root: string): string => `"trustedProjects": [${JSON.stringify(root)}]`;
 
 const hasAny = (list: unknown): boolean => Array.isArray(list) && list.length > 0;
 
+export const expandHome = (folder: string, userHome: string | undefined): string =>
+  folder.startsWith("~/") && userHome !== undefined ? join(userHome, folder.slice(2)) : folder;
+
 export function isTrusted(root: string, { folders, userHome }: Trust): boolean {
   return folders.some((folder) => {
-    const named = folder.startsWith("~/") && userHome !== undefined ? join(userHome, folder.slice(2)) : folder;
+    const named = expandHome(folder, userHome);
     if (!isAbsolute(named)) return false;
     const inside = relative(named, root);
     return inside === "" || (!inside.startsWith("..") && !isAbsolute(inside));

@@ -13,6 +13,16 @@ export interface ParsedSettings {
   /** `env`, … as they stand in the file. */
   readonly reserved: JsonObject;
   readonly problems: readonly Problem[];
+  /** What stands there for single projects. */
+  readonly projects: readonly ProjectPart[];
+}
+
+export interface ProjectPart {
+  /** As it is written. */
+  readonly root: string;
+  readonly values: ReadonlyMap<SettingName, unknown>;
+  /** Of this part alone: they are nothing to other projects. */
+  readonly problems: readonly Problem[];
 }
 
 /** What the JSON of a settings file says, key by key: one bad key never discards the rest. */
@@ -21,19 +31,24 @@ export function parseSettings(json: Json, where: string): ParsedSettings {
   const problems: Problem[] = [];
   const reserved: [string, Json][] = [];
   const servers: ServerDefinition[] = [];
+  let projects: readonly ProjectPart[] = [];
   if (!isObject(json)) {
     const problem = wrongValue({ severity: "error", where, key: "", expected: "an object of settings", found: json });
-    return { values, servers, reserved: {}, problems: [problem] };
+    return { values, servers, reserved: {}, problems: [problem], projects };
   }
   for (const [key, value] of Object.entries(json)) {
     if (reservedKeys.has(key)) reserved.push([key, value]);
     else if (key === "flags") problems.push(...takeFlags({ value, where, values }));
     else if (key === "permissions") problems.push(...takePermissions({ value, where, values }));
     else if (key === serversKey) problems.push(...takeServers({ value, where, values, servers }));
-    else if (key === "hooks") problems.push(...takeHooks({ value, where, values }));
+    else if (key === projectsKey) {
+      projects = isObject(value) ? Object.entries(value).map(([root, part]) => projectPart({ root, part, where })) : [];
+      if (!isObject(value))
+        problems.push(wrongValue({ severity: "error", where, key, expected: projectsExpects, found: value }));
+    } else if (key === "hooks") problems.push(...takeHooks({ value, where, values }));
     else problems.push(...take({ key, value, where, values }));
   }
-  return { values, servers, reserved: Object.fromEntries(reserved), problems };
+  return { values, servers, reserved: Object.fromEntries(reserved), problems, projects };
 }
 
 interface Taking {
@@ -58,6 +73,35 @@ function takePermissions({ value, where, values }: Taking): readonly Problem[] {
   return Object.entries(value).flatMap(([name, one]) =>
     take({ key: `permissions.${name}`, value: one, where, values }),
   );
+}
+
+export const projectsKey = "projects";
+const projectsExpects = 'an object of projects by their folders, each with "permissions"';
+
+interface WrittenPart {
+  readonly root: string;
+  readonly part: Json;
+  readonly where: string;
+}
+
+/** Only rules so far: what else differs from project to project is in the project's own files. */
+function projectPart({ root, part, where }: WrittenPart): ProjectPart {
+  const values = new Map<SettingName, unknown>();
+  const at = `${projectsKey}.${root}`;
+  if (!isObject(part)) {
+    const problem = wrongValue({
+      severity: "error",
+      where,
+      key: at,
+      expected: 'an object with "permissions"',
+      found: part,
+    });
+    return { root, values, problems: [problem] };
+  }
+  const problems = Object.entries(part).flatMap(([key, value]) =>
+    key === "permissions" ? takePermissions({ value, where, values }) : [unknownKey(key, where)],
+  );
+  return { root, values, problems: problems.map((problem) => ({ ...problem, key: `${at}.${problem.key}` })) };
 }
 
 /** A list in force, an object of lists in the file. */
@@ -164,7 +208,7 @@ function without(json: Json, dropped: ReadonlySet<string>, above = ""): Json {
 /** Settings that stand together in an object of the file. */
 const objects = ["flags", "permissions"] as const;
 const objectOf = (key: string): string | undefined => objects.find((object) => key.startsWith(`${object}.`));
-const topKeys = [...new Set(settingNames.map((name) => objectOf(name) ?? name))];
+const topKeys = [...new Set(settingNames.map((name) => objectOf(name) ?? name)), projectsKey];
 
 function keysBeside(key: string): readonly string[] {
   const object = objectOf(key);

@@ -2,11 +2,12 @@ import type { JsonObject } from "../schema/json.ts";
 import { findModel, knownModels } from "../tokens/registry.ts";
 import { type Environment, environmentValues } from "./environment.ts";
 import { type FileServers, serversOf } from "./file-servers.ts";
-import { type ReadFile, readScopeFile, scopeFiles, type SettingsPlace } from "./files.ts";
+import { type ReadFile, readScopeFile, realPath, scopeFiles, type SettingsPlace } from "./files.ts";
 import { type FlagInput, flagValues } from "./flags.ts";
 import type { Given, GivenValues, Scope, Settings } from "./given.ts";
-import { narrowingOnly } from "./narrowing-only.ts";
+import { expandHome, narrowingOnly } from "./narrowing-only.ts";
 import { strengthenSandbox } from "./strengthen-sandbox.ts";
+import type { ProjectPart } from "./parse.ts";
 import type { Problem } from "./problem.ts";
 import { resolveSettings } from "./resolve.ts";
 
@@ -45,18 +46,24 @@ export const readFiles = (place: SettingsPlace): Promise<readonly ReadFile[]> =>
 /** The same from files that were read before. */
 export function settingsFrom(
   files: readonly ReadFile[],
-  inputs: Pick<SettingsInputs, "env" | "flags">,
+  inputs: Pick<SettingsInputs, "root" | "env" | "flags">,
 ): SettingsReading {
   const trust = { folders: trustedFolders(files), userHome: inputs.env["HOME"] };
   const counting = strengthenSandbox(files.map((file) => narrowingOnly(file, trust)));
-  const places = [...counting.map(fileValues), environmentValues(inputs.env), flagValues(inputs.flags ?? [])];
+  const here = projectParts(files, inputs);
+  const places = [
+    ...counting.map(fileValues),
+    ...here.map(partValues),
+    environmentValues(inputs.env),
+    flagValues(inputs.flags ?? []),
+  ];
   const settings = resolveSettings(places);
   const problems = [...places.flatMap((one) => one.problems), ...modelProblems(settings)];
   return {
     settings,
     problems: problems.toSorted((one, other) => one.severity.localeCompare(other.severity)),
     files: files.map(({ scope, path, state }) => ({ scope, path, state })),
-    rulesByFile: new Map(counting.map((file) => [file.path, rulesOf(file)])),
+    rulesByFile: rulesByFile([...counting, ...here]),
     serversByFile: files.map(serversOf),
     reservedByScope: new Map(files.map(({ scope, parsed }) => [scope, parsed.reserved])),
   };
@@ -70,11 +77,50 @@ function trustedFolders(files: readonly ReadFile[]): readonly string[] {
 const textsOf = (list: unknown): readonly string[] =>
   Array.isArray(list) ? list.filter((text) => typeof text === "string") : [];
 
-const rulesOf = ({ parsed: { values } }: ReadFile): WrittenRules => ({
-  allow: textsOf(values.get("permissions.allow")),
-  ask: textsOf(values.get("permissions.ask")),
-  deny: textsOf(values.get("permissions.deny")),
-});
+type Rules = Pick<ReadFile, "path"> & { readonly parsed: Pick<ReadFile["parsed"], "values"> };
+
+function rulesByFile(written: readonly Rules[]): ReadonlyMap<string, WrittenRules> {
+  const found = new Map<string, WrittenRules>();
+  for (const { path, parsed } of written) {
+    const before = found.get(path);
+    const rules = (use: keyof WrittenRules) => [
+      ...(before?.[use] ?? []),
+      ...textsOf(parsed.values.get(`permissions.${use}`)),
+    ];
+    found.set(path, { allow: rules("allow"), ask: rules("ask"), deny: rules("deny") });
+  }
+  return found;
+}
+
+interface PartHere {
+  readonly path: string;
+  readonly parsed: ProjectPart;
+}
+
+/** What the user's own file says for the project of this place, known by its real path. */
+function projectParts(
+  files: readonly ReadFile[],
+  { root, env }: Pick<SettingsInputs, "root" | "env">,
+): readonly PartHere[] {
+  if (root === undefined) return [];
+  const here = realPath(root);
+  const named = (written: string): string => realPath(withoutEnd(expandHome(written, env["HOME"])));
+  return files
+    .filter(({ scope }) => scope === "user")
+    .flatMap(({ path, parsed }) =>
+      parsed.projects.filter((part) => named(part.root) === here).map((part) => ({ path, parsed: part })),
+    );
+}
+
+const withoutEnd = (path: string): string => path.replace(/(?<=.)\/+$/, "");
+
+function partValues({ path, parsed }: PartHere): GivenValues {
+  const from = `${path} for ${parsed.root}`;
+  const given = [...parsed.values].map(
+    ([name, value]) => [name, { value, source: "user-project", from } satisfies Given] as const,
+  );
+  return { givenByName: new Map(given), problems: parsed.problems };
+}
 
 function fileValues({ scope, path, parsed }: ReadFile): GivenValues {
   const given = [...parsed.values].map(

@@ -20,7 +20,7 @@ const defined = (files: Partial<Record<Scope, JsonObject>>, root = "/p") => {
     const written = files[scope];
     return written === undefined ? [] : [{ scope, path, state: "read", parsed: parseSettings(written, path) }];
   });
-  const { settings, serversByFile, problems } = settingsFrom(read, { env: {} });
+  const { settings, serversByFile, problems } = settingsFrom(read, { root: undefined, env: {} });
   const { approvedMcpServers: approved, refusedMcpServers: refused } = settings;
   const all = definedServers({ files: serversByFile, approved: approved.value, refused: refused.value, root, hash });
   return { ...all, settings, problems: [...problems, ...all.problems] };
@@ -203,13 +203,13 @@ test("the project's .mcp.json counts as a project's file, and only for its serve
   const path = join(root, ".mcp.json");
   const other = { permissions: { allow: ["Bash"] }, whatever: 1 };
   await writeFile(path, JSON.stringify({ mcpServers: { files: program, "a b": program }, ...other }));
-  const found = await serversHere(settingsFrom([], { env: {} }), { root, hash });
+  const found = await serversHere(settingsFrom([], { root: undefined, env: {} }), { root, hash });
   expect(found.servers).toMatchObject([
     { definition: { name: "files" }, scope: "project", from: path, leave: "needed" },
   ]);
   expect(found.problems).toMatchObject([{ where: path, key: "mcpServers.a b" }]);
   await writeFile(path, "{");
-  expect((await serversHere(settingsFrom([], { env: {} }), { root, hash })).problems).toMatchObject([
+  expect((await serversHere(settingsFrom([], { root: undefined, env: {} }), { root, hash })).problems).toMatchObject([
     { where: path, severity: "error" },
   ]);
 });

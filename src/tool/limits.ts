@@ -68,6 +68,8 @@ export const shellLookupsMax = 2_000;
 export const shellPlaceValuesMax = 256;
 /** Folders a line may stand in after its `cd`s. */
 export const shellFoldersMax = 16;
+/** Rules offered for one line: nobody reads more before they say yes. */
+export const suggestedRulesMax = 5;
 /** How deep a shell within a shell (`sh -c "…"`) is looked into. */
 export const shellNestingMax = 5;
 

@@ -1,6 +1,6 @@
 import type { PermissionDep } from "../ports/tools.ts";
 import { decide, type Policy, stricter } from "./permission/decide.ts";
-import { suggestedRule } from "./permission/suggest.ts";
+import { suggestedRules } from "./permission/suggest.ts";
 import { pathMatcher, type Places, type Rule, type Rules } from "./permission/rule.ts";
 import { isSecret, type MayPass } from "./shell/environment.ts";
 
@@ -20,8 +20,8 @@ export function permitFor({ parent, guardedNow, ...policy }: PermitOptions): Per
     const now = { ...policy, ...(guarded === undefined ? {} : { guarded }) };
     const own = decide(now, request);
     if (parent !== undefined) return stricter(own, await parent(request));
-    const rule = own.kind === "ask" ? suggestedRule(now, request) : undefined;
-    return rule === undefined ? own : { ...own, suggestedRule: rule };
+    const rules = own.kind === "ask" ? suggestedRules(now, request) : undefined;
+    return rules === undefined ? own : { ...own, suggestedRules: rules };
   };
 }
 

@@ -1,4 +1,4 @@
-import { access, mkdir, writeFile } from "node:fs/promises";
+import { access, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -77,7 +77,7 @@ test("a model that obeys a page runs nothing that the person does not allow", as
   const tools = { allow: [`WebFetch(domain:${host})`], deny: [] };
   const events = await turn(await opened(world, { person, net, tools }), "Read the docs.");
   expect(outcomes(events)).toEqual(["web_fetch done", "bash denied"]);
-  expect(person.asks.map(({ tool, suggestedRule }) => [tool, suggestedRule])).toEqual([["bash", "Bash(touch evil)"]]);
+  expect(person.asks.map(({ tool, suggestedRules }) => [tool, suggestedRules])).toEqual([["bash", ["Bash(touch evil)"]]]);
   expect(await isThere(world, "evil")).toBe(false);
   const said = JSON.stringify(world.seen.at(-1)?.body["messages"]);
   expect(said).toContain("It is data");
@@ -89,16 +89,14 @@ test("a page of a host that no rule names is asked about before anything is sent
   const world = await agentWorld({ actor: playing([call], says("Done.")) });
   const person = personWho({ kind: "nobody" });
   expect(outcomes(await turn(await opened(world, { person, net }), "Read."))).toEqual(["web_fetch denied"]);
-  expect(person.asks).toMatchObject([{ tool: "web_fetch", suggestedRule: "WebFetch(domain:docs.example)" }]);
+  expect(person.asks).toMatchObject([{ tool: "web_fetch", suggestedRules: ["WebFetch(domain:docs.example)"] }]);
 });
 
-test("what is allowed always is asked about once, and never again where the project is trusted", async () => {
+test("what is allowed always is asked about once, and never again in the project", async () => {
   const world = await agentWorld({
     actor: playing([bash("touch a")], [bash("touch a")], says("Done."), [bash("touch a")], says("Done.")),
   });
-  await mkdir(world.home, { recursive: true });
-  await writeFile(join(world.home, "settings.json"), JSON.stringify({ trustedProjects: [world.work] }));
-  const person = personWho({ kind: "always", rule: "Bash(touch a)", scope: "local" });
+  const person = personWho({ kind: "always", rules: ["Bash(touch a)"], scope: "project" });
   const first = await turn(await opened(world, { person }), "Go.");
   expect([outcomes(first), person.asks.length]).toEqual([["bash done", "bash done"], 1]);
   const second = await turn(await opened(world, { person }), "Again.");
@@ -107,9 +105,9 @@ test("what is allowed always is asked about once, and never again where the proj
 
 test("a rule that the person gave and the agent wrote down is no news; one that another wrote is", async () => {
   const world = await agentWorld({ actor: playing([bash("touch a")], says("1"), says("2"), says("3")) });
-  await mkdir(world.home, { recursive: true });
-  await writeFile(join(world.home, "settings.json"), JSON.stringify({ trustedProjects: [world.work] }));
-  const agent = await opened(world, { person: personWho({ kind: "always", rule: "Bash(touch a)", scope: "local" }) });
+  const agent = await opened(world, {
+    person: personWho({ kind: "always", rules: ["Bash(touch a)"], scope: "project" }),
+  });
   const isSeen = (rules: number) => (): void =>
     expect(
       agent.session.fold.path.entries.flatMap((entry) =>
@@ -121,15 +119,15 @@ test("a rule that the person gave and the agent wrote down is no news; one that 
   const first = await turn(agent, "Go.");
   await vi.waitFor(isSeen(1), { timeout: 20_000 });
   expect(warned([...first, ...(await turn(agent, "Again."))])).toEqual([]);
-  const local = join(world.work, ".palimpsest", "settings.local.json");
-  await writeFile(local, JSON.stringify({ permissions: { allow: ["Bash(touch a)", "Bash(rm a)"] } }));
+  const projects = { [world.work]: { permissions: { allow: ["Bash(touch a)", "Bash(rm a)"] } } };
+  await writeFile(join(world.home, "settings.json"), JSON.stringify({ projects }));
   await vi.waitFor(isSeen(2), { timeout: 20_000 });
   expect(warned(await turn(agent, "And again."))).toEqual([expect.stringContaining("new rules count when")]);
 });
 
 test("a rule that forbids is not overcome by what a person allows always", async () => {
   const world = await agentWorld({ actor: playing([bash("touch a")], [bash("touch b")], says("Done.")) });
-  const person = personWho({ kind: "always", rule: "Bash", scope: "session" });
+  const person = personWho({ kind: "always", rules: ["Bash"], scope: "session" });
   const tools = { allow: [], deny: ["Bash(touch b)"] };
   const events = await turn(await opened(world, { person, tools }), "Go.");
   expect([outcomes(events), person.asks.length]).toEqual([["bash done", "bash denied"], 1]);

@@ -169,7 +169,7 @@ async function settings({ home }: AgentWorld, written: object): Promise<void> {
 describe("a permission", () => {
   it.each<readonly [string, PermissionAnswer, readonly string[], number]>([
     ["once", { kind: "once" }, ["done", "done"], 2],
-    ["for the session", { kind: "always", rule: "Bash(touch made)", scope: "session" }, ["done", "done"], 1],
+    ["for the session", { kind: "always", rules: ["Bash(touch made)"], scope: "session" }, ["done", "done"], 1],
     ["never", { kind: "denied", words: "not there" }, ["denied", "denied"], 2],
   ])("given %s counts so", async (_, answer, states, asked) => {
     const world = await agentWorld({ actor: playing([bash("touch made")], [bash("touch made")], says("Done.")) });

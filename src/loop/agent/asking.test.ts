@@ -31,7 +31,7 @@ async function asked({ calls = [look(1)], answer, keep, verdict }: Case) {
       return answer(ask, signal);
     },
   };
-  const verdictNow = verdict ?? (() => ({ kind: "ask", reason: "it looks", suggestedRule: "look" }) as const);
+  const verdictNow = verdict ?? (() => ({ kind: "ask", reason: "it looks", suggestedRules: ["look"] }) as const);
   const agent = testAgent({
     deps,
     session,
@@ -57,11 +57,11 @@ describe("where a verdict leaves a call to a person", () => {
     const { agent, log, asks } = await asked({ answer: () => Promise.resolve({ kind: "once" }) });
     const events = await agent.turn("Look.");
     expect(asks).toMatchObject([
-      { tool: "look", input: { n: 1 }, acts: [], reason: "it looks", suggestedRule: "look" },
+      { tool: "look", input: { n: 1 }, acts: [], reason: "it looks", suggestedRules: ["look"] },
     ]);
     expect(log.runs).toEqual(['look {"n":1}']);
     expect(events.filter(({ kind }) => kind.startsWith("permission-"))).toMatchObject([
-      { kind: "permission-start", tool: "look", reason: "it looks", suggestedRule: "look" },
+      { kind: "permission-start", tool: "look", reason: "it looks", suggestedRules: ["look"] },
       { kind: "permission-end", tool: "look", answer: "once" },
     ]);
   });
@@ -96,17 +96,17 @@ describe("where a verdict leaves a call to a person", () => {
         most = Math.max(most, open);
         await new Promise((resolve) => setTimeout(resolve, 5));
         open -= 1;
-        return input["n"] === 1 ? { kind: "once" } : { kind: "always", rule: "look", scope: "session" };
+        return input["n"] === 1 ? { kind: "once" } : { kind: "always", rules: ["look"], scope: "session" };
       },
     });
     await agent.turn("Look.");
-    expect([most, asks.length, leaves]).toEqual([1, 2, [{ rule: "look", scope: "session" }]]);
+    expect([most, asks.length, leaves]).toEqual([1, 2, [{ rules: ["look"], scope: "session" }]]);
     expect(log.runs.toSorted()).toEqual(['look {"n":1}', 'look {"n":2}', 'look {"n":3}']);
   });
 
   it("a rule that is none costs the rule, not the call", async () => {
     const { agent, log } = await asked({
-      answer: () => Promise.resolve({ kind: "always", rule: "(", scope: "local" }),
+      answer: () => Promise.resolve({ kind: "always", rules: ["("], scope: "project" }),
       keep: () => ({ kind: "wrong", why: "no rule" }),
     });
     const events = await agent.turn("Look.");
@@ -118,7 +118,7 @@ describe("where a verdict leaves a call to a person", () => {
   it("what was allowed does not run once the turn was ended, also while the leave was being written", async () => {
     const abort = new AbortController();
     const { agent, log } = await asked({
-      answer: () => Promise.resolve({ kind: "always", rule: "look", scope: "local" }),
+      answer: () => Promise.resolve({ kind: "always", rules: ["look"], scope: "project" }),
       keep: () => {
         abort.abort();
         return { kind: "kept" };

@@ -31,13 +31,19 @@ export type Asked =
 /** Leaves the call to a person. A leave for good counts before this returns, so that the next call need not be asked about. */
 export async function askPerson(deps: LeaveDep & { readonly person: Person }, asking: Asking): Promise<Asked> {
   const { ask, signal, events } = asking;
-  const { toolUse: id, tool, reason, suggestedRule } = ask;
-  events.put({ kind: "permission-start", id, tool, reason, ...(suggestedRule === undefined ? {} : { suggestedRule }) });
-  const projectLeave = suggestedRule === undefined ? undefined : await deps.projectLeave?.();
+  const { toolUse: id, tool, reason, suggestedRules } = ask;
+  events.put({
+    kind: "permission-start",
+    id,
+    tool,
+    reason,
+    ...(suggestedRules === undefined ? {} : { suggestedRules }),
+  });
+  const projectLeave = suggestedRules === undefined ? undefined : await deps.projectLeave?.();
   const told = projectLeave === undefined ? ask : { ...ask, projectLeave };
   const answer = await unlessAborted(deps.person.permission(told, signal), signal);
-  const rule = answer.kind === "always" ? await kept(deps, { leave: answer, events }) : undefined;
-  events.put({ kind: "permission-end", id, tool, answer: answer.kind, ...(rule === undefined ? {} : { rule }) });
+  const rules = answer.kind === "always" ? await kept(deps, { leave: answer, events }) : undefined;
+  events.put({ kind: "permission-end", id, tool, answer: answer.kind, ...(rules === undefined ? {} : { rules }) });
   switch (answer.kind) {
     case "once":
     case "always":
@@ -68,12 +74,15 @@ interface Keeping {
   readonly events: Channel<LoopEvent>;
 }
 
-/** The rule that counts from now on. What is none costs the rule, not the call: that the person has allowed. */
-async function kept(deps: LeaveDep, { leave: { rule, scope }, events }: Keeping): Promise<string | undefined> {
-  const outcome = await deps.allowAlways({ rule, scope });
+/** The rules that count from now on. What is none costs the rules, not the call: that the person has allowed. */
+async function kept(
+  deps: LeaveDep,
+  { leave: { rules, scope }, events }: Keeping,
+): Promise<readonly string[] | undefined> {
+  const outcome = await deps.allowAlways({ rules, scope });
   const warning = outcome.kind === "wrong" ? outcome.why : outcome.warning;
   if (warning !== undefined) events.put({ kind: "warning", code: "permission", message: warning });
-  return outcome.kind === "kept" ? rule : undefined;
+  return outcome.kind === "kept" ? rules : undefined;
 }
 
 /** In the form by which a compaction finds what a person said of a call that they did not allow. */

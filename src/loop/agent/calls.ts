@@ -166,9 +166,9 @@ async function leftToPerson(deps: AgentDeps, { one, tool, input, plan, reason, b
     if (verdict.kind === "denied") return { outcome: "denied", content: verdict.reason };
     if (one.signal.aborted) return { outcome: "interrupted", content: interruptedByPerson };
     if (verdict.kind === "allowed" && byHook !== "ask") return { run: () => run(deps, { one, plan, input }) };
-    const suggested = verdict.kind === "ask" && verdict.suggestedRule !== undefined;
-    const rule = suggested ? { suggestedRule: verdict.suggestedRule } : {};
-    const ask = { toolUse: one.call.id, tool: tool.name, input, acts, reason, ...rule };
+    const { suggestedRules } = verdict.kind === "ask" ? verdict : {};
+    const rules = suggestedRules === undefined ? {} : { suggestedRules };
+    const ask = { toolUse: one.call.id, tool: tool.name, input, acts, reason, ...rules };
     const asked = await askPerson(deps.asking, { ask, signal: one.signal, events: one.events });
     switch (asked.kind) {
       case "allowed":

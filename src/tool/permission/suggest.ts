@@ -1,20 +1,31 @@
 import { dirname } from "node:path";
 import type { Act, PermissionRequest } from "../../ports/tools.ts";
 import { isInside } from "../inside.ts";
+import { suggestedRulesMax } from "../limits.ts";
 import { parseLine } from "../shell/line.ts";
+import type { ShellWord } from "../shell/word.ts";
 import { decide, type Policy } from "./decide.ts";
 import { literal, parseRules } from "./rule.ts";
 
 /**
- * A rule that a person may want to give for good: one by which this very request would have been allowed. Undefined where
- * no single rule is, as for files that hold the rules. Pure.
+ * Rules that a person may want to give for good: under which this very request would have been allowed, and none of which
+ * could be left out. Undefined where there are none, as for files that hold the rules, or too many to look at. Pure.
  */
-export function suggestedRule(policy: Policy, request: PermissionRequest): string | undefined {
-  return candidates(policy, request).find((rule) => {
-    const { rules } = parseRules({ allow: [rule] });
-    const widened = { ...policy.rules, allow: [...policy.rules.allow, ...rules.allow] };
+export function suggestedRules(policy: Policy, request: PermissionRequest): readonly string[] | undefined {
+  const isEnough = (rules: readonly string[]): boolean => {
+    const { allow } = parseRules({ allow: rules }).rules;
+    const widened = { ...policy.rules, allow: [...policy.rules.allow, ...allow] };
     return decide({ ...policy, rules: widened }, request).kind === "allowed";
-  });
+  };
+  const single = candidates(policy, request).find((rule) => isEnough([rule]));
+  if (single !== undefined) return [single];
+  let rules = [...new Set(request.acts.flatMap((act) => partsOf(policy, act)))];
+  if (!isEnough(rules)) return undefined;
+  for (const rule of rules) {
+    const rest = rules.filter((one) => one !== rule);
+    if (isEnough(rest)) rules = rest;
+  }
+  return rules.length > suggestedRulesMax ? undefined : rules;
 }
 
 /** Narrow ones first, but for what nobody wants to allow one by one. */
@@ -23,6 +34,10 @@ function candidates(policy: Policy, { tool, acts }: PermissionRequest): readonly
   // The name of a tool that touches files or runs commands would be a leave for all of them.
   return acts.every(({ kind }) => kind === "state") ? [...own, tool] : own;
 }
+
+/** One rule for each command of a line, or one for the act. */
+const partsOf = (policy: Policy, act: Act): readonly string[] =>
+  act.kind === "shell" ? partRules(act.command) : candidatesFor(policy, act).slice(0, 1);
 
 function candidatesFor(policy: Policy, act: Act): readonly string[] {
   switch (act.kind) {
@@ -76,14 +91,27 @@ const likeEachOther: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["yarn", new Set(["test"])],
 ]);
 
-/** `git add:*` and the like where any use is like any other; else the very line. */
+/** `git add:*` and the like where any use is like any other; else the very line, or the very words of one part of it. */
 function commandRules(command: string): readonly string[] {
   const line = parseLine(command);
   if (line.kind === "unclear" || line.commands.length === 0) return [];
-  const verbs = line.commands.flatMap(({ words }) => {
-    if (words.some(({ kind }, index) => index < 2 && kind !== "plain")) return [];
-    const [program = "", verb = ""] = words.map(({ value }) => value);
-    return likeEachOther.get(program)?.has(verb) === true ? [`Bash(${program} ${verb}:*)`] : [];
+  const verbs = line.commands.flatMap(({ words }) => verbRule(words));
+  return [...verbs, ...(/[*\n()]/.test(command) ? [] : [`Bash(${command.trim()})`]), ...partRules(command)];
+}
+
+function partRules(command: string): readonly string[] {
+  const line = parseLine(command);
+  if (line.kind === "unclear") return [];
+  return line.commands.flatMap(({ words }) => {
+    const [verb] = verbRule(words);
+    if (verb !== undefined) return [verb];
+    const isPlain = words.length > 0 && words.every(({ kind, value }) => kind === "plain" && /^[^\s*()]+$/.test(value));
+    return isPlain ? [`Bash(${words.map(({ value }) => value).join(" ")})`] : [];
   });
-  return [...verbs, ...(/[*\n()]/.test(command) ? [] : [`Bash(${command.trim()})`])];
+}
+
+function verbRule(words: readonly ShellWord[]): readonly string[] {
+  if (words.some(({ kind }, index) => index < 2 && kind !== "plain")) return [];
+  const [program = "", verb = ""] = words.map(({ value }) => value);
+  return likeEachOther.get(program)?.has(verb) === true ? [`Bash(${program} ${verb}:*)`] : [];
 }

@@ -123,7 +123,7 @@ const commandAsk = (text: string): PermissionAsk => ({
   input: { command: text },
   acts: [{ kind: "shell", command: text, effect: "unknown", reads: "told", writes: "told" }],
   reason: text,
-  suggestedRule: text,
+  suggestedRules: [text],
 });
 
 // oxlint-disable-next-line no-control-regex
@@ -213,7 +213,7 @@ test("whatever is pressed whenever, only a key that grants grants, after the qui
   let granted = 0;
   await fc.assert(
     fc.asyncProperty(timed, fc.integer({ min: 0, max: 3 }), async (presses, drawnAfter) => {
-      const desk = new Desk((deps) => permissionDialog({ ...commandAsk("ls"), suggestedRule: "bash(ls)" }, deps));
+      const desk = new Desk((deps) => permissionDialog({ ...commandAsk("ls"), suggestedRules: ["bash(ls)"] }, deps));
       let sinceDrawn = Number.NEGATIVE_INFINITY;
       let sincePressed = Number.POSITIVE_INFINITY;
       let isPasting = false;
@@ -257,7 +257,7 @@ const slowly = fc.array(
 );
 /** What would outlast the dialog, by the one that is asked. */
 const keeping: Readonly<Record<string, (deps: DialogDeps) => Dialog<unknown>>> = {
-  permission: (deps) => permissionDialog({ ...commandAsk("ls"), suggestedRule: "bash(ls)" }, deps),
+  permission: (deps) => permissionDialog({ ...commandAsk("ls"), suggestedRules: ["bash(ls)"] }, deps),
   servers: (deps) => approveDialog({ servers: [serverOf("a"), serverOf("b")], refusals: "kept" }, deps),
 };
 

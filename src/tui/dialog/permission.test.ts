@@ -13,7 +13,7 @@ const push: PermissionAsk = {
   acts: [{ kind: "shell", command: "git push origin main", effect: "unknown", reads: "told", writes: "told" }],
   reason: "No rule allows it.",
 };
-const ruled: PermissionAsk = { ...push, suggestedRule: rule };
+const ruled: PermissionAsk = { ...push, suggestedRules: [rule] };
 
 const desk = (ask: PermissionAsk, options: { rows?: number; width?: number } = {}): Desk<PermissionAnswer> =>
   new Desk((deps) => permissionDialog(ask, deps), options);
@@ -27,13 +27,13 @@ describe("an answer", () => {
     ["Ctrl-C is a no", push, [key.ctrlC], { kind: "denied" }],
     ["a number takes its line", ruled, ["4"], { kind: "denied" }],
     ["a number only goes to a leave", ruled, ["3", "2", "3"], open],
-    ["and Enter takes it there", ruled, ["3", key.enter], { kind: "always", rule, scope: "local" }],
+    ["and Enter takes it there", ruled, ["3", key.enter], { kind: "always", rules: [rule], scope: "project" }],
     ["no letter is a leave", ruled, ["s", "p", "s", "p"], open],
-    ["arrows and Enter take a line", ruled, [key.down, key.enter], { kind: "always", rule, scope: "session" }],
+    ["arrows and Enter take a line", ruled, [key.down, key.enter], { kind: "always", rules: [rule], scope: "session" }],
     ["without a rule there is no leave", push, [key.down, key.enter], { kind: "denied" }],
     [
       "a rule too long to be overseen is not offered",
-      { ...push, suggestedRule: "x".repeat(ruleCharsMax + 1) },
+      { ...push, suggestedRules: ["x".repeat(ruleCharsMax + 1)] },
       [key.down, key.enter],
       { kind: "denied" },
     ],

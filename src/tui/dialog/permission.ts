@@ -54,8 +54,8 @@ interface Offer {
   readonly outcome: { readonly kind: "answer"; readonly answer: PermissionAnswer } | { readonly kind: "tell" };
 }
 
-function offersOf({ suggestedRule: rule, projectLeave }: PermissionAsk): readonly Offer[] {
-  const leaves = rule === undefined || rule.length > ruleCharsMax ? [] : leavesFor(rule, projectLeave);
+function offersOf({ suggestedRules: rules = [], projectLeave }: PermissionAsk): readonly Offer[] {
+  const leaves = rules.length === 0 || rules.join().length > ruleCharsMax ? [] : leavesFor(rules, projectLeave);
   return [
     { choice: { label: "Yes, once", key: "y" }, outcome: answering({ kind: "once" }) },
     ...leaves,
@@ -64,17 +64,17 @@ function offersOf({ suggestedRule: rule, projectLeave }: PermissionAsk): readonl
   ];
 }
 
-/** The rule is spelled out: what is allowed from now on is more than what is asked. */
-function leavesFor(rule: string, projectLeave: string | undefined): readonly Offer[] {
+/** The rules are spelled out: what is allowed from now on is more than what is asked. */
+function leavesFor(rules: readonly string[], projectLeave: string | undefined): readonly Offer[] {
   const offer = (scope: Leave["scope"], choice: Required<Pick<MenuChoice, "label" | "description">>): Offer => ({
     choice: { ...choice, takenBy: "enter" },
-    outcome: answering({ kind: "always", rule, scope }),
+    outcome: answering({ kind: "always", rules, scope }),
   });
-  const shown = printable(rule);
+  const shown = rules.map(printable).join(" and ");
   const kept = projectLeave === undefined ? shown : `${shown}, ${printable(projectLeave)}`;
   return [
     offer("session", { label: "Yes, and don't ask again in this session", description: shown }),
-    offer("local", { label: "Yes, and don't ask again in this project", description: kept }),
+    offer("project", { label: "Yes, and don't ask again in this project", description: kept }),
   ];
 }
 

@@ -143,8 +143,9 @@ function afterCall(state: ChatState, event: CallEvent): ChatState {
       return changedCall(state, event.id, (call) => ({ ...call, state: "asking" }));
     case "permission-end": {
       const answered = changedCall(state, event.id, (call) => ({ ...call, state: "running" }));
-      if (event.rule === undefined) return answered;
-      return shown(answered, { kind: "notice", tone: "plain", text: `From now on allowed: ${event.rule}` });
+      if (event.rules === undefined) return answered;
+      const text = `From now on allowed: ${event.rules.join(" and ")}`;
+      return shown(answered, { kind: "notice", tone: "plain", text });
     }
   }
 }

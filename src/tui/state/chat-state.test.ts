@@ -201,10 +201,13 @@ describe("calls", () => {
       id: toolUseId("a"),
       tool: "read",
       answer: "always",
-      rule: "Read(a.ts)",
+      rules: ["Read(a.ts)", "Read(b.ts)"],
     });
     expect(answered.phase).toEqual({ kind: "calling", tools: ["read"] });
-    expect(answered.open).toMatchObject([{ state: "running" }, { text: "From now on allowed: Read(a.ts)" }]);
+    expect(answered.open).toMatchObject([
+      { state: "running" },
+      { text: "From now on allowed: Read(a.ts) and Read(b.ts)" },
+    ]);
   });
 });
 

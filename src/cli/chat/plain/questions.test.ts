@@ -17,14 +17,14 @@ const ask: PermissionAsk = {
   input: { command: "rm -r build" },
   acts: [{ kind: "shell", command: "rm -r build", effect: "unknown", reads: "told", writes: "told" }],
   reason: "No rule allows it.",
-  suggestedRule: "Bash(rm -r build)",
+  suggestedRules: ["Bash(rm -r build)"],
 };
 
 describe("a typed answer", () => {
   test.each([
     ["y", { kind: "once" }],
     [" YES ", { kind: "once" }],
-    ["a", { kind: "always", rule: "Bash(rm -r build)", scope: "session" }],
+    ["a", { kind: "always", rules: ["Bash(rm -r build)"], scope: "session" }],
     ["n", { kind: "denied" }],
     ["", { kind: "denied" }],
     ["yes please, but only once", { kind: "denied", words: "yes please, but only once" }],
@@ -34,7 +34,7 @@ describe("a typed answer", () => {
   });
 
   test("can't allow for good what no single rule allows", () => {
-    const { suggestedRule: _, ...without } = ask;
+    const { suggestedRules: _, ...without } = ask;
     expect(permissionAnswer("a", without)).toEqual({ kind: "denied", words: "a" });
     expect(permissionText(without)).not.toContain("a: yes");
   });

@@ -9,10 +9,11 @@ import { changeText, cutText } from "./change-text.ts";
 import { choicesListedMax } from "./limits.ts";
 
 /** Questions as text, and what a typed line answers. */
-export function permissionText({ tool, input, acts, reason, suggestedRule }: PermissionAsk): string {
+export function permissionText({ tool, input, acts, reason, suggestedRules }: PermissionAsk): string {
   const title = callTitle(tool, input);
   const touched = [...new Set(acts.map(actText))].filter((text) => text !== "" && text !== title);
-  const always = suggestedRule === undefined ? "" : `, a: yes, and from now on ${oneLine(suggestedRule)}`;
+  const always =
+    suggestedRules === undefined ? "" : `, a: yes, and from now on ${oneLine(suggestedRules.join(" and "))}`;
   return [
     `${tool} ${title}`,
     ...touched.map((text) => `  ${text}`),
@@ -49,11 +50,11 @@ function actText(act: Act): string {
 }
 
 /** Nothing but a plain yes allows anything. */
-export function permissionAnswer(line: string, { suggestedRule }: PermissionAsk): PermissionAnswer {
+export function permissionAnswer(line: string, { suggestedRules }: PermissionAsk): PermissionAnswer {
   const said = line.trim();
   const word = said.toLowerCase();
   if (word === "y" || word === "yes") return { kind: "once" };
-  if (word === "a" && suggestedRule !== undefined) return { kind: "always", rule: suggestedRule, scope: "session" };
+  if (word === "a" && suggestedRules !== undefined) return { kind: "always", rules: suggestedRules, scope: "session" };
   return word === "" || word === "n" || word === "no" ? { kind: "denied" } : { kind: "denied", words: said };
 }
 

@@ -35,10 +35,10 @@ function stage(
         return typeof answer === "function" ? answer(ask, signal) : answer;
       },
     },
-    projectLeave: async () => "written into /p/.palimpsest/settings.local.json",
-    allowAlways: async ({ rule, scope }) => {
-      kept.push(`${rule} ${scope}`);
-      allow = [...allow, rule];
+    projectLeave: async () => "kept in /h/settings.json for /p",
+    allowAlways: async ({ rules: given, scope }) => {
+      kept.push(`${given.join()} ${scope}`);
+      allow = [...allow, ...given];
       return { kind: "kept" };
     },
   });
@@ -120,8 +120,8 @@ test("the user is asked about the host, with the command, the rule that would al
       input: { command: "npm ci" },
       acts: [{ kind: "fetch", url: "http://a.org:8443/", host: "a.org" }],
       reason: "The command wants to connect to a.org at port 8443, and no rule says whether it may.",
-      suggestedRule: "WebFetch(domain:a.org)",
-      projectLeave: "written into /p/.palimpsest/settings.local.json",
+      suggestedRules: ["WebFetch(domain:a.org)"],
+      projectLeave: "kept in /h/settings.json for /p",
     },
   ]);
 });
@@ -150,11 +150,14 @@ test("once is for one command; the next one asks again", async () => {
   expect(asks).toHaveLength(2);
 });
 
-test.each(["session", "local"] as const)("always is a rule (%s), and the next command asks no more", async (scope) => {
-  const { asks, kept, command } = stage({ answer: { kind: "always", rule: "WebFetch(domain:a.org)", scope } });
-  expect([await command()("a.org"), await command()("a.org")]).toEqual([open, open]);
-  expect([asks.length, kept]).toEqual([1, [`WebFetch(domain:a.org) ${scope}`]]);
-});
+test.each(["session", "project"] as const)(
+  "always is a rule (%s), and the next command asks no more",
+  async (scope) => {
+    const { asks, kept, command } = stage({ answer: { kind: "always", rules: ["WebFetch(domain:a.org)"], scope } });
+    expect([await command()("a.org"), await command()("a.org")]).toEqual([open, open]);
+    expect([asks.length, kept]).toEqual([1, [`WebFetch(domain:a.org) ${scope}`]]);
+  },
+);
 
 test("a no holds for the session, with the user's words for the model", async () => {
   const { asks, command } = stage({ answer: { kind: "denied", words: "use the mirror" } });
@@ -171,7 +174,7 @@ test("questions are put one after the other, and what an answer settles is not a
       most = Math.max(most, (shown += 1));
       await new Promise((resolve) => setTimeout(resolve, 5));
       shown -= 1;
-      return { kind: "always", rule: "WebFetch", scope: "session" };
+      return { kind: "always", rules: ["WebFetch"], scope: "session" };
     },
   });
   const [one, other] = [command(), command()];

@@ -95,9 +95,9 @@ export class SessionHosts {
   async #ask(target: HostTarget, { toolUse, command, signal }: NetworkCommand): Promise<HostAnswer> {
     const ruled = await this.#ruled(target);
     if (ruled.kind !== "ask") return ruled;
-    const { acts, suggestedRule } = ruled;
+    const { acts, suggestedRules } = ruled;
     const { person, projectLeave, allowAlways } = this.#deps;
-    const place = suggestedRule === undefined ? undefined : await projectLeave?.();
+    const place = suggestedRules === undefined ? undefined : await projectLeave?.();
     if (signal.aborted) return refused("the command was interrupted");
     const reason = `The command wants to connect to ${target.host} at port ${target.port}, and no rule says whether it may.`;
     const answer = await unlessAborted(
@@ -108,7 +108,7 @@ export class SessionHosts {
           input: { command: command.slice(0, askedCommandCharsMax) },
           acts,
           reason,
-          ...(suggestedRule === undefined ? {} : { suggestedRule }),
+          ...(suggestedRules === undefined ? {} : { suggestedRules }),
           ...(place === undefined ? {} : { projectLeave: place }),
         },
         signal,
@@ -121,7 +121,7 @@ export class SessionHosts {
       case "once":
         return { kind: "open" };
       case "always":
-        await allowAlways({ rule: answer.rule, scope: answer.scope });
+        await allowAlways({ rules: answer.rules, scope: answer.scope });
         return { kind: "open" };
       case "denied":
         this.#remember(keyOf(target));
@@ -156,7 +156,7 @@ export const namesHost = (rules: Rules, host: string): boolean =>
 interface Asked {
   readonly kind: "ask";
   readonly acts: readonly [{ readonly kind: "fetch"; readonly url: string; readonly host: string }];
-  readonly suggestedRule?: string;
+  readonly suggestedRules?: readonly string[];
 }
 
 const refused = (why: string): HostAnswer => ({ kind: "refused", why });
