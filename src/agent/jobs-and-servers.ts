@@ -12,6 +12,7 @@ import type { KnownServer } from "../tool/mcp/catalogue.ts";
 import { ToolServers } from "../tool/mcp/servers.ts";
 import { toldServers } from "../tool/mcp/told.ts";
 import { useToolName } from "../tool/mcp/tools.ts";
+import { parseRules } from "../tool/permission/rule.ts";
 import { type TemporaryFolder, temporaryFolder } from "../tool/sandbox/temporary-folder.ts";
 import type { Shell } from "../tool/shell/bash.ts";
 import { endedText } from "../tool/shell/job-tools.ts";
@@ -20,6 +21,7 @@ import { unclosed } from "../transcript/attachment.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import type { Assembling } from "./assembling.ts";
+import { toolChoice } from "./tool-choice.ts";
 import { sandboxChoice, sandboxWarnings } from "./sandbox-choice.ts";
 import { serversInSandbox } from "./servers-in-sandbox.ts";
 
@@ -71,7 +73,8 @@ export async function jobsAndServers(
   // Where none can be reached, a session that has had them keeps the tools for them, and none to call.
   const started = connect === undefined ? [] : definitions;
   const sandbox = sandboxChoice(options.sandbox, () => settings.current().settings);
-  const enterFor = await serversInSandbox(parts, { sandbox, temporary, cwd, defined });
+  const rules = () => parseRules(toolChoice(options.tools, settings.current().settings)).rules;
+  const enterFor = await serversInSandbox(parts, { sandbox, temporary, cwd, rules, defined });
   const isKept = connect === undefined && toolsHad.has(useToolName);
   const servers =
     started.length === 0 && !isKept

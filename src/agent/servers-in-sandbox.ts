@@ -4,6 +4,7 @@ import type { ServerStart } from "../ports/tool-servers.ts";
 import type { ServerLaunch } from "../schema/tool-server.ts";
 import type { DefinedServers } from "../settings/tool-servers.ts";
 import { realRoots } from "../tool/confine.ts";
+import type { Rules } from "../tool/permission/rule.ts";
 import { sessionSandbox } from "../tool/sandbox/session-sandbox.ts";
 import type { TemporaryFolder } from "../tool/sandbox/temporary-folder.ts";
 import type { Assembling } from "./assembling.ts";
@@ -13,6 +14,8 @@ export interface HeldServers {
   readonly temporary: TemporaryFolder;
   /** A real path. */
   readonly cwd: string;
+  /** Asked for at each start. */
+  readonly rules: () => Rules;
   readonly defined: DefinedServers;
 }
 
@@ -22,7 +25,7 @@ export interface HeldServers {
  */
 export async function serversInSandbox(
   { engine, options, root }: Assembling,
-  { sandbox, temporary, cwd, defined }: HeldServers,
+  { sandbox, temporary, cwd, rules, defined }: HeldServers,
 ): Promise<(launch: ServerLaunch) => ServerStart["enter"]> {
   const held = sessionSandbox({
     use: sandbox,
@@ -31,11 +34,11 @@ export async function serversInSandbox(
     ownHome: engine.home,
     env: options.env,
     readRoots: [],
+    rules,
     temporary,
   });
   const ofUser = new Set(
     defined.servers.flatMap(({ scope, definition }) => (scope === "user" ? [definition.name] : [])),
   );
-  return ({ definition }) =>
-    ofUser.has(definition.name) ? undefined : (start) => held.enter(start, { strength: "workspace", reads: [] });
+  return ({ definition }) => (ofUser.has(definition.name) ? undefined : (start) => held.enter(start, { acts: [] }));
 }

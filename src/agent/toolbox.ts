@@ -123,6 +123,7 @@ export async function toolbox({
   const roots = await realRoots(input.roots);
   const { skillPlaces = [], planState } = input;
   const readRoots = [...(await namedPlaces(deps, session)), ...(await realRoots(ownFolders(skillPlaces)))];
+  const places = { roots, home, readRoots };
   const guardedNow = () => realPaths(input.guarded ?? []);
   const policy = whileSame(choice, ({ mode, ...written }) => {
     const { rules } = parseRules(written);
@@ -130,7 +131,7 @@ export async function toolbox({
       rules,
       mayRead: mayReadFor({ rules, roots, home }),
       mayPass: mayPassFor(rules),
-      permit: permitFor({ mode, rules, roots, readRoots, home, guardedNow }),
+      permit: permitFor({ mode, rules, ...places, guardedNow }),
     };
   });
   const searching = new SessionSearch(deps, session.id);
@@ -143,7 +144,7 @@ export async function toolbox({
     env,
     shell,
     groups,
-    sandbox: input.sandbox && sessionSandbox({ ...input.sandbox, roots, home, env, readRoots }),
+    sandbox: input.sandbox && sessionSandbox({ ...input.sandbox, ...places, env, rules: () => policy().rules }),
     expand: (id) => recalled({ deps, session, id }),
     search: (options) => searching.search(options),
     web: input.web,

@@ -227,13 +227,23 @@ function fixedPart(pattern: string): FixedPart {
   return { part: fixed.join("/") || "/", isWhole: rest.every((name) => name === "**" || name === "*") };
 }
 
-function absolutePatterns(pattern: string, { roots, home }: Places): readonly string[] {
+const absolutePatterns = (pattern: string, places: Places): readonly string[] =>
+  basedPatterns(pattern, places).map(({ folder, below }) => literal(folder === "/" ? "" : folder) + below);
+
+export interface BasedPattern {
+  /** As it is; the pattern begins below it. */
+  readonly folder: string;
+  /** Begins with a slash; empty for the folder itself. */
+  readonly below: string;
+}
+
+export function basedPatterns(pattern: string, { roots, home }: Places): readonly BasedPattern[] {
   const bare = pattern.replace(/\/+$/, "");
-  if (bare.startsWith("//")) return [bare.slice(1)];
-  if (bare === "~" || bare.startsWith("~/")) return [literal(home) + bare.slice(1)];
+  if (bare.startsWith("//")) return [{ folder: "/", below: bare.slice(1) }];
+  if (bare === "~" || bare.startsWith("~/")) return [{ folder: home, below: bare.slice(1) }];
   const below = bare.replace(/^\.?\//, "");
   const anywhere = !bare.includes("/");
-  return roots.map((root) => `${literal(root === "/" ? "" : root)}/${anywhere ? "**/" : ""}${below}`);
+  return roots.map((root) => ({ folder: root, below: `/${anywhere ? "**/" : ""}${below}` }));
 }
 
 /** A folder's own name is no pattern. */

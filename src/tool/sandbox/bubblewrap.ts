@@ -1,4 +1,4 @@
-import { lstat } from "node:fs/promises";
+import { lstat, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ProgramStart, Sandbox, SandboxEntry, SandboxLimits } from "../../ports/sandbox.ts";
 import { codeOf } from "../failure.ts";
@@ -39,11 +39,17 @@ async function enter(deps: BubblewrapDeps, { start, limits }: Entering): Promise
   const replaced = await replacedFolders();
   const plan = planMounts({ limits, replaced, stateByPath: await statesOf(deps, limits) });
   if (plan.kind === "refused") return plan;
-  const held = plan.mounts.flatMap(({ kind, path }) => (kind === "held" ? [path] : []));
+  const pathsOf = (kind: Mount["kind"]) => plan.mounts.flatMap((one) => (one.kind === kind ? [one.path] : []));
   const filter = await deps.filterFile();
-  const release = deps.mountPoints.hold(held);
+  const release = deps.mountPoints.hold(pathsOf("held"));
+  const leave = async (): Promise<void> => {
+    release();
+    await Promise.all(
+      pathsOf("watched").map((path) => rm(path, { recursive: true, force: true }).catch(() => undefined)),
+    );
+  };
   const input = { ...deps, start, limits, filter, mounts: plan.mounts, replaced };
-  return { kind: "ready", start: insideStart(input), leave: async () => release() };
+  return { kind: "ready", start: insideStart(input), leave };
 }
 
 interface StartInput extends Entering, Pick<BubblewrapDeps, "program"> {
@@ -114,6 +120,8 @@ function mountArgs(mount: Mount): readonly string[] {
       return ["--perms", mount.inside === "mounts" ? "0111" : "0000", "--tmpfs", mount.path];
     case "held":
       return ["--perms", "0555", "--tmpfs", mount.path];
+    case "watched":
+      return [];
   }
 }
 

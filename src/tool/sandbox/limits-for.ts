@@ -9,8 +9,10 @@ export interface SandboxPlaces {
   readonly roots: readonly string[];
   /** Where credentials are, and what rules hide. */
   readonly secrets: readonly string[];
-  /** What decides about programs that run outside, and what rules keep from being changed. */
+  /** What decides about programs that run outside. */
   readonly protected: readonly string[];
+  /** What rules keep from being changed. */
+  readonly unchanged: readonly string[];
   /** Read by commands although they may lie among secrets: folders on PATH, results of this session. */
   readonly tools: readonly string[];
   /** What this command reads by name: allowed, but in bypass mode nobody was asked. */
@@ -26,11 +28,12 @@ export interface LimitsInput {
 
 /** What runs unasked writes nothing; what was allowed writes in the project. Pure. */
 export function limitsFor({ strength, places, network }: LimitsInput): SandboxLimits {
-  const { roots, secrets, tools, named, temporary } = places;
+  const { roots, secrets, unchanged, tools, named, temporary } = places;
+  const isWritable = (root: string): boolean => strength === "workspace" && !isInsideAny(root, unchanged);
   return {
     strength,
-    writable: strength === "workspace" ? roots : [],
-    protected: strength === "workspace" ? places.protected : [],
+    writable: roots.filter(isWritable),
+    protected: strength === "workspace" ? [...places.protected, ...unchanged] : [],
     hidden: secrets,
     shown: [...roots, ...tools.map((folder) => toolRoot(folder, secrets)), ...named.filter(isTemporary)],
     temporary,

@@ -1,4 +1,4 @@
-import { millis } from "../../schema/brand.ts";
+import { bytes, millis } from "../../schema/brand.ts";
 
 /** For the one try of a sandbox when it is looked for: it takes some 10 ms, on a machine under load a hundred times that. */
 export const sandboxTryMsMax = millis(10_000);
@@ -9,3 +9,18 @@ export const sandboxTryCharsMax = 300;
  * more than this are refused, as leaving some out would open what they hide.
  */
 export const sandboxMountsMax = 2_000;
+
+/** Of a repository's configuration; git's own are some hundred bytes. */
+export const gitConfigBytesMax = bytes(256 * 2 ** 10);
+/** Of one repository, with those inside them: each is a few mounts. */
+export const submodulesMax = 200;
+
+/**
+ * Names that are looked at to find what a rule such as `Read(*.pem)` is for: a project with its dependencies has some
+ * 30,000, read in 0.3 s the first time and in a tenth of that later. With more, the folder can't be held file by file.
+ */
+export const deniedEntriesMax = 300_000;
+/** A folder that changed this long ago has another time when it changes again, on every file system. */
+export const folderSettledMs = millis(2_000);
+/** For git to tell whether files that rules hide were ever in a repository; later counts as yes. */
+export const historyMsMax = millis(3_000);

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import type { SandboxLimits } from "../../ports/sandbox.ts";
 import { isInside } from "../inside.ts";
 import { sandboxMountsMax } from "./limits.ts";
@@ -20,7 +21,9 @@ export type Mount =
   /** An empty folder that can't be listed. `inside`: whether other mounts lie in it, which can be reached by their names. */
   | { readonly kind: "closed-folder"; readonly path: string; readonly inside: "mounts" | "nothing" }
   /** An empty read-only folder where nothing is: somebody has to make the folder that it is mounted on. */
-  | { readonly kind: "held"; readonly path: string };
+  | { readonly kind: "held"; readonly path: string }
+  /** None: nothing is there, and anything that were would be read. What a command puts there is to be removed. */
+  | { readonly kind: "watched"; readonly path: string };
 
 export type MountPlan =
   | { readonly kind: "mounts"; readonly mounts: readonly Mount[] }
@@ -132,9 +135,14 @@ function holdMissing({ path, state, planned, cover }: Missing): Step {
   if (state.kind === "link") return refused(`${path} is a symbolic link, which can't be kept from being replaced`);
   if (state.kind !== "missing") return refused(`${path} can't be looked at, so it can't be held`);
   const { first } = state;
+  if (first === path && unheldNames.has(basename(path)))
+    return mounts({ path, access: "readable", mount: { kind: "watched", path } });
   if (planned.some((one) => one.path === first)) return none;
   return mounts(...pinned(first, cover), { path: first, access: "readable", mount: { kind: "held", path: first } });
 }
+
+/** Git ends with an error if one of these is there and is not what it should be. */
+const unheldNames: ReadonlySet<string> = new Set(["commondir", "config.worktree"]);
 
 /** The innermost planned mount that the path lies in. */
 function coverOf(path: string, planned: readonly Covering[]): Covering {

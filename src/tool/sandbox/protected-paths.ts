@@ -1,11 +1,12 @@
-import { lstat } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf } from "../failure.ts";
 
 /** Read by agents and editors when they open the project, and name programs that those start. */
 const settingsNames: readonly string[] = [".claude", ".mcp.json", ".palimpsest", ".vscode", ".idea"];
 
-/** Read by shells and git, where the project is the home folder. */
+/** Scripts that git is commonly set to run. Also where no configuration says so yet: then they are held if they are there. */
+const hookNames: readonly string[] = [".husky", ".githooks"];
+
+/** Read by shells, desktops and git from the home folder, which may be the project or lie in it. */
 const startUpNames: readonly string[] = [
   ".bashrc",
   ".bash_profile",
@@ -18,44 +19,33 @@ const startUpNames: readonly string[] = [
   ".zprofile",
   ".zlogin",
   ".zlogout",
+  ".inputrc",
   ".gitconfig",
+  ".npmrc",
   ".config/git",
   ".config/fish",
   ".config/autostart",
   ".config/systemd",
+  ".config/environment.d",
   ".local/bin",
   "bin",
 ];
 
-/**
- * What a command must not change although it may write in the folders around it, as other programs would run what it
- * says: outside of the sandbox, and later. Also what is not there yet.
- */
-export async function protectedPaths({ roots, home }: ProtectedPlaces): Promise<readonly string[]> {
-  const found = await Promise.all(roots.map(gitPaths));
-  return [
-    ...roots.flatMap((root) => settingsNames.map((name) => join(root, name))),
-    ...startUpNames.map((name) => join(home, name)),
-    ...found.flat(),
-  ];
-}
-
-interface ProtectedPlaces {
+export interface ProtectedPlaces {
   /** Real paths. */
   readonly roots: readonly string[];
   readonly home: string;
 }
 
-async function gitPaths(root: string): Promise<readonly string[]> {
-  const git = join(root, ".git");
-  return (await isFolder(git)) ? [join(git, "hooks"), join(git, "config")] : [git];
-}
+/**
+ * What a command must not change although it may write in the folders around it, as other programs would run what it
+ * says: outside of the sandbox, and later. Also what is not there yet. Pure; git's files are told by `gitFolders`.
+ */
+export const protectedPaths = ({ roots, home }: ProtectedPlaces): readonly string[] => [
+  ...roots.flatMap((root) => settingsNames.map((name) => join(root, name))),
+  ...startUpNames.map((name) => join(home, name)),
+];
 
-async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await lstat(path)).isDirectory();
-  } catch (error) {
-    if (codeOf(error) === undefined) throw error;
-    return false;
-  }
-}
+/** Likewise, but only while they are there. */
+export const protectedIfThere = ({ roots }: Pick<ProtectedPlaces, "roots">): readonly string[] =>
+  roots.flatMap((root) => hookNames.map((name) => join(root, name)));

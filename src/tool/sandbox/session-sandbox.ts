@@ -1,17 +1,15 @@
+import { lstat } from "node:fs/promises";
 import { delimiter, isAbsolute } from "node:path";
-import type {
-  ProgramStart,
-  Sandbox,
-  SandboxEntry,
-  SandboxNetwork,
-  SandboxStrength,
-  SandboxUse,
-} from "../../ports/sandbox.ts";
+import type { ProgramStart, Sandbox, SandboxEntry, SandboxNetwork, SandboxUse } from "../../ports/sandbox.ts";
+import type { Act, ShellAct } from "../../ports/tools.ts";
 import { realRoots, resolveReal } from "../confine.ts";
 import { codeOf } from "../failure.ts";
-import { limitsFor } from "./limits-for.ts";
+import type { Rules } from "../permission/rule.ts";
+import { gitFolders } from "./git-folders.ts";
+import { limitsFor, strengthFor } from "./limits-for.ts";
 import type { CommandNetwork } from "./network/command-network.ts";
-import { protectedPaths } from "./protected-paths.ts";
+import { protectedIfThere, protectedPaths } from "./protected-paths.ts";
+import { RulePaths } from "./rule-limits.ts";
 import { secretPaths } from "./secret-paths.ts";
 import type { TemporaryFolder } from "./temporary-folder.ts";
 
@@ -26,13 +24,14 @@ export interface SessionSandboxDeps {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Real paths that are read like the project's own, such as the results of this session. */
   readonly readRoots: readonly string[];
+  /** Asked for each command. */
+  readonly rules: () => Rules;
   readonly temporary: TemporaryFolder;
 }
 
-export interface CommandLimits {
-  readonly strength: Exclude<SandboxStrength, "none">;
-  /** Real paths that the command names and that it may read. */
-  readonly reads: readonly string[];
+export interface HeldCommand {
+  /** Of the shell line that the program runs. All of them were allowed. */
+  readonly acts: readonly Act[];
   /** Absent: it reaches no host. */
   readonly network?: CommandNetwork | undefined;
 }
@@ -40,29 +39,33 @@ export interface CommandLimits {
 /** The sandbox as the commands of one session use it. */
 export interface SessionSandbox {
   /** Must not reject. */
-  enter(start: ProgramStart, limits: CommandLimits): Promise<SandboxEntry>;
+  enter(start: ProgramStart, command: HeldCommand): Promise<SandboxEntry>;
 }
 
 /** What is on disk is looked at for each command: folders and links may have changed since the last. */
-export const sessionSandbox = (deps: SessionSandboxDeps): SessionSandbox => ({
-  enter: async (start, command) => {
-    const use = deps.use();
-    if (use.kind === "unheld") return { kind: "ready", start, leave: async () => undefined };
-    if (use.kind === "refused") return { kind: "refused", why: requiredText(use) };
-    try {
-      return await enter(deps, { sandbox: use.sandbox, start, ...command });
-    } catch (error) {
-      if (codeOf(error) === undefined) throw error;
-      return { kind: "refused", why: error instanceof Error ? error.message : String(error) };
-    }
-  },
-});
+export function sessionSandbox(deps: SessionSandboxDeps): SessionSandbox {
+  const rulePaths = new RulePaths(deps);
+  return {
+    enter: async (start, command) => {
+      const use = deps.use();
+      if (use.kind === "unheld") return { kind: "ready", start, leave: async () => undefined };
+      if (use.kind === "refused") return { kind: "refused", why: requiredText(use) };
+      try {
+        return await enter(deps, { sandbox: use.sandbox, rulePaths, start, ...command });
+      } catch (error) {
+        if (codeOf(error) === undefined) throw error;
+        return { kind: "refused", why: error instanceof Error ? error.message : String(error) };
+      }
+    },
+  };
+}
 
 const requiredText = ({ why, remedy }: Extract<SandboxUse, { kind: "refused" }>): string =>
   `a sandbox is required, and there is none here (${why}); the user can ${remedy}`;
 
-interface Entering extends CommandLimits {
+interface Entering extends HeldCommand {
   readonly sandbox: Sandbox;
+  readonly rulePaths: RulePaths;
   readonly start: ProgramStart;
 }
 
@@ -88,19 +91,39 @@ interface Networked extends Entering {
 
 async function enterWith(
   deps: SessionSandboxDeps,
-  { sandbox, start, strength, reads, reached }: Networked,
+  { sandbox, rulePaths, start, acts, reached }: Networked,
 ): Promise<SandboxEntry> {
   const { roots, readRoots, env } = deps;
+  const act = acts.find((one): one is ShellAct => one.kind === "shell") ?? unknownLine;
+  const pathsOf = (kind: "read" | "write") => acts.flatMap((one) => (one.kind === kind ? [one.path] : []));
+  const reads = pathsOf("read");
+  const gitByRoot = new Map(await Promise.all(roots.map(async (root) => [root, await gitFolders(root)] as const)));
+  const ruled = await rulePaths.limits({ act, reads, writes: pathsOf("write"), gitByRoot });
+  if (ruled.kind === "refused") return ruled;
+  const git = [...gitByRoot.values()];
   const [home = deps.home] = await realRoots([deps.home]);
+  const own = deps.ownHome === undefined ? [] : [deps.ownHome];
   const places = {
-    roots,
-    secrets: await realPaths([...secretPaths({ home: deps.home, env }), ...(deps.ownHome ? [deps.ownHome] : [])]),
-    protected: await protectedPaths({ roots, home }),
+    roots: [...roots, ...git.flatMap(({ writable }) => writable)],
+    secrets: [...(await realPaths([...secretPaths({ home: deps.home, env }), ...own])), ...ruled.hidden],
+    protected: [
+      ...protectedPaths({ roots, home }),
+      ...(await thoseThere(protectedIfThere({ roots }))),
+      ...git.flatMap((one) => one.protected),
+    ],
+    unchanged: ruled.protected,
     tools: [...(await realRoots((env["PATH"] ?? "").split(delimiter).filter((one) => isAbsolute(one)))), ...readRoots],
     named: reads,
     temporary: await deps.temporary.open(),
   };
-  return await sandbox.enter(start, limitsFor({ strength, places, network: reached }));
+  return await sandbox.enter(start, limitsFor({ strength: strengthFor(act), places, network: reached }));
+}
+
+const unknownLine: ShellAct = { kind: "shell", command: "", effect: "unknown", reads: "unclear", writes: "unclear" };
+
+async function thoseThere(paths: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(paths.map((path) => lstat(path).catch(() => undefined)));
+  return paths.filter((_, index) => found[index] !== undefined);
 }
 
 /** Where they lead; what is not there yet, or can't be looked at, by its name. */

@@ -187,10 +187,7 @@ function enterFor(
   { deps: { sandbox }, acts }: PlannedLine,
   network: CommandNetwork | undefined,
 ): EnterSandbox | undefined {
-  const line = acts.find((act) => act.kind === "shell");
-  if (sandbox === undefined || line === undefined) return undefined;
-  const reads = acts.flatMap((act) => (act.kind === "read" ? [act.path] : []));
-  return (start) => sandbox.enter(start, { strength: strengthFor(line), reads, network });
+  return sandbox && ((start) => sandbox.enter(start, { acts, network }));
 }
 
 /** What runs unasked reaches no host. */

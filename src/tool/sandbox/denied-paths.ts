@@ -1,0 +1,130 @@
+import { join } from "node:path";
+import { resolveReal } from "../confine.ts";
+import { basedPatterns, pathMatcher, type Places } from "../permission/rule.ts";
+import type { FolderNames } from "./folder-names.ts";
+import { deniedEntriesMax } from "./limits.ts";
+
+export type DeniedPaths =
+  /** Real paths; of a folder as a whole only the folder. `missing`: named by the rule word for word, and not there. */
+  | { readonly kind: "found"; readonly paths: readonly string[]; readonly missing: readonly string[] }
+  /** Only a look at every name in this folder could tell, and it holds too many. */
+  | { readonly kind: "too-many"; readonly folder: string };
+
+export interface DeniedDeps {
+  readonly names: FolderNames;
+}
+
+export interface DeniedInput extends Places {
+  /** As in `Read(…)`; undefined: every file. */
+  readonly pattern: string | undefined;
+}
+
+/**
+ * What a rule's pattern is for, of what is on disk now. A deny rule holds for every spelling of a name, so also the names
+ * that are written out are looked for among those that are there.
+ */
+export async function deniedPaths(deps: DeniedDeps, { pattern, ...places }: DeniedInput): Promise<DeniedPaths> {
+  if (pattern === undefined) return { kind: "found", paths: ["/"], missing: [] };
+  const paths = new Set<string>();
+  const missing = new Set<string>();
+  const matches = pathMatcher(pattern, { ...places, use: "deny" });
+  for (const { folder, below } of basedPatterns(pattern.normalize("NFC"), places)) {
+    const { written, open } = splitPattern(below);
+    const starts = await spelledOnDisk(deps, { folder, written });
+    if (starts.length === 0 && open.length === 0) missing.add(join(folder, ...written));
+    // Whatever lies in it, also what will: then the folder itself is held.
+    const isWhole = open.every((name) => name === "**" || name === "*");
+    for (const path of isWhole ? await realOnes(starts) : []) paths.add(path);
+    for (const start of isWhole ? [] : starts) {
+      const walked = await walk(deps, { start, matches, depthMax: depthOf(open) });
+      if (walked.kind === "too-many") return walked;
+      for (const path of walked.paths) paths.add(path);
+    }
+  }
+  return { kind: "found", paths: [...paths], missing: [...missing] };
+}
+
+/** The names that are written out, up to the first that is a pattern. */
+function splitPattern(below: string): { readonly written: readonly string[]; readonly open: readonly string[] } {
+  const names = below.split("/").filter((name) => name !== "");
+  const first = names.findIndex((name) => /[*?[{]/.test(name));
+  return first === -1 ? { written: names, open: [] } : { written: names.slice(0, first), open: names.slice(first) };
+}
+
+/** How many names deep a pattern can reach; braces may hold slashes. */
+const depthOf = (open: readonly string[]): number =>
+  open.some((name) => name.includes("**") || /[{}]/.test(name)) ? Infinity : open.length;
+
+interface Written {
+  readonly folder: string;
+  readonly written: readonly string[];
+}
+
+async function spelledOnDisk({ names }: DeniedDeps, { folder, written }: Written): Promise<readonly string[]> {
+  let found: readonly string[] = [folder];
+  for (const name of written) {
+    const next = await Promise.all(
+      found.map(async (at) => {
+        const entries = await names.read(at);
+        if (entries === "none") return [];
+        // Whatever it holds can't be reached by its name either, as long as it can't be searched; it is taken as written.
+        if (entries === "unreadable") return [join(at, name)];
+        return entries.filter((entry) => isSpelled(entry.name, name)).map((entry) => join(at, entry.name));
+      }),
+    );
+    found = next.flat();
+  }
+  return found;
+}
+
+const isSpelled = (one: string, other: string): boolean =>
+  one.normalize("NFC").toLowerCase() === other.normalize("NFC").toLowerCase();
+
+interface Walk {
+  readonly start: string;
+  readonly matches: (path: string) => boolean;
+  readonly depthMax: number;
+}
+
+type Walked =
+  | { readonly kind: "walked"; readonly paths: readonly string[] }
+  | Extract<DeniedPaths, { kind: "too-many" }>;
+
+async function walk({ names }: DeniedDeps, { start, matches, depthMax }: Walk): Promise<Walked> {
+  if (matches(start)) return { kind: "walked", paths: await realOnes([start]) };
+  const found: string[] = [];
+  let level: readonly string[] = [start];
+  let entriesLeft = deniedEntriesMax;
+  for (let depth = 0; depth < depthMax && level.length > 0; depth += 1) {
+    const next: string[] = [];
+    for (let at = 0; at < level.length; at += foldersAtOnce) {
+      const folders = level.slice(at, at + foldersAtOnce);
+      const read = await Promise.all(folders.map((folder) => names.read(folder)));
+      for (const [index, entries] of read.entries()) {
+        const folder = folders[index] ?? start;
+        // It may hold what the rule is for, and its owner can make it readable.
+        if (entries === "unreadable") found.push(folder);
+        if (entries === "none" || entries === "unreadable") continue;
+        entriesLeft -= entries.length;
+        for (const { name, kind } of entries) {
+          const path = join(folder, name);
+          if (matches(path)) found.push(path);
+          // What git keeps of files is held by itself.
+          else if (kind === "folder" && name !== ".git") next.push(path);
+        }
+      }
+      if (entriesLeft < 0) return { kind: "too-many", folder: start };
+    }
+    level = next;
+  }
+  return { kind: "walked", paths: await realOnes(found) };
+}
+
+/** As many as the system's threads take without a queue that holds up everything else. */
+const foldersAtOnce = 64;
+
+/** Where links lead: the link itself can't be opened without that. */
+async function realOnes(paths: readonly string[]): Promise<readonly string[]> {
+  const resolved = await Promise.all(paths.map((path) => resolveReal(path, "/")));
+  return resolved.map((one, index) => (one.kind === "real" ? one.path : (paths[index] ?? "/")));
+}

@@ -1,0 +1,148 @@
+import { lstat, readdir, readFile, realpath } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { codeOf } from "../failure.ts";
+import { isInside } from "../inside.ts";
+import { gitFileBytesMax } from "../limits.ts";
+import { gitConfigBytesMax, submodulesMax } from "./limits.ts";
+
+/** What git keeps of a project, by what a command may do with it. Real paths. */
+export interface GitFolders {
+  /** Outside of the project: a worktree's own folder, and that of its repository. */
+  readonly writable: readonly string[];
+  /** Names programs that git runs, or leads git to a file that does. Also what is not there yet. */
+  readonly protected: readonly string[];
+  /** Holds the contents of files of every time. */
+  readonly contents: readonly string[];
+}
+
+export async function gitFolders(root: string): Promise<GitFolders> {
+  const git = join(root, ".git");
+  const kind = await kindOf(git);
+  if (kind === "folder") return await ofRepository({ folder: git, root });
+  const own: GitFolders = { writable: [], protected: [git], contents: [] };
+  const linked = kind === "file" ? await linkedFolder(git) : undefined;
+  if (linked === undefined) return own;
+  const repository = isWorktreeFolder(linked) ? dirname(dirname(linked)) : linked;
+  const found = await ofRepository({ folder: repository, root });
+  return { ...found, writable: [repository], protected: [...own.protected, ...found.protected] };
+}
+
+interface Repository {
+  readonly folder: string;
+  /** Of the files that are checked out. */
+  readonly root: string;
+}
+
+/** With those of its submodules and worktrees, as it keeps them in itself. */
+async function ofRepository({ folder, root }: Repository): Promise<GitFolders> {
+  const modules = join(folder, "modules");
+  const submodules = await submoduleFolders(modules);
+  const within = [folder, ...(submodules ?? [])];
+  const worktrees = await foldersIn(join(folder, "worktrees"));
+  const hooks = await hooksFolder({ folder, root });
+  const trees = (await configValue(folder, "worktreeconfig")) === "true" ? ["config.worktree"] : [];
+  return {
+    writable: [],
+    protected: [
+      ...within.flatMap((one) => ["hooks", "config", "commondir", ...trees].map((name) => join(one, name))),
+      ...worktrees.flatMap((one) => ["gitdir", "commondir", ...trees].map((name) => join(one, name))),
+      ...(hooks === undefined ? [] : [hooks]),
+      ...(submodules === undefined ? [modules] : []),
+    ],
+    contents: [
+      ...within.flatMap((one) => ["objects", "lfs", "rr-cache"].map((name) => join(one, name))),
+      ...(submodules === undefined ? [modules] : []),
+    ],
+  };
+}
+
+/**
+ * A `.git` that is a file may name any folder, and a project may have come with it. The folder is taken for the project's
+ * only if it says so itself.
+ */
+async function linkedFolder(git: string): Promise<string | undefined> {
+  const named = /^gitdir: (.+)$/m.exec((await textOf(git, gitFileBytesMax)) ?? "")?.[1];
+  const folder = named === undefined ? undefined : await realFolder(resolve(dirname(git), named));
+  if (folder === undefined) return undefined;
+  if (isWorktreeFolder(folder)) {
+    const back = (await textOf(join(folder, "gitdir"), gitFileBytesMax))?.trim() ?? "";
+    const common = (await textOf(join(folder, "commondir"), gitFileBytesMax))?.trim();
+    return resolve(folder, back) === git && common === "../.." ? folder : undefined;
+  }
+  const tree = await configValue(folder, "worktree");
+  return tree !== undefined && resolve(folder, tree) === dirname(git) ? folder : undefined;
+}
+
+const isWorktreeFolder = (folder: string): boolean => basename(dirname(folder)) === "worktrees";
+
+/** Where git looks for hooks in place of its own folder, if that is in the project. */
+async function hooksFolder({ folder, root }: Repository): Promise<string | undefined> {
+  const named = await configValue(folder, "hookspath");
+  if (named === undefined) return undefined;
+  const hooks = isAbsolute(named) ? named : join(root, named);
+  return hooks !== root && isInside(hooks, root) ? hooks : undefined;
+}
+
+/** The last that is given, in whatever section: these names stand in one. */
+async function configValue(folder: string, name: string): Promise<string | undefined> {
+  const text = (await textOf(join(folder, "config"), gitConfigBytesMax)) ?? "";
+  const values = text.split("\n").flatMap((line) => {
+    const [, key = "", value = ""] = /^\s*(\w+)\s*=\s*"?([^"#;]*)"?/.exec(line) ?? [];
+    return key.toLowerCase() === name ? [value.trim()] : [];
+  });
+  return values.at(-1);
+}
+
+/** Names of submodules may hold slashes, and submodules have their own. Undefined: there are more than can be held. */
+async function submoduleFolders(folder: string): Promise<readonly string[] | undefined> {
+  const found: string[] = [];
+  const left = [folder];
+  for (let at = left.shift(); at !== undefined; at = left.shift()) {
+    if (found.length + left.length > submodulesMax) return undefined;
+    const inside = await foldersIn(at);
+    const isRepository = at !== folder && (await kindOf(join(at, "HEAD"))) === "file";
+    if (isRepository) found.push(at);
+    left.push(...inside.filter((one) => !isRepository || basename(one) === "modules"));
+  }
+  return found;
+}
+
+async function foldersIn(folder: string): Promise<readonly string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return [];
+  }
+}
+
+async function kindOf(path: string): Promise<"file" | "folder" | "other"> {
+  try {
+    const found = await lstat(path);
+    return found.isFile() ? "file" : found.isDirectory() ? "folder" : "other";
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return "other";
+  }
+}
+
+async function realFolder(path: string): Promise<string | undefined> {
+  try {
+    const real = await realpath(path);
+    return (await kindOf(real)) === "folder" ? real : undefined;
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
+async function textOf(path: string, bytesMax: number): Promise<string | undefined> {
+  try {
+    const found = await lstat(path);
+    return found.isFile() && found.size <= bytesMax ? await readFile(path, "utf8") : undefined;
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,175 @@
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
+import { heldToolbox, type HeldToolboxOptions } from "../../../test/fixture/sandbox.ts";
+import { needsBubblewrap, noBubblewrap } from "../../../test/fixture/sandbox-available.ts";
+
+const git = (cwd: string, ...args: string[]): string =>
+  execFileSync("git", ["-c", "user.name=n", "-c", "user.email=e@e", ...args], { cwd, encoding: "utf8" });
+
+/** A project with a repository; every command of its box runs, whatever it is. */
+async function project(options: HeldToolboxOptions = {}) {
+  const box = await heldToolbox({ person: "yes", ...options });
+  const write = async (path: string, text: string) => {
+    await mkdir(join(box.project, path, ".."), { recursive: true });
+    await writeFile(join(box.project, path), text);
+  };
+  await write("secret/key", "TOP SECRET\n");
+  await write("src/a.txt", "plain\n");
+  git(box.project, "init", "-q");
+  git(box.project, "config", "user.name", "n");
+  git(box.project, "config", "user.email", "e@e");
+  git(box.project, "add", "-A");
+  git(box.project, "commit", "-qm", "one");
+  const run = async (command: string): Promise<string> => {
+    const called = await box.call("bash", { command });
+    if (called.kind !== "ran") throw new Error(`${called.kind}: ${called.text}`);
+    return called.text;
+  };
+  /** Past what the permission rules make of the line: they can't look into it, and the user says yes. */
+  const blindly = (script: string) => run(`eval "$(echo ${Buffer.from(script).toString("base64")} | base64 -d)"`);
+  return { ...box, write, run, blindly };
+}
+
+/** Ways to read, as a script that the permission rules do not look into. */
+const readings = `
+  cat secret/key; head -1 secret/*; grep -r TOP .; git show HEAD:secret/key; git log -p; git cat-file -p HEAD:secret/key
+  git grep TOP HEAD; git stash list -p; git archive HEAD | tar -xO; git checkout HEAD -- secret; git worktree add -f /tmp/tree HEAD
+  cat /tmp/tree/secret/key; cp -r secret /tmp/copy; cat /tmp/copy/key; ln secret/key /tmp/link; cat /tmp/link
+  ${process.execPath} -e 'console.log(require("fs").readFileSync("secret/key","utf8"))'
+  mv secret other; cat other/key; git clone -q . /tmp/clone; cat /tmp/clone/secret/key
+`;
+
+describe.skipIf(noBubblewrap)(`rules and secrets: ${needsBubblewrap("in a sandbox")}`, () => {
+  test("a deny rule for reading holds for every program, and for the history", async () => {
+    const open = await project();
+    expect((await open.blindly(readings)).match(/TOP SECRET/g)?.length).toBeGreaterThan(10);
+    const held = await project({ deny: ["Read(./secret/**)"] });
+    expect(await held.blindly(readings)).not.toContain("TOP SECRET");
+    expect(await held.blindly("mv secret/key other; cat other; mv secret later; cat later/key")).not.toContain(
+      "TOP SECRET",
+    );
+    expect(await readFile(join(held.project, "secret/key"), "utf8")).toBe("TOP SECRET\n");
+  });
+
+  test("git's own commands work on beside what is hidden", async () => {
+    const { run, write, project: root } = await project({ deny: ["Read(./secret/**)"] });
+    await write("src/b.txt", "new\n");
+    expect(await run("git status --short src")).toBe("?? src/b.txt");
+    await run("git add src && git commit -qm two");
+    expect(await run("git log --oneline")).toContain("two");
+    // A hook is a program like any other: the commit fails rather than to let it read.
+    await write(".git/hooks/pre-commit", "#!/bin/sh\ngit show HEAD:secret/key\n");
+    await chmod(join(root, ".git/hooks/pre-commit"), 0o755);
+    await write("src/c.txt", "c\n");
+    expect(await run("git add src; git commit -m three")).not.toContain("TOP SECRET");
+  });
+
+  test("a rule that hides nothing of the history leaves git as it is", async () => {
+    const { run } = await project({ deny: ["Read(./none/**)", "Read(*.pem)"] });
+    expect(await run("sh -c 'git show HEAD:src/a.txt'")).toBe("plain");
+  });
+
+  test("a hidden folder that was made unreachable in between stays hidden", async () => {
+    const { blindly, project: root } = await project({ deny: ["Read(./secret/key)"] });
+    await chmod(join(root, "secret"), 0o000);
+    expect(await blindly("chmod 700 secret; cat secret/key")).not.toContain("TOP SECRET");
+    await chmod(join(root, "secret"), 0o700);
+  });
+
+  test("a deny rule for changing holds, also for what is not there", async () => {
+    const {
+      run,
+      blindly,
+      project: root,
+    } = await project({ deny: ["Edit(./src/a.txt)", "Edit(./new.txt)", "Edit(*.lock)"] });
+    await writeFile(join(root, "x.lock"), "kept\n");
+    await blindly("echo evil >> src/a.txt; rm -f src/a.txt; mv src moved; touch new.txt; echo evil > x.lock");
+    expect(await readFile(join(root, "src/a.txt"), "utf8")).toBe("plain\n");
+    expect(await readFile(join(root, "x.lock"), "utf8")).toBe("kept\n");
+    expect(await run("ls -A")).not.toContain("new.txt");
+    const all = await project({ deny: ["Edit"] });
+    expect(await all.blindly("touch src/b.txt || echo held")).toMatch(/held$/);
+  });
+
+  test("what a rule asks about is hidden, unless the line that was asked about names it", async () => {
+    const { run } = await project({ ask: ["Read(./secret/**)"] });
+    expect(await run("cat secret/key")).toBe("TOP SECRET");
+    expect(await run("sh -c 'cat sec*/k*'")).not.toContain("TOP SECRET");
+  });
+
+  test("a rule against reading everything lets no command run", async () => {
+    const { run } = await project({ deny: ["Read(./**)"] });
+    expect(await run("echo one")).toContain("forbids to read the whole project");
+  });
+
+  test("this engine's home is hidden by its real path, but for the results of the session", async () => {
+    const top = await temporaryFolder();
+    for (const folder of ["home/projects/p/results", "elsewhere"]) await mkdir(join(top, folder), { recursive: true });
+    await rename(join(top, "home"), join(top, "elsewhere/home"));
+    await symlink(join(top, "elsewhere/home"), join(top, "home"));
+    const real = join(top, "elsewhere/home");
+    await writeFile(join(real, "settings.json"), "TOP SECRET\n");
+    await writeFile(join(real, "projects/p/log"), "TOP SECRET\n");
+    await writeFile(join(real, "projects/p/results/one"), "result\n");
+    const readRoots = [join(real, "projects/p/results")];
+    const { run } = await project({ held: { ownHome: join(top, "home"), readRoots } });
+    const shown = await run(`cat ${readRoots[0]}/one; sh -c 'cat ${real}/settings.json ${real}/projects/p/log'; true`);
+    expect(shown).toMatch(/^result\n/);
+    expect(shown).not.toContain("TOP SECRET");
+  });
+
+  test("secrets of the home folder are hidden, tools on PATH inside of them are not", async () => {
+    const home = homedir();
+    for (const path of [".ssh/id", ".npmrc", ".claude/history", ".claude/local/bin/tool", ".claude/local/lib/part"]) {
+      await mkdir(join(home, path, ".."), { recursive: true });
+      await writeFile(join(home, path), path.includes("local") ? "#!/bin/sh\necho tool\n" : "TOP SECRET\n", {
+        mode: 0o755,
+      });
+    }
+    const env = { ...process.env, PATH: `${process.env["PATH"]}:${home}/.claude/local/bin` };
+    const { run } = await project({ env });
+    const shown = await run(
+      `sh -c 'cd ~; cat .ssh/id .npmrc .claude/history; ls .ssh .claude; cat .claude/local/lib/part; tool'; true`,
+    );
+    expect(shown).not.toContain("TOP SECRET");
+    expect(shown).toMatch(/echo tool\ntool/);
+  });
+
+  test("settings, hooks and start-up files of the project can't be changed, made or replaced", async () => {
+    const { run, project: root } = await project();
+    await mkdir(join(root, ".vscode"));
+    const before = git(root, "config", "--list", "--local");
+    const script = `
+      touch .git/hooks/pre-commit; git config core.fsmonitor ./evil; echo evil > .git/commondir; mv .git other; rm -rf .git/hooks
+      mkdir .claude; echo {} > .mcp.json; mkdir .palimpsest; touch .vscode/tasks.json; rmdir .vscode; mkdir -p .idea/x
+      ln -sf /tmp .claude; mv src .mcp.json; true`;
+    await run(`sh -c '${script}'`);
+    expect(git(root, "config", "--list", "--local")).toBe(before);
+    expect(await run("ls -A | tr '\\n' ' '; ls -A .git/hooks .vscode | grep -v sample; ls .git")).not.toMatch(
+      /commondir|pre-commit|tasks|\.mcp\.json\n.*\.mcp/,
+    );
+    expect(git(root, "status", "--short")).toBe("");
+  });
+
+  test("in a worktree git works, and the repository's hooks and configuration are kept", async () => {
+    const main = await temporaryFolder();
+    git(main, "init", "-q");
+    git(main, "config", "user.name", "n");
+    git(main, "config", "user.email", "e@e");
+    await writeFile(join(main, "file"), "");
+    git(main, "commit", "-q", "--allow-empty", "-m", "one");
+    const box = await heldToolbox({ person: "yes" });
+    git(main, "worktree", "add", "-q", box.project);
+    const at = async (command: string) => (await box.call("bash", { command })).text;
+    expect(await at("echo x > new && git add new && git commit -qm two && git log --oneline -1")).toContain("two");
+    const attempts = [`touch ${main}/.git/hooks/pre-commit`, "git config a.b c", "echo gitdir: /evil > .git"];
+    expect(await at(`${attempts.join(" && echo done; ")} && echo done; true`)).not.toContain("done");
+    await at(`touch ${main}/made`);
+    expect(await readdir(main)).toEqual([".git", "file"]);
+    expect(git(main, "log", "--oneline", "--all")).toContain("two");
+  });
+});
