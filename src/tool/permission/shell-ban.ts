@@ -1,5 +1,5 @@
 import type { ShellWord } from "../shell/word.ts";
-import { commandsWithin } from "../shell/within.ts";
+import { bareName, commandsWithin, type UnknownStart } from "../shell/within.ts";
 import type { Rule, ShellPattern } from "./rule.ts";
 import { isLike } from "./shell-rule.ts";
 
@@ -12,7 +12,11 @@ export function forbidsLine(rules: readonly Rule[], command: string): Rule | "un
   const within = commandsWithin(command);
   const rule = shellRules.find(({ pattern }) => within.commands.some((words) => isLike(pattern, words)));
   if (rule !== undefined) return rule;
-  const isDoubtful = shellRules.some(({ pattern }) => within.commands.some((words) => mayBecome(pattern, words)));
+  const isDoubtful = shellRules.some(
+    ({ pattern }) =>
+      within.commands.some((words) => mayBecome(pattern, words)) ||
+      within.unknown.some((start) => mayStart(pattern, start)),
+  );
   return isDoubtful || within.sight === "unclear" ? "unclear" : undefined;
 }
 
@@ -31,6 +35,27 @@ function mayBecome(pattern: ShellPattern, words: readonly ShellWord[]): boolean 
         (pattern.program === undefined || words[0]?.value === pattern.program)
       );
   }
+}
+
+/** Whether a program that is not known may be asked in these words to start what the pattern is for. */
+function mayStart(pattern: ShellPattern, { words, text }: UnknownStart): boolean {
+  if (words.some((word, index) => isLike(pattern, [bareName(word), ...words.slice(index + 1)]))) return true;
+  switch (pattern.kind) {
+    case "any":
+      return true;
+    case "starts":
+      return mentions(text, pattern.words);
+    case "like":
+      return pattern.program !== undefined && mentions(text, [pattern.program]);
+  }
+}
+
+/** Whether the names stand in the text one behind the other, each by itself or behind the letter of an option. */
+function mentions(text: string, names: readonly string[]): boolean {
+  const forms = names.map(
+    (name) => `(?<![\\w-])(?:-\\w)?${name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)}(?![\\w-])`,
+  );
+  return new RegExp(forms.join("[^]*?"), "i").test(text);
 }
 
 const isPlainly = (word: ShellWord | undefined, value: string): boolean =>

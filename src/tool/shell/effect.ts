@@ -114,11 +114,16 @@ function judgeCommand({ words, assigns, variables }: SimpleCommand): "read-only"
   if (name.value === "echo") return "read-only";
   if (args.some(({ kind, pieces }) => kind === "dynamic" && pieces === undefined)) return "unknown";
   const changing = args.filter(({ kind }) => kind !== "plain");
-  if (changing.some(({ value }) => value.startsWith("-")) || !mayExpand(name.value, args)) return "unknown";
+  if (changing.some((word) => word.value.startsWith("-") && !isNamedOption(word)) || !mayExpand(name.value, args))
+    return "unknown";
   const isAlwaysFile = ({ kind, value }: ShellWord): boolean =>
     kind === "glob" && (takesAnyName.has(name.value) || (takesFiles(name.value) && !/^[*?[]/.test(value)));
   return changing.every(isAlwaysFile) ? "read-only" : "open";
 }
+
+/** `--include=*.ts`: whatever it finds is a value of that option. */
+export const isNamedOption = ({ kind, pieces: [first] = [] }: ShellWord): boolean =>
+  kind === "glob" && first?.kind === "plain" && /^--\w[\w-]*=/.test(first.text);
 
 /** Whether what is no file to the program stands in plain words: its format, its script. */
 function mayExpand(program: string, args: readonly ShellWord[]): boolean {
@@ -140,7 +145,8 @@ const isBehindScript = (before: readonly ShellWord[]): boolean =>
 
 /** Whether a command is harmless with the words that the shell makes of its own. */
 export const isHarmlessExpanded = (program: string, args: readonly ExpandedWord[]): boolean =>
-  (takesAnyName.has(program) || args.every(({ value, from }) => from === "plain" || !value.startsWith("-"))) &&
+  (takesAnyName.has(program) ||
+    args.every(({ value, from }) => from.kind === "plain" || isNamedOption(from) || !value.startsWith("-"))) &&
   isHarmless(
     program,
     args.map(({ value }) => value),
@@ -148,7 +154,7 @@ export const isHarmlessExpanded = (program: string, args: readonly ExpandedWord[
 
 export interface ExpandedWord {
   readonly value: string;
-  readonly from: ShellWord["kind"];
+  readonly from: ShellWord;
 }
 
 /** No option of theirs does harm, so a file called `-o` does none either. */

@@ -9,6 +9,8 @@ export interface SimpleCommand {
   readonly assigns: readonly string[];
   /** Names of the variables whose value stands in its words or in what is redirected into it. */
   readonly variables: readonly string[];
+  /** Texts that are no words of it: values that it sets, and what is written out for its input. */
+  readonly texts: readonly ShellWord[];
 }
 
 export interface ShellRedirect {
@@ -25,6 +27,8 @@ export type ShellLine =
       readonly redirects: readonly ShellRedirect[];
       /** Variables whose value stands elsewhere, as in the list of a loop. */
       readonly variables: readonly string[];
+      /** Such texts elsewhere, as what is written out for a group. */
+      readonly texts: readonly ShellWord[];
       /** Variables that its loops and redirections set. */
       readonly sets: readonly string[];
       /** Kinds of syntax besides commands, lists, pipelines, groups and words. */
@@ -36,7 +40,15 @@ export function parseLine(source: string): ShellLine {
   if (source.length > shellCommandCharsMax)
     return { kind: "unclear", why: "the command is too long to be looked into" };
   if (unseen.test(source)) return { kind: "unclear", why: "the command holds invisible or look-alike characters" };
-  const found: Found = { commands: [], redirects: [], variables: [], sets: [], beyond: new Set(), errors: [] };
+  const found: Found = {
+    commands: [],
+    redirects: [],
+    variables: [],
+    texts: [],
+    sets: [],
+    beyond: new Set(),
+    errors: [],
+  };
   visit(parse(source), found);
   const [error] = found.errors;
   if (error !== undefined) return { kind: "unclear", why: `the command can't be parsed: ${error}` };
@@ -51,13 +63,14 @@ interface Found {
   readonly redirects: ShellRedirect[];
   /** Of the innermost command, outside of commands the line's. */
   readonly variables: string[];
+  readonly texts: ShellWord[];
   readonly sets: string[];
   readonly beyond: Set<string>;
   readonly errors: string[];
 }
 
 function visit(node: SyntaxNode, outer: Found): void {
-  const found = node.type === "Command" ? { ...outer, variables: [] } : outer;
+  const found = node.type === "Command" ? { ...outer, variables: [], texts: [] } : outer;
   note(node, found);
   forEachChild(node, (child) => {
     // Of its braces nothing is left in the command's words.
@@ -73,12 +86,15 @@ function note(node: SyntaxNode, found: Found): void {
       for (const error of node.errors ?? []) found.errors.push(error.message);
       return;
     case "Command":
-      found.commands.push(simpleOf(node, found.variables));
+      found.commands.push(simpleOf(node, found));
       return;
     case "Redirect":
     case "HereString":
     case "HereDoc":
       noteRedirect(node, found);
+      return;
+    case "Assignment":
+      found.texts.push(...(node.value.type === "Word" ? [node.value] : node.value.elements).map(wordOf));
       return;
     case "SimpleExpansion":
       found.variables.push(node.text.slice(1));
@@ -114,7 +130,6 @@ function note(node: SyntaxNode, found: Found): void {
 const plainSyntax: ReadonlySet<string> = new Set([
   "AndOr",
   "AnsiCQuoted",
-  "Assignment",
   "BraceGroup",
   "CompoundList",
   "DoubleQuoted",
@@ -132,7 +147,10 @@ const plainSyntax: ReadonlySet<string> = new Set([
   "Word",
 ]);
 
-function simpleOf(node: Extract<SyntaxNode, { type: "Command" }>, variables: readonly string[]): SimpleCommand {
+function simpleOf(
+  node: Extract<SyntaxNode, { type: "Command" }>,
+  { variables, texts }: Pick<Found, "variables" | "texts">,
+): SimpleCommand {
   const args = node.args.flatMap((arg): readonly ShellWord[] =>
     arg.type === "Word" ? wordsOf(arg) : [{ kind: "dynamic", value: arg.text }],
   );
@@ -143,10 +161,14 @@ function simpleOf(node: Extract<SyntaxNode, { type: "Command" }>, variables: rea
       part.type === "Assignment" ? [part.index === undefined ? part.name : `${part.name}[]`] : [],
     ),
     variables,
+    texts,
   };
 }
 
 function noteRedirect(node: Redirection, found: Found): void {
   const target = node.type === "HereDoc" || node.target === undefined ? undefined : wordOf(node.target);
+  if (node.type === "HereDoc")
+    found.texts.push({ kind: node.body.parts === undefined ? "plain" : "dynamic", value: node.body.text });
+  if (node.type === "HereString" && target !== undefined) found.texts.push(target);
   found.redirects.push({ operator: node.operator, target });
 }

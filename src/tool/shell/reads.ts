@@ -68,7 +68,7 @@ async function doubtAboutWords({ words }: SimpleCommand, standing: Standing): Pr
   for (const arg of args) {
     const values = await expand(arg, standing);
     if (values === undefined) return `it is not clear what ${arg.value} becomes`;
-    expanded.push(...values.map((value) => ({ value, from: arg.kind })));
+    expanded.push(...values.map((value) => ({ value, from: arg })));
   }
   return isHarmlessExpanded(name?.value ?? "", expanded)
     ? undefined

@@ -1,6 +1,6 @@
 import type { ShellWord } from "./word.ts";
 import { names, nothing, perhaps, type Shown, type ShownWord } from "./shown.ts";
-import { gitParts } from "./within.ts";
+import { gitParts } from "./git-parts.ts";
 
 /**
  * Contents that a git command may show, of files or of the history. `perhaps`: whatever is in the repository. Commands

@@ -3,7 +3,8 @@ import { placeValues } from "./places.ts";
 import { isHarmless } from "./programs.ts";
 import { names, nothing, perhaps, type Shown, type ShownWord } from "./shown.ts";
 import { showingOfGit } from "./showing-git.ts";
-import { bareName, commandsWithin, gitParts } from "./within.ts";
+import { gitParts } from "./git-parts.ts";
+import { bareName, commandsWithin } from "./within.ts";
 import type { ShellWord } from "./word.ts";
 
 /**

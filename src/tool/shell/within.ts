@@ -1,5 +1,9 @@
 import { shellNestingMax } from "../limits.ts";
-import { parseLine, type ShellRedirect } from "./line.ts";
+import { harmlessAssigns } from "./effect.ts";
+import { gitParts } from "./git-parts.ts";
+import { parseLine, type ShellRedirect, type SimpleCommand } from "./line.ts";
+import { isHarmless, isStill } from "./programs.ts";
+import { startedBy } from "./start/starters.ts";
 import type { ShellWord } from "./word.ts";
 
 export interface Within {
@@ -7,111 +11,140 @@ export interface Within {
   readonly redirects: ShellRedirect[];
   /** Names of variables that are set. */
   readonly assigns: Set<string>;
+  /** What is given to programs that are not known: each may start what is named in it. */
+  readonly unknown: UnknownStart[];
   /** `unclear`: there may be other commands in it. */
   sight: "clear" | "unclear";
+}
+
+export interface UnknownStart {
+  readonly words: readonly ShellWord[];
+  readonly text: string;
 }
 
 /** Every command of a line, also what a program would run that is given a command, and programs by their bare name. */
 export const commandsWithin = (source: string): Within => within(source, shellNestingMax);
 
 function within(source: string, nestingLeft: number): Within {
-  const found: Within = { commands: [], redirects: [], assigns: new Set(), sight: "clear" };
+  const found: Within = { commands: [], redirects: [], assigns: new Set(), unknown: [], sight: "clear" };
   const line = parseLine(source);
   if (line.kind === "unclear" || nestingLeft === 0) return { ...found, sight: "unclear" };
-  // Without a script of its own something in it was not parsed.
-  if (line.beyond.has("CommandExpansion") || line.beyond.has("ProcessSubstitution")) found.sight = "unclear";
+  // Without a script of its own something in it was not parsed; a subscript is evaluated even from within quotes.
+  if (line.beyond.has("CommandExpansion") || line.beyond.has("ProcessSubstitution") || subscript.test(source))
+    found.sight = "unclear";
   found.redirects.push(...line.redirects);
   for (const variable of line.sets) found.assigns.add(variable);
-  for (const { words, assigns } of line.commands) {
-    for (const variable of assigns) found.assigns.add(variable);
-    const [name, ...args] = words;
-    if (name === undefined) continue;
-    add(found, words);
-    if (name.kind !== "plain" || isFedProgram(bareName(name).value, args)) found.sight = "unclear";
-    if (!runners.has(bareName(name).value)) continue;
-    for (const [index, arg] of args.entries()) {
-      add(found, [arg, ...args.slice(index + 1)]);
-      if (arg.kind === "dynamic") found.sight = "unclear";
-      if (arg.kind !== "plain" || !isScript(bareName(name).value, arg.value)) continue;
-      const inner = within(arg.value, nestingLeft - 1);
-      found.commands.push(...inner.commands);
-      found.redirects.push(...inner.redirects);
-      for (const variable of inner.assigns) found.assigns.add(variable);
-      if (inner.sight === "unclear") found.sight = "unclear";
-    }
+  for (const command of line.commands) {
+    for (const variable of command.assigns) found.assigns.add(variable);
+    addTexts(found, command);
+    addStarted(found, { words: command.words, texts: command.texts, nestingLeft, seen: new Set() });
   }
+  if (
+    line.texts.length > 0 &&
+    line.commands.some(({ words: [name] }) => name !== undefined && !isQuiet(name.value, []))
+  )
+    found.unknown.push({ words: [], text: textOf(line.texts) });
   return found;
 }
 
+/** Where it is taken for an expression, the command in it is run even from within quotes. */
+const subscript = /\w\[[^\]]*(?:\$\(|`)/;
+
+/** A value may be a line that another command runs: at a prompt, as a pager, or when the variable is evaluated. */
+function addTexts(found: Within, { assigns, texts, words }: SimpleCommand): void {
+  if (assigns.length === 0) return;
+  if (texts.some(({ kind, value }) => kind === "plain" && /\$\(|`/.test(value)) && words.length === 0)
+    found.sight = "unclear";
+  if (assigns.some((name) => !harmlessAssigns.has(name) && /[A-Z]/.test(name)))
+    found.unknown.push({ words: [], text: textOf(texts) });
+}
+
+const textOf = (words: readonly ShellWord[]): string => words.map(({ value }) => value).join(" ");
+
+interface Starting {
+  readonly words: readonly ShellWord[];
+  readonly texts: readonly ShellWord[];
+  readonly nestingLeft: number;
+  /** Commands of this line that were looked at: words within words are many. */
+  readonly seen: Set<string>;
+}
+
+function addStarted(found: Within, { words, texts, nestingLeft, seen }: Starting): void {
+  const [name, ...args] = words;
+  const key = JSON.stringify(words);
+  if (name === undefined || seen.has(key)) return;
+  seen.add(key);
+  add(found, words);
+  const program = bareName(name).value;
+  const started = startedBy(program, { args, texts });
+  if (name.kind !== "plain" || started?.sight === "unclear" || isEvaluating(program, args)) found.sight = "unclear";
+  if (started === undefined) {
+    const isSilent = isQuiet(program, args);
+    const given = isSilent ? args.filter(({ value }) => programPath.test(value)) : args;
+    const text = textOf(isSilent ? given : [...given, ...texts]);
+    if (text !== "") found.unknown.push({ words: given, text });
+    return;
+  }
+  const isStarting = started.commands.length > 0 || started.scripts.length > 0;
+  // What is started reads the same input.
+  if (isStarting && texts.length > 0) found.unknown.push({ words: [], text: textOf(texts) });
+  for (const command of started.commands) addStarted(found, { words: command, texts, nestingLeft, seen });
+  for (const script of started.scripts) {
+    if (script.kind !== "plain") found.sight = "unclear";
+    else addScript(found, script.value, nestingLeft);
+  }
+}
+
+function addScript(found: Within, script: string, nestingLeft: number): void {
+  const inner = within(script, nestingLeft - 1);
+  found.commands.push(...inner.commands);
+  found.redirects.push(...inner.redirects);
+  found.unknown.push(...inner.unknown);
+  for (const variable of inner.assigns) found.assigns.add(variable);
+  if (inner.sight === "unclear") found.sight = "unclear";
+}
+
 /** As it stands, by its bare name, and git without what stands before its subcommand. */
-function add(found: Within, [name, ...args]: readonly [ShellWord, ...ShellWord[]] | readonly ShellWord[]): void {
+function add(found: Within, [name, ...args]: readonly ShellWord[]): void {
   if (name === undefined) return;
   const bare = bareName(name);
   found.commands.push([name, ...args]);
-  if (bare.value !== name.value) found.commands.push([bare, ...args]);
-  if (bare.value !== "git") return;
-  const git = gitParts(args);
-  found.commands.push([bare, ...git.rest]);
-  if (git.settings.some((setting) => setting.kind !== "plain" || /^alias\./i.test(setting.value)))
-    found.sight = "unclear";
+  const names = new Set([bare.value, bare.value.toLowerCase()]);
+  for (const value of names) if (value !== name.value) found.commands.push([{ ...name, value }, ...args]);
+  if (bare.value === "git") found.commands.push([bare, ...gitParts(args).rest]);
+  const ownProgram = /^git-(?<subcommand>.+)$/.exec(bare.value)?.groups?.["subcommand"];
+  if (ownProgram !== undefined)
+    found.commands.push([{ kind: "plain", value: "git" }, { kind: "plain", value: ownProgram }, ...args]);
 }
-
-export interface GitParts {
-  /** The subcommand and its arguments. */
-  readonly rest: readonly ShellWord[];
-  /** Where `-C` leads, in order. */
-  readonly folders: readonly ShellWord[];
-  /** Given by `-c`; an alias among them may be any subcommand. */
-  readonly settings: readonly ShellWord[];
-}
-
-/** `git -C folder -c key=value --no-pager push` is a `git push`. */
-export function gitParts(args: readonly ShellWord[]): GitParts {
-  const folders: ShellWord[] = [];
-  const settings: ShellWord[] = [];
-  let at = 0;
-  for (; args[at]?.kind === "plain" && args[at]?.value.startsWith("-") === true; at += 1) {
-    const option = args[at]?.value ?? "";
-    const value = args[at + 1];
-    if (!gitValueOptions.has(option)) continue;
-    at += 1;
-    if (value === undefined) break;
-    if (option === "-C") folders.push(value);
-    if (option === "-c" || option === "--config-env") settings.push(value);
-  }
-  return { rest: args.slice(at), folders, settings };
-}
-
-/** Whose value is a word of its own. */
-const gitValueOptions: ReadonlySet<string> = new Set(
-  "-C -c --attr-source --config-env --git-dir --namespace --super-prefix --work-tree".split(" "),
-);
 
 export const bareName = (word: ShellWord): ShellWord => ({
   ...word,
   value: word.value.slice(word.value.lastIndexOf("/") + 1),
 });
 
-/** A shell takes any word for a line, the others only pass on what is one. */
-const isScript = (program: string, arg: string): boolean =>
-  /\s/.test(arg) || (shells.has(program) && /[^\w%+,./:=@-]/.test(arg));
+/** Whether it is known to start nothing with these words. */
+const isQuiet = (program: string, args: readonly ShellWord[]): boolean =>
+  quietPrograms.has(program) ||
+  isStill(program) ||
+  isHarmless(
+    program,
+    args.map(({ value }) => value),
+  );
 
-/** Whether the command it runs comes from its input. */
-function isFedProgram(program: string, args: readonly ShellWord[]): boolean {
-  if (feeders.has(program)) return args.some((arg) => arg.value.includes("{}") || runners.has(bareName(arg).value));
-  return inputShells.has(program) && args.every(({ value }) => value.startsWith("-"));
-}
-
-export const feeders: ReadonlySet<string> = new Set(["parallel", "xargs"]);
-const inputShells: ReadonlySet<string> = new Set(["bash", "dash", "ksh", "sh", "zsh"]);
-const shells: ReadonlySet<string> = new Set([...inputShells, "busybox", "eval", "trap"]);
-
-/** Programs whose arguments are a program. */
-const runners: ReadonlySet<string> = new Set([
-  ...shells,
-  ...feeders,
-  ...(
-    "builtin chroot chrt command doas env exec find flock ionice nice nohup script setsid stdbuf strace su sudo " +
-    "taskset time timeout unshare watch"
+/** They change files or the shell, and start nothing. */
+const quietPrograms: ReadonlySet<string> = new Set(
+  (
+    "[ break cd chgrp chmod chown continue cp dd declare exit export getopts hash install kill let link ln local mkdir mkfifo " +
+    "mv popd pushd read readonly return rm rmdir set shift shopt shred sleep tee test touch truncate typeset ulimit umask " +
+    "unalias unlink unset wait"
   ).split(" "),
-]);
+);
+
+/** A program under another name is the same program. */
+const programPath = /(?:^|\/)s?bin\/[^/]+$/;
+
+/** Builtins that expand the words of a list once more. */
+const isEvaluating = (program: string, args: readonly ShellWord[]): boolean =>
+  declarers.has(program) && args.some(({ kind, value }) => kind === "plain" && /^\w+\+?=\(.*(?:\$\(|`)/s.test(value));
+
+const declarers: ReadonlySet<string> = new Set("declare export local readonly typeset".split(" "));

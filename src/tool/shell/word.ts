@@ -14,6 +14,15 @@ export type WordPiece =
   | { readonly kind: "glob"; readonly text: string; readonly matches: "any" | "one" }
   | { readonly kind: "variable"; readonly name: "HOME" | "PWD" };
 
+/** Without its first characters; a word in pieces only where they are plain. */
+export function tailOf(word: ShellWord, chars: number): ShellWord {
+  const value = word.value.slice(chars);
+  if (word.pieces === undefined) return { kind: word.kind, value };
+  const [first, ...rest] = word.pieces;
+  if (first?.kind !== "plain" || first.text.length < chars) return { kind: "dynamic", value };
+  return { kind: word.kind, value, pieces: [{ ...first, text: first.text.slice(chars) }, ...rest] };
+}
+
 /** One word as it stands; one with braces is dynamic. */
 export function wordOf(word: Word): ShellWord {
   const kinds = new Set([...(word.parts ?? []).map((part) => part.type), ...innerKinds(word)]);

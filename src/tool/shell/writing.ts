@@ -1,10 +1,12 @@
 import type { ShellRedirect } from "./line.ts";
-import type { ShellWord } from "./word.ts";
+import { type ShellWord, tailOf } from "./word.ts";
 import { harmlessAssigns } from "./effect.ts";
 import { placeValues } from "./places.ts";
 import { isHarmless, isKnown, isStill } from "./programs.ts";
 import { mayRunSubscript, variablesSet } from "./variables.ts";
-import { bareName, commandsWithin, feeders, gitParts } from "./within.ts";
+import { gitParts } from "./git-parts.ts";
+import { feeders } from "./start/starters.ts";
+import { bareName, commandsWithin } from "./within.ts";
 
 /** What a line would change by redirections and by programs that are known to change files. Nothing is expanded. */
 export interface Writing {
@@ -167,15 +169,6 @@ function targetOptions(args: readonly ShellWord[]): readonly ShellWord[] {
     if (joined !== undefined && joined !== "") return [tailOf(arg, arg.value.length - joined.length)];
     return (joined === "" || arg.value.startsWith("--t")) && next !== undefined ? [next] : [];
   });
-}
-
-/** Without its first characters; a dynamic word only where they are plain. */
-function tailOf(word: ShellWord, chars: number): ShellWord {
-  const value = word.value.slice(chars);
-  if (word.pieces === undefined) return { kind: word.kind, value };
-  const [first, ...rest] = word.pieces;
-  if (first?.kind !== "plain" || first.text.length < chars) return { kind: "dynamic", value };
-  return { kind: word.kind, value, pieces: [{ ...first, text: first.text.slice(chars) }, ...rest] };
 }
 
 const copy: Row = (args) => {
