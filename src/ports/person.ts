@@ -29,6 +29,8 @@ export type PermissionAnswer =
   | ({ readonly kind: "always" } & Leave)
   /** `words`: what the person says to the model about it. */
   | { readonly kind: "denied"; readonly words?: string }
+  /** They end the turn: the call does not run. Whoever answers so aborts the turn, too. */
+  | { readonly kind: "interrupted" }
   | { readonly kind: "nobody" };
 
 export interface QuestionAsk {

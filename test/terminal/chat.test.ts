@@ -47,7 +47,7 @@ describe.skipIf(process.platform === "win32")("a turn", () => {
     const denying = await world.open();
     send(denying, "Fix it.");
     await denying.waitFor("Yes, once");
-    await answer(denying, "escape");
+    await answer(denying, "n");
     await denying.waitFor("The sum is right now.");
     expect(readFileSync(join(world.cwd, "sum.js"), "utf8")).toContain("a - b");
     await denying.close();
@@ -58,6 +58,19 @@ describe.skipIf(process.platform === "win32")("a turn", () => {
     await answer(allowing, "enter");
     await allowing.waitFor("The sum is right now.");
     expect(readFileSync(join(world.cwd, "sum.js"), "utf8")).toContain("a + b");
+  });
+
+  it("is ended by Escape where it asks, and the next message is answered", async () => {
+    const world = newChatWorld(fixing, files);
+    const chat = await world.open();
+    send(chat, "Fix it.");
+    await chat.waitFor("Yes, once");
+    await answer(chat, "escape");
+    await chat.waitFor("Interrupted.");
+    expect(chat.scrollback().some((line) => line.includes("The sum is right now."))).toBe(false);
+    expect(readFileSync(join(world.cwd, "sum.js"), "utf8")).toContain("a - b");
+    send(chat, "Never mind.");
+    await chat.waitFor("The sum is right now.");
   });
 
   it("survives an overloaded provider and a stream that breaks, and says so calmly", async () => {

@@ -83,6 +83,7 @@ export class Chat implements FrontHandlers {
     const person = whoIsWaitedFor(this.#front, {
       notify: (notice) => void this.#notify(notice),
       act: (act) => this.#view.act(act),
+      interrupt: () => this.interrupt(),
     });
     this.#current = new CurrentAgent({ open: (opening) => deps.open(opening, person) });
     this.#waiting = new Waiting({ front: this.#front, view: this.#view, current: this.#current, now: deps.now });

@@ -20,8 +20,25 @@ test.each<[string, PermissionAsk, string]>([
       question: async () => ({ kind: "nobody" }),
       review: async () => ({ kind: "nobody" }),
     },
-    { notify: ({ message }) => void messages.push(message), act: () => {} },
+    { notify: ({ message }) => void messages.push(message), act: () => {}, interrupt: () => {} },
   );
   await person.permission(asked, new AbortController().signal);
   expect(messages).toEqual([`palimpsest needs your permission to ${words}`]);
+});
+
+test.each([
+  ["interrupted", 1],
+  ["denied", 0],
+] as const)("an answer that is %s ends the turn %i times", async (kind, times) => {
+  let interrupts = 0;
+  const person = whoIsWaitedFor(
+    {
+      permission: async () => ({ kind }),
+      question: async () => ({ kind: "nobody" }),
+      review: async () => ({ kind: "nobody" }),
+    },
+    { notify: () => {}, act: () => {}, interrupt: () => void (interrupts += 1) },
+  );
+  expect(await person.permission(ask, new AbortController().signal)).toEqual({ kind });
+  expect(interrupts).toBe(times);
 });

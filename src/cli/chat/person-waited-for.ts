@@ -10,10 +10,12 @@ export interface WaitedFor {
   readonly notify: (notice: PersonWanted) => void;
   /** Of permissions the loop tells by itself; that a tool asks is known only here. */
   readonly act: (act: Extract<ChatAct, { kind: "asks" | "answered" }>) => void;
+  /** Ends the turn. */
+  readonly interrupt: () => void;
 }
 
 /** The person, and whoever is told that they are asked. */
-export function whoIsWaitedFor(ui: Asks, { notify, act }: WaitedFor): Asks {
+export function whoIsWaitedFor(ui: Asks, { notify, act, interrupt }: WaitedFor): Asks {
   const shownAsAsking = async <Answer>(tool: string, answer: () => Promise<Answer>): Promise<Answer> => {
     act({ kind: "asks", tool });
     try {
@@ -23,9 +25,11 @@ export function whoIsWaitedFor(ui: Asks, { notify, act }: WaitedFor): Asks {
     }
   };
   return {
-    permission: (ask, signal) => {
+    permission: async (ask, signal) => {
       notify({ type: "permission_prompt", message: `palimpsest needs your permission to use ${usedIn(ask)}` });
-      return ui.permission(ask, signal);
+      const answer = await ui.permission(ask, signal);
+      if (answer.kind === "interrupted") interrupt();
+      return answer;
     },
     question: (ask, signal) => {
       notify({ type: "question", message: "palimpsest has a question for you" });

@@ -57,11 +57,9 @@ export async function askPerson(deps: LeaveDep & { readonly person: Person }, as
   }
 }
 
-type Answered = PermissionAnswer | { readonly kind: "interrupted" };
-
 /** A dialog that does not hear an abort is left behind: a turn that a person ended must not wait for them. */
-async function unlessAborted(answer: Promise<PermissionAnswer>, signal: AbortSignal): Promise<Answered> {
-  const given = Promise.withResolvers<Answered>();
+async function unlessAborted(answer: Promise<PermissionAnswer>, signal: AbortSignal): Promise<PermissionAnswer> {
+  const given = Promise.withResolvers<PermissionAnswer>();
   const leave = (): void => given.resolve({ kind: "interrupted" });
   if (signal.aborted) leave();
   signal.addEventListener("abort", leave, { once: true });

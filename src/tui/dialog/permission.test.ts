@@ -23,7 +23,7 @@ describe("an answer", () => {
     ["y is a yes for once", push, ["y"], { kind: "once" }],
     ["Enter takes what is at hand: at first a yes for once", push, [key.enter], { kind: "once" }],
     ["n is a no", push, ["n"], { kind: "denied" }],
-    ["Esc is a no", push, [key.esc], { kind: "denied" }],
+    ["Esc ends the turn", push, [key.esc], { kind: "interrupted" }],
     ["Ctrl-C is a no", push, [key.ctrlC], { kind: "denied" }],
     ["a number takes its line", ruled, ["4"], { kind: "denied" }],
     ["a number only goes to a leave", ruled, ["3", "2", "3"], open],
@@ -202,7 +202,7 @@ describe("what is shown", () => {
     const seen = [1, 2, 3, 4, 5].filter((number) => text.includes(` ${number}. `)).length;
     expect(seen === 5 || lines.some((line) => /\d more ↓/.test(line))).toBe(true);
     if (rows === 24) expect(text).toContain("tell the agent");
-    expect(lines.at(-1)).toContain("esc no");
+    expect(lines.at(-1)).toContain("esc ends the turn");
   });
 
   test("says how much of a command without end is not shown", () => {

@@ -10,7 +10,7 @@ import type { Pressed, Script, Step } from "./script.ts";
 import { dialogOf } from "./scripted.ts";
 
 /**
- * Whether a call may run. Who says nothing has said no. A yes for once is a key; one that is kept is gone to and taken by
+ * Whether a call may run. Who says nothing has said no; Esc ends the turn, as it does while the agent works. A yes for once is a key; one that is kept is gone to and taken by
  * Enter, so that nobody who types something else keeps a rule by it.
  */
 export const permissionDialog = (ask: PermissionAsk, deps: DialogDeps): Dialog<PermissionAnswer> =>
@@ -41,7 +41,7 @@ function permissionScript(ask: PermissionAsk, look: ActLook): Script<PermissionS
         : {
             ...shown,
             choices: menuBlock({ choices: offers.map(({ choice }) => choice), at }, look.theme),
-            hints: ["enter takes ❯", "esc no", "↑↓ move", "or a letter"],
+            hints: ["enter takes ❯", "esc ends the turn", "↑↓ move", "or a letter"],
           };
     },
   };
@@ -88,7 +88,7 @@ interface Choosing {
 type PermissionStep = Step<PermissionState, PermissionAnswer>;
 
 function pressChoosing(state: PermissionState, { pressed: { key }, offers }: Choosing): PermissionStep {
-  if (key === "escape") return { kind: "answer", answer: { kind: "denied" } };
+  if (key === "escape") return { kind: "answer", answer: { kind: "interrupted" } };
   const step = pressInMenu({ choices: offers.map(({ choice }) => choice), at: state.at }, key);
   if (step.kind === "none") return { kind: "pass" };
   if (step.kind === "move") return { kind: "to", state: { ...state, at: step.at } };

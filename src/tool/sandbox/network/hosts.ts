@@ -117,6 +117,7 @@ export class SessionHosts {
     );
     switch (answer?.kind) {
       case undefined:
+      case "interrupted":
         return refused("the command was interrupted");
       case "once":
         return { kind: "open" };
