@@ -1,5 +1,6 @@
 import type { EntryId, Millis, ToolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
+import type { SandboxStrength } from "./sandbox.ts";
 
 /** Something the agent can do. Definitions are part of the cached prefix: the same for a whole session. */
 export interface Tool {
@@ -49,6 +50,10 @@ export interface ShellAct {
   readonly writes: "told" | "unclear";
   /** Absent: nobody has looked, so it may show any file. */
   readonly shows?: ShellShows;
+  /** What the operating system will hold it to. Absent: nobody has looked. */
+  readonly strength?: SandboxStrength;
+  /** Why the model wants it outside of the sandbox, in its own words. Absent: it does not. */
+  readonly outsideReason?: string;
 }
 
 /** Whose contents a shell line may show. Unlike the `read` acts beside it also by programs that are not known. */

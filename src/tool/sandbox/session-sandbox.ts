@@ -38,6 +38,8 @@ export interface HeldCommand {
 
 /** The sandbox as the commands of one session use it. */
 export interface SessionSandbox {
+  /** How commands run now. */
+  readonly use: () => SandboxUse;
   /** Must not reject. */
   enter(start: ProgramStart, command: HeldCommand): Promise<SandboxEntry>;
 }
@@ -46,6 +48,7 @@ export interface SessionSandbox {
 export function sessionSandbox(deps: SessionSandboxDeps): SessionSandbox {
   const rulePaths = new RulePaths(deps);
   return {
+    use: deps.use,
     enter: async (start, command) => {
       const use = deps.use();
       if (use.kind === "unheld") return { kind: "ready", start, leave: async () => undefined };
@@ -60,7 +63,8 @@ export function sessionSandbox(deps: SessionSandboxDeps): SessionSandbox {
   };
 }
 
-const requiredText = ({ why, remedy }: Extract<SandboxUse, { kind: "refused" }>): string =>
+/** For the model and the user: why a command does not run. */
+export const requiredText = ({ why, remedy }: Extract<SandboxUse, { kind: "refused" }>): string =>
   `a sandbox is required, and there is none here (${why}); the user can ${remedy}`;
 
 interface Entering extends HeldCommand {

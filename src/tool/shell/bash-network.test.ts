@@ -56,13 +56,14 @@ test.each<[string, { command: string; network?: boolean }, "a network" | "none"]
   ["what only reads and runs unasked, whatever it says", { command: "ls", network: true }, "none"],
 ])("%s gets: %3$s", async (_name, input, expected) => {
   const given: string[] = [];
+  const use: SessionSandbox["use"] = () => ({ kind: "unheld", because: "off" });
   const enter: SessionSandbox["enter"] = async (_start, { network }) => {
     given.push(network === undefined ? "none" : "a network");
     return { kind: "refused", why: "seen" };
   };
-  const box = await toolbox({ sandbox: () => ({ enter }), web: { net: here, pages: new PageCache() } });
+  const box = await toolbox({ sandbox: () => ({ use, enter }), web: { net: here, pages: new PageCache() } });
   await box.call("bash", input);
-  const offline = await toolbox({ sandbox: () => ({ enter }) });
+  const offline = await toolbox({ sandbox: () => ({ use, enter }) });
   await offline.call("bash", input);
   expect(given).toEqual([expected, "none"]);
 });

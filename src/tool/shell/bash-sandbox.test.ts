@@ -2,10 +2,12 @@ import { spawnSync } from "node:child_process";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { heldToolbox } from "../../../test/fixture/sandbox.ts";
 import { needsBubblewrap, noBubblewrap } from "../../../test/fixture/sandbox-available.ts";
+import { toolbox } from "../../../test/fixture/toolbox.ts";
 import { millis } from "../../schema/brand.ts";
+import type { SessionSandbox } from "../sandbox/session-sandbox.ts";
 import { findShell } from "./find-shell.ts";
 import { ShellJobs } from "./jobs.ts";
 
@@ -98,4 +100,15 @@ describe.skipIf(noBubblewrap)(`bash: ${needsBubblewrap("in a sandbox")}`, () => 
     const hiding = `awk 'BEGIN { while ((getline line < "${box.outside}/na" "med") > 0) print line }'`;
     expect((await box.call("bash", { command: hiding })).text).not.toContain("named");
   });
+});
+
+test("where a sandbox is required and there is none, nothing is asked about and nothing runs", async () => {
+  const use = { kind: "refused", why: "bubblewrap is not installed", remedy: "install bubblewrap" } as const;
+  const enter = vi.fn<SessionSandbox["enter"]>();
+  const box = await toolbox({ mode: "bypass", sandbox: () => ({ use: () => use, enter }) });
+  const outcome = await box.call("bash", { command: "touch made" });
+  expect(JSON.stringify(outcome)).toContain(
+    "a sandbox is required, and there is none here (bubblewrap is not installed)",
+  );
+  expect(enter).not.toHaveBeenCalled();
 });

@@ -10,7 +10,7 @@ import { lastLine } from "../../schema/last-line.ts";
 import { strengthFor } from "../sandbox/limits-for.ts";
 import { type CommandNetwork, commandNetwork, type SessionNetworkDeps } from "../sandbox/network/command-network.ts";
 import { needsNetwork } from "../sandbox/network/network-programs.ts";
-import type { SessionSandbox } from "../sandbox/session-sandbox.ts";
+import { requiredText, type SessionSandbox } from "../sandbox/session-sandbox.ts";
 import {
   shellErrorCharsMax,
   shellResultCharsMax,
@@ -96,6 +96,8 @@ export const bashTool = (deps: BashDeps): Tool =>
     effect: "write",
     resultCharsMax: shellResultCharsMax,
     plan: async ({ command, timeout_ms, background, network }, context) => {
+      const use = deps.sandbox?.use();
+      if (use?.kind === "refused") return { kind: "wrong", message: `The command was not run: ${requiredText(use)}.` };
       const cwd = deps.standing.cwd ?? context.cwd;
       const acts = await actsOf(deps, { command, cwd });
       const { jobs } = deps;
@@ -115,12 +117,15 @@ async function actsOf(
   const { kind, reading } = effectOf(line.command);
   const reads = reading && (await readsOf(reading, start));
   const writes = await writesOf(writingOf(line.command), start);
+  const isHeld = deps.sandbox?.use().kind === "held";
   const isTold = deps.shell.kind === "bash" && reads !== undefined && reads.unclear === undefined;
+  const effect = isTold ? kind : "unknown";
   return [
     {
       kind: "shell",
       command: line.command,
-      effect: isTold ? kind : "unknown",
+      effect,
+      strength: isHeld ? strengthFor({ effect }) : "none",
       reads: isTold ? "told" : "unclear",
       writes: deps.shell.kind === "bash" ? writes.sight : "unclear",
       ...(deps.shell.kind === "bash" ? { shows: await showsOf(showingOf(line.command), start) } : {}),

@@ -2,9 +2,16 @@ import { resolve } from "node:path";
 import { figure } from "../../schema/figure.ts";
 import { plural } from "../../schema/plural.ts";
 import type { PermissionAsk } from "../../ports/person.ts";
-import type { Act } from "../../ports/tools.ts";
+import type { Act, ShellAct } from "../../ports/tools.ts";
 import type { Json } from "../../schema/json.ts";
-import { backgroundWords, changeOf, isInBackground, serverCallOf, type TextChange } from "../text/call-words.ts";
+import {
+  backgroundWords,
+  changeOf,
+  isInBackground,
+  serverCallOf,
+  strengthWords,
+  type TextChange,
+} from "../text/call-words.ts";
 import { shortPath, shortPaths } from "../text/short-path.ts";
 import { changeLines } from "./change-lines.ts";
 import type { DialogDeps } from "./dialog.ts";
@@ -16,6 +23,8 @@ export function permissionTitle({ tool, acts, input }: PermissionAsk): string {
   const change = changeOf(tool, input);
   if (change !== undefined) return change.before === undefined ? "Write this file?" : "Change this file?";
   const kinds = new Set(acts.map(({ kind }) => kind));
+  if (acts.some((act) => act.kind === "shell" && act.outsideReason !== undefined))
+    return "Run this command outside the sandbox?";
   if (kinds.has("shell")) return "Run this command?";
   if (kinds.has("fetch")) return "Ask this address?";
   const called = serverCallOf(tool, input);
@@ -62,10 +71,24 @@ function actsLines({ tool, input, acts }: PermissionAsk, look: ActLook): readonl
   const given = isTold ? [] : [exactly(jsonWords(input), { theme, first: "  " })];
   return [
     ...shells.map(({ command }) => exactly(command, { theme, first: "  $ ", paint: theme.code })),
+    ...shells.flatMap((act) => heldLines(act, look)),
     ...(isInBackground(tool, input) ? [words(`  ${backgroundWords}`, { theme, paint: theme.warning })] : []),
     ...listed(others, look),
     ...(acts.length === 0 ? [words(`  ${titleLine(tool)}, with`, { theme })] : []),
     ...given,
+  ];
+}
+
+/** What will hold it, and where nothing is to hold it the reason that the model gives. */
+function heldLines(act: ShellAct, { theme }: ActLook): readonly Lines[] {
+  const held = strengthWords(act);
+  if (held === "") return [];
+  const paint = act.outsideReason !== undefined || act.strength === "none" ? theme.warning : theme.dim;
+  return [
+    words(`  ${held}`, { theme, paint }),
+    ...(act.outsideReason === undefined
+      ? []
+      : [exactly(act.outsideReason, { theme, first: "  the agent's reason: ", paint: theme.warning })]),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Desk, key, open, typed } from "../../../test/fixture/dialog-desk.ts";
 import type { PermissionAnswer, PermissionAsk } from "../../ports/person.ts";
+import type { ShellAct } from "../../ports/tools.ts";
 import { toolUseId } from "../../schema/brand.ts";
 import { bodyCharsMax, quietBeforeAnswerMs, ruleCharsMax } from "./limits.ts";
 import { permissionDialog } from "./permission.ts";
@@ -50,6 +51,29 @@ describe("an answer", () => {
         .press(...keys)
         .answer(),
     ).toEqual(expected);
+  });
+
+  test.each<[Partial<ShellAct>, string, string]>([
+    [{ strength: "workspace" }, "Run this command?", "in the sandbox: it writes only in the project"],
+    [{ strength: "read-only" }, "Run this command?", "in the sandbox: it writes nothing"],
+    [{ strength: "none" }, "Run this command?", "without a sandbox: it can do everything that you can"],
+    [
+      { strength: "none", outsideReason: "docker needs its socket" },
+      "Run this command outside the sandbox?",
+      "the agent's reason: docker needs its socket",
+    ],
+  ])("a command is asked about with what will hold it: %o", (parts, title, line) => {
+    const act: ShellAct = {
+      kind: "shell",
+      command: "make",
+      effect: "unknown",
+      reads: "told",
+      writes: "told",
+      ...parts,
+    };
+    const { text } = desk({ ...push, acts: [act] }).seen();
+    expect(text).toContain(title);
+    expect(text).toContain(line);
   });
 
   test("the rule of a leave is shown as it is, and before it is given what becomes of it in the project", () => {

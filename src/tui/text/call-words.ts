@@ -1,3 +1,4 @@
+import type { ShellAct } from "../../ports/tools.ts";
 import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
 import { wholeCharacter } from "../../schema/whole-character.ts";
 import { titleCharsMax } from "../limits.ts";
@@ -76,3 +77,17 @@ export const isInBackground = (tool: string, input: JsonObject): boolean =>
   tool === "bash" && input["background"] === true;
 
 export const backgroundWords = "goes on in the background, until it ends or is ended";
+
+/** What holds a command while it runs; empty where nobody has looked. */
+export function strengthWords({ strength, outsideReason }: Pick<ShellAct, "strength" | "outsideReason">): string {
+  if (outsideReason !== undefined) return "outside the sandbox: it can do everything that you can";
+  if (strength === undefined) return "";
+  switch (strength) {
+    case "read-only":
+      return "in the sandbox: it writes nothing and reaches no host";
+    case "workspace":
+      return "in the sandbox: it writes only in the project, and reaches only hosts that you allow";
+    case "none":
+      return "without a sandbox: it can do everything that you can";
+  }
+}

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { PermissionAsk, Question } from "../../../ports/person.ts";
+import type { ShellAct } from "../../../ports/tools.ts";
 import { toolUseId } from "../../../schema/brand.ts";
 import { changeLineCharsMax, changeLinesMax } from "./limits.ts";
 import {
@@ -43,6 +44,16 @@ describe("a typed answer", () => {
     expect(permissionText(ask)).toContain("bash rm -r build");
     expect(permissionText(ask)).toContain("No rule allows it.");
     expect(permissionText(ask)).toContain("Bash(rm -r build)");
+  });
+
+  test("to a command is asked for with what will hold it, and with the reason to run it outside", () => {
+    const [act] = ask.acts;
+    if (act?.kind !== "shell") throw new Error("the fixture runs a command");
+    const held = (parts: Partial<ShellAct>): string => permissionText({ ...ask, acts: [{ ...act, ...parts }] });
+    expect(held({ strength: "workspace" })).toContain("\n  in the sandbox: it writes only in the project");
+    expect(held({ strength: "none", outsideReason: "it needs\nthe bus" })).toContain(
+      "\n  outside the sandbox: it can do everything that you can\n  the agent's reason: it needs the bus\n",
+    );
   });
 
   test("to a change is asked for with what would be written, bounded", () => {

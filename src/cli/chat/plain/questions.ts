@@ -3,7 +3,14 @@ import type { PermissionAnswer, PermissionAsk, Question } from "../../../ports/p
 import type { PlanAnswer } from "../../../ports/planning.ts";
 import type { JsonObject } from "../../../schema/json.ts";
 import type { Choice, PreviewAnswer } from "../../../tui/chat-ui.ts";
-import { backgroundWords, callTitle, changeOf, isInBackground, serverCallOf } from "../../../tui/text/call-words.ts";
+import {
+  backgroundWords,
+  callTitle,
+  changeOf,
+  isInBackground,
+  serverCallOf,
+  strengthWords,
+} from "../../../tui/text/call-words.ts";
 import { oneLine } from "../../human.ts";
 import { changeText, cutText } from "./change-text.ts";
 import { choicesListedMax } from "./limits.ts";
@@ -19,6 +26,7 @@ export function permissionText({ tool, input, acts, reason, suggestedRules }: Pe
     ...touched.map((text) => `  ${text}`),
     ...givenText(tool, input),
     ...(isInBackground(tool, input) ? [`  ${backgroundWords}`] : []),
+    ...acts.flatMap(heldText),
     `  ${oneLine(reason)}`,
     `may it run? y: yes, this once${always}, n: no; any other words are told to the model as your reason not to: `,
   ].join("\n");
@@ -30,6 +38,14 @@ function givenText(tool: string, input: JsonObject): readonly string[] {
   if (change !== undefined) return changeText(change);
   const called = serverCallOf(tool, input);
   return called === undefined ? [] : [`  with ${cutText(JSON.stringify(called.input))}`];
+}
+
+/** What will hold a command, and where nothing is to hold it the reason that the model gives. */
+function heldText(act: Act): readonly string[] {
+  const held = act.kind === "shell" ? strengthWords(act) : "";
+  if (act.kind !== "shell" || held === "") return [];
+  const reason = act.outsideReason === undefined ? [] : [`  the agent's reason: ${oneLine(act.outsideReason)}`];
+  return [`  ${held}`, ...reason];
 }
 
 function actText(act: Act): string {
