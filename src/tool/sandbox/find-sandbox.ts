@@ -10,6 +10,7 @@ import { bubblewrap } from "./bubblewrap.ts";
 import { sandboxTryCharsMax, sandboxTryMsMax } from "./limits.ts";
 import { MountPoints } from "./mount-points.ts";
 import { bubblewrapRemedy, machineFacts } from "./remedy.ts";
+import { seatbelt } from "./seatbelt.ts";
 import { socketFilter } from "./seccomp.ts";
 
 export interface FindSandboxInput {
@@ -27,6 +28,7 @@ export async function findSandbox({
   platform = process.platform,
   arch = process.arch,
 }: FindSandboxInput): Promise<SandboxSearch> {
+  if (platform === "darwin") return await searchOf(seatbelt({ program: sandboxExec }), async () => seatbeltRemedy);
   if (platform !== "linux") return none(`there is none for ${platform} here`, "run it on Linux or macOS");
   const filter = socketFilter(arch);
   if (filter === undefined) return none(`there is none for ${arch} processors here`, "run it on x64 or arm64");
@@ -34,11 +36,17 @@ export async function findSandbox({
   if (program === undefined) return none("bubblewrap is not installed", bubblewrapRemedy(await machineFacts()));
   const filterFile = () => keptFile({ folder, name: "sockets.bpf", data: filter });
   const sandbox = bubblewrap({ program, filterFile, mountPoints: new MountPoints() });
-  const failure = await tryOut(sandbox);
-  return failure === undefined
-    ? { kind: "found", sandbox }
-    : none(failure, bubblewrapRemedy(await machineFacts(), failure));
+  return await searchOf(sandbox, async (failure) => bubblewrapRemedy(await machineFacts(), failure));
 }
+
+async function searchOf(sandbox: Sandbox, remedyFor: (failure: string) => Promise<string>): Promise<SandboxSearch> {
+  const failure = await tryOut(sandbox);
+  return failure === undefined ? { kind: "found", sandbox } : none(failure, await remedyFor(failure));
+}
+
+/** A part of macOS: not one that lies on PATH. */
+const sandboxExec = "/usr/bin/sandbox-exec";
+const seatbeltRemedy = `see whether it works by hand: ${sandboxExec} -p '(version 1)(allow default)' /usr/bin/true`;
 
 const none = (why: string, remedy: string): SandboxSearch => ({ kind: "none", why, remedy });
 

@@ -24,3 +24,8 @@ export const deniedEntriesMax = 300_000;
 export const folderSettledMs = millis(2_000);
 /** For git to tell whether files that rules hide were ever in a repository; later counts as yes. */
 export const historyMsMax = millis(3_000);
+
+/** Of one string of a macOS profile: a longer one than 1,025 bytes makes the whole profile invalid. */
+export const seatbeltStringBytesMax = bytes(1_000);
+/** Of a macOS profile, which is an argument of the program that holds: all of them and the environment have 1 MiB. */
+export const seatbeltProfileBytesMax = bytes(512 * 2 ** 10);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { lstat, mkdir, rm, rmdir } from "node:fs/promises";
+import { lstat, mkdir, realpath, rm, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SessionId } from "../../schema/brand.ts";
@@ -28,7 +28,8 @@ export function temporaryFolder(session: SessionId, above = tmpdir()): Temporary
       };
       // Another session may have removed the folder above in between, as its last one.
       await openBoth().catch((error: unknown) => (codeOf(error) === "ENOENT" ? openBoth() : Promise.reject(error)));
-      return path;
+      // The system's temporary folder is behind a link on some systems.
+      return await realpath(path);
     },
     remove: async () => {
       await rm(path, { recursive: true, force: true }).catch(() => undefined);
