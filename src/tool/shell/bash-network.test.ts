@@ -85,7 +85,7 @@ describe.skipIf(noBubblewrap)(`bash: the network of a command: ${needsBubblewrap
     const command = `${fetching(url("asked.test"))}; ${fetching(url("asked.test"))}`;
     expect((await box.call("bash", { command, network: true })).text).toBe("hello\n\nhello");
     expect(asks).toMatchObject([
-      { tool: "bash", input: { command: command.slice(0, 200) }, acts: [{ host: "asked.test" }] },
+      { tool: "bash", input: { command: `${command.slice(0, 200)}…` }, acts: [{ host: "asked.test" }] },
     ]);
   });
 
@@ -109,6 +109,8 @@ describe.skipIf(noBubblewrap)(`bash: the network of a command: ${needsBubblewrap
     const off = await box.call("bash", { command: `${fetching(url("git.test", "/off"))}; echo "[$HTTP_PROXY]"` });
     expect(off.text).toBe("none\n[]");
     expect(asked.filter((one) => one.includes("/off"))).toEqual([]);
+    const failed = await box.call("bash", { command: `${node} -e 'fetch("http://git.test")'` });
+    expect(failed.text).toContain("[commands in the sandbox have no network; if this one needs it");
   });
 
   test("folder, exit code, what was left running, time limit and interrupt are as without it", async () => {

@@ -9,6 +9,7 @@ import { defineTool, failed } from "../define.ts";
 import { lastLine } from "../../schema/last-line.ts";
 import { strengthFor } from "../sandbox/limits-for.ts";
 import { type CommandNetwork, commandNetwork, type SessionNetworkDeps } from "../sandbox/network/command-network.ts";
+import { networkFailureNote } from "../sandbox/network/network-failure.ts";
 import { needsNetwork } from "../sandbox/network/network-programs.ts";
 import { requiredText, type SessionSandbox } from "../sandbox/session-sandbox.ts";
 import {
@@ -234,6 +235,7 @@ async function run({ signal, timeoutMs, ...line }: Running): Promise<ToolOutcome
   const isError = end.how.kind !== "exited" || end.how.code !== 0;
   if (isError) {
     const { env: whole, mayPass = noSecrets } = deps;
+    if (network === undefined && isHeldInWorkspace(acts)) notes.push(networkFailureNote(end.output) ?? "");
     notes.push(withheldNote({ env: whole, mayPass, text: `${command} ${end.output.slice(-shellErrorCharsMax)}` }));
   }
   const said = notes.filter((note) => note !== "").map((note) => `[${note}]`);
@@ -243,6 +245,9 @@ async function run({ signal, timeoutMs, ...line }: Running): Promise<ToolOutcome
     summary: endWords(end, timeoutMs) || lastLine(end.output, shellSummaryCharsMax) || "no output",
   };
 }
+
+const isHeldInWorkspace = (acts: readonly Act[]): boolean =>
+  acts.some((act) => act.kind === "shell" && act.strength === "workspace");
 
 interface Left {
   readonly folder: string;

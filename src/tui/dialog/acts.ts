@@ -7,6 +7,7 @@ import type { Json } from "../../schema/json.ts";
 import {
   backgroundWords,
   changeOf,
+  connectingTo,
   isInBackground,
   serverCallOf,
   strengthWords,
@@ -26,6 +27,7 @@ export function permissionTitle({ tool, acts, input }: PermissionAsk): string {
   if (acts.some((act) => act.kind === "shell" && act.outsideReason !== undefined))
     return "Run this command outside the sandbox?";
   if (kinds.has("shell")) return "Run this command?";
+  if (connectingTo({ tool, acts }) !== undefined) return "Let this command connect?";
   if (kinds.has("fetch")) return "Ask this address?";
   const called = serverCallOf(tool, input);
   if (called !== undefined) return `Call ${titleLine(called.server)} · ${titleLine(called.tool)}?`;
@@ -66,11 +68,14 @@ function actsLines({ tool, input, acts }: PermissionAsk, look: ActLook): readonl
   const shells = acts.filter((act) => act.kind === "shell");
   const others = acts.filter((act) => act.kind !== "shell");
   const isTold = acts.length > 0 && acts.every(({ kind }) => kind !== "mcp" && kind !== "state");
+  const hosts = connectingTo({ tool, acts });
+  if (hosts !== undefined)
+    return [commandLine(String(input["command"]), look), ...hosts.map((host) => hostLine(host, look))];
   const called = serverCallOf(tool, input);
   if (called !== undefined) return [exactly(jsonWords(called.input), { theme, first: "  " }), ...listed(acts, look)];
   const given = isTold ? [] : [exactly(jsonWords(input), { theme, first: "  " })];
   return [
-    ...shells.map(({ command }) => exactly(command, { theme, first: "  $ ", paint: theme.code })),
+    ...shells.map(({ command }) => commandLine(command, look)),
     ...shells.flatMap((act) => heldLines(act, look)),
     ...(isInBackground(tool, input) ? [words(`  ${backgroundWords}`, { theme, paint: theme.warning })] : []),
     ...listed(others, look),
@@ -91,6 +96,11 @@ function heldLines(act: ShellAct, { theme }: ActLook): readonly Lines[] {
       : [exactly(act.outsideReason, { theme, first: "  the agent's reason: ", paint: theme.warning })]),
   ];
 }
+
+const commandLine = (command: string, { theme }: ActLook): Lines =>
+  exactly(command, { theme, first: "  $ ", paint: theme.code });
+const hostLine = (host: string, { theme }: ActLook): Lines =>
+  exactly(host, { theme, first: "  connects to ", paint: theme.strong });
 
 /** In a line where that is short, as somebody would write it by hand: `{a: 2, b: 3}`. */
 function jsonWords(given: Json): string {

@@ -173,6 +173,11 @@ describe("what is shown", () => {
       ["asks https://a.b/c?d"],
     ],
     [
+      "a host, and the command that wants to connect to it",
+      { input: { command: "npm ci" }, acts: [{ kind: "fetch", url: "http://a.b:8443/", host: "a.b" }] },
+      ["Let this command connect?", "$ npm ci", "connects to a.b:8443"],
+    ],
+    [
       "a tool of a server with what it is given",
       {
         tool: "use_tool",

@@ -1,3 +1,4 @@
+import type { PermissionAsk } from "../../ports/person.ts";
 import type { ShellAct } from "../../ports/tools.ts";
 import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
 import { wholeCharacter } from "../../schema/whole-character.ts";
@@ -70,6 +71,12 @@ export function changeOf(tool: string, input: JsonObject): TextChange | undefine
   if (tool === "edit" && before !== undefined && after !== undefined) return { path, before, after };
   const content = text(input, "content");
   return tool === "write" && content !== undefined ? { path, before: undefined, after: content } : undefined;
+}
+
+/** Of a command that runs and wants to connect: where to. Undefined for every other question. */
+export function connectingTo({ tool, acts }: Pick<PermissionAsk, "tool" | "acts">): readonly string[] | undefined {
+  const hosts = acts.flatMap((act) => (act.kind === "fetch" ? [new URL(act.url).host] : []));
+  return tool === "bash" && hosts.length > 0 && hosts.length === acts.length ? hosts : undefined;
 }
 
 /** Whether it would run on when the call has its answer. */

@@ -46,6 +46,11 @@ describe("a typed answer", () => {
     expect(permissionText(ask)).toContain("Bash(rm -r build)");
   });
 
+  test("to a command that wants to connect is asked for with the host", () => {
+    const text = permissionText({ ...ask, acts: [{ kind: "fetch", url: "https://a.org/", host: "a.org" }] });
+    expect(text).toMatch(/^bash rm -r build\n {2}connects to a\.org\n {2}No rule allows it\.\nmay it connect\? /);
+  });
+
   test("to a command is asked for with what will hold it, and with the reason to run it outside", () => {
     const [act] = ask.acts;
     if (act?.kind !== "shell") throw new Error("the fixture runs a command");

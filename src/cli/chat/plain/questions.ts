@@ -7,6 +7,7 @@ import {
   backgroundWords,
   callTitle,
   changeOf,
+  connectingTo,
   isInBackground,
   serverCallOf,
   strengthWords,
@@ -18,7 +19,10 @@ import { choicesListedMax } from "./limits.ts";
 /** Questions as text, and what a typed line answers. */
 export function permissionText({ tool, input, acts, reason, suggestedRules }: PermissionAsk): string {
   const title = callTitle(tool, input);
-  const touched = [...new Set(acts.map(actText))].filter((text) => text !== "" && text !== title);
+  const hosts = connectingTo({ tool, acts });
+  const touched = [...new Set(hosts?.map((host) => `connects to ${host}`) ?? acts.map(actText))].filter(
+    (text) => text !== "" && text !== title,
+  );
   const always =
     suggestedRules === undefined ? "" : `, a: yes, and from now on ${oneLine(suggestedRules.join(" and "))}`;
   return [
@@ -28,7 +32,7 @@ export function permissionText({ tool, input, acts, reason, suggestedRules }: Pe
     ...(isInBackground(tool, input) ? [`  ${backgroundWords}`] : []),
     ...acts.flatMap(heldText),
     `  ${oneLine(reason)}`,
-    `may it run? y: yes, this once${always}, n: no; any other words are told to the model as your reason not to: `,
+    `may it ${hosts === undefined ? "run" : "connect"}? y: yes, this once${always}, n: no; any other words are told to the model as your reason not to: `,
   ].join("\n");
 }
 

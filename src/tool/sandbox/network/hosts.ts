@@ -105,7 +105,7 @@ export class SessionHosts {
         {
           toolUse,
           tool: "bash",
-          input: { command: command.slice(0, askedCommandCharsMax) },
+          input: { command: shortened(command) },
           acts,
           reason,
           ...(suggestedRules === undefined ? {} : { suggestedRules }),
@@ -162,6 +162,9 @@ interface Asked {
 
 const refused = (why: string): HostAnswer => ({ kind: "refused", why });
 const saidNo = "the user said no";
+
+const shortened = (command: string): string =>
+  command.length > askedCommandCharsMax ? `${command.slice(0, askedCommandCharsMax)}…` : command;
 
 /** What is said of a host is said of its web pages; another port is another service. */
 const keyOf = ({ host, port }: HostTarget): string => (webPorts.has(port) ? host : `${host}:${port}`);
