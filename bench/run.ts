@@ -8,6 +8,7 @@ import { planCase } from "./case/plan.ts";
 import { recallCase } from "./case/recall.ts";
 import { replayCase } from "./case/replay.ts";
 import { requestCase } from "./case/request.ts";
+import { sandboxCase } from "./case/sandbox.ts";
 import { simulatorCase } from "./case/simulator.ts";
 import { startCase } from "./case/start.ts";
 import { tokensCase } from "./case/tokens.ts";
@@ -27,6 +28,7 @@ const cases = [
   compactCase,
   recallCase,
   replayCase,
+  sandboxCase,
   simulatorCase,
   startCase,
   typingCase,
@@ -41,7 +43,7 @@ for (const one of cases) {
   if (asked.length > 0 && !asked.includes(one.name)) continue;
   const figures = await one.run();
   if (figures.length === 0) {
-    console.log(`\n${one.name}: left out, the corpus is not here (PALIMPSEST_CORPUS)`);
+    console.log(`\n${one.name}: left out, what it needs is not here (PALIMPSEST_CORPUS, bubblewrap)`);
     continue;
   }
   for (const figure of figures)

@@ -70,7 +70,7 @@ export function sandboxContract({ name, make, folder, asUser }: SandboxUnderTest
           "makes a temporary file": 'touch "${TMPDIR:-/tmp}/made"',
           "writes a protected file": "echo evil >> .git/config",
           "makes a file in a protected folder": "touch .git/hooks/pre-commit",
-          "makes a protected file": "touch .mcp.json",
+          "makes a protected file": "echo {} > .mcp.json",
           "makes a protected folder": "mkdir -p .claude/commands && touch .claude/commands/evil",
           "removes a protected file": "rm -f .git/config && ! test -e .git/config",
           "replaces a protected file": "echo evil > other; mv -f other .git/config",
@@ -155,7 +155,10 @@ export function sandboxContract({ name, make, folder, asUser }: SandboxUnderTest
 
     test("what is held although it is not there is gone after the last command that needs it", async () => {
       const { at, run } = await world();
-      const [slow, quick] = [run("sleep 0.5; touch .mcp.json || echo held"), run("touch .mcp.json || echo held")];
+      const [slow, quick] = [
+        run("sleep 0.5; echo {} > .mcp.json || echo held"),
+        run("echo {} > .mcp.json || echo held"),
+      ];
       expect((await quick).output).toMatch(/held$/m);
       expect((await slow).output).toMatch(/held$/m);
       expect(await exists(at("project/.mcp.json"))).toBe(false);

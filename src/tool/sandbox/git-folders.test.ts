@@ -15,8 +15,8 @@ async function repository() {
   await mkdir(root);
   git(root, "init", "-q");
   git(root, "commit", "-q", "--allow-empty", "-m", "one");
-  const found = async (path: string) => {
-    const { writable, protected: kept, contents } = await gitFolders(path);
+  const found = (path: string) => {
+    const { writable, protected: kept, contents } = gitFolders(path);
     const short = (paths: readonly string[]) => paths.map((one) => one.replace(`${top}/`, "")).toSorted();
     return { writable: short(writable), kept: short(kept), contents: short(contents) };
   };
@@ -26,24 +26,24 @@ async function repository() {
 test("a repository: what names programs is kept", async () => {
   const { root, git, found } = await repository();
   const kept = ["main/.git/commondir", "main/.git/config", "main/.git/hooks"];
-  expect(await found(root)).toEqual({
+  expect(found(root)).toEqual({
     writable: [],
     kept,
     contents: ["main/.git/lfs", "main/.git/objects", "main/.git/rr-cache"],
   });
   git(root, "config", "core.hooksPath", ".husky/_");
-  expect((await found(root)).kept).toEqual([...kept, "main/.husky/_"]);
+  expect(found(root).kept).toEqual([...kept, "main/.husky/_"]);
 });
 
 test("a folder without one: none can be made", async () => {
   const { top, found } = await repository();
-  expect(await found(top)).toEqual({ writable: [], kept: [".git"], contents: [] });
+  expect(found(top)).toEqual({ writable: [], kept: [".git"], contents: [] });
 });
 
 test("a worktree: the repository that it is of", async () => {
   const { top, root, git, found } = await repository();
   git(root, "worktree", "add", "-q", "../tree");
-  expect(await found(join(top, "tree"))).toEqual({
+  expect(found(join(top, "tree"))).toEqual({
     writable: ["main/.git"],
     kept: [
       "main/.git/commondir",
@@ -62,9 +62,9 @@ test("submodules: those of the repository, and one that is the project itself", 
   git(top, "clone", "-q", root, "other");
   git(root, "submodule", "--quiet", "add", "../other", "deep/sub");
   const own = ["commondir", "config", "hooks"].map((name) => `main/.git/modules/deep/sub/${name}`);
-  expect((await found(root)).kept).toEqual(expect.arrayContaining(own));
-  expect((await found(root)).contents).toContain("main/.git/modules/deep/sub/objects");
-  expect(await found(join(root, "deep/sub"))).toMatchObject({
+  expect(found(root).kept).toEqual(expect.arrayContaining(own));
+  expect(found(root).contents).toContain("main/.git/modules/deep/sub/objects");
+  expect(found(join(root, "deep/sub"))).toMatchObject({
     writable: ["main/.git/modules/deep/sub"],
     kept: [...own, "main/deep/sub/.git"],
   });
@@ -80,5 +80,5 @@ test.each([
   const liar = join(top, "liar");
   await mkdir(liar);
   await writeFile(join(liar, ".git"), `gitdir: ${named(top)}\n`);
-  expect(await found(liar)).toEqual({ writable: [], kept: ["liar/.git"], contents: [] });
+  expect(found(liar)).toEqual({ writable: [], kept: ["liar/.git"], contents: [] });
 });

@@ -1,4 +1,4 @@
-import { lstat, readdir, readFile, realpath } from "node:fs/promises";
+import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { codeOf } from "../failure.ts";
 import { isInside } from "../inside.ts";
@@ -15,15 +15,16 @@ export interface GitFolders {
   readonly contents: readonly string[];
 }
 
-export async function gitFolders(root: string): Promise<GitFolders> {
+/** At once: a look costs some microseconds, one by way of a thread fifty times that, and every command waits for it. */
+export function gitFolders(root: string): GitFolders {
   const git = join(root, ".git");
-  const kind = await kindOf(git);
-  if (kind === "folder") return await ofRepository({ folder: git, root });
+  const kind = kindOf(git);
+  if (kind === "folder") return ofRepository({ folder: git, root });
   const own: GitFolders = { writable: [], protected: [git], contents: [] };
-  const linked = kind === "file" ? await linkedFolder(git) : undefined;
+  const linked = kind === "file" ? linkedFolder(git) : undefined;
   if (linked === undefined) return own;
   const repository = isWorktreeFolder(linked) ? dirname(dirname(linked)) : linked;
-  const found = await ofRepository({ folder: repository, root });
+  const found = ofRepository({ folder: repository, root });
   return { ...found, writable: [repository], protected: [...own.protected, ...found.protected] };
 }
 
@@ -34,13 +35,13 @@ interface Repository {
 }
 
 /** With those of its submodules and worktrees, as it keeps them in itself. */
-async function ofRepository({ folder, root }: Repository): Promise<GitFolders> {
+function ofRepository({ folder, root }: Repository): GitFolders {
   const modules = join(folder, "modules");
-  const submodules = await submoduleFolders(modules);
+  const submodules = submoduleFolders(modules);
   const within = [folder, ...(submodules ?? [])];
-  const worktrees = await foldersIn(join(folder, "worktrees"));
-  const hooks = await hooksFolder({ folder, root });
-  const trees = (await configValue(folder, "worktreeconfig")) === "true" ? ["config.worktree"] : [];
+  const worktrees = foldersIn(join(folder, "worktrees"));
+  const hooks = hooksFolder({ folder, root });
+  const trees = configValue(folder, "worktreeconfig") === "true" ? ["config.worktree"] : [];
   return {
     writable: [],
     protected: [
@@ -60,32 +61,32 @@ async function ofRepository({ folder, root }: Repository): Promise<GitFolders> {
  * A `.git` that is a file may name any folder, and a project may have come with it. The folder is taken for the project's
  * only if it says so itself.
  */
-async function linkedFolder(git: string): Promise<string | undefined> {
-  const named = /^gitdir: (.+)$/m.exec((await textOf(git, gitFileBytesMax)) ?? "")?.[1];
-  const folder = named === undefined ? undefined : await realFolder(resolve(dirname(git), named));
+function linkedFolder(git: string): string | undefined {
+  const named = /^gitdir: (.+)$/m.exec(textOf(git, gitFileBytesMax) ?? "")?.[1];
+  const folder = named === undefined ? undefined : realFolder(resolve(dirname(git), named));
   if (folder === undefined) return undefined;
   if (isWorktreeFolder(folder)) {
-    const back = (await textOf(join(folder, "gitdir"), gitFileBytesMax))?.trim() ?? "";
-    const common = (await textOf(join(folder, "commondir"), gitFileBytesMax))?.trim();
+    const back = textOf(join(folder, "gitdir"), gitFileBytesMax)?.trim() ?? "";
+    const common = textOf(join(folder, "commondir"), gitFileBytesMax)?.trim();
     return resolve(folder, back) === git && common === "../.." ? folder : undefined;
   }
-  const tree = await configValue(folder, "worktree");
+  const tree = configValue(folder, "worktree");
   return tree !== undefined && resolve(folder, tree) === dirname(git) ? folder : undefined;
 }
 
 const isWorktreeFolder = (folder: string): boolean => basename(dirname(folder)) === "worktrees";
 
 /** Where git looks for hooks in place of its own folder, if that is in the project. */
-async function hooksFolder({ folder, root }: Repository): Promise<string | undefined> {
-  const named = await configValue(folder, "hookspath");
+function hooksFolder({ folder, root }: Repository): string | undefined {
+  const named = configValue(folder, "hookspath");
   if (named === undefined) return undefined;
   const hooks = isAbsolute(named) ? named : join(root, named);
   return hooks !== root && isInside(hooks, root) ? hooks : undefined;
 }
 
 /** The last that is given, in whatever section: these names stand in one. */
-async function configValue(folder: string, name: string): Promise<string | undefined> {
-  const text = (await textOf(join(folder, "config"), gitConfigBytesMax)) ?? "";
+function configValue(folder: string, name: string): string | undefined {
+  const text = textOf(join(folder, "config"), gitConfigBytesMax) ?? "";
   const values = text.split("\n").flatMap((line) => {
     const [, key = "", value = ""] = /^\s*(\w+)\s*=\s*"?([^"#;]*)"?/.exec(line) ?? [];
     return key.toLowerCase() === name ? [value.trim()] : [];
@@ -94,22 +95,22 @@ async function configValue(folder: string, name: string): Promise<string | undef
 }
 
 /** Names of submodules may hold slashes, and submodules have their own. Undefined: there are more than can be held. */
-async function submoduleFolders(folder: string): Promise<readonly string[] | undefined> {
+function submoduleFolders(folder: string): readonly string[] | undefined {
   const found: string[] = [];
   const left = [folder];
   for (let at = left.shift(); at !== undefined; at = left.shift()) {
     if (found.length + left.length > submodulesMax) return undefined;
-    const inside = await foldersIn(at);
-    const isRepository = at !== folder && (await kindOf(join(at, "HEAD"))) === "file";
+    const inside = foldersIn(at);
+    const isRepository = at !== folder && kindOf(join(at, "HEAD")) === "file";
     if (isRepository) found.push(at);
     left.push(...inside.filter((one) => !isRepository || basename(one) === "modules"));
   }
   return found;
 }
 
-async function foldersIn(folder: string): Promise<readonly string[]> {
+function foldersIn(folder: string): readonly string[] {
   try {
-    const entries = await readdir(folder, { withFileTypes: true });
+    const entries = readdirSync(folder, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
@@ -117,9 +118,9 @@ async function foldersIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-async function kindOf(path: string): Promise<"file" | "folder" | "other"> {
+function kindOf(path: string): "file" | "folder" | "other" {
   try {
-    const found = await lstat(path);
+    const found = lstatSync(path);
     return found.isFile() ? "file" : found.isDirectory() ? "folder" : "other";
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
@@ -127,20 +128,20 @@ async function kindOf(path: string): Promise<"file" | "folder" | "other"> {
   }
 }
 
-async function realFolder(path: string): Promise<string | undefined> {
+function realFolder(path: string): string | undefined {
   try {
-    const real = await realpath(path);
-    return (await kindOf(real)) === "folder" ? real : undefined;
+    const real = realpathSync.native(path);
+    return kindOf(real) === "folder" ? real : undefined;
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
     return undefined;
   }
 }
 
-async function textOf(path: string, bytesMax: number): Promise<string | undefined> {
+function textOf(path: string, bytesMax: number): string | undefined {
   try {
-    const found = await lstat(path);
-    return found.isFile() && found.size <= bytesMax ? await readFile(path, "utf8") : undefined;
+    const found = lstatSync(path);
+    return found.isFile() && found.size <= bytesMax ? readFileSync(path, "utf8") : undefined;
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
     return undefined;
