@@ -13,6 +13,7 @@ import { ToolServers } from "../tool/mcp/servers.ts";
 import { toldServers } from "../tool/mcp/told.ts";
 import { useToolName } from "../tool/mcp/tools.ts";
 import { parseRules } from "../tool/permission/rule.ts";
+import type { SessionNetworkDeps } from "../tool/sandbox/network/command-network.ts";
 import { type TemporaryFolder, temporaryFolder } from "../tool/sandbox/temporary-folder.ts";
 import type { Shell } from "../tool/shell/bash.ts";
 import { endedText } from "../tool/shell/job-tools.ts";
@@ -35,6 +36,8 @@ export interface JobsAndServers {
   readonly temporary: TemporaryFolder;
   /** How commands, and servers of the project, run now. */
   readonly sandbox: () => SandboxUse;
+  /** Servers of the project are not started before it is known how they reach hosts. Undefined: they reach none. */
+  readonly reachThrough: (network: SessionNetworkDeps | undefined) => void;
   /** Absent where none may be started. */
   readonly servers: ToolServers | undefined;
   /** What is known of the servers once each has answered or has failed to. Must not reject. */
@@ -74,7 +77,8 @@ export async function jobsAndServers(
   const started = connect === undefined ? [] : definitions;
   const sandbox = sandboxChoice(options.sandbox, () => settings.current().settings);
   const rules = () => parseRules(toolChoice(options.tools, settings.current().settings)).rules;
-  const enterFor = await serversInSandbox(parts, { sandbox, temporary, cwd, rules, defined });
+  const network = Promise.withResolvers<SessionNetworkDeps | undefined>();
+  const enterFor = await serversInSandbox(parts, { network: network.promise, sandbox, temporary, cwd, rules, defined });
   const isKept = connect === undefined && toolsHad.has(useToolName);
   const servers =
     started.length === 0 && !isKept
@@ -92,12 +96,14 @@ export async function jobsAndServers(
         );
   // Also where the agent does not come to be: nothing of it outlives the session.
   session.onClose(async () => {
+    network.resolve(undefined);
     await Promise.all([ending?.close(), servers?.close()]);
     if (jobs === undefined) await temporary.remove();
   });
   return {
     jobs,
     sandbox,
+    reachThrough: network.resolve,
     temporary,
     handOver: () => {
       ending = undefined;

@@ -336,6 +336,7 @@ async function equip(parts: Assembling, input: Equipping): Promise<Equipped> {
     leaves,
     web: options.net && { net: options.net, pages: new PageCache() },
   });
+  input.beside.reachThrough(box.network);
   const telling = { session, mode, skills: box.skills, cwd };
   return { box, asks, own, told: (turn) => afterTelling(telling, turn), leaves };
 }

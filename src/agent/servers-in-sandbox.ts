@@ -1,10 +1,16 @@
 import { homedir } from "node:os";
-import type { SandboxUse } from "../ports/sandbox.ts";
+import type { ProgramStart, SandboxUse } from "../ports/sandbox.ts";
 import type { ServerStart } from "../ports/tool-servers.ts";
+import { toolUseId } from "../schema/brand.ts";
 import type { ServerLaunch } from "../schema/tool-server.ts";
 import type { DefinedServers } from "../settings/tool-servers.ts";
 import { realRoots } from "../tool/confine.ts";
 import type { Rules } from "../tool/permission/rule.ts";
+import {
+  type CommandNetwork,
+  commandNetwork,
+  type SessionNetworkDeps,
+} from "../tool/sandbox/network/command-network.ts";
 import { sessionSandbox } from "../tool/sandbox/session-sandbox.ts";
 import type { TemporaryFolder } from "../tool/sandbox/temporary-folder.ts";
 import type { Assembling } from "./assembling.ts";
@@ -17,6 +23,8 @@ export interface HeldServers {
   /** Asked for at each start. */
   readonly rules: () => Rules;
   readonly defined: DefinedServers;
+  /** Undefined: they reach no host. */
+  readonly network: Promise<SessionNetworkDeps | undefined>;
 }
 
 /**
@@ -25,7 +33,7 @@ export interface HeldServers {
  */
 export async function serversInSandbox(
   { engine, options, root }: Assembling,
-  { sandbox, temporary, cwd, rules, defined }: HeldServers,
+  { sandbox, temporary, cwd, rules, defined, network }: HeldServers,
 ): Promise<(launch: ServerLaunch) => ServerStart["enter"]> {
   const held = sessionSandbox({
     use: sandbox,
@@ -40,5 +48,24 @@ export async function serversInSandbox(
   const ofUser = new Set(
     defined.servers.flatMap(({ scope, definition }) => (scope === "user" ? [definition.name] : [])),
   );
-  return ({ definition }) => (ofUser.has(definition.name) ? undefined : (start) => held.enter(start, { acts: [] }));
+  return ({ definition: { name } }) =>
+    ofUser.has(name)
+      ? undefined
+      : async (start) => held.enter(start, { acts: [], network: networkOf({ name, start, session: await network }) });
 }
+
+interface Reaching {
+  readonly name: string;
+  readonly start: ProgramStart;
+  readonly session: SessionNetworkDeps | undefined;
+}
+
+/** Each host is decided by rule, or asked about, as for a command. */
+const networkOf = ({ name, start, session }: Reaching): CommandNetwork | undefined =>
+  session &&
+  commandNetwork(session, {
+    toolUse: toolUseId(`server-${name}`),
+    command: [start.program, ...start.args].join(" "),
+    calledAs: `The project's MCP server ${name}`,
+    signal: new AbortController().signal,
+  });

@@ -96,6 +96,8 @@ export interface Toolbox extends PermissionDep, Toolset {
   /** What the tools know and a summary would not: files, task list, place. As they are when a part is asked, not now. */
   readonly workingState: (input: WorkingStateInput) => readonly WorkingStatePart[];
   readonly todos: () => readonly Todo[];
+  /** How programs in the sandbox reach hosts. Absent: they reach none. */
+  readonly network: SessionNetworkDeps | undefined;
   /** By the rules in force now. */
   readonly mayRead: (path: string) => boolean;
   /** Absent where there is no tool for them. */
@@ -125,15 +127,7 @@ export async function toolbox({
   const readRoots = [...(await namedPlaces(deps, session)), ...(await realRoots(ownFolders(skillPlaces)))];
   const places = { roots, home, readRoots };
   const guardedNow = () => realPaths(input.guarded ?? []);
-  const policy = whileSame(choice, ({ mode, ...written }) => {
-    const { rules } = parseRules(written);
-    return {
-      rules,
-      mayRead: mayReadFor({ rules, roots, home }),
-      mayPass: mayPassFor(rules),
-      permit: permitFor({ mode, rules, ...places, guardedNow }),
-    };
-  });
+  const policy = whileSame(choice, (now) => policyOf(now, { ...places, guardedNow }));
   const searching = new SessionSearch(deps, session.id);
   const fixed: Stateless = {
     isShown: (shownBy) => isShownWhole(session, shownBy),
@@ -161,6 +155,7 @@ export async function toolbox({
   };
   return {
     ...toolset({ ...fixed, skills }, state),
+    network: state.network,
     todos: () => state.todos.list,
     mayRead: fixed.mayRead,
     skills,
@@ -178,6 +173,17 @@ export async function toolbox({
         ? []
         : [toolServersPart({ servers: input.servers, discovered: () => discoveredTools(session.fold) })]),
     ],
+  };
+}
+
+/** What the rules and the mode of a choice say. */
+function policyOf({ mode, ...written }: ToolChoice, places: Omit<Parameters<typeof permitFor>[0], "mode" | "rules">) {
+  const { rules } = parseRules(written);
+  return {
+    rules,
+    mayRead: mayReadFor({ rules, ...places }),
+    mayPass: mayPassFor(rules),
+    permit: permitFor({ mode, rules, ...places }),
   };
 }
 

@@ -1,17 +1,21 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { AgentOptions } from "../../src/agent/agent-options.ts";
 import { type Agent, openAgent } from "../../src/agent/open-agent.ts";
 import { createEngine } from "../../src/engine.ts";
+import { nobody, type Person } from "../../src/ports/person.ts";
 import type { SandboxSearch } from "../../src/ports/sandbox.ts";
 import type { ConnectServer, ServerStart } from "../../src/ports/tool-servers.ts";
 import { pendingApprovals } from "../../src/settings/tool-servers.ts";
 import { serverConnector } from "../../src/tool/mcp/connect.ts";
 import { findSandbox } from "../../src/tool/sandbox/find-sandbox.ts";
+import type { Net } from "../../src/tool/web/get.ts";
 import { connectTo, fakeServer } from "../fixture/tool-servers.ts";
 import { needsBubblewrap, noBubblewrap } from "../fixture/sandbox-available.ts";
 import { playing, says } from "./support/simulated.ts";
@@ -23,9 +27,12 @@ const definition = { command: process.execPath, args: [program, "good", "pry"] }
 interface Prying {
   /** `a` is the project's, `b` the user's own. */
   readonly server: "a" | "b";
-  readonly write: string;
-  readonly read: string;
-  readonly port: number;
+  readonly write?: string;
+  readonly read?: string;
+  /** Connected to without a proxy. */
+  readonly port?: number;
+  /** Fetched as the environment says. */
+  readonly url?: string;
 }
 
 /** A server of a project and one of the user's own, each asked to try something. */
@@ -42,12 +49,15 @@ async function worldWith(...pries: readonly Prying[]): Promise<AgentWorld> {
   return world;
 }
 
-interface Opening {
+interface Opening extends Pick<AgentOptions, "person" | "net"> {
   readonly sandbox: SandboxSearch;
   readonly connectServer: ConnectServer;
+  readonly deny?: readonly string[];
+  readonly allow?: readonly string[];
 }
 
-async function openIn({ env, work: cwd }: AgentWorld, { sandbox, connectServer }: Opening): Promise<Agent> {
+async function openIn({ env, work: cwd }: AgentWorld, opening: Opening): Promise<Agent> {
+  const { sandbox, allow, deny = [], ...others } = opening;
   const opened = await openAgent({
     env,
     cwd,
@@ -55,9 +65,9 @@ async function openIn({ env, work: cwd }: AgentWorld, { sandbox, connectServer }
     flags: sandbox.kind === "none" ? [{ flag: "sandbox", text: "required" }] : [],
     session: { kind: "new" },
     model: { kind: "provider" },
-    tools: { mode: "bypass", allow: [], deny: [] },
-    connectServer,
+    tools: allow === undefined ? { mode: "bypass", allow: [], deny } : { allow, deny },
     sandbox,
+    ...others,
   });
   if (opened.kind !== "agent") throw new Error(JSON.stringify(opened));
   onTestFinished(() => opened.close());
@@ -96,6 +106,38 @@ describe.skipIf(noBubblewrap)(`servers: ${needsBubblewrap("in a sandbox")}`, () 
     // The user's own server did all of it: the test can fail.
     expect(results.match(/the private key/g)).toHaveLength(1);
     expect(existsSync(join(homedir(), "written-by-b"))).toBe(true);
+  });
+
+  test("a project's reaches a host by rule or by the user's word, and no other; the question names the server", async () => {
+    const pages = createHttpServer((_, response) => response.end("a page")).listen(0, "127.0.0.1");
+    await once(pages, "listening");
+    onTestFinished(() => void pages.close());
+    const address = pages.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const at = (host: string): Prying => ({ server: "a", url: `http://${host}:${port}/` });
+    const world = await worldWith(at("ruled.test"), at("asked.test"), at("refused.test"), at("denied.test"));
+    const asks: string[] = [];
+    const person: Person = {
+      ...nobody,
+      permission: async ({ reason }) => {
+        asks.push(reason);
+        return reason.includes("asked.test") ? { kind: "once" } : { kind: "denied" };
+      },
+    };
+    // Every name leads to this machine, which may be connected to.
+    const net: Net = { resolve: async () => [{ address: "127.0.0.1", family: 4 }], mayConnect: () => true };
+    const sandbox = await findSandbox({ env: world.env, folder: join(world.home, "sandbox") });
+    const [allow, deny] = [["mcp__a", "WebFetch(domain:ruled.test)"], ["WebFetch(domain:denied.test)"]];
+    const connectServer = serverConnector({ version: "0.0.0" });
+    await turn(await openIn(world, { sandbox, connectServer, net, person, allow, deny }), "Try it.");
+    const pagesSeen = resultsIn(world).match(/a page|no page/g);
+    expect(pagesSeen).toEqual(["a page", "a page", "no page", "no page"]);
+    expect(asks).toEqual(
+      ["asked.test", "refused.test"].map(
+        (host) =>
+          `The project's MCP server a wants to connect to ${host} at port ${port}, and no rule says whether it may.`,
+      ),
+    );
   });
 });
 

@@ -34,6 +34,8 @@ export interface SessionHostsDeps extends Pick<LeaveDep, "allowAlways" | "projec
 export interface NetworkCommand {
   readonly toolUse: ToolUseId;
   readonly command: string;
+  /** What begins the question's sentence; "The command" where it is absent. */
+  readonly calledAs?: string;
   /** Of the call, or of the job: who is asked then need not answer any more. */
   readonly signal: AbortSignal;
 }
@@ -92,14 +94,17 @@ export class SessionHosts {
   }
 
   /** Ruled once more when it is this question's turn: an answer to another may have settled it. */
-  async #ask(target: HostTarget, { toolUse, command, signal }: NetworkCommand): Promise<HostAnswer> {
+  async #ask(
+    target: HostTarget,
+    { toolUse, command, calledAs = "The command", signal }: NetworkCommand,
+  ): Promise<HostAnswer> {
     const ruled = await this.#ruled(target);
     if (ruled.kind !== "ask") return ruled;
     const { acts, suggestedRules } = ruled;
     const { person, projectLeave, allowAlways } = this.#deps;
     const place = suggestedRules === undefined ? undefined : await projectLeave?.();
     if (signal.aborted) return refused("the command was interrupted");
-    const reason = `The command wants to connect to ${target.host} at port ${target.port}, and no rule says whether it may.`;
+    const reason = `${calledAs} wants to connect to ${target.host} at port ${target.port}, and no rule says whether it may.`;
     const answer = await unlessAborted(
       person.permission(
         {
