@@ -3,7 +3,7 @@ import { figure } from "../../schema/figure.ts";
 import { plural } from "../../schema/plural.ts";
 import type { PermissionAsk } from "../../ports/person.ts";
 import type { Act, ShellAct } from "../../ports/tools.ts";
-import type { Json } from "../../schema/json.ts";
+import { type Json, text as textOf } from "../../schema/json.ts";
 import {
   backgroundWords,
   changeOf,
@@ -70,7 +70,7 @@ function actsLines({ tool, input, acts }: PermissionAsk, look: ActLook): readonl
   const isTold = acts.length > 0 && acts.every(({ kind }) => kind !== "mcp" && kind !== "state");
   const hosts = connectingTo({ tool, acts });
   if (hosts !== undefined)
-    return [commandLine(String(input["command"]), look), ...hosts.map((host) => hostLine(host, look))];
+    return [commandLine(textOf(input, "command") ?? "", look), ...hosts.map((host) => hostLine(host, look))];
   const called = serverCallOf(tool, input);
   if (called !== undefined) return [exactly(jsonWords(called.input), { theme, first: "  " }), ...listed(acts, look)];
   const given = isTold ? [] : [exactly(jsonWords(input), { theme, first: "  " })];
