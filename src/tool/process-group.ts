@@ -3,6 +3,17 @@ import { setTimeout as wait } from "node:timers/promises";
 import { codeOf } from "./failure.ts";
 import { groupLookMs, shellKillGraceMs } from "./limits.ts";
 
+/** False if there is no such process. 0 only asks; one of another user is there too. */
+export function signalProcess(id: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(id, signal);
+  } catch (error) {
+    if (codeOf(error) === "EPERM") return true;
+    if (codeOf(error) === "ESRCH") return false;
+    throw error;
+  }
+}
+
 /** Signals every process of a group, by its leader's id. False once the group has none. 0 only asks. */
 export function signalGroup(leader: number | undefined, signal: NodeJS.Signals | 0): boolean {
   if (leader === undefined) return false;

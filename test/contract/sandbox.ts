@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -115,6 +115,35 @@ export function sandboxContract({ name, make, folder, asUser }: SandboxUnderTest
       expect(ran.output).not.toContain("connected");
       expect(ran.output.match(/refused/g)).toHaveLength(3);
       expect([tcp.connections(), inProject.connections(), inHome.connections()]).toEqual([0, 0, 0]);
+    });
+
+    test("reaches no socket by a pair of its own", async ({ skip }) => {
+      const { at, run } = await world();
+      // Node has no datagram sockets of files: another program listens, and another sends.
+      const heard = at("temporary/heard");
+      const path = at("home/datagrams");
+      const listen = `import socket; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind("${path}"); print("ready", flush=True); open("${heard}", "wb").write(s.recv(9))`;
+      const server = spawn("python3", ["-c", listen]);
+      onTestFinished(() => void server.kill("SIGKILL"));
+      const isReady = await new Promise<boolean>((resolve) => {
+        server.stdout.once("data", () => resolve(true));
+        server.once("error", () => resolve(false));
+        server.once("exit", () => resolve(false));
+      });
+      if (!isReady) return skip("there is no python3");
+      await chmod(path, 0o777);
+      const send = `import socket
+for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+    try:
+        one, other = socket.socketpair(socket.AF_UNIX, kind)
+        one.sendto(b"through", "${path}")
+        print("sent")
+    except OSError as error:
+        print("refused", error.errno)`;
+      const { output: said } = await run(`python3 -c '${send}'`);
+      // A pair of packets sends to its other end, whatever the address.
+      expect(said.split("\n").slice(0, 2)).toEqual(["refused 1", expect.stringContaining("refused")]);
+      expect(await exists(heard)).toBe(false);
     });
 
     test("its own servers and pairs of sockets work", async () => {

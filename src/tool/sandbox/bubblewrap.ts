@@ -1,10 +1,9 @@
 import { lstatSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ProgramStart, Sandbox, SandboxEntry, SandboxLimits } from "../../ports/sandbox.ts";
 import { codeOf } from "../failure.ts";
 import { bridgedStart } from "./network/bridge.ts";
-import type { MountPoints } from "./mount-points.ts";
+import type { MountPoint, MountPoints } from "./mount-points.ts";
 import { temporaryEnvironment } from "./temporary-environment.ts";
 import { type Mount, type PathState, planMounts } from "./mounts.ts";
 
@@ -43,16 +42,14 @@ async function enter(deps: BubblewrapDeps, { start, limits }: Entering): Promise
   const replaced = replacedFolders();
   const plan = planMounts({ limits, replaced, stateByPath: statesOf(deps, limits) });
   if (plan.kind === "refused") return plan;
-  const pathsOf = (kind: Mount["kind"]) => plan.mounts.flatMap((one) => (one.kind === kind ? [one.path] : []));
-  const release = deps.mountPoints.hold(pathsOf("held"));
-  const leave = async (): Promise<void> => {
-    release();
-    await Promise.all(
-      pathsOf("watched").map((path) => rm(path, { recursive: true, force: true }).catch(() => undefined)),
-    );
-  };
+  const release = deps.mountPoints.hold(plan.mounts.flatMap(mountPointOf));
   const input = { ...deps, start, limits, filter, mounts: plan.mounts, replaced };
-  return { kind: "ready", start: insideStart(input), leave };
+  return { kind: "ready", start: insideStart(input), leave: async () => release() };
+}
+
+function mountPointOf(mount: Mount): readonly MountPoint[] {
+  if (mount.kind === "held") return [{ path: mount.path }];
+  return mount.kind === "held-file" ? [mount] : [];
 }
 
 interface StartInput extends Entering, Pick<BubblewrapDeps, "program"> {
@@ -118,8 +115,8 @@ function mountArgs(mount: Mount): readonly string[] {
       return ["--perms", mount.inside === "mounts" ? "0111" : "0000", "--tmpfs", mount.path];
     case "held":
       return ["--perms", "0555", "--tmpfs", mount.path];
-    case "watched":
-      return [];
+    case "held-file":
+      return ["--ro-bind", mount.path, mount.path];
   }
 }
 
@@ -135,7 +132,7 @@ function replacedFolders(): readonly string[] {
 
 function statesOf({ mountPoints }: BubblewrapDeps, limits: SandboxLimits): ReadonlyMap<string, PathState> {
   const { hidden, protected: kept, writable, shown } = limits;
-  const isMountPoint = (path: string): boolean => mountPoints.has(path);
+  const isMountPoint = mountPoints.look();
   return new Map([...hidden, ...kept, ...writable, ...shown].map((path) => [path, stateOf(path, isMountPoint)]));
 }
 

@@ -35,7 +35,7 @@ export async function findSandbox({
   const program = await findProgram("bwrap", env["PATH"] ?? "");
   if (program === undefined) return none("bubblewrap is not installed", bubblewrapRemedy(await machineFacts()));
   const filterFile = () => keptFile({ folder, name: "sockets.bpf", data: filter });
-  const sandbox = bubblewrap({ program, filterFile, mountPoints: new MountPoints() });
+  const sandbox = bubblewrap({ program, filterFile, mountPoints: new MountPoints(join(folder, "held")) });
   return await searchOf(sandbox, async (failure) => bubblewrapRemedy(await machineFacts(), failure));
 }
 

@@ -97,12 +97,12 @@ const refTimes = async (repository: string): Promise<readonly number[]> =>
   );
 
 /**
- * Whether the line may show what a repository holds of other times and places. Not if it is known to show only what it
- * names, nor if it is made of git's commands alone that show no contents and write none to files.
+ * Whether the line may show what a repository holds of other times and places. Not if it is known to change nothing and
+ * to show no file, nor if it is made of git's commands alone that show no contents and write none to files.
  */
 export async function mayShowHistory(act: ShellAct, repository: string): Promise<boolean> {
   if (act.shows?.others !== "none") return true;
-  if (act.effect === "read-only") return false;
+  if (act.effect === "read-only") return act.shows.files.length > 0;
   const line = parseLine(act.command);
   if (line.kind !== "line" || line.beyond.size > 0) return true;
   const subcommands = line.commands.map(subcommandOf);

@@ -1,30 +1,51 @@
-import { mkdirSync, rmdirSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { codeOf } from "../failure.ts";
+import { signalProcess } from "../process-group.ts";
+
+export interface MountPoint {
+  readonly path: string;
+  /** Of a file; absent for an empty folder. */
+  readonly content?: string | undefined;
+}
 
 /**
- * Empty folders that are there only to be mounted on, while a command runs that must not create anything of that name.
- * Commands run beside each other: the last that needs one removes it. Each step is made at once, as a folder that is
- * removed between another command's look at it and its mount would hold nothing.
+ * Files and folders that are there only to be mounted on, while a command runs that must not create anything of that name.
+ * Commands run beside each other, also of other sessions and programs: the last that needs one removes it. A folder that
+ * goes while it is mounted on takes the mount with it, so each process puts its claim on record.
+ *
+ * Each step is made at once: a folder that is removed between another command's look at it and its mount holds nothing.
  */
 export class MountPoints {
+  /** For claims of all processes of this user. No command may write in it. */
+  readonly #folder: string;
   readonly #countByPath = new Map<string, number>();
 
-  /** Whether the folder at this path is one of these, and not the user's. */
-  has(path: string): boolean {
-    return this.#countByPath.has(path);
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Tells of a path whether what stands there now is one of these, and not the user's. */
+  look(): (path: string) => boolean {
+    const claimed = new Set(attempt(() => readdirSync(this.#folder)));
+    const isClaimed = (path: string): boolean =>
+      claimed.size > 0 && claimed.has(claimName(path)) && this.#claims(path).length > 0;
+    return (path) => this.#countByPath.has(path) || isClaimed(path);
   }
 
   /** Makes them; gives how to take that back. Throws if one can't be made. */
-  hold(paths: readonly string[]): () => void {
-    const held: string[] = [];
+  hold(points: readonly MountPoint[]): () => void {
+    const held: MountPoint[] = [];
     const release = (): void => {
-      for (const path of held.splice(0)) this.#release(path);
+      for (const point of held.splice(0)) this.#release(point);
     };
     try {
-      for (const path of paths) {
-        this.#countByPath.set(path, (this.#countByPath.get(path) ?? 0) + 1);
-        held.push(path);
-        makeFolder(path);
+      for (const point of points) {
+        this.#countByPath.set(point.path, (this.#countByPath.get(point.path) ?? 0) + 1);
+        held.push(point);
+        this.#claim(point.path);
+        make(point);
       }
     } catch (error) {
       release();
@@ -33,27 +54,61 @@ export class MountPoints {
     return release;
   }
 
-  #release(path: string): void {
-    const count = (this.#countByPath.get(path) ?? 0) - 1;
-    if (count > 0) return void this.#countByPath.set(path, count);
-    this.#countByPath.delete(path);
-    removeFolder(path);
+  #release(point: MountPoint): void {
+    const count = (this.#countByPath.get(point.path) ?? 0) - 1;
+    if (count > 0) return void this.#countByPath.set(point.path, count);
+    this.#countByPath.delete(point.path);
+    attempt(() => unlinkSync(join(this.#claimsFolder(point.path), String(process.pid))));
+    if (this.#claims(point.path).length > 0) return;
+    remove(point);
+    attempt(() => rmdirSync(this.#claimsFolder(point.path)));
+  }
+
+  #claimsFolder(path: string): string {
+    return join(this.#folder, claimName(path));
+  }
+
+  #claim(path: string): void {
+    const folder = this.#claimsFolder(path);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writeFileSync(join(folder, String(process.pid)), "");
+  }
+
+  /** Ids of other processes that run and need it. */
+  #claims(path: string): readonly string[] {
+    const names = attempt(() => readdirSync(this.#claimsFolder(path))) ?? [];
+    return names.filter((name) => Number(name) !== process.pid && signalProcess(Number(name), 0));
   }
 }
 
-function makeFolder(path: string): void {
+const claimName = (path: string): string => createHash("sha256").update(path).digest("hex").slice(0, claimChars);
+
+/** Enough to tell paths apart. */
+const claimChars = 32;
+
+function make({ path, content }: MountPoint): void {
   try {
-    mkdirSync(path);
+    if (content === undefined) mkdirSync(path);
+    else writeFileSync(path, content, { flag: "wx" });
   } catch (error) {
     if (codeOf(error) !== "EEXIST") throw error;
   }
 }
 
 /** If somebody has put something into it meanwhile, or removed it, it is theirs. */
-function removeFolder(path: string): void {
+function remove({ path, content }: MountPoint): void {
+  attempt(() => {
+    if (content === undefined) rmdirSync(path);
+    else if (readFileSync(path, "utf8") === content) rmSync(path);
+  });
+}
+
+/** Undefined if the system refuses. */
+function attempt<Result>(act: () => Result): Result | undefined {
   try {
-    rmdirSync(path);
+    return act();
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
+    return undefined;
   }
 }

@@ -76,9 +76,9 @@ test.each<[string, ReturnType<typeof plan>, readonly string[]]>([
   ],
   ["hidden and not there, where it can't be made: none", plan({ hidden: ["/h/a"] }, { "/h/a": missing("/h/a") }), []],
   [
-    "a name that git can't bear to find: watched",
+    "a name that git can't bear as a folder: held by a file",
     plan({ writable: ["/p"], protected: ["/p/commondir"] }, { "/p/commondir": missing("/p/commondir") }),
-    ["writable /p", "watched /p/commondir"],
+    ["writable /p", "held-file /p/commondir"],
   ],
 ])("%s", (_, mounts, expected) => {
   expect(mounts).toEqual(expected);

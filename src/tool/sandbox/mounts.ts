@@ -22,8 +22,8 @@ export type Mount =
   | { readonly kind: "closed-folder"; readonly path: string; readonly inside: "mounts" | "nothing" }
   /** An empty read-only folder where nothing is: somebody has to make the folder that it is mounted on. */
   | { readonly kind: "held"; readonly path: string }
-  /** None: nothing is there, and anything that were would be read. What a command puts there is to be removed. */
-  | { readonly kind: "watched"; readonly path: string };
+  /** Likewise a read-only file with this content, where whoever reads it can't bear a folder. */
+  | { readonly kind: "held-file"; readonly path: string; readonly content: string };
 
 export type MountPlan =
   | { readonly kind: "mounts"; readonly mounts: readonly Mount[] }
@@ -135,14 +135,17 @@ function holdMissing({ path, state, planned, cover }: Missing): Step {
   if (state.kind === "link") return refused(`${path} is a symbolic link, which can't be kept from being replaced`);
   if (state.kind !== "missing") return refused(`${path} can't be looked at, so it can't be held`);
   const { first } = state;
-  if (first === path && unheldNames.has(basename(path)))
-    return mounts({ path, access: "readable", mount: { kind: "watched", path } });
+  const content = first === path ? contentByName.get(basename(path)) : undefined;
+  const mount: Mount = content === undefined ? { kind: "held", path: first } : { kind: "held-file", path, content };
   if (planned.some((one) => one.path === first)) return none;
-  return mounts(...pinned(first, cover), { path: first, access: "readable", mount: { kind: "held", path: first } });
+  return mounts(...pinned(first, cover), { path: first, access: "readable", mount });
 }
 
-/** Git ends with an error if one of these is there and is not what it should be. */
-const unheldNames: ReadonlySet<string> = new Set(["commondir", "config.worktree"]);
+/** Git ends with an error if one of these is a folder; by these it does what it does without them. */
+const contentByName: ReadonlyMap<string, string> = new Map([
+  ["commondir", ".\n"],
+  ["config.worktree", ""],
+]);
 
 /** The innermost planned mount that the path lies in. */
 function coverOf(path: string, planned: readonly Covering[]): Covering {

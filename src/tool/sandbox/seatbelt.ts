@@ -1,6 +1,7 @@
 import type { ProgramStart, Sandbox, SandboxEntry, SandboxLimits } from "../../ports/sandbox.ts";
 import { isInside } from "../inside.ts";
 import { sandboxMountsMax, seatbeltProfileBytesMax, seatbeltStringBytesMax } from "./limits.ts";
+import { temporaryEnvironment } from "./temporary-environment.ts";
 import { proxyEnvironment } from "./network/proxy-environment.ts";
 
 export interface SeatbeltDeps {
@@ -25,7 +26,7 @@ function enter(program: string, { start, limits }: Entering): SandboxEntry {
     return { kind: "refused", why: "the proxy can't be reached: it listens on no port" };
   const profile = seatbeltProfile(limits);
   if (profile.kind === "refused") return profile;
-  const env = { ...start.env, TMPDIR: temporary };
+  const env = { ...start.env, ...temporaryEnvironment(temporary) };
   const told =
     network.kind === "proxy" && network.way.kind === "loopback" ? proxyEnvironment(network.way.url, env) : env;
   const args = ["-p", profile.text, start.program, ...start.args];

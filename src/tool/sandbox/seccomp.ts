@@ -51,7 +51,7 @@ const abisByArch: ReadonlyMap<string, readonly CallAbi[]> = new Map([
 const family = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
 
 /** In the kernel's `seccomp_data`: both processors are little-endian, so the low half of an argument comes first. */
-const offset = { call: 0, arch: 4, firstArgument: 16 } as const;
+const offset = { call: 0, arch: 4, firstArgument: 16, secondArgument: 24 } as const;
 
 interface Instruction {
   readonly code: number;
@@ -61,6 +61,7 @@ interface Instruction {
 }
 
 const load = (at: number): Instruction => ({ code: 0x20, value: at });
+const mask = (bits: number): Instruction => ({ code: 0x54, value: bits });
 /** The next `count` instructions are for this value only. */
 const ifEqual = (value: number, count: number): Instruction => ({ code: 0x15, value, skipUnless: count });
 const ifAtLeast = (value: number, count: number): Instruction => ({ code: 0x35, value, skipUnless: count });
@@ -75,7 +76,7 @@ function instructionsFor({ auditArch, socket, socketpair, refused, end }: CallAb
     ...(end === undefined ? [] : [ifAtLeast(end, 1), refuse]),
     ...refused.flatMap((call) => [ifEqual(call, 1), refuse]),
     ...answerByFamily(socket, [family.inet, family.inet6, family.netlink]),
-    ...answerByFamily(socketpair, [family.unix]),
+    ...answerForPair(socketpair),
     allow,
   ];
   return [ifEqual(auditArch, calls.length), ...calls];
@@ -85,6 +86,25 @@ function answerByFamily(call: number, families: readonly number[]): readonly Ins
   const answer = [load(offset.firstArgument), ...families.flatMap((one) => [ifEqual(one, 1), allow]), refuse];
   return [ifEqual(call, answer.length), ...answer];
 }
+
+/** A pair of datagram sockets is left out: each of them can send to any other by its path, which others can't once they are connected. */
+function answerForPair(call: number): readonly Instruction[] {
+  const answer = [
+    load(offset.secondArgument),
+    mask(socketTypeMask),
+    ifEqual(datagram, 1),
+    refuse,
+    load(offset.firstArgument),
+    ifEqual(family.unix, 1),
+    allow,
+    refuse,
+  ];
+  return [ifEqual(call, answer.length), ...answer];
+}
+
+/** Flags stand in the bits above. */
+const socketTypeMask = 0xf;
+const datagram = 2;
 
 /** As the kernel's `sock_filter`: code, two jumps, value. */
 function encode(instructions: readonly Instruction[]): Uint8Array {

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { chmod, mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -153,6 +154,25 @@ describe.skipIf(noBubblewrap)(`rules and secrets: ${needsBubblewrap("in a sandbo
       /commondir|pre-commit|tasks|\.mcp\.json\n.*\.mcp/,
     );
     expect(git(root, "status", "--short")).toBe("");
+  });
+
+  test("a folder on PATH that a command made a link to secrets does not show them", async () => {
+    const secrets = join(homedir(), ".gnupg/private");
+    await mkdir(secrets, { recursive: true });
+    await writeFile(join(secrets, "key"), "TOP SECRET\n");
+    const bin = join(await temporaryFolder(), "bin");
+    await symlink(secrets, bin);
+    const { run } = await project({ env: { ...process.env, PATH: `${process.env["PATH"]}:${bin}` } });
+    expect(await run(`sh -c 'cat ~/.gnupg/private/key ${bin}/key'; true`)).not.toContain("TOP SECRET");
+  });
+
+  test("git is led nowhere else while a command runs, by a file that it can bear", async () => {
+    const { run, project: root } = await project();
+    const ran = run("echo ../evil > .git/commondir; git status --short; git log --oneline; sleep 1");
+    await expect.poll(() => existsSync(join(root, ".git/commondir"))).toBe(true);
+    expect(git(root, "log", "--oneline")).toContain("one");
+    expect(await ran).toMatch(/Read-only file system\n\w+ one$/);
+    expect(await readdir(join(root, ".git"))).not.toContain("commondir");
   });
 
   test("in a worktree git works, and the repository's hooks and configuration are kept", async () => {

@@ -3,6 +3,7 @@ import { delimiter, isAbsolute } from "node:path";
 import type { ProgramStart, Sandbox, SandboxEntry, SandboxNetwork, SandboxUse } from "../../ports/sandbox.ts";
 import type { Act, ShellAct } from "../../ports/tools.ts";
 import { codeOf } from "../failure.ts";
+import { isInside } from "../inside.ts";
 import type { Rules } from "../permission/rule.ts";
 import { gitFolders } from "./git-folders.ts";
 import { limitsFor, strengthFor } from "./limits-for.ts";
@@ -116,12 +117,26 @@ async function enterWith(
       ...git.flatMap((one) => one.protected),
     ],
     unchanged: ruled.protected,
-    tools: [...realPaths((env["PATH"] ?? "").split(delimiter).filter((one) => isAbsolute(one))), ...readRoots],
+    tools: [...pathFolders(deps.home, env["PATH"] ?? ""), ...readRoots],
     named: reads,
     temporary: await deps.temporary.open(),
   };
   return await sandbox.enter(start, limitsFor({ strength: strengthFor(act), places, network: reached }));
 }
+
+/**
+ * Folders on PATH that are what they are called: one that is a link, or lies behind one, may have been made so by a
+ * command, to be shown what it leads to.
+ */
+const pathFolders = (home: string, path: string): readonly string[] =>
+  path
+    .split(delimiter)
+    .filter((folder) => isAbsolute(folder))
+    .map((folder) => withRealHome(folder, home))
+    .filter((folder) => realPath(folder) === folder);
+
+const withRealHome = (folder: string, home: string): string =>
+  isInside(folder, home) ? realPath(home) + folder.slice(home.length) : folder;
 
 const unknownLine: ShellAct = { kind: "shell", command: "", effect: "unknown", reads: "unclear", writes: "unclear" };
 
