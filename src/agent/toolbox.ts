@@ -127,7 +127,8 @@ export async function toolbox({
   const readRoots = [...(await namedPlaces(deps, session)), ...(await realRoots(ownFolders(skillPlaces)))];
   const places = { roots, home, readRoots };
   const guardedNow = () => realPaths(input.guarded ?? []);
-  const policy = whileSame(choice, (now) => policyOf(now, { ...places, guardedNow }));
+  const sandboxNow = () => (input.sandbox?.use().kind === "held" ? "on" : "off");
+  const policy = whileSame(choice, (now) => policyOf(now, { ...places, guardedNow, sandboxNow }));
   const searching = new SessionSearch(deps, session.id);
   const fixed: Stateless = {
     isShown: (shownBy) => isShownWhole(session, shownBy),

@@ -44,6 +44,8 @@ export interface ShellAct {
   readonly command: string;
   /** What a parser of the shell language found it to be; `unknown` where it can't tell. */
   readonly effect: "read-only" | "unknown";
+  /** `literal`: the shell expands nothing in it. Absent: it may. */
+  readonly words?: "literal";
   /** `told`: the acts beside it name everything that its harmless commands read. `unclear`: perhaps not everything. */
   readonly reads: "told" | "unclear";
   /** `told`: the acts beside it name everything that programs which are known to change files would change. */

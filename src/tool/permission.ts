@@ -9,15 +9,22 @@ export interface PermitOptions extends Policy {
   readonly parent?: PermissionDep["permit"];
   /** Asked for where something is written: links may have changed since. */
   readonly guardedNow?: () => Promise<readonly string[]>;
+  /** Asked for each request: while a session is open its sandbox may be turned on. Absent: as `sandbox` says. */
+  readonly sandboxNow?: () => "on" | "off";
 }
 
-export function permitFor({ parent, guardedNow, ...policy }: PermitOptions): PermissionDep["permit"] {
+export function permitFor({ parent, guardedNow, sandboxNow, ...policy }: PermitOptions): PermissionDep["permit"] {
   return async (request) => {
     const isWriting = request.acts.some(
       (act) => act.kind === "write" || (act.kind === "shell" && act.effect === "unknown"),
     );
     const guarded = isWriting && guardedNow !== undefined ? await guardedNow() : policy.guarded;
-    const now = { ...policy, ...(guarded === undefined ? {} : { guarded }) };
+    const sandbox = sandboxNow?.() ?? policy.sandbox;
+    const now = {
+      ...policy,
+      ...(guarded === undefined ? {} : { guarded }),
+      ...(sandbox === undefined ? {} : { sandbox }),
+    };
     const own = decide(now, request);
     if (parent !== undefined) return stricter(own, await parent(request));
     const rules = own.kind === "ask" ? suggestedRules(now, request) : undefined;

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Act, ShellAct, Verdict } from "../../ports/tools.ts";
 import { mayReadFor, permitFor } from "../permission.ts";
 import { effectOf } from "../shell/effect.ts";
+import { isLiteralLine } from "../shell/literal.ts";
 import { writingOf } from "../shell/writing.ts";
 import { decide, type PermissionMode, stricter } from "./decide.ts";
 import { parseRules } from "./rule.ts";
@@ -18,6 +19,7 @@ const shell = (command: string, reads: ShellAct["reads"] = "told"): Act => ({
   kind: "shell",
   command,
   effect: effectOf(command).kind,
+  ...(isLiteralLine(command) ? { words: "literal" } : {}),
   reads,
   writes: writingOf(command).sight === "clear" ? "told" : "unclear",
 });
@@ -59,6 +61,26 @@ describe("modes", () => {
     expect(modes.map((mode) => verdict({ mode }, act))).toEqual(expected);
   });
 });
+
+test.each([
+  ["cat src/a.ts", "allowed", "allowed"],
+  ["cat src/*.ts", "ask", "denied"],
+  ["cat ~/a", "ask", "denied"],
+  ['cat "$PWD/a"', "ask", "denied"],
+  ["echo $(ls)", "ask", "denied"],
+] as const)(
+  "without a sandbox only literal lines are run unasked: %s is %s, in plan mode %s",
+  (command, inDefault, inPlan) => {
+    const by = (mode: PermissionMode, sandbox: "on" | "off", allow: readonly string[] = []): Verdict["kind"] =>
+      decide(
+        { ...places, mode, sandbox, rules: parseRules({ allow }).rules },
+        { tool: "bash", input: {}, acts: [shell(command)] },
+      ).kind;
+    expect([by("default", "off"), by("plan", "off")]).toEqual([inDefault, inPlan]);
+    expect([by("default", "on"), by("plan", "on")]).toEqual(["allowed", "allowed"]);
+    expect([by("default", "off", ["Bash"]), by("bypass", "off")]).toEqual(["allowed", "allowed"]);
+  },
+);
 
 describe("rules about commands", () => {
   const rows: readonly (readonly [readonly string[], string, Verdict["kind"]])[] = [

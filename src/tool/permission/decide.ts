@@ -21,7 +21,7 @@ export interface Policy extends Places {
   readonly guarded?: readonly string[];
   /**
    * `on`: the operating system keeps every command from what deny rules hide and from the guarded files, so nothing has
-   * to be asked for their sake. Absent: it does not.
+   * to be asked for their sake; and it keeps what runs unasked from changing anything. Absent: it does not.
    */
   readonly sandbox?: "on" | "off";
 }
@@ -227,7 +227,12 @@ function isGuarded(path: string, roots: readonly string[]): boolean {
 
 function decideShell(policy: Policy, { act, isAllowed }: { act: ShellAct; isAllowed: boolean }): Verdict {
   const { mode, rules } = policy;
-  if (act.effect !== "unknown") return allowed;
+  if (act.effect === "read-only") {
+    // The files that a pattern finds may be others a moment later; then only a sandbox keeps the command harmless.
+    if (policy.sandbox === "on" || act.words === "literal" || isAllowed) return allowed;
+    const why = "there is no sandbox, and the shell would expand some of its words";
+    return mode === "plan" ? denied(`in plan mode nothing is changed: ${why}`) : ask(why);
+  }
   if (mode === "plan") return denied("in plan mode only commands that are known to change nothing are run");
   if (!isAllowed) return ask("it is not known to be harmless");
   if (writeBans(rules).length > 0 && (act.writes === "unclear" || changesUnnamed(rules.allow, act.command)))

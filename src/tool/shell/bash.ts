@@ -22,6 +22,7 @@ import {
 import { effectOf } from "./effect.ts";
 import { endWords } from "./end-words.ts";
 import { type Environment, isSecret, type MayPass, shellEnvironment, withheldNote } from "./environment.ts";
+import { isLiteralLine } from "./literal.ts";
 import { readsOf } from "./reads.ts";
 import { type EnterSandbox, runShell } from "./run.ts";
 import { showingOf } from "./showing.ts";
@@ -127,6 +128,7 @@ async function actsOf(
       command: line.command,
       effect,
       strength: isHeld ? strengthFor({ effect }) : "none",
+      ...(isLiteralLine(line.command) ? { words: "literal" } : {}),
       reads: isTold ? "told" : "unclear",
       writes: deps.shell.kind === "bash" ? writes.sight : "unclear",
       ...(deps.shell.kind === "bash" ? { shows: await showsOf(showingOf(line.command), start) } : {}),

@@ -34,6 +34,9 @@ export function wordOf(word: Word): ShellWord {
   return pieces === undefined ? { kind: "dynamic", value } : { kind: "glob", value, pieces };
 }
 
+/** Whether the shell only takes its quotes away. */
+export const isLiteralWord = (word: Word): boolean => wordOf(word).kind === "plain" && !bareText(word).startsWith("~");
+
 /** What the shell makes of a word with braces, in order; of any other the word itself. */
 export function wordsOf(word: Word): readonly ShellWord[] {
   const texts = textsOf(word);
