@@ -42,7 +42,8 @@ export function mayReadFor({ rules, ...places }: Places & { readonly rules: Rule
 
 /** Which variables commands have: secrets only by an allow rule, and nothing that a deny rule names. */
 export function mayPassFor({ allow, deny }: Pick<Rules, "allow" | "deny">): MayPass {
-  const isNamed = (rules: readonly Rule[], name: string): boolean =>
-    rules.some((rule) => rule.kind === "variable" && rule.form.test(name));
   return (name, value) => !isNamed(deny, name) && (!isSecret(name, value) || isNamed(allow, name));
 }
+
+const isNamed = (rules: readonly Rule[], name: string): boolean =>
+  rules.some((rule) => rule.kind === "variable" && rule.form.test(name));
