@@ -17,7 +17,7 @@ const [, , folder = "", program = "", ...args] = process.argv;
 // Looked at before anything is opened here.
 const third = isGiven(3) ? "inherit" : "ignore";
 
-const carrier = new Carrier(bridgeEnd(folder), { connectionsMax: proxyConnectionsMax });
+const carrier = new Carrier(bridgeEnd(folder), { connectionsMax: proxyConnectionsMax, whenUnread: "go-on" });
 const server = createServer({ allowHalfOpen: true }, (inside) => {
   const proxy = carrier.open();
   if (proxy === undefined) inside.destroy();

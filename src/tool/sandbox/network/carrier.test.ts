@@ -17,10 +17,10 @@ interface Pair {
 function pair(connectionsMax = 10): Pair {
   const [toProxy, toBridge] = [new PassThrough(), new PassThrough()];
   const accepted: Duplex[] = [];
-  const bridge = new Carrier({ read: toBridge, write: toProxy }, { connectionsMax });
+  const bridge = new Carrier({ read: toBridge, write: toProxy }, { connectionsMax, whenUnread: "go-on" });
   const proxy = new Carrier(
     { read: toProxy, write: toBridge },
-    { connectionsMax, onConnection: (connection) => void accepted.push(connection) },
+    { connectionsMax, whenUnread: "pause", onConnection: (connection) => void accepted.push(connection) },
   );
   return { bridge, proxy, accepted, toProxy, toBridge };
 }
@@ -105,6 +105,23 @@ test("too many connections of a bridge are broken off one by one", async () => {
   await passed();
   expect(carriers.accepted).toHaveLength(2);
   expect(carriers.accepted.map(({ destroyed }) => destroyed)).toEqual([false, false]);
+});
+
+test("a bridge that reads no answer gets no more, and fills no memory", async () => {
+  const [toProxy, toBridge] = [new PassThrough(), new PassThrough()];
+  const connection = (): void => undefined;
+  const proxy = new Carrier(
+    { read: toProxy, write: toBridge },
+    { connectionsMax: 0, whenUnread: "pause", onConnection: connection },
+  );
+  for (let id = 1; id <= 50_000; id += 1) toProxy.write(frame(0, id));
+  await passed();
+  expect(toBridge.writableLength + toBridge.readableLength).toBeLessThan(2 * 2 ** 17);
+  expect(toProxy.isPaused()).toBe(true);
+  toBridge.resume();
+  await passed(2_000);
+  expect(toProxy.readableLength + toProxy.writableLength).toBe(0);
+  proxy.close();
 });
 
 const credit = (count: number): Buffer => {

@@ -24,6 +24,11 @@ export interface CarrierOptions {
   readonly connectionsMax: number;
   /** A connection that the other side has opened. Absent: that side opens none. */
   readonly onConnection?: (connection: Duplex) => void;
+  /**
+   * What to do while the other side reads nothing. `pause`: nothing more is read from it, so that answers to it can't fill
+   * memory. Only one side may: two that wait for each other would wait for ever.
+   */
+  readonly whenUnread: "pause" | "go-on";
 }
 
 export class Carrier {
@@ -37,7 +42,11 @@ export class Carrier {
   constructor(pipes: Pipes, options: CarrierOptions) {
     this.#pipes = pipes;
     this.#options = options;
-    pipes.read.on("data", (chunk: Buffer) => this.#take(chunk));
+    pipes.read.on("data", (chunk: Buffer) => {
+      this.#take(chunk);
+      if (options.whenUnread === "pause" && pipes.write.writableNeedDrain) pipes.read.pause();
+    });
+    pipes.write.on("drain", () => pipes.read.resume());
     for (const stream of [pipes.read, pipes.write]) {
       stream.on("error", () => this.close());
       stream.once("close", () => this.close());

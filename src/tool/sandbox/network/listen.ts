@@ -31,6 +31,7 @@ export async function openOnPipes(deps: ProxyDeps): Promise<ProxyOpened<{ readon
     const proxy = new Proxy(deps);
     const carrier = new Carrier(proxyEnd(folder), {
       connectionsMax: proxyConnectionsMax,
+      whenUnread: "pause",
       onConnection: (connection) => proxy.accept(connection),
     });
     const close = async (): Promise<void> => {
