@@ -122,7 +122,7 @@ export function sandboxContract({ name, make, folder, asUser }: SandboxUnderTest
       // Node has no datagram sockets of files: another program listens, and another sends.
       const heard = at("temporary/heard");
       const path = at("home/datagrams");
-      const listen = `import socket; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind("${path}"); print("ready", flush=True); open("${heard}", "wb").write(s.recv(9))`;
+      const listen = `import socket; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind("${path}"); print("ready", flush=True); text = s.recv(9); open("${heard}", "wb").write(text)`;
       const server = spawn("python3", ["-c", listen]);
       onTestFinished(() => void server.kill("SIGKILL"));
       const isReady = await new Promise<boolean>((resolve) => {
