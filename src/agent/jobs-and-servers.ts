@@ -64,7 +64,7 @@ export async function jobsAndServers(
   parts: Assembling,
   { settings, shell, groups, cwd, toolsHad }: BesideInput,
 ): Promise<JobsAndServers> {
-  const { options, deps, root, session } = parts;
+  const { engine, options, deps, root, session } = parts;
   const temporary = temporaryFolder(session.id);
   const forJobs = { now: deps.now, shell: shell.path, groups, afterClose: temporary.remove };
   const jobs = jobsFor(options.jobs, () => new ShellJobs(forJobs));
@@ -78,7 +78,8 @@ export async function jobsAndServers(
   const sandbox = sandboxChoice(options.sandbox, () => settings.current().settings);
   const rules = () => parseRules(toolChoice(options.tools, settings.current().settings)).rules;
   const network = Promise.withResolvers<SessionNetworkDeps | undefined>();
-  const enterFor = await serversInSandbox(parts, { network: network.promise, sandbox, temporary, cwd, rules, defined });
+  const held = { ownHome: engine.home, env, root, cwd, sandbox, temporary, rules, defined };
+  const enterFor = await serversInSandbox({ ...held, network: network.promise });
   const isKept = connect === undefined && toolsHad.has(useToolName);
   const servers =
     started.length === 0 && !isKept

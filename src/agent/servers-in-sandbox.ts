@@ -13,9 +13,13 @@ import {
 } from "../tool/sandbox/network/command-network.ts";
 import { sessionSandbox } from "../tool/sandbox/session-sandbox.ts";
 import type { TemporaryFolder } from "../tool/sandbox/temporary-folder.ts";
-import type { Assembling } from "./assembling.ts";
 
 export interface HeldServers {
+  /** Of this engine. */
+  readonly ownHome: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Of the project. */
+  readonly root: string;
   readonly sandbox: () => SandboxUse;
   readonly temporary: TemporaryFolder;
   /** A real path. */
@@ -31,19 +35,20 @@ export interface HeldServers {
  * How each server enters the sandbox. A user's own runs as they set it up. A project's was approved by its definition,
  * and what the program behind it does nobody has seen: it is held like a command that was allowed.
  */
-export async function serversInSandbox(
-  { engine, options, root }: Assembling,
-  { sandbox, temporary, cwd, rules, defined, network }: HeldServers,
-): Promise<(launch: ServerLaunch) => ServerStart["enter"]> {
+export async function serversInSandbox({
+  root,
+  cwd,
+  sandbox,
+  defined,
+  network,
+  ...places
+}: HeldServers): Promise<(launch: ServerLaunch) => ServerStart["enter"]> {
   const held = sessionSandbox({
     use: sandbox,
     roots: await realRoots([root, cwd]),
     home: homedir(),
-    ownHome: engine.home,
-    env: options.env,
     readRoots: [],
-    rules,
-    temporary,
+    ...places,
   });
   const ofUser = new Set(
     defined.servers.flatMap(({ scope, definition }) => (scope === "user" ? [definition.name] : [])),

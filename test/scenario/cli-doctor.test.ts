@@ -1,8 +1,12 @@
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { noBubblewrap } from "../fixture/sandbox-available.ts";
+import { createEngine } from "../../src/engine.ts";
+import { pendingApprovals } from "../../src/settings/tool-servers.ts";
+import { needsBubblewrap, noBubblewrap } from "../fixture/sandbox-available.ts";
 import { append, user } from "../fixture/session.ts";
 import { json, newWorld, type World } from "./support/cli-world.ts";
 import { pathOf, sessionWith } from "./support/project.ts";
@@ -101,6 +105,28 @@ describe("palimpsest doctor", () => {
     expect(of("mcp broken")[0]?.says).toMatch(/exit code 3; its stderr ends: \[secret\]$/);
     expect(of("mcp theirs")).toMatchObject([{ state: "warning" }]);
     expect(text).not.toContain("the-secret-value");
+  });
+});
+
+describe.skipIf(noBubblewrap)(`palimpsest doctor --servers: ${needsBubblewrap("in a sandbox")}`, () => {
+  it("starts a project's server in the sandbox, and one of the user's own outside", async () => {
+    const world = await newWorld();
+    const trying = (name: string) => ({
+      command: "/bin/sh",
+      args: ["-c", `cat "$HOME/.ssh/key" >&2; echo x > "$HOME/by-${name}"; exit 3`],
+    });
+    await mkdir(join(homedir(), ".ssh"), { recursive: true });
+    await writeFile(join(homedir(), ".ssh/key"), "the private key");
+    const settings = await settingsOf(world, { mcpServers: { own: trying("own") } });
+    await writeFile(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers: { theirs: trying("theirs") } }));
+    const engine = createEngine({ env: { PALIMPSEST_HOME: dirname(settings) }, cwd: world.work });
+    await engine.approveServers(pendingApprovals(await engine.servers()).map(({ approval }) => approval));
+    const { of } = await checked(world, "--servers");
+    expect(of("mcp own")[0]?.says).toContain("the private key");
+    expect(of("mcp theirs")[0]?.says).toMatch(/exit code 3/);
+    expect(of("mcp theirs")[0]?.says).not.toContain("the private key");
+    expect(existsSync(join(homedir(), "by-own"))).toBe(true);
+    expect(existsSync(join(homedir(), "by-theirs"))).toBe(false);
   });
 });
 

@@ -3,7 +3,7 @@ import { command } from "../command.ts";
 import { checksText } from "../doctor/check.ts";
 import { machineChecks } from "../doctor/machine.ts";
 import { placeChecks } from "../doctor/place.ts";
-import { checkSandbox } from "../doctor/sandbox.ts";
+import { sandboxCheck, withSandbox } from "../doctor/sandbox.ts";
 import { serverChecks } from "../doctor/servers.ts";
 import { sessionChecks } from "../doctor/sessions.ts";
 import { exitCode } from "../exit-code.ts";
@@ -23,13 +23,14 @@ export const doctorCommand = command({
   run: async (context, { options, format }) => {
     const engine = createEngine(context);
     const here = await engine.settings();
-    const checks = [
+    const start = options.servers ? "asked" : "not-asked";
+    const checks = await withSandbox(context, async (sandbox) => [
       ...(await machineChecks(context, engine.home)),
-      await checkSandbox(context, here.reading.settings.sandbox.value),
+      sandboxCheck(here.reading.settings.sandbox.value, sandbox),
       ...(await placeChecks({ context, engine, here, online: options.online ? "asked" : "not-asked" })),
       ...(await sessionChecks(engine)),
-      ...(await serverChecks({ context, engine, start: options.servers ? "asked" : "not-asked" })),
-    ];
+      ...(await serverChecks({ context, engine, here, sandbox, start })),
+    ]);
     if (format === "json") await context.out.json({ checks });
     else await context.out.write(checksText(checks, context.out.style));
     return checks.some(({ state }) => state === "failed") ? exitCode.negative : exitCode.fine;

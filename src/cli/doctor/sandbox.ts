@@ -8,11 +8,14 @@ import { sandboxUse } from "../../tool/sandbox/sandbox-use.ts";
 import type { CommandContext } from "../command.ts";
 import { type Check, failed, fine, warning } from "./check.ts";
 
-/** It is tried out, in a folder that is gone afterwards. */
-export async function checkSandbox({ env }: CommandContext, mode: SandboxMode): Promise<Check> {
+/** It is tried out, with a folder that is gone afterwards: a look changes nothing. */
+export async function withSandbox<Done>(
+  { env }: CommandContext,
+  use: (found: SandboxSearch) => Promise<Done>,
+): Promise<Done> {
   const folder = await mkdtemp(join(tmpdir(), "palimpsest-doctor-"));
   try {
-    return sandboxCheck(mode, await findSandbox({ env, folder }));
+    return await use(await findSandbox({ env, folder }));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,8 +1,24 @@
+import { randomUUID } from "node:crypto";
+import { homedir } from "node:os";
+import { serversInSandbox } from "../../agent/servers-in-sandbox.ts";
+import { toolChoice } from "../../agent/tool-choice.ts";
 import type { Engine } from "../../engine.ts";
+import { nobody } from "../../ports/person.ts";
+import type { SandboxSearch } from "../../ports/sandbox.ts";
+import type { ServerStart } from "../../ports/tool-servers.ts";
+import { sessionId } from "../../schema/brand.ts";
+import type { ServerLaunch } from "../../schema/tool-server.ts";
+import type { SettingsHere } from "../../settings/here.ts";
 import type { DefinedServer } from "../../settings/tool-servers.ts";
 import { problemText } from "../../settings/problem.ts";
 import { serverConnector } from "../../tool/mcp/connect.ts";
 import { launchOf } from "../../tool/mcp/launch.ts";
+import { permitFor } from "../../tool/permission.ts";
+import { parseRules } from "../../tool/permission/rule.ts";
+import { namesHost, SessionHosts } from "../../tool/sandbox/network/hosts.ts";
+import { sandboxUse } from "../../tool/sandbox/sandbox-use.ts";
+import { temporaryFolder } from "../../tool/sandbox/temporary-folder.ts";
+import { openNet } from "../../tool/web/get.ts";
 import type { CommandContext } from "../command.ts";
 import { counted } from "../human.ts";
 import { stopSignal } from "../until-stopped.ts";
@@ -13,22 +29,51 @@ import { serverMs } from "./limits.ts";
 export interface ServersInput {
   readonly context: CommandContext;
   readonly engine: Engine;
+  readonly here: SettingsHere;
+  readonly sandbox: SandboxSearch;
   /** `asked`: those that may are started, and ended again. */
   readonly start: "asked" | "not-asked";
 }
 
-export async function serverChecks({ context, engine, start }: ServersInput): Promise<readonly Check[]> {
-  const { servers, problems, root } = await engine.servers();
+export async function serverChecks(input: ServersInput): Promise<readonly Check[]> {
+  const { context, engine, start } = input;
+  const defined = await engine.servers();
+  const { servers, problems, root } = defined;
   const wrong = problems.map((problem) => warning("mcp", { says: problemText(problem) }));
   // Servers are process groups of their own: a Ctrl-C of the terminal does not reach them.
   const stop = stopSignal();
+  const temporary = temporaryFolder(sessionId(randomUUID()));
   try {
-    const one = { start, root, stopped: stop.signal };
+    const enterFor = await serversInSandbox({ ...heldAs(input, root), temporary, defined });
+    const one = { start, root, enterFor, stopped: stop.signal };
     const checks = await Promise.all(servers.map((server) => serverCheck(context, { ...one, server })));
     return [...wrong, ...checks];
   } finally {
     stop.release();
+    await temporary.remove();
   }
+}
+
+/** As in a session in which nobody is there to be asked: a project's server runs in the sandbox, and reaches what rules open. */
+function heldAs({ context, engine, here, sandbox }: ServersInput, root: string) {
+  const { settings } = here.reading;
+  const { mode, ...written } = toolChoice({ allow: [], deny: [] }, settings);
+  const { rules } = parseRules(written);
+  const hosts = new SessionHosts({
+    permit: permitFor({ mode, rules, roots: [root], home: homedir() }),
+    isNamed: (host) => namesHost(rules, host),
+    person: nobody,
+    allowAlways: async () => ({ kind: "wrong", why: "nothing is kept here" }),
+  });
+  return {
+    ownHome: engine.home,
+    env: context.env,
+    root,
+    cwd: root,
+    sandbox: () => sandboxUse(settings.sandbox.value, sandbox),
+    rules: () => rules,
+    network: Promise.resolve({ net: openNet, hosts }),
+  };
 }
 
 interface One {
@@ -36,10 +81,11 @@ interface One {
   readonly start: ServersInput["start"];
   /** An approval is for a definition in this folder. */
   readonly root: string;
+  readonly enterFor: (launch: ServerLaunch) => ServerStart["enter"];
   readonly stopped: AbortSignal;
 }
 
-async function serverCheck(context: CommandContext, { server, start, root, stopped }: One): Promise<Check> {
+async function serverCheck(context: CommandContext, { server, start, root, enterFor, stopped }: One): Promise<Check> {
   const { definition, leave, from } = server;
   const name = `mcp ${definition.name}`;
   if (leave === "needed")
@@ -57,7 +103,8 @@ async function serverCheck(context: CommandContext, { server, start, root, stopp
     });
   if (start === "not-asked") return fine(name, "defined; --servers starts it");
   const signal = AbortSignal.any([AbortSignal.timeout(serverMs), stopped]);
-  const connected = await serverConnector({ version: ownVersion() })({ ...ready.launch, cwd: root }, signal);
+  const launch = { ...ready.launch, cwd: root, enter: enterFor(ready.launch) };
+  const connected = await serverConnector({ version: ownVersion() })(launch, signal);
   if (connected.kind === "failed")
     return failed(name, { says: ready.masked(connected.why), todo: `It is defined in ${from}.` });
   try {
