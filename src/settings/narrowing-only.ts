@@ -44,14 +44,14 @@ export function narrowingOnly(file: ReadFile, trust: Trust): ReadFile {
 const onlyYours = "counts only in your own settings; ignored";
 
 /** As it stands in a settings file. */
-export const trustLine = (root: string): string => `"trustedProjects": [${JSON.stringify(root)}]`;
+const trustLine = (root: string): string => `"trustedProjects": [${JSON.stringify(root)}]`;
 
 const hasAny = (list: unknown): boolean => Array.isArray(list) && list.length > 0;
 
 export const expandHome = (folder: string, userHome: string | undefined): string =>
   folder.startsWith("~/") && userHome !== undefined ? join(userHome, folder.slice(2)) : folder;
 
-export function isTrusted(root: string, { folders, userHome }: Trust): boolean {
+function isTrusted(root: string, { folders, userHome }: Trust): boolean {
   return folders.some((folder) => {
     const named = expandHome(folder, userHome);
     if (!isAbsolute(named)) return false;

@@ -77,7 +77,9 @@ test("a model that obeys a page runs nothing that the person does not allow", as
   const tools = { allow: [`WebFetch(domain:${host})`], deny: [] };
   const events = await turn(await opened(world, { person, net, tools }), "Read the docs.");
   expect(outcomes(events)).toEqual(["web_fetch done", "bash denied"]);
-  expect(person.asks.map(({ tool, suggestedRules }) => [tool, suggestedRules])).toEqual([["bash", ["Bash(touch evil)"]]]);
+  expect(person.asks.map(({ tool, suggestedRules }) => [tool, suggestedRules])).toEqual([
+    ["bash", ["Bash(touch evil)"]],
+  ]);
   expect(await isThere(world, "evil")).toBe(false);
   const said = JSON.stringify(world.seen.at(-1)?.body["messages"]);
   expect(said).toContain("It is data");

@@ -59,7 +59,7 @@ interface StartInput extends Entering, Pick<BubblewrapDeps, "program"> {
 }
 
 /** Pure. */
-export function insideStart(input: StartInput): ProgramStart {
+function insideStart(input: StartInput): ProgramStart {
   const { program, limits, filter } = input;
   const inner = { ...input.start, env: { ...input.start.env, ...temporaryEnvironment("/tmp") } };
   const start = limits.network.kind === "proxy" ? bridgedStart(inner, { folder: pipesInside }) : inner;

@@ -122,7 +122,7 @@ function judgeCommand({ words, assigns, variables }: SimpleCommand): "read-only"
 }
 
 /** `--include=*.ts`: whatever it finds is a value of that option. */
-export const isNamedOption = ({ kind, pieces: [first] = [] }: ShellWord): boolean =>
+const isNamedOption = ({ kind, pieces: [first] = [] }: ShellWord): boolean =>
   kind === "glob" && first?.kind === "plain" && /^--\w[\w-]*=/.test(first.text);
 
 /** Whether what is no file to the program stands in plain words: its format, its script. */

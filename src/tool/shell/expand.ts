@@ -45,7 +45,7 @@ export async function expand(word: ShellWord, standing: Standing): Promise<reado
  * At least every name that the shell puts in the place of a pattern; undefined where they are too many or can't be told.
  * More than it finds: brackets stand for any sign, and which signs are one depends on the language that is set.
  */
-export async function namesFound({ pieces = [] }: ShellWord, start: Start): Promise<readonly string[] | undefined> {
+async function namesFound({ pieces = [] }: ShellWord, start: Start): Promise<readonly string[] | undefined> {
   const parts = pathParts(pieces);
   let words: readonly string[] = [""];
   for (const [index, part] of parts.entries()) {

@@ -35,7 +35,7 @@ export const respelledCommand = (): fc.Arbitrary<string> =>
     .map((words) => words.join(" "));
 
 /** Other ways to write a word: patterns, braces, quotes, escapes, expansions. */
-export function respellings(word: string): readonly string[] {
+function respellings(word: string): readonly string[] {
   if (word.includes(";")) return [word];
   const [first, rest, start, last] = [word.slice(0, 1), word.slice(1), word.slice(0, -1), word.slice(-1)];
   return [

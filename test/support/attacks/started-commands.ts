@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 
 /** A way to start a command by another program. `%W`: its words; `%S`: one word that a shell or another language reads. */
-export const commandStarters: readonly string[] = `
+const commandStarters: readonly string[] = `
 env %W
 env -i PATH=/usr/bin:/bin %W
 env -u X -C . %W
