@@ -102,8 +102,8 @@ async function matchesIn(folders: readonly string[], part: PathPart): Promise<re
 }
 
 function matcherFor(part: PathPart): (name: string) => boolean {
-  const [first] = part;
-  const start = first?.kind === "plain" ? first.text : "";
+  const end = part.findIndex(({ kind }) => kind !== "plain");
+  const start = textOf(end === -1 ? part : part.slice(0, end));
   const form = new RegExp(`^${part.map(formOf).join("")}$`, "su");
   return (name) => {
     if (name.startsWith(".") && !start.startsWith(".")) return false;

@@ -71,7 +71,7 @@ function parsedWord(text: string): ShellWord | undefined {
 /** Whether the shell may read it otherwise than its parts tell. */
 const isOddlyWritten = (word: Word): boolean => {
   const bare = bareText(word);
-  return innerTilde.test(bare) || looseGlob.test(bare) || hasLooseBrace(bare) || hasRawBytes(word);
+  return innerTilde.test(bare) || looseGlob.test(bare) || looseBrace.test(bare) || hasRawBytes(word);
 };
 
 /** In a word that looks like an assignment, and behind a colon in it, a tilde becomes a home too. */
@@ -79,16 +79,11 @@ const innerTilde = /[=:]~/;
 /** No part of a pattern to the parser; to some shells it is one. */
 const looseGlob = /[*?]|\[.*\]/s;
 
-/** A list or a sequence that the parser took for text. `HEAD@{1}` is neither. */
-function hasLooseBrace(bare: string): boolean {
-  let depth = 0;
-  for (const [sign] of bare.matchAll(/[{},]|\.\./g)) {
-    if (sign === "{") depth += 1;
-    else if (sign === "}") depth = Math.max(0, depth - 1);
-    else if (depth > 0) return true;
-  }
-  return false;
-}
+/**
+ * A list or a sequence that the parser took for text. `HEAD@{1}` is neither, but bash takes `{1},b}` for a list of `1}` and
+ * `b`: a brace that closes too early closes nothing.
+ */
+const looseBrace = /\{.*(?:,|\.\.).*\}/s;
 
 /** What stands outside of quotes, without what is escaped; a quoted text, a pattern and an expansion as one sign each. */
 function bareText({ text, parts }: Word): string {
