@@ -70,6 +70,8 @@ export const shellPlaceValuesMax = 256;
 export const shellFoldersMax = 16;
 /** Rules offered for one line: nobody reads more before they say yes. */
 export const suggestedRulesMax = 5;
+/** Rules that are tried for it: each is judged against the whole request, which may name a file for every process. */
+export const suggestedRulesTriedMax = 20;
 /** How deep a shell within a shell (`sh -c "…"`) is looked into. */
 export const shellNestingMax = 5;
 

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { Act, PermissionRequest } from "../../ports/tools.ts";
 import { isInside } from "../inside.ts";
-import { suggestedRulesMax } from "../limits.ts";
+import { suggestedRulesMax, suggestedRulesTriedMax } from "../limits.ts";
 import { parseLine } from "../shell/line.ts";
 import type { ShellWord } from "../shell/word.ts";
 import { decide, type Policy } from "./decide.ts";
@@ -17,10 +17,11 @@ export function suggestedRules(policy: Policy, request: PermissionRequest): read
     const widened = { ...policy.rules, allow: [...policy.rules.allow, ...allow] };
     return decide({ ...policy, rules: widened }, request).kind === "allowed";
   };
-  const single = candidates(policy, request).find((rule) => isEnough([rule]));
+  const tried = [...new Set(candidates(policy, request))].slice(0, suggestedRulesTriedMax);
+  const single = tried.find((rule) => isEnough([rule]));
   if (single !== undefined) return [single];
   let rules = [...new Set(request.acts.flatMap((act) => partsOf(policy, act)))];
-  if (!isEnough(rules)) return undefined;
+  if (rules.length > suggestedRulesTriedMax || !isEnough(rules)) return undefined;
   for (const rule of rules) {
     const rest = rules.filter((one) => one !== rule);
     if (isEnough(rest)) rules = rest;
