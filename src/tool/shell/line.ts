@@ -118,6 +118,9 @@ function note(node: SyntaxNode, found: Found): void {
       found.sets.push(node.name);
       found.beyond.add(node.type);
       return;
+    case "TestBinary":
+      found.beyond.add(/^-(?:eq|ne|l[te]|g[te])$/.test(node.operator) ? "Arithmetic" : node.type);
+      return;
     case "Statement":
       if (node.background === true) found.beyond.add("Background");
       return;

@@ -1,7 +1,7 @@
 import { shellNestingMax } from "../limits.ts";
 import { harmlessAssigns } from "./effect.ts";
 import { gitParts } from "./git-parts.ts";
-import { parseLine, type ShellRedirect, type SimpleCommand } from "./line.ts";
+import { parseLine, type ShellLine, type ShellRedirect, type SimpleCommand } from "./line.ts";
 import { isHarmless, isStill } from "./programs.ts";
 import { startedBy } from "./start/starters.ts";
 import type { ShellWord } from "./word.ts";
@@ -30,8 +30,8 @@ function within(source: string, nestingLeft: number): Within {
   const line = parseLine(source);
   if (line.kind === "unclear" || nestingLeft === 0) return { ...found, sight: "unclear" };
   // Without a script of its own something in it was not parsed; a subscript is evaluated even from within quotes.
-  if (line.beyond.has("CommandExpansion") || line.beyond.has("ProcessSubstitution") || subscript.test(source))
-    found.sight = "unclear";
+  const isUnparsed = line.beyond.has("CommandExpansion") || line.beyond.has("ProcessSubstitution");
+  if (isUnparsed || subscript.test(source) || mayEvaluate(line)) found.sight = "unclear";
   found.redirects.push(...line.redirects);
   for (const variable of line.sets) found.assigns.add(variable);
   for (const command of line.commands) {
@@ -49,6 +49,20 @@ function within(source: string, nestingLeft: number): Within {
 
 /** Where it is taken for an expression, the command in it is run even from within quotes. */
 const subscript = /\w\[[^\]]*(?:\$\(|`)/;
+
+/** In arithmetic a variable is evaluated once more, so what a program wrote into it may be a command. */
+function mayEvaluate({ beyond, commands }: ClearLine): boolean {
+  if (![...beyond].some((syntax) => syntax.startsWith("Arithmetic"))) return false;
+  return commands.some(
+    ({ words: [name], texts }) =>
+      readers.has(name?.value ?? "") ||
+      texts.some(({ kind, value }) => kind === "dynamic" && /\$\((?!\()|`/.test(value)),
+  );
+}
+
+type ClearLine = Extract<ShellLine, { kind: "line" }>;
+
+const readers: ReadonlySet<string> = new Set(["mapfile", "read", "readarray"]);
 
 /** A value may be a line that another command runs: at a prompt, as a pager, or when the variable is evaluated. */
 function addTexts(found: Within, { assigns, texts, words }: SimpleCommand): void {

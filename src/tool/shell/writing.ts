@@ -3,7 +3,7 @@ import { type ShellWord, tailOf } from "./word.ts";
 import { harmlessAssigns } from "./effect.ts";
 import { placeValues } from "./places.ts";
 import { isHarmless, isKnown, isStill } from "./programs.ts";
-import { mayRunSubscript, variablesSet } from "./variables.ts";
+import { changesMeaning, mayRunSubscript, variablesSet } from "./variables.ts";
 import { gitParts } from "./git-parts.ts";
 import { feeders } from "./start/starters.ts";
 import { bareName, commandsWithin } from "./within.ts";
@@ -44,8 +44,7 @@ export function writingOf(source: string): Writing {
     isFed ||
     (within.commands.some(isShifting) && (redirected.length > 0 || count > 1)) ||
     values.length > 0 ||
-    subscript.test(source) ||
-    within.commands.some(mayRunSubscript) ||
+    within.commands.some((words) => mayRunSubscript(words) || changesMeaning(words)) ||
     set.some(({ sight }) => sight === "unclear") ||
     !names.every(isHarmlessName) ||
     folders.some(({ value }) => value.startsWith("-")) ||
@@ -64,9 +63,6 @@ export const isWriteKnown = (words: readonly ShellWord[]): boolean =>
 
 /** What programs take from their surroundings has capital letters: which program runs, what it loads, what it starts. */
 const isHarmlessName = (variable: string): boolean => harmlessAssigns.has(variable) || /^[a-z_\d]*$/.test(variable);
-
-/** Where it is taken for an expression, the command in it is run even from within quotes. */
-const subscript = /\w\[[^\]]*(?:\$\(|`)/;
 
 const bareWords = ([name, ...args]: readonly ShellWord[]): readonly string[] =>
   name === undefined ? [] : [bareName(name), ...args].map(({ value }) => value);
