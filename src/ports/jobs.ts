@@ -28,10 +28,15 @@ export interface JobOrder {
   /** Holds it in a sandbox. Must not reject. Absent: it runs as this process does. */
   readonly enter?: ((start: ProgramStart) => Promise<SandboxEntry>) | undefined;
   readonly toolUse: ToolUseId;
-  /** Asked for once it has ended: lines to show behind what it wrote. */
-  readonly endNotes?: (() => readonly string[]) | undefined;
+  /** Asked for once it has ended: lines to show behind what it wrote, of which `output` is what nobody has seen yet. */
+  readonly endNotes?: ((end: JobEnd) => readonly string[]) | undefined;
   /** Ended then; undefined: when the session ends, or at a limit that nobody waits for. */
   readonly timeoutMs?: Millis | undefined;
+}
+
+export interface JobEnd {
+  readonly output: string;
+  readonly result: "done" | "failed";
 }
 
 export type JobStarted =

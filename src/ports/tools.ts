@@ -115,8 +115,16 @@ export type Verdict =
   | { readonly kind: "allowed" }
   /** `reason` is told to the model. */
   | { readonly kind: "denied"; readonly reason: string }
-  /** A person has to decide; without one it is denied. `suggestedRules`: those that would have allowed it together. */
-  | { readonly kind: "ask"; readonly reason: string; readonly suggestedRules?: readonly string[] };
+  /**
+   * A person has to decide; without one it is denied. `suggestedRules`: those that would have allowed it together.
+   * `answeredBy`: present where no hook may answer in the user's place.
+   */
+  | {
+      readonly kind: "ask";
+      readonly reason: string;
+      readonly suggestedRules?: readonly string[];
+      readonly answeredBy?: "user";
+    };
 
 export interface PermissionDep {
   /** Must not reject. */

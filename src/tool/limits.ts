@@ -42,6 +42,8 @@ export const shellKillGraceMs = millis(2_000);
 export const groupLookMs = millis(20);
 /** For output still in the pipe once the shell has ended. */
 export const shellDrainMs = millis(200);
+/** Of the model's reason to run a command outside the sandbox: a sentence or two, read before a yes or no. */
+export const outsideReasonCharsMax = 300;
 /** Longer results go to a blob; the head stays in the view. */
 export const shellResultCharsMax = 30_000;
 /** Of the output of a command that failed: a program says at its end what it missed. */

@@ -140,13 +140,14 @@ async function judge(deps: AgentDeps, { one, tool, input, byHook }: Judging): Pr
   const verdict = await deps.permit({ tool: tool.name, input, acts: plan.acts });
   if (verdict.kind === "denied") return { outcome: "denied", content: verdict.reason };
   if (one.signal.aborted) return { outcome: "interrupted", content: interruptedByPerson };
-  const isAsked = verdict.kind === "ask" ? byHook !== "allow" : byHook === "ask";
+  const isForUser = verdict.kind === "ask" && verdict.answeredBy === "user";
+  const isAsked = verdict.kind === "ask" ? byHook !== "allow" || isForUser : byHook === "ask";
   if (!isAsked) return { run: () => run(deps, { one, plan, input }) };
   const known = tool.knownAs?.(input) ?? tool.name;
   const asked = await fired(deps, { one, moment: { name: "PermissionRequest", tool: known, input } });
   const reason = verdict.kind === "ask" ? verdict.reason : "A hook wants a person to decide this call.";
   if (asked.blocked !== undefined) return { outcome: "denied", content: asked.blocked.reason };
-  if (asked.permission !== "allow") return leftToPerson(deps, { one, tool, input, plan, reason, byHook });
+  if (asked.permission !== "allow" || isForUser) return leftToPerson(deps, { one, tool, input, plan, reason, byHook });
   if (asked.updatedInput !== undefined) return judge(deps, { one, tool, input: asked.updatedInput, byHook: "allow" });
   return { run: () => run(deps, { one, plan, input }) };
 }

@@ -439,3 +439,43 @@ test("a sub-agent never gets more than its parent", async () => {
     ),
   );
 });
+
+describe("a command outside the sandbox", () => {
+  const outside = (command: string): Act => ({
+    ...shellAct(command),
+    strength: "none",
+    outsideReason: "it needs docker",
+  });
+  const by = (mode: PermissionMode, written: Parameters<typeof parseRules>[0] = {}, command = "ls"): Verdict =>
+    decide(
+      { ...places, mode, sandbox: "on", rules: parseRules(written).rules },
+      { tool: "bash", input: {}, acts: [outside(command)] },
+    );
+
+  test.each(["default", "acceptEdits", "bypass"] as const)(
+    "is asked about in %s, and only the user answers",
+    (mode) => {
+      for (const allow of [[], ["Bash"], ["Bash(ls:*)"]]) {
+        const verdict = by(mode, { allow });
+        expect(verdict).toMatchObject({ kind: "ask", answeredBy: "user" });
+        expect(JSON.stringify(verdict)).toContain("--no-sandbox");
+      }
+    },
+  );
+
+  test("is denied in plan mode, and by a deny rule in every mode", () => {
+    expect(by("plan")).toMatchObject({ kind: "denied" });
+    expect(by("bypass", { deny: ["Bash(ls:*)"] })).toMatchObject({ kind: "denied" });
+  });
+
+  test("is offered no rule", async () => {
+    const permit = permitFor({ ...places, mode: "default", sandbox: "on", rules: parseRules({}).rules });
+    expect(await permit({ tool: "bash", input: {}, acts: [outside("npm test")] })).not.toHaveProperty("suggestedRules");
+  });
+});
+
+function shellAct(command: string): ShellAct {
+  const act = shell(command);
+  if (act.kind !== "shell") throw new Error("a shell act");
+  return act;
+}

@@ -27,11 +27,22 @@ export interface Policy extends Places {
 }
 
 /** Bans first, then rules that ask, the mode, leaves; the strictest answer about any act is the answer. Pure. */
-export function decide(policy: Policy, request: PermissionRequest): Verdict {
+export function decide(given: Policy, request: PermissionRequest): Verdict {
+  const isOutside = request.acts.some((act) => act.kind === "shell" && act.outsideReason !== undefined);
+  const policy: Policy = isOutside ? { ...given, sandbox: "off" } : given;
   const forbidden = ruledBy(policy, { request, use: "deny" });
   if (forbidden?.kind === "denied") return forbidden;
   const asked = ruledBy(policy, { request, use: "ask" }) ?? allowed;
-  return [unruled(policy, request), asked].reduce(stricter, forbidden ?? allowed);
+  const first = isOutside ? decideOutside(policy) : allowed;
+  return [forbidden ?? allowed, unruled(policy, request), asked].reduce(stricter, first);
+}
+
+/** Neither a mode nor a rule answers it: whoever allowed a command did not mean it without the sandbox. */
+function decideOutside({ mode }: Policy): Verdict {
+  if (mode === "plan") return denied("in plan mode no command runs outside the sandbox");
+  const reason =
+    "it would run outside the sandbox: only the user can allow that, each time, or for a whole run by --no-sandbox";
+  return { kind: "ask", reason, answeredBy: "user" };
 }
 
 /** What the mode and the leaves say where no rule is against it. */

@@ -1,6 +1,13 @@
 import { existsSync, lstatSync, realpathSync } from "node:fs";
 import { delimiter, isAbsolute } from "node:path";
-import type { ProgramStart, Sandbox, SandboxEntry, SandboxNetwork, SandboxUse } from "../../ports/sandbox.ts";
+import type {
+  ProgramStart,
+  Sandbox,
+  SandboxEntry,
+  SandboxLimits,
+  SandboxNetwork,
+  SandboxUse,
+} from "../../ports/sandbox.ts";
 import type { Act, ShellAct } from "../../ports/tools.ts";
 import { codeOf } from "../failure.ts";
 import { isInside } from "../inside.ts";
@@ -36,12 +43,15 @@ export interface HeldCommand {
   readonly network?: CommandNetwork | undefined;
 }
 
+/** With what it is held to; absent where nothing holds it. */
+export type HeldEntry = SandboxEntry & { readonly limits?: SandboxLimits };
+
 /** The sandbox as the commands of one session use it. */
 export interface SessionSandbox {
   /** How commands run now. */
   readonly use: () => SandboxUse;
   /** Must not reject. */
-  enter(start: ProgramStart, command: HeldCommand): Promise<SandboxEntry>;
+  enter(start: ProgramStart, command: HeldCommand): Promise<HeldEntry>;
 }
 
 /** What is on disk is looked at for each command: folders and links may have changed since the last. */
@@ -74,19 +84,19 @@ interface Entering extends HeldCommand {
 }
 
 /** The proxy is there before the program, and goes with it. */
-async function enter(deps: SessionSandboxDeps, entering: Entering): Promise<SandboxEntry> {
+async function enter(deps: SessionSandboxDeps, entering: Entering): Promise<HeldEntry> {
   const opened = await entering.network?.open(entering.sandbox.system);
   if (opened === undefined) return await enterWith(deps, { ...entering, reached: { kind: "off" } });
   if (opened.kind === "failed") return { kind: "refused", why: opened.why };
-  let entry: SandboxEntry | undefined;
+  let entry: HeldEntry | undefined;
   try {
     entry = await enterWith(deps, { ...entering, reached: opened.network });
   } finally {
     if (entry?.kind !== "ready") await opened.close();
   }
   if (entry.kind === "refused") return entry;
-  const { start, leave } = entry;
-  return { kind: "ready", start, leave: async () => void (await Promise.all([opened.close(), leave()])) };
+  const { leave } = entry;
+  return { ...entry, leave: async () => void (await Promise.all([opened.close(), leave()])) };
 }
 
 interface Networked extends Entering {
@@ -96,7 +106,7 @@ interface Networked extends Entering {
 async function enterWith(
   deps: SessionSandboxDeps,
   { sandbox, rulePaths, start, acts, reached }: Networked,
-): Promise<SandboxEntry> {
+): Promise<HeldEntry> {
   const { readRoots, env } = deps;
   const roots = [...new Set(deps.roots)];
   const act = acts.find((one): one is ShellAct => one.kind === "shell") ?? unknownLine;
@@ -121,7 +131,8 @@ async function enterWith(
     named: reads,
     temporary: await deps.temporary.open(),
   };
-  return await sandbox.enter(start, limitsFor({ strength: strengthFor(act), places, network: reached }));
+  const limits = limitsFor({ strength: strengthFor(act), places, network: reached });
+  return { ...(await sandbox.enter(start, limits)), limits };
 }
 
 /**

@@ -100,6 +100,39 @@ describe.skipIf(noBubblewrap)(`bash: ${needsBubblewrap("in a sandbox")}`, () => 
     const hiding = `awk 'BEGIN { while ((getline line < "${box.outside}/na" "med") > 0) print line }'`;
     expect((await box.call("bash", { command: hiding })).text).not.toContain("named");
   });
+
+  test("a command that the sandbox made fail says what was refused, in the background too", async () => {
+    const jobs = new ShellJobs({ shell: (await findShell()).path, now: () => millis(Date.now()) });
+    onTestFinished(() => jobs.close());
+    const box = await heldToolbox({ jobs });
+    const refused =
+      /\[the sandbox refused it: \/etc\/made is not to be written: .*outside_sandbox; the user is asked\]/;
+    expect((await box.call("bash", { command: "touch /etc/made" })).text).toMatch(refused);
+    expect((await box.call("bash", { command: "echo fails; exit 3" })).text).toBe("fails\n[exit code 3]");
+    const started = await box.call("bash", { command: "touch /etc/made", background: true });
+    const id = /job_\w+/.exec(started.text)?.[0] ?? "";
+    const output = (): string => {
+      const look = jobs.peek(id);
+      return look.kind === "seen" ? look.output : "";
+    };
+    await expect.poll(output, { timeout: 10_000 }).toMatch(refused);
+  });
+
+  test("outside the sandbox a command runs as this process does, once the user said yes", async () => {
+    const asked = await heldToolbox();
+    const made = join(asked.outside, "made");
+    const input = { command: `touch ${made}`, outside_sandbox: "it writes beside the project" };
+    expect(await asked.call("bash", input)).toMatchObject({ kind: "asked" });
+    expect(await readdir(asked.outside)).toEqual([]);
+    const answered = await heldToolbox({ person: "yes" });
+    const other = { ...input, command: `touch ${join(answered.outside, "made")}` };
+    expect(await answered.call("bash", other)).toMatchObject({ kind: "ran", isError: false });
+    expect(await readdir(answered.outside)).toEqual(["made"]);
+    expect((await answered.acts("bash", other))[0]).toMatchObject({
+      strength: "none",
+      outsideReason: input.outside_sandbox,
+    });
+  });
 });
 
 test("where a sandbox is required and there is none, nothing is asked about and nothing runs", async () => {

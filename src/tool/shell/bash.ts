@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Jobs } from "../../ports/jobs.ts";
 import type { RunningGroups } from "../../ports/running-groups.ts";
+import type { SandboxLimits } from "../../ports/sandbox.ts";
 import type { Act, Tool, ToolContext, ToolOutcome } from "../../ports/tools.ts";
 import { millis } from "../../schema/brand.ts";
 import { resolveReal } from "../confine.ts";
@@ -10,9 +11,11 @@ import { lastLine } from "../../schema/last-line.ts";
 import { strengthFor } from "../sandbox/limits-for.ts";
 import { type CommandNetwork, commandNetwork, type SessionNetworkDeps } from "../sandbox/network/command-network.ts";
 import { networkFailureNote } from "../sandbox/network/network-failure.ts";
+import { sandboxFailureNote } from "../sandbox/sandbox-failure.ts";
 import { needsNetwork } from "../sandbox/network/network-programs.ts";
 import { requiredText, type SessionSandbox } from "../sandbox/session-sandbox.ts";
 import {
+  outsideReasonCharsMax,
   shellErrorCharsMax,
   shellResultCharsMax,
   shellSummaryCharsMax,
@@ -74,6 +77,12 @@ const input = z.strictObject({
     .boolean()
     .optional()
     .describe("It connects to hosts. Not needed for package managers, git, curl and the like."),
+  outside_sandbox: z
+    .string()
+    .min(1)
+    .max(outsideReasonCharsMax)
+    .optional()
+    .describe("Run it without the sandbox, only where that refused what is needed: why, for the user who is asked."),
 });
 
 const inputWithJobs = input.extend({
@@ -97,11 +106,13 @@ export const bashTool = (deps: BashDeps): Tool =>
     input: deps.jobs === undefined ? input : inputWithJobs,
     effect: "write",
     resultCharsMax: shellResultCharsMax,
-    plan: async ({ command, timeout_ms, background, network }, context) => {
+    plan: async ({ command, timeout_ms, background, network, outside_sandbox }, context) => {
       const use = deps.sandbox?.use();
       if (use?.kind === "refused") return { kind: "wrong", message: `The command was not run: ${requiredText(use)}.` };
       const cwd = deps.standing.cwd ?? context.cwd;
-      const acts = await actsOf(deps, { command, cwd });
+      // Where nothing holds commands there is no outside.
+      const outsideReason = use?.kind === "held" ? outside_sandbox : undefined;
+      const acts = await actsOf(deps, { command, cwd, outsideReason });
       const { jobs } = deps;
       const line: PlannedLine = { deps, context, command, acts, cwd, network };
       if (background === true && jobs !== undefined)
@@ -113,13 +124,14 @@ export const bashTool = (deps: BashDeps): Tool =>
 
 async function actsOf(
   deps: BashDeps,
-  line: { readonly command: string; readonly cwd: string },
+  line: { readonly command: string; readonly cwd: string; readonly outsideReason: string | undefined },
 ): Promise<readonly Act[]> {
   const start = { cwd: line.cwd, home: deps.home };
   const { kind, reading } = effectOf(line.command);
   const reads = reading && (await readsOf(reading, start));
   const writes = await writesOf(writingOf(line.command), start);
-  const isHeld = deps.sandbox?.use().kind === "held";
+  const { outsideReason } = line;
+  const isHeld = deps.sandbox?.use().kind === "held" && outsideReason === undefined;
   const isTold = deps.shell.kind === "bash" && reads !== undefined && reads.unclear === undefined;
   const effect = isTold ? kind : "unknown";
   return [
@@ -128,6 +140,7 @@ async function actsOf(
       command: line.command,
       effect,
       strength: isHeld ? strengthFor({ effect }) : "none",
+      ...(outsideReason === undefined ? {} : { outsideReason }),
       ...(isLiteralLine(line.command) ? { words: "literal" } : {}),
       reads: isTold ? "told" : "unclear",
       writes: deps.shell.kind === "bash" ? writes.sight : "unclear",
@@ -166,14 +179,18 @@ interface Beginning extends PlannedLine {
 function begin({ jobs, timeout_ms, ...line }: Beginning): ToolOutcome {
   const { deps, context, command, acts, cwd } = line;
   const network = networkOf(line, new AbortController().signal);
+  const { enter, limits } = entranceFor(line, network);
   const started = jobs.start({
     command,
     cwd,
     env: envOf(deps, acts),
-    enter: enterFor(line, network),
+    enter,
     toolUse: context.toolUse,
     timeoutMs: timeout_ms === undefined ? undefined : millis(timeout_ms),
-    endNotes: () => network?.notes() ?? [],
+    endNotes: ({ output, result }) => [
+      ...(network?.notes() ?? []),
+      ...(result === "failed" ? refusalNotes({ output, cwd, limits: limits() }) : []),
+    ],
   });
   switch (started.kind) {
     case "started":
@@ -190,13 +207,26 @@ function envOf({ env, roots, mayPass = noSecrets }: BashDeps, acts: readonly Act
   return shellEnvironment({ env, effect, roots, mayPass });
 }
 
-/** Every act beside the line was allowed with it, or it would not run. */
-function enterFor(
-  { deps: { sandbox }, acts }: PlannedLine,
-  network: CommandNetwork | undefined,
-): EnterSandbox | undefined {
-  return sandbox && ((start) => sandbox.enter(start, { acts, network }));
+/** How a line enters the sandbox, and what it was held to once it has. */
+interface Entrance {
+  readonly enter: EnterSandbox | undefined;
+  readonly limits: () => SandboxLimits | undefined;
 }
+
+/** Every act beside the line was allowed with it, or it would not run. */
+function entranceFor({ deps: { sandbox }, acts }: PlannedLine, network: CommandNetwork | undefined): Entrance {
+  let limits: SandboxLimits | undefined;
+  if (sandbox === undefined || isOutside(acts)) return { enter: undefined, limits: () => undefined };
+  const enter: EnterSandbox = async (start) => {
+    const entry = await sandbox.enter(start, { acts, network });
+    limits = entry.limits;
+    return entry;
+  };
+  return { enter, limits: () => limits };
+}
+
+const isOutside = (acts: readonly Act[]): boolean =>
+  acts.some((act) => act.kind === "shell" && act.outsideReason !== undefined);
 
 /** What runs unasked reaches no host. */
 function networkOf(
@@ -204,7 +234,8 @@ function networkOf(
   signal: AbortSignal,
 ): CommandNetwork | undefined {
   const isHarmless = acts.some((act) => act.kind === "shell" && strengthFor(act) === "read-only");
-  if (deps.network === undefined || isHarmless || !(network === true || needsNetwork(command))) return undefined;
+  if (deps.network === undefined || isHarmless || isOutside(acts) || !(network === true || needsNetwork(command)))
+    return undefined;
   return commandNetwork(deps.network, { toolUse: context.toolUse, command, signal });
 }
 
@@ -214,12 +245,13 @@ async function run({ signal, timeoutMs, ...line }: Running): Promise<ToolOutcome
   const env = envOf(deps, acts);
   const { groups, shell } = deps;
   const record = groups && ((leader: number) => groups.record({ leader, toolUse: context.toolUse }));
+  const { enter, limits } = entranceFor(line, network);
   const end = await runShell({
     shell: shell.path,
     command,
     cwd,
     env,
-    enter: enterFor(line, network),
+    enter,
     signal,
     timeoutMs: millis(timeoutMs),
     record,
@@ -237,6 +269,7 @@ async function run({ signal, timeoutMs, ...line }: Running): Promise<ToolOutcome
   const isError = end.how.kind !== "exited" || end.how.code !== 0;
   if (isError) {
     const { env: whole, mayPass = noSecrets } = deps;
+    notes.push(...refusalNotes({ output: end.output, cwd, limits: limits() }));
     if (network === undefined && isHeldInWorkspace(acts)) notes.push(networkFailureNote(end.output) ?? "");
     notes.push(withheldNote({ env: whole, mayPass, text: `${command} ${end.output.slice(-shellErrorCharsMax)}` }));
   }
@@ -246,6 +279,17 @@ async function run({ signal, timeoutMs, ...line }: Running): Promise<ToolOutcome
     ...(isError ? { isError } : {}),
     summary: endWords(end, timeoutMs) || lastLine(end.output, shellSummaryCharsMax) || "no output",
   };
+}
+
+interface EndedLine {
+  readonly output: string;
+  readonly cwd: string;
+  readonly limits: SandboxLimits | undefined;
+}
+
+function refusalNotes({ output, cwd, limits }: EndedLine): readonly string[] {
+  const note = limits && sandboxFailureNote({ output, cwd, limits });
+  return note === undefined ? [] : [note];
 }
 
 const isHeldInWorkspace = (acts: readonly Act[]): boolean =>

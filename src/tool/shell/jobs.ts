@@ -186,7 +186,8 @@ class ShellJob {
       onOutput: (chunk) => this.#take(this.#decoder.decode(chunk, { stream: true })),
     });
     this.#take(this.#decoder.decode());
-    for (const note of order.endNotes?.() ?? []) this.#take(`\n[${note}]`);
+    const notes = order.endNotes?.({ output: this.#unread.text(), result: resultOf(end) }) ?? [];
+    for (const note of notes) this.#take(`\n[${note}]`);
     this.#state = { kind: "ended", at: deps.now(), how: howOf(end, timeoutMs), result: resultOf(end) };
   }
 
