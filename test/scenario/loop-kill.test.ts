@@ -2,7 +2,14 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { palimpsest } from "./support/command-line.ts";
-import { changesOfTurn, everyPoint, expectAllGoOn, expectGoesOn, goOn, killWorld } from "./support/killed-turn.ts";
+import {
+  changesOfTurn,
+  dieInCommand,
+  everyPoint,
+  expectAllGoOn,
+  expectGoesOn,
+  killWorld,
+} from "./support/killed-turn.ts";
 
 describe("a turn that is killed", () => {
   it("at any change to the disk (all of them in the long run): --continue goes on, nothing is lost, doubled or run again", async () => {
@@ -14,7 +21,7 @@ describe("a turn that is killed", () => {
 
   it("while a command runs: the command is not run again, and the model is told that it was interrupted", async () => {
     const world = await killWorld();
-    expect(await goOn(world, "Die.")).toMatchObject({ signal: "SIGKILL" });
+    expect(await dieInCommand(world)).toMatchObject({ signal: "SIGKILL" });
     await writeFile(join(world.work, "CLAUDE.md"), "Rules that came meanwhile.\n");
     await expectGoesOn(world);
     const last = JSON.stringify(world.seen.at(-1)?.body);

@@ -13,7 +13,8 @@ import { palimpsest, type Said } from "./command-line.ts";
 import { type AgentWorld, agentWorld, firstBreak, refused, turn } from "./whole-agent.ts";
 
 const model = "claude-sonnet-5-5";
-const preload = pathToFileURL(resolve(import.meta.dirname, "../child/kill-at.ts")).href;
+const preload = (script: string): string =>
+  `--import=${pathToFileURL(resolve(import.meta.dirname, "../child", script)).href}`;
 
 /** A command with an effect that shows how often it ran; `then` stands behind it. */
 const effect = (n: number, then: string): SaidBlock => ({
@@ -22,7 +23,7 @@ const effect = (n: number, then: string): SaidBlock => ({
   input: { command: `echo call-${n} >> effects.txt${then}` },
 });
 
-/** Each turn: thinks, runs two commands that no turn ran before, says that it is done. Asked to die, a command kills the agent. */
+/** Each turn: thinks, runs two commands that no turn ran before, says that it is done. Asked to die, its first command runs until the agent is killed. */
 const doer: Actor = {
   name: "doer",
   play: ({ request }) => {
@@ -33,7 +34,7 @@ const doer: Actor = {
     const isNew = asked?.type === "text" && typeof last !== "string" && last?.at(-1) === asked;
     if (isAnswered && !isNew) return { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } };
     const calls = blocks.filter(({ type }) => type === "tool_use").length;
-    const then = asked?.type === "text" && asked.text === "Die." ? "; kill -9 $PPID" : "";
+    const then = asked?.type === "text" && asked.text === "Die." ? "; touch running; sleep 60" : "";
     const said: SaidBlock[] = [
       { type: "thinking", thinking: "What next?" },
       { type: "text", text: "Two commands." },
@@ -65,11 +66,16 @@ export function goOn(world: AgentWorld, prompt: string, env: Readonly<Record<str
   return palimpsest(calling, "-p", prompt, "--continue", ...options);
 }
 
+/** Goes on with a command that does not end, and dies while it runs: from outside, for nothing in a sandbox can kill it. */
+export function dieInCommand(world: AgentWorld): Promise<Said> {
+  return goOn(world, "Die.", { NODE_OPTIONS: preload("kill-when.ts"), KILL_WHEN: join(world.work, "running") });
+}
+
 /** The changes to the disk that one turn makes. */
 export async function changesOfTurn(): Promise<readonly string[]> {
   const world = await killWorld();
   const report = join(world.work, "changes.json");
-  const said = await goOn(world, "Work.", { NODE_OPTIONS: `--import=${preload}`, KILL_REPORT: report });
+  const said = await goOn(world, "Work.", { NODE_OPTIONS: preload("kill-at.ts"), KILL_REPORT: report });
   expect(said).toMatchObject({ code: 0, out: "Done.\n" });
   return JSON.parse(await readFile(report, "utf8")) as string[];
 }
@@ -85,7 +91,7 @@ export interface KillPoint {
  */
 async function goesOnAfterKill({ at, how }: KillPoint): Promise<"killed" | "too-late"> {
   const world = await killWorld();
-  const said = await goOn(world, "Work.", { NODE_OPTIONS: `--import=${preload}`, KILL_AT: `${at} ${how}` });
+  const said = await goOn(world, "Work.", { NODE_OPTIONS: preload("kill-at.ts"), KILL_AT: `${at} ${how}` });
   const killed = said.signal === "SIGKILL";
   if (!killed) expect({ at, how, ...said }).toMatchObject({ code: 0, out: "Done.\n" });
   await expectGoesOn(world);
