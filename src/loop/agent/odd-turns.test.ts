@@ -115,6 +115,18 @@ describe("hooks around a call", () => {
     expect(log.runs).toEqual(['look {"n":2}']);
   });
 
+  it.each(["PreToolUse", "PermissionRequest"] as const)(
+    "can't answer what only the user may answer: %s",
+    async (name) => {
+      const { agent, log } = await started({
+        permit: () => Promise.resolve({ kind: "ask", reason: "outside the sandbox", answeredBy: "user" }),
+        hooks: answering({ [name]: { permission: "allow" } }),
+      });
+      await agent.turn("Go.");
+      expect(log.runs).toEqual([]);
+    },
+  );
+
   it("can't keep a turn going for ever", async () => {
     const { agent } = await started(
       { hooks: answering({ Stop: { blocked: { reason: "go on" } } }) },

@@ -16,7 +16,9 @@ export interface FailedCommand {
 export function sandboxFailureNote(failed: FailedCommand): string | undefined {
   const output = failed.output.slice(-lastCharsLooked);
   const what = causes.map((cause) => cause({ ...failed, output })).find((one) => one !== undefined);
-  return what && `the sandbox refused it: ${what}. If it is needed, run it with outside_sandbox; the user is asked`;
+  return (
+    what && `the sandbox refused it: ${what}. If that is needed, call it again with outside_sandbox: the user is asked`
+  );
 }
 
 /** What programs say at their end: some kilobytes. */
@@ -24,19 +26,19 @@ const lastCharsLooked = 8_000;
 
 type Cause = (failed: FailedCommand) => string | undefined;
 
-const unprepared: Cause = ({ output }) => {
+const notStarted: Cause = ({ output }) => {
   const said = /^bwrap: (.+)\n?$/.exec(output.trim())?.[1];
   return said && `the command was not started (${said})`;
 };
 
-/** A file in its place can't be written, replaced, or renamed, which programs do to change one. */
-const unwritten: Cause = ({ output, cwd, limits: { strength, writable } }) => {
+/** Programs change a file by writing, replacing or renaming it: a mount refuses each in other words. */
+const notWritable: Cause = ({ output, cwd, limits: { strength, writable } }) => {
   const path = namedBy(output, /read-only file system|EROFS|device or resource busy|EBUSY|\b(?:Errno|error) 30\b/i);
   if (path === undefined) return undefined;
-  if (strength === "read-only") return `${path} is not to be written by a command that runs unasked`;
-  return isInsideAny(resolve(cwd, path), writable)
-    ? `${path} is not to be changed, as other programs run what it says, or as a rule says so`
-    : `${path} is not to be written: only the project and the temporary folder are`;
+  if (strength === "read-only") return `${path} can't be written by a command that runs without a question`;
+  return path !== unnamed && isInsideAny(resolve(cwd, path), writable)
+    ? `${path} can't be changed, because other programs run what it says or a rule forbids it`
+    : `${path} can't be written, only the project and the temporary folder can`;
 };
 
 const hidden: Cause = ({ output, cwd, limits }) => {
@@ -44,23 +46,26 @@ const hidden: Cause = ({ output, cwd, limits }) => {
   if (path === undefined) return undefined;
   const longest = (places: readonly string[]): number =>
     Math.max(-1, ...places.filter((one) => isInside(resolve(cwd, path), one)).map((one) => one.length));
-  return longest(limits.hidden) > longest(limits.shown) ? `${path} is hidden` : undefined;
+  return longest(limits.hidden) > longest(limits.shown) ? `${path} is hidden from commands` : undefined;
 };
 
 /** A repository whose objects can't be reached is none for git. */
 const historyHidden: Cause = ({ output, limits }) =>
   /not a git repository/i.test(output) && limits.hidden.some((path) => path.endsWith("/objects"))
-    ? "the repository's history holds files that a rule hides, so git shows nothing of it here"
+    ? "the repository's history holds files that a deny rule hides, so git can't read it here"
     : undefined;
 
 const sockets: Cause = ({ output }) =>
   /\b(?:listen|bind|connect|socket)\b[^\n]*(?:EPERM|operation not permitted)|(?:EPERM|operation not permitted)[^\n]*\bsocket/i.test(
     output,
   )
-    ? "it can make no socket files and reach none"
+    ? "it can't open Unix sockets"
     : undefined;
 
-const causes: readonly Cause[] = [unprepared, unwritten, historyHidden, hidden, sockets];
+const causes: readonly Cause[] = [notStarted, notWritable, historyHidden, hidden, sockets];
+
+/** Where a program does not say which. */
+const unnamed = "a file";
 
 /** The path in the last line that says so: in quotes, or before the words. */
 function namedBy(output: string, words: RegExp): string | undefined {
@@ -71,5 +76,5 @@ function namedBy(output: string, words: RegExp): string | undefined {
   if (line === undefined) return undefined;
   const quoted = [...line.matchAll(/['"‘“`]([^'"’”`]*[/.][^'"’”`]*)['"’”`]/g)].map(([, path]) => path);
   const before = line.slice(0, words.exec(line)?.index).match(/(?:^|[\s(])([^\s:('"]+):\s*[^:]*$/)?.[1];
-  return quoted.at(-1) ?? before ?? (/(\/[^\s:'"]+)/.exec(line)?.[1] || "a file");
+  return quoted.at(-1) ?? before ?? (/(\/[^\s:'"]+)/.exec(line)?.[1] || unnamed);
 }
