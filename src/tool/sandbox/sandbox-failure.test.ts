@@ -36,7 +36,7 @@ test.each([
     "error: could not write config file .git/config: Device or resource busy",
     ".git/config can't be changed",
   ],
-  ["a rename", "mv: cannot move 'src' to 'other': Device or resource busy", "can't be changed"],
+  ["a rename", "mv: cannot move 'src' to 'other': Device or resource busy", "src can't be changed"],
   ["a hidden file", "cat: /h/.ssh/id: Permission denied", "/h/.ssh/id is hidden"],
   ["one by a relative name", "cat: secret/key: Permission denied", "secret/key is hidden"],
   ["node on a hidden file", "Error: EACCES: permission denied, open '/h/.ssh/config'", "/h/.ssh/config is hidden"],

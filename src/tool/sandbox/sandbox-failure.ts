@@ -75,6 +75,7 @@ function namedBy(output: string, words: RegExp): string | undefined {
     ?.trim();
   if (line === undefined) return undefined;
   const quoted = [...line.matchAll(/['"‘“`]([^'"’”`]*[/.][^'"’”`]*)['"’”`]/g)].map(([, path]) => path);
+  const moved = /'([^']+)' to '[^']+'/.exec(line)?.[1];
   const before = line.slice(0, words.exec(line)?.index).match(/(?:^|[\s(])([^\s:('"]+):\s*[^:]*$/)?.[1];
-  return quoted.at(-1) ?? before ?? (/(\/[^\s:'"]+)/.exec(line)?.[1] || unnamed);
+  return moved ?? quoted.at(-1) ?? before ?? (/(\/[^\s:'"]+)/.exec(line)?.[1] || unnamed);
 }
