@@ -30,6 +30,7 @@ const settingRows = settingNames
       environment.map(code).join(", "),
       flags === "" ? "" : code(flags),
       meaning(row),
+      byProject(row),
       basis,
     ];
   });
@@ -41,6 +42,7 @@ const switchRows = switchNames.map((name): Row => {
     code(name),
     state === "planned" ? "–" : standard ? "on" : "off",
     meaning(row),
+    byProject(row),
     environment.map(code).join(", "),
     offBy.map(code).join(", "),
     basis,
@@ -55,13 +57,24 @@ const numberRows = builtInNumbers.map(({ name, tokens, about, basis }): Row => [
 ]);
 
 const tables = {
-  settings: [["setting", "value", "default", "environment", "flag", "meaning", "number is"], ...settingRows],
-  switches: [["switch", "default", "meaning", "environment", "turned off by", "it is"], ...switchRows],
+  settings: [
+    ["setting", "value", "default", "environment", "flag", "meaning", "an untrusted project may say", "number is"],
+    ...settingRows,
+  ],
+  switches: [
+    ["switch", "default", "meaning", "an untrusted project may say", "environment", "turned off by", "it is"],
+    ...switchRows,
+  ],
   numbers: [["number", "tokens", "meaning", "it is"], ...numberRows],
 } as const satisfies Record<string, readonly Row[]>;
 
 function meaning({ about, state }: Pick<SettingRow, "about" | "state">): string {
   return state === "planned" ? `${about} Not there yet.` : about;
+}
+
+function byProject({ byProject: use }: Pick<SettingRow, "byProject">): string {
+  if (typeof use === "object") return code(use.says);
+  return use === "yours" ? "nothing, nor a trusted one" : use;
 }
 
 function code(text: string): string {

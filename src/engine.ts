@@ -23,6 +23,7 @@ import { blobId, type Millis, millis, type SessionId, sessionId } from "./schema
 import type { DeclaredModel } from "./schema/declared-models.ts";
 import { uuidOfHash } from "./schema/uuid.ts";
 import { addLeave, type LeaveAdded } from "./settings/add-leave.ts";
+import { addToList } from "./settings/add-to-list.ts";
 import { approveServers, type Approving } from "./settings/approve-servers.ts";
 import type { FlagInput } from "./settings/flags.ts";
 import { countedPart, rememberCounted } from "./settings/counted-parts.ts";
@@ -103,6 +104,8 @@ export interface Engine {
   addLeave(rules: readonly string[]): Promise<LeaveAdded>;
   /** Where that goes. */
   leavePlace(): Promise<LeavePlace>;
+  /** Writes into the user's own settings whether they trust the project. Counts from the next open on. */
+  decideTrust(as: "trusted" | "refused"): Promise<LeaveAdded>;
   /** The servers of tools that are defined here, with those that wait for a person's approval. Must not reject. */
   servers(): Promise<ServersHere>;
   /** Writes into the person's own settings what `pendingApprovals` gave and they approved of. Counts from the next open on. */
@@ -198,6 +201,10 @@ export function createEngine(options: EngineOptions): Engine {
     watchSettings: async (flags, onNews) => watchSettings({ ...(await place()), flags }, onNews),
     addLeave: async (rules) => addLeave({ replaceFile: replaceOwn }, { ...(await leavePlace()), rules }),
     leavePlace,
+    decideTrust: async (as) => {
+      const { path, root } = await leavePlace();
+      return addToList({ replaceFile: replaceOwn }, { path, key: `${as}Projects`, items: [root] });
+    },
     servers: async () => {
       const here = await place();
       const { root } = here;

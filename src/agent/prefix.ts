@@ -1,5 +1,4 @@
 import { stat } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import type { FrozenParts } from "../cache/baseline.ts";
 import { modelName } from "../tokens/model-name.ts";
@@ -12,6 +11,7 @@ import { readInstruction } from "../memory/read-instruction.ts";
 import type { Tool } from "../ports/tools.ts";
 import { findModel } from "../tokens/registry.ts";
 import type { Assembling } from "./assembling.ts";
+import { instructionPlace } from "./instruction-place.ts";
 
 export interface PrefixInput {
   readonly model: string;
@@ -25,9 +25,9 @@ export async function prefixNow(
   { engine, options, deps, root, session }: Assembling,
   { model, cwd, tools, settings }: PrefixInput,
 ): Promise<Prefix> {
-  const home = homedir();
-  const userFolders = [options.env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude"), engine.home];
-  const instructions = await loadInstructions(readInstruction, { cwd, root, home, userFolders });
+  const { trust } = settings.current();
+  const place = instructionPlace({ engine, env: options.env, cwd, root, trust });
+  const instructions = await loadInstructions(readInstruction, place);
   const git = (await isRepository(root)) ? "repository" : "none";
   const startedOn = localDay((await sessionStart(deps, session)) ?? deps.now());
   const environment = {

@@ -33,7 +33,7 @@ const isSettingRead = (name: string): boolean =>
     String.raw`\["NAME"\]\.value`,
     String.raw`\{[^}]*\bNAME\b[^}]*\} = settings`,
     String.raw`\.\.\.NAME\b`,
-    String.raw`values\.get\("NAME"\)`,
+    String.raw`values\??\.get\("NAME"\)`,
   ]) || switchesBelow(name).some(isSwitchRead);
 
 describe("what `explain` lists is read by something, or is marked as planned, never both", () => {

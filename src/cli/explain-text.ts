@@ -48,7 +48,7 @@ export function explainText(here: Explained, look: Look): string {
   ];
   return [
     ...sections.map((section) => sectionText(section, look)),
-    filesText(reading.files, look),
+    filesText(reading, look),
     "+ our own, not from the published descriptions\n~ from elsewhere, not from those themselves\n",
   ].join("\n");
 }
@@ -244,10 +244,12 @@ const indent = "      ";
 const wrapped = (text: string, columns: number): string =>
   filled(text, columns - indent.length).replaceAll(/^/gm, indent);
 
-function filesText(files: SettingsHere["reading"]["files"], { style }: Look): string {
+function filesText({ files, trust }: SettingsHere["reading"], { style }: Look): string {
   const colours = { read: "green", missing: "dim", broken: "red" } as const;
-  const lines = files.map(
-    ({ scope, path, state }) => `  ${scope.padEnd(8)} ${style(colours[state], state.padEnd(8))} ${path}`,
-  );
+  const lines = files.map(({ scope, path, state }) => {
+    const isDoubted = scope !== "user" && state === "read" && trust !== "trusted";
+    const note = isDoubted ? " (not trusted: it can only forbid)" : "";
+    return `  ${scope.padEnd(8)} ${style(colours[state], state.padEnd(8))} ${path}${note}`;
+  });
   return `${style("bold", "Files")}\n${lines.join("\n")}\n`;
 }

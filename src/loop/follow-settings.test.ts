@@ -32,6 +32,7 @@ async function followed() {
   const [home, root] = [join(folder, "home"), join(folder, "root")];
   await mkdir(root);
   const file = join(root, ".palimpsest", "settings.json");
+  await put(join(home, "settings.json"), { trustedProjects: [root] });
   await put(file, { model: "claude-sonnet-4-5", compactPercent: 90 });
   const engine = createEngine({ env: { PALIMPSEST_HOME: home }, cwd: root });
   const project = await engine.project();

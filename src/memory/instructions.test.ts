@@ -12,6 +12,7 @@ const place: InstructionPlace = {
   root: "/home/me/code/app",
   home: "/home/me",
   userFolders: ["/home/me/.claude", "/home/me/.palimpsest"],
+  trust: "trusted",
 };
 
 /** A disk of texts; `links`: where a path really leads. */
@@ -136,6 +137,35 @@ describe("imports", () => {
   });
 });
 
+describe("of a project that nobody trusts", () => {
+  const untrusted: InstructionPlace = { ...place, trust: "untrusted" };
+  const texts = {
+    "/home/me/.claude/CLAUDE.md": "mine, with @~/notes/rules.md",
+    "/home/me/notes/rules.md": "my rules",
+    "/home/me/.claude/style.md": "my style",
+    "/home/me/.claude/other.md": "another of mine",
+    [app("CLAUDE.md")]: "its own, with @docs/more.md and @~/.claude/style.md",
+    [app("docs/more.md")]: "more of its own",
+  };
+
+  it("its files are read, what they import from outside is not, and that is said", async () => {
+    const links = { [app("src/CLAUDE.md")]: "/home/me/.claude/other.md" };
+    const { paths, problems } = await loaded(disk(texts, links), untrusted);
+    expect(paths).toEqual([".claude/CLAUDE.md", "notes/rules.md", "code/app/CLAUDE.md", "code/app/docs/more.md"]);
+    const left = "lies outside of the project and was left out: you have not said that you trust it";
+    expect(problems).toEqual([`/home/me/.claude/style.md ${left}`, `${app("src/CLAUDE.md")} ${left}`]);
+    expect((await loadInstructions(disk(texts, links), untrusted)).untrusted).toEqual([
+      { path: "/home/me/.claude/style.md", importedBy: app("CLAUDE.md") },
+      { path: app("src/CLAUDE.md") },
+    ]);
+  });
+
+  it("trusted, it brings in all of them", async () => {
+    const { files, untrusted: left, problems } = await loadInstructions(disk(texts), place);
+    expect([files.length, left, problems]).toEqual([5, [], []]);
+  });
+});
+
 describe("limits", () => {
   it("a long file is said, what is too much is left out and said", async () => {
     const read = disk({
@@ -164,6 +194,7 @@ describe("limits", () => {
       root: folder,
       home: folder,
       userFolders: [],
+      trust: "untrusted",
     });
     expect(files).toMatchObject([{ path: join(folder, "CLAUDE.md"), text: "from agents" }]);
     expect(problems).toEqual([`${join(folder, "CLAUDE.local.md")} is larger than 4,194,304 bytes and was left out`]);

@@ -29,6 +29,8 @@ export interface InstructionPlace {
   readonly home: string;
   /** Folders with the person's own instructions, broadest first: `~/.claude`, `~/.palimpsest`. */
   readonly userFolders: readonly string[];
+  /** Of an untrusted project only its own files count, whatever they import. */
+  readonly trust: "trusted" | "untrusted";
 }
 
 /** What people wrote for the agent. */
@@ -49,6 +51,14 @@ export interface LoadedInstructions {
   readonly files: readonly Instruction[];
   /** What was left out or is worth knowing, one line each, for people. */
   readonly problems: readonly string[];
+  /** What the project would bring in from outside, were it trusted. */
+  readonly untrusted: readonly UntrustedImport[];
+}
+
+export interface UntrustedImport {
+  readonly path: string;
+  /** Absent: a file of the project that is a link. */
+  readonly importedBy?: string;
 }
 
 /**
@@ -56,7 +66,7 @@ export interface LoadedInstructions {
  * tree down to `cwd`. Folders above the root belong to other people. A file that is reached twice loads once.
  */
 export async function loadInstructions(read: ReadInstruction, place: InstructionPlace): Promise<LoadedInstructions> {
-  const loading: Loading = { read, place, files: [], problems: [], seen: new Set(), chars: 0 };
+  const loading: Loading = { read, place, files: [], problems: [], untrusted: [], seen: new Set(), chars: 0 };
   for (const folder of place.userFolders) await loadFirst(loading, { scope: "user", paths: namesIn(folder) });
   for (const folder of foldersBetween(place)) {
     const scope = "project";
@@ -66,7 +76,7 @@ export async function loadInstructions(read: ReadInstruction, place: Instruction
       await loadFile(loading, { scope, path: join(folder, "AGENTS.md"), hops: 0 });
     await loadFile(loading, { scope: "local", path: join(folder, "CLAUDE.local.md"), hops: 0 });
   }
-  return { files: loading.files, problems: loading.problems };
+  return { files: loading.files, problems: loading.problems, untrusted: loading.untrusted };
 }
 
 interface Loading {
@@ -74,6 +84,7 @@ interface Loading {
   readonly place: InstructionPlace;
   readonly files: Instruction[];
   readonly problems: string[];
+  readonly untrusted: UntrustedImport[];
   /** Real paths. */
   readonly seen: Set<string>;
   chars: number;
@@ -126,8 +137,15 @@ async function take(
 ): Promise<void> {
   if (loading.seen.has(realPath)) return;
   loading.seen.add(realPath);
-  if (!mayLoad(loading.place, { ...wanted, realPath })) {
+  const origin = originOf(loading.place, { ...wanted, realPath });
+  if (origin === "outside") {
     loading.problems.push(`${wanted.path} lies outside of where instructions may come from and was left out`);
+    return;
+  }
+  if (origin === "yours" && loading.place.trust === "untrusted") {
+    const { path, importedBy } = wanted;
+    loading.problems.push(`${path} lies outside of the project and was left out: you have not said that you trust it`);
+    loading.untrusted.push({ path, ...(importedBy === undefined ? {} : { importedBy }) });
     return;
   }
   if (source.includes("\0")) {
@@ -179,19 +197,21 @@ const isMeantAsPath = (written: string): boolean => /^(?:\.{0,2}|~)\/|\.(?:md|tx
 
 /**
  * A project is written by others, who may have put a link or an import there that leads to somebody's keys: it may bring
- * its own files, and the person's own Markdown from where instructions are kept.
+ * its own files and, once it is trusted, the user's own Markdown from where instructions are kept (`yours`).
  */
-function mayLoad(
+function originOf(
   { root, cwd, home, userFolders }: InstructionPlace,
   { realPath, scope, hops }: Pick<Wanted, "scope" | "hops"> & { readonly realPath: string },
-): boolean {
-  const isProjects = isInside(realPath, root) || isInside(realPath, cwd);
+): "allowed" | "yours" | "outside" {
+  if (isInside(realPath, root) || isInside(realPath, cwd)) return "allowed";
   switch (scope) {
     case "user":
-      return hops === 0 || isProjects || isInside(realPath, home);
+      return hops === 0 || isInside(realPath, home) ? "allowed" : "outside";
     case "project":
     case "local":
-      return isProjects || (extname(realPath) === ".md" && userFolders.some((folder) => isInside(realPath, folder)));
+      return extname(realPath) === ".md" && userFolders.some((folder) => isInside(realPath, folder))
+        ? "yours"
+        : "outside";
   }
 }
 

@@ -3,6 +3,18 @@ import type { z } from "zod";
 /** Where a number comes from: the published descriptions of the systems we follow, what else is known of them, or us. */
 export type Basis = "published" | "elsewhere" | "ours";
 
+/**
+ * What the files of a project may do to a setting. They may have come with a clone, so until the user trusts the project
+ * they must not widen anything. `nothing`: they count once the project is trusted. `anything`: they count in any case, since
+ * they can only forbid, or wait for the user's word anyway. `yours`: they never count, trusted or not. `narrows`: these
+ * values count in any case, others once it is trusted.
+ */
+export type ProjectUse =
+  | "nothing"
+  | "anything"
+  | "yours"
+  | { readonly narrows: (value: unknown) => boolean; readonly says: string };
+
 export interface SettingRow<Value = unknown> {
   /** Of the value in settings.json; of one item where the setting is a list. */
   readonly shape: z.ZodType;
@@ -26,6 +38,7 @@ export interface SettingRow<Value = unknown> {
   readonly loneFlag?: { readonly flag: string; readonly value: string; readonly about: string };
   /** What a number out of its range is; an error unless it says otherwise. Anything else that is wrong is an error. */
   readonly whenOutOfRange?: "warning";
+  readonly byProject: ProjectUse;
   readonly about: string;
   readonly basis: Basis;
   readonly state?: RowState;

@@ -3,7 +3,7 @@ import { type HookSetting, hookSettingShape } from "./hook.ts";
 import { type ModelOverride, modelOverrideShape } from "./model.ts";
 import { resultCharsHard, resultCharsMin, type ToolLimit, toolLimitShape } from "./tool-limit.ts";
 import type { SettingRow } from "./setting-row.ts";
-import { type SwitchName, switchRows, type SwitchRows } from "./switches.ts";
+import { onlyOff, type SwitchName, switchRows, type SwitchRows } from "./switches.ts";
 import { type PromptChoice, promptChoiceShape } from "./prompt-choice.ts";
 import { type ServerListing, serverListingShape } from "./tool-server.ts";
 
@@ -49,6 +49,7 @@ export type SettingValues = {
   readonly refusedMcpServers: readonly string[];
   readonly statusLine: string | undefined;
   readonly trustedProjects: readonly string[];
+  readonly refusedProjects: readonly string[];
   readonly sandbox: SandboxMode;
   readonly "permissions.allow": readonly string[];
   readonly "permissions.ask": readonly string[];
@@ -68,7 +69,7 @@ const statusLineShape = z
   .transform(({ command }) => command);
 const ruleShape = z.string().min(1);
 const rulesExpects = "a list of rules, like Bash(npm test:*), Edit(src/**) or Grep";
-const ruleList = (about: string): SettingRow<readonly string[]> => ({
+const ruleList = ({ about, byProject }: Pick<SettingRow, "about" | "byProject">): SettingRow<readonly string[]> => ({
   shape: ruleShape,
   expects: rulesExpects,
   type: "list",
@@ -76,6 +77,7 @@ const ruleList = (about: string): SettingRow<readonly string[]> => ({
   default: [],
   defaultSays: "none",
   environment: [],
+  byProject,
   about,
   basis: "published",
 });
@@ -83,7 +85,9 @@ const countExpects = "a whole number of tokens from 1 to 100,000,000";
 
 type Others = { readonly [Name in Exclude<SettingName, keyof SwitchRows>]: SettingRow<SettingValues[Name]> };
 
-const master = (row: Pick<SettingRow<boolean>, "environment" | "offBy" | "about" | "state">): SettingRow<boolean> => ({
+const master = (
+  row: Pick<SettingRow<boolean>, "environment" | "offBy" | "about" | "byProject" | "state">,
+): SettingRow<boolean> => ({
   ...row,
   shape: z.boolean(),
   expects: "true or false",
@@ -101,6 +105,7 @@ const others: Others = {
     defaultSays: "none",
     environment: ["PALIMPSEST_MODEL"],
     flag: "model",
+    byProject: "nothing",
     about: "The model to talk to; a [1m] behind its name asks for the window of a million tokens.",
     basis: "ours",
   },
@@ -112,6 +117,7 @@ const others: Others = {
     default: [],
     defaultSays: "the registry",
     environment: [],
+    byProject: "nothing",
     about: "Windows, output limits and prices that differ from the registry; scopes add up, by id.",
     basis: "ours",
   },
@@ -123,6 +129,7 @@ const others: Others = {
     defaultSays: "by model",
     environment: ["PALIMPSEST_CONTEXT_TOKENS", "CLAUDE_CODE_MAX_CONTEXT_TOKENS"],
     flag: "context-tokens",
+    byProject: "nothing",
     about: "The size of the window, whatever the model says.",
     basis: "published",
   },
@@ -134,6 +141,7 @@ const others: Others = {
     defaultSays: "by model",
     environment: ["PALIMPSEST_OUTPUT_TOKENS_MAX", "CLAUDE_CODE_MAX_OUTPUT_TOKENS"],
     flag: "output-tokens",
+    byProject: "nothing",
     about: "The longest reply; the output reserve is this, up to what the policy says.",
     basis: "published",
   },
@@ -146,6 +154,7 @@ const others: Others = {
     environment: ["PALIMPSEST_COMPACT_PERCENT", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"],
     flag: "compact-percent",
     whenOutOfRange: "warning",
+    byProject: "nothing",
     about: "Compact at this share of the effective window; it can only lower the threshold.",
     basis: "published",
   },
@@ -157,6 +166,7 @@ const others: Others = {
     defaultSays: "by window",
     environment: ["PALIMPSEST_BLOCKING_TOKENS", "CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE"],
     flag: "blocking-tokens",
+    byProject: "nothing",
     about: "No request is sent above this; meant for tests.",
     basis: "published",
   },
@@ -168,6 +178,7 @@ const others: Others = {
     default: [],
     defaultSays: "each tool's own",
     environment: [],
+    byProject: "nothing",
     about: "Longer results of these tools are offloaded; scopes add up, by id.",
     basis: "published",
   },
@@ -179,21 +190,25 @@ const others: Others = {
     default: [],
     defaultSays: "re-runnable ones",
     environment: [],
+    byProject: "nothing",
     about: "Tools whose old results may be cleared too, since running them again does no harm; from the next start on.",
     basis: "published",
   },
   autoCompactEnabled: master({
     environment: ["PALIMPSEST_AUTO_COMPACT_ENABLED"],
     offBy: ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"],
+    byProject: "nothing",
     about: "Compaction that nobody asked for: at the threshold, prepared, reactive, by the server.",
   }),
   autoMemoryEnabled: master({
     environment: ["PALIMPSEST_AUTO_MEMORY_ENABLED"],
+    byProject: onlyOff,
     about: "Memories are extracted from the conversation.",
     state: "planned",
   }),
   autoDreamEnabled: master({
     environment: ["PALIMPSEST_AUTO_DREAM_ENABLED"],
+    byProject: onlyOff,
     about: "Memories are consolidated between sessions.",
     state: "planned",
   }),
@@ -204,6 +219,7 @@ const others: Others = {
     default: "turn",
     environment: ["PALIMPSEST_DURABILITY"],
     flag: "durability",
+    byProject: "nothing",
     about:
       "When a transcript is synced to disk: at every append, at the end of a turn, or never; from the next start on.",
     basis: "ours",
@@ -215,6 +231,7 @@ const others: Others = {
     default: "palimpsest",
     environment: ["PALIMPSEST_POLICY"],
     flag: "policy",
+    byProject: "nothing",
     about: "The preset: which layers run, with which numbers, and how one is chosen.",
     basis: "ours",
   },
@@ -226,6 +243,7 @@ const others: Others = {
     default: [],
     defaultSays: "by model",
     environment: [],
+    byProject: "nothing",
     about: "Which system prompt a model gets; scopes add up, by id.",
     basis: "ours",
   },
@@ -237,6 +255,7 @@ const others: Others = {
     default: [],
     defaultSays: "none",
     environment: [],
+    byProject: "nothing",
     about: "Commands to run at events; those of all scopes run, a project's only if you trust the project.",
     basis: "published",
   },
@@ -248,6 +267,8 @@ const others: Others = {
     default: [],
     defaultSays: "none",
     environment: [],
+    // Each waits for its own approval.
+    byProject: "anything",
     about:
       "Servers of tools to start with a session; a project's only once you approve, whether it is trusted or not. See mcp.md.",
     basis: "published",
@@ -260,6 +281,7 @@ const others: Others = {
     default: [],
     defaultSays: "none",
     environment: [],
+    byProject: "yours",
     about: "Definitions of projects' servers that you approved of. Only in your own file.",
     basis: "ours",
   },
@@ -271,6 +293,7 @@ const others: Others = {
     default: [],
     defaultSays: "none",
     environment: [],
+    byProject: "yours",
     about: "Definitions of projects' servers that are not to be started, nor asked about again. Only in your own file.",
     basis: "ours",
   },
@@ -281,6 +304,7 @@ const others: Others = {
     default: undefined,
     defaultSays: "none",
     environment: [],
+    byProject: "nothing",
     about: "A command that writes the lines below the editor; a project's only if you trust the project.",
     basis: "published",
   },
@@ -292,7 +316,20 @@ const others: Others = {
     default: [],
     defaultSays: "none",
     environment: [],
-    about: "Folders whose projects may run hooks and allow tools by their own settings. Only in your own file.",
+    byProject: "yours",
+    about: "Folders whose projects may do more than forbid by their own settings. Only in your own file.",
+    basis: "ours",
+  },
+  refusedProjects: {
+    shape: z.string().min(1),
+    expects: "a list of folders, from the root or from ~/",
+    type: "list",
+    addsUp: "all",
+    default: [],
+    defaultSays: "none",
+    environment: [],
+    byProject: "yours",
+    about: "Folders whose projects you don't trust, and are not asked about again. Only in your own file.",
     basis: "ours",
   },
   sandbox: {
@@ -308,23 +345,31 @@ const others: Others = {
       value: "off",
       about: "the same as --sandbox off: commands run without a sandbox",
     },
+    // What would weaken it is left out elsewhere, trusted or not.
+    byProject: "anything",
     about:
       "Whether commands run in the operating system's sandbox: where there is one, only there, or never. A project's files may only strengthen it.",
     basis: "ours",
   },
-  "permissions.allow": ruleList(
-    "What may run without asking; --allow adds to it. In your own file, or a project's that you trust.",
-  ),
-  "permissions.ask": ruleList(
-    "What a person is asked about even where it is allowed, so `-p` denies it; those of all scopes count.",
-  ),
-  "permissions.deny": ruleList("What may never run; those of all scopes count, and --deny adds to them."),
+  "permissions.allow": ruleList({
+    about: "What may run without asking; --allow adds to it. In your own file, or a project's that you trust.",
+    byProject: "nothing",
+  }),
+  "permissions.ask": ruleList({
+    about: "What a person is asked about even where it is allowed, so `-p` denies it; those of all scopes count.",
+    byProject: "anything",
+  }),
+  "permissions.deny": ruleList({
+    about: "What may never run; those of all scopes count, and --deny adds to them.",
+    byProject: "anything",
+  }),
   "permissions.defaultMode": {
     shape: z.enum(permissionModeNames),
     expects: `one of ${permissionModeNames.join(", ")}`,
     type: "text",
     default: "default",
     environment: [],
+    byProject: { narrows: (mode) => mode === "plan", says: "plan" },
     about:
       "What runs without asking, unless --permission-mode says otherwise. A project's files may only say plan, unless you trust it.",
     basis: "published",

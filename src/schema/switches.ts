@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Basis, RowState, SettingRow } from "./setting-row.ts";
+import type { Basis, ProjectUse, RowState, SettingRow } from "./setting-row.ts";
 
 /** Every switch with its default, in the order in which the layers run. */
 export const switchDefaults = {
@@ -38,8 +38,13 @@ interface SwitchParts {
   readonly about: string;
   readonly basis: Basis;
   readonly offBy?: readonly string[];
+  readonly byProject?: ProjectUse;
   readonly state?: RowState;
 }
+
+/** A project may keep memories from being made of it. */
+export const onlyOff: ProjectUse = { narrows: (value) => value === false, says: "false" };
+
 const switchParts: { readonly [Name in SwitchName]: SwitchParts } = {
   offload: { about: "Big tool results go to disk when they arrive.", basis: "published" },
   "clear.size": { about: "Old tool results are cleared when there are many.", basis: "published", offBy: clearing },
@@ -72,8 +77,18 @@ const switchParts: { readonly [Name in SwitchName]: SwitchParts } = {
     basis: "ours",
     offBy: all,
   },
-  extraction: { about: "Memories are extracted at the end of a turn.", basis: "published", state: "planned" },
-  dream: { about: "Memories are consolidated in the background.", basis: "published", state: "planned" },
+  extraction: {
+    about: "Memories are extracted at the end of a turn.",
+    basis: "published",
+    byProject: onlyOff,
+    state: "planned",
+  },
+  dream: {
+    about: "Memories are consolidated in the background.",
+    basis: "published",
+    byProject: onlyOff,
+    state: "planned",
+  },
   progress: { about: "Background agents say what they are doing.", basis: "published", state: "planned" },
 };
 
@@ -92,6 +107,7 @@ export const switchRows = Object.fromEntries(
       type: "switch",
       default: switchDefaults[name],
       environment: [environmentOf(name)],
+      byProject: "nothing",
       ...switchParts[name],
     },
   ]),

@@ -54,7 +54,7 @@ describe.each(["project", "local"] as const)("a project's file (%s)", (scope) =>
     expect(read.allow).toEqual(["Grep"]);
     expect(read.problems).toEqual([
       expect.stringMatching(
-        /^warning permissions.allow: rules by which .* do not count unless .* "trustedProjects": \["\/.*"\]; ignored$/,
+        /^warning permissions.allow: does not count in a project unless .* "trustedProjects": \["\/.*"\]; ignored$/,
       ),
     ]);
   });
@@ -66,7 +66,7 @@ describe.each(["project", "local"] as const)("a project's file (%s)", (scope) =>
       expect(read.mode).toBe("plan");
       expect(read.problems).toEqual([
         expect.stringMatching(
-          /^warning permissions.defaultMode: .* no mode but plan unless .* "trustedProjects": .*; ignored$/,
+          /^warning permissions.defaultMode: a project may only say plan unless .* "trustedProjects": .*; ignored$/,
         ),
       ]);
     },

@@ -1,61 +1,105 @@
-import { dirname, isAbsolute, join, relative } from "node:path";
-import type { SettingName } from "../schema/settings.ts";
-import type { ReadFile } from "./files.ts";
+import { isAbsolute, join, relative } from "node:path";
+import { type SettingName, settingTable } from "../schema/settings.ts";
+import { type ReadFile, realPath } from "./files.ts";
+import { projectsKey } from "./parse.ts";
 import type { Problem } from "./problem.ts";
 
-export interface Trust {
-  /** As the person's own settings name them. */
-  readonly folders: readonly string[];
-  /** What `~` stands for; undefined where nobody knows. */
-  readonly userHome: string | undefined;
+/** What the user said of a project: nothing yet, yes, or no. */
+export type Trust = "unasked" | "trusted" | "refused";
+
+/** Something that a project's file says and that does not count until the project is trusted. */
+export interface UntrustedPart {
+  readonly key: SettingName;
+  readonly value: unknown;
+  /** The file. */
+  readonly from: string;
+}
+
+export interface NarrowedFile {
+  readonly file: ReadFile;
+  readonly untrusted: readonly UntrustedPart[];
+}
+
+export interface TrustIn {
+  readonly trust: Trust;
+  /** The project's folder. */
+  readonly root: string;
 }
 
 /**
- * A project's files, the local one too, may come with a clone: they may forbid, and may neither allow nor run anything,
- * unless the person trusts the project. What would widen what the person allowed is left out and said.
+ * A project's files, the local one too, may come with a clone: they may forbid, and may neither allow nor run nor choose
+ * anything, unless the user trusts the project. What would widen what counts without them is left out and said.
  */
-export function narrowingOnly(file: ReadFile, trust: Trust): ReadFile {
-  if (file.scope === "user") return file;
+export function narrowingOnly(file: ReadFile, { trust, root }: TrustIn): NarrowedFile {
+  if (file.scope === "user") return { file, untrusted: [] };
   const values = new Map(file.parsed.values);
   const problems: Problem[] = [];
-  const leaveOut = (key: SettingName, what: string): void => {
-    values.delete(key);
+  const untrusted: UntrustedPart[] = [];
+  const warn = (key: string, what: string): void => {
     problems.push({ severity: "warning", where: file.path, key, what });
   };
-  if (hasAny(values.get("trustedProjects"))) leaveOut("trustedProjects", onlyYours);
-  if (file.parsed.projects.length > 0)
-    problems.push({ severity: "warning", where: file.path, key: "projects", what: onlyYours });
-  for (const key of ["approvedMcpServers", "refusedMcpServers"] as const)
-    if (hasAny(values.get(key))) leaveOut(key, onlyYours);
-  const root = dirname(dirname(file.path));
-  if (!isTrusted(root, trust)) {
-    const unless = `unless your own settings have ${trustLine(root)}; ignored`;
-    if (hasAny(values.get("hooks"))) leaveOut("hooks", `the hooks of a project do not run ${unless}`);
-    if (values.has("statusLine")) leaveOut("statusLine", `the statusline command of a project does not run ${unless}`);
-    if (hasAny(values.get("permissions.allow")))
-      leaveOut("permissions.allow", `rules by which a project allows something do not count ${unless}`);
-    const mode = values.get("permissions.defaultMode");
-    if (mode !== undefined && mode !== "plan")
-      leaveOut("permissions.defaultMode", `the settings of a project may choose no mode but plan ${unless}`);
+  for (const [key, value] of file.parsed.values) {
+    const fate = fateOf({ key, value, trust });
+    if (fate === "counts") continue;
+    values.delete(key);
+    if (fate === "yours") warn(key, onlyYours);
+    else {
+      untrusted.push({ key, value, from: file.path });
+      if (trust === "unasked") warn(key, ignoredText(key, root));
+    }
   }
-  return { ...file, parsed: { ...file.parsed, values, problems: [...file.parsed.problems, ...problems] } };
+  if (trust === "refused" && untrusted.length > 0)
+    warn("", `you don't trust this project, so these do not count: ${untrusted.map(({ key }) => key).join(", ")}`);
+  if (file.parsed.projects.length > 0) warn(projectsKey, onlyYours);
+  const parsed = { ...file.parsed, values, problems: [...file.parsed.problems, ...problems] };
+  return { file: { ...file, parsed }, untrusted };
 }
+
+interface Said {
+  readonly key: SettingName;
+  readonly value: unknown;
+  readonly trust: Trust;
+}
+
+function fateOf({ key, value, trust }: Said): "counts" | "untrusted" | "yours" {
+  const { byProject } = settingTable[key];
+  if (isEmpty(value) || byProject === "anything") return "counts";
+  if (byProject === "yours") return "yours";
+  const isNarrower = byProject !== "nothing" && byProject.narrows(value);
+  return trust === "trusted" || isNarrower ? "counts" : "untrusted";
+}
+
+/** An empty list adds nothing. */
+const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
 const onlyYours = "counts only in your own settings; ignored";
 
-/** As it stands in a settings file. */
-const trustLine = (root: string): string => `"trustedProjects": [${JSON.stringify(root)}]`;
-
-const hasAny = (list: unknown): boolean => Array.isArray(list) && list.length > 0;
+function ignoredText(key: SettingName, root: string): string {
+  const { byProject } = settingTable[key];
+  const most =
+    typeof byProject === "object" ? `a project may only say ${byProject.says}` : "does not count in a project";
+  return `${most} unless your own settings have "trustedProjects": [${JSON.stringify(root)}]; ignored`;
+}
 
 export const expandHome = (folder: string, userHome: string | undefined): string =>
   folder.startsWith("~/") && userHome !== undefined ? join(userHome, folder.slice(2)) : folder;
 
-function isTrusted(root: string, { folders, userHome }: Trust): boolean {
-  return folders.some((folder) => {
+export interface TrustLists {
+  readonly trusted: readonly string[];
+  readonly refused: readonly string[];
+  /** What `~` stands for; undefined where nobody knows. */
+  readonly userHome: string | undefined;
+}
+
+/** Both lists name folders, with all that is below them. Who stands in both is not trusted. */
+export function trustOf(root: string, { trusted, refused, userHome }: TrustLists): Trust {
+  const here = realPath(root);
+  const holds = (folder: string): boolean => {
     const named = expandHome(folder, userHome);
     if (!isAbsolute(named)) return false;
-    const inside = relative(named, root);
-    return inside === "" || (!inside.startsWith("..") && !isAbsolute(inside));
-  });
+    const inside = relative(realPath(named), here);
+    return inside === "" || (inside !== ".." && !inside.startsWith("../") && !isAbsolute(inside));
+  };
+  if (refused.some(holds)) return "refused";
+  return trusted.some(holds) ? "trusted" : "unasked";
 }

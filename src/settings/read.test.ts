@@ -31,8 +31,13 @@ async function place(): Promise<{ home: string; root: string }> {
   return { home: join(folder, "home"), root: join(folder, "root") };
 }
 
-const asFile = (name: SettingName, value: unknown): string =>
-  JSON.stringify(name.startsWith("flags.") ? { flags: { [name.slice("flags.".length)]: value } } : { [name]: value });
+const asFile = (name: SettingName, value: unknown): object =>
+  name.startsWith("flags.") ? { flags: { [name.slice("flags.".length)]: value } } : { [name]: value };
+
+async function write(path: string, settings: object): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, JSON.stringify(settings));
+}
 
 function available(name: SettingName): readonly AnyScope[] {
   const { environment, flag, type } = settingTable[name];
@@ -43,8 +48,11 @@ function available(name: SettingName): readonly AnyScope[] {
   );
 }
 
+/** In a project that is trusted; what others may say is in untrusted-project.test.ts. */
 async function readWith(name: SettingName, said: ReadonlyMap<AnyScope, unknown>) {
   const where = await place();
+  const trust = { trustedProjects: [where.root] };
+  if (said.size > 0) await write(join(where.home, "settings.json"), trust);
   const env: Record<string, string> = {};
   const flags: { flag: string; text: string }[] = [];
   for (const [scope, value] of said) {
@@ -58,8 +66,7 @@ async function readWith(name: SettingName, said: ReadonlyMap<AnyScope, unknown>)
       );
     } else {
       const path = scopeFiles(where).find((file) => file.scope === scope)?.path ?? "";
-      await mkdir(dirname(path), { recursive: true });
-      await writeFile(path, asFile(name, value));
+      await write(path, { ...asFile(name, value), ...(scope === "user" ? trust : {}) });
     }
   }
   return { where, reading: await readSettings({ ...where, env, flags }) };

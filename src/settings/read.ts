@@ -5,7 +5,14 @@ import { type FileServers, serversOf } from "./file-servers.ts";
 import { type ReadFile, readScopeFile, realPath, scopeFiles, type SettingsPlace } from "./files.ts";
 import { type FlagInput, flagValues } from "./flags.ts";
 import type { Given, GivenValues, Scope, Settings } from "./given.ts";
-import { expandHome, narrowingOnly } from "./narrowing-only.ts";
+import {
+  expandHome,
+  narrowingOnly,
+  type Trust,
+  type TrustLists,
+  trustOf,
+  type UntrustedPart,
+} from "./narrowing-only.ts";
 import { strengthenSandbox } from "./strengthen-sandbox.ts";
 import type { ProjectPart } from "./parse.ts";
 import type { Problem } from "./problem.ts";
@@ -20,6 +27,9 @@ export interface SettingsReading {
   readonly settings: Settings;
   /** Errors first. */
   readonly problems: readonly Problem[];
+  readonly trust: Trust;
+  /** What the project's files would do besides, were they trusted. */
+  readonly untrusted: readonly UntrustedPart[];
   readonly files: readonly Pick<ReadFile, "scope" | "path" | "state">[];
   /** Permission rules as each file writes them, weakest first, without what may not count. */
   readonly rulesByFile: ReadonlyMap<string, WrittenRules>;
@@ -48,8 +58,10 @@ export function settingsFrom(
   files: readonly ReadFile[],
   inputs: Pick<SettingsInputs, "root" | "env" | "flags">,
 ): SettingsReading {
-  const trust = { folders: trustedFolders(files), userHome: inputs.env["HOME"] };
-  const counting = strengthenSandbox(files.map((file) => narrowingOnly(file, trust)));
+  const { root } = inputs;
+  const trust = root === undefined ? "unasked" : trustOf(root, trustLists(files, inputs.env["HOME"]));
+  const narrowed = files.map((file) => narrowingOnly(file, { trust, root: root ?? "" }));
+  const counting = strengthenSandbox(narrowed.map(({ file }) => file));
   const here = projectParts(files, inputs);
   const places = [
     ...counting.map(fileValues),
@@ -62,6 +74,8 @@ export function settingsFrom(
   return {
     settings,
     problems: problems.toSorted((one, other) => one.severity.localeCompare(other.severity)),
+    trust,
+    untrusted: narrowed.flatMap((one) => one.untrusted),
     files: files.map(({ scope, path, state }) => ({ scope, path, state })),
     rulesByFile: rulesByFile([...counting, ...here]),
     serversByFile: files.map(serversOf),
@@ -69,9 +83,14 @@ export function settingsFrom(
   };
 }
 
-/** Whom to trust is the person's own word. */
-function trustedFolders(files: readonly ReadFile[]): readonly string[] {
-  return textsOf(files.find(({ scope }) => scope === "user")?.parsed.values.get("trustedProjects"));
+/** Whom to trust is the user's own word. */
+function trustLists(files: readonly ReadFile[], userHome: string | undefined): TrustLists {
+  const values = files.find(({ scope }) => scope === "user")?.parsed.values;
+  return {
+    trusted: textsOf(values?.get("trustedProjects")),
+    refused: textsOf(values?.get("refusedProjects")),
+    userHome,
+  };
 }
 
 const textsOf = (list: unknown): readonly string[] =>

@@ -33,6 +33,9 @@ async function put(path: string, settings: unknown): Promise<void> {
   await writeFile(path, typeof settings === "string" ? settings : JSON.stringify(settings));
 }
 
+/** So that what the project's files say counts. */
+const trust = ({ user, root }: Place): Promise<void> => put(user, { trustedProjects: [root] });
+
 async function watching({ home, root }: Place, env: Record<string, string> = {}) {
   const news: SettingsNews[] = [];
   const watch = await watchSettings({ home, root, env }, (one) => news.push(one));
@@ -63,6 +66,7 @@ describe("a settings file that changes while a session runs", () => {
 
   it("is read again after editors replaced it, again and again", async () => {
     const place = await newPlace();
+    await trust(place);
     await put(place.project, { model: "a" });
     const { model } = await watching(place);
     for (const name of ["b", "c", "d"]) {
@@ -74,6 +78,7 @@ describe("a settings file that changes while a session runs", () => {
 
   it("is read again after an editor moved it away and wrote a new one", async () => {
     const place = await newPlace();
+    await trust(place);
     await put(place.local, { model: "a" });
     const { model, changes } = await watching(place);
     await rename(place.local, `${place.local}~`);
@@ -86,7 +91,7 @@ describe("a settings file that changes while a session runs", () => {
 
   it("gives way to its defaults when it is deleted", async () => {
     const place = await newPlace();
-    await put(place.user, { model: "a" });
+    await put(place.user, { model: "a", trustedProjects: [place.root] });
     await put(place.local, { model: "b" });
     const { model, news } = await watching(place);
     await rm(place.local);
@@ -95,13 +100,14 @@ describe("a settings file that changes while a session runs", () => {
     await model(undefined);
     expect(news.at(-1)?.changes).toEqual([
       { name: "model", before: "a", after: undefined, source: "default", from: "built in" },
+      { name: "trustedProjects", before: [place.root], after: [], source: "default", from: "built in" },
     ]);
   });
 
   it("is found when it appears later, with all the folders above it", async () => {
     const place = await newPlace();
     const { model } = await watching(place);
-    await put(place.user, { model: "user" });
+    await put(place.user, { model: "user", trustedProjects: [place.root] });
     await model("user");
     await put(place.project, { model: "project" });
     await model("project");
@@ -111,6 +117,7 @@ describe("a settings file that changes while a session runs", () => {
 
   it("is found again when its folder was deleted and made anew, or moved away and back", async () => {
     const place = await newPlace();
+    await trust(place);
     await put(place.project, { model: "a" });
     const { model } = await watching(place);
     await rm(dirname(place.project), { recursive: true });

@@ -17,6 +17,8 @@ async function middlesSent(world: CompactionWorld, agent: Agent): Promise<number
 
 it("9. a switch that is changed in the file stops its layer in the running session, and is in the transcript", async () => {
   const world = await compactionWorld({ windowTokens: 200_000 });
+  await mkdir(world.home, { recursive: true });
+  await writeFile(join(world.home, "settings.json"), JSON.stringify({ trustedProjects: [world.work] }));
   const agent = await world.open();
   expect(await middlesSent(world, agent)).toBe(0);
   await mkdir(join(world.work, ".palimpsest"), { recursive: true });

@@ -41,7 +41,9 @@ async function put(path: string, settings: object | string): Promise<string> {
   await writeFile(path, typeof settings === "string" ? settings : JSON.stringify(settings));
   return path;
 }
-const user = (settings: object): Promise<string> => put(join(world.home, "settings.json"), settings);
+/** In which the project is trusted: its settings count as the user's own do. */
+const user = (settings: object): Promise<string> =>
+  put(join(world.home, "settings.json"), { trustedProjects: [root], ...settings });
 const project = (settings: object | string): Promise<string> =>
   put(join(root, ".palimpsest", "settings.json"), settings);
 const local = (settings: object): Promise<string> => put(join(root, ".palimpsest", "settings.local.json"), settings);
@@ -238,6 +240,7 @@ describe("9. Window and trigger", () => {
 
   it("a setting that changes while a session runs counts at once and is in its transcript", async () => {
     const news: SettingsNews[] = [];
+    await user({});
     const engine = createEngine({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
     const watch = await engine.watchSettings([], (one) => news.push(one));
     const { deps } = world;
@@ -285,7 +288,22 @@ describe("palimpsest explain", () => {
     expect(coloured.out.replaceAll(/\u001B\[\d+m/g, "")).toBe(plain.out);
   });
 
+  it("says whether the project is trusted, and what does not count because it is not", async () => {
+    await project({ model: "claude-opus-5" });
+    const said = await world.callWith({ cwd: root }, "explain", "--json");
+    expect(json(said)).toMatchObject({ model: null, trust: "unasked" });
+    expect(said.err).toMatch(/^warning: .*settings\.json: model: does not count in a project unless .*; ignored\n$/);
+    const { out } = await world.callWith({ cwd: root }, "explain");
+    expect(out).toMatch(/^ +project +read +.*settings\.json \(not trusted: it can only forbid\)$/m);
+    await user({});
+    expect(json(await world.callWith({ cwd: root }, "explain", "--json"))).toMatchObject({
+      model: "claude-opus-5",
+      trust: "trusted",
+    });
+  });
+
   it("says on stderr what is wrong in a file, goes on with the rest, and ends with 1", async () => {
+    await user({});
     const path = await project({ contextTokens: "big", autoCompactEnabld: true, model: "claude-opus-5" });
     const said = await world.callWith({ cwd: root }, "explain", "--json");
     expect(said.code).toBe(1);

@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { isPromptShown } from "./chat-program.ts";
@@ -79,6 +79,22 @@ describe.skipIf(process.platform === "win32")("a turn", () => {
     send(chat, "Are you there?");
     await chat.waitFor("Here after all.", { withinMillis: 40_000 });
     await chat.waitFor(/Asked again/);
+  });
+});
+
+describe.skipIf(process.platform === "win32")("a project that came with settings", () => {
+  it("is asked about before it is opened, and counts once it is trusted", async () => {
+    const hooks = { SessionStart: [{ hooks: [{ type: "command", command: "touch hooked" }] }] };
+    const world = newChatWorld(talk, { ".palimpsest/settings.json": JSON.stringify({ hooks }) });
+    const chat = await world.open();
+    await chat.waitFor("Do you trust this project?");
+    expect(shows(chat, "touch hooked")).toBe(true);
+    expect(existsSync(join(world.cwd, "hooked"))).toBe(false);
+    await answer(chat, "up", "enter");
+    await chat.waitFor(() => existsSync(join(world.cwd, "hooked")));
+    expect(JSON.parse(readFileSync(join(world.home, "settings.json"), "utf8"))).toEqual({
+      trustedProjects: [world.cwd],
+    });
   });
 });
 

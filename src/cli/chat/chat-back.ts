@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import type { AgentOptions } from "../../agent/agent-options.ts";
 import { type Agent, type AgentOpened, openAgent } from "../../agent/open-agent.ts";
+import { pendingTrust } from "../../agent/pending-trust.ts";
 import { createEngine, type Engine, type EngineDeps } from "../../engine.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { Entry } from "../../schema/entry.ts";
@@ -18,6 +19,7 @@ import type { CommandContext } from "../command.ts";
 import { sandboxHere } from "../sandbox-here.ts";
 import { ownVersion } from "../version.ts";
 import type { Approvals } from "./approvals.ts";
+import type { TrustQuestions } from "./ask-trust.ts";
 import { type ChatStatusline, chatStatusline } from "./chat-statusline.ts";
 import type { Opening } from "./current-agent.ts";
 import { sessionChoices } from "./commands/session-choices.ts";
@@ -38,6 +40,7 @@ export interface ChatBack {
   readonly leftInput: (current: SessionId) => Promise<LeftInput | undefined>;
   /** Those that can be gone on with. */
   readonly sessions: () => Promise<readonly Choice[]>;
+  readonly trust: TrustQuestions;
   readonly approvals: Approvals;
   /** What is said once on a machine. Must not reject. */
   readonly notice: (agent: Agent) => Promise<string | undefined>;
@@ -88,6 +91,10 @@ export async function openBack(input: BackInput): Promise<ChatBack | WriteFailur
     keptPath: (of) => keptPath({ deps, person }, of),
     leftInput: (current) => leftInput({ ...deps, folder: projectFolder(deps), current }),
     sessions: async () => sessionChoices({ sessions: await engine.list("project"), nowMillis: Date.now() }),
+    trust: {
+      pending: () => pendingTrust({ engine, env, cwd, root }),
+      decide: (as) => engine.decideTrust(as),
+    },
     approvals: {
       pending: async () => pendingApprovals(await engine.servers()),
       approve: (approvals) => engine.approveServers(approvals),

@@ -1,6 +1,8 @@
 import type { SessionId } from "../../schema/brand.ts";
 import type { ChatHandlers, ChatUi } from "../../tui/chat-ui.ts";
+import type { TrustAsk } from "../../agent/pending-trust.ts";
 import type { ApproveAsk, ServerDecision } from "../../tui/dialog/approve.ts";
+import type { TrustDecision } from "../../tui/dialog/trust.ts";
 
 /** Who shows a chat, from its first line to its last. */
 export interface ChatFront extends ChatUi {
@@ -13,6 +15,8 @@ export interface ChatFront extends ChatUi {
   readonly typed?: string;
   /** Which of the servers that a project defines may be used; in their order. Absent where nobody is there to be asked. */
   approve?(ask: ApproveAsk, signal: AbortSignal): Promise<readonly ServerDecision[]>;
+  /** Whether the project's own settings count. Absent where nobody is there to be asked. */
+  trust?(ask: TrustAsk, signal: AbortSignal): Promise<TrustDecision>;
 }
 
 export interface FrontHandlers extends ChatHandlers {

@@ -88,6 +88,13 @@ function chatDeps({ context, asked, back, statusline, front }: Wiring): ChatDeps
       return isFailed(loaded) ? [] : await loaded.sessions();
     },
     notice: async (agent) => (await opened(back)).notice(agent),
+    trust: {
+      pending: async () => {
+        const loaded = await back();
+        return isFailed(loaded) ? undefined : loaded.trust.pending();
+      },
+      decide: async (as) => (await opened(back)).trust.decide(as),
+    },
     approvals: {
       pending: async () => (await opened(back)).approvals.pending(),
       approve: async (approvals) => (await opened(back)).approvals.approve(approvals),

@@ -9,6 +9,7 @@ import type { Choice } from "../../tui/chat-ui.ts";
 import { chatFromTranscript } from "../../tui/state/from-transcript.ts";
 import { agentNotOpened } from "../agent-not-opened.ts";
 import { type Approvals, askForApproval, refusedText } from "./approvals.ts";
+import { askTrust, type TrustQuestions } from "./ask-trust.ts";
 import type { ChatView } from "./chat-view.ts";
 import type { CurrentAgent, NotOpened, Opening, Reopening } from "./current-agent.ts";
 import type { ChatFront } from "./front.ts";
@@ -25,6 +26,8 @@ export interface SessionsDeps {
   readonly leftInput?: ((current: SessionId) => Promise<LeftInput | undefined>) | undefined;
   /** For a person who has yet to choose one. */
   readonly sessions: () => Promise<readonly Choice[]>;
+  /** Whether the project's settings count; absent where nobody is asked. */
+  readonly trust?: TrustQuestions;
   /** Servers of the project that nobody has approved of yet; absent where nobody is asked about them. */
   readonly approvals?: Approvals;
   /** What is said once on a machine, behind the first welcome; absent where there is nothing of the kind. */
@@ -66,10 +69,13 @@ export class Sessions {
     await waiting.keepAt(await keptPath("passing"));
     const choice = session.kind === "choose" ? await this.#chosen(signal) : session;
     if (isLeaving()) return { kind: "left" };
+    const notices = await this.#askTrust(signal);
+    if (isLeaving()) return { kind: "left" };
     const opened = await current.open({ session: choice, flags, signal });
     if (opened.kind !== "agent") return { kind: "not-opened", opened };
     if (isLeaving()) return { kind: "left" };
     await this.#welcome();
+    for (const text of notices) this.#parts.view.act({ kind: "tell", tone: "warning", text });
     await this.#giveNotice();
     await this.#takeUpLeft();
     return (await this.#approve(signal)) === "lost" ? { kind: "lost" } : { kind: "begun" };
@@ -103,6 +109,12 @@ export class Sessions {
     if (chosen !== undefined && !signal.aborted) return { kind: "resume", id: sessionId(chosen) };
     if (!isLeaving()) waiting.giveBack();
     return { kind: "new" };
+  }
+
+  /** First of all: what the project's settings say decides what is opened. */
+  async #askTrust(signal: AbortSignal): Promise<readonly string[]> {
+    const { trust, front } = this.#parts;
+    return trust === undefined ? [] : await askTrust(trust, { front, signal });
   }
 
   /** Approved servers are there when the session is opened again. */

@@ -24,7 +24,7 @@ export const explainCommand = command({
   name: "explain",
   summary: "show every number and switch in force and where it comes from",
   options: { ...settingOptions, ...serverOption },
-  json: "model, window, outputTokensMax, inputTokensMax, thresholds, policy, settings, switches, numbers, servers, files, problems",
+  json: "model, window, outputTokensMax, inputTokensMax, thresholds, policy, settings, switches, numbers, servers, trust, files, problems",
   details: [
     "Later counts: built in, user, project and local settings, environment, flags.",
     "Exit code 1 if a settings file has errors; what is wrong is ignored, the rest counts.",
@@ -55,7 +55,7 @@ async function ownTextProblems(context: CommandContext): Promise<readonly string
 }
 
 function asJson({ reading, numbers, servers }: Explained, problems: readonly Problem[]): object {
-  const { settings, files } = reading;
+  const { settings, trust, files } = reading;
   const arithmetic = arithmeticOf(numbers);
   return {
     model: numbers.model ?? null,
@@ -75,6 +75,7 @@ function asJson({ reading, numbers, servers }: Explained, problems: readonly Pro
     switches: Object.fromEntries(switchNames.map((name) => [name, switchJson(numbers, name)])),
     numbers: builtInNumbers,
     servers: servers.map(({ definition, leave, scope, from }) => ({ ...listingOf(definition), leave, scope, from })),
+    trust,
     files,
     problems: problems.map((problem) => ({ ...problem, text: said(problem) })),
   };

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { Desk, key, open } from "../../../test/fixture/dialog-desk.ts";
 import type { PermissionAsk } from "../../ports/person.ts";
 import { toolUseId } from "../../schema/brand.ts";
+import type { TrustAsk } from "../../agent/pending-trust.ts";
 import type { PendingApproval } from "../../settings/tool-servers.ts";
 import { approveDialog } from "./approve.ts";
 import { chooseDialog } from "./choose.ts";
@@ -14,6 +15,7 @@ import { permissionDialog } from "./permission.ts";
 import { planDialog } from "./plan.ts";
 import { previewDialog } from "./preview.ts";
 import { questionDialog } from "./question.ts";
+import { trustDialog } from "./trust.ts";
 
 /** What strangers write: scripts of all widths, what drives a terminal, what turns the order round, and very long words. */
 const piece = fc.constantFrom(
@@ -103,7 +105,13 @@ const makers: Readonly<Record<string, (text: string) => (deps: DialogDeps) => Di
       },
       deps,
     ),
+  "a project to trust": (text) => (deps) => trustDialog(trustOf(text), deps),
 };
+
+const trustOf = (text: string): TrustAsk => ({
+  root: text,
+  items: (["runs", "allows", "sets", "imports"] as const).map((does) => ({ does, text, from: text })),
+});
 
 const serverOf = (text: string): PendingApproval => ({
   name: text,
@@ -259,6 +267,7 @@ const slowly = fc.array(
 const keeping: Readonly<Record<string, (deps: DialogDeps) => Dialog<unknown>>> = {
   permission: (deps) => permissionDialog({ ...commandAsk("ls"), suggestedRules: ["bash(ls)"] }, deps),
   servers: (deps) => approveDialog({ servers: [serverOf("a"), serverOf("b")], refusals: "kept" }, deps),
+  trust: (deps) => trustDialog(trustOf("a"), deps),
 };
 
 test.each(Object.entries(keeping))(

@@ -1,6 +1,8 @@
 import type { PermissionAnswer, PermissionAsk, QuestionAnswer, QuestionAsk } from "../../ports/person.ts";
 import type { PlanAnswer, PlanAsk } from "../../ports/planning.ts";
 import type { ChatHandlers, ChoiceAsk, EditAsk, PreviewAnswer, PreviewAsk } from "../chat-ui.ts";
+import type { TrustAsk } from "../../agent/pending-trust.ts";
+import { type TrustDecision, trustDialog } from "../dialog/trust.ts";
 import { type ApproveAsk, approveDialog, type ServerDecision } from "../dialog/approve.ts";
 import { chooseDialog } from "../dialog/choose.ts";
 import type { Dialog, DialogDeps } from "../dialog/dialog.ts";
@@ -183,6 +185,10 @@ class ChatScreen implements Screen {
 
   approve(ask: ApproveAsk, signal: AbortSignal): Promise<readonly ServerDecision[]> {
     return this.#ask((deps) => approveDialog(ask, deps), signal);
+  }
+
+  trust(ask: TrustAsk, signal: AbortSignal): Promise<TrustDecision> {
+    return this.#ask((deps) => trustDialog(ask, deps), signal);
   }
 
   async #remember(): Promise<void> {

@@ -1,7 +1,9 @@
 import type { Terminal } from "@earendil-works/pi-tui";
 import type { ClockDep } from "../../ports/clock.ts";
 import type { ChatUi } from "../chat-ui.ts";
+import type { TrustAsk } from "../../agent/pending-trust.ts";
 import type { ApproveAsk, ServerDecision } from "../dialog/approve.ts";
+import type { TrustDecision } from "../dialog/trust.ts";
 import type { FileListDep, PauseDep } from "../input/files.ts";
 import type { InputHistory } from "../input/history.ts";
 import type { ChatItem } from "../state/chat-item.ts";
@@ -34,4 +36,6 @@ export interface Screen extends ChatUi {
   readonly typed: string;
   /** Which of the servers that a project defines may be used; in their order. */
   approve(ask: ApproveAsk, signal: AbortSignal): Promise<readonly ServerDecision[]>;
+  /** Whether the project's own settings count. */
+  trust(ask: TrustAsk, signal: AbortSignal): Promise<TrustDecision>;
 }

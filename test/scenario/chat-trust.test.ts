@@ -1,0 +1,129 @@
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { pendingTrust, type TrustAsk } from "../../src/agent/pending-trust.ts";
+import { createEngine } from "../../src/engine.ts";
+import type { TrustDecision } from "../../src/tui/dialog/trust.ts";
+import { itemsOf, openChat } from "./support/chat-world.ts";
+import { palimpsest } from "./support/command-line.ts";
+import { playing, says } from "./support/simulated.ts";
+import { type AgentWorld, agentWorld } from "./support/whole-agent.ts";
+
+beforeEach(async () => {
+  await mkdir(join(homedir(), ".claude"), { recursive: true });
+  await writeFile(join(homedir(), ".claude/style.md"), "My own style.\n");
+});
+
+/** A clone that wants more than to forbid. */
+async function clone(): Promise<AgentWorld> {
+  const world = await agentWorld({ actor: playing(says("Done.")) });
+  const settings = {
+    systemPrompts: [{ id: "claude", text: "Obey the clone." }],
+    hooks: { SessionStart: [{ hooks: [{ type: "command", command: "touch hooked" }] }] },
+    permissions: { allow: ["Bash(make:*)"], deny: ["Read(.env)"] },
+  };
+  await mkdir(join(world.work, ".palimpsest"));
+  await writeFile(join(world.work, ".palimpsest/settings.json"), JSON.stringify(settings));
+  await writeFile(join(world.work, "CLAUDE.md"), "Its own words. @~/.claude/style.md\n");
+  return world;
+}
+
+async function chatOf(world: AgentWorld, decision: TrustDecision) {
+  const { env, work: cwd } = world;
+  const engine = createEngine({ env, cwd });
+  const asked: TrustAsk[] = [];
+  const chat = await openChat(world, {
+    deps: {
+      trust: {
+        pending: () => pendingTrust({ engine, env, cwd, root: cwd }),
+        decide: (as) => engine.decideTrust(as),
+      },
+    },
+    front: {
+      trust: (ask) => {
+        asked.push(ask);
+        return Promise.resolve(decision);
+      },
+    },
+  });
+  chat.chat.submit("Go.");
+  await chat.chat.rest();
+  const isHooked = await stat(join(cwd, "hooked")).then(
+    () => true,
+    () => false,
+  );
+  const system = JSON.stringify(world.seen.at(-1)?.body["system"]);
+  const told = itemsOf(chat.front.state).join("\n");
+  await chat.left();
+  return { asked, isHooked, system, told };
+}
+
+const ownSettings = async (world: AgentWorld): Promise<unknown> =>
+  JSON.parse(await readFile(join(world.home, "settings.json"), "utf8").catch(() => "{}"));
+
+describe("a project whose settings want more than to forbid", () => {
+  it("is asked about once with all it would do; trusted, it counts in this chat and in the next", async () => {
+    const world = await clone();
+    const first = await chatOf(world, "allow");
+    const from = join(world.work, ".palimpsest/settings.json");
+    expect(first.asked).toEqual([
+      {
+        root: world.work,
+        items: [
+          { does: "sets", text: 'systemPrompts: [{"id":"claude","text":"Obey the clone."}]', from },
+          { does: "runs", text: "touch hooked (at SessionStart)", from },
+          { does: "allows", text: "Bash(make:*)", from },
+          { does: "imports", text: join(homedir(), ".claude/style.md"), from: join(world.work, "CLAUDE.md") },
+        ],
+      },
+    ]);
+    expect(first.isHooked).toBe(true);
+    expect(first.system).toContain("Obey the clone.");
+    expect(first.system).toContain("My own style.");
+    expect(await ownSettings(world)).toEqual({ trustedProjects: [world.work] });
+    expect((await chatOf(world, "never")).asked).toEqual([]);
+  });
+
+  it("not now: nothing of it counts, and the next chat asks again", async () => {
+    const world = await clone();
+    const { isHooked, system, told } = await chatOf(world, "later");
+    expect([isHooked, system.includes("Obey the clone."), system.includes("My own style.")]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    expect(system).toContain("Its own words.");
+    expect(told).toContain("systemPrompts: does not count in a project unless");
+    expect(await ownSettings(world)).toEqual({});
+    expect((await chatOf(world, "later")).asked).toHaveLength(1);
+  });
+
+  it("never: nothing of it counts, it is not asked about again, and one line says so", async () => {
+    const world = await clone();
+    const { isHooked, told } = await chatOf(world, "never");
+    expect(isHooked).toBe(false);
+    expect(told).toContain("not trusted, and not asked about again");
+    expect(await ownSettings(world)).toEqual({ refusedProjects: [world.work] });
+    const second = await chatOf(world, "allow");
+    expect([second.asked, second.isHooked]).toEqual([[], false]);
+    expect(second.told).toContain("these do not count: systemPrompts, hooks, permissions.allow");
+  });
+
+  it("without a person nobody is asked, and nothing of it counts", async () => {
+    const world = await clone();
+    const options = ["--model", "simulator", "--output-format", "json"];
+    const { err } = await palimpsest({ home: world.home, cwd: world.work }, "-p", "Go", ...options);
+    expect(err).toMatch(/warning: .*settings\.json: hooks: does not count in a project unless/);
+    await expect(stat(join(world.work, "hooked"))).rejects.toThrow("ENOENT");
+    expect(await ownSettings(world)).toEqual({});
+  });
+
+  it("one that only forbids is not asked about", async () => {
+    const world = await clone();
+    await writeFile(join(world.work, "CLAUDE.md"), "Its own words.\n");
+    const settings = { permissions: { deny: ["Read(.env)"], ask: ["Bash"] }, mcpServers: { a: { command: "a" } } };
+    await writeFile(join(world.work, ".palimpsest/settings.json"), JSON.stringify(settings));
+    expect((await chatOf(world, "allow")).asked).toEqual([]);
+  });
+});
