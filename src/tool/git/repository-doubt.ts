@@ -42,11 +42,11 @@ type Found = Repository | { readonly kind: "none" } | { readonly kind: "unclear"
 /** As git looks for it: `.git`, as a folder or a file that names one, before the folder itself. */
 async function repositoryAt(worktree: string): Promise<Found> {
   const dotGit = join(worktree, ".git");
-  const gitFolder = (await kindOf(dotGit)) === "file" ? await namedFolder(dotGit, /^gitdir: (.+?)\n*$/) : dotGit;
+  const gitFolder = (await fileKind(dotGit)) === "file" ? await readNamedFolder(dotGit, /^gitdir: (.+?)\n*$/) : dotGit;
   if (gitFolder === undefined) return { kind: "unclear", why: `${dotGit} can't be read` };
   if (await looksInner(gitFolder)) {
-    const isLinked = (await kindOf(join(gitFolder, "commondir"))) !== "none";
-    const commonFolder = isLinked ? await namedFolder(join(gitFolder, "commondir"), /^(.+?)\n*$/) : gitFolder;
+    const isLinked = (await fileKind(join(gitFolder, "commondir"))) !== "none";
+    const commonFolder = isLinked ? await readNamedFolder(join(gitFolder, "commondir"), /^(.+?)\n*$/) : gitFolder;
     if (commonFolder === undefined) return { kind: "unclear", why: `${gitFolder}/commondir can't be read` };
     return { kind: "repository", worktree, gitFolder, commonFolder };
   }
@@ -57,8 +57,8 @@ async function repositoryAt(worktree: string): Promise<Found> {
 
 /** Whether it may be the inside of a repository to git. Rather too often: its `HEAD` has to be a good one, too. */
 async function looksInner(folder: string): Promise<boolean> {
-  if ((await kindOf(join(folder, "HEAD"))) === "none") return false;
-  const kinds = await Promise.all(["objects", "refs", "commondir"].map((name) => kindOf(join(folder, name))));
+  if ((await fileKind(join(folder, "HEAD"))) === "none") return false;
+  const kinds = await Promise.all(["objects", "refs", "commondir"].map((name) => fileKind(join(folder, name))));
   return kinds.some((kind) => kind !== "none");
 }
 
@@ -68,14 +68,14 @@ async function doubtAbout(
 ): Promise<string | undefined> {
   let hashBytes = 20;
   for (const path of [join(commonFolder, "config"), join(gitFolder, "config.worktree")]) {
-    const text = await textOf(path, gitSettingsBytesMax);
+    const text = await readText(path, gitSettingsBytesMax);
     const settings = text.kind === "text" ? parseSettings(text.text) : [];
     if (text.kind === "unreadable" || settings === undefined) return `${path} can't be read`;
     const setting = settings.find((one) => isDoubtful(one, { worktree, gitFolder }));
     if (setting !== undefined) return `${path} sets ${setting.name}`;
     if (settings.some(({ name, value }) => name === "extensions.objectformat" && value === "sha256")) hashBytes = 32;
   }
-  const index = await bytesOf(join(gitFolder, "index"), gitIndexBytesMax);
+  const index = await readBytes(join(gitFolder, "index"), gitIndexBytesMax);
   const links = index.kind === "bytes" ? readGitlinks(index.bytes, hashBytes) : [];
   if (index.kind === "unreadable" || links === undefined) return `the index in ${gitFolder} can't be read`;
   for (const link of links) {
@@ -101,7 +101,7 @@ function isDoubtful(
 const doubtfulNames =
   /^(?:filter\..*|diff\.(?:external|command|textconv)|merge\.driver|trailer\.(?:command|cmd)|hook\..*|include(?:if)?\..*|mailmap\.file|core\.attributesfile)$/;
 
-async function kindOf(path: string): Promise<"none" | "file" | "other"> {
+async function fileKind(path: string): Promise<"none" | "file" | "other"> {
   try {
     const entry = await lstat(path);
     if (!entry.isSymbolicLink()) return entry.isFile() ? "file" : "other";
@@ -118,15 +118,15 @@ async function kindOf(path: string): Promise<"none" | "file" | "other"> {
 }
 
 /** A folder that a small file names, from where that file is; undefined if it names none. */
-async function namedFolder(file: string, form: RegExp): Promise<string | undefined> {
-  const text = await textOf(file, gitFileBytesMax);
+async function readNamedFolder(file: string, form: RegExp): Promise<string | undefined> {
+  const text = await readText(file, gitFileBytesMax);
   const named = text.kind === "text" ? form.exec(text.text)?.[1] : undefined;
   return named === undefined || named.includes("\n") ? undefined : resolve(dirname(file), named);
 }
 
 type Bytes = { readonly kind: "bytes"; readonly bytes: Buffer } | { readonly kind: "none" | "unreadable" };
 
-async function bytesOf(path: string, bytesMax: number): Promise<Bytes> {
+async function readBytes(path: string, bytesMax: number): Promise<Bytes> {
   try {
     const { size } = await stat(path);
     return size > bytesMax ? { kind: "unreadable" } : { kind: "bytes", bytes: await readFile(path) };
@@ -138,7 +138,7 @@ async function bytesOf(path: string, bytesMax: number): Promise<Bytes> {
 
 type Text = { readonly kind: "text"; readonly text: string } | { readonly kind: "none" | "unreadable" };
 
-async function textOf(path: string, bytesMax: number): Promise<Text> {
-  const found = await bytesOf(path, bytesMax);
+async function readText(path: string, bytesMax: number): Promise<Text> {
+  const found = await readBytes(path, bytesMax);
   return found.kind === "bytes" ? { kind: "text", text: found.bytes.toString("utf8") } : found;
 }

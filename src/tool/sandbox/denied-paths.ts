@@ -30,7 +30,7 @@ export async function deniedPaths(deps: DeniedDeps, { pattern, ...places }: Deni
   const matches = pathMatcher(pattern, { ...places, use: "deny" });
   for (const { folder, below } of basedPatterns(pattern.normalize("NFC"), places)) {
     const { written, open } = splitPattern(below);
-    const starts = await spelledOnDisk(deps, { folder, written });
+    const starts = await findSpellings(deps, { folder, written });
     if (starts.length === 0 && open.length === 0) missing.add(join(folder, ...written));
     // Whatever lies in it, also what will: then the folder itself is held.
     const isWhole = open.every((name) => name === "**" || name === "*");
@@ -60,7 +60,7 @@ interface Written {
   readonly written: readonly string[];
 }
 
-async function spelledOnDisk({ names }: DeniedDeps, { folder, written }: Written): Promise<readonly string[]> {
+async function findSpellings({ names }: DeniedDeps, { folder, written }: Written): Promise<readonly string[]> {
   let found: readonly string[] = [folder];
   for (const name of written) {
     const next = await Promise.all(

@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { access, constants, mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
 import type { Sandbox, SandboxSearch } from "../../ports/sandbox.ts";
-import { codeOf } from "../failure.ts";
+import { canRun } from "../file-checks.ts";
 import { bubblewrap } from "./bubblewrap.ts";
 import { sandboxTryCharsMax, sandboxTryMsMax } from "./limits.ts";
 import { MountPoints } from "./mount-points.ts";
@@ -28,18 +28,18 @@ export async function findSandbox({
   platform = process.platform,
   arch = process.arch,
 }: FindSandboxInput): Promise<SandboxSearch> {
-  if (platform === "darwin") return await searchOf(seatbelt({ program: sandboxExec }), async () => seatbeltRemedy);
+  if (platform === "darwin") return await trySandbox(seatbelt({ program: sandboxExec }), async () => seatbeltRemedy);
   if (platform !== "linux") return none(`there is none for ${platform} here`, "run it on Linux or macOS");
   const filter = socketFilter(arch);
   if (filter === undefined) return none(`there is none for ${arch} processors here`, "run it on x64 or arm64");
   const program = await findProgram("bwrap", env["PATH"] ?? "");
   if (program === undefined) return none("bubblewrap is not installed", bubblewrapRemedy(await machineFacts()));
-  const filterFile = () => keptFile({ folder, name: "sockets.bpf", data: filter });
+  const filterFile = () => ensureFile({ folder, name: "sockets.bpf", data: filter });
   const sandbox = bubblewrap({ program, filterFile, mountPoints: new MountPoints(join(folder, "held")) });
-  return await searchOf(sandbox, async (failure) => bubblewrapRemedy(await machineFacts(), failure));
+  return await trySandbox(sandbox, async (failure) => bubblewrapRemedy(await machineFacts(), failure));
 }
 
-async function searchOf(sandbox: Sandbox, remedyFor: (failure: string) => Promise<string>): Promise<SandboxSearch> {
+async function trySandbox(sandbox: Sandbox, remedyFor: (failure: string) => Promise<string>): Promise<SandboxSearch> {
   const failure = await tryOut(sandbox);
   return failure === undefined ? { kind: "found", sandbox } : none(failure, await remedyFor(failure));
 }
@@ -57,18 +57,8 @@ async function findProgram(name: string, path: string): Promise<string | undefin
   return undefined;
 }
 
-async function canRun(path: string): Promise<boolean> {
-  try {
-    await access(path, constants.X_OK);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === undefined) throw error;
-    return false;
-  }
-}
-
 /** Written once; again if it is gone or not whole, as when its disk was full. */
-async function keptFile({ folder, name, data }: KeptFile): Promise<string> {
+async function ensureFile({ folder, name, data }: EnsuredFile): Promise<string> {
   const path = join(folder, name);
   const found = await stat(path).catch(() => undefined);
   if (found?.size === data.byteLength) return path;
@@ -79,7 +69,7 @@ async function keptFile({ folder, name, data }: KeptFile): Promise<string> {
   return path;
 }
 
-interface KeptFile {
+interface EnsuredFile {
   readonly folder: string;
   readonly name: string;
   readonly data: Uint8Array;

@@ -18,7 +18,7 @@ export interface GitFolders {
 /** At once: a look costs some microseconds, one by way of a thread fifty times that, and every command waits for it. */
 export function gitFolders(root: string): GitFolders {
   const git = join(root, ".git");
-  const kind = kindOf(git);
+  const kind = fileKind(git);
   if (kind === "folder") return ofRepository({ folder: git, root });
   const own: GitFolders = { writable: [], protected: [git], contents: [] };
   const linked = kind === "file" ? linkedFolder(git) : undefined;
@@ -62,12 +62,12 @@ function ofRepository({ folder, root }: Repository): GitFolders {
  * only if it says so itself.
  */
 function linkedFolder(git: string): string | undefined {
-  const named = /^gitdir: (.+)$/m.exec(textOf(git, gitFileBytesMax) ?? "")?.[1];
+  const named = /^gitdir: (.+)$/m.exec(readText(git, gitFileBytesMax) ?? "")?.[1];
   const folder = named === undefined ? undefined : realFolder(resolve(dirname(git), named));
   if (folder === undefined) return undefined;
   if (isWorktreeFolder(folder)) {
-    const back = textOf(join(folder, "gitdir"), gitFileBytesMax)?.trim() ?? "";
-    const common = textOf(join(folder, "commondir"), gitFileBytesMax)?.trim();
+    const back = readText(join(folder, "gitdir"), gitFileBytesMax)?.trim() ?? "";
+    const common = readText(join(folder, "commondir"), gitFileBytesMax)?.trim();
     return resolve(folder, back) === git && common === "../.." ? folder : undefined;
   }
   const tree = configValue(folder, "worktree");
@@ -86,7 +86,7 @@ function hooksFolder({ folder, root }: Repository): string | undefined {
 
 /** The last that is given, in whatever section: these names stand in one. */
 function configValue(folder: string, name: string): string | undefined {
-  const text = textOf(join(folder, "config"), gitConfigBytesMax) ?? "";
+  const text = readText(join(folder, "config"), gitConfigBytesMax) ?? "";
   const values = text.split("\n").flatMap((line) => {
     const [, key = "", value = ""] = /^\s*(\w+)\s*=\s*"?([^"#;]*)"?/.exec(line) ?? [];
     return key.toLowerCase() === name ? [value.trim()] : [];
@@ -101,7 +101,7 @@ function submoduleFolders(folder: string): readonly string[] | undefined {
   for (let at = left.shift(); at !== undefined; at = left.shift()) {
     if (found.length + left.length > submodulesMax) return undefined;
     const inside = foldersIn(at);
-    const isRepository = at !== folder && kindOf(join(at, "HEAD")) === "file";
+    const isRepository = at !== folder && fileKind(join(at, "HEAD")) === "file";
     if (isRepository) found.push(at);
     left.push(...inside.filter((one) => !isRepository || basename(one) === "modules"));
   }
@@ -118,7 +118,7 @@ function foldersIn(folder: string): readonly string[] {
   }
 }
 
-function kindOf(path: string): "file" | "folder" | "other" {
+function fileKind(path: string): "file" | "folder" | "other" {
   try {
     const found = lstatSync(path);
     return found.isFile() ? "file" : found.isDirectory() ? "folder" : "other";
@@ -131,14 +131,14 @@ function kindOf(path: string): "file" | "folder" | "other" {
 function realFolder(path: string): string | undefined {
   try {
     const real = realpathSync.native(path);
-    return kindOf(real) === "folder" ? real : undefined;
+    return fileKind(real) === "folder" ? real : undefined;
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
     return undefined;
   }
 }
 
-function textOf(path: string, bytesMax: number): string | undefined {
+function readText(path: string, bytesMax: number): string | undefined {
   try {
     const found = lstatSync(path);
     return found.isFile() && found.size <= bytesMax ? readFileSync(path, "utf8") : undefined;

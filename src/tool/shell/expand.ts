@@ -54,7 +54,7 @@ async function namesFound({ pieces = [] }: ShellWord, start: Start): Promise<rea
     for (const word of words) {
       const names = part.some(({ kind }) => kind === "glob")
         ? await matchesIn(foldersAt(word, start), part)
-        : [textOf(part)];
+        : [joinPieces(part)];
       if (names === undefined || grown.length + names.length > shellGlobNamesMax) return undefined;
       grown.push(...names.map((name) => word + name + end));
     }
@@ -79,7 +79,7 @@ function pathParts(pieces: readonly WordPiece[]): readonly PathPart[] {
   return parts;
 }
 
-const textOf = (part: PathPart): string => part.map((piece) => (piece.kind === "plain" ? piece.text : "")).join("");
+const joinPieces = (part: PathPart): string => part.map((piece) => (piece.kind === "plain" ? piece.text : "")).join("");
 
 const foldersAt = (word: string, { cwd, home }: Start): readonly string[] =>
   word === "" ? [cwd] : meanings(word, home).map((name) => (name.startsWith("/") ? name : `${cwd}/${name}`));
@@ -103,7 +103,7 @@ async function matchesIn(folders: readonly string[], part: PathPart): Promise<re
 
 function matcherFor(part: PathPart): (name: string) => boolean {
   const end = part.findIndex(({ kind }) => kind !== "plain");
-  const start = textOf(end === -1 ? part : part.slice(0, end));
+  const start = joinPieces(end === -1 ? part : part.slice(0, end));
   const form = new RegExp(`^${part.map(formOf).join("")}$`, "su");
   return (name) => {
     if (name.startsWith(".") && !start.startsWith(".")) return false;

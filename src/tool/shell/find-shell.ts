@@ -1,5 +1,4 @@
-import { access, constants } from "node:fs/promises";
-import { codeOf } from "../failure.ts";
+import { canRun } from "../file-checks.ts";
 import type { Shell } from "./bash.ts";
 
 /** Where systems keep it; not looked up in PATH, which may lead into a project. */
@@ -8,14 +7,4 @@ const places: readonly string[] = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin
 export async function findShell(): Promise<Shell> {
   for (const path of places) if (await canRun(path)) return { kind: "bash", path };
   return { kind: "sh", path: "/bin/sh" };
-}
-
-async function canRun(path: string): Promise<boolean> {
-  try {
-    await access(path, constants.X_OK);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === undefined) throw error;
-    return false;
-  }
 }

@@ -1,6 +1,5 @@
-import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { codeOf } from "../failure.ts";
+import { isFolder } from "../file-checks.ts";
 import { doubtAboutRepository } from "../git/repository-doubt.ts";
 import { isSpecial } from "../inside.ts";
 import { shellFoldersMax, shellLookupsMax } from "../limits.ts";
@@ -133,13 +132,4 @@ async function existing(names: readonly string[], { cwd, home }: Standing): Prom
     }
   }
   return paths;
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory();
-  } catch (error) {
-    if (codeOf(error) === undefined) throw error;
-    return false;
-  }
 }

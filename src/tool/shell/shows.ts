@@ -1,8 +1,7 @@
-import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ShellShows, ShownFile } from "../../ports/tools.ts";
 import { resolveReal } from "../confine.ts";
-import { codeOf } from "../failure.ts";
+import { isFolder } from "../file-checks.ts";
 import { isSpecial } from "../inside.ts";
 import { shellLookupsMax } from "../limits.ts";
 import { namesFor } from "./expand.ts";
@@ -25,7 +24,7 @@ export async function showsOf(showing: Showing, { cwd, home }: Start): Promise<S
   let lookupsLeft = shellLookupsMax;
   for (const folder of folders) {
     for (const shown of named) {
-      const candidates = await candidatesOf(shown, { cwd: folder, home, values });
+      const candidates = await findCandidates(shown, { cwd: folder, home, values });
       lookupsLeft -= candidates?.length ?? 0;
       if (lookupsLeft < 0) return unseen;
       if (candidates === undefined) others = "perhaps";
@@ -47,7 +46,7 @@ interface Candidate {
 }
 
 /** Undefined if it can't be told what the word becomes. */
-async function candidatesOf({ word, as }: ShownWord, standing: Standing): Promise<readonly Candidate[] | undefined> {
+async function findCandidates({ word, as }: ShownWord, standing: Standing): Promise<readonly Candidate[] | undefined> {
   const candidates: Candidate[] = [];
   for (const one of withPlaces(word, standing)) {
     const names = await namesFor(one, standing);
@@ -55,7 +54,7 @@ async function candidatesOf({ word, as }: ShownWord, standing: Standing): Promis
     const whole = new Set(names.flatMap((name) => spellings(name)));
     const parts =
       as === "name" ? [] : names.flatMap((name) => name.split(separators)).filter((part) => !whole.has(part));
-    const folders = as === "history" ? [standing.cwd, await repositoryOf(standing.cwd)] : [standing.cwd];
+    const folders = as === "history" ? [standing.cwd, await findRepository(standing.cwd)] : [standing.cwd];
     for (const folder of new Set(folders)) {
       candidates.push(...[...whole].map((name): Candidate => ({ name, folder, of: "word" })));
       const of = as === "history" ? "word" : "part";
@@ -76,17 +75,8 @@ async function fileAt({ name, folder, of }: Candidate, { as, reach }: ShownWord)
   return { path: resolved.path, reach: isDeep ? reach : "itself", sight: isSure ? "sure" : "perhaps" };
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory();
-  } catch (error) {
-    if (codeOf(error) === undefined) throw error;
-    return false;
-  }
-}
-
 /** The folder from which git counts the paths of its objects; the folder itself where there is no repository. */
-async function repositoryOf(folder: string): Promise<string> {
+async function findRepository(folder: string): Promise<string> {
   for (let at = folder; dirname(at) !== at; at = dirname(at)) {
     const found = await resolveReal(join(at, ".git"), "/");
     if (found.kind === "real" && found.exists) return at;

@@ -43,7 +43,7 @@ function within(source: string, nestingLeft: number): Within {
     line.texts.length > 0 &&
     line.commands.some(({ words: [name] }) => name !== undefined && !isQuiet(name.value, []))
   )
-    found.unknown.push({ words: [], text: textOf(line.texts) });
+    found.unknown.push({ words: [], text: joinWords(line.texts) });
   return found;
 }
 
@@ -70,10 +70,10 @@ function addTexts(found: Within, { assigns, texts, words }: SimpleCommand): void
   if (texts.some(({ kind, value }) => kind === "plain" && /\$\(|`/.test(value)) && words.length === 0)
     found.sight = "unclear";
   if (assigns.some((name) => !harmlessAssigns.has(name) && /[A-Z]/.test(name)))
-    found.unknown.push({ words: [], text: textOf(texts) });
+    found.unknown.push({ words: [], text: joinWords(texts) });
 }
 
-const textOf = (words: readonly ShellWord[]): string => words.map(({ value }) => value).join(" ");
+const joinWords = (words: readonly ShellWord[]): string => words.map(({ value }) => value).join(" ");
 
 interface Starting {
   readonly words: readonly ShellWord[];
@@ -95,13 +95,13 @@ function addStarted(found: Within, { words, texts, nestingLeft, seen }: Starting
   if (started === undefined) {
     const isSilent = isQuiet(program, args);
     const given = isSilent ? args.filter(({ value }) => programPath.test(value)) : args;
-    const text = textOf(isSilent ? given : [...given, ...texts]);
+    const text = joinWords(isSilent ? given : [...given, ...texts]);
     if (text !== "") found.unknown.push({ words: given, text });
     return;
   }
   const isStarting = started.commands.length > 0 || started.scripts.length > 0;
   // What is started reads the same input.
-  if (isStarting && texts.length > 0) found.unknown.push({ words: [], text: textOf(texts) });
+  if (isStarting && texts.length > 0) found.unknown.push({ words: [], text: joinWords(texts) });
   for (const command of started.commands) addStarted(found, { words: command, texts, nestingLeft, seen });
   for (const script of started.scripts) {
     if (script.kind !== "plain") found.sight = "unclear";
