@@ -18,6 +18,11 @@ async function project(options: ToolboxOptions): Promise<Toolbox> {
     });
   await Promise.all(["secret", "src"].map((folder) => mkdir(join(box.project, folder))));
   git("init", "-q");
+  await writeFile(join(box.project, "secret/gone"), "TOP SECRET 0\n");
+  git("add", ".");
+  git("commit", "-qm", "zero");
+  git("rm", "-q", "secret/gone");
+  await mkdir(join(box.project, "secret"), { recursive: true });
   for (const text of ["TOP SECRET 1", "TOP SECRET 2", "TOP SECRET 3"]) {
     await writeFile(join(box.project, "secret/x"), `${text}\n`);
     await writeFile(join(box.project, "src/a.txt"), "an open text\n");
@@ -114,6 +119,10 @@ const perhaps = [
   "git show $(git rev-parse HEAD:secret/x)",
   "git cat-file --batch-all-objects --batch",
   "git worktree add /tmp/never",
+  "git restore --source=HEAD~2 secret/gone && cat secret/gone",
+  "git checkout -q HEAD~2 -- secret/gone; base64 secret/gone",
+  "git checkout -q HEAD~2 -- secret && cat s*/gone",
+  "git stash -q && cat */gone",
   "git -c diff.external=cat diff -- src",
   "git log -p --full-diff -- src",
   "git diff HEAD~1 -- ':!src'",

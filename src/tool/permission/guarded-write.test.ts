@@ -17,7 +17,10 @@ const attempts = [
   `python3 -c 'open("pal/settings.json", "w").write("[]")'`,
   "tar xf new.tar",
   "git checkout other",
+  "git diff --output=$(echo pal/settings.json)",
 ];
+
+const making = ["git init -q pal", "git -C pal init -q", "cd pal && git init", "git init --separate-git-dir=pal/x ."];
 
 const ordinary = [
   "npm test",
@@ -25,6 +28,9 @@ const ordinary = [
   "node --test",
   "node --test src",
   "git add . && git commit -m 'a word'",
+  'git commit -m "$(date)" --allow-empty',
+  "git init",
+  "git diff HEAD",
   "make",
   "make -C src all",
   "cargo build",
@@ -56,7 +62,8 @@ test.each([
   ["these programs", programs.map((program) => `Bash(${program}:*)`)],
 ])("without a sandbox, with %s allowed, a write that may hit the rules is asked about", async (_what, allow) => {
   const box = await project({ allow });
-  expect(await box.verdicts(attempts)).toEqual(attempts.map((command) => [command, "ask"]));
+  const all = [...attempts, ...making];
+  expect(await box.verdicts(all)).toEqual(all.map((command) => [command, "ask"]));
   expect(await box.verdicts(ordinary)).toEqual(ordinary.map((command) => [command, "allowed"]));
   for (const command of attempts) await box.call("bash", { command });
   expect(await readFile(join(box.project, "pal/settings.json"), "utf8")).toBe("{}");
@@ -65,6 +72,6 @@ test.each([
 test("where the sandbox keeps the rules from being written, only a write that names them is asked about", async () => {
   const box = await project({ allow: ["Bash"], policySandbox: "on" });
   expect(await box.verdicts(attempts)).toEqual(attempts.map((command) => [command, "allowed"]));
-  const naming = ["cp new.json pal/settings.json", "rm -r pal"];
+  const naming = ["cp new.json pal/settings.json", "rm -r pal", ...making];
   expect(await box.verdicts(naming)).toEqual(naming.map((command) => [command, "ask"]));
 });

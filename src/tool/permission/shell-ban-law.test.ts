@@ -46,6 +46,33 @@ test("a command that no rule is about is not asked about because of what starts 
   );
 });
 
+test.each([
+  "cp $(which rm) remove && ./remove f",
+  "cp /usr/bin/r? z; ./z f",
+  "ln -s /usr/bin/[r]m z; ./z f",
+  "d=/bin; cp $d/rm z; ./z f",
+  "cd /bin && cp rm /tmp/z; /tmp/z f",
+  'cat "$(command -v rm)" > z; chmod +x z; ./z f',
+  "ed <<< '!rm f'",
+  "echo '!rm f' | ed",
+  "echo ':!rm f' | vim",
+  "echo '.shell rm f' | sqlite3",
+  "printf 'rm f' > s; bash s",
+])("a program under another name, or in what another is fed with, is asked about: %s", (line) => {
+  expect(forbidsLine(deny, line)).toBeDefined();
+});
+
+test.each([
+  "cp src/a.ts src/b.ts && npm test",
+  "cp *.txt out/",
+  "cat $file",
+  "echo 'removed' | tee log; npm test",
+  "mv build/* dist/ && ls",
+  "vim --version",
+])("a copy of other files is not: %s", (line) => {
+  expect(forbidsLine(deny, line)).toBeUndefined();
+});
+
 test("the generator's lines remove the file when they are run", async () => {
   const folder = await temporaryFolder();
   const path = join(folder, "f");

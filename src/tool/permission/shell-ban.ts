@@ -38,7 +38,8 @@ function mayBecome(pattern: ShellPattern, words: readonly ShellWord[]): boolean 
 }
 
 /** Whether a program that is not known may be asked in these words to start what the pattern is for. */
-function mayStart(pattern: ShellPattern, { words, text }: UnknownStart): boolean {
+function mayStart(pattern: ShellPattern, { words, text, sight }: UnknownStart): boolean {
+  if (sight === "unclear") return true;
   if (words.some((word, index) => isLike(pattern, [bareName(word), ...words.slice(index + 1)]))) return true;
   switch (pattern.kind) {
     case "any":

@@ -34,6 +34,9 @@ describe("read-only", () => {
     "git diff HEAD@{1}..HEAD~1",
     'cat "$PWD/a"',
     "printf '%-5s|%03d%%\\n' a 3",
+    "[ -f README.md ] && echo there",
+    "test -d src && ls src",
+    "[ ! -e a -o 1 -eq 2 ] || test a = b",
   ])("%s", (command) => {
     expect(effectOf(command)).toMatchObject({ kind: "read-only" });
   });
@@ -60,6 +63,10 @@ describe("unknown", () => {
     ["a program's name in a variable", "$SHELL -c ls"],
     ["a program's name by a pattern", "/bin/r? x"],
     ["a program by its path", "./ls"],
+    ["a test of a variable", "test -v 'a[$(rm x)]'"],
+    ["a test of a reference", "[ -R a ]"],
+    ["a test of a terminal", "[ -t 'a[$(rm x)]' ]"],
+    ["a comparison of what is no number", "[ 1 -eq 'a[$(rm x)]' ]"],
     ["braces", "{rm,-rf,x}"],
     ["braces that make an option", "sort a {-o,evil}"],
     ["braces that make a second file", "uniq {a,b}"],

@@ -52,6 +52,7 @@ const grepRow = without({ short: "R", long: ["dereference-recursive"] });
 
 const rowByProgram: ReadonlyMap<string, Row> = new Map<string, Row>([
   ...plainPrograms.map((program): [string, Row] => [program, () => true]),
+  ...["[", "test"].map((program): [string, Row] => [program, isHarmlessTest]),
   ["cd", (args) => args.length === 1 && args.every((arg) => !arg.startsWith("-"))],
   ["date", (args) => args.every((arg) => /^(\+.*|-u|-R|-I\w*|--utc|--iso-8601(=\w+)?)$/.test(arg))],
   // With this option they read the files that a file names.
@@ -87,6 +88,15 @@ const rowByProgram: ReadonlyMap<string, Row> = new Map<string, Row>([
   ["uniq", (args) => args.filter((arg) => !/^-[a-z]/.test(arg)).length <= 1],
   ["wc", without(filesFrom)],
 ]);
+
+/** Not of variables, whose names are evaluated, nor of numbers that are none: some shells evaluate those. */
+function isHarmlessTest(args: readonly string[]): boolean {
+  return args.every((arg, index) => {
+    if (/^-(?:eq|ne|l[te]|g[te])$/.test(arg))
+      return [args[index - 1], args[index + 1]].every((number) => /^[-+]?\d+$/.test(number ?? ""));
+    return !/^-[vRt]$/.test(arg);
+  });
+}
 
 /** A conversion that is not among these may set a variable, as `%n` does. */
 const harmlessFormat = /^(?:[^%]|%[-+ #0']*\d*(?:\.\d*)?[%bcdeEfgGiosquxX])*$/s;

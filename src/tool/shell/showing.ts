@@ -23,10 +23,14 @@ export function showingOf(source: string): Showing {
   const values = placeValues(source, within.commands);
   const folders = within.commands.flatMap(foldersOf);
   const shown = [...within.commands.map(shownBy), ...within.redirects.map(inputOf)];
+  const named = shown.flatMap((one) => one.named);
   const isUnclear =
-    within.sight === "unclear" || folders.some(({ kind, value }) => kind === "dynamic" || value.startsWith("-"));
+    within.sight === "unclear" ||
+    folders.some(({ kind, value }) => kind === "dynamic" || value.startsWith("-")) ||
+    // What a pattern finds may not be there yet.
+    (within.commands.some(isRestoring) && named.some(({ word }) => word.kind !== "plain"));
   return {
-    named: shown.flatMap(({ named }) => named),
+    named,
     folders,
     values,
     others: isUnclear || shown.some(({ others }) => others === "perhaps") ? "perhaps" : "none",
@@ -37,6 +41,16 @@ function foldersOf([name, ...args]: readonly ShellWord[]): readonly ShellWord[] 
   if (name?.value === "git") return gitParts(args).folders;
   return name?.value === "cd" || name?.value === "pushd" ? args : [];
 }
+
+/** Whether it brings back files of other times. */
+const isRestoring = ([name, ...args]: readonly ShellWord[]): boolean =>
+  name?.value === "git" && restoring.has(gitParts(args).rest[0]?.value ?? "");
+
+const restoring: ReadonlySet<string> = new Set(
+  "am apply bisect checkout checkout-index cherry-pick clone merge pull read-tree rebase reset restore revert stash submodule switch worktree".split(
+    " ",
+  ),
+);
 
 function inputOf({ operator, target }: ShellRedirect): Shown {
   return target !== undefined && (operator === "<" || operator === "<>") ? names([target], "itself") : nothing;

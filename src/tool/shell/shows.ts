@@ -69,7 +69,9 @@ const separators = /[\s"'`()<>|;&=:,@{}[\]\\]+/;
 
 async function fileAt({ name, folder, of }: Candidate, { as, reach }: ShownWord): Promise<ShownFile | undefined> {
   const resolved = await resolveElsewhere(name, folder);
-  if (resolved.kind !== "real" || (as !== "history" && !resolved.exists)) return undefined;
+  if (resolved.kind !== "real") return undefined;
+  // What is not there may be there when the line comes to it: git brings files back.
+  if (!resolved.exists && as === "text") return { path: resolved.path, reach: "itself", sight: "perhaps" };
   const isDeep = !resolved.exists || (await isFolder(resolved.path));
   const isSure = as !== "text" || (of === "word" && !isDeep);
   return { path: resolved.path, reach: isDeep ? reach : "itself", sight: isSure ? "sure" : "perhaps" };

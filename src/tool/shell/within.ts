@@ -1,5 +1,5 @@
 import { shellNestingMax } from "../limits.ts";
-import { harmlessAssigns } from "./effect.ts";
+import { harmlessAssigns, isHarmlessRedirect } from "./effect.ts";
 import { gitParts } from "./git-parts.ts";
 import { parseLine, type ShellLine, type ShellRedirect, type SimpleCommand } from "./line.ts";
 import { isHarmless, isStill } from "./programs.ts";
@@ -20,6 +20,8 @@ export interface Within {
 export interface UnknownStart {
   readonly words: readonly ShellWord[];
   readonly text: string;
+  /** `unclear`: it may name any program. */
+  readonly sight?: "clear" | "unclear";
 }
 
 /** Every command of a line, also what a program would run that is given a command, and programs by their bare name. */
@@ -39,13 +41,29 @@ function within(source: string, nestingLeft: number): Within {
     addTexts(found, command);
     addStarted(found, { words: command.words, texts: command.texts, nestingLeft, seen: new Set() });
   }
-  if (
-    line.texts.length > 0 &&
-    line.commands.some(({ words: [name] }) => name !== undefined && !isQuiet(name.value, []))
-  )
-    found.unknown.push({ words: [], text: joinWords(line.texts) });
+  addPassedOn(found, { line, source });
   return found;
 }
+
+/** What a program of the line may be fed with by a pipe, a file or its group. */
+function addPassedOn(found: Within, { line, source }: { line: ClearLine; source: string }): void {
+  const names = line.commands.flatMap(({ words: [name] }) => (name === undefined ? [] : [bareName(name).value]));
+  const unknown = names.filter((name) => !isQuiet(name, []));
+  const isPassedOn = source.includes("|") || !line.redirects.every(isHarmlessRedirect);
+  const printed = isPassedOn && unknown.some((name) => name !== "git") ? line.commands.flatMap(printedBy) : [];
+  const texts = [...line.texts, ...printed];
+  if (unknown.length > 0 && texts.length > 0) found.unknown.push({ words: [], text: joinWords(texts) });
+  // Programs can be copied by their bare names then.
+  if (names.some((name) => copiers.has(name)) && line.commands.some(isGoingToPrograms))
+    found.unknown.push({ words: [], text: "", sight: "unclear" });
+}
+
+const printedBy = ({ words: [name, ...args] }: SimpleCommand): readonly ShellWord[] =>
+  name?.value === "echo" || name?.value === "printf" ? args : [];
+
+const isGoingToPrograms = ({ words: [name, ...args] }: SimpleCommand): boolean =>
+  (name?.value === "cd" || name?.value === "pushd") &&
+  args.some(({ kind, value }) => kind !== "plain" || /(?:^|\/)s?bin\/*$/.test(value));
 
 /** Where it is taken for an expression, the command in it is run even from within quotes. */
 const subscript = /\w\[[^\]]*(?:\$\(|`)/;
@@ -94,6 +112,8 @@ function addStarted(found: Within, { words, texts, nestingLeft, seen }: Starting
   if (name.kind !== "plain" || started?.sight === "unclear" || isEvaluating(program, args)) found.sight = "unclear";
   if (started === undefined) {
     const isSilent = isQuiet(program, args);
+    if (isCopying(program, found.redirects) && args.some(mayFindProgram))
+      found.unknown.push({ words: [], text: "", sight: "unclear" });
     const given = isSilent ? args.filter(({ value }) => programPath.test(value)) : args;
     const text = joinWords(isSilent ? given : [...given, ...texts]);
     if (text !== "") found.unknown.push({ words: given, text });
@@ -156,6 +176,15 @@ const quietPrograms: ReadonlySet<string> = new Set(
 
 /** A program under another name is the same program. */
 const programPath = /(?:^|\/)s?bin\/[^/]+$/;
+
+/** Under the name that it gives a program, no rule knows it. */
+const isCopying = (program: string, redirects: readonly ShellRedirect[]): boolean =>
+  copiers.has(program) || (program === "cat" && !redirects.every(isHarmlessRedirect));
+
+const copiers: ReadonlySet<string> = new Set("cp dd install link ln mv".split(" "));
+
+const mayFindProgram = ({ kind, pieces, value }: ShellWord): boolean =>
+  (kind === "dynamic" && pieces === undefined) || (kind !== "plain" && programPath.test(value));
 
 /** Builtins that expand the words of a list once more. */
 const isEvaluating = (program: string, args: readonly ShellWord[]): boolean =>

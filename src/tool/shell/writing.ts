@@ -113,9 +113,13 @@ function writtenBy([name, ...args]: readonly ShellWord[]): Written | undefined {
   const row = rowByProgram.get(program);
   if (row !== undefined) return row(args);
   if (isStill(program) || stillBuiltins.has(program)) return nothing;
-  if (!isKnown(program)) return undefined;
+  // It may be given any file then, to write to.
+  if (!isKnown(program)) return args.some(isUnseen) ? anything : undefined;
   return isHarmlessWith(program, args) ? nothing : anything;
 }
+
+/** Whether only the shell knows what becomes of it. */
+const isUnseen = ({ kind, pieces }: ShellWord): boolean => kind === "dynamic" && pieces === undefined;
 
 const isWriter = (word: ShellWord): boolean => rowByProgram.has(bareName(word).value);
 
@@ -217,7 +221,7 @@ const sed: Row = (args) => {
 };
 
 const isHarmlessWith = (program: string, args: readonly ShellWord[]): boolean =>
-  args.every((arg) => arg.kind !== "dynamic" || arg.pieces !== undefined) &&
+  !args.some(isUnseen) &&
   isHarmless(
     program,
     args.map(({ value }) => value),
@@ -242,10 +246,29 @@ const git: Row = (args) => {
   if (subcommand?.kind !== "plain" || settings.length > 0) return undefined;
   // The settings of another repository, or other programs in the place of git's own.
   if (hasOption(args.slice(0, args.length - rest.length), /^--(config|exec|git|work)/)) return anything;
-  const written = rowByGit.get(subcommand.value)?.(operands);
+  const written = (rowByGit.get(subcommand.value) ?? gitOutput)(operands);
   // Its own patterns, and words that begin at the top of the repository, are no names for the shell.
   const isOdd = written?.named.some(({ word }) => word.kind === "plain" && /^:|[*?[]/.test(word.value)) ?? false;
   return isOdd && written !== undefined ? { ...written, sight: "unclear" } : written;
+};
+
+/** Of commands that write no file unless an option names one. */
+const gitOutput: Row = (args) => {
+  const named = args.flatMap((arg, index): readonly ShellWord[] => {
+    const joined = /^(?:-o|--ou[^=]*=)(?<file>.+)$/s.exec(arg.value)?.groups?.["file"];
+    if (joined !== undefined) return [tailOf(arg, arg.value.length - joined.length)];
+    return /^(?:-o|--ou[^=]*)$/.test(arg.value) ? args.slice(index + 1, index + 2) : [];
+  });
+  return named.length > 0 || args.some(isUnseen) ? { named: named.map(below), sight: "unclear" } : undefined;
+};
+
+/** Into the folders that it is given, or where it stands. */
+const gitInit: Row = (args) => {
+  const given = args.flatMap((arg) => {
+    const equals = arg.value.indexOf("=");
+    return arg.value.startsWith("-") ? (equals === -1 ? [] : [tailOf(arg, equals + 1)]) : [arg];
+  });
+  return clearly([...given, { kind: "plain", value: ".git" } as const].map(below));
 };
 
 const gitPaths: Row = (args) => ({
@@ -270,10 +293,11 @@ const gitConfig: Row = (args) => {
 
 const rowByGit: ReadonlyMap<string, Row> = new Map<string, Row>([
   // Only the repository's own files.
-  ..."add branch commit gc init notes remote tag".split(" ").map((name): [string, Row] => [name, () => nothing]),
+  ..."add branch commit gc notes remote tag".split(" ").map((name): [string, Row] => [name, () => nothing]),
   // And those of the other side, where an option names the program to run.
   ...["fetch", "push"].map((name): [string, Row] => [name, (args) => (isTransfer(args) ? nothing : anything)]),
   ["config", gitConfig],
+  ...["init", "init-db"].map((name): [string, Row] => [name, gitInit]),
   ...(
     "am apply bisect checkout-index cherry-pick clone filter-branch merge pull read-tree rebase revert " +
     "sparse-checkout stash submodule subtree switch worktree"

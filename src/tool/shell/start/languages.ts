@@ -72,9 +72,9 @@ export const sed: StarterRow = (args) => {
     : startsNothing;
 };
 
-/** Commands of an editor run programs, whether they stand in a word or in the input. */
+/** Commands of an editor run programs, whether they stand in a word or in the input: nobody types here. */
 export const editor: StarterRow = (args) =>
-  args.some(({ kind, value }) => kind === "dynamic" || /^[-+]/.test(value)) ? startsAnything : startsNothing;
+  args.length > 0 && args.every(({ value }) => /^--(?:version|help)$/.test(value)) ? startsNothing : startsAnything;
 
 export const make: StarterRow = (args) => {
   const isInline = args.some(({ value }, index) => {
