@@ -138,7 +138,9 @@ export async function toolbox({
     env,
     shell,
     groups,
-    sandbox: input.sandbox && sessionSandbox({ ...input.sandbox, ...places, env, rules: () => policy().rules }),
+    sandbox:
+      input.sandbox &&
+      sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded, env, rules: () => policy().rules }),
     expand: (id) => recalled({ deps, session, id }),
     search: (options) => searching.search(options),
     web: input.web,

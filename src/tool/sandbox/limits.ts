@@ -29,3 +29,6 @@ export const historyMsMax = millis(3_000);
 export const seatbeltStringBytesMax = bytes(1_000);
 /** Of a macOS profile, which is an argument of the program that holds: all of them and the environment have 1 MiB. */
 export const seatbeltProfileBytesMax = bytes(512 * 2 ** 10);
+
+/** Symbolic links on the way to one file; Linux follows no more than this. */
+export const linksOnWayMax = 40;

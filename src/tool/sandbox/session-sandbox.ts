@@ -18,6 +18,7 @@ import type { CommandNetwork } from "./network/command-network.ts";
 import { protectedIfThere, protectedPaths } from "./protected-paths.ts";
 import { RulePaths } from "./rule-limits.ts";
 import { secretPaths } from "./secret-paths.ts";
+import { wayTo } from "./way-to.ts";
 import type { TemporaryFolder } from "./temporary-folder.ts";
 
 export interface SessionSandboxDeps {
@@ -29,6 +30,8 @@ export interface SessionSandboxDeps {
   /** This engine's home: hidden wherever it is. */
   readonly ownHome?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Files and folders that hold settings, as they are named: no command may change them, wherever their links lead. */
+  readonly guarded?: readonly string[] | undefined;
   /** Real paths that are read like the project's own, such as the results of this session. */
   readonly readRoots: readonly string[];
   /** Asked for each command. */
@@ -125,6 +128,7 @@ async function enterWith(
       ...protectedPaths({ roots, home }),
       ...protectedIfThere({ roots }).filter((path) => existsSync(path)),
       ...git.flatMap((one) => one.protected),
+      ...(deps.guarded ?? []).flatMap(wayTo),
     ],
     unchanged: ruled.protected,
     tools: [...pathFolders(deps.home, env["PATH"] ?? ""), ...readRoots],
