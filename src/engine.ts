@@ -44,7 +44,7 @@ import { allProjects, findSession, type FoundSession } from "./store/files/find-
 import { fileGarbage } from "./store/files/garbage.ts";
 import { homeFolder } from "./store/files/home-folder.ts";
 import { findProject, locateProject } from "./store/files/project.ts";
-import { placeOf } from "./store/files/repository.ts";
+import { workRoot } from "./store/files/repository.ts";
 import { fileTranscripts } from "./store/files/transcripts.ts";
 import { memoryBlobs } from "./store/memory/blobs.ts";
 import { isSessionName } from "./store/session-name.ts";
@@ -154,7 +154,7 @@ export const localCounter = (): Promise<CounterOutcome> => bpeCounter();
 
 export function createEngine(options: EngineOptions): Engine {
   const home = homeFolder(options.env);
-  const place = async () => ({ home, root: (await placeOf(options.cwd)).root, env: options.env });
+  const place = async () => ({ home, root: await workRoot(options.cwd), env: options.env });
   const leavePlace = async (): Promise<LeavePlace> => ({
     path: join(home, "settings.json"),
     root: await realPathOf((await place()).root),
@@ -173,7 +173,7 @@ export function createEngine(options: EngineOptions): Engine {
       const located = await locateProject({ uuid: randomUUID }, { home, cwd: options.cwd });
       return located.kind === "failed"
         ? located
-        : { kind: "located", deps: await depsFor(located.folder), root: located.root };
+        : { kind: "located", deps: await depsFor(located.folder), root: await workRoot(options.cwd) };
     },
     openFile: async (path) => {
       const opened = await byteSourceOfFile(path);

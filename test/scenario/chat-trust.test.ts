@@ -1,6 +1,6 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { pendingTrust, type TrustAsk } from "../../src/agent/pending-trust.ts";
 import { createEngine } from "../../src/engine.ts";
@@ -94,7 +94,7 @@ describe("a project whose settings want more than to forbid", () => {
       false,
     ]);
     expect(system).toContain("Its own words.");
-    expect(told).toContain("systemPrompts: does not count in a project unless");
+    expect(told).toContain("not trusted, so these do not count: systemPrompts, hooks, permissions.allow (");
     expect(await ownSettings(world)).toEqual({});
     expect((await chatOf(world, "later")).asked).toHaveLength(1);
   });
@@ -114,9 +114,34 @@ describe("a project whose settings want more than to forbid", () => {
     const world = await clone();
     const options = ["--model", "simulator", "--output-format", "json"];
     const { err } = await palimpsest({ home: world.home, cwd: world.work }, "-p", "Go", ...options);
-    expect(err).toMatch(/warning: .*settings\.json: hooks: does not count in a project unless/);
+    expect(err.split("\n").filter((line) => line.includes("settings.json"))).toEqual([
+      expect.stringMatching(
+        /^warning: .*: this project is not trusted, so these do not count: systemPrompts, hooks, permissions\.allow \(/,
+      ),
+    ]);
+    expect(err).toMatch(/style\.md lies outside of the project and was left out/);
     await expect(stat(join(world.work, "hooked"))).rejects.toThrow("ENOENT");
     expect(await ownSettings(world)).toEqual({});
+  });
+
+  it("a folder that passes itself off as a trusted project's worktree is not trusted, nor has it that one's rules", async () => {
+    const world = await clone();
+    await mkdir(join(world.work, ".git"));
+    await writeFile(join(world.work, ".git/HEAD"), "ref: refs/heads/main\n");
+    await mkdir(world.home, { recursive: true });
+    const own = { trustedProjects: [world.work], projects: { [world.work]: { permissions: { allow: ["Bash"] } } } };
+    await writeFile(join(world.home, "settings.json"), JSON.stringify(own));
+    const allowed = async (cwd: string) => {
+      const engine = createEngine({ env: world.env, cwd });
+      const { settings, trust } = (await engine.settings()).reading;
+      const project = await engine.project();
+      return { trust, rules: settings["permissions.allow"].value, root: project.kind === "located" && project.root };
+    };
+    expect(await allowed(world.work)).toEqual({ trust: "trusted", rules: ["Bash(make:*)", "Bash"], root: world.work });
+    const archive = join(dirname(world.work), "archive");
+    await mkdir(archive);
+    await writeFile(join(archive, ".git"), "gitdir: ../work/.git\n");
+    expect(await allowed(archive)).toEqual({ trust: "unasked", rules: [], root: archive });
   });
 
   it("one that only forbids is not asked about", async () => {

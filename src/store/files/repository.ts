@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFile, realpath, stat } from "node:fs/promises";
+import { lstat, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { safeGitEnvironment } from "../../schema/safe-git.ts";
@@ -61,6 +61,32 @@ async function lostWorktree(gitFolder: string): Promise<Place | undefined> {
   const common = dirname(worktrees);
   if (await exists(join(common, "HEAD"))) return repositoryPlace(await realpath(common));
   return { ...repositoryPlace(common), kind: "lost-worktree" };
+}
+
+/**
+ * The folder whose settings count and in which an agent works: of a worktree the main one's, else the one in which `.git`
+ * stands. `.git` may have come with an archive, as a file or a link that names any folder on the disk: it leads elsewhere
+ * only if that repository knows this worktree as its own.
+ */
+export async function workRoot(cwd: string): Promise<string> {
+  const here = await realpath(cwd).catch(() => resolve(cwd));
+  for (let folder = here; ; folder = dirname(folder)) {
+    if ((await repositoryAt(folder)) !== undefined) return (await mainRoot(folder)) ?? folder;
+    if (dirname(folder) === folder) return here;
+  }
+}
+
+/** Undefined if the folder is no worktree, or if nothing but its own `.git` says so. */
+async function mainRoot(folder: string): Promise<string | undefined> {
+  const dotGit = join(folder, ".git");
+  if (!(await lstat(dotGit)).isFile()) return undefined;
+  const target = (await firstLine(dotGit))?.slice("gitdir:".length).trim() ?? "";
+  const own = await realpath(resolve(folder, target)).catch(() => undefined);
+  if (own === undefined || basename(dirname(own)) !== "worktrees") return undefined;
+  const back = await firstLine(join(own, "gitdir"));
+  const common = dirname(dirname(own));
+  const isKnown = back !== undefined && (await realpath(resolve(own, back)).catch(() => "")) === dotGit;
+  return isKnown && (await firstLine(join(own, "commondir"))) === "../.." ? repositoryPlace(common).root : undefined;
 }
 
 async function firstLine(path: string): Promise<string | undefined> {
