@@ -54,7 +54,7 @@ describe.each(["project", "local"] as const)("a project's file (%s)", (scope) =>
     expect(read.allow).toEqual(["Grep"]);
     expect(read.problems).toEqual([
       expect.stringMatching(
-        /^warning permissions.allow: does not count in a project unless .* "trustedProjects": \["\/.*"\]; ignored$/,
+        /^warning : this project is not trusted, so these do not count: permissions.allow \("trustedProjects": \["\/.*"\] in your own settings trusts it\)$/,
       ),
     ]);
   });
@@ -65,9 +65,7 @@ describe.each(["project", "local"] as const)("a project's file (%s)", (scope) =>
       const read = await permissions({ user: { defaultMode: "plan" }, [scope]: { defaultMode } });
       expect(read.mode).toBe("plan");
       expect(read.problems).toEqual([
-        expect.stringMatching(
-          /^warning permissions.defaultMode: a project may only say plan unless .* "trustedProjects": .*; ignored$/,
-        ),
+        expect.stringContaining("this project is not trusted, so these do not count: permissions.defaultMode ("),
       ]);
     },
   );
@@ -90,8 +88,13 @@ describe("a project that is trusted", () => {
       const mine = { trustedProjects: [trusted(place.root)] };
       await writeFile(path, JSON.stringify(scope === "user" ? mine : scope === "project" ? { ...asked, ...own } : {}));
     }
-    const { settings, problems } = await readSettings({ ...place, env: { HOME: folder } });
-    return { hooks: settings.hooks.value.length, allow: settings["permissions.allow"].value, problems };
+    const { settings, problems, untrusted } = await readSettings({ ...place, env: { HOME: folder } });
+    return {
+      hooks: settings.hooks.value.length,
+      allow: settings["permissions.allow"].value,
+      problems,
+      untrusted: untrusted.map(({ key }) => key),
+    };
   }
 
   it.each<[string, Asked["trusted"]]>([
@@ -99,7 +102,7 @@ describe("a project that is trusted", () => {
     ["a folder above it", (root) => dirname(root)],
     ["from ~", () => "~/work/project"],
   ])("may run hooks and allow: named by %s", async (_name, trusted) => {
-    expect(await read({ trusted })).toEqual({ hooks: 1, allow: ["Bash"], problems: [] });
+    expect(await read({ trusted })).toEqual({ hooks: 1, allow: ["Bash"], problems: [], untrusted: [] });
   });
 
   it.each<[string, Asked["trusted"]]>([
@@ -107,9 +110,9 @@ describe("a project that is trusted", () => {
     ["a folder inside it", (root) => join(root, "src")],
     ["a path that begins nowhere", () => "work/project"],
   ])("is not one by %s", async (_name, trusted) => {
-    const { hooks: count, allow, problems } = await read({ trusted });
-    expect({ count, allow }).toEqual({ count: 0, allow: [] });
-    expect(problems.map(({ key }) => key)).toEqual(["hooks", "permissions.allow", "permissions.defaultMode"]);
+    const { hooks: count, allow, problems, untrusted } = await read({ trusted });
+    expect({ count, allow, said: problems.length }).toEqual({ count: 0, allow: [], said: 1 });
+    expect(untrusted).toEqual(["hooks", "permissions.allow", "permissions.defaultMode"]);
   });
 
   it("does not become one by its own word", async () => {
@@ -170,16 +173,17 @@ describe("the statusline command", () => {
       const own = at === "user" ? { trustedProjects: trusted(place.root) } : {};
       await writeFile(path, JSON.stringify({ ...own, ...(at === scope ? { statusLine } : {}) }));
     }
-    const { settings, problems } = await readSettings({ ...place, env: {} });
-    return { command: settings.statusLine.value, problems: problems.map(({ key }) => key) };
+    const { settings, problems, untrusted } = await readSettings({ ...place, env: {} });
+    expect(problems).toHaveLength(untrusted.length);
+    return { command: settings.statusLine.value, untrusted: untrusted.map(({ key }) => key) };
   }
 
   it("is the person's own", async () => {
-    expect(await read("user")).toEqual({ command: "touch ran", problems: [] });
+    expect(await read("user")).toEqual({ command: "touch ran", untrusted: [] });
   });
 
   it.each(["project", "local"] as const)("of a %s file does not run, unless the project is trusted", async (scope) => {
-    expect(await read(scope)).toEqual({ command: undefined, problems: ["statusLine"] });
-    expect(await read(scope, (root) => [root])).toEqual({ command: "touch ran", problems: [] });
+    expect(await read(scope)).toEqual({ command: undefined, untrusted: ["statusLine"] });
+    expect(await read(scope, (root) => [root])).toEqual({ command: "touch ran", untrusted: [] });
   });
 });

@@ -43,13 +43,9 @@ export function narrowingOnly(file: ReadFile, { trust, root }: TrustIn): Narrowe
     if (fate === "counts") continue;
     values.delete(key);
     if (fate === "yours") warn(key, onlyYours);
-    else {
-      untrusted.push({ key, value, from: file.path });
-      if (trust === "unasked") warn(key, ignoredText(key, root));
-    }
+    else untrusted.push({ key, value, from: file.path });
   }
-  if (trust === "refused" && untrusted.length > 0)
-    warn("", `you don't trust this project, so these do not count: ${untrusted.map(({ key }) => key).join(", ")}`);
+  if (untrusted.length > 0) warn("", untrustedText(untrusted, { trust, root }));
   if (file.parsed.projects.length > 0) warn(projectsKey, onlyYours);
   const parsed = { ...file.parsed, values, problems: [...file.parsed.problems, ...problems] };
   return { file: { ...file, parsed }, untrusted };
@@ -74,11 +70,12 @@ const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.lengt
 
 const onlyYours = "counts only in your own settings; ignored";
 
-function ignoredText(key: SettingName, root: string): string {
-  const { byProject } = settingTable[key];
-  const most =
-    typeof byProject === "object" ? `a project may only say ${byProject.says}` : "does not count in a project";
-  return `${most} unless your own settings have "trustedProjects": [${JSON.stringify(root)}]; ignored`;
+/** One line, however much it is. */
+function untrustedText(untrusted: readonly UntrustedPart[], { trust, root }: TrustIn): string {
+  const keys = untrusted.map(({ key }) => key).join(", ");
+  if (trust === "refused") return `you don't trust this project, so these do not count: ${keys}`;
+  const how = `"trustedProjects": [${JSON.stringify(root)}] in your own settings trusts it`;
+  return `this project is not trusted, so these do not count: ${keys} (${how})`;
 }
 
 export const expandHome = (folder: string, userHome: string | undefined): string =>

@@ -292,7 +292,9 @@ describe("palimpsest explain", () => {
     await project({ model: "claude-opus-5" });
     const said = await world.callWith({ cwd: root }, "explain", "--json");
     expect(json(said)).toMatchObject({ model: null, trust: "unasked" });
-    expect(said.err).toMatch(/^warning: .*settings\.json: model: does not count in a project unless .*; ignored\n$/);
+    expect(said.err).toMatch(
+      /^warning: .*settings\.json: this project is not trusted, so these do not count: model \(.*\)\n$/,
+    );
     const { out } = await world.callWith({ cwd: root }, "explain");
     expect(out).toMatch(/^ +project +read +.*settings\.json \(not trusted: it can only forbid\)$/m);
     await user({});
