@@ -33,6 +33,14 @@ test("a repository: what names programs is kept", async () => {
   });
   git(root, "config", "core.hooksPath", ".husky/_");
   expect(found(root).kept).toEqual([...kept, "main/.husky/_"]);
+  for (const name of ["monitor", "settings", "convert", "other"]) await writeFile(join(root, name), "");
+  git(root, "config", "core.fsmonitor", "./monitor --all");
+  git(root, "config", "include.path", "../settings");
+  git(root, "config", "diff.x.textconv", "sh convert");
+  git(root, "config", "remote.x.url", "other");
+  expect(found(root).kept).toEqual([...kept, "main/.husky/_", "main/convert", "main/monitor", "main/settings"]);
+  await writeFile(join(root, ".git/config"), "[core] hooksPath = hooks # where they are\n");
+  expect(found(root).kept).toEqual([...kept, "main/hooks"]);
 });
 
 test("a folder without one: none can be made", async () => {

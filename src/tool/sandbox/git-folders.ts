@@ -48,6 +48,7 @@ function ofRepository({ folder, root }: Repository): GitFolders {
       ...within.flatMap((one) => ["hooks", "config", "commondir", ...trees].map((name) => join(one, name))),
       ...worktrees.flatMap((one) => ["gitdir", "commondir", ...trees].map((name) => join(one, name))),
       ...(hooks === undefined ? [] : [hooks]),
+      ...programsOfProject({ folder, root }),
       ...(submodules === undefined ? [modules] : []),
     ],
     contents: [
@@ -84,14 +85,33 @@ function hooksFolder({ folder, root }: Repository): string | undefined {
   return hooks !== root && isInside(hooks, root) ? hooks : undefined;
 }
 
+/** Files of the project that git is set to run, or to read settings from. */
+function programsOfProject({ folder, root }: Repository): readonly string[] {
+  const words = configLines(folder).flatMap(({ key, value }) =>
+    programKeys.test(key) ? value.split(/[\s"'!;|&\\]+/).filter((word) => word !== "") : [],
+  );
+  // A further file of settings is named from where the first one lies.
+  const paths = words.flatMap((word) => [resolve(root, word), resolve(folder, word)]);
+  const isOfProject = (path: string): boolean =>
+    isInside(path, root) && !isInside(path, folder) && fileKind(path) === "file";
+  return [...new Set(paths)].filter(isOfProject);
+}
+
+const programKeys =
+  /^(?:askpass|clean|cmd|command|driver|editor|external|fsmonitor|gitproxy|helper|pager|path|process|program|smudge|sshcommand|textconv)$/;
+
 /** The last that is given, in whatever section: these names stand in one. */
 function configValue(folder: string, name: string): string | undefined {
+  const value = configLines(folder).findLast(({ key }) => key === name)?.value;
+  return value === undefined ? undefined : /^"?([^"#;]*)/.exec(value)?.[1]?.trim();
+}
+
+function configLines(folder: string): readonly { readonly key: string; readonly value: string }[] {
   const text = readText(join(folder, "config"), gitConfigBytesMax) ?? "";
-  const values = text.split("\n").flatMap((line) => {
-    const [, key = "", value = ""] = /^\s*(\w+)\s*=\s*"?([^"#;]*)"?/.exec(line) ?? [];
-    return key.toLowerCase() === name ? [value.trim()] : [];
+  return text.split("\n").flatMap((line) => {
+    const [, key, value = ""] = /^\s*(?:\[[^\]]*\]\s*)?([\w-]+)\s*=\s*(.*)$/.exec(line) ?? [];
+    return key === undefined ? [] : [{ key: key.toLowerCase(), value: value.trim() }];
   });
-  return values.at(-1);
 }
 
 /** Names of submodules may hold slashes, and submodules have their own. Undefined: there are more than can be held. */

@@ -22,6 +22,8 @@ export const submodulesMax = 200;
 export const deniedEntriesMax = 300_000;
 /** A folder that changed this long ago has another time when it changes again, on every file system. */
 export const folderSettledMs = millis(2_000);
+/** Looked at for each command, for what no rule names: a home folder has some 50, a project with its own folders some 100. */
+export const lookedFoldersMax = 400;
 /** For git to tell whether files that rules hide were ever in a repository; later counts as yes. */
 export const historyMsMax = millis(3_000);
 

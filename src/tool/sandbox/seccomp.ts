@@ -87,24 +87,24 @@ function answerByFamily(call: number, families: readonly number[]): readonly Ins
   return [ifEqual(call, answer.length), ...answer];
 }
 
-/** A pair of datagram sockets is left out: each of them can send to any other by its path, which others can't once they are connected. */
+/**
+ * Of types whose two ends are connected for good. A datagram socket, which is what the kernel makes of a raw one too, can
+ * send to any other by its path.
+ */
 function answerForPair(call: number): readonly Instruction[] {
-  const answer = [
+  const ofType = [
     load(offset.secondArgument),
     mask(socketTypeMask),
-    ifEqual(datagram, 1),
-    refuse,
-    load(offset.firstArgument),
-    ifEqual(family.unix, 1),
-    allow,
-    refuse,
+    ...connected.flatMap((one) => [ifEqual(one, 1), allow]),
   ];
+  const answer = [load(offset.firstArgument), ifEqual(family.unix, ofType.length), ...ofType, refuse];
   return [ifEqual(call, answer.length), ...answer];
 }
 
 /** Flags stand in the bits above. */
 const socketTypeMask = 0xf;
-const datagram = 2;
+/** SOCK_STREAM and SOCK_SEQPACKET. */
+const connected: readonly number[] = [1, 5];
 
 /** As the kernel's `sock_filter`: code, two jumps, value. */
 function encode(instructions: readonly Instruction[]): Uint8Array {

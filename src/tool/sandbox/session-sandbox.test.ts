@@ -1,15 +1,24 @@
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { chmod, mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
+import { closeSync, constants, existsSync, openSync, readSync, writeSync } from "node:fs";
+import { chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
 import { heldToolbox, type HeldToolboxOptions } from "../../../test/fixture/sandbox.ts";
 import { needsBubblewrap, noBubblewrap } from "../../../test/fixture/sandbox-available.ts";
 
 const git = (cwd: string, ...args: string[]): string =>
   execFileSync("git", ["-c", "user.name=n", "-c", "user.email=e@e", ...args], { cwd, encoding: "utf8" });
+
+/** Of a pipe that is open and does not wait. */
+function readableBytes(fd: number): number {
+  try {
+    return readSync(fd, Buffer.alloc(99));
+  } catch {
+    return 0;
+  }
+}
 
 /** A project with a repository; every command of its box runs, whatever it is. */
 async function project(options: HeldToolboxOptions = {}) {
@@ -164,6 +173,40 @@ describe.skipIf(noBubblewrap)(`rules and secrets: ${needsBubblewrap("in a sandbo
     await symlink(secrets, bin);
     const { run } = await project({ env: { ...process.env, PATH: `${process.env["PATH"]}:${bin}` } });
     expect(await run(`sh -c 'cat ~/.gnupg/private/key ${bin}/key'; true`)).not.toContain("TOP SECRET");
+  });
+
+  test("a pipe outside of the project, or in it if it may not be written, is heard by nobody", async () => {
+    const { run, blindly, project: root } = await project();
+    const home = homedir();
+    await mkdir(join(home, "tools"), { recursive: true });
+    const pipes = [join(home, "commands"), join(home, "tools/commands"), join(root, "commands")];
+    const listening = pipes.map((path) => {
+      execFileSync("mkfifo", [path]);
+      onTestFinished(() => rm(path, { force: true }));
+      const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+      onTestFinished(() => closeSync(fd));
+      return fd;
+    });
+    await blindly(pipes.map((path) => `(echo x > ${path}) 2>/dev/null`).join("; "));
+    expect(listening.map(readableBytes)).toEqual([0, 0, 2]);
+    // Also what only reads would take away from whoever it is for.
+    writeSync(listening[0] ?? 0, "for others");
+    expect(await run(`head -c 3 ${pipes[0]}; true`)).not.toContain("for");
+  });
+
+  test("a repository in the project keeps its hooks and its configuration, and so do files that git runs", async () => {
+    const { blindly, project: root } = await project();
+    const nested = join(root, "parts/one");
+    await mkdir(nested, { recursive: true });
+    git(nested, "init", "-q");
+    await writeFile(join(root, "monitor"), "kept");
+    git(root, "config", "core.fsmonitor", "./monitor");
+    const before = git(nested, "config", "--list", "--local");
+    await blindly(`cd parts/one; git config core.fsmonitor ./evil; touch .git/hooks/pre-commit; cd ../..
+      echo evil > monitor; rm -f monitor; mv parts elsewhere`);
+    expect(git(nested, "config", "--list", "--local")).toBe(before);
+    expect(await readdir(join(nested, ".git/hooks"))).not.toContain("pre-commit");
+    expect(await readFile(join(root, "monitor"), "utf8")).toBe("kept");
   });
 
   test("git is led nowhere else while a command runs, by a file that it can bear", async () => {

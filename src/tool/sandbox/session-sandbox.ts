@@ -10,8 +10,9 @@ import type {
 } from "../../ports/sandbox.ts";
 import type { Act, ShellAct } from "../../ports/tools.ts";
 import { codeOf } from "../failure.ts";
-import { isInside } from "../inside.ts";
+import { isInside, isInsideAny } from "../inside.ts";
 import type { Rules } from "../permission/rule.ts";
+import { FolderLook } from "./folder-look.ts";
 import { gitFolders } from "./git-folders.ts";
 import { limitsFor, strengthFor } from "./limits-for.ts";
 import type { CommandNetwork } from "./network/command-network.ts";
@@ -60,6 +61,7 @@ export interface SessionSandbox {
 /** What is on disk is looked at for each command: folders and links may have changed since the last. */
 export function sessionSandbox(deps: SessionSandboxDeps): SessionSandbox {
   const rulePaths = new RulePaths(deps);
+  const look = new FolderLook();
   return {
     use: deps.use,
     enter: async (start, command) => {
@@ -67,7 +69,7 @@ export function sessionSandbox(deps: SessionSandboxDeps): SessionSandbox {
       if (use.kind === "unheld") return { kind: "ready", start, leave: async () => undefined };
       if (use.kind === "refused") return { kind: "refused", why: requiredText(use) };
       try {
-        return await enter(deps, { sandbox: use.sandbox, rulePaths, start, ...command });
+        return await enter(deps, { sandbox: use.sandbox, rulePaths, look, start, ...command });
       } catch (error) {
         if (codeOf(error) === undefined) throw error;
         return { kind: "refused", why: error instanceof Error ? error.message : String(error) };
@@ -83,6 +85,7 @@ export const requiredText = ({ why, remedy }: Extract<SandboxUse, { kind: "refus
 interface Entering extends HeldCommand {
   readonly sandbox: Sandbox;
   readonly rulePaths: RulePaths;
+  readonly look: FolderLook;
   readonly start: ProgramStart;
 }
 
@@ -108,7 +111,7 @@ interface Networked extends Entering {
 
 async function enterWith(
   deps: SessionSandboxDeps,
-  { sandbox, rulePaths, start, acts, reached }: Networked,
+  { sandbox, rulePaths, look, start, acts, reached }: Networked,
 ): Promise<HeldEntry> {
   const { readRoots, env } = deps;
   const roots = [...new Set(deps.roots)];
@@ -119,23 +122,32 @@ async function enterWith(
   const ruled = await rulePaths.limits({ act, reads, writes: pathsOf("write"), gitByRoot });
   if (ruled.kind === "refused") return ruled;
   const git = [...gitByRoot.values()];
+  const strength = strengthFor(act);
   const home = realPath(deps.home);
   const own = deps.ownHome === undefined ? [] : [deps.ownHome];
   const places = {
     roots: [...roots, ...git.flatMap(({ writable }) => writable)],
-    secrets: [...realPaths([...secretPaths({ home, env }), ...own]), ...ruled.hidden],
+    secrets: [
+      ...realPaths([...secretPaths({ home, env }), ...own]),
+      ...ruled.hidden,
+      // Those of the project are its own, if it may be written.
+      ...[home, ...roots]
+        .flatMap((folder) => look.pipesIn(folder))
+        .filter((pipe) => strength === "read-only" || !isInsideAny(pipe, roots)),
+    ],
     protected: [
       ...protectedPaths({ roots, home }),
       ...protectedIfThere({ roots }).filter((path) => existsSync(path)),
       ...git.flatMap((one) => one.protected),
       ...(deps.guarded ?? []).flatMap(wayTo),
+      ...roots.flatMap((root) => look.repositoriesIn(root)).flatMap((nested) => gitFolders(nested).protected),
     ],
     unchanged: ruled.protected,
     tools: [...pathFolders(deps.home, env["PATH"] ?? ""), ...readRoots],
     named: reads,
     temporary: await deps.temporary.open(),
   };
-  const limits = limitsFor({ strength: strengthFor(act), places, network: reached });
+  const limits = limitsFor({ strength, places, network: reached });
   return { ...(await sandbox.enter(start, limits)), limits };
 }
 
