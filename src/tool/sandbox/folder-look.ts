@@ -71,6 +71,6 @@ function sort(entries: readonly Dirent[]): Found {
   return {
     folders: namesOf((entry) => entry.isDirectory()),
     pipes: namesOf((entry) => entry.isFIFO()),
-    git: entries.some((entry) => entry.name === ".git" && !entry.isSymbolicLink()) ? "repository" : "none",
+    git: entries.some((entry) => entry.name === ".git" && entry.isDirectory()) ? "repository" : "none",
   };
 }

@@ -41,11 +41,11 @@ test("read-only: nothing but the temporary folder is written", () => {
   expect(held).toMatchInlineSnapshot(`
     [
       "(allow file-read*)",
-      "(deny file-read* file-write* (subpath "/Users/me/.ssh"))",
-      "(deny file-read* file-write* (subpath "/Users/me/.palimpsest"))",
-      "(deny file-read* file-write* (subpath "/Users/me/My Project/keys"))",
+      "(deny file-read* file-write* process-exec (subpath "/Users/me/.ssh"))",
+      "(deny file-read* file-write* process-exec (subpath "/Users/me/.palimpsest"))",
+      "(deny file-read* file-write* process-exec (subpath "/Users/me/My Project/keys"))",
       "(allow file-read* file-write* (subpath "/private/var/folders/x/session"))",
-      "(allow file-read* (subpath "/Users/me/.palimpsest/results/one"))",
+      "(allow file-read* process-exec (subpath "/Users/me/.palimpsest/results/one"))",
       "(allow file-read-metadata (literal "/Users/me/.palimpsest") (literal "/Users/me/.palimpsest/results"))",
       "(deny file-write-unlink file-write-create (literal "/private/var/folders/x/session"))",
     ]
@@ -80,7 +80,7 @@ test.each([
   ["brackets", "/p/(deny)", '(subpath "/p/(deny)")'],
 ])("a path with %s is one string", (_name, path, expected) => {
   const rules = rulesOf({ ...limits, hidden: [path], shown: [], writable: [], protected: [] });
-  expect(rules).toContain(`(deny file-read* file-write* ${expected})`);
+  expect(rules).toContain(`(deny file-read* file-write* process-exec ${expected})`);
 });
 
 test("what is not there yet is held however its letters are written", () => {
@@ -107,11 +107,11 @@ test("of two roles of one path the stricter counts, and what is inner before wha
   }).filter((line) => !line.includes("literal"));
   expect(rules).toEqual([
     "(allow file-read*)",
-    '(deny file-read* file-write* (subpath "/h"))',
-    '(deny file-read* file-write* (subpath "/p/a"))',
-    '(allow file-read* file-write* (subpath "/h/tmp"))',
-    '(allow file-read* (subpath "/h/in"))',
-    '(allow file-read* (subpath "/p/a/in"))',
+    '(deny file-read* file-write* process-exec (subpath "/h"))',
+    '(deny file-read* file-write* process-exec (subpath "/p/a"))',
+    '(allow file-read* file-write* process-exec (subpath "/h/tmp"))',
+    '(allow file-read* process-exec (subpath "/h/in"))',
+    '(allow file-read* process-exec (subpath "/p/a/in"))',
   ]);
 });
 

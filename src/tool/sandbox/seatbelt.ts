@@ -112,13 +112,17 @@ function accessFor(role: Role, cover: Access): Access | undefined {
 
 function placeRules(place: Place): readonly string[] {
   const subpath = `(subpath ${quoted(place.path)})`;
+  const run = place.cover.access === "closed" ? " process-exec" : "";
   switch (place.access) {
     case "writable":
-      return [`(allow file-read* file-write* ${subpath})`];
+      return [`(allow file-read* file-write*${run} ${subpath})`];
     case "readable":
-      return [`(allow file-read* ${subpath})`, ...(isMakeable(place) ? [`(deny file-write* ${namesOf(place)})`] : [])];
+      return [
+        `(allow file-read*${run} ${subpath})`,
+        ...(isMakeable(place) ? [`(deny file-write* ${namesOf(place)})`] : []),
+      ];
     case "closed":
-      return [`(deny file-read* file-write* ${isMakeable(place) ? namesOf(place) : subpath})`];
+      return [`(deny file-read* file-write* process-exec ${isMakeable(place) ? namesOf(place) : subpath})`];
   }
 }
 

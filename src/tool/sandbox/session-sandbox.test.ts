@@ -175,6 +175,19 @@ describe.skipIf(noBubblewrap)(`rules and secrets: ${needsBubblewrap("in a sandbo
     expect(await run(`sh -c 'cat ~/.gnupg/private/key ${bin}/key'; true`)).not.toContain("TOP SECRET");
   });
 
+  test("a denied program can't be run, whatever starts it and whatever it is called", async () => {
+    const deny = ["Bash(rm:*)", "Bash(perl:*)", "Bash(bash:*)", "Bash(sh:*)", "Bash(git push:*)"];
+    const { run, blindly, project: root } = await project({ deny });
+    const starts = `
+      rm src/a.txt; /bin/rm src/a.txt; cp /bin/rm x; ./x src/a.txt; ln -s /bin/rm y; ./y src/a.txt; cat /usr/bin/rm > z; chmod +x z; ./z src/a.txt
+      node -e 'require("child_process").execFileSync("rm",["src/a.txt"])'; python3 -c 'import os; os.system("rm src/a.txt")'
+      for one in /usr/bin/perl /usr/bin/perl5.??.?; do cp $one p; ./p -e 'unlink "src/a.txt"'; $one -e 'unlink "src/a.txt"'; done
+      busybox rm src/a.txt; /lib64/ld-linux-x86-64.so.2 /bin/rm src/a.txt; find src -name a.txt -exec rm {} +; echo ran; sh -c 'echo too'; git log --oneline`;
+    expect(await blindly(starts)).toMatch(/ran\ntoo\n\w+ one$/);
+    expect(await readFile(join(root, "src/a.txt"), "utf8")).toBe("plain\n");
+    expect(await run("ls src")).toBe("a.txt");
+  });
+
   test("a pipe outside of the project, or in it if it may not be written, is heard by nobody", async () => {
     const { run, blindly, project: root } = await project();
     const home = homedir();

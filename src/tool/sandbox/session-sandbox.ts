@@ -12,6 +12,7 @@ import type { Act, ShellAct } from "../../ports/tools.ts";
 import { codeOf } from "../failure.ts";
 import { isInside, isInsideAny } from "../inside.ts";
 import type { Rules } from "../permission/rule.ts";
+import { DeniedPrograms, type DeniedProgramsInput } from "./denied-programs.ts";
 import { FolderLook } from "./folder-look.ts";
 import { gitFolders } from "./git-folders.ts";
 import { limitsFor, strengthFor } from "./limits-for.ts";
@@ -62,6 +63,7 @@ export interface SessionSandbox {
 export function sessionSandbox(deps: SessionSandboxDeps): SessionSandbox {
   const rulePaths = new RulePaths(deps);
   const look = new FolderLook();
+  const programs = new DeniedPrograms();
   return {
     use: deps.use,
     enter: async (start, command) => {
@@ -69,7 +71,7 @@ export function sessionSandbox(deps: SessionSandboxDeps): SessionSandbox {
       if (use.kind === "unheld") return { kind: "ready", start, leave: async () => undefined };
       if (use.kind === "refused") return { kind: "refused", why: requiredText(use) };
       try {
-        return await enter(deps, { sandbox: use.sandbox, rulePaths, look, start, ...command });
+        return await enter(deps, { sandbox: use.sandbox, rulePaths, look, programs, start, ...command });
       } catch (error) {
         if (codeOf(error) === undefined) throw error;
         return { kind: "refused", why: error instanceof Error ? error.message : String(error) };
@@ -86,6 +88,7 @@ interface Entering extends HeldCommand {
   readonly sandbox: Sandbox;
   readonly rulePaths: RulePaths;
   readonly look: FolderLook;
+  readonly programs: DeniedPrograms;
   readonly start: ProgramStart;
 }
 
@@ -111,7 +114,7 @@ interface Networked extends Entering {
 
 async function enterWith(
   deps: SessionSandboxDeps,
-  { sandbox, rulePaths, look, start, acts, reached }: Networked,
+  { sandbox, rulePaths, look, programs, start, acts, reached }: Networked,
 ): Promise<HeldEntry> {
   const { readRoots, env } = deps;
   const roots = [...new Set(deps.roots)];
@@ -130,6 +133,8 @@ async function enterWith(
     secrets: [
       ...realPaths([...secretPaths({ home, env }), ...own]),
       ...ruled.hidden,
+      // Rules about commands are none about servers.
+      ...(act === unknownLine ? [] : programs.find(programRules(deps, { start, reached }))),
       // Those of the project are its own, if it may be written.
       ...[home, ...roots]
         .flatMap((folder) => look.pipesIn(folder))
@@ -150,6 +155,16 @@ async function enterWith(
   const limits = limitsFor({ strength, places, network: reached });
   return { ...(await sandbox.enter(start, limits)), limits };
 }
+
+const programRules = (
+  deps: SessionSandboxDeps,
+  { start, reached }: Pick<Networked, "start" | "reached">,
+): DeniedProgramsInput => ({
+  rules: deps.rules().deny,
+  path: start.env["PATH"] ?? deps.env["PATH"] ?? "",
+  // The way to the proxy is a program of this engine.
+  needed: [start.program, "/bin/sh", ...(reached.kind === "proxy" ? [process.execPath] : [])],
+});
 
 /**
  * Folders on PATH that are what they are called: one that is a link, or lies behind one, may have been made so by a
