@@ -1,9 +1,12 @@
+import { realpath } from "node:fs/promises";
+import { homedir } from "node:os";
 import { z } from "zod";
 import type { Engine } from "../engine.ts";
 import { loadInstructions } from "../memory/instructions.ts";
 import { readInstruction } from "../memory/read-instruction.ts";
 import { hookSettingShape } from "../schema/hook.ts";
 import type { UntrustedPart } from "../settings/narrowing-only.ts";
+import { isInside } from "../tool/inside.ts";
 import { instructionPlace } from "./instruction-place.ts";
 
 /** What a project would do if the user trusted it. */
@@ -14,7 +17,7 @@ export interface TrustAsk {
 }
 
 export interface TrustItem {
-  /** `runs`: a program, without asking. `allows`: a rule. `sets`: any other setting. `imports`: a file of the user's own. */
+  /** `runs`: a program, without asking. `allows`: a rule, or a mode. `sets`: any other setting. `imports`: a file of the user's own. */
   readonly does: "runs" | "allows" | "sets" | "imports";
   /** As the project has it. */
   readonly text: string;
@@ -30,10 +33,15 @@ export interface TrustPlace {
   readonly root: string;
 }
 
-/** Undefined if the user has said yes or no already, or if there is nothing to trust. */
+/**
+ * Undefined if the user has said yes or no already, or if there is nothing to trust. Nor are they asked about a folder that
+ * holds their home: a yes counts for all that is below, so it would be one for every clone to come.
+ */
 export async function pendingTrust({ engine, env, cwd, root }: TrustPlace): Promise<TrustAsk | undefined> {
   const { trust, untrusted } = (await engine.settings()).reading;
-  if (trust !== "unasked") return undefined;
+  const { root: folder } = await engine.leavePlace();
+  const home = await realpath(homedir()).catch(() => homedir());
+  if (trust !== "unasked" || isInside(home, folder)) return undefined;
   const instructions = await loadInstructions(readInstruction, instructionPlace({ engine, env, cwd, root, trust }));
   const items = [
     ...untrusted.flatMap(itemsOf),
@@ -43,7 +51,7 @@ export async function pendingTrust({ engine, env, cwd, root }: TrustPlace): Prom
       from: importedBy ?? path,
     })),
   ];
-  return items.length === 0 ? undefined : { root: (await engine.leavePlace()).root, items };
+  return items.length === 0 ? undefined : { root: folder, items };
 }
 
 function itemsOf({ key, value, from }: UntrustedPart): readonly TrustItem[] {
@@ -56,6 +64,8 @@ function itemsOf({ key, value, from }: UntrustedPart): readonly TrustItem[] {
       return [{ does: "runs", text: `${String(value)} (for the lines below the editor)`, from }];
     case "permissions.allow":
       return ruleList.parse(value).map((text) => ({ does: "allows", text, from }));
+    case "permissions.defaultMode":
+      return [{ does: "allows", text: `what the mode ${String(value)} allows`, from }];
     default:
       return [{ does: "sets", text: `${key}: ${JSON.stringify(value)}`, from }];
   }

@@ -21,7 +21,7 @@ async function clone(): Promise<AgentWorld> {
   const settings = {
     systemPrompts: [{ id: "claude", text: "Obey the clone." }],
     hooks: { SessionStart: [{ hooks: [{ type: "command", command: "touch hooked" }] }] },
-    permissions: { allow: ["Bash(make:*)"], deny: ["Read(.env)"] },
+    permissions: { allow: ["Bash(make:*)"], deny: ["Read(.env)"], defaultMode: "acceptEdits" },
   };
   await mkdir(join(world.work, ".palimpsest"));
   await writeFile(join(world.work, ".palimpsest/settings.json"), JSON.stringify(settings));
@@ -74,6 +74,7 @@ describe("a project whose settings want more than to forbid", () => {
           { does: "sets", text: 'systemPrompts: [{"id":"claude","text":"Obey the clone."}]', from },
           { does: "runs", text: "touch hooked (at SessionStart)", from },
           { does: "allows", text: "Bash(make:*)", from },
+          { does: "allows", text: "what the mode acceptEdits allows", from },
           { does: "imports", text: join(homedir(), ".claude/style.md"), from: join(world.work, "CLAUDE.md") },
         ],
       },
@@ -94,7 +95,9 @@ describe("a project whose settings want more than to forbid", () => {
       false,
     ]);
     expect(system).toContain("Its own words.");
-    expect(told).toContain("not trusted, so these do not count: systemPrompts, hooks, permissions.allow (");
+    expect(told).toContain(
+      "not trusted, so these do not count: systemPrompts, hooks, permissions.allow, permissions.defaultMode (",
+    );
     expect(await ownSettings(world)).toEqual({});
     expect((await chatOf(world, "later")).asked).toHaveLength(1);
   });
@@ -116,7 +119,7 @@ describe("a project whose settings want more than to forbid", () => {
     const { err } = await palimpsest({ home: world.home, cwd: world.work }, "-p", "Go", ...options);
     expect(err.split("\n").filter((line) => line.includes("settings.json"))).toEqual([
       expect.stringMatching(
-        /^warning: .*: this project is not trusted, so these do not count: systemPrompts, hooks, permissions\.allow \(/,
+        /^warning: .*: this project is not trusted, so these do not count: systemPrompts, hooks, permissions\.allow, permissions\.defaultMode \(/,
       ),
     ]);
     expect(err).toMatch(/style\.md lies outside of the project and was left out/);
@@ -142,6 +145,16 @@ describe("a project whose settings want more than to forbid", () => {
     await mkdir(archive);
     await writeFile(join(archive, ".git"), "gitdir: ../work/.git\n");
     expect(await allowed(archive)).toEqual({ trust: "unasked", rules: [], root: archive });
+  });
+
+  it("a folder that holds the user's home is not asked about: a yes would count for all that is below", async () => {
+    const world = await clone();
+    const { env } = world;
+    await mkdir(join(homedir(), ".palimpsest"), { recursive: true });
+    await writeFile(join(homedir(), ".palimpsest/settings.json"), JSON.stringify({ model: "x" }));
+    const asked = (cwd: string) => pendingTrust({ engine: createEngine({ env, cwd }), env, cwd, root: cwd });
+    expect((await createEngine({ env, cwd: homedir() }).settings()).reading.untrusted).toHaveLength(1);
+    expect([await asked(homedir()), (await asked(world.work))?.items.length]).toEqual([undefined, 5]);
   });
 
   it("one that only forbids is not asked about", async () => {

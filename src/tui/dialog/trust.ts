@@ -70,6 +70,7 @@ function trustLines({ root, items }: TrustAsk, theme: Theme): Lines {
     exactly(root, { theme, first: "  folder  " }),
     words("Its files may have come with a clone. Trusted, they do this whenever you work here:", { theme }),
     ...items.map(line),
+    words("A yes counts for every project below this folder, too, and for what its files say later.", { theme }),
     words("Untrusted, they can only forbid. What you allow by answering questions counts either way.", { theme }),
   ]);
 }
