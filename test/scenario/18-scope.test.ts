@@ -208,6 +208,24 @@ describe("18. Scope: project A never leaks into B", () => {
     expect(await sessionsOf(inB)).toEqual([]);
   });
 
+  it.each([
+    ["A's repository", "gitdir: ../a/.git"],
+    ["A's worktree", "gitdir: ../a/.git/worktrees/tree"],
+    ["a worktree that A does not have", "gitdir: ../a/.git/worktrees/none"],
+    ["A's submodule", "gitdir: ../a/.git/modules/sub"],
+  ])("when B came with a .git that names %s", async (_what, dotGit) => {
+    const at = await world();
+    const a = await repository(join(at.work, "a"));
+    git(a, "worktree", "add", join(at.work, "tree"));
+    git(a, "-c", "protocol.file.allow=always", "submodule", "add", await repository(join(at.work, "origin")), "sub");
+    const places = await Promise.all([a, join(at.work, "tree"), join(a, "sub")].map((cwd) => locate(at, cwd)));
+    expect(new Set(places.map(({ folder }) => folder)).size).toBe(2);
+    const b = join(at.work, "b");
+    await mkdir(b);
+    await writeFile(join(b, ".git"), `${dotGit}\n`);
+    expect(places.map(({ folder }) => folder)).not.toContain((await locate(at, b)).folder);
+  });
+
   it("when B takes the place that A was moved from", async () => {
     const at = await world();
     const place = await repository(join(at.work, "place"), "a");

@@ -32,9 +32,12 @@ async function repositoryAt(folder: string): Promise<Place | undefined> {
   const kind = await stat(dotGit).catch(() => undefined);
   if (kind === undefined) return undefined;
   if (kind.isFile()) return await placeOfGitFile(folder, await firstLine(dotGit));
-  const common = await realpath(dotGit);
-  return (await exists(join(common, "HEAD"))) ? repositoryPlace(common) : undefined;
+  if (!(await exists(join(dotGit, "HEAD")))) return undefined;
+  return (await lstat(dotGit)).isSymbolicLink() ? placeOfItsOwn(folder) : repositoryPlace(await realpath(dotGit));
 }
+
+/** `.git` may have come with an archive and name any repository: one that does not know the folder is not its own. */
+const placeOfItsOwn = (folder: string): Place => ({ root: folder, anchor: folder, kind: "folder" });
 
 /** The common folder of all worktrees lies in the main worktree as `.git`, or by itself (bare, submodule, separate). */
 const repositoryPlace = (common: string): Place => ({
@@ -47,19 +50,21 @@ async function placeOfGitFile(folder: string, line: string | undefined): Promise
   const target = line?.startsWith("gitdir:") === true ? line.slice("gitdir:".length).trim() : undefined;
   if (target === undefined || target === "") return undefined;
   const gitFolder = resolve(folder, target);
-  if (!(await exists(gitFolder))) return await lostWorktree(gitFolder);
+  if (!(await exists(gitFolder))) return await lostWorktree(gitFolder, folder);
   const real = await realpath(gitFolder);
+  if (!(await knowsFolder(real, folder))) return placeOfItsOwn(folder);
   const commonTarget = await firstLine(join(real, "commondir"));
   const common = commonTarget === undefined ? real : resolve(real, commonTarget);
   return repositoryPlace(await realpath(common).catch(() => common));
 }
 
 /** The link leads nowhere. Its text still says where the repository lay, and the project's record knows where it went. */
-async function lostWorktree(gitFolder: string): Promise<Place | undefined> {
+async function lostWorktree(gitFolder: string, folder: string): Promise<Place | undefined> {
   const worktrees = dirname(gitFolder);
   if (basename(worktrees) !== "worktrees") return undefined;
   const common = dirname(worktrees);
-  if (await exists(join(common, "HEAD"))) return repositoryPlace(await realpath(common));
+  // The repository is there and has no such worktree.
+  if (await exists(join(common, "HEAD"))) return placeOfItsOwn(folder);
   return { ...repositoryPlace(common), kind: "lost-worktree" };
 }
 
@@ -82,12 +87,25 @@ async function mainRoot(folder: string): Promise<string | undefined> {
   if (!(await lstat(dotGit)).isFile()) return undefined;
   const target = (await firstLine(dotGit))?.slice("gitdir:".length).trim() ?? "";
   const own = await realpath(resolve(folder, target)).catch(() => undefined);
-  if (own === undefined || basename(dirname(own)) !== "worktrees") return undefined;
-  const back = await firstLine(join(own, "gitdir"));
-  const common = dirname(dirname(own));
-  const isKnown = back !== undefined && (await realpath(resolve(own, back)).catch(() => "")) === dotGit;
-  return isKnown && (await firstLine(join(own, "commondir"))) === "../.." ? repositoryPlace(common).root : undefined;
+  if (own === undefined || !isWorktreeFolder(own) || !(await knowsFolder(own, folder))) return undefined;
+  return repositoryPlace(dirname(dirname(own))).root;
 }
+
+const isWorktreeFolder = (gitFolder: string): boolean => basename(dirname(gitFolder)) === "worktrees";
+
+/** Whether git's folder says itself that it is for the files here: of a worktree, or of a submodule. Both real paths. */
+async function knowsFolder(gitFolder: string, folder: string): Promise<boolean> {
+  if (isWorktreeFolder(gitFolder)) {
+    const back = await firstLine(join(gitFolder, "gitdir"));
+    const isBack = back !== undefined && (await realPathOf(resolve(gitFolder, back))) === join(folder, ".git");
+    return isBack && (await firstLine(join(gitFolder, "commondir"))) === "../..";
+  }
+  const config = await readFile(join(gitFolder, "config"), "utf8").catch(() => "");
+  const tree = /^\s*worktree\s*=\s*"?([^"\n]+?)"?\s*$/im.exec(config)?.[1];
+  return tree !== undefined && (await realPathOf(resolve(gitFolder, tree))) === folder;
+}
+
+const realPathOf = (path: string): Promise<string | undefined> => realpath(path).catch(() => undefined);
 
 async function firstLine(path: string): Promise<string | undefined> {
   const content = await readFile(path, "utf8").catch(() => undefined);
