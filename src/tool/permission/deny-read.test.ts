@@ -89,6 +89,10 @@ const surely = [
   "git diff --no-index /dev/null secret/x",
   "git archive HEAD secret",
   "git mv secret pub",
+  "git commit -q --allow-empty -F secret/x && git log -1",
+  "git commit --allow-empty -qFsecret/x",
+  "git tag -a x --file=secret/x",
+  "git add --pathspec-from-file=secret/x",
 ];
 
 const perhaps = [
@@ -119,6 +123,9 @@ const perhaps = [
   "git show $(git rev-parse HEAD:secret/x)",
   "git cat-file --batch-all-objects --batch",
   "git worktree add /tmp/never",
+  "git for-each-ref --format='%(raw)'",
+  "git tag -l --format='%(*raw)'",
+  "git branch --format=$(echo '%(raw)')",
   "git restore --source=HEAD~2 secret/gone && cat secret/gone",
   "git checkout -q HEAD~2 -- secret/gone; base64 secret/gone",
   "git checkout -q HEAD~2 -- secret && cat s*/gone",
@@ -160,6 +167,8 @@ const open = [
   "git grep text -- src",
   "git add src && git commit -q --allow-empty -m 'the secret is out'",
   "git stash list",
+  "git for-each-ref --format='%(refname) %(subject)'",
+  "git tag x && git tag -d x",
   "echo secret",
   "find . -name '*.txt'",
   "find . -name never | xargs -r -n 1 rm",

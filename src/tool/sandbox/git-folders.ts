@@ -13,6 +13,8 @@ export interface GitFolders {
   readonly protected: readonly string[];
   /** Holds the contents of files of every time. */
   readonly contents: readonly string[];
+  /** Folders whose programs git runs. */
+  readonly hooks: readonly string[];
 }
 
 /** At once: a look costs some microseconds, one by way of a thread fifty times that, and every command waits for it. */
@@ -20,7 +22,7 @@ export function gitFolders(root: string): GitFolders {
   const git = join(root, ".git");
   const kind = fileKind(git);
   if (kind === "folder") return ofRepository({ folder: git, root });
-  const own: GitFolders = { writable: [], protected: [git], contents: [] };
+  const own: GitFolders = { writable: [], protected: [git], contents: [], hooks: [] };
   const linked = kind === "file" ? linkedFolder(git) : undefined;
   if (linked === undefined) return own;
   const repository = isWorktreeFolder(linked) ? dirname(dirname(linked)) : linked;
@@ -55,6 +57,7 @@ function ofRepository({ folder, root }: Repository): GitFolders {
       ...within.flatMap((one) => ["objects", "lfs", "rr-cache"].map((name) => join(one, name))),
       ...(submodules === undefined ? [modules] : []),
     ],
+    hooks: [join(folder, "hooks"), ...(hooks === undefined ? [] : [hooks])],
   };
 }
 

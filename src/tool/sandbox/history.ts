@@ -100,14 +100,14 @@ const refTimes = async (repository: string): Promise<readonly number[]> =>
  * Whether the line may show what a repository holds of other times and places. Not if it is known to change nothing and
  * to show no file, nor if it is made of git's commands alone that show no contents and write none to files.
  */
-export async function mayShowHistory(act: ShellAct, repository: string): Promise<boolean> {
+export async function mayShowHistory(act: ShellAct, hooks: readonly string[]): Promise<boolean> {
   if (act.shows?.others !== "none") return true;
   if (act.effect === "read-only") return act.shows.files.length > 0;
   const line = parseLine(act.command);
   if (line.kind !== "line" || line.beyond.size > 0) return true;
   const subcommands = line.commands.map(subcommandOf);
   if (subcommands.some((one) => !silent.has(one))) return true;
-  return subcommands.includes("commit") && (await hasHooks(repository));
+  return subcommands.includes("commit") && (await Promise.all(hooks.map(hasHooks))).includes(true);
 }
 
 /** Empty if it is not git, or has an option by which it may show contents. */
@@ -120,9 +120,9 @@ function subcommandOf({ words, assigns }: SimpleCommand): string {
 const silent: ReadonlySet<string> = new Set(["add", "branch", "commit", "remote", "rev-parse", "status", "tag"]);
 
 /** A hook is any program: what it shows is shown by the commit. */
-async function hasHooks(repository: string): Promise<boolean> {
+async function hasHooks(folder: string): Promise<boolean> {
   try {
-    return (await readdir(join(repository, "hooks"))).some((name) => !name.endsWith(".sample"));
+    return (await readdir(folder)).some((name) => !name.endsWith(".sample"));
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
     return codeOf(error) !== "ENOENT";

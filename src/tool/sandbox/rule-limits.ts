@@ -88,11 +88,11 @@ export class RulePaths {
     );
     if (patterns.length === 0) return [];
     const found = await Promise.all(
-      [...gitByRoot].map(async ([root, { contents }]) => {
+      [...gitByRoot].map(async ([root, { contents, hooks }]) => {
         const [objects] = contents;
         if (objects === undefined) return [];
         const repository = dirname(objects);
-        if (!(await mayShowHistory(act, repository))) return [];
+        if (!(await mayShowHistory(act, hooks))) return [];
         return (await this.#history.holds({ root, repository, patterns, roots, home })) ? contents : [];
       }),
     );

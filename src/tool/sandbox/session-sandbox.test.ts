@@ -4,6 +4,7 @@ import { chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { parseRules } from "../permission/rule.ts";
 import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
 import { heldToolbox, type HeldToolboxOptions } from "../../../test/fixture/sandbox.ts";
 import { needsBubblewrap, noBubblewrap } from "../../../test/fixture/sandbox-available.ts";
@@ -76,6 +77,28 @@ describe.skipIf(noBubblewrap)(`rules and secrets: ${needsBubblewrap("in a sandbo
     await chmod(join(root, ".git/hooks/pre-commit"), 0o755);
     await write("src/c.txt", "c\n");
     expect(await run("git add src; git commit -m three")).not.toContain("TOP SECRET");
+  });
+
+  test("the history is hidden from every line that shows contents, also where only the sandbox knows the rule", async () => {
+    const { rules } = parseRules({ deny: ["Read(./secret/**)"] });
+    const { run, write, project: root } = await project({ held: { rules: () => rules } });
+    git(root, "tag", "file", "HEAD:secret/key");
+    const showing = [
+      "show HEAD:secret/key",
+      "show HEAD",
+      "log -p",
+      "diff HEAD~0 HEAD",
+      "for-each-ref --format='%(raw)'",
+    ];
+    const blob = git(root, "rev-parse", "HEAD:secret/key").trim();
+    for (const args of [...showing, `cat-file -p ${blob}`, "cat-file blob file", "blame secret/key"])
+      expect(await run(`git ${args}; true`), args).not.toContain("TOP SECRET");
+    expect(await run("git log --oneline")).toContain("one");
+    // Hooks may lie in the project.
+    git(root, "config", "core.hooksPath", ".husky");
+    await write(".husky/pre-commit", "#!/bin/sh\ngit show HEAD:secret/key\n");
+    await chmod(join(root, ".husky/pre-commit"), 0o755);
+    expect(await run("git commit --allow-empty -m two")).not.toContain("TOP SECRET");
   });
 
   test("a rule that hides nothing of the history leaves git as it is", async () => {

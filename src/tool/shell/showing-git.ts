@@ -1,4 +1,4 @@
-import type { ShellWord } from "./word.ts";
+import { type ShellWord, tailOf } from "./word.ts";
 import { names, nothing, perhaps, type Shown, type ShownWord } from "./shown.ts";
 import { gitParts } from "./git-parts.ts";
 
@@ -17,12 +17,26 @@ export function showingOfGit(args: readonly ShellWord[]): Shown {
 }
 
 function shownBy(subcommand: string, words: readonly ShellWord[]): Shown {
-  if (isQuiet(subcommand, words)) return nothing;
+  if (isQuiet(subcommand, words)) return shownQuietly(words);
   if (subcommand === "config") return names(words, "itself");
   if (subcommand === "mv") return names(words, "below");
   if (words.some(({ value }) => value === "--no-index")) return perhaps(names(words, "below"));
   return showingOfHistory(subcommand, words);
 }
+
+/** A format may ask for what a reference leads to, which may be a file. What stands in a file that it is given it may say. */
+function shownQuietly(words: readonly ShellWord[]): Shown {
+  const files = words.flatMap((word, index): readonly ShellWord[] => {
+    const value = fileOption.exec(word.value)?.groups?.["value"];
+    if (value === undefined) return [];
+    return value === "" ? words.slice(index + 1, index + 2) : [tailOf(word, word.value.length - value.length)];
+  });
+  const shown = names(files, "itself");
+  return words.some(({ value }) => /%\(\*?raw/.test(value)) ? perhaps(shown) : shown;
+}
+
+/** Messages, templates, lists of paths. */
+const fileOption = /^(?:-[a-zA-Z]*?[FtX]|--(?:ex|fi|pathspec-f|te)[^=]*=?)(?<value>.*)$/s;
 
 /** Everything, but for what its words limit it to: paths behind `--`, or objects by their paths. */
 function showingOfHistory(subcommand: string, words: readonly ShellWord[]): Shown {
@@ -52,7 +66,7 @@ const limitable: ReadonlySet<string> = new Set(
 
 /** Whether it shows no contents, or only of what it is about to write where that was anyway. */
 function isQuiet(subcommand: string, words: readonly ShellWord[]): boolean {
-  if (!words.every(({ kind }) => kind !== "dynamic")) return quietAlways.has(subcommand);
+  if (words.some(({ kind }) => kind === "dynamic")) return quietAlways.has(subcommand) && !formatting.has(subcommand);
   if (quietAlways.has(subcommand)) return true;
   const values = words.map(({ value }) => value);
   if (subcommand === "log" || subcommand === "reflog" || subcommand === "shortlog")
@@ -68,6 +82,9 @@ const quietAlways: ReadonlySet<string> = new Set(
     "ls-tree merge-base name-rev prune push remote rev-list rev-parse rm show-ref symbolic-ref tag update-ref version"
   ).split(" "),
 );
+
+/** They take a format. */
+const formatting: ReadonlySet<string> = new Set(["branch", "for-each-ref", "tag"]);
 
 const quietButForPatches: ReadonlySet<string> = new Set(
   "add checkout cherry-pick commit merge pull rebase reset restore revert stash status switch".split(" "),
