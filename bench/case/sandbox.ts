@@ -39,7 +39,7 @@ async function measured(folder: string): Promise<readonly Figure[]> {
   const shell = await findShell();
   const rules = { allow: [], ask: [], deny: [] };
   const use = () => ({ kind: "held", sandbox: found.sandbox }) as const;
-  const sandbox = sessionSandbox({ ...places, use, readRoots: [], rules: () => rules, temporary });
+  const sandbox = sessionSandbox({ ...places, use, readRoots: [], guarded: [], rules: () => rules, temporary });
   const bare = bashTool({ ...places, shell, standing: { cwd: undefined } });
   const held = bashTool({ ...places, shell, standing: { cwd: undefined }, sandbox });
   return [

@@ -6,6 +6,7 @@ import type { Jobs } from "../ports/jobs.ts";
 import type { RunningGroups } from "../ports/running-groups.ts";
 import type { SandboxUse } from "../ports/sandbox.ts";
 import type { ServerStart } from "../ports/tool-servers.ts";
+import { guardedPaths } from "../settings/files.ts";
 import { problemText } from "../settings/problem.ts";
 import { type DefinedServers, serversHere } from "../settings/tool-servers.ts";
 import type { KnownServer } from "../tool/mcp/catalogue.ts";
@@ -78,7 +79,8 @@ export async function jobsAndServers(
   const sandbox = sandboxChoice(options.sandbox, () => settings.current().settings);
   const rules = () => parseRules(toolChoice(options.tools, settings.current().settings)).rules;
   const network = Promise.withResolvers<SessionNetworkDeps | undefined>();
-  const held = { ownHome: engine.home, env, root, cwd, sandbox, temporary, rules, defined };
+  const guarded = guardedPaths(engine.home, settings.current().files);
+  const held = { ownHome: engine.home, env, root, cwd, sandbox, temporary, rules, defined, guarded };
   const enterFor = await serversInSandbox({ ...held, network: network.promise });
   const isKept = connect === undefined && toolsHad.has(useToolName);
   const servers =

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname } from "node:path";
 import type { CostSummary } from "../cache/costs.ts";
 import { createEngine, type EngineDeps } from "../engine.ts";
 import { isRerunnable } from "../layers/2-clear/clearable.ts";
@@ -28,7 +27,7 @@ import type { HookSetting } from "../schema/hook.ts";
 import { plural } from "../schema/plural.ts";
 import { type Numbers, numbersInForce } from "../settings/numbers.ts";
 import type { Problem } from "../settings/problem.ts";
-import type { SettingsReading } from "../settings/read.ts";
+import { guardedPaths } from "../settings/files.ts";
 import { findModel } from "../tokens/registry.ts";
 import type { Shell } from "../tool/shell/bash.ts";
 import { findShell } from "../tool/shell/find-shell.ts";
@@ -327,7 +326,7 @@ async function equip(parts: Assembling, input: Equipping): Promise<Equipped> {
     roots: [root, cwd],
     home: homedir(),
     sandbox: { use: input.beside.sandbox, ownHome: engine.home, temporary: input.beside.temporary },
-    guarded: guardedBy(engine.home, settings.current().files),
+    guarded: guardedPaths(engine.home, settings.current().files),
     compactionAsks: asks,
     skillPlaces,
     planState: () => mode.state(),
@@ -356,12 +355,6 @@ function choiceFrom({ tools, carriedMode }: AgentOptions, settings: FollowedSett
   const narrowed = narrowingChoice(toolChoice(wishes, current()));
   return whileSame(current, (now) => narrowed(toolChoice(wishes, now)));
 }
-
-/** Files that decide what the agent may do, and the folders in which they, or others that count, may come to be. */
-const guardedBy = (home: string, files: SettingsReading["files"]): readonly string[] => [
-  home,
-  ...files.flatMap(({ scope, path }) => (scope === "user" ? [path] : [path, dirname(path)])),
-];
 
 type Chosen =
   | { readonly kind: "open"; readonly session: Session }

@@ -24,6 +24,8 @@ export interface HeldServers {
   readonly temporary: TemporaryFolder;
   /** A real path. */
   readonly cwd: string;
+  /** Files and folders that hold settings, as they are named. */
+  readonly guarded: readonly string[];
   /** Asked for at each start. */
   readonly rules: () => Rules;
   readonly defined: DefinedServers;

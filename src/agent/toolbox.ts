@@ -140,7 +140,7 @@ export async function toolbox({
     groups,
     sandbox:
       input.sandbox &&
-      sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded, env, rules: () => policy().rules }),
+      sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded ?? [], env, rules: () => policy().rules }),
     expand: (id) => recalled({ deps, session, id }),
     search: (options) => searching.search(options),
     web: input.web,

@@ -30,6 +30,12 @@ export function scopeFiles({ home, root }: SettingsPlace): readonly ScopeFile[] 
   return realPath(project.path) === realPath(user.path) ? [user, local] : [user, project, local];
 }
 
+/** Files that decide what the agent may do, and the folders in which they, or others that count, may come to be. */
+export const guardedPaths = (home: string, files: readonly ScopeFile[]): readonly string[] => [
+  home,
+  ...files.flatMap(({ scope, path }) => (scope === "user" ? [path] : [path, dirname(path)])),
+];
+
 /** Of a file that need not be there, in a folder that need not be there either. */
 export function realPath(path: string): string {
   try {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
@@ -94,8 +94,12 @@ describe.skipIf(noBubblewrap)(`servers: ${needsBubblewrap("in a sandbox")}`, () 
     const world = await worldWith(
       { server: "a", write: inHome, read: key, port },
       { server: "a", write: "in-project", read: "in-project", port },
+      { server: "a", write: "dots/settings.json" },
       { server: "b", write: join(homedir(), "written-by-b"), read: key, port },
     );
+    await mkdir(join(world.work, "dots"));
+    await rename(join(world.home, "settings.json"), join(world.work, "dots/settings.json"));
+    await symlink(join(world.work, "dots/settings.json"), join(world.home, "settings.json"));
     const sandbox = await findSandbox({ env: world.env, folder: join(world.home, "sandbox") });
     await turn(await openIn(world, { sandbox, connectServer: serverConnector({ version: "0.0.0" }) }), "Try it.");
     const results = resultsIn(world);
@@ -103,6 +107,7 @@ describe.skipIf(noBubblewrap)(`servers: ${needsBubblewrap("in a sandbox")}`, () 
     // It may have written one of its own, in a temporary folder that only it sees.
     expect(existsSync(inHome)).toBe(false);
     expect(await readFile(join(world.work, "in-project"), "utf8")).toBe("pried");
+    expect(await readFile(join(world.work, "dots/settings.json"), "utf8")).not.toContain("pried");
     // The user's own server did all of it: the test can fail.
     expect(results.match(/the private key/g)).toHaveLength(1);
     expect(existsSync(join(homedir(), "written-by-b"))).toBe(true);

@@ -10,6 +10,7 @@ import { sessionId } from "../../schema/brand.ts";
 import type { ServerLaunch } from "../../schema/tool-server.ts";
 import type { SettingsHere } from "../../settings/here.ts";
 import type { DefinedServer } from "../../settings/tool-servers.ts";
+import { guardedPaths } from "../../settings/files.ts";
 import { problemText } from "../../settings/problem.ts";
 import { serverConnector } from "../../tool/mcp/connect.ts";
 import { launchOf } from "../../tool/mcp/launch.ts";
@@ -56,7 +57,7 @@ export async function serverChecks(input: ServersInput): Promise<readonly Check[
 
 /** As in a session in which nobody is there to be asked: a project's server runs in the sandbox, and reaches what rules open. */
 function heldAs({ context, engine, here, sandbox }: ServersInput, root: string) {
-  const { settings } = here.reading;
+  const { settings, files } = here.reading;
   const { mode, ...written } = toolChoice({ allow: [], deny: [] }, settings);
   const { rules } = parseRules(written);
   const hosts = new SessionHosts({
@@ -67,6 +68,7 @@ function heldAs({ context, engine, here, sandbox }: ServersInput, root: string) 
   });
   return {
     ownHome: engine.home,
+    guarded: guardedPaths(engine.home, files),
     env: context.env,
     root,
     cwd: root,

@@ -33,7 +33,7 @@ export interface SessionSandboxDeps {
   readonly ownHome?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Files and folders that hold settings, as they are named: no command may change them, wherever their links lead. */
-  readonly guarded?: readonly string[] | undefined;
+  readonly guarded: readonly string[];
   /** Real paths that are read like the project's own, such as the results of this session. */
   readonly readRoots: readonly string[];
   /** Asked for each command. */
@@ -144,7 +144,7 @@ async function enterWith(
       ...protectedPaths({ roots, home }),
       ...protectedIfThere({ roots }).filter((path) => existsSync(path)),
       ...git.flatMap((one) => one.protected),
-      ...(deps.guarded ?? []).flatMap(wayTo),
+      ...deps.guarded.flatMap(wayTo),
       ...roots.flatMap((root) => look.repositoriesIn(root)).flatMap((nested) => gitFolders(nested).protected),
     ],
     unchanged: ruled.protected,
