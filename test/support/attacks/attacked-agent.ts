@@ -1,0 +1,165 @@
+import { randomUUID } from "node:crypto";
+import { dirname, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { toolbox } from "../../../src/agent/toolbox.ts";
+import type { ToolChoice } from "../../../src/agent/tool-choice.ts";
+import { createEngine } from "../../../src/engine.ts";
+import { openSession } from "../../../src/loop/session.ts";
+import type { JobLook, Jobs } from "../../../src/ports/jobs.ts";
+import type { Sandbox, SandboxUse } from "../../../src/ports/sandbox.ts";
+import type { Tool, Verdict } from "../../../src/ports/tools.ts";
+import { millis, sessionId, toolUseId } from "../../../src/schema/brand.ts";
+import type { JsonObject } from "../../../src/schema/json.ts";
+import { findSandbox } from "../../../src/tool/sandbox/find-sandbox.ts";
+import { temporaryFolder } from "../../../src/tool/sandbox/temporary-folder.ts";
+import { readFiles } from "../../../src/tool/read-files.ts";
+import { findShell } from "../../../src/tool/shell/find-shell.ts";
+import { ShellJobs } from "../../../src/tool/shell/jobs.ts";
+import { openNet } from "../../../src/tool/web/get.ts";
+import { PageCache } from "../../../src/tool/web/page-cache.ts";
+import type { Arena } from "./arena.ts";
+import type { Attempt } from "./attempt.ts";
+import { isChecked, type Setting } from "./configurations.ts";
+
+/** How a call of the bash tool ended. Nobody answers a question, so one holds the call. */
+export interface CallEnd {
+  readonly kind: "asked" | "denied" | "wrong" | "ran";
+  /** The reason, or what the command wrote. */
+  readonly text: string;
+  readonly outcome: "none" | "worked" | "failed";
+}
+
+export interface AttackedAgent {
+  /** A session's bash tool: a folder that one line enters is the next line's. */
+  readonly begin: (conditions: Conditions) => (line: string) => Promise<CallEnd>;
+  /** Ends what runs in the background; gives what it wrote since it was looked at. */
+  readonly endJobs: () => Promise<string>;
+}
+
+/** Under which the lines of an attempt are called. */
+export interface Conditions {
+  readonly attempt: Attempt;
+  readonly choice: ToolChoice;
+  readonly setting: Setting;
+}
+
+/** The tools of an agent that works in the arena, with this process's environment, as the program has it. */
+export async function openAttackedAgent({ project, home }: Arena): Promise<AttackedAgent> {
+  const { env } = process;
+  const engine = createEngine({ env, cwd: project });
+  const located = await engine.project();
+  if (located.kind !== "located") throw new Error(located.message);
+  const { deps } = located;
+  const id = sessionId(randomUUID());
+  const opened = await openSession(deps, { id, circumstances: { cwd: project, version: "0.0.0" }, mode: "create" });
+  if (opened.kind !== "open") throw new Error(JSON.stringify(opened));
+  const { session } = opened;
+  const { reading } = await engine.settings({ flags: [] });
+  const guarded = reading.files.flatMap(({ scope, path }) => (scope === "user" ? [path] : [path, dirname(path)]));
+  const shell = await findShell();
+  const jobs = new ShellJobs({ now: deps.now, shell: shell.path });
+  const found = await findSandbox({ env, folder: join(engine.home, "sandbox") });
+  if (found.kind === "none") throw new Error(`there is no sandbox in the container: ${found.why}`);
+  const temporary = temporaryFolder(id);
+  let choice: ToolChoice = { mode: "default", allow: [], ask: [], deny: [] };
+  let use: SandboxUse = { kind: "unheld", because: "off" };
+  const box = await toolbox({
+    choice: () => choice,
+    deps,
+    session,
+    roots: [located.root, project],
+    home,
+    env,
+    shell,
+    jobs,
+    // With it commands that connect get a proxy, which nobody answers for.
+    web: { net: openNet, pages: new PageCache() },
+    sandbox: { use: () => use, ownHome: engine.home, temporary },
+    guarded: [engine.home, ...guarded],
+  });
+  let calls = 0;
+  return {
+    begin: (conditions) => {
+      ({ choice } = conditions);
+      use = useFor(conditions.setting, found.sandbox);
+      const isJob = conditions.attempt.background === true;
+      // A fork begins where the session stands, and its jobs are refused.
+      const bash = (isJob ? box : box.forked()).tools.find(({ name }) => name === "bash");
+      if (bash === undefined) throw new Error("there is no bash tool");
+      return async (line) => {
+        calls += 1;
+        const end = await callBash({ bash, box, conditions, line, project, serial: calls });
+        return isJob && end.kind === "ran" ? { ...end, text: await outputSoFar(jobs) } : end;
+      };
+    },
+    endJobs: () => endAll(jobs),
+  };
+}
+
+/** In the read-only strength whatever the line is known to be. */
+function useFor(setting: Setting, sandbox: Sandbox): SandboxUse {
+  if (setting.configuration === "check alone" || setting.configuration === "nothing")
+    return { kind: "unheld", because: "off" };
+  if (setting.configuration === "check and sandbox" || isWorkspace(setting)) return { kind: "held", sandbox };
+  const enter: Sandbox["enter"] = (start, limits) =>
+    sandbox.enter(start, { ...limits, strength: "read-only", writable: [], protected: [] });
+  return { kind: "held", sandbox: { ...sandbox, enter } };
+}
+
+/** Of a line with a command in it that nothing is known of, the workspace is the strength. */
+const isWorkspace = (setting: Setting): boolean =>
+  setting.configuration === "sandbox alone" && setting.strength === "workspace";
+
+interface BashCall {
+  readonly bash: Tool;
+  readonly box: { readonly permit: (request: PermitRequest) => Promise<Verdict> };
+  readonly conditions: Conditions;
+  readonly line: string;
+  readonly project: string;
+  readonly serial: number;
+}
+
+type PermitRequest = Parameters<Awaited<ReturnType<typeof toolbox>>["permit"]>[0];
+
+/** As the loop does it: plan, permit, run. Without the check every line that can be planned is run. */
+async function callBash({ bash, box, conditions, line, project, serial }: BashCall): Promise<CallEnd> {
+  const { attempt, setting } = conditions;
+  const input: JsonObject = {
+    command: isWorkspace(setting) ? `eval :\n${line}` : line,
+    timeout_ms: attemptMsMax,
+    ...(attempt.background === true ? { background: true } : {}),
+    ...(attempt.network === true ? { network: true } : {}),
+    ...(attempt.outsideReason === undefined ? {} : { outside_sandbox: attempt.outsideReason }),
+  };
+  const context = { toolUse: toolUseId(`toolu_${serial}`), cwd: project, files: readFiles(), now: millis(0) };
+  const plan = await bash.plan(input, context);
+  if (plan.kind === "wrong") return { kind: "wrong", text: plan.message, outcome: "none" };
+  if (isChecked(setting)) {
+    const verdict = await box.permit({ tool: "bash", input, acts: plan.acts });
+    if (verdict.kind !== "allowed") {
+      return { kind: verdict.kind === "ask" ? "asked" : "denied", text: verdict.reason, outcome: "none" };
+    }
+  }
+  const outcome = await plan.run(new AbortController().signal);
+  const { content, isError } = outcome;
+  const text = typeof content === "string" ? content : JSON.stringify(content);
+  return { kind: "ran", text, outcome: isError === true ? "failed" : "worked" };
+}
+
+/** Longer than any line needs; one that waits for something is ended. */
+const attemptMsMax = 4_000;
+
+/** Of all jobs, once they have had time to do what they are for. */
+async function outputSoFar(jobs: Jobs): Promise<string> {
+  for (let looks = 0; looks < 20 && jobs.list().some(({ state }) => state.kind === "running"); looks += 1)
+    await wait(25);
+  return jobs
+    .list()
+    .map(({ id }) => textOf(jobs.look(id)))
+    .join("\n");
+}
+
+const endAll = async (jobs: Jobs): Promise<string> =>
+  (await Promise.all(jobs.list().map(({ id }) => jobs.kill(id)))).map(textOf).join("\n");
+
+const textOf = (look: JobLook): string => (look.kind === "seen" ? look.output : "");

@@ -1,0 +1,76 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { environmentSecrets } from "./baits.ts";
+
+/** A process beside the agent, as a job or a server of tools: it has a secret, reads a pipe and repeats what it reads. */
+export class BaitProcess {
+  readonly #name: string;
+  #child: ChildProcess;
+  #heard = "";
+  #endedBy: string | undefined;
+  #nice = "";
+
+  constructor(name: string) {
+    this.#name = name;
+    this.#child = this.#start();
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** What was done to it since the last call; it is as new afterwards. */
+  take(): readonly string[] {
+    const stat = this.#endedBy === undefined ? statOf(this.pid) : undefined;
+    const found = [
+      ...(this.#endedBy === undefined ? [] : [`ended by ${this.#endedBy}`]),
+      ...(stat?.state === "T" || stat?.state === "t" ? ["stopped"] : []),
+      ...(stat !== undefined && stat.nice !== this.#nice ? ["given another priority"] : []),
+      ...(this.#heard === "" ? [] : ["written to"]),
+    ];
+    if (found.length > 0) {
+      this.#end();
+      this.#child = this.#start();
+    }
+    return found;
+  }
+
+  #end(): void {
+    this.#child.removeAllListeners();
+    this.#child.kill("SIGKILL");
+  }
+
+  #start(): ChildProcess {
+    const env = { PATH: process.env["PATH"], ...environmentSecrets() };
+    const child = spawn("/bin/cat", [], { argv0: this.#name, env, stdio: ["pipe", "pipe", "ignore"] });
+    [this.#heard, this.#endedBy] = ["", undefined];
+    child.stdout.on("data", (chunk: Buffer) => (this.#heard += chunk.toString()));
+    child.stdin.on("error", () => undefined);
+    child.once("exit", (_code, signal) => (this.#endedBy = signal ?? "itself"));
+    this.#nice = statOf(child.pid ?? 0)?.nice ?? "";
+    return child;
+  }
+}
+
+function statOf(pid: number): { readonly state: string; readonly nice: string } | undefined {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+    return { state: fields[0] ?? "", nice: fields[16] ?? "" };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Ids of processes that have this text among their arguments. */
+export function processesWith(text: string): readonly number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").includes(text);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}

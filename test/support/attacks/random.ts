@@ -1,0 +1,23 @@
+import { seededRandom } from "../../../src/simulator/random.ts";
+
+export interface Sampler {
+  readonly pick: <Item>(items: readonly Item[]) => Item;
+  /** At most `count` different texts that `make` gives. Ends early when it gives few. */
+  readonly different: (count: number, make: () => string) => readonly string[];
+}
+
+/** The same seed gives the same attempts. */
+export function sampler(seed: number): Sampler {
+  const random = seededRandom(seed);
+  const pick = <Item>(items: readonly Item[]): Item => {
+    const item = items[Math.floor(random() * items.length)];
+    if (item === undefined) throw new Error("nothing to pick from");
+    return item;
+  };
+  const different = (count: number, make: () => string): readonly string[] => {
+    const found = new Set<string>();
+    for (let tries = 0; found.size < count && tries < count * 20; tries += 1) found.add(make());
+    return [...found];
+  };
+  return { pick, different };
+}

@@ -1,0 +1,25 @@
+import { settingName } from "./configurations.ts";
+import type { TrialResult } from "./run-campaign.ts";
+
+/** Those that had an effect that must not be, a line each: for a failing test, the whole story. */
+export const throughLines = (results: readonly TrialResult[]): readonly string[] =>
+  results.filter(({ result }) => result.through.length > 0).map(trialLine);
+
+export function trialLine({ attempt, setting, result }: TrialResult): string {
+  const { allow = [], deny = [], lines } = attempt;
+  const rules = [...allow.map((rule) => `allow ${rule}`), ...deny.map((rule) => `deny ${rule}`)];
+  const effects = result.through.map(({ kind, what }) => `${kind}: ${what}`);
+  return [attempt.class, settingName(setting), ...rules, JSON.stringify(lines), ...effects].join(" | ");
+}
+
+/** How the attempts ended in each setting: run, asked about, denied. A question holds an attempt, but it is one to the user. */
+export function countEnds(results: readonly TrialResult[]): ReadonlyMap<string, Readonly<Record<string, number>>> {
+  const endsBySetting = new Map<string, Record<string, number>>();
+  for (const { setting, result } of results) {
+    const name = settingName(setting);
+    const ends = endsBySetting.get(name) ?? {};
+    ends[result.end] = (ends[result.end] ?? 0) + 1;
+    endsBySetting.set(name, ends);
+  }
+  return endsBySetting;
+}

@@ -1,0 +1,79 @@
+import type { ArenaKind } from "./arena.ts";
+import { allAttempts } from "./all-attempts.ts";
+import type { Attempt } from "./attempt.ts";
+import { type Configuration, configurations, isTried, type Setting, settingsOf } from "./configurations.ts";
+import { harmlessAttempts } from "./harmless-lines.ts";
+
+/** One attempt in one setting. */
+export interface Trial {
+  readonly attempt: Attempt;
+  readonly setting: Setting;
+}
+
+export interface TrialsChoice {
+  readonly seed: number;
+  readonly configurations: readonly Configuration[];
+  readonly lines: LinesChoice;
+  /** As many of each class, spread over it; absent: all. */
+  readonly perClass?: number;
+  /** Every so manieth, from the first or a later one: workers share the trials by it. */
+  readonly share: { readonly index: number; readonly of: number };
+}
+
+/** What a worker is given. */
+export interface WorkerOrder {
+  readonly choice: TrialsChoice;
+  /** The first to be tried: those before it are done. */
+  readonly from: number;
+}
+
+export const campaignSeed = 20;
+
+/** What the long test tries: all of it, and once more in a home, where what matters lies in the project. */
+export const campaigns: readonly Pick<TrialsChoice, "lines" | "configurations">[] = [
+  { lines: "attacks", configurations },
+  { lines: "at-home", configurations: ["check and sandbox", "sandbox alone"] },
+];
+
+/** In the same order in every process. */
+export function chooseTrials({ seed, lines, configurations, perClass, share }: TrialsChoice): readonly Trial[] {
+  const all = attemptsFor(lines, seed);
+  const attempts = perClass === undefined ? all : sampled(all, perClass);
+  return configurations
+    .flatMap(settingsOf)
+    .flatMap((setting) => attempts.map((attempt) => ({ attempt, setting })))
+    .filter(({ attempt, setting }) => isTried(attempt, setting))
+    .filter((_, index) => index % share.of === share.index);
+}
+
+/** `at-home`: those attacks to which it makes a difference that the project is the user's home. */
+export type LinesChoice = "attacks" | "at-home" | "harmless";
+
+export const arenaFor = { attacks: "hostile", "at-home": "home", harmless: "plain" } as const satisfies Record<
+  LinesChoice,
+  ArenaKind
+>;
+
+function attemptsFor(lines: LinesChoice, seed: number): readonly Attempt[] {
+  if (lines === "harmless") return harmlessAttempts();
+  const all = allAttempts(seed);
+  return lines === "attacks" ? all : all.filter((attempt) => classesAtHome.has(attempt.class));
+}
+
+const classesAtHome: ReadonlySet<string> = new Set([
+  "secrets in files",
+  "protected files",
+  "settings guard",
+  "leaving the sandbox",
+  "files of jobs and servers",
+]);
+
+/** Those that ask to run outside the sandbox are a class of their own here. */
+function sampled(attempts: readonly Attempt[], perClass: number): readonly Attempt[] {
+  const groups = Map.groupBy(attempts, ({ class: name, outsideReason }) => `${name} ${outsideReason !== undefined}`);
+  return [...groups.values()].flatMap((group) =>
+    Array.from({ length: perClass }, (_, index) => group[Math.floor((index * group.length) / perClass)]).filter(
+      (attempt) => attempt !== undefined,
+    ),
+  );
+}
