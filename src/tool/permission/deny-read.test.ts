@@ -93,6 +93,8 @@ const surely = [
   "git commit --allow-empty -qFsecret/x",
   "git tag -a x --file=secret/x",
   "git add --pathspec-from-file=secret/x",
+  "BASH_ENV=secret/x bash -c :",
+  "git init -q ../c && git -C ../c fetch -q ../project && git -C ../c checkout -q FETCH_HEAD",
 ];
 
 const perhaps = [
@@ -124,6 +126,11 @@ const perhaps = [
   "git cat-file --batch-all-objects --batch",
   "git worktree add /tmp/never",
   "git for-each-ref --format='%(raw)'",
+  "git remote add x ../c",
+  "git push -q file:///tmp/never HEAD",
+  "GIT_WORK_TREE=../w git checkout HEAD -- secret",
+  "export GIT_DIR=../c; git checkout HEAD",
+  "cat secret/gone",
   "git tag -l --format='%(*raw)'",
   "git branch --format=$(echo '%(raw)')",
   "git restore --source=HEAD~2 secret/gone && cat secret/gone",
@@ -169,6 +176,8 @@ const open = [
   "git stash list",
   "git for-each-ref --format='%(refname) %(subject)'",
   "git tag x && git tag -d x",
+  "git remote -v",
+  "grep .env src/a.txt || true",
   "echo secret",
   "find . -name '*.txt'",
   "find . -name never | xargs -r -n 1 rm",
@@ -223,6 +232,12 @@ describe("without a sandbox, where a deny rule hides files,", () => {
       ["grep -r text src/a.txt", "ran"],
     ] as const;
     expect(await wrongOf(box, rows)).toEqual([]);
+  });
+
+  test("variables of git that lead nowhere else are not asked about", async () => {
+    const lines = ["GIT_PAGER=cat git log --oneline", "GIT_AUTHOR_NAME=x git tag y", "GIT_EDITOR=true git status"];
+    const rows = lines.map((command) => [command, "ran"] as const);
+    expect(await wrongOf(await project({ mode: "bypass" }), rows)).toEqual([]);
   });
 
   test("a rule that asks for reading asks", async () => {

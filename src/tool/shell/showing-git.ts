@@ -66,9 +66,10 @@ const limitable: ReadonlySet<string> = new Set(
 
 /** Whether it shows no contents, or only of what it is about to write where that was anyway. */
 function isQuiet(subcommand: string, words: readonly ShellWord[]): boolean {
-  if (words.some(({ kind }) => kind === "dynamic")) return quietAlways.has(subcommand) && !formatting.has(subcommand);
-  if (quietAlways.has(subcommand)) return true;
+  if (words.some(({ kind }) => kind === "dynamic")) return quietAlways.has(subcommand) && !dependent.has(subcommand);
   const values = words.map(({ value }) => value);
+  if (transferring.has(subcommand) && values.some(isFolder)) return false;
+  if (quietAlways.has(subcommand)) return true;
   if (subcommand === "log" || subcommand === "reflog" || subcommand === "shortlog")
     return values.every((value) => !value.startsWith("-") || listing.test(value));
   if (subcommand === "stash" && !/^(?:-.*|push|save|pop|apply|drop|clear)$/.test(values[0] ?? "push"))
@@ -83,8 +84,13 @@ const quietAlways: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** They take a format. */
-const formatting: ReadonlySet<string> = new Set(["branch", "for-each-ref", "tag"]);
+/** What goes into another folder can be read there. */
+const transferring: ReadonlySet<string> = new Set(["fetch", "pull", "push", "remote"]);
+
+const isFolder = (value: string): boolean => /^(?:[./~]|file:)/.test(value);
+
+/** A folder or a format may stand in their words. */
+const dependent: ReadonlySet<string> = new Set([...transferring, "branch", "for-each-ref", "tag"]);
 
 const quietButForPatches: ReadonlySet<string> = new Set(
   "add checkout cherry-pick commit merge pull rebase reset restore revert stash status switch".split(" "),

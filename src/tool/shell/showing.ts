@@ -23,10 +23,16 @@ export function showingOf(source: string): Showing {
   const values = placeValues(source, within.commands);
   const folders = within.commands.flatMap(foldersOf);
   const shown = [...within.commands.map(shownBy), ...within.redirects.map(inputOf)];
-  const named = shown.flatMap((one) => one.named);
+  // Values of variables that programs look at, and what they are fed with.
+  const texts = within.unknown.flatMap(({ words, text }) => (words.length === 0 && text !== "" ? [text] : []));
+  const named = [
+    ...shown.flatMap((one) => one.named),
+    ...texts.map((value): ShownWord => ({ word: { kind: "plain", value }, reach: "itself", as: "text" })),
+  ];
   const isUnclear =
     within.sight === "unclear" ||
     folders.some(({ kind, value }) => kind === "dynamic" || value.startsWith("-")) ||
+    gitVariable.test(source) ||
     // What a pattern finds may not be there yet.
     (within.commands.some(isRestoring) && named.some(({ word }) => word.kind !== "plain"));
   return {
@@ -41,6 +47,10 @@ function foldersOf([name, ...args]: readonly ShellWord[]): readonly ShellWord[] 
   if (name?.value === "git") return gitParts(args).folders;
   return name?.value === "cd" || name?.value === "pushd" ? args : [];
 }
+
+/** By others than these it is led to another repository, puts files elsewhere or starts programs. */
+const gitVariable =
+  /\bGIT_(?!(?:AUTHOR|COMMITTER)_|OPTIONAL_LOCKS\b|TERMINAL_PROMPT\b|PAGER=cat\b|EDITOR=(?:true|:)(?:\s|$))[A-Z_]+/;
 
 /** Whether it brings back files of other times. */
 const isRestoring = ([name, ...args]: readonly ShellWord[]): boolean =>

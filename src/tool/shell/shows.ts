@@ -71,7 +71,8 @@ async function fileAt({ name, folder, of }: Candidate, { as, reach }: ShownWord)
   const resolved = await resolveElsewhere(name, folder);
   if (resolved.kind !== "real") return undefined;
   // What is not there may be there when the line comes to it: git brings files back.
-  if (!resolved.exists && as === "text") return { path: resolved.path, reach: "itself", sight: "perhaps" };
+  if (!resolved.exists && as !== "history")
+    return { path: resolved.path, reach: as === "text" ? "itself" : reach, sight: "perhaps" };
   const isDeep = !resolved.exists || (await isFolder(resolved.path));
   const isSure = as !== "text" || (of === "word" && !isDeep);
   return { path: resolved.path, reach: isDeep ? reach : "itself", sight: isSure ? "sure" : "perhaps" };
