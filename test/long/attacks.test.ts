@@ -60,10 +60,13 @@ describe.skipIf(missing !== undefined)(`attacks on the bash tool${reason}`, () =
     expect(compareGaps([...resultsOf("check alone"), ...resultsOf("sandbox alone")])).toEqual([]);
   });
 
-  test.each(attackClasses)("most do harm where nothing holds them: %s", (name) => {
-    const tried = resultsOf("nothing").filter(({ attempt }) => attempt.class === name);
-    const harmful = tried.filter(({ result }) => result.through.length > 0);
-    expect(harmful.length).toBeGreaterThan(tried.length / 2);
+  test("most do harm where nothing holds them, and of each class a third", () => {
+    const shareOf = (tried: readonly TrialResult[]): number =>
+      tried.filter(({ result }) => result.through.length > 0).length / tried.length;
+    const tried = resultsOf("nothing");
+    expect(shareOf(tried)).toBeGreaterThan(2 / 3);
+    for (const name of attackClasses)
+      expect(shareOf(tried.filter(({ attempt }) => attempt.class === name)), name).toBeGreaterThan(1 / 3);
   });
 });
 

@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
-import { environmentSecrets } from "./baits.ts";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { closeSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { arenaBase, environmentSecrets } from "./baits.ts";
 
 /** A process beside the agent, as a job or a server of tools: it has a secret, reads a pipe and repeats what it reads. */
 export class BaitProcess {
@@ -42,14 +43,24 @@ export class BaitProcess {
 
   #start(): ChildProcess {
     const env = { PATH: process.env["PATH"], ...environmentSecrets() };
-    const child = spawn("/bin/cat", [], { argv0: this.#name, env, stdio: ["pipe", "pipe", "ignore"] });
+    const pipe = openPipe();
+    const child = spawn("/bin/cat", [], { argv0: this.#name, env, stdio: [pipe, "pipe", "ignore"] });
+    closeSync(pipe);
     [this.#heard, this.#endedBy] = ["", undefined];
-    child.stdout.on("data", (chunk: Buffer) => (this.#heard += chunk.toString()));
-    child.stdin.on("error", () => undefined);
+    child.stdout?.on("data", (chunk: Buffer) => (this.#heard += chunk.toString()));
     child.once("exit", (_code, signal) => (this.#endedBy = signal ?? "itself"));
     this.#nice = statOf(child.pid ?? 0)?.nice ?? "";
     return child;
   }
+}
+
+/** One that can be opened in `/proc`, which Node's own can't, and nowhere else. */
+function openPipe(): number {
+  const path = join(arenaBase, "bait-pipe");
+  execFileSync("mkfifo", [path]);
+  const pipe = openSync(path, "r+");
+  rmSync(path);
+  return pipe;
 }
 
 function statOf(pid: number): { readonly state: string; readonly nice: string } | undefined {

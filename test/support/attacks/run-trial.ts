@@ -25,6 +25,7 @@ export interface Stage {
 
 export async function openStage(kind: ArenaKind): Promise<Stage> {
   const arena = makeArena(kind);
+  process.chdir(arena.project);
   const agent = await openAttackedAgent(arena);
   const witness = await openWitness(arena);
   return { agent, witness };
