@@ -61,7 +61,8 @@ async function readRecord(folder: string): Promise<ProjectRecord | undefined> {
 export async function claimFolder(folder: string, record: NewRecord): Promise<"claimed" | "taken"> {
   await makeFolder(folder);
   const path = recordPath(folder);
-  if ((await readRecord(folder)) === undefined && (await exists(path)))
+  // In this order: what is there is whole, unless it is damaged, also if another process has just put it there.
+  if ((await exists(path)) && (await readRecord(folder)) === undefined)
     await rename(path, `${path}.damaged-${record.id}`);
   const temporary = temporaryBeside(path);
   try {
