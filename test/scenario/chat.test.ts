@@ -21,10 +21,14 @@ const items = ({ front }: ChatWorld): readonly string[] => itemsOf(front.state);
 
 /** In the middle of a call, which ends when the test wants it to. */
 async function atWork(...more: readonly (readonly SaidBlock[])[]) {
-  const world = await agentWorld({ actor: playing([bash("until [ -e go ]; do sleep 0.02; done")], ...more) });
+  const world = await agentWorld({
+    actor: playing([bash("touch begun; until [ -e go ]; do sleep 0.02; done")], ...more),
+  });
   const chat = await openChat(world, { agent: bypass });
   chat.chat.submit("Work.");
   await chat.front.until(({ phase }) => phase.kind === "calling");
+  // It was allowed and runs: a mode that is chosen now does not decide about it.
+  await expect.poll(() => existsSync(join(world.work, "begun"))).toBe(true);
   return { world, chat, goOn: () => writeFile(join(world.work, "go"), "") };
 }
 
