@@ -83,7 +83,7 @@ function gapsSection(configuration: Alone): string {
 const remarks: Readonly<Record<Alone, string>> = {
   "check alone": `So it is on a machine that has no sandbox, and with \`sandbox: off\`. What the user allows can do then whatever the user can. Attempts under a rule for every command, and in bypass those that no deny rule
 is about, are not tried here: nothing is there to hold them.`,
-  "sandbox alone": `No line is judged, all are run. In the workspace strength a command may change the project, and which programs run is nothing to the sandbox: neither counts.`,
+  "sandbox alone": `No line is judged, all are run. In the workspace strength a command may change the project: that does not count, but for what deny rules name.`,
 };
 
 function gapText({ class: name, settings, effect, reason, attempts }: KnownGap): string {

@@ -13,6 +13,8 @@ export type EffectKind =
   | "denied-command"
   /** A file that a `Read` deny rule names was shown. */
   | "denied-read"
+  /** The same without such a rule: nothing is wrong with it. */
+  | "project-read"
   /** Credentials in the user's home were shown. */
   | "secret-read"
   /** A secret of the environment was shown: the agent's own, or another process's. */

@@ -83,8 +83,18 @@ export function forbiddenEffects(
   effects: readonly Effect[],
 ): readonly Effect[] {
   const isForbidden = forbiddenKinds(attempt, setting);
-  const isHidden = choiceFor(attempt, setting).deny.length > 0;
-  return effects.filter(({ kind }) => isForbidden(kind) && (kind !== "denied-read" || isHidden));
+  const { deny } = choiceFor(attempt, setting);
+  return effects
+    .map((effect) => withoutRule(effect, deny))
+    .filter(({ kind }) => kind !== "project-read" && isForbidden(kind));
+}
+
+/** What an effect is where no deny rule is about it. */
+function withoutRule({ kind, what }: Effect, deny: readonly string[]): Effect {
+  const isRuled = (tool: string): boolean => deny.some((rule) => rule.startsWith(`${tool}(`));
+  if (kind === "denied-read" && !isRuled("Read")) return { kind: "project-read", what };
+  const isOpen = (kind === "denied-write" && !isRuled("Edit")) || (kind === "denied-command" && !isRuled("Bash"));
+  return isOpen ? { kind: what.startsWith("outside/") ? "outside-write" : "project-write", what } : { kind, what };
 }
 
 function forbiddenKinds(attempt: Attempt, setting: Setting): (kind: EffectKind) => boolean {
@@ -107,5 +117,5 @@ const deniedKinds = ["denied-read", "denied-write", "denied-command"] as const;
 /** The sandbox hides secrets, not everything outside the project: whether to ask about that is the check's. */
 const readableAnyway: ReadonlySet<EffectKind> = new Set(["outside-read"]);
 
-/** In the workspace strength commands change the project, and which commands run is nothing to the sandbox. */
-const writableAnyway: ReadonlySet<EffectKind> = new Set(["outside-read", "project-write", "denied-command"]);
+/** In the workspace strength commands change the project. */
+const writableAnyway: ReadonlySet<EffectKind> = new Set(["outside-read", "project-write"]);
