@@ -25,7 +25,7 @@ async function repository() {
 
 test("a repository: what names programs is kept", async () => {
   const { root, git, found } = await repository();
-  const kept = ["main/.git/commondir", "main/.git/config", "main/.git/hooks"];
+  const kept = ["main/.git/commondir", "main/.git/config", "main/.git/config.worktree", "main/.git/hooks"];
   expect(found(root)).toEqual({
     writable: [],
     kept,
@@ -56,8 +56,10 @@ test("a worktree: the repository that it is of", async () => {
     kept: [
       "main/.git/commondir",
       "main/.git/config",
+      "main/.git/config.worktree",
       "main/.git/hooks",
       "main/.git/worktrees/tree/commondir",
+      "main/.git/worktrees/tree/config.worktree",
       "main/.git/worktrees/tree/gitdir",
       "tree/.git",
     ],
@@ -69,7 +71,7 @@ test("submodules: those of the repository, and one that is the project itself", 
   const { top, root, git, found } = await repository();
   git(top, "clone", "-q", root, "other");
   git(root, "submodule", "--quiet", "add", "../other", "deep/sub");
-  const own = ["commondir", "config", "hooks"].map((name) => `main/.git/modules/deep/sub/${name}`);
+  const own = ["commondir", "config", "config.worktree", "hooks"].map((name) => `main/.git/modules/deep/sub/${name}`);
   expect(found(root).kept).toEqual(expect.arrayContaining(own));
   expect(found(root).contents).toContain("main/.git/modules/deep/sub/objects");
   expect(found(join(root, "deep/sub"))).toMatchObject({

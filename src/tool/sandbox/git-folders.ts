@@ -43,12 +43,12 @@ function ofRepository({ folder, root }: Repository): GitFolders {
   const within = [folder, ...(submodules ?? [])];
   const worktrees = foldersIn(join(folder, "worktrees"));
   const hooks = hooksFolder({ folder, root });
-  const trees = configValue(folder, "worktreeconfig") === "true" ? ["config.worktree"] : [];
   return {
     writable: [],
     protected: [
-      ...within.flatMap((one) => ["hooks", "config", "commondir", ...trees].map((name) => join(one, name))),
-      ...worktrees.flatMap((one) => ["gitdir", "commondir", ...trees].map((name) => join(one, name))),
+      // Git reads config.worktree from the day on which the user turns sparse checkouts on, so none is planted before.
+      ...within.flatMap((one) => ["hooks", "config", "config.worktree", "commondir"].map((name) => join(one, name))),
+      ...worktrees.flatMap((one) => ["gitdir", "config.worktree", "commondir"].map((name) => join(one, name))),
       ...(hooks === undefined ? [] : [hooks]),
       ...programsOfProject({ folder, root }),
       ...(submodules === undefined ? [modules] : []),

@@ -177,13 +177,13 @@ describe.skipIf(noBubblewrap)(`rules and secrets: ${needsBubblewrap("in a sandbo
     await mkdir(join(root, ".vscode"));
     const before = git(root, "config", "--list", "--local");
     const script = `
-      touch .git/hooks/pre-commit; git config core.fsmonitor ./evil; echo evil > .git/commondir; mv .git other; rm -rf .git/hooks
+      touch .git/hooks/pre-commit; git config core.fsmonitor ./evil; echo evil > .git/commondir; echo evil > .git/config.worktree; mv .git other; rm -rf .git/hooks
       mkdir .claude; echo {} > .mcp.json; mkdir .palimpsest; touch .vscode/tasks.json; rmdir .vscode; mkdir -p .idea/x
       ln -sf /tmp .claude; mv src .mcp.json; true`;
     await run(`sh -c '${script}'`);
     expect(git(root, "config", "--list", "--local")).toBe(before);
     expect(await run("ls -A | tr '\\n' ' '; ls -A .git/hooks .vscode | grep -v sample; ls .git")).not.toMatch(
-      /commondir|pre-commit|tasks|\.mcp\.json\n.*\.mcp/,
+      /commondir|config.worktree|pre-commit|tasks|\.mcp\.json\n.*\.mcp/,
     );
     expect(git(root, "status", "--short")).toBe("");
   });
