@@ -235,11 +235,15 @@ describe.skipIf(noBubblewrap)(`rules and secrets: ${needsBubblewrap("in a sandbo
     const nested = join(root, "parts/one");
     await mkdir(nested, { recursive: true });
     git(nested, "init", "-q");
+    await mkdir(join(root, "other/.git"), { recursive: true });
+    await symlink("../../src", join(root, "other/.git/hooks"));
     await writeFile(join(root, "monitor"), "kept");
     git(root, "config", "core.fsmonitor", "./monitor");
     const before = git(nested, "config", "--list", "--local");
-    await blindly(`cd parts/one; git config core.fsmonitor ./evil; touch .git/hooks/pre-commit; cd ../..
-      echo evil > monitor; rm -f monitor; mv parts elsewhere`);
+    expect(
+      await blindly(`cd parts/one; git config core.fsmonitor ./evil; touch .git/hooks/pre-commit; cd ../..
+      echo evil > monitor; rm -f monitor; mv parts elsewhere; echo ran`),
+    ).toMatch(/ran$/);
     expect(git(nested, "config", "--list", "--local")).toBe(before);
     expect(await readdir(join(nested, ".git/hooks"))).not.toContain("pre-commit");
     expect(await readFile(join(root, "monitor"), "utf8")).toBe("kept");

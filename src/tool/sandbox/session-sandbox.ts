@@ -145,7 +145,7 @@ async function enterWith(
       ...protectedIfThere({ roots }).filter((path) => existsSync(path)),
       ...git.flatMap((one) => one.protected),
       ...deps.guarded.flatMap(wayTo),
-      ...roots.flatMap((root) => look.repositoriesIn(root)).flatMap((nested) => gitFolders(nested).protected),
+      ...roots.flatMap((root) => look.repositoriesIn(root)).flatMap(nestedProtected),
     ],
     unchanged: ruled.protected,
     tools: [...pathFolders(deps.home, env["PATH"] ?? ""), ...readRoots],
@@ -155,6 +155,10 @@ async function enterWith(
   const limits = limitsFor({ strength, places, network: reached });
   return { ...(await sandbox.enter(start, limits)), limits };
 }
+
+/** A link can't be held, and the command is not refused for one in a repository that is not the project's own. */
+const nestedProtected = (folder: string): readonly string[] =>
+  gitFolders(folder).protected.filter((path) => realPath(path) === path);
 
 const programRules = (
   deps: SessionSandboxDeps,
