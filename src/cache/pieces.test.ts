@@ -159,6 +159,13 @@ function plainBody({ model, maxTokens, tools, system, messages, breakpoints }: R
   return JSON.parse(JSON.stringify(body));
 }
 
+it("the value of a request says what its bytes say, also where a text is no text", () => {
+  const half = { type: "text", text: "half a pair: \ud83d" } as const;
+  const parts = { ...small, messages: [user(half)], thinking: { type: "adaptive" }, params: { stream: true } };
+  const pieces = new RequestPieces();
+  expect(pieces.values(parts)).toEqual(JSON.parse(textOf(parts, pieces)));
+});
+
 describe("laws of the bytes", () => {
   it("are JSON of the body with its blocks marked", () => {
     const marks = fc.array(fc.tuple(fc.nat(), fc.nat(), fc.constantFrom<Lifetime>("5m", "1h")), { maxLength: 3 });
@@ -179,6 +186,7 @@ describe("laws of the bytes", () => {
         expect(JSON.parse(textOf({ ...parts, breakpoints: [] }, pieces))).toEqual(
           plainBody({ ...parts, breakpoints: [] }),
         );
+        expect(pieces.values(parts)).toEqual(JSON.parse(textOf(parts, pieces)));
       }),
     );
   });

@@ -1,5 +1,5 @@
 import type { Message, TextBlock } from "../schema/block.ts";
-import { field, type Json, type JsonObject } from "../schema/json.ts";
+import { field, isObject, type Json, type JsonObject, parseJson } from "../schema/json.ts";
 import { wellFormedJson } from "../schema/well-formed-json.ts";
 import type { CacheControl } from "../schema/wire/cache-control.ts";
 import type { ToolDefinition } from "../tokens/fixed-part.ts";
@@ -22,7 +22,7 @@ export interface RequestParts {
 }
 
 /**
- * A request's bytes from remembered pieces. Tools, system blocks and content blocks are values: each object is
+ * A request as bytes or as a value, from remembered pieces. Tools, system blocks and content blocks are values: each object is
  * serialised once, and a marker is put into its bytes without serialising it again. The bytes stay as long as their
  * block does. A request costs serialising what is new, a comparison of identities for every block, and a copy of the bytes.
  *
@@ -31,6 +31,7 @@ export interface RequestParts {
  */
 export class RequestPieces {
   readonly #pieceByValue = new WeakMap<object, Uint8Array>();
+  readonly #sendableByValue = new WeakMap<object, JsonObject>();
   readonly #messages = new JoinedMessages((block) => this.#piece(block));
   /** Values that had to be serialised. */
   serialised = 0;
@@ -48,6 +49,47 @@ export class RequestPieces {
       ...this.#messages.join(messages, insertions),
       encoded(`]${tailOf(parts)}}`),
     ]);
+  }
+
+  /** What the bytes say, for who encodes it himself. Costs a copy of the lists, and a look at each block once. */
+  values(parts: RequestParts): JsonObject {
+    const { model, tools, system, messages } = parts;
+    return {
+      model: wireModel(model).id,
+      ...(tools.length === 0 ? {} : { tools: this.#markedList("tools", parts) }),
+      ...(system.length === 0 ? {} : { system: this.#markedList("system", parts) }),
+      messages: this.#markedMessages(messages, parts.breakpoints),
+      ...Object.fromEntries(tailFields(parts)),
+    };
+  }
+
+  #markedList(name: "tools" | "system", { breakpoints, ...parts }: RequestParts): readonly JsonObject[] {
+    return parts[name].map((value, at) => {
+      const marked = breakpoints.find(({ place }) => place.part === name && place.at === at);
+      return this.#sendable(value, marked?.lifetime);
+    });
+  }
+
+  #markedMessages(messages: readonly Message[], breakpoints: readonly Breakpoint[]): readonly JsonObject[] {
+    return messages.map(({ role, content }, at) => ({
+      role,
+      content: content.map((block, blockAt) => {
+        const marked = breakpoints.find(
+          ({ place }) => place.part === "messages" && place.message === at && place.at === blockAt,
+        );
+        return this.#sendable(block, marked?.lifetime);
+      }),
+    }));
+  }
+
+  /** The value itself where it can be encoded as it is. */
+  #sendable(value: object, lifetime: Lifetime | undefined): JsonObject {
+    let sendable = this.#sendableByValue.get(value);
+    if (sendable === undefined) {
+      sendable = wellFormed(unmarked(value));
+      this.#sendableByValue.set(value, sendable);
+    }
+    return lifetime === undefined ? sendable : { ...sendable, cache_control: markerOf(lifetime) };
   }
 
   /** Without the field where there is nothing in it. */
@@ -76,12 +118,23 @@ export class RequestPieces {
   }
 }
 
-export const markerOf = (lifetime: Lifetime): CacheControl =>
+export const markerOf = (lifetime: Lifetime): CacheControl & JsonObject =>
   lifetime === "5m" ? { type: "ephemeral" } : { type: "ephemeral", ttl: lifetime };
 
 /** An object's bytes end in its brace, and none of ours is empty: the marker goes in before it, as its last field. */
 const insertedMarker = (lifetime: Lifetime): Uint8Array =>
   encoded(`,"cache_control":${JSON.stringify(markerOf(lifetime))}`);
+
+/** The very value where nothing in it has to be replaced. */
+function wellFormed(value: object): JsonObject {
+  if (isWellFormed(value)) return value;
+  const parsed = parseJson(wellFormedJson(value));
+  if (!isObject(parsed)) throw new TypeError("a part of a request is no object");
+  return parsed;
+}
+
+/** Tools and blocks are JSON: they came as such, or are written as such. */
+const isWellFormed = (value: object): value is JsonObject => wellFormedJson(value) === JSON.stringify(value);
 
 /** A marker that somebody else set would stand there twice. */
 function unmarked(value: object): object {
@@ -90,7 +143,13 @@ function unmarked(value: object): object {
   return rest;
 }
 
-function tailOf({ maxTokens, thinking, params = {} }: RequestParts): string {
+const tailOf = (parts: RequestParts): string =>
+  tailFields(parts)
+    .map(([name, value]) => `,${wellFormedJson(name)}:${wellFormedJson(value)}`)
+    .join("");
+
+/** In the order in which they are sent. */
+function tailFields({ maxTokens, thinking, params = {} }: RequestParts): readonly (readonly [string, Json])[] {
   const fields: [string, Json][] = [["max_tokens", maxTokens]];
   if (thinking !== undefined) fields.push(["thinking", thinking]);
   for (const name of Object.keys(params).toSorted()) {
@@ -98,7 +157,7 @@ function tailOf({ maxTokens, thinking, params = {} }: RequestParts): string {
     const value = field(params, name);
     if (value !== undefined) fields.push([name, value]);
   }
-  return fields.map(([name, value]) => `,${wellFormedJson(name)}:${wellFormedJson(value)}`).join("");
+  return fields;
 }
 
 const ownFields: ReadonlySet<string> = new Set(["model", "max_tokens", "tools", "system", "messages", "thinking"]);

@@ -233,7 +233,7 @@ describe("a fork of an earlier point", () => {
     const early = new ConversationForks({ ...agent.deps, model }, agent.conversation);
     const all = await early.run(task("Note it.", { cacheWrite: "skip" }), signal);
     const some = await early.run(task("Note it.", { cacheWrite: "skip", messagesMax: 9 }), signal);
-    const [whole = [], part = []] = sent.map(({ body }) => messagesOf(body));
+    const [whole = [], part = []] = sent.map((request) => messagesOf(request.pieces.bytes(request)));
     expect(part).toHaveLength(9);
     expect(part.slice(0, 8)).toEqual(whole.slice(0, 8));
     expect(part.at(-1)?.content).toEqual([...(whole[8]?.content ?? []), { type: "text", text: "Note it." }]);

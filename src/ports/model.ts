@@ -1,3 +1,4 @@
+import type { RequestParts, RequestPieces } from "../cache/pieces.ts";
 import type { Block } from "../schema/block.ts";
 import type { MessageId, Millis, Tokens } from "../schema/brand.ts";
 import type { LeftOutPart } from "../schema/edit.ts";
@@ -24,10 +25,10 @@ export interface ModelCountRequest extends CountableRequest {
   readonly model: string;
 }
 
-export interface ModelRequest {
-  readonly model: string;
-  /** Sent as they are: the bytes decide what the provider's cache recognises. */
-  readonly body: Uint8Array;
+/** Values, which each provider encodes in its own form. They may be sent again: none of them is live. */
+export interface ModelRequest extends RequestParts {
+  /** Remembers what was encoded before, so that bytes once sent stay as they are: they decide what a cache recognises. */
+  readonly pieces: RequestPieces;
   /** Values of the `anthropic-beta` header; other providers ignore them. */
   readonly betas: readonly string[];
 }

@@ -8,7 +8,6 @@ import { isObject, parseJson, text } from "../../src/schema/json.ts";
 import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
 import { Simulator } from "../../src/simulator/simulator.ts";
 import { testAgent } from "../fixture/agent.ts";
-import { bytesOf, failureIn, heard } from "../fixture/model-events.ts";
 import { openedForTest, testDeps } from "../fixture/session.ts";
 
 /** A simulator behind a client, and what went to it. */
@@ -67,9 +66,15 @@ describe("9. [1m] behind a model's name", () => {
 
   it("is a model that the server does not know", async () => {
     const { port } = listening();
-    const body = { model: named, max_tokens: 20, stream: true, messages: [{ role: "user", content: "Hi" }] };
-    const failure = failureIn(await heard({ port, request: { model: named, betas: [], body: bytesOf(body) } }));
-    expect(failure).toMatchObject({ why: "not-found", retry: "never", message: `model: ${named}` });
+    const body = JSON.stringify({ model: named, max_tokens: 20, messages: [{ role: "user", content: "Hi" }] });
+    const headers = { "x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json" };
+    const sent = await simulatorFetch(new Simulator())("http://simulator/v1/messages", {
+      method: "POST",
+      body,
+      headers,
+    });
+    expect(sent.status).toBe(404);
+    expect(await sent.json()).toMatchObject({ error: { type: "not_found_error", message: `model: ${named}` } });
     expect(await port.describe("claude-nothing-1")).toBeUndefined();
   });
 });

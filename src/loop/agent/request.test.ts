@@ -1,3 +1,4 @@
+import { requestFrom } from "../../../test/fixture/model-events.ts";
 import { describe, expect, it } from "vitest";
 import { text } from "../../../test/fixture/session.ts";
 import type { BreakCause } from "../../cache/breaks.ts";
@@ -13,7 +14,7 @@ const messages: readonly Message[] = [
 ];
 const assembled = (all: number): AssembledRequest => ({
   kind: "request",
-  request: { model: "m", body: new Uint8Array(), betas: [] },
+  request: requestFrom({ model: "m" }),
   breakpoints: [],
   messages,
   tokens: tokens(all),

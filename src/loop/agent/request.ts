@@ -30,7 +30,7 @@ export type Assembled =
   | { readonly kind: "not-sendable"; readonly why: NotSendable }
   | { readonly kind: "over-limit"; readonly tokens: Tokens; readonly limit: Tokens };
 
-/** The next request of a conversation, as bytes. Costs what is new since the last one, and one copy of the bytes. */
+/** The next request of a conversation. Costs what is new since the last one, and a copy of the list of messages. */
 export function assemble(conversation: Conversation, { numbers, at }: Assembling): Assembled {
   const { thresholds, outputTokensMax, policy } = numbers;
   const { line, baseline, pieces, written, images, mark } = conversation;
@@ -51,17 +51,19 @@ export function assemble(conversation: Conversation, { numbers, at }: Assembling
   const betas = [...new Set([...baseline.betas, ...wireModel(model).betas, ...asks.betas, ...betasOf(messages)])];
   const room = thresholds.window - used - outputMarginTokens;
   const maxTokens = Math.max(outputTokensMin, Math.min(outputTokensMax.tokens, room));
-  const body = pieces.bytes({
+  const request: ModelRequest = {
     model,
     maxTokens,
     tools,
     system,
-    messages,
+    messages: [...messages],
     breakpoints,
     thinking,
     params: { ...asks.params, stream: true },
-  });
-  return { kind: "request", request: { model, body, betas }, breakpoints, messages, tokens: tokens(used), marks };
+    pieces,
+    betas,
+  };
+  return { kind: "request", request, breakpoints, messages, tokens: tokens(used), marks };
 }
 
 export interface Assembling {

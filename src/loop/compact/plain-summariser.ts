@@ -138,7 +138,7 @@ function named(failure: ModelFailure, { exceeded }: TimeLimit): ModelFailure {
 function requestFor(call: SummaryCall, { model, betas = [], outputTokensMax }: PlainSummariserOptions): ModelRequest {
   const { system, messages } = call;
   const tools = toolsFor(messages);
-  const body = new RequestPieces().bytes({
+  return {
     model,
     maxTokens: Math.min(call.outputTokensMax, outputTokensMax),
     tools,
@@ -146,8 +146,9 @@ function requestFor(call: SummaryCall, { model, betas = [], outputTokensMax }: P
     messages,
     breakpoints: [],
     params: { stream: true, ...(tools.length === 0 ? {} : { tool_choice: { type: "none" } }) },
-  });
-  return { model, body, betas: [...new Set([...betas, ...wireModel(model).betas])] };
+    pieces: new RequestPieces(),
+    betas: [...new Set([...betas, ...wireModel(model).betas])],
+  };
 }
 
 /**

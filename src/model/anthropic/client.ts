@@ -33,14 +33,15 @@ export function anthropicModel(options: AnthropicOptions): ModelPort {
   const silenceMs = options.timeoutMs ?? pingedSilenceMillisMax;
   return {
     provider: "anthropic",
-    send: ({ body, betas }, signal) =>
+    send: (request, signal) =>
       oneTry({
         signal,
         silenceMs,
-        ask: (askSignal) =>
-          client
-            .post("/v1/messages", { body, stream: true, headers: headersOf(betas), signal: askSignal })
-            .asResponse(),
+        ask: (askSignal) => {
+          const { pieces, betas } = request;
+          const sent = { body: pieces.bytes(request), stream: true, headers: headersOf(betas), signal: askSignal };
+          return client.post("/v1/messages", sent).asResponse();
+        },
         read: replyEvents,
         classify: (error) => classify(options, error),
       }),

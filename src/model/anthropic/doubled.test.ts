@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { bytesOf, failureIn, heard } from "../../../test/fixture/model-events.ts";
+import { requestFrom, failureIn, heard } from "../../../test/fixture/model-events.ts";
 import { says, served } from "../../../test/scenario/support/simulated.ts";
 import { millis } from "../../schema/brand.ts";
 import type { SaidBlock } from "../../simulator/actor/actor.ts";
@@ -18,7 +18,7 @@ it.each<[string, readonly SaidBlock[]]>([
   const model = "claude-sonnet-5-5";
   const messages = [{ role: "user", content: "Hello" }];
   const tools = [{ name: "weather", input_schema: { type: "object" } }];
-  const request = { model, betas: [], body: bytesOf({ model, max_tokens: 4_000, stream: true, messages, tools }) };
+  const request = requestFrom({ model, max_tokens: 4_000, stream: true, messages, tools });
   const port = anthropicModel({ now: () => millis(0), apiKey: "sk-test", baseUrl: url });
   const failure = failureIn(await heard({ port, request }));
   expect(failure).toMatchObject({ why: "broken-stream", retry: "later" });

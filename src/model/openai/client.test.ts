@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { blocksIn, bytesOf, endIn, failureIn, heard, saidIn } from "../../../test/fixture/model-events.ts";
+import { blocksIn, requestFrom, endIn, failureIn, heard, saidIn } from "../../../test/fixture/model-events.ts";
 import { playing, says, served } from "../../../test/scenario/support/simulated.ts";
-import type { ModelFailure, ModelPort } from "../../ports/model.ts";
+import type { ModelFailure, ModelPort, ModelRequest } from "../../ports/model.ts";
 import { millis } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import type { SaidBlock } from "../../simulator/actor/actor.ts";
@@ -34,11 +34,10 @@ const ways: readonly Way[] = [
 ];
 
 const model = "gpt-4o";
-const request = (more: JsonObject = {}) => ({
-  model,
-  betas: ["context-1m-2025-08-07"],
-  body: bytesOf({ model, max_tokens: 500, stream: true, messages: [{ role: "user", content: "Hello" }], ...more }),
-});
+const request = (more: JsonObject = {}): ModelRequest =>
+  requestFrom({ model, max_tokens: 500, stream: true, messages: [{ role: "user", content: "Hello" }], ...more }, [
+    "context-1m-2025-08-07",
+  ]);
 
 const weather = { name: "weather", input_schema: { type: "object", properties: { city: { type: "string" } } } };
 const aString: unknown = expect.any(String);
@@ -109,7 +108,7 @@ describe.each(ways)("a model behind chat completions $name", ({ connect }) => {
   it("tells what was written to it, where that is billed", async () => {
     const port = await connect({ models: [{ id: "gpt-5.6-sol" }] });
     const body = { model: "gpt-5.6-sol", stream: true, messages: [{ role: "user", content: "A line. ".repeat(900) }] };
-    const { usage } = endIn(await heard({ port, request: { ...request(), body: bytesOf(body) } }));
+    const { usage } = endIn(await heard({ port, request: requestFrom(body) }));
     expect(usage["cache_creation_input_tokens"]).toBeGreaterThan(1_024);
     expect(usage["input_tokens"]).toBe(0);
   });
@@ -143,7 +142,7 @@ describe.each(ways)("a model behind chat completions $name", ({ connect }) => {
     const messages = [{ role: "user", content: "word ".repeat(9_000) }];
     const fails = async (more: JsonObject): Promise<ModelFailure> => {
       const body = { model: "gpt-tiny", max_tokens: 20, stream: true, messages, ...more };
-      return failureIn(await heard({ port, request: { ...request(), body: bytesOf(body) } }));
+      return failureIn(await heard({ port, request: requestFrom(body) }));
     };
     expect(await fails({})).toMatchObject({
       why: "too-long",

@@ -1,7 +1,7 @@
 import OpenAI from "openai";
 import { Stream } from "openai/core/streaming";
 import type { Millis } from "../../schema/brand.ts";
-import { isObject, type Json, type JsonObject, parseJson } from "../../schema/json.ts";
+import { isObject, type Json } from "../../schema/json.ts";
 import type { ClockDep } from "../../ports/clock.ts";
 import type { IdsDep } from "../../ports/ids.ts";
 import type { ModelEvent, ModelPort } from "../../ports/model.ts";
@@ -36,16 +36,16 @@ export function openaiModel(options: OpenaiOptions): ModelPort {
   const fields = new OutputLimitFields(client.baseURL);
   return {
     provider: "openai",
-    send: ({ body, model }, signal) => {
-      const request = readBody(body);
+    send: (request, signal) => {
+      const values = request.pieces.values(request);
       return oneTry({
         signal,
         silenceMs,
         ask: (askSignal) =>
           fields.ask({
-            model,
+            model: request.model,
             send: (outputLimit) => {
-              const chat = chatRequest(request, { outputLimit });
+              const chat = chatRequest(values, { outputLimit });
               return client.post("/chat/completions", { body: chat, stream: true, signal: askSignal }).asResponse();
             },
           }),
@@ -80,13 +80,6 @@ function clientOf({ apiKey, baseUrl, fetch }: OpenaiOptions): OpenAI {
     logLevel: "off",
     ...(fetch === undefined ? {} : { fetch }),
   });
-}
-
-/** Our own bytes: where they are no request, that is a bug. */
-function readBody(body: Uint8Array): JsonObject {
-  const request = parseJson(new TextDecoder().decode(body));
-  if (!isObject(request)) throw new TypeError("the body of a request is no object");
-  return request;
 }
 
 interface Reading {

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import {
   blocksIn,
-  bytesOf,
+  requestFrom,
   endIn,
   failureIn,
   flawsIn,
@@ -92,11 +92,10 @@ const streaming =
     response.end();
   };
 
-const request = {
-  model: "gpt-5.6",
-  betas: ["context-1m-2025-08-07"],
-  body: bytesOf({ model: "gpt-5.6", max_tokens: 50, stream: true, messages: [{ role: "user", content: "Hello" }] }),
-};
+const request = requestFrom(
+  { model: "gpt-5.6", max_tokens: 50, stream: true, messages: [{ role: "user", content: "Hello" }] },
+  ["context-1m-2025-08-07"],
+);
 
 const replyTo = async (chunks: readonly JsonObject[]): Promise<readonly ModelEvent[]> => {
   const { port } = await chatting(streaming(...chunks.map(sse), done));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bytesOf, endIn, failureIn, heard } from "../../../test/fixture/model-events.ts";
+import { requestFrom, endIn, failureIn, heard } from "../../../test/fixture/model-events.ts";
 import { playing, says } from "../../../test/scenario/support/simulated.ts";
 import { millis } from "../../schema/brand.ts";
 import { isObject, type Json, parseJson } from "../../schema/json.ts";
@@ -20,11 +20,7 @@ function listening(answer: Answer, baseUrl = "https://gateway.example/v1") {
   const ask = (model: string) =>
     heard({
       port,
-      request: {
-        model,
-        betas: [],
-        body: bytesOf({ model, max_tokens: 50, stream: true, messages: [{ role: "user", content: "Hello" }] }),
-      },
+      request: requestFrom({ model, max_tokens: 50, stream: true, messages: [{ role: "user", content: "Hello" }] }),
     });
   return { sent, ask };
 }
