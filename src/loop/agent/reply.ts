@@ -1,24 +1,8 @@
-import { type CacheBreak, causeText } from "../../cache/breaks.ts";
 import { nextTry } from "../../model/retry.ts";
-import type { WriteFailure } from "../../ports/blobs.ts";
-import type { ModelEvent, ModelFailure } from "../../ports/model.ts";
-import type { Block, Message } from "../../schema/block.ts";
-import { type Millis, tokens } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
-import { type JsonObject, text } from "../../schema/json.ts";
-import { readServerCleared, serverClearedText } from "../../schema/server-cleared.ts";
-import { readUsage } from "../../schema/usage.ts";
-import type { DoubtedUsage } from "../../tokens/ledger.ts";
 import type { AgentDeps } from "./deps.ts";
-import { replySpentDraft } from "./reply-spent.ts";
-import { type ReplyCall, ReplyWriter } from "./reply-writer.ts";
-import { sentAt, type Sending } from "./request.ts";
-
-export type ReplyOutcome =
-  | { readonly kind: "replied"; readonly calls: readonly ReplyCall[]; readonly stopReason: string }
-  | { readonly kind: "failed"; readonly failure: ModelFailure; readonly message: string }
-  | { readonly kind: "aborted" }
-  | { readonly kind: "unwritten"; readonly failure: WriteFailure };
+import { type ReplyOutcome, ReplyTaker } from "./reply-taker.ts";
+import type { Sending } from "./request.ts";
 
 export interface ReplyInput extends Sending {
   readonly signal: AbortSignal;
@@ -34,173 +18,30 @@ export interface ReplyInput extends Sending {
  *   asking ──fails for good, or is aborted──▶ over: blocks that came whole stay on the path
  */
 export async function* askForReply(deps: AgentDeps, input: ReplyInput): AsyncGenerator<LoopEvent, ReplyOutcome> {
-  const asking = new Asking(deps, input);
+  const taker = new ReplyTaker(deps, input);
   for (let attempt = 1; ; attempt += 1) {
-    const outcome = yield* asking.once();
+    const outcome = yield* once(deps, { ...input, taker });
     if (outcome.kind !== "failed") return outcome;
     const { failure } = outcome;
-    if (failure.why === "aborted" || input.signal.aborted) return asking.left({ kind: "aborted" });
+    if (failure.why === "aborted" || input.signal.aborted) return taker.left({ kind: "aborted" });
     const next = nextTry({ failure, attempt, random: deps.random(), limits: deps.retries });
-    if (next.kind === "give-up") return asking.left({ ...outcome, message: next.message });
+    if (next.kind === "give-up") return taker.left({ ...outcome, message: next.message });
     yield { kind: "retry-start", attempt: attempt + 1, afterMs: next.ms, message: failure.message };
     await deps.wait(next.ms, input.signal);
-    if (input.signal.aborted) return asking.left({ kind: "aborted" });
+    if (input.signal.aborted) return taker.left({ kind: "aborted" });
   }
 }
 
-class Asking {
-  readonly #deps: AgentDeps;
-  readonly #input: ReplyInput;
-  #writer: ReplyWriter;
-  /** The assembled list is live: a broken try leaves blocks in it that the next one does not send. */
-  readonly #sent: readonly Message[];
-  readonly #doubtedBefore: DoubtedUsage | undefined;
-  #hasBegun = false;
-  /** A break for which nothing that was sent is the reason. */
-  #unexplained: CacheBreak | undefined;
-
-  constructor(deps: AgentDeps, input: ReplyInput) {
-    this.#deps = deps;
-    this.#input = input;
-    this.#sent = [...input.assembled.messages];
-    this.#doubtedBefore = input.conversation.line.doubtedUsage;
-    this.#writer = new ReplyWriter(input.conversation);
-  }
-
-  /** Nobody asks again: what came of the last reply is kept. */
-  async left(outcome: ReplyOutcome): Promise<ReplyOutcome> {
-    const failure = await this.#writer.keep();
-    if (failure !== undefined) return { kind: "unwritten", failure };
-    await this.#bookUnwritten();
+async function* once(
+  deps: Pick<AgentDeps, "model">,
+  { assembled, signal, taker }: ReplyInput & { readonly taker: ReplyTaker },
+): AsyncGenerator<LoopEvent, ReplyOutcome> {
+  await taker.begin();
+  for await (const event of deps.model.send(assembled.request, signal)) {
+    const outcome = yield* taker.take(event);
+    if (outcome === undefined) continue;
+    yield* taker.over();
     return outcome;
   }
-
-  async *once(): AsyncGenerator<LoopEvent, ReplyOutcome> {
-    const outcome = yield* this.#try();
-    // However the try ended: a reply that did not end by itself says nothing of what the server left out.
-    yield* this.#settleBreak([]);
-    return outcome;
-  }
-
-  async *#try(): AsyncGenerator<LoopEvent, ReplyOutcome> {
-    const { conversation, assembled, signal } = this.#input;
-    await this.#bookUnwritten();
-    const writer = new ReplyWriter(conversation, this.#writer.againAt);
-    this.#writer = writer;
-    let begun: JsonObject | undefined;
-    const at = this.#deps.now();
-    for await (const event of this.#deps.model.send(assembled.request, signal)) {
-      switch (event.kind) {
-        case "reply-start":
-          begun = event.usage;
-          writer.start(event);
-          yield* this.#began(event, at);
-          yield { kind: "reply-start", id: writer.id };
-          break;
-        case "text-delta":
-        case "thinking-delta":
-          yield { kind: event.kind, text: event.text };
-          break;
-        case "input-delta":
-          break;
-        case "block-end": {
-          if (event.flawed !== undefined) yield flawWarning(event.block, event.flawed);
-          const failure = await writer.block(event);
-          if (failure !== undefined) return { kind: "unwritten", failure };
-          break;
-        }
-        case "reply-end": {
-          const failure = await writer.end(event);
-          if (failure !== undefined) return { kind: "unwritten", failure };
-          const { stopReason } = event;
-          this.#paid(event.usage);
-          await this.#bookUnwritten();
-          if (conversation.cache !== undefined) conversation.cache.repliedAt = this.#deps.now();
-          yield { kind: "reply-end", id: writer.id, stopReason, usage: readUsage({ usage: event.usage }) };
-          yield* this.#settleBreak(event.appliedEdits ?? []);
-          yield* conversation.doubts.tell({ before: this.#doubtedBefore, now: conversation.line.doubtedUsage });
-          yield* this.#applied(event.appliedEdits ?? []);
-          return { kind: "replied", calls: writer.calls, stopReason };
-        }
-        case "failure":
-          // What a broken reply read and wrote is paid for all the same.
-          if (begun !== undefined) this.#paid(begun);
-          return { kind: "failed", failure: event.failure, message: event.failure.message };
-      }
-    }
-    throw new Error("a model ended without a reply and without a failure");
-  }
-
-  /** The first byte is here: others may read what this request wrote, and its usage tells what it could read itself. */
-  *#began({ usage, deletedTokens }: ReplyStart, sent: Millis): Generator<LoopEvent> {
-    const { conversation, assembled } = this.#input;
-    const whole = { ...assembled, messages: this.#sent };
-    if (!this.#hasBegun) conversation.written.began(whole.messages, whole.breakpoints);
-    if (assembled.marks !== undefined)
-      conversation.cache?.began(assembled.marks, { at: sent, tokens: assembled.tokens });
-    this.#hasBegun = true;
-    const told = readUsage({ usage });
-    if (told === undefined) return;
-    const request = sentAt(this.#deps.now(), { conversation, assembled: whole });
-    const broken = conversation.breaks.observe(request, { ...told, deletedTokens });
-    if (broken === undefined) return;
-    conversation.cache?.lost();
-    // What the server leaves out by its own rule it says when the reply ends, and that may be why.
-    if (broken.cause.kind === "unknown" && conversation.cache?.asks?.params["context_management"] !== undefined)
-      this.#unexplained = broken;
-    else yield breakEvent(broken);
-  }
-
-  *#settleBreak(applied: readonly JsonObject[]): Generator<LoopEvent> {
-    const broken = this.#unexplained;
-    this.#unexplained = undefined;
-    if (broken === undefined) return;
-    const isOther = applied.length > 0 && this.#input.conversation.cache?.applied !== JSON.stringify(applied);
-    yield breakEvent(
-      isOther ? { ...broken, cause: { kind: "server-cleared", tokens: readServerCleared(applied).tokens } } : broken,
-    );
-  }
-
-  /** What the server left out by itself is written down and told, each time that it is another. A disk that refuses fails no turn. */
-  async *#applied(applied: readonly JsonObject[]): AsyncGenerator<LoopEvent> {
-    const { cache, line } = this.#input.conversation;
-    const said = JSON.stringify(applied);
-    if (cache === undefined || applied.length === 0 || cache.applied === said) return;
-    cache.applied = said;
-    const cleared = readServerCleared(applied);
-    const because = `the server left out ${serverClearedText(cleared)}, by its own rule`;
-    await line.append({ type: "server-edits", deleted: [], applied, because });
-    yield {
-      kind: "server-cleared",
-      tokens: tokens(cleared.tokens),
-      what: applied.map((edit) => text(edit, "type") ?? "edit"),
-    };
-  }
-
-  /** The log has to tell what the last try cost, although it tells nothing of its words. A disk that refuses fails no turn. */
-  async #bookUnwritten(): Promise<void> {
-    const { source, baseline, line } = this.#input.conversation;
-    const usage = this.#writer.unwrittenUsage;
-    // Whoever sent a fork books what it cost.
-    if (usage !== undefined && source === "main") await line.append(replySpentDraft({ model: baseline.model, usage }));
-  }
-
-  #paid(usage: JsonObject): void {
-    const { costs, source, baseline, line } = this.#input.conversation;
-    costs.add({ source, model: baseline.model, usage, headerTokens: line.fixedTokens });
-  }
+  throw new Error("a model ended without a reply and without a failure");
 }
-
-type ReplyStart = Extract<ModelEvent, { kind: "reply-start" }>;
-
-const breakEvent = ({ cause, lostTokens }: CacheBreak): LoopEvent => ({
-  kind: "cache-break",
-  cause: causeText(cause),
-  tokens: tokens(Math.round(lostTokens)),
-});
-
-const flawWarning = (block: Block, flawed: string): LoopEvent => ({
-  kind: "warning",
-  code: "flawed-input",
-  message: block.type === "tool_use" ? `A call of ${block.name} is not run. ${flawed}` : flawed,
-});

@@ -1,16 +1,14 @@
-import { causeText } from "../../cache/breaks.ts";
 import type { HookMoment, HookOutcome } from "../../ports/hooks.ts";
 import type { LoopEvent, TurnOutcome } from "../../schema/event.ts";
 import { userDraft } from "../../transcript/draft.ts";
 import { roundsMax as roundsMaxDefault, stopHooksMax } from "../limits.ts";
 import { type CallResult, runCalls } from "./calls.ts";
-import { clearBefore } from "./clearing.ts";
 import type { Conversation } from "./conversation.ts";
 import type { AgentDeps } from "./deps.ts";
-import { pressureNow } from "./pressure.ts";
+import { prepareRequest } from "./prepare.ts";
 import { Results } from "./results.ts";
-import { askForReply, type ReplyOutcome } from "./reply.ts";
-import { assemble, type AssembledRequest, rewrittenTokens, sentAt } from "./request.ts";
+import { askForReply } from "./reply.ts";
+import type { ReplyOutcome } from "./reply-taker.ts";
 import { contextDraft, queuedDraft } from "./reminders.ts";
 import {
   cutReplyEnd,
@@ -21,7 +19,6 @@ import {
   unsentEnd,
   writeFailureEnd,
 } from "./turn-ends.ts";
-import { turnReminders } from "./turn-reminders.ts";
 import { TurnRoom } from "./turn-room.ts";
 
 export interface TurnInput {
@@ -119,51 +116,23 @@ class Turn {
     yield* this.#input.conversation.compacting?.preparation?.news() ?? [];
     const drained = yield* this.#drain();
     if (drained !== undefined) return drained;
-    yield* this.#room.asked();
-    yield* clearBefore(this.#deps, { conversation, signal, opens: this.#requests === 0 ? "turn" : "nothing" });
-    if (signal.aborted) return this.#aborted();
-    const told = (await this.#tellNews()) ?? (await this.#tellPressure());
-    if (told !== undefined) return told;
-    const assembled = assemble(conversation, { numbers: this.#deps.numbers(), at: this.#deps.now() });
-    if (assembled.kind !== "request") return unsentEnd(assembled);
+    const opens = this.#requests === 0 ? "turn" : "nothing";
+    const prepared = yield* prepareRequest(this.#deps, { conversation, signal, opens, room: this.#room });
+    if (prepared.kind === "aborted") return this.#aborted();
+    if (prepared.kind === "failed") return writeFailureEnd(prepared);
+    if (prepared.kind !== "request") return unsentEnd(prepared);
     this.#requests += 1;
-    yield* this.#foresee(assembled);
-    yield { kind: "request-start", number: this.#requests, tokens: assembled.tokens };
+    yield { kind: "request-start", number: this.#requests, tokens: prepared.tokens };
     this.#results.sent();
-    const outcome = yield* askForReply(this.#deps, { conversation, assembled, signal });
+    const outcome = yield* askForReply(this.#deps, { conversation, assembled: prepared, signal });
     if (outcome.kind !== "replied") return yield* this.#over(outcome);
     const cut = outcome.calls.length > 0 ? undefined : cutReplyEnd(outcome.stopReason);
     if (cut !== undefined) {
-      const made = yield* this.#room.cut({ ...cut, requestTokens: assembled.tokens });
+      const made = yield* this.#room.cut({ ...cut, requestTokens: prepared.tokens });
       return made === "compacted" ? "next" : cut;
     }
     this.#room.replied();
     return (yield* outcome.calls.length > 0 ? this.#call(outcome) : this.#answered()) ?? "next";
-  }
-
-  /** A fork is told nothing: what it takes the session would not hear of. */
-  async #tellNews(): Promise<TurnOutcome | undefined> {
-    const { conversation } = this.#input;
-    const { line } = conversation;
-    const news = line.editable === undefined ? [] : (this.#deps.news?.() ?? []);
-    const drafts = [...news, ...(await turnReminders(this.#deps, conversation))];
-    const appended = drafts.length === 0 ? undefined : await line.append(...drafts);
-    return appended?.kind === "failed" ? writeFailureEnd(appended) : undefined;
-  }
-
-  async #tellPressure(): Promise<TurnOutcome | undefined> {
-    const { conversation } = this.#input;
-    const draft = pressureNow(conversation, { numbers: this.#deps.numbers(), tools: this.#deps.tools });
-    const appended = draft === undefined ? undefined : await conversation.line.append(draft);
-    return appended?.kind === "failed" ? writeFailureEnd(appended) : undefined;
-  }
-
-  /** What the cache will not give is told before it is paid for. */
-  *#foresee(assembled: AssembledRequest): Generator<LoopEvent> {
-    const { conversation } = this.#input;
-    const cause = conversation.breaks.foresee(sentAt(this.#deps.now(), { conversation, assembled }));
-    if (cause !== undefined)
-      yield { kind: "cache-break", cause: causeText(cause), tokens: rewrittenTokens(assembled, cause) };
   }
 
   async *#call({ calls }: Replied): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
