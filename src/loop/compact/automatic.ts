@@ -65,7 +65,7 @@ async function* compactNow(
 
 /** Whether a model may be asked without anybody wanting it: else no layer needs to propose it. */
 export function mayCompact(deps: Pick<AgentDeps, "numbers">, { compacting }: Conversation): "yes" | "no" {
-  if (compacting === undefined) return "no";
+  if (compacting === undefined || compacting.summaryModel === "none") return "no";
   const standing = standingOf(compacting.session.fold, deps.numbers().policy);
   return standing.kind === "may-ask" ? "yes" : "no";
 }

@@ -10,8 +10,10 @@ import type { SessionFactBook } from "./session-facts.ts";
 export interface Compacting extends WorkingStateDep {
   readonly session: Session;
   readonly facts: Pick<SessionFactBook, "facts" | "unreadable">;
-  /** Of this conversation. */
-  readonly fork: Fork;
+  /** Of this conversation; absent where its own model can't be asked. */
+  readonly fork?: Fork | undefined;
+  /** Who writes summaries apart from the conversation; absent: its own model. `none`: nobody can be asked. */
+  readonly summaryModel?: SummaryModel | "none" | undefined;
   /** Of this conversation; absent where none are taken. */
   readonly notes?: Pick<SessionNotes, "path" | "roundEnded" | "settle" | "read" | "template"> | undefined;
   /** Of this conversation; absent where every summary is waited for. */
@@ -28,6 +30,12 @@ export interface Compacting extends WorkingStateDep {
   readonly mode: "attended" | "autonomous";
   /** After a boundary: what belongs to its beginning, and is told to hooks. Must not reject. */
   readonly onCompacted: () => Promise<void>;
+}
+
+export interface SummaryModel {
+  readonly name: string;
+  readonly windowTokens: number;
+  readonly outputTokensMax: number;
 }
 
 /** What people ask of summaries besides. */

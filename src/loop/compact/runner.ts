@@ -214,6 +214,7 @@ class Compaction {
     const { ask, compacting, signal } = this.#parts;
     const { policy } = ground.numbers;
     if (ask.cause === "refused") return { ...failed("api_error", refusedByProvider), calls: [] };
+    if (compacting.summaryModel === "none") return { ...failed("switched_off", noSummariser), calls: [] };
     if (ask.summariser === "nobody") return { ...failed("timed_out", tooLate), calls: [] };
     if (ask.trigger === "auto") {
       const standing = standingOf(compacting.session.fold, policy);
@@ -275,13 +276,17 @@ class Compaction {
   #summariser({ numbers }: Ground, triesMax: number | undefined): ReturnType<typeof plainSummariser> {
     const { compacting, conversation } = this.#parts;
     const { baseline } = conversation;
+    const { rates } = compacting.session.ledger;
+    const { summaryModel: own } = compacting;
+    if (own !== undefined && own !== "none")
+      return plainSummariser(this.#deps, { ...own, model: own.name, rates, triesMax });
     return plainSummariser(this.#deps, {
       model: baseline.model,
       betas: baseline.betas,
       windowTokens: numbers.thresholds.window,
       outputTokensMax: numbers.outputTokensMax.tokens,
       inputTokensMax: numbers.inputTokensMax?.tokens,
-      rates: compacting.session.ledger.rates,
+      rates,
       triesMax,
     });
   }
@@ -370,6 +375,7 @@ interface Hooked {
 
 const aborted = "The compaction was cancelled.";
 const refusedByProvider = "The provider refuses what is to be summed up.";
+const noSummariser = "No model is there to write it.";
 const tooLate = "The summary was still being written when no request fitted any more.";
 
 type PassedOver = Extract<FromNotes, { kind: "passed-over" }>;

@@ -1,5 +1,3 @@
-import type { CacheControl } from "./cache-control.ts";
-
 /**
  * The body of a request to the Messages API, in types that the official SDK takes without a cast. Its lists are mutable
  * there, so they are here; nobody of ours changes one.
@@ -25,13 +23,13 @@ export type ContentParams =
   | DocumentParams
   | { type: "thinking"; thinking: string; signature: string }
   | { type: "redacted_thinking"; data: string }
-  | { type: "tool_use"; id: string; name: string; input: unknown; cache_control?: CacheControl }
+  | { type: "tool_use"; id: string; name: string; input: unknown; cache_control?: CacheControlParams }
   | ResultParams;
 
 export interface TextParams {
   type: "text";
   text: string;
-  cache_control?: CacheControl;
+  cache_control?: CacheControlParams;
 }
 
 export interface ImageParams {
@@ -39,7 +37,7 @@ export interface ImageParams {
   source:
     | { type: "base64"; media_type: "image/jpeg" | "image/png" | "image/gif" | "image/webp"; data: string }
     | { type: "url"; url: string };
-  cache_control?: CacheControl;
+  cache_control?: CacheControlParams;
 }
 
 export interface DocumentParams {
@@ -49,7 +47,7 @@ export interface DocumentParams {
     | { type: "text"; media_type: "text/plain"; data: string }
     | { type: "url"; url: string };
   title?: string;
-  cache_control?: CacheControl;
+  cache_control?: CacheControlParams;
 }
 
 export interface ResultParams {
@@ -57,14 +55,19 @@ export interface ResultParams {
   tool_use_id: string;
   content?: string | (TextParams | ImageParams | DocumentParams)[];
   is_error?: boolean;
-  cache_control?: CacheControl;
+  cache_control?: CacheControlParams;
 }
 
 export interface ToolParams {
   name: string;
   description?: string;
   input_schema: { type: "object"; [key: string]: unknown };
-  cache_control?: CacheControl;
+  cache_control?: CacheControlParams;
 }
 
 export type ThinkingParams = { type: "enabled"; budget_tokens: number } | { type: "adaptive" } | { type: "disabled" };
+
+export interface CacheControlParams {
+  type: "ephemeral";
+  ttl?: "5m" | "1h";
+}

@@ -1,0 +1,29 @@
+import type { WriteFailure } from "../ports/blobs.ts";
+
+/**
+ * Why a call of a context failed. `store`: nothing was accepted, and the same call may be tried again. The others say what
+ * the caller did out of order, or has to make smaller.
+ */
+export type ContextErrorCode =
+  | "store"
+  | "busy"
+  | "missing"
+  | "not-sendable"
+  | "over-limit"
+  | "no-request"
+  | "unknown-call"
+  | "broken-reply"
+  | "aborted"
+  | "closed";
+
+export class ContextError extends Error {
+  override readonly name = "ContextError";
+  readonly code: ContextErrorCode;
+
+  constructor(code: ContextErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export const refusedByStore = ({ message }: WriteFailure): ContextError => new ContextError("store", message);

@@ -1,0 +1,107 @@
+import type { ClockDep } from "../ports/clock.ts";
+import type { IdsDep } from "../ports/ids.ts";
+import type { ModelEvent, ModelFailure, ModelRequest } from "../ports/model.ts";
+import { anthropicRules } from "../model/anthropic/failure-rules.ts";
+import { ReplyAssembly } from "../model/anthropic/reply.ts";
+import { wholeReplyEvents } from "../model/anthropic/whole-reply.ts";
+import type { FailureRule } from "../model/failure.ts";
+import { failureFrom } from "../model/failure-from.ts";
+import { openaiRules } from "../model/openai/failure-rules.ts";
+import { ChatAssembly } from "../model/openai/reply.ts";
+import { chatRequest } from "../model/openai/request.ts";
+import { wholeChatEvents } from "../model/openai/whole-reply.ts";
+import { isObject, type Json, type JsonObject } from "../schema/json.ts";
+import type { ChatParams } from "../schema/wire/chat-params.ts";
+import type { MessagesParams } from "../schema/wire/messages-params.ts";
+
+/** The forms in which requests are given and replies are taken: what the official SDKs send, return and stream. */
+export interface Forms {
+  readonly anthropic: {
+    readonly params: MessagesParams;
+    readonly reply: {
+      readonly id: string;
+      readonly model: string;
+      readonly content: readonly object[];
+      readonly stop_reason: string | null;
+      readonly usage: object;
+    };
+    readonly event: { readonly type: string };
+  };
+  readonly "openai-chat": {
+    readonly params: ChatParams;
+    readonly reply: { readonly id: string; readonly model: string; readonly choices: readonly object[] };
+    readonly event: { readonly id: string; readonly choices: readonly object[] };
+  };
+}
+
+export type Provider = keyof Forms;
+export type Params<P extends Provider> = Forms[P]["params"];
+export type Reply<P extends Provider> = Forms[P]["reply"];
+export type StreamEvent<P extends Provider> = Forms[P]["event"];
+
+/** Puts a reply together from what a stream says. */
+export interface StreamAssembly {
+  take(event: JsonObject): readonly ModelEvent[];
+  /** When the stream has ended by itself. */
+  end(): readonly ModelEvent[];
+}
+
+interface Form {
+  params(request: ModelRequest): JsonObject;
+  reply(reply: JsonObject, ids: IdsDep): readonly ModelEvent[];
+  stream(ids: IdsDep): StreamAssembly;
+  /** What its errors mean. */
+  readonly rules: readonly FailureRule[];
+}
+
+const anthropic: Form = {
+  params: (request) => withoutStream(request.pieces.values(request)),
+  rules: anthropicRules,
+  reply: (reply) => wholeReplyEvents(reply),
+  stream: () => {
+    const assembly = new ReplyAssembly();
+    return { take: (event) => assembly.take(event), end: () => [] };
+  },
+};
+
+const chat: Form = {
+  params: (request) => {
+    const { stream_options: _, ...params } = chatRequest(request.pieces.values(request), {
+      outputLimit: "max_completion_tokens",
+    });
+    return withoutStream(params);
+  },
+  rules: openaiRules,
+  reply: (reply, ids) => wholeChatEvents(reply, ids),
+  stream: (ids) => new ChatAssembly(ids),
+};
+
+const formByProvider: Readonly<Record<Provider, Form>> = { anthropic, "openai-chat": chat };
+
+/** Whether it is streamed is the caller's choice. */
+function withoutStream({ stream: _, ...params }: JsonObject): JsonObject {
+  return params;
+}
+
+/** A request in the provider's own form. */
+export function paramsOf<P extends Provider>(provider: P, request: ModelRequest): Params<P> {
+  // The wire's rules are checked where blocks enter a view; the types here are those of the SDKs, which have no JSON.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return formByProvider[provider].params(request) as unknown as Params<P>;
+}
+
+export const replyEvents = (provider: Provider, reply: object, ids: IdsDep): readonly ModelEvent[] =>
+  formByProvider[provider].reply(jsonOf(reply), ids);
+
+export const streamAssembly = (provider: Provider, ids: IdsDep): StreamAssembly => formByProvider[provider].stream(ids);
+
+/** What an error means that a provider's client threw. */
+export const refusalFrom = (provider: Provider, { now }: ClockDep, error: unknown): ModelFailure =>
+  failureFrom({ rules: formByProvider[provider].rules, now }, error);
+
+/** What an SDK gives is JSON that was read; what else hangs on its objects is left out. */
+export function jsonOf(value: object): JsonObject {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const json = JSON.parse(JSON.stringify(value)) as Json;
+  return isObject(json) ? json : {};
+}

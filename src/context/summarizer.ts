@@ -1,0 +1,44 @@
+import type { IdsDep } from "../ports/ids.ts";
+import type { ModelEvent, ModelPort } from "../ports/model.ts";
+import { abortedFailure } from "../model/failure.ts";
+import type { ClockDep } from "../ports/clock.ts";
+import { type Params, paramsOf, type Provider, refusalFrom, type Reply, replyEvents } from "./forms.ts";
+
+/** Sends one request and gives the reply: `({ params, signal }) => client.messages.create(params, { signal })`. */
+export type AskModel<P extends Provider> = (request: SummaryRequest<P>) => Promise<Reply<P>>;
+
+export interface SummaryRequest<P extends Provider> {
+  readonly params: Params<P>;
+  readonly signal: AbortSignal;
+}
+
+/** Who writes summaries: the conversation's own model, which finds it in its cache, or another. */
+export type Summarizer<P extends Provider> = AskModel<P> | { readonly model: string; readonly ask: AskModel<P> };
+
+/** A model behind a function of the caller's. */
+export function modelBehind<P extends Provider>(
+  deps: IdsDep & ClockDep,
+  { provider, ask }: { readonly provider: P; readonly ask: AskModel<P> },
+): ModelPort {
+  return {
+    provider,
+    describe: () => Promise.resolve(undefined),
+    send: async function* (request, signal): AsyncGenerator<ModelEvent> {
+      try {
+        const reply = await ask({ params: paramsOf(provider, request), signal });
+        yield* replyEvents(provider, reply, deps);
+      } catch (error) {
+        yield { kind: "failure", failure: signal.aborted ? abortedFailure : refusalFrom(provider, deps, error) };
+      }
+    },
+  };
+}
+
+/** Where nobody can be asked, summaries are made without a model. */
+export const noModel: ModelPort = {
+  provider: "none",
+  describe: () => Promise.resolve(undefined),
+  send: async function* (): AsyncGenerator<ModelEvent> {
+    yield { kind: "failure", failure: { why: "refused", retry: "never", message: "There is no summarizer." } };
+  },
+};

@@ -1,0 +1,44 @@
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { expect, test } from "vitest";
+import { millis } from "../schema/brand.ts";
+import { anthropicRules } from "./anthropic/failure-rules.ts";
+import { failureFrom } from "./failure-from.ts";
+import { openaiRules } from "./openai/failure-rules.ts";
+
+const now = () => millis(0);
+const anthropic = { rules: anthropicRules, now };
+const tooLong = {
+  type: "error",
+  error: { type: "invalid_request_error", message: "prompt is too long: 205000 tokens > 200000 maximum" },
+};
+
+test("an error of an SDK says what it means, by its fields alone", () => {
+  const error = Anthropic.APIError.generate(400, tooLong, undefined, new Headers());
+  expect(failureFrom(anthropic, error)).toMatchObject({ why: "too-long", limitTokens: 200_000, status: 400 });
+  const copy = { status: error.status, error: error.error, headers: error.headers, message: error.message };
+  expect(failureFrom(anthropic, copy)).toMatchObject({ why: "too-long", limitTokens: 200_000 });
+  const limited = OpenAI.APIError.generate(
+    429,
+    { error: { code: "rate_limit_exceeded", message: "Slow down" } },
+    undefined,
+    new Headers({ "retry-after": "7" }),
+  );
+  expect(failureFrom({ rules: openaiRules, now }, limited)).toMatchObject({
+    why: "rate-limited",
+    retry: "later",
+    retryAfterMs: 7_000,
+  });
+});
+
+test("so do a status and a body, as text too", () => {
+  expect(failureFrom(anthropic, { status: 400, body: tooLong })).toMatchObject({ why: "too-long" });
+  expect(failureFrom(anthropic, { status: 400, body: JSON.stringify(tooLong) })).toMatchObject({ why: "too-long" });
+  expect(failureFrom(anthropic, { status: 529, body: "" })).toMatchObject({ why: "overloaded", retry: "later" });
+});
+
+test("what came from no server is the connection's failure", () => {
+  expect(failureFrom(anthropic, new TypeError("fetch failed"))).toMatchObject({ why: "network" });
+  expect(failureFrom(anthropic, new Anthropic.APIUserAbortError())).toMatchObject({ why: "aborted" });
+  expect(failureFrom(anthropic, new DOMException("stop", "AbortError"))).toMatchObject({ why: "aborted" });
+});

@@ -1,0 +1,321 @@
+import { createHash, randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { type Baseline, type FrozenParts, makeBaseline } from "../cache/baseline.ts";
+import { CostLedger } from "../cache/costs.ts";
+import { Context, type ContextEvent, type PrefixChange } from "../context/context.ts";
+import { ContextError, refusedByStore } from "../context/context-error.ts";
+import { jsonOf, type Provider } from "../context/forms.ts";
+import { modelBehind, noModel, type Summarizer } from "../context/summarizer.ts";
+import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
+import { type Conversation, mainConversation } from "../loop/agent/conversation.ts";
+import type { AgentDeps, WindowLesson } from "../loop/agent/deps.ts";
+import { reckonWith } from "../loop/agent/follow-undo.ts";
+import { SessionLine } from "../loop/agent/line.ts";
+import { pastRequests } from "../loop/agent/past-costs.ts";
+import { ReckonedCache } from "../loop/agent/reckoned-cache.ts";
+import { recordedReads } from "../loop/agent/recorded-reads.ts";
+import { UsedIds } from "../loop/agent/used-ids.ts";
+import type { Compacting } from "../loop/compact/compacting.ts";
+import { Preparation } from "../loop/compact/preparation.ts";
+import { SessionFactBook } from "../loop/compact/session-facts.ts";
+import { largestCounted } from "../loop/counted.ts";
+import { ConversationForks } from "../loop/fork.ts";
+import { readParts, readState, stateDraft } from "../loop/frozen-state.ts";
+import { putBackMissing } from "../loop/put-back.ts";
+import { openSession, type Session, type SessionDeps, type SessionOpened } from "../loop/session.ts";
+import { retryLimitsDefault } from "../model/limits.ts";
+import { type Hooks, noHooks } from "../ports/hooks.ts";
+import type { Store } from "../ports/store.ts";
+import type { Tool } from "../ports/tools.ts";
+import { workingState } from "../ports/working-state.ts";
+import { millis, sessionId } from "../schema/brand.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { PolicyName, SettingName } from "../schema/settings.ts";
+import type { ThinkingParams } from "../schema/wire/messages-params.ts";
+import type { Given } from "../settings/given.ts";
+import { type ModelKnowledge, numbersInForce } from "../settings/numbers.ts";
+import { resolveSettings } from "../settings/resolve.ts";
+import { memoryStore } from "../store/memory/store.ts";
+import { findModel } from "../tokens/registry.ts";
+import { readFiles } from "../tool/read-files.ts";
+import { replyShareMax, replyTokensDefault } from "./limits.ts";
+
+export interface ContextOptions<P extends Provider = "anthropic"> {
+  /** As the provider calls it. */
+  readonly model: string;
+  /** Whose form requests and replies have. */
+  readonly provider?: P;
+  readonly system?: string | readonly string[];
+  /** In the form of the Messages API, whoever the provider is: name, description, input_schema. */
+  readonly tools?: readonly ToolOption[];
+  readonly thinking?: ThinkingParams;
+  /** The model's window; what is known of the model where it is absent. */
+  readonly contextTokens?: number;
+  /** Of one reply. */
+  readonly outputTokensMax?: number;
+  /** Opened again where the store has it, else begun under this name. Absent: a new one. */
+  readonly session?: string;
+  /** Absent: in memory. */
+  readonly store?: Store;
+  readonly policy?: PolicyName;
+  /** Who writes summaries. Absent: they are made without a model, from what was said. */
+  readonly summarizer?: Summarizer<P>;
+  readonly hooks?: Hooks;
+  readonly onEvent?: (event: ContextEvent) => void;
+  /** In milliseconds. */
+  readonly clock?: () => number;
+  readonly ids?: () => string;
+}
+
+export interface ToolOption {
+  readonly name: string;
+  readonly description?: string | undefined;
+  readonly input_schema: object;
+}
+
+/** A conversation whose requests always fit. */
+export async function openContext<P extends Provider = "anthropic">(options: ContextOptions<P>): Promise<Context<P>> {
+  const store = await (options.store ?? memoryStore()).open();
+  if (store.kind === "failed") throw refusedByStore(store);
+  const sessionDeps: SessionDeps = {
+    transcripts: store.transcripts,
+    blobs: store.blobs,
+    now: () => millis((options.clock ?? Date.now)()),
+    uuid: options.ids ?? randomUUID,
+    // Everything that is cleared can be had again by its id.
+    isClearable: () => true,
+  };
+  const session = await openNamed(sessionDeps, options.session);
+  try {
+    return await opened(options, { sessionDeps, session });
+  } catch (error) {
+    await session.close();
+    throw error;
+  }
+}
+
+async function openNamed(deps: SessionDeps, name: string | undefined): Promise<Session> {
+  const id = sessionId(name ?? deps.uuid());
+  const circumstances = { cwd: process.cwd(), version: "library" };
+  const resumed = name === undefined ? undefined : await openSession(deps, { id, circumstances, mode: "resume" });
+  const found =
+    resumed === undefined || resumed.kind === "missing"
+      ? await openSession(deps, { id, circumstances, mode: "create" })
+      : resumed;
+  return openOrThrow(found, id);
+}
+
+function openOrThrow(found: SessionOpened, id: string): Session {
+  switch (found.kind) {
+    case "open":
+      return found.session;
+    case "busy":
+      throw new ContextError("busy", `The session ${id} is open elsewhere: ${found.holder}.`);
+    case "failed":
+      throw refusedByStore(found);
+    case "missing":
+    case "exists":
+      throw new ContextError("missing", `The session ${id} could not be opened.`);
+  }
+}
+
+interface Opening {
+  readonly sessionDeps: SessionDeps;
+  readonly session: Session;
+}
+
+async function opened<P extends Provider>(
+  options: ContextOptions<P>,
+  { sessionDeps, session }: Opening,
+): Promise<Context<P>> {
+  const provider = options.provider ?? defaultProvider<P>();
+  const put = await putBackMissing(sessionDeps, session);
+  if (put.kind === "failed") throw refusedByStore(put);
+  const settled = await session.settle();
+  if (settled.kind === "failed") throw refusedByStore(settled);
+  let parts = partsOf(options);
+  let tools = toolsOf(parts);
+  const deps = depsOf(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
+  const talk = (baseline: Baseline): Conversation => conversationOf(options, { deps, sessionDeps, session, baseline });
+  let conversation = talk(await freeze({ sessionDeps, session }, parts));
+  const change = async ({ model, tools: changed }: PrefixChange): Promise<Conversation> => {
+    parts = {
+      ...parts,
+      ...(model === undefined ? {} : { model }),
+      ...(changed === undefined ? {} : { tools: definitions(changed) }),
+    };
+    tools = toolsOf(parts);
+    const baseline = await freeze({ sessionDeps, session }, parts);
+    const { costs, ids, files } = conversation;
+    conversation = { ...talk(baseline), costs, ids, files };
+    return conversation;
+  };
+  return new Context<P>({ provider, deps, sessionDeps, session, conversation, onEvent: options.onEvent, change });
+}
+
+// The type parameter's default: who names no provider has the first.
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion
+const defaultProvider = <P extends Provider>(): P => "anthropic" as P;
+
+function partsOf<P extends Provider>({ model, thinking, tools = [], system = [] }: ContextOptions<P>): FrozenParts {
+  const texts = typeof system === "string" ? [system] : system;
+  return {
+    model,
+    betas: [],
+    ...(thinking === undefined ? {} : { thinking: jsonOf(thinking) }),
+    tools: definitions(tools.map((tool) => jsonOf(tool))),
+    system: texts.map((text, at) => ({ name: `system ${at + 1}`, text })),
+  };
+}
+
+const definitions = (tools: readonly JsonObject[]): FrozenParts["tools"] =>
+  tools.map((tool) => ({ ...tool, name: String(tool["name"]) }));
+
+/** As far as the layers ask: what a tool does, and where it runs, is the caller's. */
+const toolsOf = ({ tools }: FrozenParts): readonly Tool[] =>
+  tools.map(({ name, description, input_schema: schema }) => ({
+    name,
+    description: typeof description === "string" ? description : "",
+    inputSchema: typeof schema === "object" && schema !== null ? jsonOf(schema) : {},
+    effect: "write",
+    plan: () => Promise.resolve({ kind: "wrong", message: "Calls are not run here. Answer with text alone." }),
+  }));
+
+/** The prefix as it is sent from now on, written down so that the next opening knows of it. */
+async function freeze({ sessionDeps, session }: Opening, parts: FrozenParts): Promise<Baseline> {
+  const state = readState(session.fold);
+  const sent = await readParts(sessionDeps, state?.byModel[parts.model]?.sent);
+  if (state?.last !== parts.model || JSON.stringify(sent) !== JSON.stringify(parts)) {
+    const put = await sessionDeps.blobs.put(new TextEncoder().encode(JSON.stringify(parts)));
+    if (put.kind === "failed") throw refusedByStore(put);
+    const byModel = { ...state?.byModel, [parts.model]: { sent: put.id, told: put.id } };
+    const appended = await session.append(stateDraft({ last: parts.model, byModel }));
+    if (appended.kind === "failed") throw refusedByStore(appended);
+  }
+  const baseline = makeBaseline(parts);
+  reckonWith(session, { baseline });
+  return baseline;
+}
+
+interface DepsInput<P extends Provider> extends Opening {
+  readonly provider: P;
+  readonly model: () => string;
+  readonly tools: () => readonly Tool[];
+}
+
+function depsOf<P extends Provider>(
+  options: ContextOptions<P>,
+  { sessionDeps, session, provider, model, tools }: DepsInput<P>,
+): AgentDeps {
+  const { summarizer } = options;
+  const ask = typeof summarizer === "function" ? summarizer : summarizer?.ask;
+  const settings = resolveSettings([{ givenByName: givenIn(options) }]);
+  let learned: Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens"> = {};
+  const numbers = () => {
+    const recorded = largestCounted(session.fold);
+    const recordedTokens = recorded?.model === model() ? recorded.tokens : undefined;
+    return numbersInForce(settings, { model: model(), recordedTokens, ...learned });
+  };
+  const cwd = () => process.cwd();
+  return {
+    model: ask === undefined ? noModel : modelBehind(sessionDeps, { provider, ask }),
+    get tools() {
+      return tools();
+    },
+    permit: () => Promise.resolve({ kind: "denied", reason: "Calls are not run here." }),
+    hooks: options.hooks ?? noHooks,
+    now: sessionDeps.now,
+    blobs: sessionDeps.blobs,
+    hash: (text) => createHash("sha256").update(text).digest("hex"),
+    cwd,
+    toolsForFork: () => ({ tools: tools(), cwd }),
+    wait: (time, signal) => wait(time, undefined, { signal }).catch(() => undefined),
+    random: Math.random,
+    numbers,
+    offloadLimits: () => {
+      const { switches, policy } = numbers();
+      return switches.offload.value ? offloadLimitsOf(policy.offload) : unlimited;
+    },
+    retries: retryLimitsDefault,
+    place: () => ({ session: session.id, transcriptPath: "", cwd: cwd() }),
+    learn: ({ limitTokens, limitOf }: WindowLesson) => {
+      learned = { ...learned, [limitOf === "input" ? "learnedInputTokens" : "learnedTokens"]: limitTokens };
+      return Promise.resolve();
+    },
+  };
+}
+
+/** What a caller says counts as a flag of the command line does: over everything else. */
+function givenIn<P extends Provider>(options: ContextOptions<P>): ReadonlyMap<SettingName, Given> {
+  const { contextTokens, outputTokensMax = replyTokensFor(options), policy } = options;
+  const asked = { contextTokens, outputTokensMax, policy };
+  const named = (["contextTokens", "outputTokensMax", "policy"] as const).flatMap((name) => {
+    const value = asked[name];
+    return value === undefined
+      ? []
+      : [[name, { value, source: `flag --${name}`, from: `the option ${name}` } as const] as const];
+  });
+  return new Map(named);
+}
+
+function replyTokensFor<P extends Provider>({ model, contextTokens = Infinity }: ContextOptions<P>): number {
+  const most = findModel(model)?.outputTokensMax ?? Infinity;
+  return Math.floor(Math.min(replyTokensDefault, most, contextTokens * replyShareMax));
+}
+
+interface Talking extends Opening {
+  readonly deps: AgentDeps;
+  readonly baseline: Baseline;
+}
+
+function conversationOf<P extends Provider>(
+  { summarizer }: ContextOptions<P>,
+  { deps, sessionDeps, session, baseline }: Talking,
+): Conversation {
+  const costs = new CostLedger();
+  for (const paid of pastRequests({ entries: session.fold.path.everyBranch, session: session.id })) costs.add(paid);
+  const cache = new ReckonedCache("5m");
+  if (session.inventory !== undefined) cache.resume({ inventory: session.inventory, fold: session.fold });
+  const compacting: Compacting = {
+    session,
+    facts: new SessionFactBook(sessionDeps, session),
+    ...summarizedBy(summarizer, {
+      model: baseline.model,
+      run: (task, signal) => new ConversationForks(deps, conversation).run(task, signal),
+    }),
+    ...(summarizer === undefined
+      ? {}
+      : { preparation: new Preparation(deps, { session, conversation: () => conversation }) }),
+    recallTool: undefined,
+    wishes: () => Promise.resolve({}),
+    mode: "attended",
+    workingState: workingState([]),
+    onCompacted: () => Promise.resolve(),
+  };
+  const conversation: Conversation = mainConversation(deps, {
+    session: session.id,
+    line: new SessionLine(session),
+    baseline,
+    costs,
+    files: readFiles(recordedReads(session.fold)),
+    ids: new UsedIds(session.fold.path.everyBranch),
+    lifetimes: { fixed: "5m", rolling: "5m" },
+    known: findModel(baseline.model),
+    cache,
+    compacting,
+  });
+  return conversation;
+}
+
+/** The conversation's own model is asked by a fork first, which reads what is cached; another has its own requests. */
+function summarizedBy<P extends Provider>(
+  summarizer: Summarizer<P> | undefined,
+  fork: NonNullable<Compacting["fork"]>,
+): Pick<Compacting, "fork" | "summaryModel"> {
+  if (summarizer === undefined) return { summaryModel: "none" };
+  if (typeof summarizer === "function") return { fork };
+  const { window, outputTokensMax } = numbersInForce(resolveSettings([]), { model: summarizer.model });
+  return {
+    summaryModel: { name: summarizer.model, windowTokens: window.tokens, outputTokensMax: outputTokensMax.tokens },
+  };
+}
