@@ -1,9 +1,15 @@
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { openContext } from "../../src/open/open-context.ts";
 import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
 import { Simulator } from "../../src/simulator/simulator.ts";
 import type { Actor } from "../../src/simulator/actor/actor.ts";
+import { fileStore } from "../../src/store/files/store.ts";
+import { served } from "./support/simulated.ts";
 
 const model = "claude-sonnet-5-5";
 const system = "You fix tests.";
@@ -44,7 +50,8 @@ describe("openContext, with the official client", () => {
         const reply = await client.messages.create(request.params);
         const calls = await context.assistant(reply);
         if (calls.length === 0) break;
-        for (const call of calls) await context.toolResult(call.id, `${JSON.stringify(call.input)} ${"line of code; ".repeat(300)}`);
+        for (const call of calls)
+          await context.toolResult(call.id, `${JSON.stringify(call.input)} ${"line of code; ".repeat(300)}`);
       }
     }
     expect(requests).toBe(120);
@@ -55,6 +62,170 @@ describe("openContext, with the official client", () => {
     expect(context.costs().session.requests).toBe(120);
     expect(context.report().used).toBeLessThan(30_000);
     expect((await context.recall("src/8.ts")).length).toBeGreaterThan(0);
+    await context.close();
+  });
+
+  it("streams: blocks are stored as they end, and a reply that breaks off leaves a conversation that can go on", async () => {
+    const client = clientOf(new Simulator({ actor: reader(1) }));
+    const context = await openContext({ model, system, tools });
+    await context.user("Begin.");
+    const request = await context.next();
+    const whole: Anthropic.RawMessageStreamEvent[] = [];
+    for await (const event of await client.messages.create({ ...request.params, stream: true })) whole.push(event);
+    for (let cut = 1; cut < whole.length - 1; cut += 1) {
+      async function* broken(): AsyncGenerator<Anthropic.RawMessageStreamEvent> {
+        yield* whole.slice(0, cut);
+        throw new Error("the line went dead");
+      }
+      await expect(context.assistantStream(broken())).rejects.toThrow("the line went dead");
+      await context.user(`Again, ${cut}.`);
+      const again = await context.next();
+      await client.messages.countTokens({ model, messages: again.params.messages, tools });
+    }
+    const stream = await client.messages.create({ ...(await context.next()).params, stream: true });
+    expect(await context.assistantStream(stream)).toEqual([]);
+    await context.close();
+  });
+
+  it("a request that the provider refuses as too long is sent shorter, with a receipt", async () => {
+    const client = clientOf(new Simulator({ actor: reader(0), models: [{ id: model, windowTokens: 20_000 }] }));
+    const context = await openContext({ model, system, tools, contextTokens: 200_000 });
+    let refusals = 0;
+    for (let turn = 0; turn < 12; turn += 1) {
+      await context.user(`Part ${turn}: ${"what a user says is never cleared. ".repeat(300)}`);
+      for (;;) {
+        const { params } = await context.next();
+        try {
+          await context.assistant(await client.messages.create(params));
+          break;
+        } catch (error) {
+          refusals += 1;
+          expect(await context.refused(error)).toMatchObject({ kind: "retry" });
+        }
+      }
+    }
+    expect(refusals).toBeGreaterThan(0);
+    expect(refusals).toBeLessThan(4);
+    expect(context.receipts().some(({ kind }) => kind === "boundary")).toBe(true);
+    await context.close();
+  });
+
+  it("what is not the request's fault is tried again later, or stopped with advice", async () => {
+    const context = await openContext({ model, system, tools });
+    await context.user("Begin.");
+    await context.next();
+    expect(await context.refused({ status: 529, body: "" })).toMatchObject({ kind: "retry" });
+    const wrong = { type: "error", error: { type: "authentication_error", message: "invalid x-api-key" } };
+    expect(await context.refused({ status: 401, body: wrong })).toEqual({ kind: "stop", advice: "invalid x-api-key" });
+    await context.close();
+  });
+
+  it("is summed up by a model of its own, asked through the caller's function", async () => {
+    const client = clientOf(new Simulator({ actor: reader(0) }));
+    const summaries = clientOf(new Simulator());
+    const asked: string[] = [];
+    const events: string[] = [];
+    const context = await openContext({
+      model,
+      system,
+      tools,
+      contextTokens: 30_000,
+      summarizer: {
+        model: "claude-haiku-4-5",
+        ask: ({ params, signal }) => {
+          asked.push(params.model);
+          return summaries.messages.create(params, { signal });
+        },
+      },
+      onEvent: ({ kind }) => void events.push(kind),
+    });
+    for (let turn = 0; turn < 6; turn += 1) {
+      await context.user(`Part ${turn}: ${"what a user says is never cleared. ".repeat(500)}`);
+      await context.assistant(await client.messages.create((await context.next()).params));
+    }
+    expect(new Set(asked)).toEqual(new Set(["claude-haiku-4-5"]));
+    expect(events).toContain("compaction-start");
+    await context.close();
+  });
+
+  it("a session in files is opened again where it was left, also with a call that has no result", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "context-"));
+    const client = clientOf(new Simulator({ actor: reader(1) }));
+    const first = await openContext({ model, system, tools, session: "work", store: fileStore({ folder }) });
+    await first.user("The first words.");
+    await first.assistant(await client.messages.create((await first.next()).params));
+    await expect(openContext({ model, session: "work", store: fileStore({ folder }) })).rejects.toMatchObject({
+      code: "busy",
+    });
+    await first.close();
+    const second = await openContext({ model, system, tools, session: "work", store: fileStore({ folder }) });
+    await second.user("And then?");
+    const { params } = await second.next();
+    expect(JSON.stringify(params.messages)).toContain("The first words.");
+    const reply = await client.messages.create(params);
+    expect(reply.stop_reason).toBe("end_turn");
+    await second.assistant(reply);
+    expect(second.costs().session.requests).toBe(2);
+    await second.close();
+  });
+
+  it("a compaction can be looked at, made and taken back", async () => {
+    const client = clientOf(new Simulator({ actor: reader(6) }));
+    const context = await openContext({ model, system, tools });
+    await context.user("Begin with gauge.ts.");
+    for (;;) {
+      const calls = await context.assistant(await client.messages.create((await context.next()).params));
+      if (calls.length === 0) break;
+      for (const call of calls) await context.toolResult(call.id, "line of code; ".repeat(900));
+    }
+    const before = context.report().used;
+    expect(await context.compact({ preview: true })).toMatchObject({ kind: "preview" });
+    expect(context.report().used).toBe(before);
+    expect(await context.compact()).toMatchObject({ kind: "compacted" });
+    expect(context.report().used).toBeLessThan(before / 2);
+    expect(await context.undo()).toMatchObject({ kind: "undone" });
+    expect(context.report().used).toBeGreaterThan(before / 2);
+    await context.user("Go on.");
+    await client.messages.create((await context.next()).params);
+    await context.close();
+  });
+
+  it("calls out of order are refused with a code that says which", async () => {
+    const context = await openContext({ model, tools });
+    await expect(context.next()).rejects.toMatchObject({ code: "not-sendable" });
+    await context.user("Begin.");
+    await expect(context.toolResult("nothing", "x")).rejects.toMatchObject({ code: "unknown-call" });
+    await context.close();
+    await expect(context.user("Late.")).rejects.toMatchObject({ code: "closed" });
+  });
+});
+
+describe("openContext, for chat completions", () => {
+  it("the same conversation in the other provider's form", async () => {
+    const { url } = await served({ actor: reader(9), models: [{ id: "gpt-5.6" }] });
+    const client = new OpenAI({ apiKey: "sk-test", baseURL: `${url}/v1`, maxRetries: 0 });
+    const context = await openContext({
+      model: "gpt-5.6",
+      provider: "openai-chat",
+      system,
+      tools,
+      contextTokens: 30_000,
+    });
+    for (let turn = 0; turn < 5; turn += 1) {
+      await context.user(`Part ${turn}.`);
+      for (;;) {
+        const { params, tokens } = await context.next();
+        expect(tokens).toBeLessThan(30_000);
+        const calls = await context.assistant(await client.chat.completions.create(params));
+        if (calls.length === 0) break;
+        for (const call of calls) await context.toolResult(call.id, "line of code; ".repeat(500));
+      }
+    }
+    const stream = await client.chat.completions.create({
+      ...(await (await context.user("More."), context.next())).params,
+      stream: true,
+    });
+    expect(await context.assistantStream(stream)).toMatchObject([{ name: "read" }]);
     await context.close();
   });
 });
