@@ -1,4 +1,21 @@
 /** The public names, one by one. Everything else may change without notice. */
+export { type ContextOptions, openContext, type ToolOption } from "./open/open-context.ts";
+export type {
+  AfterRefusal,
+  CompactOptions,
+  CompactOutcome,
+  Context,
+  ContextEvent,
+  NextRequest,
+  ToolCall,
+} from "./context/context.ts";
+export { ContextError, type ContextErrorCode } from "./context/context-error.ts";
+export type { Params, Provider, Reply, StreamEvent } from "./context/forms.ts";
+export type { AskModel, Summarizer, SummaryRequest } from "./context/summarizer.ts";
+export type { RecordedEdit } from "./loop/past-receipts.ts";
+export type { Store, StoreOpened, StorePorts } from "./ports/store.ts";
+export { type FileStoreOptions, fileStore } from "./store/files/store.ts";
+export { memoryStore } from "./store/memory/store.ts";
 export {
   createEngine,
   type Engine,

@@ -8,10 +8,13 @@ import { served } from "./scenario/support/simulated.ts";
 const root = join(import.meta.dirname, "..");
 const read = (name: string): string => readFileSync(join(root, name), "utf8");
 
-it("the README's snippet is the beginning of an example that runs", () => {
+it("the README's first snippet is an example that runs, but for the model", () => {
   const snippet = /```ts\n(?<code>[\s\S]*?)```/.exec(read("README.md"))?.groups?.["code"] ?? "none";
-  const example = read("examples/01-minimal.ts").replace('"../src/index.ts"', '"palimpsest"');
-  expect(example.startsWith(snippet)).toBe(true);
+  const example = read("examples/01-conversation.ts")
+    .replace('"../src/index.ts"', '"palimpsest"')
+    .replace('import { simulated } from "./simulated.ts";\n', "")
+    .replace("new Anthropic(simulated)", "new Anthropic()");
+  expect(example).toBe(snippet);
 });
 
 it("every link of the README leads to a file", () => {
