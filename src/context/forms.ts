@@ -9,10 +9,13 @@ import { failureFrom } from "../model/failure-from.ts";
 import { openaiRules } from "../model/openai/failure-rules.ts";
 import { ChatAssembly } from "../model/openai/reply.ts";
 import { chatRequest } from "../model/openai/request.ts";
+import { ResponseAssembly, wholeResponseEvents } from "../model/openai/responses-reply.ts";
+import { responsesRequest } from "../model/openai/responses-request.ts";
 import { wholeChatEvents } from "../model/openai/whole-reply.ts";
 import { isObject, type Json, type JsonObject } from "../schema/json.ts";
 import type { ChatParams } from "../schema/wire/chat-params.ts";
 import type { MessagesParams } from "../schema/wire/messages-params.ts";
+import type { ResponsesParams } from "../schema/wire/responses-params.ts";
 
 /** The forms in which requests are given and replies are taken: what the official SDKs send, return and stream. */
 export interface Forms {
@@ -31,6 +34,11 @@ export interface Forms {
     readonly params: ChatParams;
     readonly reply: { readonly id: string; readonly model: string; readonly choices: readonly object[] };
     readonly event: { readonly id: string; readonly choices: readonly object[] };
+  };
+  readonly "openai-responses": {
+    readonly params: ResponsesParams;
+    readonly reply: { readonly id: string; readonly model: string; readonly output: readonly object[] };
+    readonly event: { readonly type: string };
   };
 }
 
@@ -64,19 +72,31 @@ const anthropic: Form = {
   },
 };
 
+function chatParams(request: ModelRequest): JsonObject {
+  const values = request.pieces.values(request);
+  const { stream_options: _, ...params } = chatRequest(values, { outputLimit: "max_completion_tokens" });
+  return withoutStream(params);
+}
+
 const chat: Form = {
-  params: (request) => {
-    const { stream_options: _, ...params } = chatRequest(request.pieces.values(request), {
-      outputLimit: "max_completion_tokens",
-    });
-    return withoutStream(params);
-  },
+  params: chatParams,
   rules: openaiRules,
   reply: (reply, ids) => wholeChatEvents(reply, ids),
   stream: (ids) => new ChatAssembly(ids),
 };
 
-const formByProvider: Readonly<Record<Provider, Form>> = { anthropic, "openai-chat": chat };
+const responses: Form = {
+  params: (request) => responsesRequest(chatParams(request)),
+  rules: openaiRules,
+  reply: (reply) => wholeResponseEvents(reply),
+  stream: () => new ResponseAssembly(),
+};
+
+const formByProvider: Readonly<Record<Provider, Form>> = {
+  anthropic,
+  "openai-chat": chat,
+  "openai-responses": responses,
+};
 
 /** Whether it is streamed is the caller's choice. */
 function withoutStream({ stream: _, ...params }: JsonObject): JsonObject {

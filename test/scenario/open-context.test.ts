@@ -229,3 +229,27 @@ describe("openContext, for chat completions", () => {
     await context.close();
   });
 });
+
+describe("openContext, for responses", () => {
+  it("the same conversation in the third form", async () => {
+    const { url } = await served({ actor: reader(9), models: [{ id: "gpt-5.6" }] });
+    const client = new OpenAI({ apiKey: "sk-test", baseURL: `${url}/v1`, maxRetries: 0 });
+    const provider = "openai-responses";
+    const context = await openContext({ model: "gpt-5.6", provider, system, tools, contextTokens: 30_000 });
+    for (let turn = 0; turn < 5; turn += 1) {
+      await context.user(`Part ${turn}.`);
+      for (;;) {
+        const { params, tokens } = await context.next();
+        expect(tokens).toBeLessThan(30_000);
+        const calls = await context.assistant(await client.responses.create(params));
+        if (calls.length === 0) break;
+        for (const call of calls) await context.toolResult(call.id, "line of code; ".repeat(500));
+      }
+    }
+    expect(context.costs().session.tokensByKind.output).toBeGreaterThan(0);
+    await context.user("More.");
+    const stream = await client.responses.create({ ...(await context.next()).params, stream: true });
+    expect(await context.assistantStream(stream)).toMatchObject([{ name: "read" }]);
+    await context.close();
+  });
+});

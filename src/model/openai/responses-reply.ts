@@ -1,0 +1,133 @@
+import type { ModelEvent } from "../../ports/model.ts";
+import { type Block, parseBlock } from "../../schema/block.ts";
+import { messageId } from "../../schema/brand.ts";
+import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
+import { readCallInput } from "../call-input.ts";
+import { brokenStream } from "../failure.ts";
+
+/** A response that came in one piece. */
+export function wholeResponseEvents(response: JsonObject): readonly ModelEvent[] {
+  const assembly = new ResponseAssembly();
+  return [
+    ...assembly.take({ type: "response.created", response }),
+    ...listAt(response, "output").flatMap((item) => assembly.take({ type: "response.output_item.done", item })),
+    ...assembly.take({ type: "response.completed", response }),
+  ];
+}
+
+/** Puts a reply together from the events of a response's stream: an item counts when it is done. */
+export class ResponseAssembly {
+  #index = 0;
+  #calls = 0;
+  #isRefusal = false;
+
+  take(event: JsonObject): readonly ModelEvent[] {
+    const response = field(event, "response");
+    switch (text(event, "type")) {
+      case "response.created":
+        return isObject(response) ? [started(response)] : [];
+      case "response.output_text.delta":
+        return [{ kind: "text-delta", index: this.#index, text: text(event, "delta") ?? "" }];
+      case "response.output_item.done":
+        return this.#item(field(event, "item"));
+      case "response.completed":
+      case "response.incomplete":
+        return isObject(response) ? [this.#ended(response)] : [];
+      case "response.failed":
+      case "error":
+        return [{ kind: "failure", failure: brokenStream(failureText(event)) }];
+      default:
+        return [];
+    }
+  }
+
+  end(): readonly ModelEvent[] {
+    return [];
+  }
+
+  #item(item: Json | undefined): readonly ModelEvent[] {
+    if (!isObject(item)) return [];
+    switch (text(item, "type")) {
+      case "message":
+        return this.#message(item);
+      case "function_call":
+        return [this.#call(item)];
+      default:
+        return [];
+    }
+  }
+
+  #message(item: JsonObject): readonly ModelEvent[] {
+    const parts = listAt(item, "content").filter(isObject);
+    this.#isRefusal ||= parts.some((part) => text(part, "type") === "refusal");
+    const said = parts.map((part) => text(part, "text") ?? text(part, "refusal") ?? "").join("");
+    return said === "" ? [] : [this.#block({ type: "text", text: said })];
+  }
+
+  #call(item: JsonObject): ModelEvent {
+    this.#calls += 1;
+    const json = text(item, "arguments") ?? "";
+    const { input, flawed } = json === "" ? { input: {} } : readCallInput(json);
+    const id = text(item, "call_id") ?? "";
+    return this.#block(parseBlock({ type: "tool_use", id, name: text(item, "name") ?? "", input }), flawed);
+  }
+
+  #block(block: Block, flawed?: string): ModelEvent {
+    const index = this.#index;
+    this.#index += 1;
+    return { kind: "block-end", index, block, ...(flawed === undefined ? {} : { flawed }) };
+  }
+
+  #ended(response: JsonObject): ModelEvent {
+    const details = field(response, "incomplete_details");
+    const reason = isObject(details) ? text(details, "reason") : undefined;
+    const usage = field(response, "usage");
+    return {
+      kind: "reply-end",
+      stopReason: this.#stopReason(reason),
+      usage: isObject(usage) ? usageOf(usage) : {},
+    };
+  }
+
+  #stopReason(incomplete: string | undefined): string {
+    if (incomplete === "max_output_tokens") return "max_tokens";
+    if (incomplete === "content_filter" || this.#isRefusal) return "refusal";
+    return this.#calls > 0 ? "tool_use" : "end_turn";
+  }
+}
+
+const started = (response: JsonObject): ModelEvent => ({
+  kind: "reply-start",
+  id: messageId(text(response, "id") ?? ""),
+  model: text(response, "model") ?? "",
+  usage: {},
+});
+
+function failureText(event: JsonObject): string {
+  const response = field(event, "response");
+  const error = isObject(response) ? field(response, "error") : event;
+  return (isObject(error) ? text(error, "message") : undefined) ?? "The response failed.";
+}
+
+/** In the fields of the Messages API: there, input is what no cache had. */
+function usageOf(usage: JsonObject): JsonObject {
+  const details = field(usage, "input_tokens_details");
+  const cached = isObject(details) ? count(details, "cached_tokens") : 0;
+  const written = isObject(details) ? count(details, "cache_write_tokens") : 0;
+  return {
+    input_tokens: Math.max(0, count(usage, "input_tokens") - cached - written),
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: cached,
+    output_tokens: count(usage, "output_tokens"),
+  };
+}
+
+const count = (usage: JsonObject, key: string): number => {
+  const value = field(usage, key);
+  return typeof value === "number" && value > 0 ? value : 0;
+};
+
+const listAt = (object: JsonObject, key: string): readonly Json[] => {
+  const value = field(object, key);
+  return isArray(value) ? value : [];
+};

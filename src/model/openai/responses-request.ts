@@ -1,0 +1,82 @@
+import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
+
+/**
+ * A request for chat completions as one for the Responses API: messages become items, calls and results stand beside them.
+ * Reasoning of earlier replies is not sent: the server does not keep it, and nothing here does.
+ */
+export function responsesRequest(chat: JsonObject): JsonObject {
+  const messages = listAt(chat, "messages").filter(isObject);
+  const instructions = messages
+    .filter((message) => text(message, "role") === "system")
+    .map((message) => text(message, "content") ?? "")
+    .join("\n\n");
+  const tools = listAt(chat, "tools").filter(isObject).map(responsesTool);
+  const limit = field(chat, "max_completion_tokens");
+  return {
+    model: field(chat, "model") ?? "",
+    input: messages.flatMap(itemsOf),
+    ...(instructions === "" ? {} : { instructions }),
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(limit === undefined ? {} : { max_output_tokens: limit }),
+    store: false,
+  };
+}
+
+function responsesTool(tool: JsonObject): JsonObject {
+  const defined = field(tool, "function");
+  return { type: "function", ...(isObject(defined) ? defined : {}), strict: false };
+}
+
+function itemsOf(message: JsonObject): readonly JsonObject[] {
+  const content = field(message, "content");
+  switch (text(message, "role")) {
+    case "assistant":
+      return [
+        ...(typeof content === "string" ? [{ type: "message", role: "assistant", content }] : []),
+        ...listAt(message, "tool_calls").filter(isObject).map(callItem),
+      ];
+    case "tool":
+      return [
+        {
+          type: "function_call_output",
+          call_id: field(message, "tool_call_id") ?? "",
+          output: content ?? "",
+        },
+      ];
+    case "user":
+      return [{ type: "message", role: "user", content: partsOf(content) }];
+    default:
+      return [];
+  }
+}
+
+function callItem(call: JsonObject): JsonObject {
+  const called = field(call, "function");
+  const { name = "", arguments: args = "{}" } = isObject(called) ? called : {};
+  return { type: "function_call", call_id: field(call, "id") ?? "", name, arguments: args };
+}
+
+const partsOf = (content: Json | undefined): readonly JsonObject[] =>
+  typeof content === "string"
+    ? [{ type: "input_text", text: content }]
+    : (isArray(content) ? content : []).filter(isObject).flatMap(partOf);
+
+function partOf(part: JsonObject): readonly JsonObject[] {
+  const image = field(part, "image_url");
+  const file = field(part, "file");
+  switch (text(part, "type")) {
+    case "text":
+      return [{ type: "input_text", text: field(part, "text") ?? "" }];
+    case "image_url":
+      return isObject(image) ? [{ type: "input_image", image_url: field(image, "url") ?? "", detail: "auto" }] : [];
+    case "file":
+      return isObject(file) ? [{ type: "input_file", ...file }] : [];
+    default:
+      return [];
+  }
+}
+
+const listAt = (object: JsonObject, key: string): readonly Json[] => {
+  const value = field(object, key);
+  return isArray(value) ? value : [];
+};
