@@ -1,19 +1,16 @@
 import type { PricedClear } from "../cache/clear-price.ts";
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
-import type { SwitchName } from "../schema/switches.ts";
 
-/** In the order in which they run before a request. */
-export const layerNames = [
-  "truncate",
-  "snip",
-  "clear.size",
-  "clear.idle",
-  "clear.price",
-  "clear.cacheEdits",
-  "collapse",
-  "compact",
-] as const;
-export type LayerName = (typeof layerNames)[number];
+/** Their order is that of `layers.ts`. */
+export type LayerName =
+  | "truncate"
+  | "snip"
+  | "clear.size"
+  | "clear.idle"
+  | "clear.cacheEdits"
+  | "clear.price"
+  | "collapse"
+  | "compact";
 
 /** What a layer would do to the view, and what that costs. In tokens of the context as it is counted. */
 export interface Candidate {
@@ -43,15 +40,3 @@ export type Act =
   | { readonly kind: "snip"; readonly entries: readonly EntryId[] }
   | { readonly kind: "collapse"; readonly from: EntryId; readonly to: EntryId; readonly shown: string }
   | { readonly kind: "compact"; readonly trigger: "limit" | "threshold" | "price" };
-
-/** The switch that turns a layer off. */
-export const switchByLayer: { readonly [Name in LayerName]: SwitchName } = {
-  truncate: "compact.auto",
-  snip: "snip",
-  "clear.size": "clear.size",
-  "clear.idle": "clear.idle",
-  "clear.price": "clear.size",
-  "clear.cacheEdits": "clear.cacheEdits",
-  collapse: "collapse",
-  compact: "compact.auto",
-};

@@ -2,13 +2,15 @@ import { describe, expect, it } from "vitest";
 import { MadeConversation } from "../../test/fixture/made-inventory.ts";
 import { stateOf } from "../../test/fixture/pipeline-state.ts";
 import { presetOf } from "../presets/catalogue.ts";
+import type { SwitchName } from "../schema/switches.ts";
 import { environmentValues } from "../settings/environment.ts";
-import { type Candidate, layerNames, switchByLayer } from "./candidate.ts";
+import type { Candidate } from "./candidate.ts";
+import { layers, switchesByLayer } from "./layers.ts";
 import { type Layer, nextCandidate } from "./pipeline.ts";
 import type { Policy } from "./policy.ts";
 
 const proposing = (...names: readonly Candidate["layer"][]): readonly Layer[] =>
-  layerNames.map((name) => ({
+  layers.map(({ name }) => ({
     name,
     propose: () => (names.includes(name) ? candidate(name) : undefined),
   }));
@@ -30,7 +32,14 @@ describe("the next thing to do", () => {
     ["the first in order", "first", ["compact", "clear.size", "snip"], [], "snip"],
     ["compaction last, where order decides", "first", ["compact", "clear.price"], [], "clear.price"],
     ["compaction where it is due, since all else were for nothing", "price", ["compact", "clear.price"], [], "compact"],
-    ["what pays where none is due", "price", ["clear.cacheEdits", "clear.price"], [], "clear.price"],
+    [
+      "what a warm cache does for nothing before what has its price",
+      "price",
+      ["clear.cacheEdits", "clear.price"],
+      [],
+      "clear.cacheEdits",
+    ],
+    ["what pays where none is due", "price", ["collapse", "clear.price"], [], "clear.price"],
     ["each layer once", "first", ["snip", "clear.size"], ["snip"], "clear.size"],
     ["compaction once too", "price", ["compact", "clear.price"], ["compact"], "clear.price"],
     ["nothing where nobody proposes", "price", [], [], undefined],
@@ -42,5 +51,6 @@ describe("the next thing to do", () => {
 
 it("DISABLE_COMPACT switches every layer off", () => {
   const given = environmentValues({ DISABLE_COMPACT: "1" }).givenByName;
-  expect(layerNames.filter((name) => given.get(`flags.${switchByLayer[name]}`)?.value !== false)).toEqual([]);
+  const isOff = (name: SwitchName): boolean => given.get(`flags.${name}`)?.value === false;
+  expect(layers.filter(({ name }) => !switchesByLayer[name].every(isOff))).toEqual([]);
 });

@@ -2,17 +2,11 @@ import { ClearPlanner } from "../cache/clear-planner.ts";
 import { CompactRent } from "../cache/compact-price.ts";
 import { Inventory } from "../cache/inventory.ts";
 import type { Lifetime } from "../cache/lifetime.ts";
-import { clearByIdleness } from "../layers/2-clear/by-idleness.ts";
-import { clearByPrice } from "../layers/2-clear/by-price.ts";
-import { clearBySize } from "../layers/2-clear/by-size.ts";
 import { isRerunnable } from "../layers/2-clear/clearable.ts";
-import { collapseOldest } from "../layers/2-clear/collapse-layer.ts";
-import { snipLowValue } from "../layers/2-clear/snip-layer.ts";
-import { truncateOldest } from "../layers/2-clear/truncate.ts";
-import { compactWhenDue } from "../layers/4-compact/due.ts";
 import { compactionNow } from "../layers/4-compact/price-now.ts";
 import type { Act, LayerName } from "../layers/candidate.ts";
-import { type CompactionState, type Layer, nextCandidate, type PipelineState } from "../layers/pipeline.ts";
+import { layers } from "../layers/layers.ts";
+import { type CompactionState, nextCandidate, type PipelineState } from "../layers/pipeline.ts";
 import type { CompactRule, Policy } from "../layers/policy.ts";
 import type { Message, ToolResultBlock } from "../schema/block.ts";
 import { type EntryId, type Millis, millis, type ToolUseId } from "../schema/brand.ts";
@@ -65,17 +59,6 @@ export interface CompactedView {
   readonly tokensBefore: number;
   readonly tokensAfter: number;
 }
-
-/** In the order in which they run for a conversation; no replay has a provider that deletes in its cache. */
-const layers: readonly Layer[] = [
-  truncateOldest,
-  snipLowValue,
-  clearBySize,
-  clearByIdleness,
-  clearByPrice,
-  collapseOldest,
-  compactWhenDue,
-];
 
 /**
  * One policy on one recording: what was said comes in as it was recorded, the policy decides what is shown, and each

@@ -1,16 +1,11 @@
 import { scaleOf } from "../../cache/clear-price.ts";
-import { clearByIdleness } from "../../layers/2-clear/by-idleness.ts";
-import { clearByPrice } from "../../layers/2-clear/by-price.ts";
-import { clearBySize, clearDownTo } from "../../layers/2-clear/by-size.ts";
-import { collapseOldest } from "../../layers/2-clear/collapse-layer.ts";
-import { clearInCache } from "../../layers/2-clear/in-cache.ts";
+import { clearDownTo } from "../../layers/2-clear/by-size.ts";
 import { clearDraft } from "../../layers/2-clear/run.ts";
-import { snipLowValue } from "../../layers/2-clear/snip-layer.ts";
-import { truncateOldest } from "../../layers/2-clear/truncate.ts";
-import { compactWhenDue, isNear } from "../../layers/4-compact/due.ts";
+import { isNear } from "../../layers/4-compact/due.ts";
 import type { Act, Candidate, LayerName } from "../../layers/candidate.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
-import { type Layer, nextCandidate, type PipelineState } from "../../layers/pipeline.ts";
+import { layers } from "../../layers/layers.ts";
+import { nextCandidate, type PipelineState } from "../../layers/pipeline.ts";
 import { type EntryId, tokens, type ToolUseId } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { fileActOf } from "../../tokens/file-act.ts";
@@ -29,19 +24,6 @@ import { shownBefore, shownFrom } from "./shown-before.ts";
 import { forgetReads, shownResults } from "./shown-reads.ts";
 import { thinkingBehind } from "./thinking-behind.ts";
 import { figure } from "../../schema/figure.ts";
-
-/** In the order in which they run. */
-const layers: readonly Layer[] = [
-  truncateOldest,
-  snipLowValue,
-  clearBySize,
-  clearByIdleness,
-  // Before what has its price: while the cache is warm, a deletion in it has none.
-  clearInCache,
-  clearByPrice,
-  collapseOldest,
-  compactWhenDue,
-];
 
 export interface ClearBefore {
   readonly conversation: Conversation;
