@@ -13,7 +13,7 @@ import type { AssembledRequest } from "../loop/agent/request.ts";
 import { Results } from "../loop/agent/results.ts";
 import { TurnRoom } from "../loop/agent/turn-room.ts";
 import { expand, type Expanded } from "../loop/expand.ts";
-import { pastReceipts, type RecordedEdit } from "../loop/past-receipts.ts";
+import { FollowedReceipts, type RecordedEdit } from "../loop/past-receipts.ts";
 import { SessionSearch } from "../loop/search-session.ts";
 import type { Appended, Session, SessionDeps } from "../loop/session.ts";
 import { undo, type Undone } from "../loop/undo.ts";
@@ -111,8 +111,7 @@ export class Context<P extends Provider> {
   #sent: AssembledRequest | undefined;
   #opens: "turn" | "nothing" = "turn";
   #attempts = 0;
-  #receipts: readonly RecordedEdit[] = [];
-  #receiptsUpTo = "";
+  readonly #receipts = new FollowedReceipts();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(parts: ContextParts<P>) {
@@ -319,7 +318,7 @@ export class Context<P extends Provider> {
 
   /** Every change of the view, oldest first, with what it removed, saved and cost. */
   receipts(): readonly RecordedEdit[] {
-    return this.#receipts;
+    return this.#receipts.list(this.#parts.session.fold);
   }
 
   /** What fills the window. */
@@ -414,19 +413,12 @@ export class Context<P extends Provider> {
     return calls;
   }
 
-  /** Read only where the path has grown an edit since. */
   async #followReceipts(): Promise<void> {
     const { session, sessionDeps } = this.#parts;
-    const newest = String(session.fold.path.entries.findLast(({ kind }) => kind === "edit")?.id ?? "");
-    if (newest === this.#receiptsUpTo) return;
-    const source = await sessionDeps.transcripts.openForReading(session.id);
-    if (source === undefined) return;
-    try {
-      this.#receipts = await pastReceipts(session.fold, source);
-      this.#receiptsUpTo = newest;
-    } finally {
-      await source.close();
-    }
+    await this.#receipts.follow(session.fold, async () => {
+      const source = await sessionDeps.transcripts.openForReading(session.id);
+      return source && { source, close: () => source.close() };
+    });
   }
 
   /** Runs something that tells of itself to its end. */

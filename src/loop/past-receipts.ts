@@ -1,7 +1,7 @@
 import type { ByteSource } from "../ports/transcripts.ts";
 import type { EntryId } from "../schema/brand.ts";
 import type { Edit, EditKind } from "../schema/edit.ts";
-import type { EditEntry } from "../schema/entry.ts";
+import type { EditEntry, Entry } from "../schema/entry.ts";
 import { field, isObject, type Json, parseJson } from "../schema/json.ts";
 import { readReceipt, type RecordedReceipt } from "../schema/receipt.ts";
 import { readServerCleared } from "../schema/server-cleared.ts";
@@ -30,27 +30,68 @@ const silent: ReadonlySet<EditKind> = new Set(["setting", "origin"]);
 
 /** Every edit of a path, oldest first, with what its line says of it. Reads a line an edit. */
 export async function pastReceipts(fold: Fold, source: ByteSource): Promise<readonly RecordedEdit[]> {
-  const undone = undoneEdits(fold.path.entries);
-  const edits = fold.path.entries.filter(
-    (entry): entry is EditEntry => entry.kind === "edit" && !silent.has(entry.edit.type),
-  );
-  const recorded: RecordedEdit[] = [];
-  for (const { id, edit, timestamp = "" } of edits) {
-    const receipt = await receiptAt(source, fold.placeOf(id));
-    const isUndone = undone.has(id);
-    recorded.push({
-      id,
-      kind: edit.type,
-      at: timestamp,
-      state: isUndone ? "undone" : "in force",
-      cause: receipt?.cause ?? causeOf(edit),
-      because: receipt?.because ?? (mayDecide(edit) ? edit.because : undefined),
-      count: countOf(edit),
-      receipt,
-      undoes: !isUndone && edit.type !== "repair",
+  const receipts = new FollowedReceipts();
+  await receipts.follow(fold, () => Promise.resolve({ source, close: () => Promise.resolve() }));
+  return receipts.list(fold);
+}
+
+interface OpenedLog {
+  readonly source: ByteSource;
+  readonly close: () => Promise<void>;
+}
+
+/** The same of a path that grows: each line is read once, and only what came since is looked at. */
+export class FollowedReceipts {
+  readonly #receiptById = new Map<EntryId, RecordedReceipt | undefined>();
+  #length = 0;
+  #last: EntryId | undefined;
+
+  /** The log is opened only where there is an edit to read. */
+  async follow(fold: Fold, open: () => Promise<OpenedLog | undefined>): Promise<void> {
+    const { path } = fold;
+    const goesOn = this.#length === 0 || path.at(this.#length - 1)?.entry.id === this.#last;
+    const unread = path
+      .loggedFrom(goesOn ? this.#length : 0)
+      .flatMap(({ entry }) => (isTold(entry) && !this.#receiptById.has(entry.id) ? [entry.id] : []));
+    const log = unread.length === 0 ? undefined : await open();
+    if (unread.length > 0 && log === undefined) return;
+    try {
+      for (const id of unread) this.#receiptById.set(id, log && (await receiptAt(log.source, fold.placeOf(id))));
+    } finally {
+      await log?.close();
+    }
+    this.#length = path.length;
+    this.#last = path.leaf?.id;
+  }
+
+  /** Of the path as it is now. Pure. */
+  list({ path }: Fold): readonly RecordedEdit[] {
+    const { entries } = path;
+    const undone = undoneEdits(entries);
+    return entries.filter(isTold).map((entry) => {
+      const state = undone.has(entry.id) ? "undone" : "in force";
+      return recordedEdit(entry, { state, receipt: this.#receiptById.get(entry.id) });
     });
   }
-  return recorded;
+}
+
+const isTold = (entry: Entry): entry is EditEntry => entry.kind === "edit" && !silent.has(entry.edit.type);
+
+function recordedEdit(
+  { id, edit, timestamp = "" }: EditEntry,
+  { state, receipt }: Pick<RecordedEdit, "state" | "receipt">,
+): RecordedEdit {
+  return {
+    id,
+    kind: edit.type,
+    at: timestamp,
+    state,
+    cause: receipt?.cause ?? causeOf(edit),
+    because: receipt?.because ?? (mayDecide(edit) ? edit.because : undefined),
+    count: countOf(edit),
+    receipt,
+    undoes: state === "in force" && edit.type !== "repair",
+  };
 }
 
 async function receiptAt(source: ByteSource, place: ReturnType<Fold["placeOf"]>): Promise<RecordedReceipt | undefined> {
