@@ -1,6 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { openContext } from "../src/index.ts";
-import { simulated } from "./simulated.ts";
+import { run, simulated } from "./simulated.ts";
 
 const client = new Anthropic(simulated);
 const read = { name: "read", description: "Reads a file.", input_schema: { type: "object" as const } };
@@ -12,7 +12,7 @@ for (;;) {
   const reply = await client.messages.create(request.params);
   const calls = await context.assistant(reply);
   if (calls.length === 0) break;
-  for (const call of calls) await context.toolResult(call.id, `the text of ${String(call.input["path"])}`);
+  for (const call of calls) await context.toolResult(call.id, await run(call));
 }
 console.log(context.receipts(), context.costs().session, context.report().used);
 await context.close();

@@ -1,3 +1,4 @@
+import type { ToolCall } from "../src/index.ts";
 import { type Actor, Simulator, simulatorFetch } from "../src/simulator/index.ts";
 
 /** Looks at nine files a task, and then says that it is done. */
@@ -12,3 +13,7 @@ const reader: Actor = {
 
 /** For a client of the official SDK: it asks a model in this process, which costs nothing. */
 export const simulated = { apiKey: "none", maxRetries: 0, fetch: simulatorFetch(new Simulator({ actor: reader })) };
+
+/** Your tools. */
+export const run = (call: ToolCall): Promise<string> =>
+  Promise.resolve(`what ${call.name} gives for ${JSON.stringify(call.input)}`);

@@ -1,14 +1,14 @@
 /** The public names, one by one. Everything else may change without notice. */
 export { type ContextOptions, openContext, type ToolOption } from "./open/open-context.ts";
+export type { Context } from "./context/context.ts";
 export type {
   AfterRefusal,
   CompactOptions,
   CompactOutcome,
-  Context,
   ContextEvent,
   NextRequest,
   ToolCall,
-} from "./context/context.ts";
+} from "./context/outcomes.ts";
 export { ContextError, type ContextErrorCode } from "./context/context-error.ts";
 export type { Params, Provider, Reply, StreamEvent } from "./context/forms.ts";
 export type { AskModel, Summarizer, SummaryRequest } from "./context/summarizer.ts";

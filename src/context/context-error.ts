@@ -27,3 +27,8 @@ export class ContextError extends Error {
 }
 
 export const refusedByStore = ({ message }: WriteFailure): ContextError => new ContextError("store", message);
+
+/** Throws where the store refused it. */
+export function accepted(outcome: { readonly kind: "appended" } | WriteFailure | undefined): void {
+  if (outcome?.kind === "failed") throw refusedByStore(outcome);
+}

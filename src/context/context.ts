@@ -1,7 +1,6 @@
 import type { CostReport } from "../cache/costs.ts";
 import type { ResultContent } from "../schema/block.ts";
 import { commitCompaction, cancelCompaction } from "../loop/compact/commit.ts";
-import type { Proposal } from "../loop/compact/proposal.ts";
 import { proposeCompaction } from "../loop/compact/runner.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
@@ -15,21 +14,18 @@ import { TurnRoom } from "../loop/agent/turn-room.ts";
 import { expand, type Expanded } from "../loop/expand.ts";
 import { FollowedReceipts, type RecordedEdit } from "../loop/past-receipts.ts";
 import { SessionSearch } from "../loop/search-session.ts";
-import type { Appended, Session, SessionDeps } from "../loop/session.ts";
+import type { Session, SessionDeps } from "../loop/session.ts";
 import { undo, type Undone } from "../loop/undo.ts";
-import type { WriteFailure } from "../ports/blobs.ts";
 import type { ModelEvent } from "../ports/model.ts";
 import type { Hit } from "../ports/session-search.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
-import { type Json, type JsonObject, parseJson } from "../schema/json.ts";
+import type { JsonObject } from "../schema/json.ts";
 import type { ContentParams } from "../schema/wire/messages-params.ts";
 import { type ContextReport, contextReport } from "../tokens/context-report.ts";
-import { type Draft, userDraft } from "../transcript/draft.ts";
-import { ContextError, refusedByStore } from "./context-error.ts";
+import { accepted, ContextError, refusedByStore } from "./context-error.ts";
 import {
   jsonOf,
-  type Params,
   paramsOf,
   type Provider,
   refusalFrom,
@@ -38,44 +34,8 @@ import {
   streamAssembly,
   type StreamEvent,
 } from "./forms.ts";
-
-/** What a caller tells of while it works: the same events that the terminal agent shows. */
-export type ContextEvent = LoopEvent;
-
-export interface NextRequest<P extends Provider> {
-  /** For the provider's own client: `client.messages.create(request.params)`. */
-  readonly params: Params<P>;
-  /** Values of the `anthropic-beta` header that it needs; mostly none. */
-  readonly betas: readonly string[];
-  /** Of the whole request, as far as it can be told before it is sent. */
-  readonly tokens: number;
-}
-
-/** A call that the model made, to be answered by `toolResult`. */
-export interface ToolCall {
-  readonly id: string;
-  readonly name: string;
-  readonly input: JsonObject;
-  /** Why the input could not be read; then it is empty. Answer such a call with this. */
-  readonly flawed?: string;
-}
-
-/** What to do about an error. `retry`: send what `next()` gives, after a while. `stop`: nothing more can be tried here. */
-export type AfterRefusal =
-  | { readonly kind: "retry"; readonly afterMs: number; readonly because: string }
-  | { readonly kind: "stop"; readonly advice: string };
-
-export interface CompactOptions {
-  /** Only say what it would do. */
-  readonly preview?: boolean;
-  /** What the summary should mind. */
-  readonly instructions?: string;
-  readonly signal?: AbortSignal;
-}
-
-export type CompactOutcome =
-  | { readonly kind: "compacted" | "preview"; readonly summary: string; readonly preview: Proposal["preview"] }
-  | { readonly kind: "failed"; readonly reason: string; readonly message: string };
+import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
+import { adviceFor, overLimitText, saidDraft } from "./words.ts";
 
 export interface ContextParts<P extends Provider> {
   readonly provider: P;
@@ -178,7 +138,8 @@ export class Context<P extends Provider> {
     return this.#inTurn(async () => {
       const { provider, sessionDeps } = this.#parts;
       const taker = await this.#taker();
-      return await this.#took(taker, replyEvents(provider, reply, sessionDeps));
+      const outcome = await this.#takeAll(taker, replyEvents(provider, reply, sessionDeps));
+      return await this.#settled(taker, outcome ?? { kind: "aborted" });
     });
   }
 
@@ -350,8 +311,8 @@ export class Context<P extends Provider> {
     await this.#parts.session.close();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   readonly #calls = new Map<string, ToolCall>();
@@ -373,11 +334,6 @@ export class Context<P extends Provider> {
     const taker = new ReplyTaker(this.#parts.deps, { conversation: this.#conversation, assembled });
     await taker.begin();
     return taker;
-  }
-
-  async #took(taker: ReplyTaker, events: readonly ModelEvent[]): Promise<readonly ToolCall[]> {
-    const outcome = await this.#takeAll(taker, events);
-    return await this.#settled(taker, outcome ?? { kind: "aborted" });
   }
 
   async #takeAll(taker: ReplyTaker, events: readonly ModelEvent[]): Promise<ReplyOutcome | undefined> {
@@ -440,24 +396,4 @@ export class Context<P extends Provider> {
     this.#last = result.catch(() => undefined);
     return result;
   }
-}
-
-function accepted(outcome: Appended | WriteFailure | undefined): void {
-  if (outcome?.kind === "failed") throw refusedByStore(outcome);
-}
-
-function saidDraft(content: string | readonly ContentParams[]): Draft {
-  if (typeof content === "string") return userDraft(content);
-  const blocks: Json = parseJson(JSON.stringify(content));
-  return { type: "user", message: { role: "user", content: blocks } };
-}
-
-const overLimitText = ({ tokens, limit }: { readonly tokens: number; readonly limit: number }): string =>
-  `The request has ${tokens} tokens, and none over ${limit} can be sent. What fills it can't be summed up: it is the ` +
-  "system prompt, the tools, or one message. Make these smaller, or give a larger window (contextTokens).";
-
-function adviceFor(failure: { readonly message: string }, tried: number): string {
-  const plainer =
-    tried === 0 ? "" : ` It was sent plainer ${tried === 1 ? "once" : `${tried} times`}, and refused again.`;
-  return `${failure.message}${plainer}`;
 }

@@ -99,7 +99,8 @@ const formByProvider: Readonly<Record<Provider, Form>> = {
 };
 
 /** Whether it is streamed is the caller's choice. */
-function withoutStream({ stream: _, ...params }: JsonObject): JsonObject {
+function withoutStream(values: JsonObject): JsonObject {
+  const { stream: _, ...params } = values;
   return params;
 }
 

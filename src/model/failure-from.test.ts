@@ -1,5 +1,5 @@
-import Anthropic from "@anthropic-ai/sdk";
-import OpenAI from "openai";
+import { APIError as AnthropicError, APIUserAbortError } from "@anthropic-ai/sdk";
+import { APIError as OpenAIError } from "openai";
 import { expect, test } from "vitest";
 import { millis } from "../schema/brand.ts";
 import { anthropicRules } from "./anthropic/failure-rules.ts";
@@ -14,11 +14,11 @@ const tooLong = {
 };
 
 test("an error of an SDK says what it means, by its fields alone", () => {
-  const error = Anthropic.APIError.generate(400, tooLong, undefined, new Headers());
+  const error = AnthropicError.generate(400, tooLong, undefined, new Headers());
   expect(failureFrom(anthropic, error)).toMatchObject({ why: "too-long", limitTokens: 200_000, status: 400 });
   const copy = { status: error.status, error: error.error, headers: error.headers, message: error.message };
   expect(failureFrom(anthropic, copy)).toMatchObject({ why: "too-long", limitTokens: 200_000 });
-  const limited = OpenAI.APIError.generate(
+  const limited = OpenAIError.generate(
     429,
     { error: { code: "rate_limit_exceeded", message: "Slow down" } },
     undefined,
@@ -39,6 +39,6 @@ test("so do a status and a body, as text too", () => {
 
 test("what came from no server is the connection's failure", () => {
   expect(failureFrom(anthropic, new TypeError("fetch failed"))).toMatchObject({ why: "network" });
-  expect(failureFrom(anthropic, new Anthropic.APIUserAbortError())).toMatchObject({ why: "aborted" });
+  expect(failureFrom(anthropic, new APIUserAbortError())).toMatchObject({ why: "aborted" });
   expect(failureFrom(anthropic, new DOMException("stop", "AbortError"))).toMatchObject({ why: "aborted" });
 });

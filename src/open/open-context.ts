@@ -2,9 +2,10 @@ import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Baseline, type FrozenParts, makeBaseline } from "../cache/baseline.ts";
 import { CostLedger } from "../cache/costs.ts";
-import { Context, type ContextEvent, type PrefixChange } from "../context/context.ts";
+import { Context, type PrefixChange } from "../context/context.ts";
 import { ContextError, refusedByStore } from "../context/context-error.ts";
 import { jsonOf, type Provider } from "../context/forms.ts";
+import type { ContextEvent } from "../context/outcomes.ts";
 import { modelBehind, noModel, type Summarizer } from "../context/summarizer.ts";
 import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
 import { type Conversation, mainConversation } from "../loop/agent/conversation.ts";
@@ -29,7 +30,7 @@ import type { Store } from "../ports/store.ts";
 import type { Tool } from "../ports/tools.ts";
 import { workingState } from "../ports/working-state.ts";
 import { millis, sessionId } from "../schema/brand.ts";
-import type { JsonObject } from "../schema/json.ts";
+import { type JsonObject, text as textAt } from "../schema/json.ts";
 import type { PolicyName, SettingName } from "../schema/settings.ts";
 import type { ThinkingParams } from "../schema/wire/messages-params.ts";
 import type { Given } from "../settings/given.ts";
@@ -128,7 +129,9 @@ async function opened<P extends Provider>(
   options: ContextOptions<P>,
   { sessionDeps, session }: Opening,
 ): Promise<Context<P>> {
-  const provider = options.provider ?? defaultProvider<P>();
+  // The type parameter's default: who names no provider has the first.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const provider = options.provider ?? ("anthropic" as P);
   const put = await putBackMissing(sessionDeps, session);
   if (put.kind === "failed") throw refusedByStore(put);
   const settled = await session.settle();
@@ -153,10 +156,6 @@ async function opened<P extends Provider>(
   return new Context<P>({ provider, deps, sessionDeps, session, conversation, onEvent: options.onEvent, change });
 }
 
-// The type parameter's default: who names no provider has the first.
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
-const defaultProvider = <P extends Provider>(): P => "anthropic" as P;
-
 function partsOf<P extends Provider>({ model, thinking, tools = [], system = [] }: ContextOptions<P>): FrozenParts {
   const texts = typeof system === "string" ? [system] : system;
   return {
@@ -169,7 +168,7 @@ function partsOf<P extends Provider>({ model, thinking, tools = [], system = [] 
 }
 
 const definitions = (tools: readonly JsonObject[]): FrozenParts["tools"] =>
-  tools.map((tool) => ({ ...tool, name: String(tool["name"]) }));
+  tools.map((tool) => ({ ...tool, name: textAt(tool, "name") ?? "" }));
 
 /** As far as the layers ask: what a tool does, and where it runs, is the caller's. */
 const toolsOf = ({ tools }: FrozenParts): readonly Tool[] =>
@@ -197,6 +196,8 @@ async function freeze({ sessionDeps, session }: Opening, parts: FrozenParts): Pr
   return baseline;
 }
 
+const cwd = (): string => process.cwd();
+
 interface DepsInput<P extends Provider> extends Opening {
   readonly provider: P;
   readonly model: () => string;
@@ -216,7 +217,6 @@ function depsOf<P extends Provider>(
     const recordedTokens = recorded?.model === model() ? recorded.tokens : undefined;
     return numbersInForce(settings, { model: model(), recordedTokens, ...learned });
   };
-  const cwd = () => process.cwd();
   return {
     model: ask === undefined ? noModel : modelBehind(sessionDeps, { provider, ask }),
     get tools() {

@@ -110,7 +110,6 @@ it.each([
     }
     expect(last).toContain(first);
     const [before = 0, after = 0] = millisByHalf;
-    console.log(`${Math.round((before * 2) / rounds)} ms a round, then ${Math.round((after * 2) / rounds)} ms`);
     expect(after / before).toBeLessThan(1.5);
     await talk.close();
   },
