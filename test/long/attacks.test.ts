@@ -14,7 +14,8 @@ import { campaigns, campaignSeed } from "../support/attacks/trials.ts";
 const missing = whyNoContainer();
 const reason = missing === undefined ? "" : ` (skipped: ${missing})`;
 const seed = campaignSeed;
-const workers = availableParallelism();
+/** Each waits for the programs that it starts. */
+const workers = availableParallelism() + 1;
 const reports = resolve(import.meta.dirname, "../../.bench");
 
 describe.skipIf(missing !== undefined)(`attacks on the bash tool${reason}`, () => {
@@ -79,20 +80,14 @@ describe.skipIf(missing !== undefined)(`harmless lines${reason}`, () => {
 
   const unasked = (): readonly TrialResult[] => results.filter(({ attempt }) => attempt.allow === undefined);
 
-  test("run without a question in every mode, with and without the sandbox", () => {
-    expect(
-      unasked()
-        .filter(({ result }) => result.end !== "ran")
-        .map(trialLine),
-    ).toEqual([]);
-  });
-
-  test("work in the sandbox", () => {
-    expect(
-      unasked()
-        .filter(({ result }) => result.outcome !== "worked")
-        .map(trialLine),
-    ).toEqual([]);
+  test("run and work without a question in every mode; without a sandbox those of which every word is literal", () => {
+    const isLiteral = ({ attempt }: TrialResult): boolean =>
+      !/[*{$]/.test(attempt.lines.join().replaceAll(/'[^']*'/g, ""));
+    const free = unasked().filter((one) => one.setting.configuration === "check and sandbox" || isLiteral(one));
+    expect(free.filter(({ result }) => result.outcome !== "worked").map(trialLine)).toEqual([]);
+    const bound = unasked().filter((one) => one.setting.configuration === "check alone" && !isLiteral(one));
+    expect(bound.length).toBeGreaterThan(0);
+    expect(bound.filter(({ result }) => !["asked", "denied"].includes(result.end)).map(trialLine)).toEqual([]);
   });
 
   test("that one rule allows work in the sandbox without a question", () => {

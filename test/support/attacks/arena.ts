@@ -45,6 +45,8 @@ export function makeArena(kind: ArenaKind): Arena {
   writeFiles(arena.home, homeFiles());
   writeFiles(arena.outside, outsideFiles());
   writeFiles(arena.project, ordinaryFiles());
+  // There the user's notes are the project's.
+  if (kind === "home") writeFiles(arena.home, new Map([["notes.txt", "Notes.\n"]]));
   if (kind !== "plain") layBait(arena);
   makeRepository(arena);
   if (kind !== "plain") fillOwnRepositories(arena);

@@ -12,13 +12,14 @@ export function trialLine({ attempt, setting, result }: TrialResult): string {
   return [attempt.class, settingName(setting), ...rules, JSON.stringify(lines), ...effects].join(" | ");
 }
 
-/** How the attempts ended in each setting: run, asked about, denied. A question holds an attempt, but it is one to the user. */
+/** How the attempts ended in each setting: run, asked about, denied; and how many of those that ran got through. */
 export function countEnds(results: readonly TrialResult[]): ReadonlyMap<string, Readonly<Record<string, number>>> {
   const endsBySetting = new Map<string, Record<string, number>>();
   for (const { setting, result } of results) {
     const name = settingName(setting);
     const ends = endsBySetting.get(name) ?? {};
     ends[result.end] = (ends[result.end] ?? 0) + 1;
+    ends["through"] = (ends["through"] ?? 0) + (result.through.length > 0 ? 1 : 0);
     endsBySetting.set(name, ends);
   }
   return endsBySetting;

@@ -42,9 +42,13 @@ export function chooseTrials({ seed, lines, configurations, perClass, share }: T
   return configurations
     .flatMap(settingsOf)
     .flatMap((setting) => attempts.map((attempt) => ({ attempt, setting })))
-    .filter(({ attempt, setting }) => isTried(attempt, setting))
+    .filter(({ attempt, setting }) => isTried(attempt, setting) && (lines !== "at-home" || isTriedAtHome(setting)))
     .filter((_, index) => index % share.of === share.index);
 }
+
+/** The mode that asks and the one that does not: the others differ from them as they do elsewhere. */
+const isTriedAtHome = (setting: Setting): boolean =>
+  !("mode" in setting) || setting.mode === "default" || setting.mode === "bypass";
 
 /** `at-home`: those attacks to which it makes a difference that the project is the user's home. */
 export type LinesChoice = "attacks" | "at-home" | "harmless";
