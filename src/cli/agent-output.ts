@@ -134,6 +134,6 @@ const turnEndText = ({ message, remedies }: TurnEndEvent): string =>
   message === undefined ? "" : `: ${message}\n${remedyLine(remedies, "shell")}`;
 
 const denialText = (count: number): string =>
-  `${count === 1 ? "1 call was" : `${count} calls were`} denied; --allow or permissions.allow in your settings lets such calls run (see docs/tools.md)`;
+  `${count === 1 ? "1 call was" : `${count} calls were`} denied; --allow or permissions.allow in your settings lets such calls run, --no-sandbox those outside the sandbox (see docs/tools.md)`;
 
 const usd = ({ totalNanos }: CostSummary): number => totalNanos / 1e9;

@@ -221,7 +221,7 @@ export class Context<P extends Provider> {
       const { proposal } = proposed;
       const shown = { summary: proposal.summary, preview: proposal.preview };
       if (preview) {
-        this.#tell(await cancelCompaction(deps, { compacting, proposal }));
+        await cancelCompaction(deps, { compacting, proposal });
         return { kind: "preview", ...shown };
       }
       const committed = await this.#drained(commitCompaction(deps, { conversation, compacting, proposal }));

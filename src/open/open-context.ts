@@ -85,6 +85,8 @@ export async function openContext<P extends Provider = "anthropic">(options: Con
     uuid: options.ids ?? randomUUID,
     // Everything that is cleared can be had again by its id.
     isClearable: () => true,
+    // What was paid and changed is told of the whole session: it is read from its beginning.
+    tailBytes: Number.MAX_SAFE_INTEGER,
   };
   const session = await openNamed(sessionDeps, options.session);
   try {

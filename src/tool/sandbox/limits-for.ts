@@ -17,6 +17,8 @@ export interface SandboxPlaces {
   readonly tools: readonly string[];
   /** What this command reads by name: allowed, but in bypass mode nobody was asked. */
   readonly named: readonly string[];
+  /** What it reads by name and a rule asked about: the user said yes. */
+  readonly asked: readonly string[];
   readonly temporary: string;
 }
 
@@ -28,14 +30,15 @@ export interface LimitsInput {
 
 /** What runs unasked writes nothing; what was allowed writes in the project. Pure. */
 export function limitsFor({ strength, places, network }: LimitsInput): SandboxLimits {
-  const { roots, secrets, unchanged, tools, named, temporary } = places;
+  const { roots, secrets, unchanged, tools, named, asked, temporary } = places;
   const isWritable = (root: string): boolean => strength === "workspace" && !isInsideAny(root, unchanged);
+  const isToBeShown = (path: string): boolean => isTemporary(path) && !isInsideAny(path, secrets);
   return {
     strength,
     writable: roots.filter(isWritable),
     protected: strength === "workspace" ? [...places.protected, ...unchanged] : [],
     hidden: secrets,
-    shown: [...roots, ...tools.map((folder) => toolRoot(folder, secrets)), ...named.filter(isTemporary)],
+    shown: [...roots, ...tools.map((folder) => toolRoot(folder, secrets)), ...named.filter(isToBeShown), ...asked],
     temporary,
     network,
   };

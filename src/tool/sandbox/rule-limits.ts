@@ -23,7 +23,13 @@ export interface RuleQuestion {
 }
 
 export type RuleLimits =
-  | { readonly kind: "limits"; readonly hidden: readonly string[]; readonly protected: readonly string[] }
+  | {
+      readonly kind: "limits";
+      readonly hidden: readonly string[];
+      /** What the command names of that, where the rule only asks: the user was asked. */
+      readonly asked: readonly string[];
+      readonly protected: readonly string[];
+    }
   | { readonly kind: "refused"; readonly why: string };
 
 type PathRule = Extract<Rule, { kind: "path" }>;
@@ -48,16 +54,18 @@ export class RulePaths {
     const kept = await this.#paths("write", question.writes);
     if (kept.kind === "refused") return kept;
     const contents = await this.#contents(question);
-    return { kind: "limits", hidden: [...hidden.paths, ...contents], protected: [...kept.paths, ...kept.missing] };
+    return {
+      kind: "limits",
+      hidden: [...hidden.paths, ...contents],
+      asked: hidden.asked,
+      protected: [...kept.paths, ...kept.missing],
+    };
   }
 
-  async #paths(
-    act: PathRule["act"],
-    named: readonly string[],
-  ): Promise<{ kind: "paths"; paths: readonly string[]; missing: readonly string[] } | Refused> {
+  async #paths(act: PathRule["act"], named: readonly string[]): Promise<FoundPaths | Refused> {
     const { roots, home, rules } = this.#deps;
     const { deny, ask } = rules();
-    const paths: string[] = [];
+    const pathsByUse = { deny: [] as string[], ask: [] as string[] };
     const missing: string[] = [];
     for (const [rule, use] of [
       ...deny.map((one) => [one, "deny"] as const),
@@ -70,14 +78,16 @@ export class RulePaths {
           return refused(
             `the rule ${rule.text} is for files of any folder in ${found.folder}, which holds too many to look at`,
           );
-        paths.push(found.folder);
+        pathsByUse[use].push(found.folder);
         continue;
       }
       const isAsked = (path: string): boolean => use === "ask" && isInsideAny(path, named);
-      paths.push(...found.paths.filter((path) => !isAsked(path)));
+      pathsByUse[use].push(...found.paths.filter((path) => !isAsked(path)));
       missing.push(...found.missing.filter((path) => !isAsked(path)));
     }
-    return { kind: "paths", paths, missing };
+    const { deny: denied, ask: askedAbout } = pathsByUse;
+    const asked = named.filter((path) => isInsideAny(path, askedAbout) && !isInsideAny(path, denied));
+    return { kind: "paths", paths: [...denied, ...askedAbout], asked, missing };
   }
 
   /** Objects of repositories that hold what is not to be read, unless the line can't show them. */
@@ -98,6 +108,12 @@ export class RulePaths {
     );
     return found.flat();
   }
+}
+
+interface FoundPaths extends Pick<Extract<RuleLimits, { kind: "limits" }>, "asked"> {
+  readonly kind: "paths";
+  readonly paths: readonly string[];
+  readonly missing: readonly string[];
 }
 
 type Refused = Extract<RuleLimits, { kind: "refused" }>;

@@ -66,6 +66,14 @@ describe.skipIf(noBubblewrap)(`rules and secrets: ${needsBubblewrap("in a sandbo
     expect(await readFile(join(held.project, "secret/key"), "utf8")).toBe("TOP SECRET\n");
   });
 
+  test("a key is hidden from a command that names it and was allowed, wherever the home folder lies", async () => {
+    const home = await temporaryFolder();
+    await mkdir(join(home, ".ssh"));
+    await writeFile(join(home, ".ssh/id"), "TOP SECRET\n");
+    const { run } = await project({ held: { home } });
+    expect(await run(`cat ${home}/.ssh/id; echo end`)).not.toContain("TOP SECRET");
+  });
+
   test("git's own commands work on beside what is hidden", async () => {
     const { run, write, project: root } = await project({ deny: ["Read(./secret/**)"] });
     await write("src/b.txt", "new\n");

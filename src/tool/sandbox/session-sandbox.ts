@@ -16,6 +16,7 @@ import { DeniedPrograms, type DeniedProgramsInput } from "./denied-programs.ts";
 import { FolderLook } from "./folder-look.ts";
 import { gitFolders } from "./git-folders.ts";
 import { limitsFor, strengthFor } from "./limits-for.ts";
+import { bridgeFolders } from "./network/bridge.ts";
 import type { CommandNetwork } from "./network/command-network.ts";
 import { protectedIfThere, protectedPaths } from "./protected-paths.ts";
 import { RulePaths } from "./rule-limits.ts";
@@ -148,8 +149,13 @@ async function enterWith(
       ...roots.flatMap((root) => look.repositoriesIn(root)).flatMap(nestedProtected),
     ],
     unchanged: ruled.protected,
-    tools: [...pathFolders(deps.home, env["PATH"] ?? ""), ...readRoots],
+    tools: [
+      ...pathFolders(deps.home, env["PATH"] ?? ""),
+      ...(reached.kind === "proxy" ? realPaths(bridgeFolders) : []),
+      ...readRoots,
+    ],
     named: reads,
+    asked: ruled.asked,
     temporary: await deps.temporary.open(),
   };
   const limits = limitsFor({ strength, places, network: reached });

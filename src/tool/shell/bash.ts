@@ -267,9 +267,10 @@ async function run({ signal, timeoutMs, ...line }: Running): Promise<ToolOutcome
   else if (end.how.kind === "exited")
     notes.push(`it is not known where it ended: the working directory is still ${cwd}`);
   const isError = end.how.kind !== "exited" || end.how.code !== 0;
+  const refusals = isError ? refusalNotes({ output: end.output, cwd, limits: limits() }) : [];
   if (isError) {
     const { env: whole, mayPass = noSecrets } = deps;
-    notes.push(...refusalNotes({ output: end.output, cwd, limits: limits() }));
+    notes.push(...refusals);
     if (network === undefined && isHeldInWorkspace(acts)) notes.push(networkFailureNote(end.output) ?? "");
     notes.push(withheldNote({ env: whole, mayPass, text: `${command} ${end.output.slice(-shellErrorCharsMax)}` }));
   }
@@ -277,7 +278,10 @@ async function run({ signal, timeoutMs, ...line }: Running): Promise<ToolOutcome
   return {
     content: [end.output.trimEnd(), ...said].filter((part) => part !== "").join("\n"),
     ...(isError ? { isError } : {}),
-    summary: endWords(end, timeoutMs) || lastLine(end.output, shellSummaryCharsMax) || "no output",
+    summary:
+      [endWords(end, timeoutMs), ...refusals].filter((part) => part !== "").join("; ") ||
+      lastLine(end.output, shellSummaryCharsMax) ||
+      "no output",
   };
 }
 

@@ -1,3 +1,4 @@
+import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ProgramStart } from "../../../ports/sandbox.ts";
 import { putAside } from "./set-aside.ts";
@@ -25,3 +26,6 @@ const nodeFlags: readonly string[] = ["--no-warnings", "--disable-sigusr1"];
 const script = fileURLToPath(
   new URL(`./bridge-script.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url),
 );
+
+/** What the bridge is made of, wherever that is installed: this Node, and this package. */
+export const bridgeFolders: readonly string[] = [dirname(process.execPath), resolve(dirname(script), "../../../..")];
