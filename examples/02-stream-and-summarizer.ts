@@ -32,8 +32,8 @@ await context.close();
 /** Asks until there is a reply: a refusal makes the next request smaller or plainer, or says why nothing helps. */
 async function reply(): Promise<Awaited<ReturnType<typeof context.assistantStream>>> {
   for (;;) {
+    const { params } = await context.next();
     try {
-      const { params } = await context.next();
       return await context.assistantStream(await client.messages.create({ ...params, stream: true }));
     } catch (error) {
       const after = await context.refused(error);

@@ -1,5 +1,6 @@
 /** The public names, one by one. Everything else may change without notice. */
-export { type ContextOptions, openContext, type ToolOption } from "./open/open-context.ts";
+export { openContext } from "./open/open-context.ts";
+export type { ContextOptions, ToolOption } from "./open/options.ts";
 export type { Context } from "./context/context.ts";
 export type {
   AfterRefusal,

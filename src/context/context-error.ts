@@ -12,6 +12,8 @@ export type ContextErrorCode =
   | "over-limit"
   | "no-request"
   | "unknown-call"
+  | "unknown-entry"
+  | "bad-option"
   | "broken-reply"
   | "aborted"
   | "closed";

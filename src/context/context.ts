@@ -35,7 +35,8 @@ import {
   type StreamEvent,
 } from "./forms.ts";
 import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
-import { adviceFor, overLimitText, saidDraft } from "./words.ts";
+import { untilAborted } from "./until-aborted.ts";
+import { adviceFor, overLimitText, userContentDraft } from "./words.ts";
 
 export interface ContextParts<P extends Provider> {
   readonly provider: P;
@@ -90,11 +91,14 @@ export class Context<P extends Provider> {
   /** What the user said. */
   user(content: string | readonly ContentParams[]): Promise<void> {
     return this.#inTurn(async () => {
+      const draft = userContentDraft(content);
       // A run that was killed left calls open: nobody knows how far they came.
       accepted(await this.#conversation.line.settle());
       accepted(await this.#drained(this.#results.takeOver(this.#leave.signal)));
-      accepted(await this.#conversation.line.append(saidDraft(content)));
+      accepted(await this.#conversation.line.append(draft));
       this.#opens = "turn";
+      this.#attempts = 0;
+      this.#calls.clear();
       this.#room = this.#newRoom();
     });
   }
@@ -153,7 +157,7 @@ export class Context<P extends Provider> {
       const taker = await this.#taker();
       const assembly = streamAssembly(provider, sessionDeps);
       try {
-        for await (const event of events) {
+        for await (const event of untilAborted(events, this.#leave.signal)) {
           const outcome = await this.#takeAll(taker, assembly.take(jsonOf(event)));
           if (outcome !== undefined) return await this.#settled(taker, outcome);
         }
@@ -187,6 +191,7 @@ export class Context<P extends Provider> {
   refused(error: unknown): Promise<AfterRefusal> {
     return this.#inTurn(async () => {
       const { provider, deps } = this.#parts;
+      if (error instanceof ContextError) return { kind: "stop", advice: error.message };
       const failure = refusalFrom(provider, deps, error);
       await this.#conversation.line.settle();
       const after = await this.#drained(this.#room.refused(failure));
@@ -252,6 +257,8 @@ export class Context<P extends Provider> {
   /** From now on this entry stays in the view as it is. */
   pin(entry: string): Promise<void> {
     return this.#inTurn(async () => {
+      if (!this.#parts.session.fold.path.has(entryId(entry)))
+        throw new ContextError("unknown-entry", `No entry of this session has the id ${entry}.`);
       const drafts = [{ type: "pin", entry: entryId(entry) }];
       const edited = await this.#parts.session.edit({ drafts, cause: "asked", nature: "reduced" });
       if (edited.kind === "failed") throw refusedByStore(edited);
@@ -357,6 +364,7 @@ export class Context<P extends Provider> {
       case "replied":
     }
     this.#attempts = 0;
+    this.#sent = undefined;
     this.#room.replied();
     const calls = outcome.calls.map(({ call: { id, name, input }, flawed }): ToolCall => {
       const read = { id: String(id), name, input };
@@ -386,8 +394,15 @@ export class Context<P extends Provider> {
     }
   }
 
+  /** A listener that throws keeps nothing from being stored; its error comes to light outside. */
   #tell(event: ContextEvent): void {
-    this.#parts.onEvent?.(event);
+    try {
+      this.#parts.onEvent?.(event);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
   }
 
   #inTurn<Result>(act: () => Promise<Result>): Promise<Result> {

@@ -43,6 +43,9 @@ export interface Forms {
 }
 
 export type Provider = keyof Forms;
+
+export const providers: readonly Provider[] = ["anthropic", "openai-chat", "openai-responses"];
+
 export type Params<P extends Provider> = Forms[P]["params"];
 export type Reply<P extends Provider> = Forms[P]["reply"];
 export type StreamEvent<P extends Provider> = Forms[P]["event"];

@@ -5,7 +5,6 @@ import { CostLedger } from "../cache/costs.ts";
 import { Context, type PrefixChange } from "../context/context.ts";
 import { ContextError, refusedByStore } from "../context/context-error.ts";
 import { jsonOf, type Provider } from "../context/forms.ts";
-import type { ContextEvent } from "../context/outcomes.ts";
 import { modelBehind, noModel, type Summarizer } from "../context/summarizer.ts";
 import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
 import { type Conversation, mainConversation } from "../loop/agent/conversation.ts";
@@ -25,57 +24,25 @@ import { readParts, readState, stateDraft } from "../loop/frozen-state.ts";
 import { putBackMissing } from "../loop/put-back.ts";
 import { openSession, type Session, type SessionDeps, type SessionOpened } from "../loop/session.ts";
 import { retryLimitsDefault } from "../model/limits.ts";
-import { type Hooks, noHooks } from "../ports/hooks.ts";
-import type { Store } from "../ports/store.ts";
+import { noHooks } from "../ports/hooks.ts";
 import type { Tool } from "../ports/tools.ts";
 import { workingState } from "../ports/working-state.ts";
 import { millis, sessionId } from "../schema/brand.ts";
 import { type JsonObject, text as textAt } from "../schema/json.ts";
-import type { PolicyName, SettingName } from "../schema/settings.ts";
-import type { ThinkingParams } from "../schema/wire/messages-params.ts";
+import type { SettingName } from "../schema/settings.ts";
 import type { Given } from "../settings/given.ts";
 import { type ModelKnowledge, numbersInForce } from "../settings/numbers.ts";
 import { resolveSettings } from "../settings/resolve.ts";
 import { memoryStore } from "../store/memory/store.ts";
 import { findModel } from "../tokens/registry.ts";
 import { readFiles } from "../tool/read-files.ts";
+import { checkOptions } from "./check-options.ts";
+import type { ContextOptions } from "./options.ts";
 import { replyShareMax, replyTokensDefault } from "./limits.ts";
-
-export interface ContextOptions<P extends Provider = "anthropic"> {
-  /** As the provider calls it. */
-  readonly model: string;
-  /** Whose form requests and replies have. */
-  readonly provider?: P;
-  readonly system?: string | readonly string[];
-  /** In the form of the Messages API, whoever the provider is: name, description, input_schema. */
-  readonly tools?: readonly ToolOption[];
-  readonly thinking?: ThinkingParams;
-  /** The model's window; what is known of the model where it is absent. */
-  readonly contextTokens?: number;
-  /** Of one reply. */
-  readonly outputTokensMax?: number;
-  /** Opened again where the store has it, else begun under this name. Absent: a new one. */
-  readonly session?: string;
-  /** Absent: in memory. */
-  readonly store?: Store;
-  readonly policy?: PolicyName;
-  /** Who writes summaries. Absent: they are made without a model, from what was said. */
-  readonly summarizer?: Summarizer<P>;
-  readonly hooks?: Hooks;
-  readonly onEvent?: (event: ContextEvent) => void;
-  /** In milliseconds. */
-  readonly clock?: () => number;
-  readonly ids?: () => string;
-}
-
-export interface ToolOption {
-  readonly name: string;
-  readonly description?: string | undefined;
-  readonly input_schema: object;
-}
 
 /** A conversation whose requests always fit. */
 export async function openContext<P extends Provider = "anthropic">(options: ContextOptions<P>): Promise<Context<P>> {
+  checkOptions(options);
   const store = await (options.store ?? memoryStore()).open();
   if (store.kind === "failed") throw refusedByStore(store);
   const sessionDeps: SessionDeps = {

@@ -59,7 +59,9 @@ export class Results {
 
   *roundEnds(): Generator<LoopEvent, WriteFailure | undefined> {
     yield* this.#events.splice(0);
-    return this.#failure;
+    const failure = this.#failure;
+    this.#failure = undefined;
+    return failure;
   }
 
   async #take({ call, tool, content, outcome, summary }: CallResult): Promise<void> {

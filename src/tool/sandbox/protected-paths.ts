@@ -46,6 +46,17 @@ export const protectedPaths = ({ roots, home }: ProtectedPlaces): readonly strin
   ...startUpNames.map((name) => join(home, name)),
 ];
 
+/** Of other agents and editors. A cover for each that is not there would cost every command a mount. */
+const otherSettingsNames: readonly string[] = [
+  ".cursor",
+  ".gemini",
+  ".codex",
+  ".opencode",
+  ".zed",
+  ".devcontainer",
+  ".envrc",
+];
+
 /** Likewise, but only while they are there. */
 export const protectedIfThere = ({ roots }: Pick<ProtectedPlaces, "roots">): readonly string[] =>
-  roots.flatMap((root) => hookNames.map((name) => join(root, name)));
+  roots.flatMap((root) => [...hookNames, ...otherSettingsNames].map((name) => join(root, name)));

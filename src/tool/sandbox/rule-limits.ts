@@ -18,8 +18,8 @@ export interface RuleQuestion {
   /** What the command names. Rules that ask were asked about it. */
   readonly reads: readonly string[];
   readonly writes: readonly string[];
-  /** By the project's folder. */
-  readonly gitByRoot: ReadonlyMap<string, GitFolders>;
+  /** By the folder that is a repository: the project's, and those inside it. */
+  readonly gitByFolder: ReadonlyMap<string, GitFolders>;
 }
 
 export type RuleLimits =
@@ -91,14 +91,14 @@ export class RulePaths {
   }
 
   /** Objects of repositories that hold what is not to be read, unless the line can't show them. */
-  async #contents({ act, gitByRoot }: RuleQuestion): Promise<readonly string[]> {
+  async #contents({ act, gitByFolder }: RuleQuestion): Promise<readonly string[]> {
     const { roots, home, rules } = this.#deps;
     const patterns = rules().deny.flatMap((rule) =>
       rule.kind === "path" && rule.act === "read" ? [rule.pattern ?? "**"] : [],
     );
     if (patterns.length === 0) return [];
     const found = await Promise.all(
-      [...gitByRoot].map(async ([root, { contents, hooks }]) => {
+      [...gitByFolder].map(async ([root, { contents, hooks }]) => {
         const [objects] = contents;
         if (objects === undefined) return [];
         const repository = dirname(objects);

@@ -109,6 +109,22 @@ describe.skipIf(noBubblewrap)(`rules and secrets: ${needsBubblewrap("in a sandbo
     expect(await run("git commit --allow-empty -m two")).not.toContain("TOP SECRET");
   });
 
+  test.each(["Read(**/secret/**)", "Read(./sub/secret/**)"])(
+    "the history of a repository inside the project is hidden too: %s",
+    async (rule) => {
+      const { run, blindly, project: root } = await project({ mode: "bypass", deny: [rule] });
+      const sub = join(root, "sub");
+      await mkdir(join(sub, "secret"), { recursive: true });
+      await writeFile(join(sub, "secret/key"), "INNER SECRET\n");
+      git(sub, "init", "-q");
+      git(sub, "add", "-A");
+      git(sub, "commit", "-qm", "one");
+      for (const line of ["cd sub && git log -p; true", "git -C sub show; true"])
+        expect(await run(line), line).not.toContain("INNER SECRET");
+      expect(await blindly("cd sub; git show HEAD:secret/key; git log -p")).not.toContain("INNER SECRET");
+    },
+  );
+
   test("a rule that hides nothing of the history leaves git as it is", async () => {
     const { run } = await project({ deny: ["Read(./none/**)", "Read(*.pem)"] });
     expect(await run("sh -c 'git show HEAD:src/a.txt'")).toBe("plain");

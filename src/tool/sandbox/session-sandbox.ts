@@ -123,7 +123,9 @@ async function enterWith(
   const pathsOf = (kind: "read" | "write") => acts.flatMap((one) => (one.kind === kind ? [one.path] : []));
   const reads = pathsOf("read");
   const gitByRoot = new Map(roots.map((root) => [root, gitFolders(root)]));
-  const ruled = await rulePaths.limits({ act, reads, writes: pathsOf("write"), gitByRoot });
+  const nested = roots.flatMap((root) => look.repositoriesIn(root));
+  const histories = new Map([...gitByRoot, ...nested.map((folder) => [folder, gitFolders(folder)] as const)]);
+  const ruled = await rulePaths.limits({ act, reads, writes: pathsOf("write"), gitByFolder: histories });
   if (ruled.kind === "refused") return ruled;
   const git = [...gitByRoot.values()];
   const strength = strengthFor(act);
@@ -146,7 +148,7 @@ async function enterWith(
       ...protectedIfThere({ roots }).filter((path) => existsSync(path)),
       ...git.flatMap((one) => one.protected),
       ...deps.guarded.flatMap(wayTo),
-      ...roots.flatMap((root) => look.repositoriesIn(root)).flatMap(nestedProtected),
+      ...nested.flatMap(nestedProtected),
     ],
     unchanged: ruled.protected,
     tools: [

@@ -1,0 +1,20 @@
+import { ContextError } from "../context/context-error.ts";
+import { type Provider, providers } from "../context/forms.ts";
+import { policyNames } from "../schema/settings.ts";
+import type { ContextOptions } from "./options.ts";
+
+/** For callers without a compiler: throws on a value that could only fail later. */
+export function checkOptions<P extends Provider>(options: ContextOptions<P>): void {
+  const { model, provider, policy, contextTokens, outputTokensMax, session } = options;
+  if (typeof model !== "string" || model === "") throw wrong("model", "the name of a model");
+  if (provider !== undefined && !providers.includes(provider))
+    throw wrong("provider", `one of ${providers.join(", ")}`);
+  if (policy !== undefined && !policyNames.includes(policy)) throw wrong("policy", `one of ${policyNames.join(", ")}`);
+  for (const [name, value] of Object.entries({ contextTokens, outputTokensMax }))
+    if (value !== undefined && !(Number.isSafeInteger(value) && value > 0)) throw wrong(name, "a whole number above 0");
+  if (session !== undefined && !/^[A-Za-z0-9_][A-Za-z0-9._-]{0,179}$/.test(session))
+    throw wrong("session", "letters, digits, points, dashes and underscores, 180 at most");
+}
+
+const wrong = (option: string, expected: string): ContextError =>
+  new ContextError("bad-option", `The option ${option} must be ${expected}.`);

@@ -1,0 +1,40 @@
+import type { Provider } from "../context/forms.ts";
+import type { ContextEvent } from "../context/outcomes.ts";
+import type { Summarizer } from "../context/summarizer.ts";
+import type { Hooks } from "../ports/hooks.ts";
+import type { Store } from "../ports/store.ts";
+import type { PolicyName } from "../schema/settings.ts";
+import type { ThinkingParams } from "../schema/wire/messages-params.ts";
+
+export interface ContextOptions<P extends Provider = "anthropic"> {
+  /** As the provider calls it. */
+  readonly model: string;
+  /** Whose form requests and replies have. */
+  readonly provider?: P;
+  readonly system?: string | readonly string[];
+  /** In the form of the Messages API, whoever the provider is: name, description, input_schema. */
+  readonly tools?: readonly ToolOption[];
+  readonly thinking?: ThinkingParams;
+  /** The model's window; what is known of the model where it is absent. */
+  readonly contextTokens?: number;
+  /** Of one reply. */
+  readonly outputTokensMax?: number;
+  /** Opened again where the store has it, else begun under this name. Absent: a new one. */
+  readonly session?: string;
+  /** Absent: in memory. */
+  readonly store?: Store;
+  readonly policy?: PolicyName;
+  /** Who writes summaries. Absent: they are made without a model, from what was said. */
+  readonly summarizer?: Summarizer<P>;
+  readonly hooks?: Hooks;
+  readonly onEvent?: (event: ContextEvent) => void;
+  /** In milliseconds. */
+  readonly clock?: () => number;
+  readonly ids?: () => string;
+}
+
+export interface ToolOption {
+  readonly name: string;
+  readonly description?: string | undefined;
+  readonly input_schema: object;
+}
