@@ -3,7 +3,6 @@ import type { ResultContent } from "../schema/block.ts";
 import { commitCompaction, cancelCompaction } from "../loop/compact/commit.ts";
 import { proposeCompaction } from "../loop/compact/runner.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
-import type { AgentDeps } from "../loop/agent/deps.ts";
 import { followUndo } from "../loop/agent/follow-undo.ts";
 import { prepareRequest } from "../loop/agent/prepare.ts";
 import { contextDraft } from "../loop/agent/reminders.ts";
@@ -14,13 +13,11 @@ import { TurnRoom } from "../loop/agent/turn-room.ts";
 import { expand, type Expanded } from "../loop/expand.ts";
 import { FollowedReceipts, type RecordedEdit } from "../loop/past-receipts.ts";
 import { SessionSearch } from "../loop/search-session.ts";
-import type { Session, SessionDeps } from "../loop/session.ts";
 import { undo, type Undone } from "../loop/undo.ts";
 import type { ModelEvent } from "../ports/model.ts";
 import type { Hit } from "../ports/session-search.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
-import type { JsonObject } from "../schema/json.ts";
 import type { ContentParams } from "../schema/wire/messages-params.ts";
 import { type ContextReport, contextReport } from "../tokens/context-report.ts";
 import { accepted, ContextError, refusedByStore } from "./context-error.ts";
@@ -35,24 +32,9 @@ import {
   type StreamEvent,
 } from "./forms.ts";
 import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
+import type { ContextParts, PrefixChange } from "./parts.ts";
 import { untilAborted } from "./until-aborted.ts";
 import { adviceFor, overLimitText, userContentDraft } from "./words.ts";
-
-export interface ContextParts<P extends Provider> {
-  readonly provider: P;
-  readonly deps: AgentDeps;
-  readonly sessionDeps: SessionDeps;
-  readonly session: Session;
-  readonly conversation: Conversation;
-  readonly onEvent: ((event: ContextEvent) => void) | undefined;
-  /** What a caller renames or replaces later: the conversation with other tools or another model. */
-  readonly change: (change: PrefixChange) => Promise<Conversation>;
-}
-
-export interface PrefixChange {
-  readonly model?: string;
-  readonly tools?: readonly JsonObject[];
-}
 
 /**
  * A conversation without an end, for a model with one.

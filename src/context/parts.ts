@@ -1,0 +1,23 @@
+import type { Conversation } from "../loop/agent/conversation.ts";
+import type { AgentDeps } from "../loop/agent/deps.ts";
+import type { Session, SessionDeps } from "../loop/session.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { Provider } from "./forms.ts";
+import type { ContextEvent } from "./outcomes.ts";
+
+/** What a context is made of. */
+export interface ContextParts<P extends Provider> {
+  readonly provider: P;
+  readonly deps: AgentDeps;
+  readonly sessionDeps: SessionDeps;
+  readonly session: Session;
+  readonly conversation: Conversation;
+  readonly onEvent: ((event: ContextEvent) => void) | undefined;
+  /** What a caller renames or replaces later: the conversation with other tools or another model. */
+  readonly change: (change: PrefixChange) => Promise<Conversation>;
+}
+
+export interface PrefixChange {
+  readonly model?: string;
+  readonly tools?: readonly JsonObject[];
+}
