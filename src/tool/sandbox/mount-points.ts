@@ -1,6 +1,15 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { codeOf } from "../failure.ts";
 import { signalProcess } from "../process-group.ts";
 
@@ -86,7 +95,11 @@ const claimName = (path: string): string => createHash("sha256").update(path).di
 /** Enough to tell paths apart. */
 const claimChars = 32;
 
+/** Throws where the way to it leads elsewhere: a command may have put a link there. */
 function make({ path, content }: MountPoint): void {
+  const folder = dirname(path);
+  if (realpathSync.native(folder) !== folder)
+    throw Object.assign(new Error(`${folder} was moved while the command was started: try again`), { code: "ELOOP" });
   try {
     if (content === undefined) mkdirSync(path);
     else writeFileSync(path, content, { flag: "wx" });
