@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -36,8 +36,15 @@ export function sandboxContract({ name, make, folder, asUser }: SandboxUnderTest
       temporary: at("temporary"),
       network: { kind: "off" },
     });
+    /** Where another user finds it: the checkout may lie in a folder that only its owner may enter. */
+    const node = async (): Promise<string> => {
+      if (asUser === undefined) return process.execPath;
+      await copyFile(process.execPath, at("home/bin/node"));
+      return at("home/bin/node");
+    };
     const run = async (script: string, { limits: held = limits("workspace") } = {}) => {
-      const env = { PATH: process.env["PATH"] ?? "", HOME: at("home"), NODE: process.execPath };
+      const NODE = script.includes("$NODE") ? await node() : "";
+      const env = { PATH: process.env["PATH"] ?? "", HOME: at("home"), NODE };
       const start = { program: "/bin/bash", args: ["-c", script], cwd: at("project"), env };
       const entry = await sandbox.enter(start, held);
       if (entry.kind === "refused") return { code: -1, output: `refused: ${entry.why}` };
