@@ -31,6 +31,6 @@ export class ContextError extends Error {
 export const refusedByStore = ({ message }: WriteFailure): ContextError => new ContextError("store", message);
 
 /** Throws where the store refused it. */
-export function accepted(outcome: { readonly kind: "appended" } | WriteFailure | undefined): void {
+export function throwIfFailed(outcome: { readonly kind: "appended" } | WriteFailure | undefined): void {
   if (outcome?.kind === "failed") throw refusedByStore(outcome);
 }

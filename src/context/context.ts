@@ -1,7 +1,5 @@
 import type { CostReport } from "../cache/costs.ts";
 import type { ResultContent } from "../schema/block.ts";
-import { commitCompaction, cancelCompaction } from "../loop/compact/commit.ts";
-import { proposeCompaction } from "../loop/compact/runner.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
 import { followUndo } from "../loop/agent/follow-undo.ts";
 import { prepareRequest } from "../loop/agent/prepare.ts";
@@ -11,16 +9,18 @@ import type { AssembledRequest } from "../loop/agent/request.ts";
 import { Results } from "../loop/agent/results.ts";
 import { TurnRoom } from "../loop/agent/turn-room.ts";
 import { expand, type Expanded } from "../loop/expand.ts";
-import { FollowedReceipts, type RecordedEdit } from "../loop/past-receipts.ts";
+import type { RecordedEdit } from "../loop/past-receipts.ts";
 import { SessionSearch } from "../loop/search-session.ts";
 import { undo, type Undone } from "../loop/undo.ts";
-import type { ModelEvent } from "../ports/model.ts";
+import { brokenStream } from "../model/failure.ts";
+import type { ModelEvent, ModelFailure } from "../ports/model.ts";
 import type { Hit } from "../ports/session-search.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
 import type { ContentParams } from "../schema/wire/messages-params.ts";
 import { type ContextReport, contextReport } from "../tokens/context-report.ts";
-import { accepted, ContextError, refusedByStore } from "./context-error.ts";
+import { compactContext } from "./compact-context.ts";
+import { ContextError, refusedByStore, throwIfFailed } from "./context-error.ts";
 import {
   jsonOf,
   paramsOf,
@@ -34,7 +34,7 @@ import {
 import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
 import type { ContextParts, PrefixChange } from "./parts.ts";
 import { untilAborted } from "./until-aborted.ts";
-import { adviceFor, overLimitText, userContentDraft } from "./words.ts";
+import { adviceFor, endedEarly, overLimitText, userContentDraft } from "./words.ts";
 
 /**
  * A conversation without an end, for a model with one.
@@ -47,14 +47,15 @@ import { adviceFor, overLimitText, userContentDraft } from "./words.ts";
 export class Context<P extends Provider> {
   readonly #parts: ContextParts<P>;
   readonly #search: SessionSearch;
-  readonly #leave = new AbortController();
+  readonly #closing = new AbortController();
   #conversation: Conversation;
   #results: Results;
   #room: TurnRoom;
   #sent: AssembledRequest | undefined;
+  /** Of a reply that broke off, as long as nothing else was said: the same request is sent again, and its reply stands beside. */
+  #broken: ReplyTaker | undefined;
   #opens: "turn" | "nothing" = "turn";
   #attempts = 0;
-  readonly #receipts = new FollowedReceipts();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(parts: ContextParts<P>) {
@@ -74,10 +75,11 @@ export class Context<P extends Provider> {
   user(content: string | readonly ContentParams[]): Promise<void> {
     return this.#inTurn(async () => {
       const draft = userContentDraft(content);
+      this.#broken = undefined;
       // A run that was killed left calls open: nobody knows how far they came.
-      accepted(await this.#conversation.line.settle());
-      accepted(await this.#drained(this.#results.takeOver(this.#leave.signal)));
-      accepted(await this.#conversation.line.append(draft));
+      throwIfFailed(await this.#conversation.line.settle());
+      throwIfFailed(await this.#drain(this.#results.takeOver(this.#closing.signal)));
+      throwIfFailed(await this.#conversation.line.append(draft));
       this.#opens = "turn";
       this.#attempts = 0;
       this.#calls.clear();
@@ -87,17 +89,22 @@ export class Context<P extends Provider> {
 
   /** What the model should know, and the user did not say. */
   reminder(text: string): Promise<void> {
-    return this.#inTurn(async () => accepted(await this.#conversation.line.append(contextDraft(text))));
+    return this.#inTurn(async () => {
+      this.#broken = undefined;
+      throwIfFailed(await this.#conversation.line.append(contextDraft(text)));
+    });
   }
 
   /** The next request. The layers run here; it fits the window. */
   next({ signal }: { readonly signal?: AbortSignal } = {}): Promise<NextRequest<P>> {
     return this.#inTurn(async () => {
-      const both = signal === undefined ? this.#leave.signal : AbortSignal.any([signal, this.#leave.signal]);
-      const { deps, provider } = this.#parts;
+      if (this.#broken !== undefined && this.#sent !== undefined) return this.#requestOf(this.#sent);
+      const both = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+      const { deps } = this.#parts;
       const conversation = this.#conversation;
       const before = { conversation, signal: both, opens: this.#opens, room: this.#room };
-      const prepared = await this.#drained(prepareRequest(deps, before));
+      for (const event of conversation.compacting?.preparation?.news() ?? []) this.#emit(event);
+      const prepared = await this.#drain(prepareRequest(deps, before));
       switch (prepared.kind) {
         case "request":
           break;
@@ -114,8 +121,7 @@ export class Context<P extends Provider> {
       this.#results.sent();
       this.#sent = prepared;
       await this.#followReceipts();
-      const { request, tokens } = prepared;
-      return { params: paramsOf(provider, request), betas: request.betas, tokens };
+      return this.#requestOf(prepared);
     });
   }
 
@@ -125,7 +131,7 @@ export class Context<P extends Provider> {
       const { provider, sessionDeps } = this.#parts;
       const taker = await this.#taker();
       const outcome = await this.#takeAll(taker, replyEvents(provider, reply, sessionDeps));
-      return await this.#settled(taker, outcome ?? { kind: "aborted" });
+      return await this.#finishReply(taker, outcome ?? (await this.#breakOff(taker, endedEarly)));
     });
   }
 
@@ -139,17 +145,16 @@ export class Context<P extends Provider> {
       const taker = await this.#taker();
       const assembly = streamAssembly(provider, sessionDeps);
       try {
-        for await (const event of untilAborted(events, this.#leave.signal)) {
+        for await (const event of untilAborted(events, this.#closing.signal)) {
           const outcome = await this.#takeAll(taker, assembly.take(jsonOf(event)));
-          if (outcome !== undefined) return await this.#settled(taker, outcome);
+          if (outcome !== undefined) return await this.#finishReply(taker, outcome);
         }
       } catch (error) {
-        await taker.left({ kind: "aborted" });
+        await this.#breakOff(taker, refusalFrom(provider, sessionDeps, error));
         throw error;
       }
       const outcome = await this.#takeAll(taker, assembly.end());
-      if (outcome === undefined) await taker.left({ kind: "aborted" });
-      return await this.#settled(taker, outcome ?? { kind: "aborted" });
+      return await this.#finishReply(taker, outcome ?? (await this.#breakOff(taker, endedEarly)));
     });
   }
 
@@ -158,12 +163,12 @@ export class Context<P extends Provider> {
     return this.#inTurn(async () => {
       const call = this.#calls.get(id);
       if (call === undefined) throw new ContextError("unknown-call", `No call with the id ${id} waits for a result.`);
-      const { tools } = this.#parts.deps;
+      const { name, input } = call;
       const outcome = isError ? "failed" : "done";
-      const tool = tools.find(({ name }) => name === call.name);
-      const block = { type: "tool_use", id: toolUseId(id), name: call.name, input: call.input } as const;
+      const tool = this.#parts.deps.tools.find((one) => one.name === name);
+      const block = { type: "tool_use", id: toolUseId(id), name, input } as const;
       await this.#results.take({ call: block, tool, content, outcome, summary: "" });
-      accepted(await this.#drained(this.#results.roundEnds()));
+      throwIfFailed(await this.#drain(this.#results.roundEnds()));
       this.#calls.delete(id);
       await this.#followReceipts();
     });
@@ -173,13 +178,17 @@ export class Context<P extends Provider> {
   refused(error: unknown): Promise<AfterRefusal> {
     return this.#inTurn(async () => {
       const { provider, deps } = this.#parts;
-      if (error instanceof ContextError) return { kind: "stop", advice: error.message };
-      const failure = refusalFrom(provider, deps, error);
-      await this.#conversation.line.settle();
-      const after = await this.#drained(this.#room.refused(failure));
+      if (error instanceof ContextError && error.code !== "broken-reply")
+        return { kind: "stop", advice: error.message };
+      const failure = error instanceof ContextError ? brokenStream(error.message) : refusalFrom(provider, deps, error);
+      if (this.#broken === undefined) throwIfFailed(await this.#conversation.line.settle());
+      const after = await this.#drain(this.#room.refused(failure));
       await this.#followReceipts();
       if (after.kind === "failed") throw refusedByStore(after);
-      if (after.kind === "plainer") return { kind: "retry", afterMs: 0, because: failure.message };
+      if (after.kind === "plainer") {
+        this.#broken = undefined;
+        return { kind: "retry", afterMs: 0, because: failure.message };
+      }
       this.#attempts += 1;
       if (failure.retry === "never" || this.#attempts >= deps.retries.triesMax)
         return { kind: "stop", advice: adviceFor(failure, after.tried.length) };
@@ -190,32 +199,17 @@ export class Context<P extends Provider> {
   }
 
   /** Sums up what was said, now. */
-  compact({ preview = false, instructions, signal }: CompactOptions = {}): Promise<CompactOutcome> {
+  compact({ signal, ...options }: CompactOptions = {}): Promise<CompactOutcome> {
     return this.#inTurn(async () => {
       const { deps } = this.#parts;
-      const conversation = this.#conversation;
-      const { compacting } = conversation;
-      if (compacting === undefined) throw new TypeError("a context that never compacts");
-      const ask = {
-        trigger: "manual",
-        cause: "person",
-        part: { kind: "all" },
-        ...(instructions === undefined ? {} : { instructions }),
-      } as const;
-      const asked = signal === undefined ? this.#leave.signal : AbortSignal.any([signal, this.#leave.signal]);
-      const proposed = await this.#drained(proposeCompaction(deps, { conversation, compacting, ask, signal: asked }));
-      if (proposed.kind === "failed") return proposed;
-      const { proposal } = proposed;
-      const shown = { summary: proposal.summary, preview: proposal.preview };
-      if (preview) {
-        await cancelCompaction(deps, { compacting, proposal });
-        return { kind: "preview", ...shown };
-      }
-      const committed = await this.#drained(commitCompaction(deps, { conversation, compacting, proposal }));
+      const steps = compactContext(deps, {
+        ...options,
+        conversation: this.#conversation,
+        signal: signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]),
+      });
+      const outcome = await this.#drain(steps);
       await this.#followReceipts();
-      return committed.kind === "committed"
-        ? { kind: "compacted", ...shown }
-        : { kind: "failed", reason: committed.reason, message: committed.message };
+      return outcome;
     });
   }
 
@@ -268,7 +262,7 @@ export class Context<P extends Provider> {
 
   /** Every change of the view, oldest first, with what it removed, saved and cost. */
   receipts(): readonly RecordedEdit[] {
-    return this.#receipts.list(this.#parts.session.fold);
+    return this.#parts.receipts.list(this.#parts.session.fold);
   }
 
   /** What fills the window. */
@@ -295,7 +289,7 @@ export class Context<P extends Provider> {
 
   /** Waits for what was begun, and lets the session go. */
   async close(): Promise<void> {
-    this.#leave.abort();
+    this.#closing.abort();
     await this.#last;
     await this.#parts.session.close();
   }
@@ -313,71 +307,80 @@ export class Context<P extends Provider> {
   }
 
   #newRoom(): TurnRoom {
-    return new TurnRoom(this.#parts.deps, { conversation: this.#conversation, signal: this.#leave.signal });
+    return new TurnRoom(this.#parts.deps, { conversation: this.#conversation, signal: this.#closing.signal });
   }
 
   async #taker(): Promise<ReplyTaker> {
     const assembled = this.#sent;
     if (assembled === undefined)
       throw new ContextError("no-request", "A reply belongs to a request: call next() before assistant().");
-    const taker = new ReplyTaker(this.#parts.deps, { conversation: this.#conversation, assembled });
+    const sending = { conversation: this.#conversation, assembled };
+    const taker = this.#broken ?? new ReplyTaker(this.#parts.deps, sending);
     await taker.begin();
     return taker;
   }
 
+  /** What came of it is paid for and kept. */
+  async #breakOff(taker: ReplyTaker, failure: ModelFailure): Promise<ReplyOutcome> {
+    const outcome = await this.#takeAll(taker, [{ kind: "failure", failure }]);
+    this.#broken = taker;
+    return await taker.keepPartial(outcome ?? { kind: "aborted" });
+  }
+
+  #requestOf({ request, tokens }: AssembledRequest): NextRequest<P> {
+    return { params: paramsOf(this.#parts.provider, request), betas: request.betas, tokens };
+  }
+
   async #takeAll(taker: ReplyTaker, events: readonly ModelEvent[]): Promise<ReplyOutcome | undefined> {
     for (const event of events) {
-      const outcome = await this.#drained(taker.take(event));
+      const outcome = await this.#drain(taker.take(event));
       if (outcome !== undefined) return outcome;
     }
     return undefined;
   }
 
-  async #settled(taker: ReplyTaker, outcome: ReplyOutcome): Promise<readonly ToolCall[]> {
-    for (const event of taker.over()) this.#tell(event);
+  async #finishReply(taker: ReplyTaker, outcome: ReplyOutcome): Promise<readonly ToolCall[]> {
+    for (const event of taker.over()) this.#emit(event);
     switch (outcome.kind) {
       case "unwritten":
         throw refusedByStore(outcome.failure);
-      case "failed":
-        await taker.left(outcome);
-        throw new ContextError("broken-reply", outcome.message);
       case "aborted":
-        throw new ContextError("broken-reply", "The reply broke off before its end. What came whole of it is kept.");
+      case "failed":
+        this.#broken = taker;
+        await taker.keepPartial(outcome);
+        throw new ContextError("broken-reply", outcome.kind === "failed" ? outcome.message : endedEarly.message);
       case "replied":
     }
+    this.#broken = undefined;
     this.#attempts = 0;
     this.#sent = undefined;
     this.#room.replied();
     const calls = outcome.calls.map(({ call: { id, name, input }, flawed }): ToolCall => {
-      const read = { id: String(id), name, input };
-      return flawed === undefined ? read : { ...read, flawed };
+      return { id, name, input, ...(flawed === undefined ? {} : { flawed }) };
     });
     this.#calls.clear();
     for (const call of calls) this.#calls.set(call.id, call);
     this.#conversation.compacting?.preparation?.roundEnded();
-    if (calls.length === 0) accepted(await this.#conversation.line.endTurn());
+    if (calls.length === 0) throwIfFailed(await this.#conversation.line.endTurn());
     return calls;
   }
 
   async #followReceipts(): Promise<void> {
-    const { session, sessionDeps } = this.#parts;
-    await this.#receipts.follow(session.fold, async () => {
-      const source = await sessionDeps.transcripts.openForReading(session.id);
-      return source && { source, close: () => source.close() };
-    });
+    const { receipts, session, sessionDeps } = this.#parts;
+    await receipts.follow(session.fold, () => sessionDeps.transcripts.openForReading(session.id));
   }
 
-  /** Runs something that tells of itself to its end. */
-  async #drained<Result>(steps: AsyncGenerator<LoopEvent, Result> | Generator<LoopEvent, Result>): Promise<Result> {
+  /** Runs a generator to its end and emits its events. */
+  async #drain<Result>(steps: AsyncGenerator<LoopEvent, Result> | Generator<LoopEvent, Result>): Promise<Result> {
     for (;;) {
       const step = await steps.next();
       if (step.done === true) return step.value;
-      this.#tell(step.value);
+      this.#emit(step.value);
     }
   }
 
   /** A listener that throws keeps nothing from being stored; its error comes to light outside. */
-  #tell(event: ContextEvent): void {
+  #emit(event: ContextEvent): void {
     try {
       this.#parts.onEvent?.(event);
     } catch (error) {
@@ -388,7 +391,7 @@ export class Context<P extends Provider> {
   }
 
   #inTurn<Result>(act: () => Promise<Result>): Promise<Result> {
-    if (this.#leave.signal.aborted) return Promise.reject(new ContextError("closed", "The context is closed."));
+    if (this.#closing.signal.aborted) return Promise.reject(new ContextError("closed", "The context is closed."));
     const result = this.#last.then(act, act);
     this.#last = result.catch(() => undefined);
     return result;

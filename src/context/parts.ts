@@ -1,5 +1,6 @@
 import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
+import type { FollowedReceipts } from "../loop/past-receipts.ts";
 import type { Session, SessionDeps } from "../loop/session.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Provider } from "./forms.ts";
@@ -12,6 +13,8 @@ export interface ContextParts<P extends Provider> {
   readonly sessionDeps: SessionDeps;
   readonly session: Session;
   readonly conversation: Conversation;
+  /** Of what the session held when it was opened, and then followed. */
+  readonly receipts: FollowedReceipts;
   readonly onEvent: ((event: ContextEvent) => void) | undefined;
   /** What a caller renames or replaces later: the conversation with other tools or another model. */
   readonly change: (change: PrefixChange) => Promise<Conversation>;

@@ -1,3 +1,4 @@
+import { brokenStream } from "../model/failure.ts";
 import { parseBlock } from "../schema/block.ts";
 import { isArray, type Json, parseJson } from "../schema/json.ts";
 import type { ContentParams } from "../schema/wire/messages-params.ts";
@@ -25,3 +26,5 @@ export const overLimitText = ({ tokens, limit }: { readonly tokens: number; read
 export function adviceFor(failure: { readonly message: string }, tried: number): string {
   return tried === 0 ? failure.message : `${failure.message} A simplified request was refused as well.`;
 }
+
+export const endedEarly = brokenStream("The reply broke off before its end. What came whole of it is kept.");

@@ -1,6 +1,6 @@
-import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
+import { isArray, isObject, type Json, type JsonObject, listAt } from "../schema/json.ts";
 import { DraftLog, type Placing, textBlock, textBlocks, thinkingBlock } from "./draft-log.ts";
-import { listAt, numberAt, objectAt, objectsAt, textAt } from "./fields.ts";
+import { numberAt, objectAt, objectsAt, textAt } from "./fields.ts";
 import type { Importer, ImportDeps, Translation } from "./importer.ts";
 import { readLines } from "./json-text.ts";
 import { codexKeptCharsMax } from "./limits.ts";

@@ -1,14 +1,9 @@
-import { field, isArray, isObject, type Json, type JsonObject, text } from "../schema/json.ts";
+import { field, isObject, type Json, type JsonObject, listAt, text } from "../schema/json.ts";
 
 /** Reading records of no promised shape: what is missing or of another type is empty, never an error. */
 export const objectAt = (value: Json | undefined, key: string): JsonObject => {
   const inner = isObject(value) ? field(value, key) : undefined;
   return isObject(inner) ? inner : {};
-};
-
-export const listAt = (value: Json | undefined, key: string): readonly Json[] => {
-  const inner = isObject(value) ? field(value, key) : undefined;
-  return isArray(inner) ? inner : [];
 };
 
 export const objectsAt = (value: Json | undefined, key: string): readonly JsonObject[] =>

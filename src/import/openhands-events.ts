@@ -1,6 +1,6 @@
-import { isObject, type Json, type JsonObject } from "../schema/json.ts";
+import { isObject, type Json, type JsonObject, listAt } from "../schema/json.ts";
 import { type DraftLog, type Placing, textBlocks } from "./draft-log.ts";
-import { listAt, numberAt, objectAt, objectsAt, textAt } from "./fields.ts";
+import { numberAt, objectAt, objectsAt, textAt } from "./fields.ts";
 import { mediaBlockOf } from "./media.ts";
 import { usageOf } from "./usage.ts";
 

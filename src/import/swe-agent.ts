@@ -1,7 +1,7 @@
-import { isArray, isObject, type Json, type JsonObject, parseJson } from "../schema/json.ts";
+import { isArray, isObject, type Json, type JsonObject, parseJson, listAt } from "../schema/json.ts";
 import { chatContent, chatReply, chatResult } from "./chat-messages.ts";
 import { DraftLog, textBlocks } from "./draft-log.ts";
-import { listAt, objectAt, objectsAt, textAt } from "./fields.ts";
+import { objectAt, objectsAt, textAt } from "./fields.ts";
 import type { Importer, ImportDeps, Translation } from "./importer.ts";
 import { readDocument } from "./json-text.ts";
 

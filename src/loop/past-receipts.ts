@@ -31,14 +31,16 @@ const silent: ReadonlySet<EditKind> = new Set(["setting", "origin"]);
 /** Every edit of a path, oldest first, with what its line says of it. Reads a line an edit. */
 export async function pastReceipts(fold: Fold, source: ByteSource): Promise<readonly RecordedEdit[]> {
   const receipts = new FollowedReceipts();
-  await receipts.follow(fold, () => Promise.resolve({ source, close: () => Promise.resolve() }));
+  await receipts.follow(fold, () => Promise.resolve(lendSource(source)));
   return receipts.list(fold);
 }
 
-interface OpenedLog {
-  readonly source: ByteSource;
-  readonly close: () => Promise<void>;
-}
+/** Closed by whoever opened it. */
+const lendSource = (source: ByteSource): ByteSource => ({
+  size: source.size,
+  read: (range) => source.read(range),
+  close: () => Promise.resolve(),
+});
 
 /** The same of a path that grows: each line is read once, and only what came since is looked at. */
 export class FollowedReceipts {
@@ -46,8 +48,8 @@ export class FollowedReceipts {
   #length = 0;
   #last: EntryId | undefined;
 
-  /** The log is opened only where there is an edit to read. */
-  async follow(fold: Fold, open: () => Promise<OpenedLog | undefined>): Promise<void> {
+  /** The log is opened only where there is an edit to read, and closed again. */
+  async follow(fold: Fold, open: () => Promise<ByteSource | undefined>): Promise<void> {
     const { path } = fold;
     const goesOn = this.#length === 0 || path.at(this.#length - 1)?.entry.id === this.#last;
     const unread = path
@@ -56,7 +58,7 @@ export class FollowedReceipts {
     const log = unread.length === 0 ? undefined : await open();
     if (unread.length > 0 && log === undefined) return;
     try {
-      for (const id of unread) this.#receiptById.set(id, log && (await receiptAt(log.source, fold.placeOf(id))));
+      for (const id of unread) this.#receiptById.set(id, log && (await receiptAt(log, fold.placeOf(id))));
     } finally {
       await log?.close();
     }

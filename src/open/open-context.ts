@@ -22,6 +22,7 @@ import { SessionFactBook } from "../loop/compact/session-facts.ts";
 import { largestCounted } from "../loop/counted.ts";
 import { ConversationForks } from "../loop/fork.ts";
 import { readParts, readState, stateDraft } from "../loop/frozen-state.ts";
+import { FollowedReceipts } from "../loop/past-receipts.ts";
 import { putBackMissing } from "../loop/put-back.ts";
 import { openSession, type Session, type SessionDeps, type SessionOpened } from "../loop/session.ts";
 import { retryLimitsDefault } from "../model/limits.ts";
@@ -58,7 +59,7 @@ export async function openContext<P extends Provider = "anthropic">(options: Con
   };
   const session = await openNamed(sessionDeps, options.session);
   try {
-    return await opened(options, { sessionDeps, session });
+    return await buildContext(options, { sessionDeps, session });
   } catch (error) {
     await session.close();
     throw error;
@@ -90,14 +91,14 @@ function openOrThrow(found: SessionOpened, id: string): Session {
   }
 }
 
-interface Opening {
+interface OpenedSession {
   readonly sessionDeps: SessionDeps;
   readonly session: Session;
 }
 
-async function opened<P extends Provider>(
+async function buildContext<P extends Provider>(
   options: ContextOptions<P>,
-  { sessionDeps, session }: Opening,
+  { sessionDeps, session }: OpenedSession,
 ): Promise<Context<P>> {
   // The type parameter's default: who names no provider has the first.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
@@ -109,8 +110,11 @@ async function opened<P extends Provider>(
   let parts = partsOf(options);
   let tools = toolsOf(parts);
   const deps = depsOf(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
-  const talk = (baseline: Baseline): Conversation => conversationOf(options, { deps, sessionDeps, session, baseline });
-  let conversation = talk(await freeze({ sessionDeps, session }, parts));
+  const talk = async (carried?: Carried): Promise<Conversation> => {
+    const baseline = await freeze({ sessionDeps, session }, parts);
+    return conversationOf(options, { deps, sessionDeps, session, baseline, carried });
+  };
+  let conversation = await talk();
   const change = async ({ model, tools: changed }: PrefixChange): Promise<Conversation> => {
     parts = {
       ...parts,
@@ -118,12 +122,13 @@ async function opened<P extends Provider>(
       ...(changed === undefined ? {} : { tools: definitions(changed) }),
     };
     tools = toolsOf(parts);
-    const baseline = await freeze({ sessionDeps, session }, parts);
-    const { costs, ids, files } = conversation;
-    conversation = { ...talk(baseline), costs, ids, files };
+    conversation = await talk(conversation);
     return conversation;
   };
-  return new Context<P>({ provider, deps, sessionDeps, session, conversation, onEvent: options.onEvent, change });
+  const receipts = new FollowedReceipts();
+  await receipts.follow(session.fold, () => sessionDeps.transcripts.openForReading(session.id));
+  const { onEvent } = options;
+  return new Context<P>({ provider, deps, sessionDeps, session, conversation, receipts, onEvent, change });
 }
 
 function partsOf<P extends Provider>({ model, thinking, tools = [], system = [] }: ContextOptions<P>): FrozenParts {
@@ -151,7 +156,7 @@ const toolsOf = ({ tools }: FrozenParts): readonly Tool[] =>
   }));
 
 /** The prefix as it is sent from now on, written down so that the next opening knows of it. */
-async function freeze({ sessionDeps, session }: Opening, parts: FrozenParts): Promise<Baseline> {
+async function freeze({ sessionDeps, session }: OpenedSession, parts: FrozenParts): Promise<Baseline> {
   const state = readState(session.fold);
   const sent = await readParts(sessionDeps, state?.byModel[parts.model]?.sent);
   if (state?.last !== parts.model || JSON.stringify(sent) !== JSON.stringify(parts)) {
@@ -168,7 +173,7 @@ async function freeze({ sessionDeps, session }: Opening, parts: FrozenParts): Pr
 
 const cwd = (): string => process.cwd();
 
-interface DepsInput<P extends Provider> extends Opening {
+interface DepsInput<P extends Provider> extends OpenedSession {
   readonly provider: P;
   readonly model: () => string;
   readonly tools: () => readonly Tool[];
@@ -233,17 +238,19 @@ function replyTokensFor<P extends Provider>({ model, contextTokens = Infinity }:
   return Math.floor(Math.min(replyTokensDefault, most, contextTokens * replyShareMax));
 }
 
-interface Talking extends Opening {
+interface ConversationInput extends OpenedSession {
   readonly deps: AgentDeps;
   readonly baseline: Baseline;
+  readonly carried: Carried | undefined;
 }
+
+/** What goes on where only the prefix changes. */
+type Carried = Pick<Conversation, "costs" | "ids" | "files">;
 
 function conversationOf<P extends Provider>(
   { summarizer }: ContextOptions<P>,
-  { deps, sessionDeps, session, baseline }: Talking,
+  { deps, sessionDeps, session, baseline, carried }: ConversationInput,
 ): Conversation {
-  const costs = new CostLedger();
-  for (const paid of pastRequests({ entries: session.fold.path.everyBranch, session: session.id })) costs.add(paid);
   const cache = new ReckonedCache("5m");
   if (session.inventory !== undefined) cache.resume({ inventory: session.inventory, fold: session.fold });
   const compacting: Compacting = {
@@ -266,15 +273,22 @@ function conversationOf<P extends Provider>(
     session: session.id,
     line: new SessionLine(session),
     baseline,
-    costs,
-    files: readFiles(recordedReads(session.fold)),
-    ids: new UsedIds(session.fold.path.everyBranch),
+    costs: carried?.costs ?? costsSoFar(session),
+    files: carried?.files ?? readFiles(recordedReads(session.fold)),
+    ids: carried?.ids ?? new UsedIds(session.fold.path.everyBranch),
     lifetimes: { fixed: "5m", rolling: "5m" },
     known: findModel(baseline.model),
     cache,
     compacting,
   });
   return conversation;
+}
+
+/** What the log says was paid. */
+function costsSoFar(session: Session): CostLedger {
+  const costs = new CostLedger();
+  for (const paid of pastRequests({ entries: session.fold.path.everyBranch, session: session.id })) costs.add(paid);
+  return costs;
 }
 
 /** The conversation's own model is asked by a fork first, which reads what is cached; another has its own requests. */

@@ -16,6 +16,12 @@ export const text = (object: JsonObject, key: string): string | undefined => {
   return typeof value === "string" ? value : undefined;
 };
 
+/** Empty where there is no list. */
+export const listAt = (value: Json | undefined, key: string): readonly Json[] => {
+  const inner = isObject(value) ? field(value, key) : undefined;
+  return isArray(inner) ? inner : [];
+};
+
 /** The one place where text becomes JSON: the result is data of no known shape. */
 export const parseJson = (source: string): Json => JSON.parse(source) as Json;
 

@@ -9,6 +9,7 @@ import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
 import { Simulator } from "../../src/simulator/simulator.ts";
 import type { Actor } from "../../src/simulator/actor/actor.ts";
 import { fileStore } from "../../src/store/files/store.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import { served } from "./support/simulated.ts";
 
 const model = "claude-sonnet-5-5";
@@ -84,6 +85,47 @@ describe("openContext, with the official client", () => {
     }
     const stream = await client.messages.create({ ...(await context.next()).params, stream: true });
     expect(await context.assistantStream(stream)).toEqual([]);
+    await context.close();
+  });
+
+  it("a stream that broke off is asked for again with the same request, and what came of it is paid for", async () => {
+    const actor: Actor = {
+      name: "caller",
+      play: () => ({
+        move: {
+          kind: "say",
+          blocks: [
+            { type: "text", text: "I look." },
+            { type: "tool_use", name: "read", input: {} },
+          ],
+        },
+      }),
+    };
+    const client = clientOf(new Simulator({ actor }));
+    const context = await openContext({ model, tools });
+    await context.user("Begin.");
+    const first = await context.next();
+    const whole: Anthropic.RawMessageStreamEvent[] = [];
+    for await (const event of await client.messages.create({ ...first.params, stream: true })) whole.push(event);
+    async function* broken(): AsyncGenerator<Anthropic.RawMessageStreamEvent> {
+      yield* whole.slice(0, -3);
+      throw new TypeError("terminated");
+    }
+    async function* cut(): AsyncGenerator<Anthropic.RawMessageStreamEvent> {
+      yield* whole.slice(0, -1);
+    }
+    for (const stream of [broken(), cut()]) {
+      const error: unknown = await context.assistantStream(stream).catch((thrown: unknown) => thrown);
+      expect(await context.refused(error)).toMatchObject({ kind: "retry" });
+      expect((await context.next()).params).toEqual(first.params);
+    }
+    const stream = await client.messages.create({ ...first.params, stream: true });
+    const [call] = await context.assistantStream(stream);
+    await context.toolResult(call?.id ?? "", "the text");
+    const { params } = await context.next();
+    expect(params.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+    await client.messages.create(params);
+    expect(context.costs().session.requests).toBe(3);
     await context.close();
   });
 
@@ -188,6 +230,29 @@ describe("openContext, with the official client", () => {
     await context.user("Go on.");
     await client.messages.create((await context.next()).params);
     await context.close();
+  });
+
+  it("opened again, it has every receipt and every cost that it had", async () => {
+    const store = memoryStore();
+    const client = clientOf(new Simulator({ actor: reader(3) }));
+    const options = { model, tools, store, session: "same" };
+    const before = await openContext(options);
+    for (let turn = 0; turn < 3; turn += 1) {
+      await before.user(`Part ${turn}.`);
+      for (;;) {
+        const calls = await before.assistant(await client.messages.create((await before.next()).params));
+        if (calls.length === 0) break;
+        for (const call of calls) await before.toolResult(call.id, "line of code; ".repeat(900));
+      }
+      expect(await before.compact()).toMatchObject({ kind: "compacted" });
+    }
+    const [receipts, costs] = [before.receipts(), before.costs().session];
+    expect(receipts.filter(({ receipt }) => receipt !== undefined).length).toBeGreaterThanOrEqual(3);
+    await before.close();
+    const after = await openContext(options);
+    expect(after.receipts()).toEqual(receipts);
+    expect(after.costs().session.totalNanos).toBe(costs.totalNanos);
+    await after.close();
   });
 
   it("calls out of order are refused with a code that says which", async () => {

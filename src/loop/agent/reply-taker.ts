@@ -27,7 +27,9 @@ export class ReplyTaker {
   readonly #deps: ClockDep;
   readonly #input: Sending;
   #writer: ReplyWriter;
-  /** The assembled list is live: a broken try leaves blocks in it that the next one does not send. */
+  /** Whose costs are written down. */
+  #booked: ReplyWriter | undefined;
+  /** As they were sent: the assembled list is live, and a broken try leaves blocks in it that the next one does not send. */
   readonly #sent: readonly Message[];
   readonly #doubtedBefore: DoubtedUsage | undefined;
   #hasBegun = false;
@@ -39,14 +41,14 @@ export class ReplyTaker {
   constructor(deps: ClockDep, input: Sending) {
     this.#deps = deps;
     this.#input = input;
-    this.#sent = [...input.assembled.messages];
+    this.#sent = input.assembled.request.messages;
     this.#doubtedBefore = input.conversation.line.doubtedUsage;
     this.#writer = new ReplyWriter(input.conversation);
     this.#sentAt = deps.now();
   }
 
-  /** Nobody asks again: what came of the last reply is kept. */
-  async left(outcome: ReplyOutcome): Promise<ReplyOutcome> {
+  /** What came whole of a reply that broke off is kept. Another try stands beside it. */
+  async keepPartial(outcome: ReplyOutcome): Promise<ReplyOutcome> {
     const failure = await this.#writer.keep();
     if (failure !== undefined) return { kind: "unwritten", failure };
     await this.#bookUnwritten();
@@ -161,7 +163,8 @@ export class ReplyTaker {
   /** The log has to tell what the last try cost, although it tells nothing of its words. A disk that refuses fails no turn. */
   async #bookUnwritten(): Promise<void> {
     const { source, baseline, line } = this.#input.conversation;
-    const usage = this.#writer.unwrittenUsage;
+    const usage = this.#booked === this.#writer ? undefined : this.#writer.unwrittenUsage;
+    this.#booked = this.#writer;
     // Whoever sent a fork books what it cost.
     if (usage !== undefined && source === "main") await line.append(replySpentDraft({ model: baseline.model, usage }));
   }

@@ -23,12 +23,12 @@ export async function* askForReply(deps: AgentDeps, input: ReplyInput): AsyncGen
     const outcome = yield* once(deps, { ...input, taker });
     if (outcome.kind !== "failed") return outcome;
     const { failure } = outcome;
-    if (failure.why === "aborted" || input.signal.aborted) return taker.left({ kind: "aborted" });
+    if (failure.why === "aborted" || input.signal.aborted) return taker.keepPartial({ kind: "aborted" });
     const next = nextTry({ failure, attempt, random: deps.random(), limits: deps.retries });
-    if (next.kind === "give-up") return taker.left({ ...outcome, message: next.message });
+    if (next.kind === "give-up") return taker.keepPartial({ ...outcome, message: next.message });
     yield { kind: "retry-start", attempt: attempt + 1, afterMs: next.ms, message: failure.message };
     await deps.wait(next.ms, input.signal);
-    if (input.signal.aborted) return taker.left({ kind: "aborted" });
+    if (input.signal.aborted) return taker.keepPartial({ kind: "aborted" });
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Block, parseBlock } from "../../schema/block.ts";
 import { messageId, tokens } from "../../schema/brand.ts";
-import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
+import { field, isArray, isObject, type JsonObject, listAt, text } from "../../schema/json.ts";
 import type { ModelEvent } from "../../ports/model.ts";
 import { readCallInput } from "../call-input.ts";
 import { brokenStream } from "../failure.ts";
@@ -200,9 +200,4 @@ const indexOf = (event: JsonObject): number => {
 const objectAt = (object: JsonObject, key: string): JsonObject => {
   const value = field(object, key);
   return isObject(value) ? value : {};
-};
-
-const listAt = (object: JsonObject, key: string): readonly Json[] => {
-  const value = field(object, key);
-  return isArray(value) ? value : [];
 };

@@ -4,6 +4,7 @@ import { field, isArray, isObject, type Json, type JsonObject, text } from "../.
 import type { IdsDep } from "../../ports/ids.ts";
 import type { ModelEvent } from "../../ports/model.ts";
 import { readCallInput } from "../call-input.ts";
+import { readOpenaiUsage } from "./usage.ts";
 
 /**
  * Puts a reply together from the chunks of chat completions. A text ends where something else begins. Calls may come
@@ -25,7 +26,7 @@ export class ChatAssembly {
 
   take(chunk: JsonObject): readonly ModelEvent[] {
     const usage = field(chunk, "usage");
-    if (isObject(usage)) this.#usage = usageOf(usage);
+    if (isObject(usage)) this.#usage = readOpenaiUsage(usage, usageKeys);
     const choice = firstChoice(chunk);
     const events = [...this.#start(chunk)];
     if (choice === undefined) return events;
@@ -143,20 +144,4 @@ function stopReasonOf(finish: string, calls: readonly ModelEvent[]): string {
   return calls.length > 0 ? "tool_use" : "end_turn";
 }
 
-/** In the fields of the Messages API: there, input is what no cache had. */
-function usageOf(usage: JsonObject): JsonObject {
-  const details = field(usage, "prompt_tokens_details");
-  const cached = isObject(details) ? count(details, "cached_tokens") : count(usage, "prompt_cache_hit_tokens");
-  const written = isObject(details) ? count(details, "cache_write_tokens") : 0;
-  return {
-    input_tokens: Math.max(0, count(usage, "prompt_tokens") - cached - written),
-    cache_creation_input_tokens: written,
-    cache_read_input_tokens: cached,
-    output_tokens: count(usage, "completion_tokens"),
-  };
-}
-
-const count = (usage: JsonObject, key: string): number => {
-  const value = field(usage, key);
-  return typeof value === "number" && value > 0 ? value : 0;
-};
+const usageKeys = { input: "prompt_tokens", details: "prompt_tokens_details", output: "completion_tokens" } as const;

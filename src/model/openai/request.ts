@@ -1,5 +1,5 @@
 import { type Block, parseBlock } from "../../schema/block.ts";
-import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
+import { field, isArray, isObject, type Json, type JsonObject, listAt, text } from "../../schema/json.ts";
 import { summaryIn } from "../../schema/server-summary.ts";
 import type { OutputLimitField } from "./output-limit.ts";
 
@@ -165,9 +165,4 @@ const textOf = (blocks: readonly Block[]): string =>
 const blocksOf = (content: Json | undefined): readonly Block[] => {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return isArray(content) ? content.map(parseBlock) : [];
-};
-
-const listAt = (object: JsonObject, key: string): readonly Json[] => {
-  const value = field(object, key);
-  return isArray(value) ? value : [];
 };

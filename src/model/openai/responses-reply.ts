@@ -1,9 +1,10 @@
 import type { ModelEvent } from "../../ports/model.ts";
 import { type Block, parseBlock } from "../../schema/block.ts";
 import { messageId } from "../../schema/brand.ts";
-import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
+import { field, isObject, type Json, type JsonObject, listAt, text } from "../../schema/json.ts";
 import { readCallInput } from "../call-input.ts";
 import { brokenStream } from "../failure.ts";
+import { readOpenaiUsage } from "./usage.ts";
 
 /** A response that came in one piece. */
 export function wholeResponseEvents(response: JsonObject): readonly ModelEvent[] {
@@ -85,7 +86,7 @@ export class ResponseAssembly {
     return {
       kind: "reply-end",
       stopReason: this.#stopReason(reason),
-      usage: isObject(usage) ? usageOf(usage) : {},
+      usage: isObject(usage) ? readOpenaiUsage(usage, usageKeys) : {},
     };
   }
 
@@ -109,25 +110,4 @@ function failureText(event: JsonObject): string {
   return (isObject(error) ? text(error, "message") : undefined) ?? "The response failed.";
 }
 
-/** In the fields of the Messages API: there, input is what no cache had. */
-function usageOf(usage: JsonObject): JsonObject {
-  const details = field(usage, "input_tokens_details");
-  const cached = isObject(details) ? count(details, "cached_tokens") : 0;
-  const written = isObject(details) ? count(details, "cache_write_tokens") : 0;
-  return {
-    input_tokens: Math.max(0, count(usage, "input_tokens") - cached - written),
-    cache_creation_input_tokens: written,
-    cache_read_input_tokens: cached,
-    output_tokens: count(usage, "output_tokens"),
-  };
-}
-
-const count = (usage: JsonObject, key: string): number => {
-  const value = field(usage, key);
-  return typeof value === "number" && value > 0 ? value : 0;
-};
-
-const listAt = (object: JsonObject, key: string): readonly Json[] => {
-  const value = field(object, key);
-  return isArray(value) ? value : [];
-};
+const usageKeys = { input: "input_tokens", details: "input_tokens_details", output: "output_tokens" } as const;

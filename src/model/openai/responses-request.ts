@@ -1,4 +1,4 @@
-import { field, isArray, isObject, type Json, type JsonObject, text } from "../../schema/json.ts";
+import { field, isArray, isObject, type Json, type JsonObject, listAt, text } from "../../schema/json.ts";
 
 /**
  * A request for chat completions as one for the Responses API: messages become items, calls and results stand beside them.
@@ -75,8 +75,3 @@ function partOf(part: JsonObject): readonly JsonObject[] {
       return [];
   }
 }
-
-const listAt = (object: JsonObject, key: string): readonly Json[] => {
-  const value = field(object, key);
-  return isArray(value) ? value : [];
-};

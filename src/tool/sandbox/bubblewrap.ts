@@ -68,7 +68,7 @@ function insideStart(input: StartInput): ProgramStart {
   const points = input.mounts.map(({ path }) => path);
   const start = checkedStart(bridged, { points, folders: [...limits.writable, ...limits.shown] });
   const args = [program, ...argsFor(input), "--seccomp", filterFd, "--", start.program, ...start.args];
-  return filtered({ ...start, args }, filter);
+  return withFilter({ ...start, args }, filter);
 }
 
 /** Where the pipes to the proxy are mounted: the one folder that is there in any case, and our own. */
@@ -78,7 +78,7 @@ const pipesInside = "/dev/palimpsest-proxy";
 const filterFd = "9";
 
 /** bubblewrap takes the filter from a descriptor, and whoever starts programs here may know none but the first three. */
-const filtered = (start: ProgramStart, filter: string): ProgramStart => ({
+const withFilter = (start: ProgramStart, filter: string): ProgramStart => ({
   ...start,
   program: "/bin/sh",
   args: ["-c", `filter=$1; shift; exec "$@" ${filterFd}<"$filter"`, "sh", filter, ...start.args],

@@ -9,7 +9,7 @@ import { isInside } from "../inside.ts";
 export function checkedStart(start: ProgramStart, { points, folders }: CheckedMounts): ProgramStart {
   const movable = points.filter((point) => folders.some((folder) => liesDeeper(point, folder)));
   if (movable.length === 0) return start;
-  const list = movable.map(escaped).join(" ");
+  const list = movable.map(escapePath).join(" ");
   return { ...start, program: "/bin/sh", args: ["-c", script, "sh", list, start.program, ...start.args] };
 }
 
@@ -24,7 +24,7 @@ const liesDeeper = (point: string, folder: string): boolean =>
   isInside(point, folder) && point.slice(folder.length + 1).includes("/");
 
 /** As the system writes mount points. */
-const escaped = (path: string): string =>
+const escapePath = (path: string): string =>
   path.replaceAll(/[\\ \t\n]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
 
 const script = `seen=" "
