@@ -1,13 +1,10 @@
-import { createHash } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
-import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
+import { runningDeps } from "../context/running-deps.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
 import { largestCounted } from "../loop/counted.ts";
 import type { FollowedSettings } from "../loop/follow-settings.ts";
-import { retryLimitsDefault } from "../model/limits.ts";
 import type { LeaveDep } from "../ports/tools.ts";
 import type { HookSetting } from "../schema/hook.ts";
-import { type ModelKnowledge, numbersInForce } from "../settings/numbers.ts";
+import type { ModelKnowledge } from "../settings/numbers.ts";
 import { FileWatch } from "../tool/file/changed.ts";
 import { makeHooks } from "../tool/hooks/hooks.ts";
 import type { Assembling } from "./assembling.ts";
@@ -34,17 +31,23 @@ export interface DepsInput {
 
 export function depsOf({ engine, options, deps, root, session }: Assembling, input: DepsInput): AgentDeps {
   const { model, cwd, box, settings } = input;
-  const current = () => settings.current().settings;
-  let { learned } = input;
   const recorded = largestCounted(session.fold);
   const known = recorded?.model === model ? recorded : undefined;
-  const numbers = () => {
-    const declared = input.declared();
-    const serverTokens = declared.serverTokens ?? known?.window;
-    return numbersInForce(current(), { model, recordedTokens: known?.tokens, ...declared, serverTokens, ...learned });
-  };
+  const running = runningDeps({
+    settings: () => settings.current().settings,
+    knowledge: () => {
+      const declared = input.declared();
+      const serverTokens = declared.serverTokens ?? known?.window;
+      return { model, recordedTokens: known?.tokens, ...declared, serverTokens };
+    },
+    learned: input.learned,
+    onLearned: async ({ limitTokens, limitOf, from }) => {
+      await engine.learnWindow({ model, tokens: limitTokens, of: limitOf, from });
+    },
+  });
   return {
     ...deps,
+    ...running,
     model: input.port,
     tools: box.tools,
     permit: box.permit,
@@ -57,25 +60,11 @@ export function depsOf({ engine, options, deps, root, session }: Assembling, inp
       env: options.env,
       projectRoot: root,
     }),
-    hash: (text) => createHash("sha256").update(text).digest("hex"),
     cwd: () => box.cwd() ?? cwd,
     toolsForFork: () => {
       const forked = box.forked();
       return { tools: forked.tools, cwd: () => forked.cwd() ?? cwd };
     },
-    // Whoever stops waiting has his reasons; there is nothing to tell.
-    wait: (time, signal) => wait(time, undefined, { signal }).catch(() => undefined),
-    random: Math.random,
-    numbers,
-    offloadLimits: () => {
-      const { switches, policy } = numbers();
-      return switches.offload.value ? offloadLimitsOf(policy.offload, current().toolLimits.value) : unlimited;
-    },
-    retries: retryLimitsDefault,
     place: () => ({ session: session.id, transcriptPath: deps.transcripts.whereIs(session.id) ?? "", cwd }),
-    learn: async ({ limitTokens, limitOf, from }) => {
-      learned = { ...learned, [limitOf === "input" ? "learnedInputTokens" : "learnedTokens"]: limitTokens };
-      await engine.learnWindow({ model, tokens: limitTokens, of: limitOf, from });
-    },
   };
 }

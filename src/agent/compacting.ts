@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Baseline } from "../cache/baseline.ts";
-import type { Conversation } from "../loop/agent/conversation.ts";
+import type { CompactedConversation } from "../context/start-conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
 import type { Compacting, SummaryWishes } from "../loop/compact/compacting.ts";
 import { Preparation } from "../loop/compact/preparation.ts";
@@ -13,7 +13,6 @@ import { headerParts } from "../loop/working-state/header.ts";
 import { compactionSection } from "../memory/compaction-section.ts";
 import type { CompactionAsks } from "../ports/compaction-asks.ts";
 import type { Fork } from "../ports/fork.ts";
-import type { ReadFiles } from "../ports/tools.ts";
 import { workingState } from "../ports/working-state.ts";
 import { discoveredTools } from "../tool/mcp/discovered.ts";
 import type { Assembling } from "./assembling.ts";
@@ -22,15 +21,12 @@ import { ownText, type OwnText } from "./own-text.ts";
 import { type PrefixInput, prefixNow } from "./prefix.ts";
 import type { Toolbox } from "./toolbox.ts";
 
-export interface CompactingInput {
+export interface CompactingInput extends CompactedConversation {
   readonly deps: AgentDeps;
   readonly box: Toolbox;
   readonly prefix: PrefixInput;
   readonly baseline: Baseline;
-  readonly files: ReadFiles;
   readonly asks: CompactionAsks | undefined;
-  /** The conversation that it is for: it holds this, so it comes later. */
-  readonly conversation: () => Conversation;
 }
 
 export interface AgentCompacting extends Compacting {

@@ -3,6 +3,8 @@ import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import type { CostSummary } from "../cache/costs.ts";
 import { createEngine, type EngineDeps } from "../engine.ts";
+import type { AskedCompaction } from "../context/compaction.ts";
+import type { SessionView } from "../context/session-view.ts";
 import { isRerunnable } from "../layers/2-clear/clearable.ts";
 import { compactionAsksFor } from "../loop/agent/compaction-asks.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
@@ -33,12 +35,11 @@ import type { Shell } from "../tool/shell/bash.ts";
 import { findShell } from "../tool/shell/find-shell.ts";
 import { gitBranch } from "../tool/working-state/git-branch.ts";
 import { PageCache } from "../tool/web/page-cache.ts";
-import { type AgentCompaction, agentCompaction } from "./agent-compaction.ts";
+import { agentContext } from "./agent-context.ts";
 import { type DepsInput, depsOf } from "./agent-deps.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { rememberOrigin } from "./ancestors.ts";
 import type { Assembling } from "./assembling.ts";
-import { carryOver } from "./carry-over.ts";
 import type { AgentCompacting } from "./compacting.ts";
 import { copySession } from "./copy-session.ts";
 import { costsSoFar } from "./costs-so-far.ts";
@@ -52,7 +53,6 @@ import { modelDefault } from "./model-default.ts";
 import { pickForSession } from "./pick-for-session.ts";
 import { prefixNow } from "./prefix.ts";
 import { serverAnswers } from "./server-answers.ts";
-import { talkWith } from "./talk.ts";
 import { type Toolbox, toolbox } from "./toolbox.ts";
 import { problemsIn, unreadBans } from "./rule-problems.ts";
 import { type News, settingsNewsBox, type SettingsNewsBox, withNews } from "./settings-news.ts";
@@ -88,10 +88,10 @@ export interface Agent {
   readonly aside: () => Aside;
   /** In force until the session is closed: what is written meanwhile waits for the next. */
   readonly hooks: readonly HookSetting[];
-  /** Between turns, behind an undo or a rewind of the session: what the agent keeps beside it follows. */
-  readonly carryOver: () => Promise<void>;
+  /** Between turns: what the model sees of the session, and what a user does about it. */
+  readonly view: SessionView;
   /** Between turns. */
-  readonly compaction: AgentCompaction;
+  readonly compaction: AskedCompaction;
   /** In force now, for showing them. */
   readonly numbers: () => Numbers;
   /** Tells the hooks that a person is waited for. What they answer is for that person. Must not reject. */
@@ -186,10 +186,10 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   });
   const { value: models } = first.reading.settings.models;
   const costs = costsSoFar(session, models);
-  const talking = { deps: agentDeps, box, prefix: rendering, baseline, moved, asks, known: findModel(model, models) };
-  const talk = talkWith(parts, { ...talking, costs: costs.own, countedFixed });
-  const { conversation } = talk;
-  const aside = newsAside({ settings: news, leaves, compacting: talk.compacting, beside });
+  const begun = { prefix: rendering, baseline, countedFixed, moved, costs: costs.own, known: findModel(model, models) };
+  const talk = agentContext(parts, { deps: agentDeps, box, asks, ...begun });
+  const { conversation, compacting } = talk;
+  const aside = newsAside({ settings: news, leaves, compacting, beside });
   const greeted = await greet(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (greeted.kind === "failed") return greeted;
   const queue: string[] = [];
@@ -205,10 +205,10 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
       withNews(told(answers.askBeside(runTurn(agentDeps, { conversation, text, signal, queue }))), aside),
     mode: own.mode,
     queue,
-    ...shownBeside(beside, talk.compacting),
+    ...shownBeside(beside, compacting),
     hooks,
-    carryOver: () => carryOver({ session, conversation, box }),
-    compaction: agentCompaction(agentDeps, talk),
+    view: talk.view,
+    compaction: talk.compaction,
     numbers: agentDeps.numbers,
     ...towardsHooks(agentDeps, session),
   };

@@ -1,4 +1,4 @@
-import type { AgentCompaction } from "../agent/agent-compaction.ts";
+import type { AskedCompaction } from "../context/compaction.ts";
 import { askedDownToTokens } from "../layers/2-clear/limits.ts";
 import type { ClearedEvent } from "../loop/agent/clearing.ts";
 import type { Session } from "../loop/session.ts";
@@ -9,7 +9,7 @@ import { returnedBy } from "./returned-by.ts";
 
 /** Clearing of results that a user asks for: the same for `palimpsest clear` and the chat's `/clear-results`. */
 export interface ClearByHand {
-  readonly agent: { readonly compaction: Pick<AgentCompaction, "clear">; readonly session: Pick<Session, "endTurn"> };
+  readonly agent: { readonly compaction: Pick<AskedCompaction, "clear">; readonly session: Pick<Session, "endTurn"> };
   /** Of the results that stay. */
   readonly downToTokens: number;
 }

@@ -11,7 +11,9 @@ import type { NamedLog } from "./named-log.ts";
 import { ownVersion } from "./version.ts";
 import { writingFailure } from "./writing-failure.ts";
 
-export type OpenedSession = { readonly kind: "session"; readonly session: Session } | Failure;
+export type OpenedSession =
+  | { readonly kind: "session"; readonly session: Session; readonly deps: EngineDeps }
+  | Failure;
 
 /** The session that a log is, or for another tool's log a session of our own that holds a copy of it. */
 export async function openForWriting(context: CommandContext, log: NamedLog): Promise<OpenedSession> {
@@ -19,7 +21,7 @@ export async function openForWriting(context: CommandContext, log: NamedLog): Pr
   if (log.session !== undefined) {
     const opened = await openSession(log.session.deps, { id: log.session.id, circumstances, mode: "resume" });
     return opened.kind === "open"
-      ? { kind: "session", session: opened.session }
+      ? { kind: "session", session: opened.session, deps: log.session.deps }
       : writingFailure(opened, log.session.id);
   }
   const project = await createEngine(context).project();
@@ -52,7 +54,7 @@ async function adopted(context: CommandContext, log: NamedLog, into: AdoptInto):
     log: opened,
     circumstances: { sessionId: id, ...circumstances },
   });
-  return { kind: "session", session };
+  return { kind: "session", session, deps };
 }
 
 const foreignOf = (log: NamedLog): ForeignLog => ({

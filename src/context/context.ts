@@ -1,25 +1,22 @@
 import type { CostReport } from "../cache/costs.ts";
 import type { ResultContent } from "../schema/block.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
-import { followUndo } from "../loop/agent/follow-undo.ts";
-import { prepareRequest } from "../loop/agent/prepare.ts";
 import { contextDraft } from "../loop/agent/reminders.ts";
 import { type ReplyOutcome, ReplyTaker } from "../loop/agent/reply-taker.ts";
 import type { AssembledRequest } from "../loop/agent/request.ts";
-import { Results } from "../loop/agent/results.ts";
-import { TurnRoom } from "../loop/agent/turn-room.ts";
-import { expand, type Expanded } from "../loop/expand.ts";
+import { Rounds } from "../loop/agent/rounds.ts";
+import type { Expanded } from "../loop/expand.ts";
 import type { RecordedEdit } from "../loop/past-receipts.ts";
-import { SessionSearch } from "../loop/search-session.ts";
-import { undo, type Undone } from "../loop/undo.ts";
+import type { Undone } from "../loop/undo.ts";
 import { brokenStream } from "../model/failure.ts";
+import { nextTry } from "../model/retry.ts";
 import type { ModelEvent, ModelFailure } from "../ports/model.ts";
 import type { Hit } from "../ports/session-search.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
 import type { ContentParams } from "../schema/wire/messages-params.ts";
-import { type ContextReport, contextReport } from "../tokens/context-report.ts";
-import { compactContext } from "./compact-context.ts";
+import type { ContextReport } from "../tokens/context-report.ts";
+import { AskedCompaction } from "./compaction.ts";
 import { ContextError, refusedByStore, throwIfFailed } from "./context-error.ts";
 import {
   jsonOf,
@@ -33,6 +30,7 @@ import {
 } from "./forms.ts";
 import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
 import type { ContextParts, PrefixChange } from "./parts.ts";
+import { SessionView } from "./session-view.ts";
 import { untilAborted } from "./until-aborted.ts";
 import { adviceFor, endedEarly, overLimitText, userContentDraft } from "./words.ts";
 
@@ -46,24 +44,22 @@ import { adviceFor, endedEarly, overLimitText, userContentDraft } from "./words.
  */
 export class Context<P extends Provider> {
   readonly #parts: ContextParts<P>;
-  readonly #search: SessionSearch;
+  readonly #view: SessionView;
+  readonly #compaction: AskedCompaction;
   readonly #closing = new AbortController();
   #conversation: Conversation;
-  #results: Results;
-  #room: TurnRoom;
-  #sent: AssembledRequest | undefined;
+  #rounds: Rounds;
   /** Of a reply that broke off, as long as nothing else was said: the same request is sent again, and its reply stands beside. */
   #broken: ReplyTaker | undefined;
-  #opens: "turn" | "nothing" = "turn";
   #attempts = 0;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(parts: ContextParts<P>) {
     this.#parts = parts;
     this.#conversation = parts.conversation;
-    this.#results = new Results(parts.deps, parts.conversation);
-    this.#room = this.#newRoom();
-    this.#search = new SessionSearch(parts.sessionDeps, parts.session.id);
+    this.#rounds = this.#newRounds();
+    this.#view = parts.view;
+    this.#compaction = new AskedCompaction(parts.deps, () => this.#conversation);
   }
 
   /** By which it is opened again. */
@@ -76,14 +72,11 @@ export class Context<P extends Provider> {
     return this.#inTurn(async () => {
       const draft = userContentDraft(content);
       this.#broken = undefined;
-      // A run that was killed left calls open: nobody knows how far they came.
-      throwIfFailed(await this.#conversation.line.settle());
-      throwIfFailed(await this.#drain(this.#results.takeOver(this.#closing.signal)));
-      throwIfFailed(await this.#conversation.line.append(draft));
-      this.#opens = "turn";
       this.#attempts = 0;
       this.#calls.clear();
-      this.#room = this.#newRoom();
+      this.#rounds = this.#newRounds();
+      throwIfFailed(await this.#drain(this.#rounds.begin()));
+      throwIfFailed(await this.#rounds.say(draft));
     });
   }
 
@@ -91,20 +84,16 @@ export class Context<P extends Provider> {
   reminder(text: string): Promise<void> {
     return this.#inTurn(async () => {
       this.#broken = undefined;
-      throwIfFailed(await this.#conversation.line.append(contextDraft(text)));
+      throwIfFailed(await this.#rounds.say(contextDraft(text)));
     });
   }
 
   /** The next request. The layers run here; it fits the window. */
   next({ signal }: { readonly signal?: AbortSignal } = {}): Promise<NextRequest<P>> {
     return this.#inTurn(async () => {
-      if (this.#broken !== undefined && this.#sent !== undefined) return this.#requestOf(this.#sent);
-      const both = signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
-      const { deps } = this.#parts;
-      const conversation = this.#conversation;
-      const before = { conversation, signal: both, opens: this.#opens, room: this.#room };
-      for (const event of conversation.compacting?.preparation?.news() ?? []) this.#emit(event);
-      const prepared = await this.#drain(prepareRequest(deps, before));
+      const { sent } = this.#rounds;
+      if (this.#broken !== undefined && sent !== undefined) return this.#requestOf(sent);
+      const prepared = await this.#drain(this.#rounds.next(this.#until(signal)));
       switch (prepared.kind) {
         case "request":
           break;
@@ -117,10 +106,7 @@ export class Context<P extends Provider> {
         case "over-limit":
           throw new ContextError("over-limit", overLimitText(prepared));
       }
-      this.#opens = "nothing";
-      this.#results.sent();
-      this.#sent = prepared;
-      await this.#followReceipts();
+      await this.#view.followReceipts();
       return this.#requestOf(prepared);
     });
   }
@@ -167,10 +153,10 @@ export class Context<P extends Provider> {
       const outcome = isError ? "failed" : "done";
       const tool = this.#parts.deps.tools.find((one) => one.name === name);
       const block = { type: "tool_use", id: toolUseId(id), name, input } as const;
-      await this.#results.take({ call: block, tool, content, outcome, summary: "" });
-      throwIfFailed(await this.#drain(this.#results.roundEnds()));
+      await this.#rounds.result({ call: block, tool, content, outcome, summary: "" });
+      throwIfFailed(await this.#drain(this.#rounds.resultsIn()));
       this.#calls.delete(id);
-      await this.#followReceipts();
+      await this.#view.followReceipts();
     });
   }
 
@@ -182,50 +168,45 @@ export class Context<P extends Provider> {
         return { kind: "stop", advice: error.message };
       const failure = error instanceof ContextError ? brokenStream(error.message) : refusalFrom(provider, deps, error);
       if (this.#broken === undefined) throwIfFailed(await this.#conversation.line.settle());
-      const after = await this.#drain(this.#room.refused(failure));
-      await this.#followReceipts();
+      const after = await this.#drain(this.#rounds.refused(failure));
+      await this.#view.followReceipts();
       if (after.kind === "failed") throw refusedByStore(after);
       if (after.kind === "plainer") {
         this.#broken = undefined;
         return { kind: "retry", afterMs: 0, because: failure.message };
       }
       this.#attempts += 1;
-      if (failure.retry === "never" || this.#attempts >= deps.retries.triesMax)
-        return { kind: "stop", advice: adviceFor(failure, after.tried.length) };
-      const { backoffMillis, backoffMillisMax } = deps.retries;
-      const waited = failure.retryAfterMs ?? Math.min(backoffMillisMax, backoffMillis * 2 ** (this.#attempts - 1));
-      return { kind: "retry", afterMs: waited, because: failure.message };
+      const next = nextTry({ failure, attempt: this.#attempts, random: deps.random(), limits: deps.retries });
+      return next.kind === "wait"
+        ? { kind: "retry", afterMs: next.ms, because: failure.message }
+        : { kind: "stop", advice: adviceFor({ ...failure, message: next.message }, after.tried.length) };
     });
   }
 
   /** Sums up what was said, now. */
-  compact({ signal, ...options }: CompactOptions = {}): Promise<CompactOutcome> {
+  compact({ preview = false, instructions, signal }: CompactOptions = {}): Promise<CompactOutcome> {
     return this.#inTurn(async () => {
-      const { deps } = this.#parts;
-      const steps = compactContext(deps, {
-        ...options,
-        conversation: this.#conversation,
-        signal: signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]),
-      });
-      const outcome = await this.#drain(steps);
-      await this.#followReceipts();
-      return outcome;
+      const asked = instructions === undefined ? {} : { instructions };
+      const ask = { part: { kind: "all" }, ...asked } as const;
+      const proposed = await this.#drain(this.#compaction.propose(ask, this.#until(signal)));
+      if (proposed.kind === "failed") return proposed;
+      const { proposal } = proposed;
+      const shown = { summary: proposal.summary, preview: proposal.preview };
+      if (preview) {
+        await this.#compaction.cancel(proposal);
+        return { kind: "preview", ...shown };
+      }
+      const committed = await this.#drain(this.#compaction.commit(proposal));
+      await this.#view.followReceipts();
+      return committed.kind === "committed" ? { kind: "compacted", ...shown } : committed;
     });
   }
 
   /** Takes back the newest change of the view, or the one that is named. */
   undo(edit?: string): Promise<Undone> {
     return this.#inTurn(async () => {
-      const { session, deps } = this.#parts;
-      const { thresholds } = deps.numbers();
-      const undone = await undo(session, {
-        mode: "path",
-        blockingTokens: thresholds.blocking,
-        thinking: this.#conversation.known?.thinking ?? "free",
-        ...(edit === undefined ? {} : { target: entryId(edit) }),
-      });
-      if (undone.kind !== "refused") await followUndo(this.#conversation, session);
-      await this.#followReceipts();
+      const undone = await this.#view.undo(edit === undefined ? {} : { target: entryId(edit) });
+      await this.#view.followReceipts();
       return undone;
     });
   }
@@ -235,41 +216,33 @@ export class Context<P extends Provider> {
     return this.#inTurn(async () => {
       if (!this.#parts.session.fold.path.has(entryId(entry)))
         throw new ContextError("unknown-entry", `No entry of this session has the id ${entry}.`);
-      const drafts = [{ type: "pin", entry: entryId(entry) }];
-      const edited = await this.#parts.session.edit({ drafts, cause: "asked", nature: "reduced" });
+      const edited = await this.#view.pin(entryId(entry));
       if (edited.kind === "failed") throw refusedByStore(edited);
-      await this.#followReceipts();
+      await this.#view.followReceipts();
     });
   }
 
   /** Finds what was ever said, also what is not shown any more. Best first. */
   async recall(query: string, options: { readonly page?: number } = {}): Promise<readonly Hit[]> {
-    const searched = await this.#search.search({ query, page: options.page });
+    const searched = await this.#view.search({ query, page: options.page });
     return searched?.kind === "found" ? searched.hits : [];
   }
 
   /** The whole of what an id stands for: a hit's, a receipt's, a call's. */
   async expand(id: string): Promise<Expanded> {
-    const { sessionDeps, session } = this.#parts;
-    const source = await sessionDeps.transcripts.openForReading(session.id);
-    if (source === undefined) throw new ContextError("store", "The transcript can't be read.");
-    try {
-      return await expand(sessionDeps, source, id);
-    } finally {
-      await source.close();
-    }
+    const found = await this.#view.expand(id);
+    if (found === undefined) throw new ContextError("store", "The transcript can't be read.");
+    return found;
   }
 
   /** Every change of the view, oldest first, with what it removed, saved and cost. */
   receipts(): readonly RecordedEdit[] {
-    return this.#parts.receipts.list(this.#parts.session.fold);
+    return this.#view.receipts();
   }
 
   /** What fills the window. */
   report(): ContextReport {
-    const { session, deps } = this.#parts;
-    const { thresholds, autoCompact } = deps.numbers();
-    return contextReport({ fold: session.fold, ledger: session.ledger, thresholds, autoCompact });
+    return this.#view.report();
   }
 
   /** What was paid so far, as the provider's usage tells it. */
@@ -302,16 +275,20 @@ export class Context<P extends Provider> {
 
   async #change(change: PrefixChange): Promise<void> {
     this.#conversation = await this.#parts.change(change);
-    this.#results = new Results(this.#parts.deps, this.#conversation);
-    this.#room = this.#newRoom();
+    this.#rounds = this.#newRounds(this.#rounds);
   }
 
-  #newRoom(): TurnRoom {
-    return new TurnRoom(this.#parts.deps, { conversation: this.#conversation, signal: this.#closing.signal });
+  #newRounds(after?: Rounds): Rounds {
+    const going = after === undefined ? {} : { after };
+    return new Rounds(this.#parts.deps, { conversation: this.#conversation, signal: this.#closing.signal, ...going });
+  }
+
+  #until(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
   }
 
   async #taker(): Promise<ReplyTaker> {
-    const assembled = this.#sent;
+    const assembled = this.#rounds.sent;
     if (assembled === undefined)
       throw new ContextError("no-request", "A reply belongs to a request: call next() before assistant().");
     const sending = { conversation: this.#conversation, assembled };
@@ -353,21 +330,15 @@ export class Context<P extends Provider> {
     }
     this.#broken = undefined;
     this.#attempts = 0;
-    this.#sent = undefined;
-    this.#room.replied();
+    this.#rounds.replied();
     const calls = outcome.calls.map(({ call: { id, name, input }, flawed }): ToolCall => {
       return { id, name, input, ...(flawed === undefined ? {} : { flawed }) };
     });
     this.#calls.clear();
     for (const call of calls) this.#calls.set(call.id, call);
-    this.#conversation.compacting?.preparation?.roundEnded();
+    this.#rounds.ended(calls.length);
     if (calls.length === 0) throwIfFailed(await this.#conversation.line.endTurn());
     return calls;
-  }
-
-  async #followReceipts(): Promise<void> {
-    const { receipts, session, sessionDeps } = this.#parts;
-    await receipts.follow(session.fold, () => sessionDeps.transcripts.openForReading(session.id));
   }
 
   /** Runs a generator to its end and emits its events. */

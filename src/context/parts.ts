@@ -1,10 +1,10 @@
 import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
-import type { FollowedReceipts } from "../loop/past-receipts.ts";
 import type { Session, SessionDeps } from "../loop/session.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Provider } from "./forms.ts";
 import type { ContextEvent } from "./outcomes.ts";
+import type { SessionView } from "./session-view.ts";
 
 /** What a context is made of. */
 export interface ContextParts<P extends Provider> {
@@ -13,8 +13,7 @@ export interface ContextParts<P extends Provider> {
   readonly sessionDeps: SessionDeps;
   readonly session: Session;
   readonly conversation: Conversation;
-  /** Of what the session held when it was opened, and then followed. */
-  readonly receipts: FollowedReceipts;
+  readonly view: SessionView;
   readonly onEvent: ((event: ContextEvent) => void) | undefined;
   /** What a caller renames or replaces later: the conversation with other tools or another model. */
   readonly change: (change: PrefixChange) => Promise<Conversation>;

@@ -1,31 +1,26 @@
-import { createHash, randomUUID } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
+import { randomUUID } from "node:crypto";
 import { type Baseline, type FrozenParts, makeBaseline } from "../cache/baseline.ts";
 import { CostLedger } from "../cache/costs.ts";
 import { Context } from "../context/context.ts";
 import { ContextError, refusedByStore } from "../context/context-error.ts";
 import { jsonOf, type Provider } from "../context/forms.ts";
 import type { PrefixChange } from "../context/parts.ts";
+import { runningDeps } from "../context/running-deps.ts";
+import { SessionView } from "../context/session-view.ts";
+import { startConversation } from "../context/start-conversation.ts";
 import { modelBehind, noModel, type Summarizer } from "../context/summarizer.ts";
-import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
-import { type Conversation, mainConversation } from "../loop/agent/conversation.ts";
-import type { AgentDeps, WindowLesson } from "../loop/agent/deps.ts";
-import { reckonWith } from "../loop/agent/follow-undo.ts";
-import { SessionLine } from "../loop/agent/line.ts";
+import type { Conversation } from "../loop/agent/conversation.ts";
+import type { AgentDeps } from "../loop/agent/deps.ts";
+import { followUndo, reckonWith } from "../loop/agent/follow-undo.ts";
 import { pastRequests } from "../loop/agent/past-costs.ts";
-import { ReckonedCache } from "../loop/agent/reckoned-cache.ts";
-import { recordedReads } from "../loop/agent/recorded-reads.ts";
-import { UsedIds } from "../loop/agent/used-ids.ts";
 import type { Compacting } from "../loop/compact/compacting.ts";
 import { Preparation } from "../loop/compact/preparation.ts";
 import { SessionFactBook } from "../loop/compact/session-facts.ts";
 import { largestCounted } from "../loop/counted.ts";
 import { ConversationForks } from "../loop/fork.ts";
 import { readParts, readState, stateDraft } from "../loop/frozen-state.ts";
-import { FollowedReceipts } from "../loop/past-receipts.ts";
 import { putBackMissing } from "../loop/put-back.ts";
 import { openSession, type Session, type SessionDeps, type SessionOpened } from "../loop/session.ts";
-import { retryLimitsDefault } from "../model/limits.ts";
 import { noHooks } from "../ports/hooks.ts";
 import type { Tool } from "../ports/tools.ts";
 import { workingState } from "../ports/working-state.ts";
@@ -33,11 +28,10 @@ import { millis, sessionId } from "../schema/brand.ts";
 import { type JsonObject, text as textAt } from "../schema/json.ts";
 import type { SettingName } from "../schema/settings.ts";
 import type { Given } from "../settings/given.ts";
-import { type ModelKnowledge, numbersInForce } from "../settings/numbers.ts";
+import { numbersInForce } from "../settings/numbers.ts";
 import { resolveSettings } from "../settings/resolve.ts";
 import { memoryStore } from "../store/memory/store.ts";
 import { findModel } from "../tokens/registry.ts";
-import { readFiles } from "../tool/read-files.ts";
 import { checkOptions } from "./check-options.ts";
 import type { ContextOptions } from "./options.ts";
 import { replyShareMax, replyTokensDefault } from "./limits.ts";
@@ -125,10 +119,16 @@ async function buildContext<P extends Provider>(
     conversation = await talk(conversation);
     return conversation;
   };
-  const receipts = new FollowedReceipts();
-  await receipts.follow(session.fold, () => sessionDeps.transcripts.openForReading(session.id));
+  const view = new SessionView({
+    session,
+    deps: sessionDeps,
+    numbers: deps.numbers,
+    thinking: () => conversation.known?.thinking,
+    follow: () => followUndo(conversation, session),
+  });
+  await view.followReceipts();
   const { onEvent } = options;
-  return new Context<P>({ provider, deps, sessionDeps, session, conversation, receipts, onEvent, change });
+  return new Context<P>({ provider, deps, sessionDeps, session, conversation, view, onEvent, change });
 }
 
 function partsOf<P extends Provider>({ model, thinking, tools = [], system = [] }: ContextOptions<P>): FrozenParts {
@@ -186,13 +186,12 @@ function depsOf<P extends Provider>(
   const { summarizer } = options;
   const ask = typeof summarizer === "function" ? summarizer : summarizer?.ask;
   const settings = resolveSettings([{ givenByName: givenIn(options) }]);
-  let learned: Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens"> = {};
-  const numbers = () => {
+  const knowledge = () => {
     const recorded = largestCounted(session.fold);
-    const recordedTokens = recorded?.model === model() ? recorded.tokens : undefined;
-    return numbersInForce(settings, { model: model(), recordedTokens, ...learned });
+    return { model: model(), recordedTokens: recorded?.model === model() ? recorded.tokens : undefined };
   };
   return {
+    ...runningDeps({ settings: () => settings, knowledge }),
     model: ask === undefined ? noModel : modelBehind(sessionDeps, { provider, ask }),
     get tools() {
       return tools();
@@ -201,22 +200,9 @@ function depsOf<P extends Provider>(
     hooks: options.hooks ?? noHooks,
     now: sessionDeps.now,
     blobs: sessionDeps.blobs,
-    hash: (text) => createHash("sha256").update(text).digest("hex"),
     cwd,
     toolsForFork: () => ({ tools: tools(), cwd }),
-    wait: (time, signal) => wait(time, undefined, { signal }).catch(() => undefined),
-    random: Math.random,
-    numbers,
-    offloadLimits: () => {
-      const { switches, policy } = numbers();
-      return switches.offload.value ? offloadLimitsOf(policy.offload) : unlimited;
-    },
-    retries: retryLimitsDefault,
     place: () => ({ session: session.id, transcriptPath: "", cwd: cwd() }),
-    learn: ({ limitTokens, limitOf }: WindowLesson) => {
-      learned = { ...learned, [limitOf === "input" ? "learnedInputTokens" : "learnedTokens"]: limitTokens };
-      return Promise.resolve();
-    },
   };
 }
 
@@ -251,37 +237,27 @@ function conversationOf<P extends Provider>(
   { summarizer }: ContextOptions<P>,
   { deps, sessionDeps, session, baseline, carried }: ConversationInput,
 ): Conversation {
-  const cache = new ReckonedCache("5m");
-  if (session.inventory !== undefined) cache.resume({ inventory: session.inventory, fold: session.fold });
-  const compacting: Compacting = {
+  return startConversation(deps, {
     session,
-    facts: new SessionFactBook(sessionDeps, session),
-    ...summarizedBy(summarizer, {
-      model: baseline.model,
-      run: (task, signal) => new ConversationForks(deps, conversation).run(task, signal),
-    }),
-    ...(summarizer === undefined
-      ? {}
-      : { preparation: new Preparation(deps, { session, conversation: () => conversation }) }),
-    recallTool: undefined,
-    wishes: () => Promise.resolve({}),
-    mode: "attended",
-    workingState: workingState([]),
-    onCompacted: () => Promise.resolve(),
-  };
-  const conversation: Conversation = mainConversation(deps, {
-    session: session.id,
-    line: new SessionLine(session),
     baseline,
     costs: carried?.costs ?? costsSoFar(session),
-    files: carried?.files ?? readFiles(recordedReads(session.fold)),
-    ids: carried?.ids ?? new UsedIds(session.fold.path.everyBranch),
-    lifetimes: { fixed: "5m", rolling: "5m" },
     known: findModel(baseline.model),
-    cache,
-    compacting,
-  });
-  return conversation;
+    carried,
+    compacting: ({ conversation }): Compacting => ({
+      session,
+      facts: new SessionFactBook(sessionDeps, session),
+      ...summarizedBy(summarizer, {
+        model: baseline.model,
+        run: (task, signal) => new ConversationForks(deps, conversation()).run(task, signal),
+      }),
+      ...(summarizer === undefined ? {} : { preparation: new Preparation(deps, { session, conversation }) }),
+      recallTool: undefined,
+      wishes: () => Promise.resolve({}),
+      mode: "attended",
+      workingState: workingState([]),
+      onCompacted: () => Promise.resolve(),
+    }),
+  }).conversation;
 }
 
 /** What the log says was paid. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { AgentOptions } from "../../src/agent/agent-options.ts";
 import { type Agent, openAgent } from "../../src/agent/open-agent.ts";
-import { rewind, saidMessages } from "../../src/loop/rewind.ts";
+import { saidMessages } from "../../src/loop/rewind.ts";
 import { anthropicModel } from "../../src/model/anthropic/client.ts";
 import { millis } from "../../src/schema/brand.ts";
 import { newWorld, type World } from "./support/cli-world.ts";
@@ -133,8 +133,7 @@ describe("14. System prompt and tools as the provider counts them", () => {
     await isCounted(agent, url);
     const first = saidMessages(agent.session).at(-1);
     if (first === undefined) throw new Error("nothing was said");
-    expect((await rewind(agent.session, first.id)).kind).toBe("rewound");
-    await agent.carryOver();
+    expect((await agent.view.rewind(first.id)).kind).toBe("rewound");
     expect(agent.session.ledger.knownFixed.counter).toBe(counterAt(url));
     await agent.close();
   });

@@ -2,9 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Agent } from "../../src/agent/open-agent.ts";
-import { rewind, saidMessages } from "../../src/loop/rewind.ts";
-import { undo } from "../../src/loop/undo.ts";
-import { tokens } from "../../src/schema/brand.ts";
+import { saidMessages } from "../../src/loop/rewind.ts";
 import { connectTo, fakeServer, offered } from "../fixture/tool-servers.ts";
 import { lastRequest, times } from "./support/compaction-checks.ts";
 import { type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";
@@ -44,13 +42,12 @@ const once = { servers: 1, skill: 1, mode: 1 };
 async function rewoundToStart(agent: Agent): Promise<void> {
   const first = saidMessages(agent.session).at(-1);
   if (first === undefined) throw new Error("nothing was said");
-  expect((await rewind(agent.session, first.id)).kind).toBe("rewound");
+  expect((await agent.view.rewind(first.id)).kind).toBe("rewound");
   const left = JSON.stringify(agent.session.view().messages);
   for (const word of Object.values(words)) expect(left).not.toContain(word);
-  await agent.carryOver();
 }
 
-it("carryOver: what a rewind takes out of the view of servers, skills and the mode is told again, once", async () => {
+it("what a rewind takes out of the view of servers, skills and the mode is told again, once", async () => {
   const { world, agent } = await worked();
   await rewoundToStart(agent);
   for (const task of [3, 4]) {
@@ -60,12 +57,11 @@ it("carryOver: what a rewind takes out of the view of servers, skills and the mo
   await agent.close();
 });
 
-it("carryOver: an undo of the rewind leads back to what was told there, and nothing is told twice", async () => {
+it("an undo of the rewind leads back to what was told there, and nothing is told twice", async () => {
   const { world, agent } = await worked();
   await rewoundToStart(agent);
-  const undone = await undo(agent.session, { mode: "path", blockingTokens: tokens(1e9), thinking: "free" });
+  const undone = await agent.view.undo();
   expect(undone.kind).toBe("branched");
-  await agent.carryOver();
   await world.turn(agent, { text: taskText(3), rounds: 1 });
   expect(toldIn(world)).toEqual(once);
   await agent.close();

@@ -1,8 +1,10 @@
+import { SessionView } from "../../context/session-view.ts";
 import { createEngine } from "../../engine.ts";
 import { openCounted } from "../../loop/counted.ts";
 import type { Session } from "../../loop/session.ts";
-import { type Undone, undo, type UndoOptions, undoRefusal } from "../../loop/undo.ts";
+import { type Undone, type UndoOptions, undoRefusal } from "../../loop/undo.ts";
 import { entryId, type Tokens } from "../../schema/brand.ts";
+import type { Numbers } from "../../settings/numbers.ts";
 import { command, type CommandContext, type Outcome } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure, type Failure } from "../failure.ts";
@@ -34,40 +36,43 @@ export const undoCommand = command({
   run: async (context, { operands, options, format }) => {
     const log = await openNamedLog(context, operands.session);
     if (log.kind === "failure") return log;
+    const numbers = await numbersFor(context, log);
     const asked: UndoOptions = {
       ...(operands.edit === undefined ? {} : { target: entryId(operands.edit) }),
       mode: options.branch ? "branch" : "path",
-      blockingTokens: await limitFor(context, log),
+      blockingTokens: numbers.thresholds.blocking,
       thinking: options["bound-thinking"] ? "bound" : "free",
     };
     try {
       const refusal = log.session === undefined ? await undoRefusal(log, log, asked) : undefined;
-      return refusal === undefined ? await undoing(context, { log, asked, format }) : refused(refusal);
+      return refusal === undefined ? await undoing(context, { log, asked, numbers, format }) : refused(refusal);
     } finally {
       await log.source.close();
     }
   },
 });
 
-/** The limit of the model that the session talks to. */
-async function limitFor(context: CommandContext, log: NamedLog): Promise<Tokens> {
+/** Of the model that the session talks to. */
+async function numbersFor(context: CommandContext, log: NamedLog): Promise<Numbers> {
   const { model, serverTokens, recordedTokens } = await openCounted(log, { source: log.source, origin: log.origin });
   const { numbers } = await createEngine(context).settings({ model, serverTokens, recordedTokens });
-  return numbers.thresholds.blocking;
+  return numbers;
 }
 
 interface Undoing {
   readonly log: NamedLog;
   readonly asked: UndoOptions;
+  readonly numbers: Numbers;
   readonly format: "text" | "json";
 }
 
-async function undoing(context: CommandContext, { log, asked, format }: Undoing): Promise<Outcome> {
+async function undoing(context: CommandContext, { log, asked, numbers, format }: Undoing): Promise<Outcome> {
   const opened = await openForWriting(context, log);
   if (opened.kind === "failure") return opened;
-  const { session } = opened;
+  const { session, deps } = opened;
+  const view = new SessionView({ session, deps, numbers: () => numbers, thinking: () => asked.thinking });
   try {
-    const outcome = await undo(session, asked);
+    const outcome = await view.undo(asked);
     if (outcome.kind === "undone" || outcome.kind === "branched") {
       // Nobody is told of an undo that a power cut could still take away.
       const ended = await session.endTurn();

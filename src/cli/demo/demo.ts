@@ -94,7 +94,7 @@ async function takeBack({ teller, signal }: Stage, agent: Agent): Promise<void> 
     "By hand this time. Every edit is an entry of the log and can be taken back.",
   );
   const done = await compactByHand(teller, { agent, signal });
-  if (done !== undefined) await undoAndRedo(teller, { ...done, session: agent.session, windowTokens });
+  if (done !== undefined) await undoAndRedo(teller, { ...done, agent });
 }
 
 async function happened(stage: Stage, session: SessionId): Promise<void> {

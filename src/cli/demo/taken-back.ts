@@ -2,8 +2,7 @@ import type { Agent } from "../../agent/open-agent.ts";
 import { errorWords } from "../../layers/4-compact/fact-lines.ts";
 import type { Proposal } from "../../loop/compact/proposal.ts";
 import type { Session } from "../../loop/session.ts";
-import { undo } from "../../loop/undo.ts";
-import { type EntryId, tokens } from "../../schema/brand.ts";
+import type { EntryId } from "../../schema/brand.ts";
 import { humanCount } from "../human.ts";
 import { auditText } from "../compact/preview-text.ts";
 import { returnedBy } from "../returned-by.ts";
@@ -66,18 +65,15 @@ async function claimCarried(
 }
 
 export interface TakenBack extends HandCompaction {
-  readonly session: Session;
-  /** No request above this can be sent. */
-  readonly windowTokens: number;
+  readonly agent: Agent;
 }
 
 /** Undone, and undone again. */
 export async function undoAndRedo(
   teller: Teller,
-  { session, boundary, before, after, windowTokens }: TakenBack,
+  { agent: { session, view }, boundary, before, after }: TakenBack,
 ): Promise<void> {
-  const options = { mode: "path", blockingTokens: tokens(windowTokens), thinking: "free" } as const;
-  const undone = await undo(session, { ...options, target: boundary });
+  const undone = await view.undo({ target: boundary });
   if (undone.kind !== "undone") throw new Error(`undo: ${undone.kind}`);
   await teller.claim({
     label: "undone",
@@ -86,7 +82,7 @@ export async function undoAndRedo(
   });
   const [target] = undone.undos;
   if (target === undefined) throw new Error("the undo has no entry");
-  const redone = await undo(session, { ...options, target });
+  const redone = await view.undo({ target });
   if (redone.kind !== "undone") throw new Error(`redo: ${redone.kind}`);
   await teller.claim({
     label: "redone",

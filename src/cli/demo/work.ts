@@ -88,12 +88,12 @@ async function lookIntoLog(stage: Stage, agent: Agent): Promise<void> {
 }
 
 /** Whether the answer was there to be pinned. */
-async function pin({ session }: Agent): Promise<boolean> {
+async function pin({ session, view }: Agent): Promise<boolean> {
   const entry: EntryId | undefined = session.fold.projection.items.find(({ blocks }) =>
     blocks.some((block) => block.type === "text" && block.text.includes(pinnedWords)),
   )?.entry;
   if (entry === undefined) return false;
-  const edited = await session.edit({ drafts: [{ type: "pin", entry }], cause: "asked", nature: "reduced" });
+  const edited = await view.pin(entry);
   return edited.kind !== "failed";
 }
 

@@ -5,8 +5,7 @@ import { roundsMax as roundsMaxDefault, stopHooksMax } from "../limits.ts";
 import { type CallResult, runCalls } from "./calls.ts";
 import type { Conversation } from "./conversation.ts";
 import type { AgentDeps } from "./deps.ts";
-import { prepareRequest } from "./prepare.ts";
-import { Results } from "./results.ts";
+import { Rounds } from "./rounds.ts";
 import { askForReply } from "./reply.ts";
 import type { ReplyOutcome } from "./reply-taker.ts";
 import { contextDraft, queuedDraft } from "./reminders.ts";
@@ -19,7 +18,6 @@ import {
   unsentEnd,
   writeFailureEnd,
 } from "./turn-ends.ts";
-import { TurnRoom } from "./turn-room.ts";
 
 export interface TurnInput {
   readonly conversation: Conversation;
@@ -72,16 +70,13 @@ type GoesOn = "next" | "again";
 class Turn {
   readonly #deps: AgentDeps;
   readonly #input: TurnInput;
-  readonly #results: Results;
-  readonly #room: TurnRoom;
-  #requests = 0;
+  readonly #rounds: Rounds;
   #stopsBlocked = 0;
 
   constructor(deps: AgentDeps, input: TurnInput) {
     this.#deps = deps;
     this.#input = input;
-    this.#results = new Results(deps, input.conversation);
-    this.#room = new TurnRoom(deps, input);
+    this.#rounds = new Rounds(deps, input);
   }
 
   async *run(): AsyncGenerator<LoopEvent, TurnOutcome> {
@@ -97,41 +92,34 @@ class Turn {
   }
 
   async *#begin(): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
-    const { conversation, text } = this.#input;
-    // A run that was killed left calls open: nobody knows how far they came, so they are not run again.
-    const settled = await conversation.line.settle();
-    if (settled.kind === "failed") return writeFailureEnd(settled);
-    const failure = yield* this.#results.takeOver(this.#input.signal);
+    const { text } = this.#input;
+    const failure = yield* this.#rounds.begin();
     if (failure !== undefined) return writeFailureEnd(failure);
     const hook = yield* this.#fire({ name: "UserPromptSubmit", prompt: text });
     if (this.#input.signal.aborted) return { reason: "aborted" };
     const stopped = hook.blocked ?? hook.stopped;
     if (stopped !== undefined) return hookEnd(stopped.reason);
-    const appended = await conversation.line.append(userDraft(text), ...hook.context.map((one) => contextDraft(one)));
+    const appended = await this.#rounds.say(userDraft(text), ...hook.context.map((one) => contextDraft(one)));
     return appended.kind === "failed" ? writeFailureEnd(appended) : undefined;
   }
 
   async *#round(): AsyncGenerator<LoopEvent, TurnOutcome | GoesOn> {
     const { conversation, signal } = this.#input;
-    yield* this.#input.conversation.compacting?.preparation?.news() ?? [];
     const drained = yield* this.#drain();
     if (drained !== undefined) return drained;
-    const opens = this.#requests === 0 ? "turn" : "nothing";
-    const prepared = yield* prepareRequest(this.#deps, { conversation, signal, opens, room: this.#room });
+    const prepared = yield* this.#rounds.next();
     if (prepared.kind === "aborted") return this.#aborted();
     if (prepared.kind === "failed") return writeFailureEnd(prepared);
     if (prepared.kind !== "request") return unsentEnd(prepared);
-    this.#requests += 1;
-    yield { kind: "request-start", number: this.#requests, tokens: prepared.tokens };
-    this.#results.sent();
+    yield { kind: "request-start", number: this.#rounds.requests, tokens: prepared.tokens };
     const outcome = yield* askForReply(this.#deps, { conversation, assembled: prepared, signal });
     if (outcome.kind !== "replied") return yield* this.#over(outcome);
     const cut = outcome.calls.length > 0 ? undefined : cutReplyEnd(outcome.stopReason);
     if (cut !== undefined) {
-      const made = yield* this.#room.cut({ ...cut, requestTokens: prepared.tokens });
+      const made = yield* this.#rounds.cut({ ...cut, requestTokens: prepared.tokens });
       return made === "compacted" ? "next" : cut;
     }
-    this.#room.replied();
+    this.#rounds.replied();
     return (yield* outcome.calls.length > 0 ? this.#call(outcome) : this.#answered()) ?? "next";
   }
 
@@ -140,20 +128,20 @@ class Turn {
     let stopped: string | undefined;
     const onResult = (result: CallResult): Promise<void> => {
       stopped ??= result.stopped;
-      return this.#results.take(result);
+      return this.#rounds.result(result);
     };
     yield* runCalls(this.#deps, { conversation, calls, signal, onResult });
-    const failure = yield* this.#results.roundEnds();
+    const failure = yield* this.#rounds.resultsIn();
     if (failure !== undefined) return writeFailureEnd(failure);
     if (signal.aborted) return this.#aborted();
-    roundEnded(conversation, calls.length);
+    this.#rounds.ended(calls.length);
     return stopped === undefined ? undefined : hookEnd(stopped);
   }
 
   /** Messages that came meanwhile, inside a reminder that says whose they are. */
   async *#drain(): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
     for (const text of this.#input.queue.splice(0)) {
-      const appended = await this.#input.conversation.line.append(queuedDraft(text));
+      const appended = await this.#rounds.say(queuedDraft(text));
       if (appended.kind === "failed") return writeFailureEnd(appended);
       yield { kind: "message-queued", text };
     }
@@ -161,13 +149,13 @@ class Turn {
   }
 
   async *#answered(): AsyncGenerator<LoopEvent, TurnOutcome | undefined> {
-    roundEnded(this.#input.conversation, 0);
+    this.#rounds.ended(0);
     if (this.#input.queue.length > 0) return undefined;
     const hook = yield* this.#fire({ name: "Stop", again: this.#stopsBlocked > 0 });
     if (hook.blocked === undefined || hook.stopped !== undefined || this.#stopsBlocked >= stopHooksMax)
       return this.#input.queue.length > 0 ? undefined : { reason: "answered" };
     this.#stopsBlocked += 1;
-    const appended = await this.#input.conversation.line.append(contextDraft(hook.blocked.reason));
+    const appended = await this.#rounds.say(contextDraft(hook.blocked.reason));
     return appended.kind === "failed" ? writeFailureEnd(appended) : undefined;
   }
 
@@ -185,7 +173,7 @@ class Turn {
         return writeFailureEnd(outcome.failure);
       case "failed": {
         await this.#input.conversation.line.settle();
-        const after = yield* this.#room.refused(outcome.failure);
+        const after = yield* this.#rounds.refused(outcome.failure);
         if (this.#input.signal.aborted) return this.#aborted();
         if (after.kind === "failed") return writeFailureEnd(after);
         return after.kind === "plainer" ? "again" : failedRequestEnd({ ...outcome, tried: after.tried });
@@ -197,10 +185,4 @@ class Turn {
     const settled = await this.#input.conversation.line.settle();
     return settled.kind === "failed" ? writeFailureEnd(settled) : { reason: "aborted" };
   }
-}
-
-/** For what runs beside the conversation: nothing of it is waited for. */
-function roundEnded({ compacting }: Conversation, calls: number): void {
-  compacting?.notes?.roundEnded(calls);
-  compacting?.preparation?.roundEnded();
 }

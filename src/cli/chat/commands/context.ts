@@ -1,4 +1,3 @@
-import { contextReport } from "../../../tokens/context-report.ts";
 import { contextText } from "../../context-text.ts";
 import { print } from "./lines.ts";
 import { type ChatCommand, stay } from "./command.ts";
@@ -6,9 +5,8 @@ import { type ChatCommand, stay } from "./command.ts";
 /** What fills the window now, as the next request will have it. */
 export const contextCommand: ChatCommand = async (_slashed, chat) => {
   const { agent, ui } = chat;
-  const { thresholds, autoCompact, window } = agent.numbers();
-  const { fold, ledger } = agent.session;
-  const report = contextReport({ fold, ledger, thresholds, autoCompact });
+  const { window } = agent.numbers();
+  const report = agent.view.report();
   const look = { columns: ui.columns, model: agent.model, windowSource: window.source, windowFrom: window.from };
   print(chat, (style) => contextText(report, { style, ...look }));
   return stay;

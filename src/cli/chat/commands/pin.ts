@@ -26,18 +26,14 @@ async function picked(chat: ChatCommandContext): Promise<string | undefined> {
 }
 
 async function toggled(chat: ChatCommandContext, named: string): Promise<void> {
-  const { session, numbers } = chat.agent;
+  const { session, view, numbers } = chat.agent;
   const verb = verbFor(chat, named);
   const found = pinOf(session.fold, { verb, named });
   if (found.kind === "reduced")
     return refuse(chat, { message: found.message, hint: "/undo takes that back, where it is the newest edit." });
   if (found.kind !== "found")
     return refuse(chat, { message: found.message, hint: "/pin without a name lists what can be pinned." });
-  const edited = await session.edit({
-    drafts: [{ type: verb, entry: found.entry }],
-    cause: "asked",
-    nature: "reduced",
-  });
+  const edited = await view.pin(found.entry, verb);
   if (edited.kind === "failed") return unwritten(chat, edited);
   const ended = await session.endTurn();
   if (ended.kind === "failed") return unwritten(chat, ended);

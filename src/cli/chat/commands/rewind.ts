@@ -1,4 +1,4 @@
-import { rewind, type SaidMessage, saidMessages } from "../../../loop/rewind.ts";
+import { type SaidMessage, saidMessages } from "../../../loop/rewind.ts";
 import type { Choice } from "../../../tui/chat-ui.ts";
 import { clipped, humanCount } from "../../human.ts";
 import type { ChatCommandContext } from "../chat-command.ts";
@@ -68,11 +68,10 @@ async function acted(chat: ChatCommandContext, message: SaidMessage): Promise<vo
 async function restored(chat: ChatCommandContext, message: SaidMessage): Promise<void> {
   const { agent, ui } = chat;
   const { session } = agent;
-  const rewound = await rewind(session, message.id);
+  const rewound = await agent.view.rewind(message.id);
   if (rewound.kind === "not-said")
     return refuse(chat, { message: "that message is not on the session's path any more" });
   if (rewound.kind === "failed") return unwritten(chat, rewound);
-  await agent.carryOver();
   const ended = await session.endTurn();
   if (ended.kind === "failed") return unwritten(chat, ended);
   const size = session.ledger.size.tokens;

@@ -1,4 +1,4 @@
-import { undo, type Undone, type UndoOptions } from "../../../loop/undo.ts";
+import type { Undone } from "../../../loop/undo.ts";
 import { figure } from "../../../schema/figure.ts";
 import type { Failure } from "../../failure.ts";
 import { humanCount } from "../../human.ts";
@@ -11,21 +11,12 @@ import { type ChatCommand, stay } from "./command.ts";
 /** The newest edit in force; where that leads to a view that can't be sent, from before it instead, if the person wants. */
 export const undoCommand: ChatCommand = async (_slashed, chat) => {
   const { agent } = chat;
-  const outcome = await undo(agent.session, optionsOf(chat, "path"));
+  const outcome = await agent.view.undo();
   if (outcome.kind === "refused" && outcome.why === "too-large") {
-    if (await wantsBranch(chat)) await settle(chat, await undo(agent.session, optionsOf(chat, "branch")));
+    if (await wantsBranch(chat)) await settle(chat, await agent.view.undo({ mode: "branch" }));
   } else await settle(chat, outcome);
   return stay;
 };
-
-function optionsOf({ agent }: ChatCommandContext, mode: UndoOptions["mode"]): UndoOptions {
-  const { conversation, numbers } = agent;
-  return {
-    mode,
-    blockingTokens: numbers().thresholds.blocking,
-    thinking: conversation.known?.thinking === "bound" ? "bound" : "free",
-  };
-}
 
 async function wantsBranch({ ui, agent, signal }: ChatCommandContext): Promise<boolean> {
   const limit = figure(agent.numbers().thresholds.blocking);
@@ -51,7 +42,6 @@ async function settle(chat: ChatCommandContext, outcome: Undone): Promise<void> 
   const { agent } = chat;
   if (outcome.kind === "failed") return unwritten(chat, outcome);
   if (outcome.kind === "refused") return refuse(chat, refusal(agent.session.id, outcome));
-  await agent.carryOver();
   // Nobody is told of an undo that a power cut could still take away.
   const ended = await agent.session.endTurn();
   if (ended.kind === "failed") return unwritten(chat, ended);

@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
+import type { AgentDeps, WindowLesson } from "../loop/agent/deps.ts";
+import { retryLimitsDefault } from "../model/limits.ts";
+import { type ModelKnowledge, numbersInForce } from "../settings/numbers.ts";
+import type { Settings } from "../settings/given.ts";
+
+type Learned = Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens">;
+
+export interface RunningInput {
+  /** In force at this moment. */
+  readonly settings: () => Settings;
+  /** What is known of the model at this moment. */
+  readonly knowledge: () => ModelKnowledge;
+  /** The limits that errors of the model have named before. */
+  readonly learned?: Learned | undefined;
+  /** A limit counts here at once; where it is remembered is the caller's. Must not reject. */
+  readonly onLearned?: ((lesson: WindowLesson) => Promise<void>) | undefined;
+}
+
+type RunningDeps = Pick<AgentDeps, "hash" | "wait" | "random" | "retries" | "numbers" | "offloadLimits" | "learn">;
+
+/** What every conversation runs with, whoever opens it: the numbers in force, and this process's clock and chance. */
+export function runningDeps({ settings, knowledge, learned: before = {}, onLearned }: RunningInput): RunningDeps {
+  let learned: Learned = before;
+  const numbers = () => numbersInForce(settings(), { ...knowledge(), ...learned });
+  return {
+    hash: (text) => createHash("sha256").update(text).digest("hex"),
+    // Who stops waiting has their reasons; there is nothing to report.
+    wait: (time, signal) => wait(time, undefined, { signal }).catch(() => undefined),
+    random: Math.random,
+    retries: retryLimitsDefault,
+    numbers,
+    offloadLimits: () => {
+      const { switches, policy } = numbers();
+      return switches.offload.value ? offloadLimitsOf(policy.offload, settings().toolLimits.value) : unlimited;
+    },
+    learn: async (lesson) => {
+      const name = lesson.limitOf === "input" ? "learnedInputTokens" : "learnedTokens";
+      learned = { ...learned, [name]: lesson.limitTokens };
+      await onLearned?.(lesson);
+    },
+  };
+}
