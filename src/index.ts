@@ -83,7 +83,7 @@ export type {
   MemoryFile,
   ToolDefinition,
 } from "./tokens/fixed-part.ts";
-export type { ContextSize, TokenLedger } from "./tokens/ledger.ts";
+export type { ContextLedger, ContextSize, TokenLedger } from "./tokens/ledger.ts";
 export { learnedFrom } from "./tokens/learned-window.ts";
 export { cutPoints } from "./transcript/cut.ts";
 export { type Draft, replyDraft, resultDraft, userDraft } from "./transcript/draft.ts";

@@ -7,8 +7,6 @@ import { type NotesWishes, SessionNotes } from "../loop/notes/session-notes.ts";
 import type { Fork } from "../ports/fork.ts";
 import { tokens } from "../schema/brand.ts";
 import { fileNotes } from "../store/files/notes-file.ts";
-import { measureBlock } from "../tokens/content.ts";
-import { tokensOf } from "../tokens/estimate.ts";
 import { resolveReal } from "../tool/confine.ts";
 import type { Assembling } from "./assembling.ts";
 import { ownText, placeholderProblems } from "./own-text.ts";
@@ -41,7 +39,7 @@ export function sessionNotes({ session, deps }: Assembling, input: SessionNotesI
       notesFile,
       fork,
       editTool,
-      count: (text) => tokens(Math.ceil(tokensOf(measureBlock({ type: "text", text }), session.ledger.rates))),
+      count: (text) => tokens(Math.ceil(session.ledger.counter({ type: "text", text }))),
       mayEdit: () => mayEdit(box, { tool: editTool, path: notesFile.path }),
       wishes: () => notesWishes(home),
       turns,

@@ -153,6 +153,11 @@ export class Inventory implements ViewWatch {
     return offset;
   }
 
+  /** By which everything in it is counted. */
+  get count(): InventoryOptions["count"] {
+    return this.#options.count;
+  }
+
   isClearable(tool: string): boolean {
     return this.#options.isClearable(tool);
   }

@@ -9,7 +9,7 @@ import { type FixedPart, noFixedPart } from "../tokens/fixed-part.ts";
 import { estimateBlock } from "../tokens/estimate.ts";
 import { believedFragmentTokensMax, believedHiddenTokensMax } from "../tokens/limits.ts";
 import type { LearnedState } from "../tokens/learned.ts";
-import { TokenLedger } from "../tokens/ledger.ts";
+import { type ContextLedger, TokenLedger } from "../tokens/ledger.ts";
 import type { Fold } from "../transcript/fold.ts";
 import type { Logged } from "../transcript/lines.ts";
 import type { ViewWatch } from "../transcript/watch.ts";
@@ -19,7 +19,7 @@ import { recordedPrompt } from "./recorded-prompt.ts";
 
 /** A log, folded and counted in the same pass. */
 export interface CountedLog extends OpenedLog {
-  readonly ledger: TokenLedger;
+  readonly ledger: ContextLedger;
   /** What could be cleared; kept only where `isClearable` says of which tools. */
   readonly inventory: Inventory | undefined;
   /** The model of the newest reply on the path, or of before the boundary that it begins with. */

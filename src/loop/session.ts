@@ -9,7 +9,7 @@ import type { Entry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
 import { countedOnce } from "../tokens/counted-once.ts";
 import { estimateBlock, utf8Length } from "../tokens/estimate.ts";
-import type { TokenLedger } from "../tokens/ledger.ts";
+import type { ContextLedger } from "../tokens/ledger.ts";
 import { findModel } from "../tokens/registry.ts";
 import {
   anchored,
@@ -31,6 +31,8 @@ export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep,
 interface ReadingDep {
   /** Whose results may ever be cleared. Where it is absent nobody plans to clear, and no inventory is kept. */
   readonly isClearable?: (tool: string) => boolean;
+  /** Of one block; an unpadded estimate where it is absent. */
+  readonly count?: ReceiptInput["count"];
   /** First read from the end of a log; the limit in `limits.ts` where it is absent. */
   readonly tailBytes?: number;
 }
@@ -111,8 +113,6 @@ export type EndingAct = (last: LastAppends) => Promise<void>;
 /** By which entries still get into a session that is closing and takes no others. */
 export type LastAppends = Pick<Session, "append">;
 
-const said: ReadonlySet<Entry["kind"]> = new Set(["user", "assistant"]);
-
 /**
  * A session open for writing: every entry goes to disk first, then into the fold, so the view never shows what the log
  * does not hold.
@@ -123,8 +123,7 @@ const said: ReadonlySet<Entry["kind"]> = new Set(["user", "assistant"]);
  */
 export class Session {
   readonly id: SessionId;
-  /** Unpadded, and each block once: whoever reckons with the whole view does so several times. */
-  readonly count = countedOnce(estimateBlock);
+  readonly count: ReceiptInput["count"];
   readonly #deps: SessionDeps;
   readonly #writer: TranscriptWriter;
   #circumstances: Circumstances;
@@ -136,6 +135,7 @@ export class Session {
 
   constructor(deps: SessionDeps, parts: { writer: TranscriptWriter; log: CountedLog; circumstances: Circumstances }) {
     this.id = parts.writer.id;
+    this.count = deps.count ?? countedOnce(estimateBlock);
     this.#deps = deps;
     this.#writer = parts.writer;
     this.#log = parts.log;
@@ -152,7 +152,7 @@ export class Session {
   }
 
   /** The size of the context at any moment. */
-  get ledger(): TokenLedger {
+  get ledger(): ContextLedger {
     return this.#log.ledger;
   }
 
@@ -322,7 +322,7 @@ export class Session {
     await settled([...this.#ending], { append: (...drafts) => this.#append(drafts) });
     this.#ending.clear();
     await this.#last;
-    const isUnsaid = how === "discard" && !this.fold.path.everyBranch.some(({ kind }) => said.has(kind));
+    const isUnsaid = how === "discard" && !this.fold.path.everyBranch.some(isSaid);
     await this.#writer[isUnsaid ? "discard" : "close"]();
   }
 
@@ -376,6 +376,8 @@ export class Session {
     if (log !== undefined) this.adoptLog(log);
   }
 }
+
+const isSaid = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
 
 /** Never rejects: nothing that runs along may keep a session's lock. */
 async function settled(acts: readonly EndingAct[], last: LastAppends): Promise<void> {

@@ -3,7 +3,7 @@ import type { EntryId, Tokens } from "../schema/brand.ts";
 import type { EditEntry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
 import { planUndo, type Redo, type UndoPlan } from "../transcript/undo.ts";
-import type { TokenLedger } from "../tokens/ledger.ts";
+import type { ContextLedger } from "../tokens/ledger.ts";
 import { type CountedLog, openCounted } from "./counted.ts";
 import type { OpenOptions } from "./open.ts";
 import type { Session } from "./session.ts";
@@ -74,7 +74,7 @@ export async function undoRefusal(
 const undoneBy = ({ edits }: Planned): ReadonlySet<EntryId> => new Set(edits.map((edit) => edit.id));
 
 /** An undo that makes the view smaller is welcome whatever its size. */
-function tooLarge(now: TokenLedger, undone: TokenLedger, { blockingTokens }: UndoOptions): Refused | undefined {
+function tooLarge(now: ContextLedger, undone: ContextLedger, { blockingTokens }: UndoOptions): Refused | undefined {
   const size = undone.size.tokens;
   if (size < blockingTokens || size <= now.size.tokens) return undefined;
   const text = `the view would be about ${figure(size)} tokens; no request over ${figure(blockingTokens)} can be sent. Use --branch to go on from before the edit instead`;

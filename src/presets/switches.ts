@@ -18,7 +18,7 @@ export function switchesByPolicy(policy: Policy): { readonly [Name in SwitchName
     "compact.manual": switchDefaults["compact.manual"],
     // A sliding window is such a policy's compaction.
     "compact.auto": compact !== undefined || policy.truncate !== undefined,
-    "compact.reactive": summary !== undefined && summary.failures.reactive !== "never",
+    "compact.reactive": summary === undefined ? compact !== undefined : summary.failures.reactive !== "never",
     "compact.background": summary?.made === "ahead",
     "compact.server": switchDefaults["compact.server"],
     "compact.agent": switchDefaults["compact.agent"],

@@ -65,9 +65,12 @@ export interface Numbers {
 export const modelInUse = (settings: Settings, spokenTo: string | undefined): string | undefined =>
   settings.model.source.startsWith("flag ") ? settings.model.value : (spokenTo ?? settings.model.value);
 
-export function numbersInForce(settings: Settings, knowledge: ModelKnowledge = {}): Numbers {
+export const numbersInForce = (settings: Settings, knowledge: ModelKnowledge = {}): Numbers =>
+  numbersUnder(presetOf(settings.policy.value), settings, knowledge);
+
+/** Under a policy that need not be a preset, whatever the settings say of policies. */
+function numbersUnder(policy: Policy, settings: Settings, knowledge: ModelKnowledge = {}): Numbers {
   const model = modelInUse(settings, knowledge.model);
-  const policy = presetOf(settings.policy.value);
   const switches = switchesOf(settings, policy);
   // What was recorded was recorded of the session's model, whichever is asked for now.
   const recorded = model === knowledge.model ? {} : { recordedTokens: undefined };

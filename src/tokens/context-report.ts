@@ -1,10 +1,9 @@
 import type { Block } from "../schema/block.ts";
 import { type EntryId, tokens, type Tokens } from "../schema/brand.ts";
 import type { Fold } from "../transcript/fold.ts";
-import { measureBlock } from "./content.ts";
 import { tokensOf } from "./estimate.ts";
 import { type DeferredTools, fixedKinds } from "./fixed-part.ts";
-import type { ContextSize, DoubtedUsage, TokenLedger } from "./ledger.ts";
+import type { ContextLedger, ContextSize, DoubtedUsage } from "./ledger.ts";
 import { type FileReads, fileReads } from "./reads.ts";
 import { type Pressure, pressureOf, type Thresholds } from "./thresholds.ts";
 
@@ -54,20 +53,20 @@ export interface LargeItem {
 
 export interface ReportInputs {
   readonly fold: Fold;
-  readonly ledger: TokenLedger;
+  readonly ledger: ContextLedger;
   readonly thresholds: Thresholds;
   readonly autoCompact: "on" | "off";
   readonly largestMax?: number;
 }
 
 export function contextReport({ fold, ledger, thresholds, autoCompact, largestMax = 8 }: ReportInputs): ContextReport {
-  const { size, rates } = ledger;
+  const { size, counter } = ledger;
   const used = size.tokens;
   const wanted = thresholds.window - thresholds.limit;
   const reserve = tokens(Math.max(0, Math.min(wanted, thresholds.window - used)));
   const categories = categoriesOf(ledger, used);
   const scale = viewScale(categories, ledger);
-  const count = (block: Block): Tokens => tokens(Math.floor(tokensOf(measureBlock(block), rates) * scale));
+  const count = (block: Block): Tokens => tokens(Math.floor(counter(block) * scale));
   const blocks = [...fold.shown()].flatMap(([entry, shown]) => shown.map((block) => ({ entry, block })));
   return {
     window: thresholds.window,
@@ -98,7 +97,7 @@ export function contextReport({ fold, ledger, thresholds, autoCompact, largestMa
  * alike, into what the fixed part leaves. Its known pieces take their share of it, and the rest stays `system`; pieces
  * that explain too much shrink alike, into what the blocks leave.
  */
-function categoriesOf(ledger: TokenLedger, used: Tokens): Category[] {
+function categoriesOf(ledger: ContextLedger, used: Tokens): Category[] {
   const estimated = [...ledger.categories].map(([name, { bytes, blocks }]) => ({
     name,
     blocks,
@@ -120,7 +119,7 @@ function categoriesOf(ledger: TokenLedger, used: Tokens): Category[] {
 }
 
 /** How far the view's categories were shrunk. What stands in them shrinks alike: no item is larger than its category. */
-function viewScale(categories: readonly Category[], ledger: TokenLedger): number {
+function viewScale(categories: readonly Category[], ledger: ContextLedger): number {
   const pairs = categories.flatMap(({ name, tokens: shown }) => {
     const own = ledger.categories.get(name);
     return own === undefined ? [] : [{ shown, size: tokensOf(own.bytes, ledger.rates) }];

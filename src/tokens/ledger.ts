@@ -58,6 +58,24 @@ export interface LedgerOptions {
   readonly calibrate?: () => Calibration;
 }
 
+/** What others ask of a ledger, whether it estimates or an exact counter counts for it. */
+export type ContextLedger = Pick<
+  TokenLedger,
+  | "size"
+  | "estimate"
+  | "estimateView"
+  | "counter"
+  | "rates"
+  | "categories"
+  | "doubtedUsage"
+  | "learned"
+  | "carries"
+  | "sendsOwn"
+  | "knownFixed"
+  | "fixedTokens"
+  | "fixedCountedBy"
+>;
+
 export class TokenLedger implements ViewWatch {
   /** Where it begins, whenever the view is told anew. */
   readonly #seed: LearnedState;
@@ -126,6 +144,12 @@ export class TokenLedger implements ViewWatch {
     const bytes = noBytes();
     for (const block of blocks) addBytes(bytes, measureBlock(block));
     return tokens(this.fixedTokens + tokensOf(bytes, this.rates));
+  }
+
+  /** By which a block of the view is counted as long as nobody has counted it: as good as now. */
+  get counter(): (block: Block) => number {
+    const { rates } = this;
+    return (block) => tokensOf(measureBlock(block), rates);
   }
 
   /** Until a count of our own has come, what another tool's requests showed of the conversation is the best there is. */

@@ -1,9 +1,7 @@
-import { needChance } from "../../cache/need-chance.ts";
 import { type CacheRates, ratesOf } from "../../cache/rates.ts";
 import type { PipelineState } from "../../layers/pipeline.ts";
 import { type Millis, millis } from "../../schema/brand.ts";
 import type { Numbers } from "../../settings/numbers.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
 import { compactionState } from "./compaction-state.ts";
 import type { Conversation } from "./conversation.ts";
 import type { EditableLine } from "./line.ts";
@@ -31,7 +29,7 @@ export function pipelineState(input: StateInput): PipelineState {
   const contextTokens = conversation.line.usedTokens;
   const { fixedTokens } = conversation.line;
   const { repliedAt: last } = cache;
-  const moment = { at, rates: ratesFor(input), contextTokens, fixedTokens, needChance };
+  const moment = { at, rates: ratesFor(input), contextTokens, fixedTokens, needChance: cache.needChance };
   const { compact: rule } = numbers.policy;
   return {
     policy: numbers.policy,
@@ -54,7 +52,7 @@ export function pipelineState(input: StateInput): PipelineState {
     decisions,
     // What a person brought back stays as what is pinned does, or it would be snipped or collapsed once more.
     pins: entriesBroughtBack.size === 0 ? pins : pins.union(entriesBroughtBack),
-    count: estimateBlock,
+    count: inventory.count,
   };
 }
 

@@ -6,9 +6,7 @@ import type { CompactionState } from "../../layers/pipeline.ts";
 import type { CompactRule } from "../../layers/policy.ts";
 import type { BoundaryMetadata } from "../../schema/edit.ts";
 import { readUsage } from "../../schema/usage.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
 import type { Thresholds } from "../../tokens/thresholds.ts";
-import type { Item } from "../../transcript/item.ts";
 import { waitingIn } from "../compact/scope.ts";
 import type { EditableLine } from "./line.ts";
 import type { ReckonedCache } from "./reckoned-cache.ts";
@@ -62,10 +60,9 @@ function outputOf({ calls = [] }: BoundaryMetadata): number | undefined {
 }
 
 /** What a compaction would leave as it is. */
-function keptOf({ line: { fold }, cache, thresholds }: CompactionInput): number {
-  const waiting = waitingIn(fold, { waitingTokensMax: waitingTokensMax(thresholds) });
-  return sum(waiting) + cache.view.pinnedTokens(fold.projection);
+function keptOf({ line: { fold, inventory }, cache, thresholds }: CompactionInput): number {
+  const { count } = inventory;
+  const waiting = waitingIn(fold, { waitingTokensMax: waitingTokensMax(thresholds), count });
+  const waitingTokens = waiting.reduce((all, { blocks }) => blocks.reduce((so, block) => so + count(block), all), 0);
+  return waitingTokens + cache.view.pinnedTokens(fold.projection);
 }
-
-const sum = (items: readonly Item[]): number =>
-  items.reduce((all, { blocks }) => blocks.reduce((so, block) => so + estimateBlock(block), all), 0);

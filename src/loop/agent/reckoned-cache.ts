@@ -2,14 +2,15 @@ import type { CachedPrefixes } from "../../cache/cached-prefixes.ts";
 import { ClearPlanner } from "../../cache/clear-planner.ts";
 import type { Inventory } from "../../cache/inventory.ts";
 import type { Lifetime } from "../../cache/lifetime.ts";
+import { needChance } from "../../cache/need-chance.ts";
 import { type Marking, PlannedMarks, type RequestMarks } from "../../cache/planned-marks.ts";
 import type { Written } from "../../cache/written.ts";
 import type { PipelineState } from "../../layers/pipeline.ts";
 import type { Policy } from "../../layers/policy.ts";
+import type { Block } from "../../schema/block.ts";
 import { type EntryId, type MessageId, type Millis, millis } from "../../schema/brand.ts";
 import type { AssistantEntry, EditEntry, Entry } from "../../schema/entry.ts";
 import { requestTokens } from "../../schema/usage.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import { undoneEdits } from "../../transcript/undone.ts";
 import { rentRoundsMax, thinkingIdleMillis } from "../limits.ts";
@@ -25,6 +26,16 @@ interface CutMade {
 
 interface Asking extends Omit<Marking, "inventory" | "marks"> {
   readonly policy: Pick<Policy, "marks">;
+}
+
+/** What differs where nobody pays: in a replay. */
+interface ReckonedCacheOptions {
+  /** `fixed`: every request writes for the lifetime that was given, whatever would be cheaper. */
+  readonly lifetimes?: "chosen" | "fixed";
+  /** Absent: as it was measured. */
+  readonly needChance?: typeof needChance;
+  /** The inventory's; an estimate where it is absent. */
+  readonly count?: (block: Block) => number;
 }
 
 export interface ReckonedView {
@@ -45,8 +56,11 @@ export class ReckonedCache {
   /** Remembers between requests when no clearing can pay. */
   readonly planner = new ClearPlanner();
   /** Remembers between requests what the view holds. */
-  readonly view = new ViewMemory();
+  readonly view: ViewMemory;
+  /** How likely a result is still to be needed. */
+  readonly needChance: typeof needChance;
   readonly #marks: PlannedMarks;
+  readonly #lifetimes: "chosen" | "fixed";
   #told: { readonly inventory: Inventory; readonly tellings: number } | undefined;
   #clearedAtRound: number | undefined;
   #clearedTokens = 0;
@@ -68,8 +82,11 @@ export class ReckonedCache {
   /** `none` was told to whoever listens. */
   headroom: "some" | "none" = "some";
 
-  constructor(lifetime: Lifetime) {
+  constructor(lifetime: Lifetime, options: ReckonedCacheOptions = {}) {
     this.#marks = new PlannedMarks(lifetime);
+    this.view = new ViewMemory(options.count);
+    this.needChance = options.needChance ?? needChance;
+    this.#lifetimes = options.lifetimes ?? "chosen";
   }
 
   get prefixes(): CachedPrefixes {
@@ -114,7 +131,7 @@ export class ReckonedCache {
     if (this.#told?.inventory === inventory && this.#told.tellings === tellings) return;
     const { entries } = fold.path;
     if (this.#told === undefined) this.thinkingKept = largestGap(entries) > thinkingIdleMillis ? "last" : "all";
-    else this.#marks.cut(sharedTokens(fold, written));
+    else this.#marks.cut(sharedTokens({ inventory, fold, written }));
     this.#told = { inventory, tellings };
     this.repliedAt = newestReplyAt(entries);
     const { tokens, rounds } = clearedSoFar(entries);
@@ -149,8 +166,9 @@ export class ReckonedCache {
     this.deletions = "lost";
   }
 
-  marks(inventory: Inventory, { policy, ...asking }: Asking): RequestMarks {
-    return this.#marks.plan({ inventory, marks: policy.marks, ...asking });
+  marks(inventory: Inventory, { policy, rates, ...asking }: Asking): RequestMarks {
+    const choice = this.#lifetimes === "chosen" ? rates : undefined;
+    return this.#marks.plan({ inventory, marks: policy.marks, rates: choice, ...asking });
   }
 
   /** Its reply began: what it was marked at can be read, and lives from when it was sent. */
@@ -199,7 +217,7 @@ function changesShown({ edit }: EditEntry): boolean {
 }
 
 /** Up to where the view is what the last request showed. */
-function sharedTokens(fold: Fold, written: FollowedView["written"]): number {
+function sharedTokens({ inventory: { count }, fold, written }: FollowedView): number {
   const next = fold.next();
   const messages = next.kind === "sendable" ? next.messages : fold.messages;
   const { message, at } = written.sharedUpTo(messages);
@@ -207,7 +225,7 @@ function sharedTokens(fold: Fold, written: FollowedView["written"]): number {
     ...messages.slice(0, message).flatMap(({ content }) => content),
     ...(messages[message]?.content.slice(0, at) ?? []),
   ];
-  return shared.reduce((sum, block) => sum + estimateBlock(block), 0);
+  return shared.reduce((sum, block) => sum + count(block), 0);
 }
 
 function timeOf({ timestamp }: Entry): Millis | undefined {

@@ -1,4 +1,5 @@
 import { ratesOf } from "../../cache/rates.ts";
+import type { Policy } from "../../layers/policy.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { ModelFailure } from "../../ports/model.ts";
 import type { EntryId } from "../../schema/brand.ts";
@@ -112,7 +113,7 @@ export class TurnRoom {
 
   async *#once(ask: Pick<CompactNow["ask"], "cause" | "because">): AsyncGenerator<LoopEvent, Made> {
     const { switches, policy } = this.#deps.numbers();
-    const mayReact = switches["compact.reactive"].value && policy.summary?.failures.reactive === "once";
+    const mayReact = switches["compact.reactive"].value && reactsOnce(policy);
     const isTried = this.#compacted.has(ask.cause);
     this.#compacted.add(ask.cause);
     if (isTried || (ask.cause !== "refused" && !mayReact)) return "failed";
@@ -159,6 +160,10 @@ export class TurnRoom {
     if (failed !== undefined) yield { kind: "warning", code: "undo-failed", message: stillPlainer(failed) };
   }
 }
+
+/** One that compacts and has no rule for failures does as we do. */
+const reactsOnce = ({ compact, summary }: Policy): boolean =>
+  summary === undefined ? compact !== undefined : summary.failures.reactive === "once";
 
 const stillPlainer = ({ message }: WriteFailure): string =>
   `What was left out for the refused request stays left out: ${message}`;

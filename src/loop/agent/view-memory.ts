@@ -1,6 +1,7 @@
+import type { Block } from "../../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../../schema/brand.ts";
 import { pressureAttachment } from "../../schema/pressure.ts";
-import { estimateItems } from "../../tokens/estimate.ts";
+import { estimateBlock } from "../../tokens/estimate.ts";
 import { type Item, withPairs } from "../../transcript/item.ts";
 
 /** Of a projection: while a list is the same one, it only grows. */
@@ -14,12 +15,18 @@ export interface ViewItems {
  * appended since the one before. A boundary, a snip, an undo or another branch makes a new list, which is looked through once.
  */
 export class ViewMemory {
-  readonly #pinned = new Pinned();
+  readonly #count: (block: Block) => number;
+  readonly #pinned: Pinned;
   #items: readonly Item[] = [];
   #seen = 0;
   #summary: Item | undefined;
   #pressure: Item | undefined;
   #throughTokens = 0;
+
+  constructor(count: (block: Block) => number = estimateBlock) {
+    this.#count = count;
+    this.#pinned = new Pinned(count);
+  }
 
   /** The newest summary that the view shows. */
   summaryIn(items: readonly Item[]): Item | undefined {
@@ -68,13 +75,18 @@ export class ViewMemory {
     if (item.summary === true) {
       this.#summary = item;
       const before = this.#items.slice(0, this.#seen);
-      this.#throughTokens = estimateItems(before.filter(({ at }) => at < item.at));
-    } else if (this.#summary !== undefined && item.at < this.#summary.at) this.#throughTokens += estimateItems([item]);
+      this.#throughTokens = sizeOf(
+        before.filter(({ at }) => at < item.at),
+        this.#count,
+      );
+    } else if (this.#summary !== undefined && item.at < this.#summary.at)
+      this.#throughTokens += sizeOf([item], this.#count);
   }
 }
 
 /** Counted again only where a pin changes, or where what came since belongs to something pinned. */
 class Pinned {
+  readonly #countBlock: (block: Block) => number;
   tokens = 0;
   results: readonly ToolUseId[] = [];
   #items: readonly Item[] = [];
@@ -82,6 +94,10 @@ class Pinned {
   #pins: ReadonlySet<EntryId> = new Set();
   readonly #replies = new Set<MessageId>();
   readonly #toolUses = new Set<ToolUseId>();
+
+  constructor(count: (block: Block) => number) {
+    this.#countBlock = count;
+  }
 
   follow({ items, pins }: ViewItems): void {
     const isOther = !isSame(pins, this.#pins) || (pins.size > 0 && (items !== this.#items || this.#ties(items)));
@@ -113,9 +129,12 @@ class Pinned {
       if (item.messageId !== undefined) this.#replies.add(item.messageId);
       for (const toolUse of toolUsesIn(item)) this.#toolUses.add(toolUse);
     }
-    this.tokens = estimateItems(these);
+    this.tokens = sizeOf(these, this.#countBlock);
   }
 }
+
+const sizeOf = (items: readonly Item[], count: (block: Block) => number): number =>
+  items.reduce((sum, { blocks }) => blocks.reduce((so, block) => so + count(block), sum), 0);
 
 const isSame = (one: ReadonlySet<EntryId>, other: ReadonlySet<EntryId>): boolean =>
   one.size === other.size && one.isSubsetOf(other);

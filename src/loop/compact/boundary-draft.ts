@@ -18,8 +18,7 @@ import type { BoundaryMetadata } from "../../schema/edit.ts";
 import type { Receipt } from "../../schema/receipt.ts";
 import type { ServerSummary } from "../../schema/server-summary.ts";
 import type { Numbers } from "../../settings/numbers.ts";
-import { measureBlock } from "../../tokens/content.ts";
-import { estimateBlock, tokensOf as tokensAt } from "../../tokens/estimate.ts";
+import { estimateBlock } from "../../tokens/estimate.ts";
 import type { Item } from "../../transcript/item.ts";
 import { type Survivors, survivors } from "../../transcript/project.ts";
 import type { Conversation } from "../agent/conversation.ts";
@@ -62,8 +61,7 @@ export function groundOf(input: DraftInput): Ground {
   const { items, pins } = compacting.session.fold.projection;
   const stays = survivors(items, pins, metadataOf(scope));
   // Behind a boundary nothing is counted yet: by these rates the context will be reckoned until a reply comes.
-  const { rates, estimate } = compacting.session.ledger;
-  const countBlock = (block: Block): number => tokensAt(measureBlock(block), rates);
+  const { counter: countBlock, estimate } = compacting.session.ledger;
   const staysTokens =
     conversation.line.fixedTokens + tokensOf([...stays.front, ...stays.pinned, ...stays.kept], countBlock);
   const coveredTokens = Math.max(0, estimate - staysTokens);

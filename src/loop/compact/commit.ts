@@ -168,6 +168,7 @@ async function redrafted(deps: AgentDeps, input: Committing): Promise<Drafted | 
   const scoped = scopeOf(compacting.session.fold, {
     part: ask.part,
     waitingTokensMax: waitingTokensMax(numbers.thresholds),
+    count: compacting.session.count,
     until: proposal.leaf,
     coversUntil: proposal.coversUntil,
   });

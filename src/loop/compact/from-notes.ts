@@ -3,8 +3,6 @@ import { planNotesCompact } from "../../layers/3-notes/plan.ts";
 import { gate } from "../../layers/4-compact/gate.ts";
 import { type EntryId, tokens } from "../../schema/brand.ts";
 import { figure } from "../../schema/figure.ts";
-import { measureBlock } from "../../tokens/content.ts";
-import { tokensOf } from "../../tokens/estimate.ts";
 import type { Item } from "../../transcript/item.ts";
 import { survivors } from "../../transcript/project.ts";
 import { type DraftInput, type Ground, groundOf } from "./boundary-draft.ts";
@@ -40,9 +38,8 @@ export async function fromNotes({ instructions, signal, ...input }: FromNotesInp
   if (ask.summariser !== "nobody") await notes.settle(signal);
   const [noted, template] = await Promise.all([notes.read(), notes.template()]);
   const { items, pins } = session.fold.projection;
-  const { rates } = session.ledger;
-  const count = ({ blocks }: Pick<Item, "blocks">): number =>
-    blocks.reduce((sum, block) => sum + tokensOf(measureBlock(block), rates), 0);
+  const { counter } = session.ledger;
+  const count = ({ blocks }: Pick<Item, "blocks">): number => blocks.reduce((sum, block) => sum + counter(block), 0);
   const { front, pinned } = survivors(items, pins, {});
   const plan = planNotesCompact({
     noted,

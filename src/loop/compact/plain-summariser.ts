@@ -17,7 +17,7 @@ import { type Millis, tokens } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import { Calibration } from "../../tokens/calibration.ts";
 import { measureBlock } from "../../tokens/content.ts";
-import { type Rates, tokensOf } from "../../tokens/estimate.ts";
+import { tokensOf } from "../../tokens/estimate.ts";
 import type { ToolDefinition } from "../../tokens/fixed-part.ts";
 import { wireModel } from "../../tokens/wire-model.ts";
 import type { AgentDeps } from "../agent/deps.ts";
@@ -33,8 +33,8 @@ export interface PlainSummariserOptions {
   /** What the model takes besides its reply, where it has such a limit. */
   readonly inputTokensMax?: number | undefined;
   readonly betas?: readonly string[] | undefined;
-  /** As learned from this model's counts; the usual ones, padded, where they are absent. */
-  readonly rates?: Rates | undefined;
+  /** By what was learned from this model's counts; by the usual rates, padded, where it is absent. */
+  readonly count?: ((block: Block) => number) | undefined;
   /** Of one call, where that is fewer than usual. */
   readonly triesMax?: number | undefined;
   /** Of all tries of one call; the named limits where they are absent. */
@@ -44,7 +44,7 @@ export interface PlainSummariserOptions {
 
 /** Asks a model through its port, apart from every conversation: no cache is read or written. */
 export function plainSummariser(deps: PlainSummariserDeps, options: PlainSummariserOptions): Summariser {
-  const { model, rates = new Calibration().rates } = options;
+  const { model, count = countedAtFirst() } = options;
   const { windowTokens, inputTokensMax = windowTokens } = options;
   const outputTokensMax = outputOf(options);
   const room = windowTokens - outputTokensMax - plainMarginTokens;
@@ -53,8 +53,7 @@ export function plainSummariser(deps: PlainSummariserDeps, options: PlainSummari
   return {
     model,
     inputTokensMax: tokens(Math.max(0, Math.min(room, inputTokensMax - plainMarginTokens))),
-    count: ({ content }) =>
-      content.reduce<number>((sum, block) => sum + tokensOf(measureBlock(block), rates), messageFrameTokens),
+    count: ({ content }) => content.reduce<number>((sum, block) => sum + count(block), messageFrameTokens),
     ask: async (call, signal) => {
       const limit = new TimeLimit(deps, { timeMillisMax, silenceMillisMax, signal });
       try {
@@ -67,6 +66,11 @@ export function plainSummariser(deps: PlainSummariserDeps, options: PlainSummari
       }
     },
   };
+}
+
+function countedAtFirst(): (block: Block) => number {
+  const { rates } = new Calibration();
+  return (block) => tokensOf(measureBlock(block), rates);
 }
 
 const outputOf = ({ windowTokens, outputTokensMax }: PlainSummariserOptions): number =>

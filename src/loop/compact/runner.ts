@@ -133,6 +133,7 @@ class Compaction {
     const scoped = scopeOf(compacting.session.fold, {
       part: ask.part,
       waitingTokensMax: waitingTokensMax(numbers.thresholds),
+      count: compacting.session.count,
     });
     if (scoped.kind === "nothing") return failed("nothing_to_compact", "There is nothing to compact yet.");
     if (scoped.kind === "unknown-entry")
@@ -276,17 +277,17 @@ class Compaction {
   #summariser({ numbers }: Ground, triesMax: number | undefined): ReturnType<typeof plainSummariser> {
     const { compacting, conversation } = this.#parts;
     const { baseline } = conversation;
-    const { rates } = compacting.session.ledger;
+    const { counter: count } = compacting.session.ledger;
     const { summaryModel: own } = compacting;
     if (own !== undefined && own !== "none")
-      return plainSummariser(this.#deps, { ...own, model: own.name, rates, triesMax });
+      return plainSummariser(this.#deps, { ...own, model: own.name, count, triesMax });
     return plainSummariser(this.#deps, {
       model: baseline.model,
       betas: baseline.betas,
       windowTokens: numbers.thresholds.window,
       outputTokensMax: numbers.outputTokensMax.tokens,
       inputTokensMax: numbers.inputTokensMax?.tokens,
-      rates,
+      count,
       triesMax,
     });
   }

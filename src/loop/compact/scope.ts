@@ -1,5 +1,6 @@
 import { cleanBorders } from "../../layers/3-notes/borders.ts";
 import { saidText } from "../../transcript/person.ts";
+import type { Block } from "../../schema/block.ts";
 import type { EntryId } from "../../schema/brand.ts";
 import type { CompactionPart } from "../../schema/compaction.ts";
 import type { Entry } from "../../schema/entry.ts";
@@ -7,7 +8,7 @@ import type { Fold } from "../../transcript/fold.ts";
 import type { MessagesReach } from "../../transcript/first-messages.ts";
 import type { Item } from "../../transcript/item.ts";
 import { lacksFirstUser } from "../../transcript/repair.ts";
-import { estimateItems } from "../../tokens/estimate.ts";
+import { estimateBlock } from "../../tokens/estimate.ts";
 
 /** Which items a compaction covers, what stays of the others, and how much of the next request shows what is to be summed up. */
 export interface Scope extends MessagesReach {
@@ -28,6 +29,8 @@ export interface ScopeInput {
   readonly part: CompactionPart;
   /** A message that waits for its answer stays as it is up to this size. */
   readonly waitingTokensMax: number;
+  /** By which that size is known; an estimate where it is absent. */
+  readonly count?: (block: Block) => number;
   /** The newest entry when the summary was made: what came later stays. Absent: all of it was there. */
   readonly until?: EntryId | null;
   /** Everything up to this entry and nothing behind it, whatever the part says: where notes are the summary. */
@@ -57,8 +60,8 @@ function scopeUntil(items: readonly Item[], coversUntil: EntryId): Scoped {
   return { kind: "scope", scope: { covered: items.slice(0, end), kept: items.slice(end) } };
 }
 
-function scopeIn(items: readonly Item[], fold: Fold, { part, waitingTokensMax }: Omit<ScopeInput, "until">): Scoped {
-  if (part.kind === "all") return coveringAll(items, { fold, waitingTokensMax });
+function scopeIn(items: readonly Item[], fold: Fold, { part, ...waiting }: Omit<ScopeInput, "until">): Scoped {
+  if (part.kind === "all") return coveringAll(items, { fold, ...waiting });
   const named = items.findIndex(({ entry }) => entry === part.entry);
   if (named === -1) return { kind: "unknown-entry", entry: part.entry };
   const messageByEntry = messagesBegun(fold);
@@ -66,8 +69,8 @@ function scopeIn(items: readonly Item[], fold: Fold, { part, waitingTokensMax }:
   const pivot = items[at]?.entry;
   if (pivot === undefined) return { kind: "nothing" };
   if (part.kind === "from") {
-    if (at === 0) return coveringAll(items, { fold, waitingTokensMax });
-    const all = coveringAll(items.slice(at), { fold, waitingTokensMax });
+    if (at === 0) return coveringAll(items, { fold, ...waiting });
+    const all = coveringAll(items.slice(at), { fold, ...waiting });
     return all.kind === "scope" ? { kind: "scope", scope: { ...all.scope, pivot } } : all;
   }
   if (!items.slice(0, at).some(isSpoken)) return { kind: "nothing" };
@@ -76,17 +79,16 @@ function scopeIn(items: readonly Item[], fold: Fold, { part, waitingTokensMax }:
 }
 
 /** What a compaction of everything would keep, at the cost of what came behind the newest reply. */
-export function waitingIn(fold: Fold, { waitingTokensMax }: Pick<ScopeInput, "waitingTokensMax">): readonly Item[] {
+export function waitingIn(fold: Fold, waiting: Pick<ScopeInput, "waitingTokensMax" | "count">): readonly Item[] {
   const { items } = fold.projection;
-  const from = keptFrom(items, { fold, waitingTokensMax });
+  const from = keptFrom(items, { fold, ...waiting });
   if (from === items.length) return [];
   const spokenAt = items.findIndex(isSpoken);
   return spokenAt !== -1 && spokenAt < from ? items.slice(from) : [];
 }
 
-interface CoverInput {
+interface CoverInput extends Pick<ScopeInput, "waitingTokensMax" | "count"> {
   readonly fold: Fold;
-  readonly waitingTokensMax: number;
 }
 
 function coveringAll(items: readonly Item[], input: CoverInput): Scoped {
@@ -95,9 +97,10 @@ function coveringAll(items: readonly Item[], input: CoverInput): Scoped {
   return scope.covered.some(isSpoken) ? { kind: "scope", scope } : { kind: "nothing" };
 }
 
-function keptFrom(items: readonly Item[], { fold, waitingTokensMax }: CoverInput): number {
+function keptFrom(items: readonly Item[], { fold, waitingTokensMax, count = estimateBlock }: CoverInput): number {
   const from = waitingFrom(items, fold);
-  return estimateItems(items.slice(from)) <= waitingTokensMax ? from : items.length;
+  const waiting = items.slice(from).flatMap(({ blocks }) => blocks);
+  return waiting.reduce((sum, block) => sum + count(block), 0) <= waitingTokensMax ? from : items.length;
 }
 
 /** Where the messages begin that nothing was done about yet: behind the newest reply, result or summary, from a person's words on. */
