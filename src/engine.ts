@@ -18,7 +18,10 @@ import type { Blobs, WriteFailure } from "./ports/blobs.ts";
 import type { ClockDep } from "./ports/clock.ts";
 import type { ModelDescription } from "./ports/model.ts";
 import type { GarbageDep } from "./ports/garbage.ts";
-import type { ByteSource, Durability, ListCounting, SessionSummary } from "./ports/transcripts.ts";
+import type { LeasesDep } from "./ports/leases.ts";
+import type { SessionFiles } from "./ports/session-files.ts";
+import type { ListCounting, SessionListDep } from "./ports/session-list.ts";
+import type { ByteSource, Durability } from "./ports/transcripts.ts";
 import { blobId, type Millis, millis, type SessionId, sessionId } from "./schema/brand.ts";
 import type { DeclaredModel } from "./schema/declared-models.ts";
 import { uuidOfHash } from "./schema/uuid.ts";
@@ -36,7 +39,6 @@ import { readSettings, type SettingsInputs } from "./settings/read.ts";
 import { type DefinedServers, serversHere } from "./settings/tool-servers.ts";
 import { type SettingsNews, type SettingsWatch, watchSettings } from "./settings/watch.ts";
 import { type AgentLog, agentLogs } from "./store/files/agent-logs.ts";
-import { fileBlobs } from "./store/files/blobs.ts";
 import { byteSourceOfFile, byteSourceOfOwnFile } from "./store/files/byte-source.ts";
 import { makeFolder, replaceFile } from "./store/files/disk.ts";
 import { writeFailure } from "./store/files/failure.ts";
@@ -45,7 +47,8 @@ import { fileGarbage } from "./store/files/garbage.ts";
 import { homeFolder } from "./store/files/home-folder.ts";
 import { findProject, locateProject } from "./store/files/project.ts";
 import { workRoot } from "./store/files/repository.ts";
-import { fileTranscripts } from "./store/files/transcripts.ts";
+import type { IndexRow } from "./store/files/sessions-index.ts";
+import { type FilePorts, filePorts } from "./store/files/store.ts";
 import { memoryBlobs } from "./store/memory/blobs.ts";
 import { isSessionName } from "./store/session-name.ts";
 import type { FixedFigure, FixedPart } from "./tokens/fixed-part.ts";
@@ -60,7 +63,8 @@ export interface EngineOptions {
   readonly durability?: Durability;
 }
 
-export type EngineDeps = AdoptOnceDeps;
+/** What a project's store offers. */
+export interface EngineDeps extends AdoptOnceDeps, SessionListDep, LeasesDep, SessionFiles {}
 
 /** A log that a person named: by its session id, the beginning of one, or a path. */
 export type ResolvedLog =
@@ -84,7 +88,9 @@ export type ResolvedLog =
 export interface Engine {
   readonly home: string;
   /** Where sessions of the current project live. */
-  project(): Promise<{ readonly kind: "located"; readonly deps: EngineDeps; readonly root: string } | WriteFailure>;
+  project(): Promise<LocatedProject | WriteFailure>;
+  /** The stores of every project, or of the one that `cwd` belongs to, where there is one. */
+  stores(scope: "project" | "all"): Promise<readonly EngineDeps[]>;
   resolveLog(name: string): Promise<ResolvedLog>;
   /** Which project one of our logs belongs to. */
   ownerOf(log: Pick<Extract<ResolvedLog, { kind: "ours" }>, "path">): Promise<LogOwner>;
@@ -95,7 +101,7 @@ export interface Engine {
   /** What collecting garbage in the current project needs; undefined where there is no project yet. */
   garbage(): Promise<(GarbageDep & ClockDep) | undefined>;
   /** Newest first; of every project, or of the one that `cwd` belongs to. */
-  list(scope: "project" | "all", counting?: ListCounting): Promise<readonly SessionSummary[]>;
+  list(scope: "project" | "all", counting?: ListCounting): Promise<readonly IndexRow[]>;
   /** Every setting and number in force in `cwd`, with its source. */
   settings(asked?: AskedSettings): Promise<SettingsHere>;
   /** The settings while a session runs; closed by who asked for it. */
@@ -124,6 +130,15 @@ export interface Engine {
   countedPart(part: FixedPart, counter: string): Promise<FixedFigure | undefined>;
   /** Remembers a count for other processes. Must not reject. */
   rememberCounted(part: FixedPart, figure: FixedFigure): Promise<void>;
+}
+
+export interface LocatedProject {
+  readonly kind: "located";
+  readonly deps: EngineDeps;
+  /** Of the project itself. */
+  readonly root: string;
+  /** Below our home: for what is kept beside the project's sessions. */
+  readonly folder: string;
 }
 
 export type LogOwner =
@@ -161,9 +176,14 @@ export function createEngine(options: EngineOptions): Engine {
   });
   let durability: Promise<Durability> | undefined;
   const remembered: RememberedCounts = new Map();
-  const depsFor = async (folder: string): Promise<EngineDeps> => {
+  const depsFor = async (folder: string): Promise<AdoptOnceDeps & FilePorts> => {
     durability ??= durabilityOf(options, place);
     return engineDeps(folder, await durability);
+  };
+  const stores = async (scope: "project" | "all") => {
+    const here = scope === "project" ? await findProject({ home, cwd: options.cwd }) : undefined;
+    const projects = scope === "all" ? await allProjects(home) : here === undefined ? [] : [here];
+    return Promise.all(projects.map(({ folder }) => depsFor(folder)));
   };
   const decided = (decision: Pick<Approving, "approvals" | "as">): Promise<LeaveAdded> =>
     approveServers({ replaceFile: replaceOwn }, { path: join(home, "settings.json"), ...decision });
@@ -171,10 +191,11 @@ export function createEngine(options: EngineOptions): Engine {
     home,
     project: async () => {
       const located = await locateProject({ uuid: randomUUID }, { home, cwd: options.cwd });
-      return located.kind === "failed"
-        ? located
-        : { kind: "located", deps: await depsFor(located.folder), root: await workRoot(options.cwd) };
+      if (located.kind === "failed") return located;
+      const { kind, folder } = located;
+      return { kind, folder, deps: await depsFor(folder), root: await workRoot(options.cwd) };
     },
+    stores,
     openFile: async (path) => {
       const opened = await byteSourceOfFile(path);
       return opened.kind === "open" ? opened.source : undefined;
@@ -189,11 +210,9 @@ export function createEngine(options: EngineOptions): Engine {
       return { ...deps, garbage: fileGarbage({ deps, folder: here.folder }) };
     },
     list: async (scope, counting) => {
-      const here = scope === "project" ? await findProject({ home, cwd: options.cwd }) : undefined;
-      const projects = scope === "all" ? await allProjects(home) : here === undefined ? [] : [here];
-      const lists: (readonly SessionSummary[])[] = [];
+      const lists: (readonly IndexRow[])[] = [];
       // One after the other: each list opens several transcripts at once, and a machine allows only so many.
-      for (const { folder } of projects) lists.push(await (await depsFor(folder)).transcripts.list(counting));
+      for (const { sessions } of await stores(scope)) lists.push(await sessions.list(counting));
       return lists.flat().toSorted((one, other) => other.modified.localeCompare(one.modified));
     },
     settings: async ({ flags = [], server, ...knowledge } = {}) =>
@@ -251,7 +270,7 @@ async function replaceOwn(path: string, text: string): Promise<WriteFailure | un
   }
 }
 
-function engineDeps(folder: string, durability: Durability): EngineDeps {
+function engineDeps(folder: string, durability: Durability): AdoptOnceDeps & FilePorts {
   const base = { now: () => millis(Date.now()), uuid: randomUUID };
   return {
     ...base,
@@ -259,8 +278,7 @@ function engineDeps(folder: string, durability: Durability): EngineDeps {
     // With the project's name in it: sessions are found across projects, and the same file may be in several.
     sessionOf: (source) => sessionId(uuidOfHash(hexOf(`${basename(folder)}\n${source}`))),
     wait,
-    transcripts: fileTranscripts({ deps: base, folder, durability }),
-    blobs: fileBlobs({ folder, durability }),
+    ...filePorts({ deps: base, folder, durability }),
   };
 }
 

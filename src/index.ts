@@ -54,10 +54,23 @@ export {
   type SessionOpened,
 } from "./loop/session.ts";
 export { type Undone, undo, type UndoOptions } from "./loop/undo.ts";
-export type { Blobs, WriteFailure } from "./ports/blobs.ts";
+export type { BlobLink, BlobPut, Blobs, WriteFailure } from "./ports/blobs.ts";
 export type { Hit, SaidKind, Searched, SearchOptions } from "./ports/session-search.ts";
 export type { CounterOutcome, RequestCount, TokenCounter } from "./ports/token-counter.ts";
-export type { ByteSource, Durability, SessionSummary, Transcripts, TranscriptWriter } from "./ports/transcripts.ts";
+export type { Lease, LeaseOutcome, Leases, LeaseState } from "./ports/leases.ts";
+export type { SessionList, SessionSummary } from "./ports/session-list.ts";
+export type {
+  AdoptedCopy,
+  AppendOutcome,
+  BlankOutcome,
+  ByteRange,
+  ByteSource,
+  Durability,
+  OpenForWriting,
+  SetAside,
+  Transcripts,
+  TranscriptWriter,
+} from "./ports/transcripts.ts";
 export type { Block, Message } from "./schema/block.ts";
 export type { BlobId, EntryId, MessageId, SessionId, Tokens, ToolUseId } from "./schema/brand.ts";
 export { entryId, messageId, sessionId, tokens, toolUseId } from "./schema/brand.ts";

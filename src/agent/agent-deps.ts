@@ -65,6 +65,6 @@ export function depsOf({ engine, options, deps, root, session }: Assembling, inp
       const forked = box.forked();
       return { tools: forked.tools, cwd: () => forked.cwd() ?? cwd };
     },
-    place: () => ({ session: session.id, transcriptPath: deps.transcripts.whereIs(session.id) ?? "", cwd }),
+    place: () => ({ session: session.id, transcriptPath: deps.transcripts.linkTo?.(session.id) ?? "", cwd }),
   };
 }

@@ -14,9 +14,8 @@ test.skipIf(process.platform === "win32")(
   "a group whose leader has ended is left alone and told, until it is gone",
   async () => {
     const folder = await temporaryFolder();
-    const memory = testDeps();
-    const session = await openedForTest(memory);
-    const deps = { transcripts: { ...memory.transcripts, whereIs: () => join(folder, "log.jsonl") } };
+    const session = await openedForTest(testDeps());
+    const deps = { runningGroupsFor: () => fileRunningGroups({ folder, session: testSession }) };
     const script = "sleep 60 <&- >&- & read line";
     const shell = spawn("/bin/sh", ["-c", script], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
     const leader = shell.pid ?? 0;
@@ -40,9 +39,8 @@ test.skipIf(process.platform === "win32")(
   "a server of tools that outlived its agent is ended, without a word: it answers no call",
   async () => {
     const folder = await temporaryFolder();
-    const memory = testDeps();
-    const session = await openedForTest(memory);
-    const deps = { transcripts: { ...memory.transcripts, whereIs: () => join(folder, "log.jsonl") } };
+    const session = await openedForTest(testDeps());
+    const deps = { runningGroupsFor: () => fileRunningGroups({ folder, session: testSession }) };
     const server = spawn("/bin/sleep", ["60"], { detached: true, stdio: "ignore" });
     const leader = server.pid ?? 0;
     onTestFinished(() => void signalGroup(leader, "SIGKILL"));

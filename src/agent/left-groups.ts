@@ -1,19 +1,10 @@
-import { dirname } from "node:path";
-import type { Session } from "../loop/session.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
 import type { LeftGroup, RunningGroups } from "../ports/running-groups.ts";
-import type { TranscriptsDep } from "../ports/transcripts.ts";
-import { fileRunningGroups } from "../store/files/running-groups.ts";
+import type { SessionFiles } from "../ports/session-files.ts";
 import { endGroup } from "../tool/process-group.ts";
 import { endedLaterText } from "../transcript/repair.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import type { Assembling } from "./assembling.ts";
-
-/** None in a store without paths. */
-function groupsOf({ transcripts }: TranscriptsDep, session: Session): RunningGroups | undefined {
-  const transcript = transcripts.whereIs(session.id);
-  return transcript === undefined ? undefined : fileRunningGroups({ folder: dirname(transcript), session: session.id });
-}
 
 interface Left extends Pick<Assembling, "session"> {
   readonly jobs: AgentOptions["jobs"];
@@ -22,7 +13,7 @@ interface Left extends Pick<Assembling, "session"> {
 export type LeftSettled =
   | {
       readonly kind: "settled";
-      /** For the commands to come. */
+      /** For the commands to come. Undefined in a store that keeps no record of them. */
       readonly groups: RunningGroups | undefined;
       readonly warnings: readonly string[];
     }
@@ -32,8 +23,8 @@ export type LeftSettled =
  * Commands that outlived an earlier run of the session, which was killed, are ended, and their calls answered with that.
  * Of a group without its leader nobody knows whose it is: it is told, as long as it is there.
  */
-export async function settleLeft(deps: TranscriptsDep, { session, jobs }: Left): Promise<LeftSettled> {
-  const groups = groupsOf(deps, session);
+export async function settleLeft(deps: SessionFiles, { session, jobs }: Left): Promise<LeftSettled> {
+  const groups = deps.runningGroupsFor?.(session.id);
   // Jobs that were handed over run on, and are on record; whoever had them has settled what was left before.
   if (typeof jobs === "object") return { kind: "settled", groups, warnings: [] };
   const left = (await groups?.left()) ?? [];

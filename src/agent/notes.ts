@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { NotesPromptValues } from "../layers/3-notes/prompt.ts";
 import { type Notes, ownTemplate, readTemplate, templateProblem } from "../layers/3-notes/template.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
@@ -6,7 +6,6 @@ import { SessionLine } from "../loop/agent/line.ts";
 import { type NotesWishes, SessionNotes } from "../loop/notes/session-notes.ts";
 import type { Fork } from "../ports/fork.ts";
 import { tokens } from "../schema/brand.ts";
-import { fileNotes } from "../store/files/notes-file.ts";
 import { resolveReal } from "../tool/confine.ts";
 import type { Assembling } from "./assembling.ts";
 import { ownText, placeholderProblems } from "./own-text.ts";
@@ -22,13 +21,12 @@ export interface SessionNotesInput {
   readonly turns: "one" | "many";
 }
 
-/** Undefined in a store without files, and where no tool edits any. */
+/** Undefined in a store without notes files, and where no tool edits any. */
 export function sessionNotes({ session, deps }: Assembling, input: SessionNotesInput): SessionNotes | undefined {
   const { box, fork, home, turns } = input;
-  const transcript = deps.transcripts.whereIs(session.id);
+  const notesFile = deps.notesFileFor?.(session.id);
   const editTool = box.tools.find(({ name }) => name === "edit")?.name;
-  if (transcript === undefined || editTool === undefined) return undefined;
-  const notesFile = fileNotes({ folder: dirname(transcript), session: session.id });
+  if (notesFile === undefined || editTool === undefined) return undefined;
   const { now, wait, numbers, blobs } = input.deps;
   return new SessionNotes(
     {

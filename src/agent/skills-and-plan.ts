@@ -1,13 +1,12 @@
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { planningFor } from "../loop/plan/planning.ts";
 import { SessionMode } from "../loop/plan/session-mode.ts";
 import { announceSkills } from "../loop/skills/announce.ts";
 import type { Session } from "../loop/session.ts";
 import type { Planning } from "../ports/planning.ts";
 import type { LoopEvent } from "../schema/event.ts";
-import { filePlan } from "../store/files/notes-file.ts";
 import { findSkills, type SkillPlace } from "../tool/skill/find.ts";
 import { callable, type Skills } from "../tool/skill/skill.ts";
 import { gitBranch } from "../tool/working-state/git-branch.ts";
@@ -60,9 +59,8 @@ async function skillPlaces({ engine, options, root }: Assembling): Promise<reado
 }
 
 function planningOf({ deps, options, session }: Assembling, mode: SessionMode): Planning | undefined {
-  const transcript = deps.transcripts.whereIs(session.id);
-  if (options.planReview === undefined || transcript === undefined) return undefined;
-  const file = filePlan({ folder: dirname(transcript), session: session.id });
+  const file = deps.planFileFor?.(session.id);
+  if (options.planReview === undefined || file === undefined) return undefined;
   return planningFor({ mode, file, person: options.planReview });
 }
 

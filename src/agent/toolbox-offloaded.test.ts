@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { temporaryFolder } from "../../test/contract/temporary-folder.ts";
 import { openedForTest, testSession } from "../../test/fixture/session.ts";
 import { createEngine } from "../engine.ts";
-import { millis, type SessionId, sessionId, toolUseId } from "../schema/brand.ts";
+import { millis, sessionId, toolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { resultsFolder } from "../store/files/blobs.ts";
 import { notesPath } from "../store/files/notes-file.ts";
@@ -35,7 +35,7 @@ async function offloadedOne() {
     const put = await deps.blobs.put(new TextEncoder().encode("line one\nline two\n"));
     if (put.kind !== "stored") throw new Error(put.message);
     const link = { blob: put.id, session: sessionId(id), toolUse: toolUseId("toolu_9"), media: "text" } as const;
-    return (await deps.blobs.link(link)) ?? "";
+    return (await deps.blobs.link?.(link)) ?? "";
   };
   /** What the tool says, or the verdict where it is not allowed. */
   const call = async (name: string, input: JsonObject): Promise<unknown> => {
@@ -45,8 +45,7 @@ async function offloadedOne() {
     const verdict = await box.permit({ tool: name, input, acts: plan.acts });
     return verdict.kind === "allowed" ? (await plan.run(new AbortController().signal)).content : verdict.kind;
   };
-  const notesIn = (id: string): string =>
-    notesPath({ folder: dirname(deps.transcripts.whereIs(session.id) ?? ""), session: sessionId(id) });
+  const notesIn = (id: string): string => notesPath({ folder: project.folder, session: sessionId(id) });
   const notes = { own: notesIn(session.id), other: notesIn("another-session") };
   return { folder, call, path: await kept(session.id), other: await kept("another-session"), notes };
 }
@@ -95,9 +94,8 @@ async function inheritedRead(make: (at: Inherited) => Promise<void>): Promise<st
   const { deps } = project;
   const message = { role: "assistant", id: "m1", model: "m", content: [{ type: "text", text: "Hello." }] };
   const line = JSON.stringify({ type: "assistant", uuid: "e1", parentUuid: null, sessionId: "first", message });
-  const whereIs = (id: SessionId): string => deps.transcripts.whereIs(id) ?? "";
-  for (const id of [sessionId("first"), testSession]) await writeFile(whereIs(id), `${line}\n`);
-  const results = resultsFolder(dirname(whereIs(testSession)), sessionId("first"));
+  for (const id of ["first", testSession]) await writeFile(join(project.folder, `${id}.jsonl`), `${line}\n`);
+  const results = resultsFolder(project.folder, sessionId("first"));
   await mkdir(dirname(results));
   await make({ results, outside });
   await writeFile(join(results, "kept.txt"), "kept");

@@ -11,11 +11,10 @@ import { type Planning, refusingPlanning } from "../ports/planning.ts";
 import { type Jobs, refusingJobs } from "../ports/jobs.ts";
 import type { RunningGroups } from "../ports/running-groups.ts";
 import type { SandboxUse } from "../ports/sandbox.ts";
+import type { SessionFiles } from "../ports/session-files.ts";
 import type { LeaveDep, PermissionDep, ReadFile, Tool } from "../ports/tools.ts";
 import type { WorkingStatePart } from "../ports/working-state.ts";
 import type { SessionId } from "../schema/brand.ts";
-import { resultsFolder } from "../store/files/blobs.ts";
-import { notesPath, planPath } from "../store/files/notes-file.ts";
 import { realRoots, resolveReal } from "../tool/confine.ts";
 import { discoveredTools } from "../tool/mcp/discovered.ts";
 import type { ToolServers } from "../tool/mcp/servers.ts";
@@ -234,18 +233,18 @@ async function namedPlaces(deps: EngineDeps, session: Session): Promise<readonly
 }
 
 /** None where a link leads from it to somewhere else. */
-async function namedPlacesOf({ transcripts }: EngineDeps, id: SessionId): Promise<readonly string[]> {
-  const transcript = transcripts.whereIs(id);
-  if (transcript === undefined) return [];
-  const placesIn = (folder: string) => [
-    resultsFolder(folder, id),
-    notesPath({ folder, session: id }),
-    planPath({ folder, session: id }),
-  ];
-  const store = await resolveReal(dirname(transcript), "/");
-  const places = await Promise.all(placesIn(dirname(transcript)).map((place) => resolveReal(place, "/")));
-  const itself = store.kind === "real" ? placesIn(store.path) : [];
-  return places.flatMap((place, at) => (place.kind === "real" && place.path === itself[at] ? [place.path] : []));
+async function namedPlacesOf({ readablePlacesFor }: SessionFiles, id: SessionId): Promise<readonly string[]> {
+  if (readablePlacesFor === undefined) return [];
+  const { folder, paths } = readablePlacesFor(id);
+  const store = await resolveReal(folder, "/");
+  if (store.kind !== "real") return [];
+  const places = await Promise.all(
+    paths.map(async (path) => {
+      const place = await resolveReal(join(folder, path), "/");
+      return place.kind === "real" && place.path === join(store.path, path) ? [place.path] : [];
+    }),
+  );
+  return places.flat();
 }
 
 type ToolState = Pick<

@@ -1,4 +1,3 @@
-import { dirname } from "node:path";
 import type { SessionChoice } from "../agent/agent-options.ts";
 import { sessionId } from "../schema/brand.ts";
 import type { CommandContext } from "./command.ts";
@@ -92,10 +91,8 @@ async function hasLeftInput(context: CommandContext): Promise<boolean> {
   const { leftInput } = await import("./chat/left-input.ts");
   const project = await createEngine(context).project();
   if (project.kind === "failed") return false;
-  const { deps } = project;
-  return (
-    (await leftInput({ ...deps, folder: dirname(deps.transcripts.whereIs(sessionId("any")) ?? "") })) !== undefined
-  );
+  const { deps, folder } = project;
+  return (await leftInput({ ...deps, folder })) !== undefined;
 }
 
 const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });

@@ -10,7 +10,8 @@ import { storeDeps } from "../../test/contract/store-deps.ts";
 import { newProject } from "../../test/scenario/support/project.ts";
 import type { Transcripts } from "../ports/transcripts.ts";
 import { blobId, bytes, sessionId } from "../schema/brand.ts";
-import { acquireLock, type Lock } from "../store/files/lock.ts";
+import type { Lease } from "../ports/leases.ts";
+import { acquireLock } from "../store/files/lock.ts";
 import { lookAtProcess } from "../store/files/look-at-process.ts";
 import { type AdoptOnceDeps, adoptOnce } from "./adopt-once.ts";
 import { adoptAttemptsMax, scanChunkBytes } from "./limits.ts";
@@ -31,10 +32,10 @@ async function newStore(waiting: () => Promise<unknown>): Promise<{ deps: AdoptO
   return { deps: { ...deps, sha256, sessionOf: sessionId, wait: waiting }, folder };
 }
 
-async function lockedBySomebody(folder: string): Promise<Lock> {
+async function lockedBySomebody(folder: string): Promise<Lease> {
   const outcome = await acquireLock({ ...storeDeps, host: hostname(), lookAtProcess }, join(folder, `${id}.lock`));
-  if (outcome.kind !== "locked") throw new Error(outcome.kind);
-  return outcome.lock;
+  if (outcome.kind !== "acquired") throw new Error(outcome.kind);
+  return outcome.lease;
 }
 
 describe("adopting a file once", () => {
@@ -96,7 +97,7 @@ describe("adopting a file once", () => {
   });
 
   it("is done by who waited, where the one before made nothing", async () => {
-    let lock: Lock | undefined;
+    let lock: Lease | undefined;
     const { deps, folder } = await newStore(async () => lock?.release());
     lock = await lockedBySomebody(folder);
     const outcome = await adoptOnce(deps, foreign());

@@ -1,3 +1,4 @@
+import type { SessionListDep } from "../ports/session-list.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";
 import type { BlobId, SessionId } from "../schema/brand.ts";
 import { readOrigin, type SessionOrigin, sourceMark } from "./origin.ts";
@@ -9,9 +10,9 @@ export interface Adopted {
 }
 
 /** The project's, newest first. Reads one line of each session. */
-export async function adoptedSessions(deps: TranscriptsDep): Promise<readonly Adopted[]> {
+export async function adoptedSessions(deps: TranscriptsDep & SessionListDep): Promise<readonly Adopted[]> {
   const adopted: Adopted[] = [];
-  for (const { sessionId } of await deps.transcripts.list()) {
+  for (const { sessionId } of await deps.sessions.list()) {
     const made = await madeFrom(deps, sessionId);
     if (made.kind === "source") adopted.push({ session: sessionId, origin: made.origin });
   }
@@ -22,7 +23,7 @@ export async function adoptedSessions(deps: TranscriptsDep): Promise<readonly Ad
 export const sessionBySource = (adopted: readonly Adopted[]): Map<BlobId, SessionId> =>
   new Map(adopted.toReversed().map(({ session, origin }) => [sourceMark(origin).sha256, session]));
 
-export const adoptedSources = async (deps: TranscriptsDep): Promise<Map<BlobId, SessionId>> =>
+export const adoptedSources = async (deps: TranscriptsDep & SessionListDep): Promise<Map<BlobId, SessionId>> =>
   sessionBySource(await adoptedSessions(deps));
 
 /** `unknown`: its first line names no source, because there never was one or because it is damaged. */

@@ -5,11 +5,13 @@ import type { BlobId, SessionId, ToolUseId } from "../schema/brand.ts";
 export interface Blobs {
   put(bytes: Uint8Array): Promise<BlobPut>;
   get(id: BlobId): Promise<Uint8Array | undefined>;
-  has(id: BlobId): Promise<boolean>;
+  /** In the order of their ids. */
   list(): Promise<readonly BlobId[]>;
-  remove(id: BlobId): Promise<void>;
-  /** Makes a stored blob reachable under the tool call's id, for people and for tools that read files. Returns the path, where the store has paths. */
-  link(options: BlobLink): Promise<string | undefined>;
+  /**
+   * Makes a stored blob reachable under the tool call's id, for people and for tools that read files, and returns the
+   * path. Undefined where it can't be made; absent in stores without paths.
+   */
+  link?(options: BlobLink): Promise<string | undefined>;
 }
 
 export interface BlobLink {

@@ -12,10 +12,8 @@ export interface Transcripts {
   openForReading(id: SessionId): Promise<ByteSource | undefined>;
   /** A new session that starts with `originLine` and then holds a byte-for-byte copy of the first `length` bytes of `source`. */
   adopt(copy: AdoptedCopy): Promise<OpenForWriting>;
-  /** Newest first. Reads a bounded part of each transcript, whatever its length, unless `all` are to be counted; absent: `near`. */
-  list(counting?: ListCounting): Promise<readonly SessionSummary[]>;
-  /** Where the transcript lies, for people; undefined in stores without paths. */
-  whereIs(id: SessionId): string | undefined;
+  /** A path or an address at which people find the transcript, also one that is yet to be made. Absent in stores that have none. */
+  linkTo?(id: SessionId): string | undefined;
 }
 
 export type OpenForWriting =
@@ -70,26 +68,6 @@ export interface AdoptedCopy {
   readonly originLine: string;
   readonly source: ByteSource;
   readonly length: Bytes;
-}
-
-/** Whether the messages of long sessions are counted too. `near`: only what lies near the ends of a transcript, or near an earlier count, is read. */
-export type ListCounting = "near" | "all";
-
-/** One row of the sessions index; the names are those of the ecosystem's index file. */
-export interface SessionSummary {
-  readonly sessionId: SessionId;
-  readonly fullPath: string;
-  readonly fileMtime: number;
-  readonly firstPrompt: string;
-  readonly summary: string | undefined;
-  /** Unknown until the whole transcript has been read once. */
-  readonly messageCount: number | undefined;
-  readonly created: string | undefined;
-  readonly modified: string;
-  readonly gitBranch: string | undefined;
-  readonly projectPath: string | undefined;
-  readonly isSidechain: boolean;
-  readonly sizeBytes: Bytes;
 }
 
 export interface TranscriptsDep {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ByteSource, ListCounting, SessionSummary } from "../ports/transcripts.ts";
+import type { ListCounting, SessionSummary } from "../ports/session-list.ts";
+import type { ByteSource } from "../ports/transcripts.ts";
 import { bytes, sessionId } from "../schema/brand.ts";
 import { copyChunkBytes, countedGrowthBytesMax, summaryEndBytes } from "./limits.ts";
 import { summarise } from "./summarise.ts";
@@ -25,7 +26,6 @@ async function rowOf(
   const row = await summarise({
     source,
     sessionId: sessionId("s"),
-    fullPath: "/s.jsonl",
     mtimeMs: 2000,
     birthtimeMs: 1000,
     earlier,

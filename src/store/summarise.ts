@@ -1,7 +1,8 @@
 import type { SessionId } from "../schema/brand.ts";
 import { readEntry } from "../schema/entry.ts";
 import { type JsonObject, text } from "../schema/json.ts";
-import type { ByteSource, ListCounting, SessionSummary } from "../ports/transcripts.ts";
+import type { ListCounting, SessionSummary } from "../ports/session-list.ts";
+import type { ByteSource } from "../ports/transcripts.ts";
 import { typedText } from "../transcript/person.ts";
 import { LazyEntries, linesIn } from "./lazy-entries.ts";
 import {
@@ -15,7 +16,6 @@ import {
 export interface Summarised {
   readonly source: ByteSource;
   readonly sessionId: SessionId;
-  readonly fullPath: string;
   readonly mtimeMs: number;
   readonly birthtimeMs: number;
   /** An older row of the same transcript: its count stands for the bytes it covered. */
@@ -28,8 +28,6 @@ export async function summarise(session: Summarised): Promise<SessionSummary> {
   const { entries, messageCount } = await ends(session);
   return {
     sessionId: session.sessionId,
-    fullPath: session.fullPath,
-    fileMtime: session.mtimeMs,
     firstPrompt: clipped(entries.first("message", promptOf) ?? ""),
     summary: titleOf(entries),
     messageCount,

@@ -44,25 +44,33 @@ export function blobsContract({ name, make }: BlobsUnderTest): void {
       expect(Buffer.from((await blobs.get(idOf(Buffer.from("mine")))) ?? []).toString()).toBe("mine");
     });
 
-    it("are absent until they are put and after they are removed", async () => {
+    it("do not change with what a reader does to its copy", async () => {
       const blobs = await make();
-      const id = idOf(hello);
-      expect([await blobs.has(id), await blobs.get(id), await blobs.list()]).toEqual([false, undefined, []]);
       await blobs.put(hello);
-      expect(await blobs.has(id)).toBe(true);
-      await blobs.remove(id);
-      expect([await blobs.has(id), await blobs.get(id), await blobs.list()]).toEqual([false, undefined, []]);
+      (await blobs.get(idOf(hello)))?.fill(0);
+      expect(Buffer.from((await blobs.get(idOf(hello))) ?? []).toString()).toBe("hello");
     });
 
-    it("can be removed when they are not there", async () => {
+    it("are absent until they are put", async () => {
       const blobs = await make();
-      await expect(blobs.remove(idOf(hello))).resolves.toBeUndefined();
+      expect([await blobs.get(idOf(hello)), await blobs.list()]).toEqual([undefined, []]);
     });
 
-    it("have no link while they are not stored", async () => {
+    it("are listed in the order of their ids", async () => {
+      const blobs = await make();
+      const texts = Array.from({ length: 8 }, (_, n) => Buffer.from(`text ${n}`));
+      for (const data of texts) await blobs.put(data);
+      expect(await blobs.list()).toEqual(texts.map(idOf).toSorted());
+    });
+
+    it("have no link while they are not stored; behind it, one that stays the same, where the store has any", async () => {
       const blobs = await make();
       const link = { blob: idOf(hello), session: sessionId("s"), toolUse: toolUseId("t"), media: "text" } as const;
-      expect(await blobs.link(link)).toBeUndefined();
+      expect(await blobs.link?.(link)).toBeUndefined();
+      await blobs.put(hello);
+      const [first, second] = [await blobs.link?.(link), await blobs.link?.(link)];
+      expect(second).toBe(first);
+      if (blobs.link !== undefined) expect(first).toMatch(/\S/);
     });
   });
 }

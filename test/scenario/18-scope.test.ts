@@ -6,7 +6,7 @@ import { sessionId } from "../../src/schema/brand.ts";
 import { allProjects, findSession } from "../../src/store/files/find-session.ts";
 import { homeFolder } from "../../src/store/files/home-folder.ts";
 import { type Project, findProject, locateProject } from "../../src/store/files/project.ts";
-import { fileTranscripts } from "../../src/store/files/transcripts.ts";
+import { filePorts } from "../../src/store/files/store.ts";
 import { storeDeps } from "../contract/store-deps.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
 import { makePipe } from "../fixture/pipe.ts";
@@ -42,16 +42,16 @@ async function locate({ home }: World, cwd: string): Promise<Project> {
   return located;
 }
 
-const storeIn = (project: Project) => fileTranscripts({ deps: storeDeps, folder: project.folder, durability: "never" });
+const storeIn = (project: Project) => filePorts({ deps: storeDeps, folder: project.folder, durability: "never" });
 
 async function sessionIn(project: Project, id: string): Promise<void> {
-  const writer = writerOf(await storeIn(project).create(sessionId(id)));
+  const writer = writerOf(await storeIn(project).transcripts.create(sessionId(id)));
   await writer.append([`{"type":"user","in":"${project.root}"}`]);
   await writer.close();
 }
 
 const sessionsOf = async (project: Project): Promise<string[]> =>
-  (await storeIn(project).list()).map((row) => row.sessionId);
+  (await storeIn(project).sessions.list()).map((row) => row.sessionId);
 
 describe("18. Scope: one repository is one project", () => {
   it("from its root, a folder in it, a symlink to it and two worktrees", async () => {
@@ -296,12 +296,12 @@ describe("18. Scope: nothing is lost or written where it should not be", () => {
     const known = await locate(at, repo);
     await sessionIn(known, "s1");
     const unknown = await locate(at, join(at.work, "no", "such", "folder"));
-    expect(await storeIn(unknown).openForWriting(sessionId("s1"))).toEqual({ kind: "missing" });
+    expect(await storeIn(unknown).transcripts.openForWriting(sessionId("s1"))).toEqual({ kind: "missing" });
     expect(await findSession(at.home, "s1")).toMatchObject({
       kind: "found",
       project: { folder: known.folder, root: repo },
     });
-    expect(await storeIn(known).create(sessionId("s1"))).toEqual({ kind: "exists" });
+    expect(await storeIn(known).transcripts.create(sessionId("s1"))).toEqual({ kind: "exists" });
     expect(await readFile(join(known.folder, "s1.jsonl"), "utf8")).not.toBe("");
   });
 

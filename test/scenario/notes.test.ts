@@ -303,7 +303,7 @@ it("a kill while notes are taken leaves log and notes whole, and the session goe
     begun += notesRequests(world).length;
     const project = await createEngine({ env: world.env, cwd: world.work }).project();
     if (project.kind === "failed") return expect.unreachable(project.message);
-    const [listed] = await project.deps.transcripts.list();
+    const [listed] = await project.deps.sessions.list();
     if (listed === undefined) return expect.unreachable("no session");
     const repair = await repairLog(project.deps, {
       id: listed.sessionId,

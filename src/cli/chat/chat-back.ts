@@ -1,11 +1,10 @@
-import { dirname } from "node:path";
 import type { AgentOptions } from "../../agent/agent-options.ts";
 import { type Agent, type AgentOpened, openAgent } from "../../agent/open-agent.ts";
 import { pendingTrust } from "../../agent/pending-trust.ts";
 import { createEngine, type Engine, type EngineDeps } from "../../engine.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { Entry } from "../../schema/entry.ts";
-import { type Millis, type SessionId, sessionId } from "../../schema/brand.ts";
+import type { Millis, SessionId } from "../../schema/brand.ts";
 import { pendingApprovals } from "../../settings/tool-servers.ts";
 import { hookEnvironment } from "../../tool/hooks/environment.ts";
 import { serverConnector } from "../../tool/mcp/connect.ts";
@@ -35,7 +34,7 @@ import { sandboxNotice } from "./sandbox-notice.ts";
 export interface ChatBack {
   readonly open: (opening: Opening, person: Asked) => Promise<AgentOpened>;
   readonly past: (agent: Agent) => Promise<readonly Entry[]>;
-  /** Of a session, or of no session yet. Undefined in a store without files. */
+  /** Of a session, or of no session yet. Undefined where nothing is kept. */
   readonly keptPath: (of: SessionId | "passing") => string | undefined;
   readonly leftInput: (current: SessionId) => Promise<LeftInput | undefined>;
   /** Those that can be gone on with. */
@@ -65,7 +64,7 @@ export async function openBack(input: BackInput): Promise<ChatBack | WriteFailur
   const engine = createEngine(context);
   const project = await engine.project();
   if (project.kind === "failed") return project;
-  const { deps, root } = project;
+  const { deps, root, folder } = project;
   const version = ownVersion();
   // Not waited for until an agent is opened: trying it takes as long as starting a program does.
   const sandbox = sandboxHere(context);
@@ -88,8 +87,8 @@ export async function openBack(input: BackInput): Promise<ChatBack | WriteFailur
         turns: "many",
       }),
     past: (agent) => pastOf(deps, agent),
-    keptPath: (of) => keptPath({ deps, person }, of),
-    leftInput: (current) => leftInput({ ...deps, folder: projectFolder(deps), current }),
+    keptPath: (of) => keptPath({ deps, folder, person }, of),
+    leftInput: (current) => leftInput({ ...deps, folder, current }),
     sessions: async () => sessionChoices({ sessions: await engine.list("project"), nowMillis: Date.now() }),
     trust: {
       pending: () => pendingTrust({ engine, env, cwd, root }),
@@ -101,7 +100,7 @@ export async function openBack(input: BackInput): Promise<ChatBack | WriteFailur
       refuse: (approvals) => engine.refuseServers(approvals),
     },
     notice: (agent) => (person === "there" ? sandboxNotice(agent.sandbox(), engine.home) : Promise.resolve(undefined)),
-    history: await openHistory({ folder: projectFolder(deps), secrets: secretsIn(env) }),
+    history: await openHistory({ folder, secrets: secretsIn(env) }),
     detail: (session, item) => itemDetail(deps, { session, item }),
     statusline: (show) => statuslineFor(input, { engine, deps, root, show }),
   };
@@ -109,17 +108,15 @@ export async function openBack(input: BackInput): Promise<ChatBack | WriteFailur
 
 interface Keeping extends Pick<BackInput, "person"> {
   readonly deps: EngineDeps;
+  /** Where the project's sessions are. */
+  readonly folder: string;
 }
 
 /** What comes through a pipe can be sent again: beside a session that was never opened it would only be left behind. */
-function keptPath({ deps, person }: Keeping, of: SessionId | "passing"): string | undefined {
-  if (of === "passing") return person === "pipe" ? undefined : passingPath(projectFolder(deps), deps.uuid());
-  const transcript = deps.transcripts.whereIs(of);
-  return transcript === undefined ? undefined : keptInputPath(transcript, of);
+function keptPath({ deps, folder, person }: Keeping, of: SessionId | "passing"): string | undefined {
+  if (of !== "passing") return keptInputPath(folder, of);
+  return person === "pipe" ? undefined : passingPath(folder, deps.uuid());
 }
-
-/** Where the project's sessions are. */
-const projectFolder = ({ transcripts }: EngineDeps): string => dirname(transcripts.whereIs(sessionId("any")) ?? "");
 
 const secretNames = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"];
 const secretsIn = (env: CommandContext["env"]): readonly string[] => secretNames.flatMap((name) => env[name] ?? []);
@@ -146,7 +143,7 @@ async function statuslineFor(
     version: ownVersion(),
     cwd,
     projectRoot: root,
-    transcriptPath: ({ session }: Agent) => deps.transcripts.whereIs(session.id) ?? "",
+    transcriptPath: ({ session }: Agent) => deps.transcripts.linkTo?.(session.id) ?? "",
     now,
   });
 }

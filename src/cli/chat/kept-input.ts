@@ -44,9 +44,8 @@ const nothingKept: Kept = { messages: [], draft: "" };
 
 export const keptFileName = "input.json";
 
-/** Beside the session's notes. `transcript`: where its log is. */
-export const keptInputPath = (transcript: string, session: SessionId): string =>
-  join(dirname(transcript), session, keptFileName);
+/** Beside the session's notes. `folder`: the project's. */
+export const keptInputPath = (folder: string, session: SessionId): string => join(folder, session, keptFileName);
 
 /**
  * Keeps what would be lost if the process were killed now, in one place at a time: before a session is open and between two

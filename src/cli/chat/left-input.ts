@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
-import type { TranscriptsDep } from "../../ports/transcripts.ts";
+import type { SessionListDep } from "../../ports/session-list.ts";
 import type { SessionId } from "../../schema/brand.ts";
 import { lookAtProcess } from "../../store/files/look-at-process.ts";
 import { forgetKept, isNothing, type Kept, keptAt, keptFileName } from "./kept-input.ts";
@@ -12,7 +12,7 @@ export interface LeftInput extends Kept {
   readonly forget: () => Promise<void>;
 }
 
-export interface LeftInputWhere extends TranscriptsDep {
+export interface LeftInputWhere extends SessionListDep {
   /** The project's. */
   readonly folder: string;
   /** That is open now: what lies beside it is its own. */
@@ -25,12 +25,12 @@ const passingFolder = "typed";
 export const passingPath = (folder: string, name: string): string => join(folder, passingFolder, `${name}.json`);
 
 /** The newest: of a chat that was left before its session was open, or in which nothing was said. */
-export async function leftInput({ folder, transcripts, current }: LeftInputWhere): Promise<LeftInput | undefined> {
+export async function leftInput({ folder, sessions, current }: LeftInputWhere): Promise<LeftInput | undefined> {
   const passing = (await namesIn(join(folder, passingFolder)))
     .filter((name) => name.endsWith(".json"))
     .map((name) => join(folder, passingFolder, name));
   const beside = (await namesIn(folder)).filter((name) => name !== current);
-  const found = await newestFirst([...passing, ...(await withoutWords({ folder, transcripts, names: beside }))]);
+  const found = await newestFirst([...passing, ...(await withoutWords({ folder, sessions, names: beside }))]);
   for (const path of found) {
     const kept = await keptAt(path);
     if (!isNothing(kept) && !(await isAnothers(kept.pid))) return { ...kept, forget: () => forgetKept(path) };
@@ -38,20 +38,20 @@ export async function leftInput({ folder, transcripts, current }: LeftInputWhere
   return undefined;
 }
 
-interface Beside extends TranscriptsDep {
+interface Beside extends SessionListDep {
   readonly folder: string;
   readonly names: readonly string[];
 }
 
 /** Of sessions in which nothing was said. The others give it back when they are gone on with. */
-async function withoutWords({ folder, transcripts, names }: Beside): Promise<readonly string[]> {
+async function withoutWords({ folder, sessions, names }: Beside): Promise<readonly string[]> {
   const kept = await Promise.all(
     names.map(async (name) => ((await namesIn(join(folder, name))).includes(keptFileName) ? [name] : [])),
   );
   const candidates = kept.flat();
   if (candidates.length === 0) return [];
-  const sessions = await transcripts.list();
-  const spoken = new Set<string>(sessions.flatMap((one) => (one.messageCount === 0 ? [] : [one.sessionId])));
+  const listed = await sessions.list();
+  const spoken = new Set<string>(listed.flatMap((one) => (one.messageCount === 0 ? [] : [one.sessionId])));
   return candidates.filter((name) => !spoken.has(name)).map((name) => join(folder, name, keptFileName));
 }
 

@@ -1,9 +1,7 @@
-import { dirname } from "node:path";
 import { type Covers, readCovers } from "../../layers/3-notes/covers.ts";
 import { openCounted } from "../../loop/counted.ts";
 import { lastNotesFailure, type NotesFailure } from "../../loop/notes/spent.ts";
 import { figure } from "../../schema/figure.ts";
-import { notesPath } from "../../store/files/notes-file.ts";
 import { command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { failure } from "../failure.ts";
@@ -34,7 +32,8 @@ export const notesCommand = command({
           message: `${log.path} is another tool's file: no notes are kept on it`,
           hint: "`palimpsest sessions import` makes it a session of its own.",
         });
-      const path = notesPath({ folder: dirname(log.path), session: log.session.id });
+      const { id, deps } = log.session;
+      const path = deps.notesFileFor?.(id).path ?? "";
       const { settings } = opened.fold.projection;
       const covers = readCovers(settings);
       const bytes = covers === undefined ? undefined : await log.blobs.get(covers.blob);

@@ -24,7 +24,7 @@ export async function killAndResume({ teller, place, signal }: Stage, { session,
   await killedInCall({ home: place.home, cwd: place.cwd, session }, signal);
   await teller.say("kill -9, while a command was running; and the last write was torn in two");
   const deps = await storeOf(place);
-  const path = deps.transcripts.whereIs(session);
+  const path = deps.transcripts.linkTo?.(session);
   if (path === undefined) throw new Error("the demo's session has no file");
   await appendFile(path, tornLine);
   const opened = await openSession(deps, {

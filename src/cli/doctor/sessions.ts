@@ -1,40 +1,41 @@
-import { readdir } from "node:fs/promises";
-import { hostname } from "node:os";
-import { dirname, join } from "node:path";
-import type { Engine } from "../../engine.ts";
+import type { Engine, EngineDeps } from "../../engine.ts";
 import { checkLog } from "../../loop/fsck.ts";
-import type { SessionSummary } from "../../ports/transcripts.ts";
-import { millis } from "../../schema/brand.ts";
-import { judge, readLock } from "../../store/files/lock-content.ts";
-import { lookAtProcess } from "../../store/files/look-at-process.ts";
-import { fileRunningGroups } from "../../store/files/running-groups.ts";
+import type { SessionSummary } from "../../ports/session-list.ts";
 import { counted, shortId } from "../human.ts";
 import { type Check, failed, fine, warning } from "./check.ts";
 import { sessionsLookedAtMax } from "./limits.ts";
 
-/** The newest transcript, locks, and processes that outlived their agents. Nothing is changed or ended. */
+/** The newest transcript, leases, and processes that outlived their agents. Nothing is changed or ended. */
 export async function sessionChecks(engine: Engine): Promise<readonly Check[]> {
-  const sessions = await engine.list("all");
+  const sessions = await storedSessions(engine);
   const [newest] = sessions;
   if (newest === undefined) return [fine("sessions", "none yet")];
   const looked = sessions.slice(0, sessionsLookedAtMax);
-  const held = await locks(looked);
+  const held = await leases(looked);
   return [
-    await transcriptCheck(engine, { newest, count: sessions.length }),
-    locksCheck(held),
+    await transcriptCheck(newest, sessions.length),
+    leasesCheck(held),
     await groupsCheck(looked.filter(({ sessionId }) => held.get(sessionId) !== "held")),
   ];
 }
 
-interface Newest {
-  readonly newest: SessionSummary;
-  readonly count: number;
+interface StoredSession extends SessionSummary {
+  readonly store: EngineDeps;
 }
 
-async function transcriptCheck(engine: Engine, { newest, count }: Newest): Promise<Check> {
-  const source = await engine.openFile(newest.fullPath);
-  const id = shortId(newest.sessionId);
-  if (source === undefined) return failed("sessions", { says: `${newest.fullPath} can't be read` });
+/** Of every project, newest first. */
+async function storedSessions(engine: Engine): Promise<readonly StoredSession[]> {
+  const found: StoredSession[] = [];
+  for (const store of await engine.stores("all"))
+    for (const summary of await store.sessions.list()) found.push({ ...summary, store });
+  return found.toSorted((one, other) => other.modified.localeCompare(one.modified));
+}
+
+async function transcriptCheck({ store, sessionId }: StoredSession, count: number): Promise<Check> {
+  const source = await store.transcripts.openForReading(sessionId).catch(() => undefined);
+  const id = shortId(sessionId);
+  if (source === undefined)
+    return failed("sessions", { says: `${store.transcripts.linkTo?.(sessionId) ?? sessionId} can't be read` });
   try {
     const { damage, entries } = await checkLog(source);
     if (damage.length === 0)
@@ -46,47 +47,42 @@ async function transcriptCheck(engine: Engine, { newest, count }: Newest): Promi
   }
 }
 
-type Held = ReadonlyMap<string, "held" | "stale">;
+type Held = ReadonlyMap<string, "held" | "left">;
 
-async function locks(sessions: readonly SessionSummary[]): Promise<Held> {
-  const deps = { host: hostname(), lookAtProcess, now: () => millis(Date.now()) };
+async function leases(sessions: readonly StoredSession[]): Promise<Held> {
   const found = await Promise.all(
-    sessions.map(async ({ sessionId, fullPath }) => {
-      const seen = await readLock(join(dirname(fullPath), `${sessionId}.lock`));
-      return seen === undefined ? [] : [[sessionId, (await judge(deps, seen)).kind] as const];
+    sessions.map(async ({ sessionId, store }) => {
+      const { kind } = await store.leases.look(sessionId);
+      return kind === "free" ? [] : [[sessionId, kind] as const];
     }),
   );
   return new Map(found.flat());
 }
 
-function locksCheck(held: Held): Check {
-  const count = (state: "held" | "stale"): number => [...held.values()].filter((one) => one === state).length;
-  const stale = count("stale");
+function leasesCheck(held: Held): Check {
+  const count = (state: "held" | "left"): number => [...held.values()].filter((one) => one === state).length;
+  const left = count("left");
   const says = `${counted(count("held"), "session")} open`;
   // The next who opens the session takes it over.
   return fine(
     "locks",
-    stale === 0 ? says : `${says}; ${counted(stale, "lock")} of processes that are gone, taken over when needed`,
+    left === 0 ? says : `${says}; ${counted(left, "lock")} of processes that are gone, taken over when needed`,
   );
 }
 
 /** Only of sessions that nobody holds: others' commands may well run. */
-async function groupsCheck(sessions: readonly SessionSummary[]): Promise<Check> {
-  const left = await Promise.all(
-    sessions.map(async ({ sessionId, fullPath }) => {
-      const folder = dirname(fullPath);
-      const names = await readdir(join(folder, sessionId)).catch(() => []);
-      if (!names.some((name) => name.startsWith("running-"))) return [];
-      const groups = await fileRunningGroups({ folder, session: sessionId }).left();
+async function groupsCheck(sessions: readonly StoredSession[]): Promise<Check> {
+  const found = await Promise.all(
+    sessions.map(async ({ sessionId, store }) => {
+      const groups = (await store.runningGroupsFor?.(sessionId).left()) ?? [];
       return groups.filter(({ state }) => state !== "gone").map(({ leader }) => ({ leader, sessionId }));
     }),
   );
-  const [first] = left.flat();
+  const left = found.flat();
+  const [first] = left;
   if (first === undefined) return fine("processes", "none was left running");
-  const says = `${counted(left.flat().length, "process group")} left running by agents that were killed (${left
-    .flat()
-    .map(({ leader }) => leader)
-    .join(", ")})`;
+  const leaders = left.map(({ leader }) => leader).join(", ");
+  const says = `${counted(left.length, "process group")} left running by agents that were killed (${leaders})`;
   return warning("processes", {
     says,
     todo: `palimpsest --resume ${shortId(first.sessionId)} ends what its session left.`,

@@ -114,7 +114,7 @@ async function keep(deps: BlobsDep, { session, result }: Keeping): Promise<Kept>
   }
   const put = await deps.blobs.put(form.data);
   if (put.kind === "failed") return { kind: "refused", message: put.message };
-  const path = await deps.blobs.link({ blob: put.id, session, toolUse, media: form.media });
+  const path = await deps.blobs.link?.({ blob: put.id, session, toolUse, media: form.media });
   const shown = previewOf({ ...preview, kept: path === undefined ? { kind: "id" } : { kind: "file", path } });
   return { kind: "offloaded", replaced: { toolUse, blob: put.id, media: form.media, bytes: size, shown } };
 }

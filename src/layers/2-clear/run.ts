@@ -96,7 +96,7 @@ async function savedAs(
 ): Promise<{ readonly blob: BlobId; readonly path: string | undefined } | undefined> {
   const put = await blobs.put(data);
   if (put.kind === "failed") return undefined;
-  return { blob: put.id, path: await blobs.link({ blob: put.id, session, toolUse, media }) };
+  return { blob: put.id, path: await blobs.link?.({ blob: put.id, session, toolUse, media }) };
 }
 
 interface Form {

@@ -39,7 +39,7 @@ export interface FileBlobsOptions {
   readonly durability: Durability;
 }
 
-export function fileBlobs(options: FileBlobsOptions): Blobs {
+export function fileBlobs(options: FileBlobsOptions): Required<Blobs> {
   const pathOf = (id: BlobId): string => join(options.folder, "blobs", id);
   return {
     put: (data) => {
@@ -47,9 +47,7 @@ export function fileBlobs(options: FileBlobsOptions): Blobs {
       return put(options, { id, data, path: pathOf(id) });
     },
     get: (id) => get(pathOf(id), id),
-    has: (id) => isOwnFile(pathOf(id)),
     list: () => list(join(options.folder, "blobs")),
-    remove: (id) => rm(pathOf(id), { force: true }),
     link: (wanted) => linkBlob(options.folder, wanted),
   };
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
 import { storeDeps } from "../../../test/contract/store-deps.ts";
 import { makePipe } from "../../../test/fixture/pipe.ts";
-import type { ListCounting } from "../../ports/transcripts.ts";
+import type { ListCounting } from "../../ports/session-list.ts";
 import { indexWriteMsMax, summaryEndBytes } from "../limits.ts";
 import { listSessions, sessionIds } from "./list-sessions.ts";
 

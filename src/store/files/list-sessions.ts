@@ -2,13 +2,13 @@ import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { sessionId } from "../../schema/brand.ts";
 import type { ClockDep } from "../../ports/clock.ts";
-import type { ListCounting, SessionSummary } from "../../ports/transcripts.ts";
+import type { ListCounting } from "../../ports/session-list.ts";
 import { listedTogetherMax } from "../limits.ts";
 import { isSessionName } from "../session-name.ts";
 import { byNewest, summarise } from "../summarise.ts";
 import { byteSourceOfOwnFile } from "./byte-source.ts";
 import { isAbsent } from "./failure.ts";
-import { readIndex, removeUnfinishedIndexes, writeIndex } from "./sessions-index.ts";
+import { type IndexRow, readIndex, removeUnfinishedIndexes, writeIndex } from "./sessions-index.ts";
 
 const extension = ".jsonl";
 
@@ -16,7 +16,7 @@ const extension = ".jsonl";
 export async function listSessions(
   deps: ClockDep,
   { folder, counting }: { readonly folder: string; readonly counting: ListCounting },
-): Promise<readonly SessionSummary[]> {
+): Promise<readonly IndexRow[]> {
   const ids = await sessionIds(folder);
   const index = await readIndex(folder);
   const rows = await inBatches(ids, (id) =>
@@ -46,12 +46,12 @@ export async function sessionIds(folder: string): Promise<readonly string[]> {
 interface Row {
   readonly folder: string;
   readonly id: string;
-  readonly earlier: SessionSummary | undefined;
+  readonly earlier: IndexRow | undefined;
   readonly counting: ListCounting;
 }
 
 /** A transcript that can't be read is left out: one bad file must not hide the others. */
-async function rowOf({ folder, id, earlier, counting }: Row): Promise<SessionSummary | undefined> {
+async function rowOf({ folder, id, earlier, counting }: Row): Promise<IndexRow | undefined> {
   const fullPath = join(folder, id + extension);
   const isEnough = counting === "near" || earlier?.messageCount !== undefined;
   if (earlier !== undefined && isEnough && (await isFresh(earlier))) return earlier;
@@ -60,13 +60,15 @@ async function rowOf({ folder, id, earlier, counting }: Row): Promise<SessionSum
   const { source } = opened;
   try {
     const { mtimeMs, birthtimeMs } = source;
-    return await summarise({ source, sessionId: sessionId(id), fullPath, mtimeMs, birthtimeMs, earlier, counting });
+    const asked = { source, sessionId: sessionId(id), mtimeMs, birthtimeMs, earlier, counting };
+    const { sessionId: named, ...summary } = await summarise(asked);
+    return { sessionId: named, fullPath, fileMtime: mtimeMs, ...summary };
   } finally {
     await source.close();
   }
 }
 
-async function isFresh({ fullPath, fileMtime, sizeBytes }: SessionSummary): Promise<boolean> {
+async function isFresh({ fullPath, fileMtime, sizeBytes }: IndexRow): Promise<boolean> {
   const seen = await lstat(fullPath).catch(() => undefined);
   return seen !== undefined && seen.isFile() && seen.mtimeMs === fileMtime && seen.size === sizeBytes;
 }

@@ -6,7 +6,8 @@ import { storeDeps } from "../../../test/contract/store-deps.ts";
 import { makePipe } from "../../../test/fixture/pipe.ts";
 import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
 import { unreadableLockStaleMs } from "../limits.ts";
-import { type Lock, acquireLock } from "./lock.ts";
+import type { Lease } from "../../ports/leases.ts";
+import { acquireLock } from "./lock.ts";
 import { type SeenProcess, lookAtProcess } from "./look-at-process.ts";
 
 const host = hostname();
@@ -15,11 +16,11 @@ const lockPath = async (): Promise<string> => join(await temporaryFolder(), "s.l
 const record = (more: object) =>
   JSON.stringify({ token: "t", pid: 1, processStarted: null, host, since: "2026-01-01T00:00:00.000Z", ...more });
 
-async function take(path: string, deps = self): Promise<Lock> {
+async function take(path: string, deps = self): Promise<Lease> {
   const outcome = await acquireLock(deps, path);
-  if (outcome.kind !== "locked") throw new Error(JSON.stringify(outcome));
-  onTestFinished(() => outcome.lock.release());
-  return outcome.lock;
+  if (outcome.kind !== "acquired") throw new Error(JSON.stringify(outcome));
+  onTestFinished(() => outcome.lease.release());
+  return outcome.lease;
 }
 
 it("holds who has it, readable only for the owner, and leaves no other file", async () => {
@@ -182,7 +183,7 @@ it("goes to exactly one of many that find the same stale lock", async () => {
   for (let round = 0; round < 5; round += 1) {
     await writeFile(path, record({ pid: process.pid, processStarted: "an earlier boot/7" }));
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => acquireLock(self, path)));
-    const locks = outcomes.flatMap((outcome) => (outcome.kind === "locked" ? [outcome.lock] : []));
+    const locks = outcomes.flatMap((outcome) => (outcome.kind === "acquired" ? [outcome.lease] : []));
     const states = await Promise.all(locks.map((lock) => lock.state()));
     expect(states.filter((state) => state === "held").length, `round ${round}`).toBe(1);
     for (const lock of locks) await lock.release();

@@ -1,9 +1,9 @@
 import { lstatSync } from "node:fs";
 import { type FileHandle, link, rename, rm } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
-import type { WriteFailure } from "../../ports/blobs.ts";
 import type { ClockDep } from "../../ports/clock.ts";
 import type { IdsDep } from "../../ports/ids.ts";
+import type { Lease, LeaseOutcome } from "../../ports/leases.ts";
 import { lockAttemptsMax, lockAwayChecksMax, lockAwayWaitMs } from "../limits.ts";
 import { createFile, lacksHardLinks, temporaryBeside, writeAll } from "./disk.ts";
 import { isAbsent, isTaken, writeFailure } from "./failure.ts";
@@ -21,23 +21,12 @@ import { type LockDeps, type SeenLock, judge, lockContent, readLock, sameLock } 
  * is linked back, inode and all. The holder keeps its lock file open, so its inode can't be given to another file, and
  * compares it with the one under the name before each append.
  */
-export interface Lock {
-  /** Cheap enough for every append: one stat, not handed to another thread. `lost` when another file, or for longer than a moment none, stands under the name. */
-  state(): Promise<"held" | "lost">;
-  release(): Promise<void>;
-}
-
-export type LockOutcome =
-  | { readonly kind: "locked"; readonly lock: Lock }
-  | { readonly kind: "busy"; readonly holder: string }
-  | WriteFailure;
-
-export async function acquireLock(deps: LockDeps & ClockDep & IdsDep, path: string): Promise<LockOutcome> {
+export async function acquireLock(deps: LockDeps & ClockDep & IdsDep, path: string): Promise<LeaseOutcome> {
   const token = deps.uuid();
   try {
     for (let attempt = 0; attempt < lockAttemptsMax; attempt += 1) {
       const placed = await place({ path, content: await lockContent(deps, token) });
-      if (placed !== undefined) return { kind: "locked", lock: placed };
+      if (placed !== undefined) return { kind: "acquired", lease: placed };
       const seen = await readLock(path);
       if (seen === undefined) continue;
       const verdict = await judge(deps, seen);
@@ -55,7 +44,7 @@ interface Placing {
   readonly content: Buffer;
 }
 
-async function place(placing: Placing): Promise<Lock | undefined> {
+async function place(placing: Placing): Promise<Lease | undefined> {
   const temporary = temporaryBeside(placing.path);
   const file = await createWith(temporary, placing.content);
   try {
@@ -72,7 +61,7 @@ async function place(placing: Placing): Promise<Lock | undefined> {
 }
 
 /** Here the lock is empty for a moment; that is why an unreadable lock counts as held while it is young. */
-async function placeWithoutLinks({ path, content }: Placing): Promise<Lock | undefined> {
+async function placeWithoutLinks({ path, content }: Placing): Promise<Lease | undefined> {
   try {
     return await heldLock(path, await createWith(path, content));
   } catch (error) {
@@ -90,8 +79,10 @@ async function createWith(path: string, content: Buffer): Promise<FileHandle> {
   throw written.error;
 }
 
-async function heldLock(path: string, file: FileHandle): Promise<Lock> {
+async function heldLock(path: string, file: FileHandle): Promise<Lease> {
   const own = await file.stat({ bigint: true });
+  let released: Promise<void> | undefined;
+  // One stat, not handed to another thread. Lost when another file, or for longer than a moment none, stands under the name.
   const state = async (): Promise<"held" | "lost"> => {
     for (let check = 0; check < lockAwayChecksMax; check += 1) {
       const current = lstatSync(path, { bigint: true, throwIfNoEntry: false });
@@ -107,7 +98,11 @@ async function heldLock(path: string, file: FileHandle): Promise<Lock> {
       await file.close();
     }
   };
-  return { state, release };
+  // Once the file is closed, the next holder's may have its inode: nothing is asked of it any more.
+  return {
+    state: async () => (released === undefined ? state() : "lost"),
+    release: () => (released ??= release()),
+  };
 }
 
 async function removeStale(options: { path: string; token: string; seen: SeenLock }): Promise<void> {

@@ -3,8 +3,8 @@ import { basename, join } from "node:path";
 import { z } from "zod";
 import { type SessionId, bytes, sessionId } from "../../schema/brand.ts";
 import { parseJson } from "../../schema/json.ts";
-import type { SessionSummary } from "../../ports/transcripts.ts";
 import type { ClockDep } from "../../ports/clock.ts";
+import type { SessionSummary } from "../../ports/session-list.ts";
 import { indexBytesMax, indexWriteMsMax } from "../limits.ts";
 import { isoTime } from "../summarise.ts";
 import { isTemporaryOf, readSmallFile, replaceFile } from "./disk.ts";
@@ -33,8 +33,14 @@ const indexShape = z.object({
   originalPath: z.string().optional(),
 });
 
+/** As it stands in the file. */
+export interface IndexRow extends SessionSummary {
+  readonly fullPath: string;
+  readonly fileMtime: number;
+}
+
 export interface SessionsIndex {
-  readonly rowByPath: ReadonlyMap<string, SessionSummary>;
+  readonly rowByPath: ReadonlyMap<string, IndexRow>;
   readonly originalPath: string | undefined;
 }
 
@@ -48,7 +54,7 @@ export async function readIndex(folder: string): Promise<SessionsIndex> {
   return { rowByPath: new Map(rows.map((row) => [row.fullPath, row])), originalPath: read.data.originalPath };
 }
 
-function rowIn(value: unknown): SessionSummary | undefined {
+function rowIn(value: unknown): IndexRow | undefined {
   const row = rowShape.safeParse(value).data;
   if (row === undefined || basename(row.fullPath) !== `${row.sessionId}.jsonl`) return undefined;
   const { summary, messageCount, created, gitBranch, projectPath } = row;
@@ -65,7 +71,7 @@ async function jsonOf(path: string): Promise<unknown> {
 
 export interface WrittenIndex {
   readonly folder: string;
-  readonly rows: readonly SessionSummary[];
+  readonly rows: readonly IndexRow[];
   readonly originalPath: string | undefined;
 }
 

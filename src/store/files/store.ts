@@ -1,11 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
-import type { Store } from "../../ports/store.ts";
-import type { Durability } from "../../ports/transcripts.ts";
+import type { Blobs } from "../../ports/blobs.ts";
+import type { ClockDep } from "../../ports/clock.ts";
+import type { IdsDep } from "../../ports/ids.ts";
+import type { ListCounting, SessionList } from "../../ports/session-list.ts";
+import type { SessionFiles } from "../../ports/session-files.ts";
+import type { Store, StorePorts } from "../../ports/store.ts";
+import type { Durability, Transcripts } from "../../ports/transcripts.ts";
 import { millis } from "../../schema/brand.ts";
-import { fileBlobs } from "./blobs.ts";
+import { fileBlobs, resultsFolder } from "./blobs.ts";
 import { homeFolder } from "./home-folder.ts";
+import { fileLeases } from "./leases.ts";
+import { listSessions } from "./list-sessions.ts";
+import { fileNotes, filePlan, notesPath, planPath } from "./notes-file.ts";
 import { locateProject } from "./project.ts";
+import { fileRunningGroups } from "./running-groups.ts";
+import type { IndexRow } from "./sessions-index.ts";
 import { fileTranscripts } from "./transcripts.ts";
 
 export interface FileStoreOptions {
@@ -25,11 +35,42 @@ export function fileStore({ folder, durability = "always" }: FileStoreOptions = 
           ? await locateProject(deps, { home: homeFolder(process.env), cwd: process.cwd() })
           : ({ kind: "located", folder: resolve(folder) } as const);
       if (located.kind === "failed") return located;
-      return {
-        kind: "open",
-        transcripts: fileTranscripts({ deps, folder: located.folder, durability }),
-        blobs: fileBlobs({ folder: located.folder, durability }),
-      };
+      return { kind: "open", ...filePorts({ deps, folder: located.folder, durability }) };
     },
+  };
+}
+
+export interface FilePortsOptions {
+  readonly deps: ClockDep & IdsDep;
+  /** `<home>/projects/<slug>`. */
+  readonly folder: string;
+  readonly durability: Durability;
+}
+
+export interface FilePorts extends Required<StorePorts>, Required<SessionFiles> {
+  readonly transcripts: Required<Transcripts>;
+  readonly blobs: Required<Blobs>;
+  readonly sessions: FileSessionList;
+}
+
+/** Its rows as they stand in `sessions-index.json`. */
+export interface FileSessionList extends SessionList {
+  list(counting?: ListCounting): Promise<readonly IndexRow[]>;
+}
+
+/** Everything that is kept of one project. Nobody else knows what its folder holds. */
+export function filePorts({ deps, folder, durability }: FilePortsOptions): FilePorts {
+  return {
+    transcripts: fileTranscripts({ deps, folder, durability }),
+    blobs: fileBlobs({ folder, durability }),
+    sessions: { list: (counting = "near") => listSessions(deps, { folder, counting }) },
+    leases: fileLeases({ deps, folder }),
+    notesFileFor: (session) => fileNotes({ folder, session }),
+    planFileFor: (session) => filePlan({ folder, session }),
+    runningGroupsFor: (session) => fileRunningGroups({ folder, session }),
+    readablePlacesFor: (session) => ({
+      folder,
+      paths: [resultsFolder("", session), notesPath({ folder: "", session }), planPath({ folder: "", session })],
+    }),
   };
 }

@@ -8,6 +8,7 @@ import { writerOf } from "../../../test/contract/writer-of.ts";
 import { bytes, sessionId } from "../../schema/brand.ts";
 import { failureOf } from "../../cli/failure.ts";
 import { fileBlobs } from "./blobs.ts";
+import { listSessions } from "./list-sessions.ts";
 import { fileTranscripts } from "./transcripts.ts";
 
 const id = sessionId("s1");
@@ -25,7 +26,7 @@ describe("names and modes", () => {
     const folder = join(await temporaryFolder(), "projects", "slug");
     const store = storeIn(folder);
     const writer = writerOf(await store.create(id));
-    expect(store.whereIs(id)).toBe(join(folder, "s1.jsonl"));
+    expect(store.linkTo(id)).toBe(join(folder, "s1.jsonl"));
     expect((await readdir(folder)).toSorted()).toEqual(["s1.jsonl", "s1.lock"]);
     await writer.close();
     expect(await readdir(folder)).toEqual(["s1.jsonl"]);
@@ -37,7 +38,7 @@ describe("names and modes", () => {
     onTestFinished(() => void process.umask(before));
     const folder = join(home, "a", "projects", "slug");
     await writerOf(await storeIn(folder).create(id)).close();
-    await storeIn(folder).list();
+    await listSessions(storeDeps, { folder, counting: "near" });
     await fileBlobs({ folder, durability: "never" }).put(Buffer.from("x"));
     expect(await Promise.all([join(home, "a"), dirname(folder), folder, join(folder, "blobs")].map(modeOf))).toEqual([
       "700",
@@ -170,7 +171,7 @@ describe("refusals", () => {
       const source = await store.openForReading(id);
       expect(source?.size).toBe(3);
       await source?.close();
-      expect(await store.list()).toMatchObject([{ sessionId: id }]);
+      expect(await listSessions(storeDeps, { folder, counting: "near" })).toMatchObject([{ sessionId: id }]);
     });
     expect(await readdir(folder)).toEqual(["s1.jsonl"]);
   });

@@ -1,22 +1,20 @@
 import { type FileHandle, constants, rm } from "node:fs/promises";
-import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { type SessionId, bytes } from "../../schema/brand.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { ClockDep } from "../../ports/clock.ts";
 import type { IdsDep } from "../../ports/ids.ts";
+import type { Lease, Leases } from "../../ports/leases.ts";
 import type { AdoptedCopy, ByteSource, Durability, OpenForWriting, Transcripts } from "../../ports/transcripts.ts";
 import { isSessionName } from "../session-name.ts";
 import { adoptCopy } from "./adopt-copy.ts";
 import { byteSourceOfOwnFile } from "./byte-source.ts";
 import { asideFolder } from "./copy-aside.ts";
-import { createFile, exists, makeFolder, openItself, publish, syncFolder, temporaryBeside } from "./disk.ts";
+import { createFile, exists, openItself, publish, syncFolder, temporaryBeside } from "./disk.ts";
 import { isAbsent, isLink, isTaken, writeFailure } from "./failure.ts";
 import { healTail } from "./heal-tail.ts";
-import { type Lock, acquireLock } from "./lock.ts";
+import { fileLeases } from "./leases.ts";
 import type { LockDeps } from "./lock-content.ts";
-import { listSessions } from "./list-sessions.ts";
-import { lookAtProcess } from "./look-at-process.ts";
 import { transcriptWriter } from "./writer.ts";
 
 export interface FileTranscriptsOptions {
@@ -29,18 +27,17 @@ export interface FileTranscriptsOptions {
 }
 
 interface Store extends FileTranscriptsOptions {
-  readonly lockDeps: LockDeps;
+  readonly leases: Leases;
 }
 
-export function fileTranscripts(options: FileTranscriptsOptions): Transcripts {
-  const store: Store = { ...options, lockDeps: options.lockDeps ?? { host: hostname(), lookAtProcess } };
+export function fileTranscripts(options: FileTranscriptsOptions): Required<Transcripts> {
+  const store: Store = { ...options, leases: fileLeases(options) };
   return {
     create: (id) => create(store, id),
     openForWriting: (id) => openForWriting(store, id),
     openForReading: (id) => openForReading(store, id),
     adopt: (copy) => adopt(store, copy),
-    list: (counting = "near") => listSessions(store.deps, { folder: store.folder, counting }),
-    whereIs: (id) => (isSessionName(id) ? transcriptPath(store, id) : undefined),
+    linkTo: (id) => (isSessionName(id) ? transcriptPath(store, id) : undefined),
   };
 }
 
@@ -57,11 +54,11 @@ async function openForReading(store: Store, id: SessionId): Promise<ByteSource |
 async function openForWriting(store: Store, id: SessionId): Promise<OpenForWriting> {
   if (!isSessionName(id)) return { kind: "missing" };
   const path = transcriptPath(store, id);
-  return await locked({ store, id, expects: "present" }, async (lock) => {
+  return await locked({ store, id, expects: "present" }, async (lease) => {
     const file = await openItself(path, constants.O_RDWR | constants.O_APPEND);
     return await orClose(file, async () => {
       const { size, setAside } = await healTail(file, asideFolder(path, id));
-      const writer = transcriptWriter({ id, path, file, size, lock, durability: store.durability, made: "before" });
+      const writer = transcriptWriter({ id, path, file, size, lease, durability: store.durability, made: "before" });
       return { kind: "open", writer, setAside };
     });
   });
@@ -70,12 +67,12 @@ async function openForWriting(store: Store, id: SessionId): Promise<OpenForWriti
 async function create(store: Store, id: SessionId): Promise<OpenForWriting> {
   if (!isSessionName(id)) return badName(id);
   const path = transcriptPath(store, id);
-  return await locked({ store, id, expects: "absent" }, async (lock) => {
+  return await locked({ store, id, expects: "absent" }, async (lease) => {
     const file = await createFile(path);
     return await orRemove({ file, path }, async () => {
       await syncNewFile(store, file);
       const { durability } = store;
-      const writer = transcriptWriter({ id, path, file, size: bytes(0), lock, durability, made: "here" });
+      const writer = transcriptWriter({ id, path, file, size: bytes(0), lease, durability, made: "here" });
       return { kind: "open", writer, setAside: undefined };
     });
   });
@@ -86,7 +83,7 @@ async function adopt(store: Store, copy: AdoptedCopy): Promise<OpenForWriting> {
   const { id } = copy;
   if (!isSessionName(id)) return badName(id);
   const path = transcriptPath(store, id);
-  return await locked({ store, id, expects: "absent" }, async (lock) => {
+  return await locked({ store, id, expects: "absent" }, async (lease) => {
     const temporary = temporaryBeside(path);
     const file = await createFile(temporary);
     return await orRemove({ file, path: temporary }, async () => {
@@ -97,7 +94,7 @@ async function adopt(store: Store, copy: AdoptedCopy): Promise<OpenForWriting> {
       await syncPublished(store, path);
       const { size } = await file.stat();
       const { durability } = store;
-      const writer = transcriptWriter({ id, path, file, size: bytes(size), lock, durability, made: "before" });
+      const writer = transcriptWriter({ id, path, file, size: bytes(size), lease, durability, made: "before" });
       return { kind: "open", writer, setAside: undefined };
     });
   });
@@ -120,21 +117,20 @@ interface Locked {
 }
 
 /** Looks before it locks: a session that is not there, or must not be, leaves no trace of the attempt. */
-async function locked(options: Locked, act: (lock: Lock) => Promise<OpenForWriting>): Promise<OpenForWriting> {
+async function locked(options: Locked, act: (lease: Lease) => Promise<OpenForWriting>): Promise<OpenForWriting> {
   const { store, id, expects } = options;
   const path = transcriptPath(store, id);
   try {
     const present = await exists(path);
     if (expects === "present" && !present) return { kind: "missing" };
     if (expects === "absent" && present) return { kind: "exists" };
-    if (expects === "absent") await makeFolder(store.folder);
   } catch (error) {
     return writeFailure(error, path);
   }
-  const outcome = await acquireLock({ ...store.lockDeps, ...store.deps }, join(store.folder, `${id}.lock`));
-  if (outcome.kind !== "locked") return outcome;
-  const result = await act(outcome.lock).catch((error: unknown) => refusalOf(error, options));
-  if (result.kind !== "open") await outcome.lock.release();
+  const outcome = await store.leases.acquire(id);
+  if (outcome.kind !== "acquired") return outcome;
+  const result = await act(outcome.lease).catch((error: unknown) => refusalOf(error, options));
+  if (result.kind !== "open") await outcome.lease.release();
   return result;
 }
 

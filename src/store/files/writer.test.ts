@@ -5,10 +5,10 @@ import { temporaryFolder } from "../../../test/contract/temporary-folder.ts";
 import type { Durability, TranscriptWriter } from "../../ports/transcripts.ts";
 import { bytes, sessionId } from "../../schema/brand.ts";
 import { createFile } from "./disk.ts";
-import type { Lock } from "./lock.ts";
+import type { Lease } from "../../ports/leases.ts";
 import { transcriptWriter } from "./writer.ts";
 
-const held: Lock = { state: async () => "held", release: async () => undefined };
+const held: Lease = { state: async () => "held", release: async () => undefined };
 const refused = (code: string): Error => Object.assign(new Error(code), { code });
 
 /** How much of each write the system takes: a number of bytes, an error, or all. */
@@ -24,7 +24,7 @@ async function make(options: {
   takes?: Takes[];
   syncs?: (Error | "ok")[];
   durability?: Durability;
-  lock?: Lock;
+  lease?: Lease;
 }): Promise<Made> {
   const path = join(await temporaryFolder(), "s.jsonl");
   const file = await createFile(path);
@@ -43,9 +43,9 @@ async function make(options: {
     if (sync instanceof Error) throw sync;
   };
   const faulty = { write, datasync, close: () => file.close() } as unknown as FileHandle;
-  const { durability = "turn", lock = held } = options;
+  const { durability = "turn", lease = held } = options;
   const own = { id: sessionId("s"), path, file: faulty, size: bytes(0), made: "here" } as const;
-  const writer = transcriptWriter({ ...own, lock, durability });
+  const writer = transcriptWriter({ ...own, lease, durability });
   onTestFinished(() => writer.close());
   return { writer, calls, content: () => readFile(path, "utf8") };
 }
@@ -104,7 +104,7 @@ describe("writing", () => {
   });
 
   it("writes nothing once the lock is lost", async () => {
-    const { writer, calls } = await make({ lock: { ...held, state: async () => "lost" } });
+    const { writer, calls } = await make({ lease: { ...held, state: async () => "lost" } });
     expect(await writer.append(["{}"])).toMatchObject({ kind: "failed", why: "lock-lost" });
     expect(calls).toEqual([]);
   });

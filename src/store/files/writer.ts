@@ -2,13 +2,13 @@ import { type FileHandle, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Bytes, type SessionId, bytes } from "../../schema/brand.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
+import type { Lease } from "../../ports/leases.ts";
 import type { AppendOutcome, BlankOutcome, ByteRange, Durability, TranscriptWriter } from "../../ports/transcripts.ts";
 import { lineBuffer } from "../line-buffer.ts";
 import { blankRanges } from "./blank-ranges.ts";
 import { asideFolder } from "./copy-aside.ts";
 import { writeAll } from "./disk.ts";
 import { writeFailure } from "./failure.ts";
-import type { Lock } from "./lock.ts";
 
 export interface WriterParts {
   readonly id: SessionId;
@@ -16,7 +16,7 @@ export interface WriterParts {
   /** Opened for appending: the system puts every write at the end. */
   readonly file: FileHandle;
   readonly size: Bytes;
-  readonly lock: Lock;
+  readonly lease: Lease;
   readonly durability: Durability;
   /** `here`: by this writer's opening, empty. */
   readonly made: "here" | "before";
@@ -88,11 +88,11 @@ class Appender {
       if (this.#parts.durability === "turn") await this.#sync();
     } finally {
       await this.#parts.file.close();
-      await this.#parts.lock.release();
+      await this.#parts.lease.release();
     }
   }
 
-  /** While the lock is held: whoever opens it next finds none. What people were given beside it stays. */
+  /** While the lease is held: whoever opens it next finds none. What people were given beside it stays. */
   async discard(): Promise<void> {
     const { id, path, made } = this.#parts;
     if (made === "here" && (await this.#refusal()) === undefined) {
@@ -105,9 +105,9 @@ class Appender {
 
   async #refusal(): Promise<WriteFailure | undefined> {
     if (this.#syncFailure !== undefined) return this.#syncFailure;
-    const { lock, path } = this.#parts;
+    const { lease, path } = this.#parts;
     try {
-      if ((await lock.state()) === "held") return undefined;
+      if ((await lease.state()) === "held") return undefined;
     } catch (error) {
       return writeFailure(error, path);
     }

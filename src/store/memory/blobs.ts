@@ -20,11 +20,6 @@ export function memoryBlobs(options: MemoryBlobsOptions = {}): Blobs {
       return { kind: "stored", id };
     },
     get: async (id) => dataById.get(id)?.slice(),
-    has: async (id) => dataById.has(id),
     list: async () => [...dataById.keys()].toSorted(),
-    remove: async (id) => {
-      dataById.delete(id);
-    },
-    link: async () => undefined,
   };
 }

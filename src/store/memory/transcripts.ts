@@ -1,12 +1,12 @@
 import { type SessionId, bytes } from "../../schema/brand.ts";
 import type { ClockDep } from "../../ports/clock.ts";
+import type { Lease, Leases } from "../../ports/leases.ts";
+import type { ListCounting, SessionList, SessionSummary } from "../../ports/session-list.ts";
 import type {
   ByteRange,
   AdoptedCopy,
   ByteSource,
   OpenForWriting,
-  ListCounting,
-  SessionSummary,
   SetAside,
   Transcripts,
 } from "../../ports/transcripts.ts";
@@ -17,10 +17,13 @@ import { byNewest, summarise } from "../summarise.ts";
 import { tailOf } from "../torn-tail.ts";
 import { type FaultAt, failureOf } from "./faults.ts";
 import { GrowingBytes } from "./growing-bytes.ts";
+import { memoryLeases } from "./leases.ts";
 import { memoryWriter } from "./writer.ts";
 
 export interface MemoryTranscriptsOptions {
   readonly deps: ClockDep;
+  /** Shared with whoever looks at them; its own where it is absent. */
+  readonly leases?: Leases;
   /** Transcripts that are there from the start, also damaged ones. */
   readonly seed?: ReadonlyMap<SessionId, Uint8Array>;
   /** Asked once for each line that is appended. */
@@ -32,43 +35,45 @@ interface Session {
   readonly log: GrowingBytes;
   readonly createdMs: number;
   modifiedMs: number;
-  heldSince: string | undefined;
   readonly setAside: Map<string, Uint8Array>;
 }
 
 /** The same rules as the file store, for tests and for sessions that nobody wants kept. */
-export function memoryTranscripts(options: MemoryTranscriptsOptions): Transcripts {
+export function memoryTranscripts(options: MemoryTranscriptsOptions): Transcripts & SessionList {
   const store = new MemoryStore(options);
   return {
-    create: async (id) => store.create(id),
+    create: (id) => store.create(id),
     openForWriting: (id) => store.openForWriting(id),
     openForReading: async (id) => store.openForReading(id),
     adopt: (copy) => store.adopt(copy),
     list: (counting = "near") => store.list(counting),
-    whereIs: () => undefined,
   };
 }
 
 class MemoryStore {
   readonly #options: MemoryTranscriptsOptions;
+  readonly #leases: Leases;
   readonly #sessionById = new Map<SessionId, Session>();
   #writes = 0;
 
   constructor(options: MemoryTranscriptsOptions) {
     this.#options = options;
+    this.#leases = options.leases ?? memoryLeases(options.deps);
     for (const [id, data] of options.seed ?? []) this.#add(id).log.append(data);
   }
 
-  create(id: SessionId): OpenForWriting {
-    const refusal = this.#refusalToCreate(id);
-    return refusal ?? this.#opened(this.#add(id), () => void this.#sessionById.delete(id));
+  create(id: SessionId): Promise<OpenForWriting> {
+    return this.#begun(id, (lease) =>
+      this.#opened(this.#add(id), { lease, remove: () => this.#sessionById.delete(id) }),
+    );
   }
 
   async openForWriting(id: SessionId): Promise<OpenForWriting> {
     const session = this.#sessionById.get(id);
     if (session === undefined) return { kind: "missing" };
-    if (session.heldSince !== undefined) return busy(session.heldSince);
-    const opened = this.#opened(session);
+    const outcome = await this.#leases.acquire(id);
+    if (outcome.kind !== "acquired") return outcome;
+    const opened = this.#opened(session, outcome);
     const setAside = await healTail(session);
     return { ...opened, setAside };
   }
@@ -90,7 +95,7 @@ class MemoryStore {
       log.append(chunk);
     }
     if (log.slice({ start: log.size - 1, end: log.size })[0] !== newline) log.append(Uint8Array.of(newline));
-    return this.#refusalToCreate(copy.id) ?? this.#opened(this.#add(copy.id, log));
+    return this.#begun(copy.id, (lease) => this.#opened(this.#add(copy.id, log), { lease }));
   }
 
   async list(counting: ListCounting): Promise<readonly SessionSummary[]> {
@@ -98,7 +103,6 @@ class MemoryStore {
       summarise({
         source: sourceOf(session.log),
         sessionId: session.id,
-        fullPath: "",
         mtimeMs: session.modifiedMs,
         birthtimeMs: session.createdMs,
         earlier: undefined,
@@ -108,6 +112,18 @@ class MemoryStore {
     return (await Promise.all(rows)).toSorted(byNewest);
   }
 
+  /** Looked at again under the lease: another may have made it meanwhile. */
+  async #begun(id: SessionId, open: (lease: Lease) => OpenForWriting): Promise<OpenForWriting> {
+    const refusal = this.#refusalToCreate(id);
+    if (refusal !== undefined) return refusal;
+    const outcome = await this.#leases.acquire(id);
+    if (outcome.kind !== "acquired") return outcome;
+    const taken = this.#refusalToCreate(id);
+    if (taken === undefined) return open(outcome.lease);
+    await outcome.lease.release();
+    return taken;
+  }
+
   #refusalToCreate(id: SessionId): OpenForWriting | undefined {
     if (!isSessionName(id)) return failureOf({ why: "io" });
     return this.#sessionById.has(id) ? { kind: "exists" } : undefined;
@@ -115,14 +131,12 @@ class MemoryStore {
 
   #add(id: SessionId, log: GrowingBytes = new GrowingBytes()): Session {
     const now = this.#options.deps.now();
-    const session: Session = { id, log, createdMs: now, modifiedMs: now, heldSince: undefined, setAside: new Map() };
+    const session: Session = { id, log, createdMs: now, modifiedMs: now, setAside: new Map() };
     this.#sessionById.set(id, session);
     return session;
   }
 
-  #opened(session: Session, remove?: () => void): OpenForWriting & { kind: "open" } {
-    const since = new Date(this.#options.deps.now()).toISOString();
-    session.heldSince = since;
+  #opened(session: Session, { lease, remove }: Held): OpenForWriting & { kind: "open" } {
     const writer = memoryWriter({
       id: session.id,
       log: session.log,
@@ -135,21 +149,20 @@ class MemoryStore {
         session.setAside.set(name, data);
         return name;
       },
-      release: () => {
-        session.heldSince = undefined;
-      },
+      release: () => lease.release(),
       remove,
     });
     return { kind: "open", writer, setAside: undefined };
   }
 }
 
-const newline = 0x0a;
+interface Held {
+  readonly lease: Lease;
+  /** Absent where the session was there before. */
+  readonly remove?: () => void;
+}
 
-const busy = (since: string): OpenForWriting => ({
-  kind: "busy",
-  holder: `process ${process.pid} on this machine since ${since}`,
-});
+const newline = 0x0a;
 
 const sourceOf = (log: GrowingBytes): ByteSource => {
   const size = bytes(log.size);

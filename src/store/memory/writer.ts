@@ -11,7 +11,7 @@ export interface MemoryWriterParts {
   readonly written: () => void;
   /** Keeps bytes that are about to be written over; returns the name they are kept under. */
   readonly keep: (range: ByteRange, data: Uint8Array) => string;
-  readonly release: () => void;
+  readonly release: () => Promise<void>;
   /** Absent where it was there before. */
   readonly remove?: (() => void) | undefined;
 }
@@ -64,9 +64,10 @@ export function memoryWriter(parts: MemoryWriterParts): TranscriptWriter {
     return act();
   };
 
-  const close = (): void => {
-    if (state === "open") parts.release();
+  const close = async (): Promise<void> => {
+    const stateBefore = state;
     state = "closed";
+    if (stateBefore === "open") await parts.release();
   };
 
   return {
@@ -74,10 +75,10 @@ export function memoryWriter(parts: MemoryWriterParts): TranscriptWriter {
     append: async (lines) => whileOpen(() => append(lines)),
     endTurn: async () => whileOpen(() => ({ kind: "appended", at: [] })),
     blank: async (ranges) => whileOpen(() => blank(ranges)),
-    close: async () => close(),
+    close,
     discard: async () => {
       if (state === "open") parts.remove?.();
-      close();
+      await close();
     },
   };
 }

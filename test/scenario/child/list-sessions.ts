@@ -4,7 +4,7 @@ import { countReads } from "../support/count-reads.ts";
 
 const [folder = ""] = process.argv.slice(2);
 const bytesRead = await countReads();
-const rows = await fileDeps(folder).transcripts.list();
+const rows = await fileDeps(folder).sessions.list();
 const { maxRSS } = process.resourceUsage();
 const said = {
   rows: rows.length,

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { dirname, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { onTestFinished } from "vitest";
 import type { AgentOptions } from "../../../src/agent/agent-options.ts";
@@ -15,7 +14,7 @@ import { createOutput } from "../../../src/cli/output.ts";
 import { program } from "../../../src/cli/program.ts";
 import { createEngine } from "../../../src/engine.ts";
 import type { PermissionAnswer, PermissionAsk } from "../../../src/ports/person.ts";
-import { millis, sessionId } from "../../../src/schema/brand.ts";
+import { millis } from "../../../src/schema/brand.ts";
 import type { LoopEvent } from "../../../src/schema/event.ts";
 import type { ChatItem } from "../../../src/tui/state/chat-item.ts";
 import type { ChatState } from "../../../src/tui/state/chat-shape.ts";
@@ -97,8 +96,7 @@ export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: C
   const { env, work: cwd } = world;
   const project = await createEngine({ env, cwd }).project();
   if (project.kind === "failed") throw new Error(project.message);
-  const { deps } = project;
-  const folder = dirname(deps.transcripts.whereIs(sessionId("any")) ?? "");
+  const { deps, folder } = project;
   const front = Object.assign(new FakeFront(), parts.front);
   const agents: Agent[] = [];
   const events: LoopEvent[] = [];
@@ -131,10 +129,9 @@ export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: C
       (await import("../../../src/cli/chat/commands/run.ts")).runSlash(command, context),
     complete: () => Promise.resolve([]),
     past: (agent) => pastOf(deps, agent),
-    keptPath: async (of) =>
-      of === "passing" ? passingPath(folder, randomUUID()) : keptInputPath(join(folder, `${of}.jsonl`), of),
+    keptPath: async (of) => (of === "passing" ? passingPath(folder, randomUUID()) : keptInputPath(folder, of)),
     leftInput: parts.takesUp === undefined ? undefined : (current) => leftInput({ ...deps, folder, current }),
-    sessions: async () => sessionChoices({ sessions: await deps.transcripts.list(), nowMillis: Date.now() }),
+    sessions: async () => sessionChoices({ sessions: await deps.sessions.list(), nowMillis: Date.now() }),
     changed: (_agent, event) => void (event !== undefined && events.push(event)),
     ...parts.deps,
   });

@@ -5,23 +5,20 @@ import { join } from "node:path";
 import { openSession, type Session, type SessionDeps } from "../../../src/loop/session.ts";
 import { millis, type SessionId, sessionId } from "../../../src/schema/brand.ts";
 import type { Durability } from "../../../src/ports/transcripts.ts";
-import { fileBlobs } from "../../../src/store/files/blobs.ts";
-import { fileTranscripts } from "../../../src/store/files/transcripts.ts";
+import { type FilePorts, filePorts } from "../../../src/store/files/store.ts";
 
 /** Real files with a real clock and real ids, in a project folder that may not exist yet. */
-export function fileDeps(folder: string, durability: Durability = "never"): SessionDeps {
+export function fileDeps(folder: string, durability: Durability = "never"): FileDeps {
   const base = { now: () => millis(Date.now()), uuid: () => randomUUID() };
-  return {
-    ...base,
-    transcripts: fileTranscripts({ deps: base, folder, durability }),
-    blobs: fileBlobs({ folder, durability }),
-  };
+  return { ...base, ...filePorts({ deps: base, folder, durability }) };
 }
+
+export type FileDeps = SessionDeps & FilePorts;
 
 export interface Project {
   readonly home: string;
   readonly folder: string;
-  readonly deps: SessionDeps;
+  readonly deps: FileDeps;
 }
 
 /** An empty home with one project; removed with everything else of the test run. */

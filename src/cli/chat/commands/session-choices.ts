@@ -1,4 +1,4 @@
-import type { SessionSummary } from "../../../ports/transcripts.ts";
+import type { SessionSummary } from "../../../ports/session-list.ts";
 import type { SessionId } from "../../../schema/brand.ts";
 import { humanBytes } from "../../../schema/human-bytes.ts";
 import type { Choice } from "../../../tui/chat-ui.ts";

@@ -1,5 +1,5 @@
 import { createEngine } from "../../../engine.ts";
-import type { SessionSummary } from "../../../ports/transcripts.ts";
+import type { SessionSummary } from "../../../ports/session-list.ts";
 import { command } from "../../command.ts";
 import { exitCode } from "../../exit-code.ts";
 import { humanBytes } from "../../../schema/human-bytes.ts";

@@ -1,0 +1,35 @@
+import { writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { fileLeases } from "../../src/store/files/leases.ts";
+import { memoryLeases } from "../../src/store/memory/leases.ts";
+import { leasesContract } from "./leases.ts";
+import { storeDeps } from "./store-deps.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+const folderOf = new WeakMap<object, string>();
+
+leasesContract({
+  name: "files",
+  make: async () => {
+    const folder = join(await temporaryFolder(), "projects", "p");
+    const leases = fileLeases({ deps: storeDeps, folder });
+    folderOf.set(leases, folder);
+    return leases;
+  },
+  leave: async (leases, name) => {
+    const outcome = await leases.acquire(name);
+    if (outcome.kind === "acquired") await outcome.lease.release();
+    const dead = { token: "t", pid: 2 ** 22 + 1, processStarted: null, host: hostname(), since: "2026-01-01" };
+    await writeFile(join(folderOf.get(leases) ?? "", `${name}.lock`), JSON.stringify(dead));
+  },
+});
+
+leasesContract({ name: "memory (none is left: it ends with its process)", make: async () => memoryLeases(storeDeps) });
+
+it("a name that would leave the folder is refused", async () => {
+  const leases = fileLeases({ deps: storeDeps, folder: await temporaryFolder() });
+  expect(await leases.acquire("../s")).toMatchObject({ kind: "failed", why: "io" });
+  expect(await leases.look("../s")).toEqual({ kind: "free" });
+});
