@@ -9,8 +9,9 @@ import { clearInCache } from "../src/layers/2-clear/in-cache.ts";
 import { markerTokens } from "../src/layers/2-clear/limits.ts";
 import { truncateOldest } from "../src/layers/2-clear/truncate.ts";
 import { compactWhenDue } from "../src/layers/4-compact/due.ts";
-import type { Candidate } from "../src/layers/candidate.ts";
-import { type Layer, nextCandidate, type PipelineState } from "../src/layers/pipeline.ts";
+import type { Candidate, Layer } from "../src/layers/layer.ts";
+import type { PipelineState } from "../src/layers/pipeline-state.ts";
+import { nextCandidate } from "../src/layers/pipeline.ts";
 import type { Policy } from "../src/layers/policy.ts";
 import { compactionState } from "../src/loop/agent/compaction-state.ts";
 import { toldBand } from "../src/loop/agent/pressure.ts";
@@ -140,14 +141,15 @@ export class PlannedSession {
     };
   }
 
-  #do({ act }: Candidate): void {
-    if (act.kind !== "clear") throw new Error(`nothing here does ${act.kind}`);
+  #do(candidate: Candidate): void {
+    if (!("results" in candidate)) throw new Error(`nothing here does ${candidate.layer}`);
+    const { results } = candidate;
     this.#cache.cut({
-      offset: Math.min(...act.results.map((toolUse) => this.#offsetOf(toolUse))),
+      offset: Math.min(...results.map((toolUse) => this.#offsetOf(toolUse))),
       savedTokens: 0,
       round: this.#inventory.round,
     });
-    this.#fold.append(parsed(this.#log.clear(act.results)));
+    this.#fold.append(parsed(this.#log.clear(results)));
     this.#told.millis = 0;
   }
 

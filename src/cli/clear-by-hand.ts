@@ -1,6 +1,6 @@
 import type { AskedCompaction } from "../context/compaction.ts";
 import { askedDownToTokens } from "../layers/2-clear/limits.ts";
-import type { ClearedEvent } from "../loop/agent/clearing.ts";
+import type { ClearedEvent } from "../layers/layer.ts";
 import type { Session } from "../loop/session.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
 import type { LoopEvent } from "../schema/event.ts";

@@ -1,4 +1,5 @@
-import { clearAsked, type ClearedEvent } from "../loop/agent/clearing.ts";
+import type { ClearedEvent } from "../layers/layer.ts";
+import { clearAsked } from "../loop/agent/clearing.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
 import { cancelCompaction, commitCompaction } from "../loop/compact/commit.ts";

@@ -1,4 +1,3 @@
-import type { SwitchName } from "../schema/switches.ts";
 import { clearByIdleness } from "./2-clear/by-idleness.ts";
 import { clearByPrice } from "./2-clear/by-price.ts";
 import { clearBySize } from "./2-clear/by-size.ts";
@@ -7,8 +6,7 @@ import { clearInCache } from "./2-clear/in-cache.ts";
 import { snipLowValue } from "./2-clear/snip-layer.ts";
 import { truncateOldest } from "./2-clear/truncate.ts";
 import { compactWhenDue } from "./4-compact/due.ts";
-import type { LayerName } from "./candidate.ts";
-import type { Layer } from "./pipeline.ts";
+import type { Layer } from "./layer.ts";
 
 /**
  * What may change the view before a request, in the order in which it is asked: in a conversation, in a library's context
@@ -25,16 +23,3 @@ export const layers: readonly Layer[] = [
   collapseOldest,
   compactWhenDue,
 ];
-
-/** The switches that turn a layer off: each alone does. */
-export const switchesByLayer: { readonly [Name in LayerName]: readonly SwitchName[] } = {
-  truncate: ["compact.auto"],
-  snip: ["snip"],
-  "clear.size": ["clear.size"],
-  "clear.idle": ["clear.idle"],
-  "clear.cacheEdits": ["clear.cacheEdits"],
-  // Of a warm cache and of a cold one.
-  "clear.price": ["clear.size", "clear.idle"],
-  collapse: ["collapse"],
-  compact: ["compact.auto"],
-};

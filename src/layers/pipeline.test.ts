@@ -4,14 +4,17 @@ import { stateOf } from "../../test/fixture/pipeline-state.ts";
 import { presetOf } from "../presets/catalogue.ts";
 import type { SwitchName } from "../schema/switches.ts";
 import { environmentValues } from "../settings/environment.ts";
-import type { Candidate } from "./candidate.ts";
-import { layers, switchesByLayer } from "./layers.ts";
-import { type Layer, nextCandidate } from "./pipeline.ts";
+import { snipEdit } from "./2-clear/snip-edit.ts";
+import type { Candidate, Layer } from "./layer.ts";
+import { layers } from "./layers.ts";
+import { nextCandidate } from "./pipeline.ts";
 import type { Policy } from "./policy.ts";
 
 const proposing = (...names: readonly Candidate["layer"][]): readonly Layer[] =>
-  layers.map(({ name }) => ({
+  layers.map(({ name, switches, replaces }) => ({
     name,
+    switches,
+    ...(replaces === undefined ? {} : { replaces }),
     propose: () => (names.includes(name) ? candidate(name) : undefined),
   }));
 
@@ -19,10 +22,8 @@ const candidate = (layer: Candidate["layer"]): Candidate => ({
   layer,
   removesTokens: 1,
   behindTokens: 0,
-  loss: "by-id",
-  needs: "nothing",
-  act: { kind: "snip", entries: [] },
   because: "",
+  edit: snipEdit([], ""),
 });
 
 describe("the next thing to do", () => {
@@ -52,5 +53,5 @@ describe("the next thing to do", () => {
 it("DISABLE_COMPACT switches every layer off", () => {
   const given = environmentValues({ DISABLE_COMPACT: "1" }).givenByName;
   const isOff = (name: SwitchName): boolean => given.get(`flags.${name}`)?.value === false;
-  expect(layers.filter(({ name }) => !switchesByLayer[name].every(isOff))).toEqual([]);
+  expect(layers.filter(({ switches }) => !switches.every(isOff))).toEqual([]);
 });

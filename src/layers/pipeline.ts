@@ -1,78 +1,29 @@
-import type { CachedPrefixes } from "../cache/cached-prefixes.ts";
-import type { ClearPlanner } from "../cache/clear-planner.ts";
-import type { ClearMoment } from "../cache/clear-price.ts";
-import type { CompactPrice } from "../cache/compact-price.ts";
-import type { Inventory } from "../cache/inventory.ts";
-import type { Block } from "../schema/block.ts";
-import type { EntryId, Millis, ToolUseId } from "../schema/brand.ts";
-import type { SwitchName } from "../schema/switches.ts";
-import type { Thresholds } from "../tokens/thresholds.ts";
-import type { Item } from "../transcript/item.ts";
-import type { Decision } from "../transcript/project.ts";
-import type { Candidate, LayerName } from "./candidate.ts";
-
 import { headroomBelow } from "./4-compact/headroom.ts";
-import type { Policy } from "./policy.ts";
-
-/** Everything a layer may look at before a request. Live: valid until the next append. */
-export interface PipelineState {
-  readonly policy: Policy;
-  readonly isOn: (name: SwitchName) => boolean;
-  readonly inventory: Inventory;
-  readonly prefixes: CachedPrefixes;
-  readonly moment: ClearMoment;
-  /** Remembers between the requests of one conversation when nothing can pay; absent: every plan looks at everything. */
-  readonly planner?: ClearPlanner;
-  readonly thresholds: Pick<Thresholds, "warning" | "compact" | "blocking">;
-  /** `turn`: a person spoke since the last reply. */
-  readonly opens: "turn" | "nothing";
-  /** Since the last reply; undefined where there was none. */
-  readonly idleMillis: Millis | undefined;
-  /** Of the request as it would be had nothing ever been cleared. */
-  readonly sentTokens: number;
-  /** Since the last clearing; undefined where there was none. */
-  readonly roundsSinceClear: number | undefined;
-  /** Deleted in the provider's cache already. */
-  readonly deletedInCache: ReadonlySet<ToolUseId>;
-  /** What the model's provider can do. */
-  readonly offers: ReadonlySet<"cache-edits" | "context-edits" | "compaction">;
-  /** Absent where nobody can compact. */
-  readonly compaction?: CompactionState;
-  readonly items: readonly Item[];
-  /** How results look in the view; absent where nobody snips or collapses. */
-  readonly decisions?: ReadonlyMap<ToolUseId, readonly Decision[]>;
-  readonly pins: ReadonlySet<EntryId>;
-  readonly count: (block: Block) => number;
-}
-
-export interface CompactionState {
-  readonly price: CompactPrice;
-  /** On what it would remove, since the last one. */
-  readonly rent: number;
-}
-
-export interface Layer {
-  readonly name: LayerName;
-  /** Pure. Undefined: it has nothing to propose now. */
-  propose(state: PipelineState): Candidate | undefined;
-}
+import type { Candidate, Layer } from "./layer.ts";
+import type { PipelineState } from "./pipeline-state.ts";
 
 /**
  * The next thing to do to the view before a request, or nothing. The caller does it and asks again with the layers that
- * have acted: each acts at most once before a request. `first` takes the layers in their order; `price` compacts where
- * that is due, since whatever else were done would be done for nothing, and otherwise does what pays. At the threshold
- * clearing may come instead, where it makes room at less a token.
+ * have acted: each acts at most once before a request. What has to be mended comes first. `first` takes the layers in their
+ * order; `price` takes the one that replaces all others where that is due, since whatever else were done would be done for
+ * nothing, and otherwise does what pays. At the threshold something else may come instead, where it makes room at less a
+ * token.
  */
-export function nextCandidate(input: NextInput): Candidate | undefined {
-  const { layers, state, acted } = input;
+export function nextCandidate({ layers, state, acted }: NextInput): Candidate | undefined {
   const open = layers.filter(({ name }) => !acted.has(name));
+  const mended = firstOf(open, (layer) => layer.mend?.(state));
+  if (mended !== undefined) return mended;
+  const propose = (layer: Layer): Candidate | undefined => layer.propose(state);
   switch (state.policy.chooses) {
     case "first":
-      return firstOf(open, state);
+      return firstOf(open, propose);
     case "price": {
-      const due = open.find(({ name }) => name === "compact")?.propose(state);
-      const others = open.filter(({ name }) => name !== "compact");
-      return due === undefined ? firstOf(others, state) : (cheaperRoom(others, { due, state }) ?? due);
+      const due = firstOf(
+        open.filter(({ replaces }) => replaces === "all"),
+        propose,
+      );
+      const others = open.filter(({ replaces }) => replaces !== "all");
+      return due === undefined ? firstOf(others, propose) : (cheaperRoom(others, { due, state }) ?? due);
     }
   }
 }
@@ -80,7 +31,8 @@ export function nextCandidate(input: NextInput): Candidate | undefined {
 export interface NextInput {
   readonly layers: readonly Layer[];
   readonly state: PipelineState;
-  readonly acted: ReadonlySet<LayerName>;
+  /** Names of layers. */
+  readonly acted: ReadonlySet<string>;
 }
 
 interface Due {
@@ -88,21 +40,21 @@ interface Due {
   readonly state: PipelineState;
 }
 
-/** A clearing that ends what makes compaction due, and frees a token for less. */
+/** The first that has a price, if it frees a token for less than what is due, and enough of them. */
 function cheaperRoom(layers: readonly Layer[], { due, state }: Due): Candidate | undefined {
-  const { moment, thresholds, compaction } = state;
-  const found = layers.find(({ name }) => name === "clear.price")?.propose(state);
-  if (found?.act.kind !== "clear" || found.act.priced === undefined || compaction === undefined) return undefined;
+  const { moment, thresholds } = state;
+  const found = firstOf(layers, (layer) => {
+    const candidate = layer.propose(state);
+    return candidate?.cost === undefined ? undefined : candidate;
+  });
+  if (found?.cost === undefined || due.cost === undefined) return undefined;
   const isEnough = moment.contextTokens - found.removesTokens + headroomBelow(thresholds.compact) <= thresholds.compact;
-  if (due.act.kind !== "compact" || due.act.trigger === "price" || !isEnough) return undefined;
-  const { againCost, riskCost } = found.act.priced;
-  const price = (againCost + riskCost) / found.removesTokens;
-  return price < compaction.price.total / due.removesTokens ? found : undefined;
+  return isEnough && found.cost / found.removesTokens < due.cost / due.removesTokens ? found : undefined;
 }
 
-function firstOf(layers: readonly Layer[], state: PipelineState): Candidate | undefined {
+function firstOf(layers: readonly Layer[], propose: (layer: Layer) => Candidate | undefined): Candidate | undefined {
   for (const layer of layers) {
-    const candidate = layer.propose(state);
+    const candidate = propose(layer);
     if (candidate !== undefined) return candidate;
   }
   return undefined;

@@ -55,12 +55,6 @@ export const abortGraceMs = millis(5_000);
 /** How often a hook may make the model go on in one turn. */
 export const stopHooksMax = 10;
 
-/**
- * Of what it cost to make, so much is lost with thinking that can't be sent any more: most of it is said again in the
- * text and the calls behind it.
- */
-export const thinkingLossShare = 0.1;
-
 /** Thinking of turns that are over stays while somebody works on it: an hour is what the longest lifetime of a cache bridges. */
 export const thinkingIdleMillis = millis(3_600_000);
 

@@ -1,7 +1,8 @@
 import type { Block, Message } from "../schema/block.ts";
 import { type EntryId, entryId, type ToolUseId } from "../schema/brand.ts";
-import type { Edit } from "../schema/edit.ts";
+import { type Edit, readEdit } from "../schema/edit.ts";
 import type { Entry } from "../schema/entry.ts";
+import type { Draft } from "../transcript/draft.ts";
 import { Fold } from "../transcript/fold.ts";
 import type { Item } from "../transcript/item.ts";
 import type { Decision } from "../transcript/project.ts";
@@ -76,6 +77,13 @@ export class ReplayedView {
       attachments: [],
       cause: "size",
     });
+  }
+
+  /** A layer's edit, as it proposed it. */
+  take(draft: Draft): void {
+    const reading = readEdit(draft);
+    if (reading.kind !== "edit") throw new Error(`a layer's edit can't be read: ${draft.type}`);
+    this.#edit(reading.edit);
   }
 
   snip(entries: readonly EntryId[]): void {

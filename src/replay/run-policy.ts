@@ -4,9 +4,10 @@ import { Inventory } from "../cache/inventory.ts";
 import type { Lifetime } from "../cache/lifetime.ts";
 import { isRerunnable } from "../layers/2-clear/clearable.ts";
 import { compactionNow } from "../layers/4-compact/price-now.ts";
-import type { Act, LayerName } from "../layers/candidate.ts";
+import type { Candidate } from "../layers/layer.ts";
 import { layers } from "../layers/layers.ts";
-import { type CompactionState, nextCandidate, type PipelineState } from "../layers/pipeline.ts";
+import type { CompactionState, PipelineState } from "../layers/pipeline-state.ts";
+import { nextCandidate } from "../layers/pipeline.ts";
 import type { CompactRule, Policy } from "../layers/policy.ts";
 import type { Message, ToolResultBlock } from "../schema/block.ts";
 import { type EntryId, type Millis, millis, type ToolUseId } from "../schema/brand.ts";
@@ -180,12 +181,12 @@ export class PolicyRun {
 
   /** False where nothing that fits can be made. */
   #prepare(round: RecordedRound): boolean {
-    const acted = new Set<LayerName>();
+    const acted = new Set<string>();
     for (;;) {
       const candidate = nextCandidate({ layers, state: this.#state(round), acted });
       if (candidate === undefined) break;
       acted.add(candidate.layer);
-      this.#do(candidate.act, round);
+      this.#do(candidate, round);
     }
     const { thresholds, policy } = this.#input;
     if (this.#contextTokens < thresholds.window) return true;
@@ -236,23 +237,15 @@ export class PolicyRun {
     return compactionNow({ ...now, rule, size, keptTokens, rent: this.#rent.accrued });
   }
 
-  #do(act: Act, round: RecordedRound): void {
-    switch (act.kind) {
-      case "clear":
-        this.#clear(act.results, act.marker === "plain" ? plainClearMarker : namedMarker);
-        return;
-      case "snip":
-        this.#takeOut(() => this.#view.snip(act.entries));
-        return;
-      case "collapse":
-        this.#takeOut(() => this.#view.collapse(act));
-        return;
-      case "compact":
-        this.#compact(round);
-        return;
-      case "delete-in-cache":
-        throw new Error("no layer here deletes in the cache");
-    }
+  #do(candidate: Candidate, round: RecordedRound): void {
+    if ("edit" in candidate) this.#takeOut(() => this.#view.take(candidate.edit.draft));
+    else if (candidate.results.length > 0) this.#clear(candidate.results, this.#markerOf(candidate));
+    else this.#compact(round);
+  }
+
+  #markerOf({ layer }: Candidate): string {
+    const { bySize } = this.#input.world.policyFor(this.#input.policy).clear;
+    return layer === "clear.size" && bySize?.marker === "plain" ? plainClearMarker : namedMarker;
   }
 
   #clear(results: readonly ToolUseId[], marker: string): void {

@@ -50,7 +50,8 @@ export type LoopEvent =
   /** A layer took something out of the view, before a request. */
   | {
       readonly kind: "cleared";
-      readonly what: "clear" | "snip" | "collapse" | "delete-in-cache";
+      /** By which kind of edit: `clear`, `collapse` and so on. */
+      readonly what: string;
       /** Results, or entries where whole rounds go. */
       readonly count: number;
       readonly tokensBefore: Tokens;

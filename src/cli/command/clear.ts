@@ -1,4 +1,4 @@
-import type { ClearedEvent } from "../../loop/agent/clearing.ts";
+import type { ClearedEvent } from "../../layers/layer.ts";
 import { flagValues } from "../../settings/flags.ts";
 import { clearedLine } from "../../tui/text/event-lines.ts";
 import { flagsAsked } from "../asked-settings.ts";

@@ -1,12 +1,15 @@
 import { scaleOf } from "../../cache/clear-price.ts";
 import type { Resident } from "../../cache/inventory.ts";
-import type { Layer, PipelineState } from "../pipeline.ts";
+import type { Layer } from "../layer.ts";
+import type { PipelineState } from "../pipeline-state.ts";
 import type { IdleRule } from "../policy.ts";
 import { resultCount, tokenFigure } from "./figures.ts";
+import { clearCandidate } from "./run-clear.ts";
 
 /** By idleness: the cached prefix is gone anyway, so all but the newest results go before it is written again. */
 export const clearByIdleness: Layer = {
   name: "clear.idle",
+  switches: ["clear.idle"],
   propose(state) {
     const rule = state.policy.clear.byIdleness;
     if (rule === undefined || !state.isOn("clear.idle") || !isIdle(state, rule)) return undefined;
@@ -19,20 +22,14 @@ export const clearByIdleness: Layer = {
     }
     if (results.length === 0) return undefined;
     const removesTokens = results.reduce((sum, { tokens }) => sum + tokens, 0) * scaleOf(state);
-    return {
+    const figures = {
       layer: "clear.idle",
       removesTokens,
       behindTokens: 0,
-      loss: "by-id",
-      needs: "nothing",
-      act: {
-        kind: "clear",
-        cause: "idle",
-        results: results.map(({ toolUse }) => toolUse).toReversed(),
-        marker: "named",
-      },
       because: `the cache is cold: ${tokenFigure(removesTokens)} tokens of ${resultCount(results.length)} need not be written again`,
     };
+    const oldestFirst = results.map(({ toolUse }) => toolUse).toReversed();
+    return clearCandidate(figures, { cause: "idle", results: oldestFirst, marker: "named" });
   },
 };
 

@@ -1,12 +1,15 @@
 import { type ClearInput, forcedClear, priceClear, type PricedClear } from "../../cache/clear-price.ts";
-import type { Candidate } from "../candidate.ts";
-import type { Layer, PipelineState } from "../pipeline.ts";
+import type { Candidate, Layer } from "../layer.ts";
+import type { PipelineState } from "../pipeline-state.ts";
 import { resultCount, tokenFigure } from "./figures.ts";
 import { forcedKeepRounds } from "./limits.ts";
+import { clearCandidate } from "./run-clear.ts";
 
 /** By price: what pays goes, warm or cold; and what has to go where the context would not fit any more. */
 export const clearByPrice: Layer = {
   name: "clear.price",
+  // Of a warm cache and of a cold one.
+  switches: ["clear.size", "clear.idle"],
   propose(state) {
     const rule = state.policy.clear.byPrice;
     if (rule === undefined) return undefined;
@@ -27,8 +30,9 @@ const inTime = (priced: PricedClear | undefined, state: PipelineState): boolean 
   (priced?.removesTokens ?? 0) >= overLimit(state);
 
 /**
- * Down to the warning, so that the next rounds need not clear again. Where that can't be reached nothing is forced: a cut
- * that frees a little would come again every round. Unless otherwise no request could be sent.
+ * Down to the warning, so that the next rounds need not clear again. Where that can't be reached, or leaves no room below
+ * the threshold, nothing is forced: a cut that frees a little would come again every round. Unless otherwise no request
+ * could be sent.
  */
 function forced(input: ClearInput, { moment, thresholds, compaction }: PipelineState): PricedClear | undefined {
   const freeTokens = moment.contextTokens - Math.min(thresholds.warning, thresholds.compact);
@@ -36,24 +40,17 @@ function forced(input: ClearInput, { moment, thresholds, compaction }: PipelineS
   const keepRounds = compaction === undefined ? forcedKeepRounds : Infinity;
   const found = forcedClear(input, { freeTokens, keepRounds });
   if (found === undefined || moment.contextTokens >= thresholds.blocking) return found;
-  return found.removesTokens >= freeTokens ? found : undefined;
+  const leavesRoom = moment.contextTokens - found.removesTokens < thresholds.compact;
+  return found.removesTokens >= freeTokens && leavesRoom ? found : undefined;
 }
 
-const candidateOf = (priced: PricedClear): Candidate => ({
-  layer: "clear.price",
-  removesTokens: priced.removesTokens,
-  behindTokens: priced.behindTokens,
-  loss: "by-id",
-  needs: "nothing",
-  act: {
-    kind: "clear",
-    cause: "price",
-    results: priced.results.map(({ toolUse }) => toolUse),
-    marker: "named",
-    priced,
-  },
-  because: arithmetic(priced),
-});
+function candidateOf(priced: PricedClear): Candidate {
+  const { removesTokens, behindTokens, againCost, riskCost } = priced;
+  const cost = againCost + riskCost;
+  const figures = { layer: "clear.price", removesTokens, behindTokens, cost, because: arithmetic(priced) };
+  const results = priced.results.map(({ toolUse }) => toolUse);
+  return clearCandidate(figures, { cause: "price", results, marker: "named", priced });
+}
 
 function arithmetic({
   why,

@@ -2,10 +2,11 @@ import { plural } from "../../schema/plural.ts";
 import type { Inventory, Resident } from "../../cache/inventory.ts";
 import { scaleOf } from "../../cache/clear-price.ts";
 import { tokenFigure } from "./figures.ts";
-import type { Candidate } from "../candidate.ts";
-import type { Layer, PipelineState } from "../pipeline.ts";
+import type { Candidate, Layer } from "../layer.ts";
+import type { PipelineState } from "../pipeline-state.ts";
 import type { SizeRule } from "../policy.ts";
 import { askedKeepResults } from "./limits.ts";
+import { clearCandidate } from "./run-clear.ts";
 
 /**
  * By size: over its threshold the oldest results go until the rest is small enough, the newest stay, and nothing happens
@@ -13,6 +14,7 @@ import { askedKeepResults } from "./limits.ts";
  */
 export const clearBySize: Layer = {
   name: "clear.size",
+  switches: ["clear.size"],
   propose(state) {
     const rule = state.policy.clear.bySize;
     if (rule === undefined || !state.isOn("clear.size") || !isTime(state, rule)) return undefined;
@@ -40,15 +42,13 @@ function candidateBy(state: PipelineState, { rule, cause }: Chosen): Candidate |
   const { results, removed, left } = oldestOver(state.inventory, { rule, scale });
   if (results.length === 0 || removed < rule.savesTokensMin) return undefined;
   const [gone, stays] = [tokenFigure(removed), tokenFigure(left)];
-  return {
+  const figures = {
     layer: "clear.size",
     removesTokens: removed,
     behindTokens: state.prefixes.isCold(state.moment.at) ? 0 : behind(results, { state, scale }),
-    loss: "by-id",
-    needs: "nothing",
-    act: { kind: "clear", cause, results: results.map(({ toolUse }) => toolUse), marker: rule.marker },
     because: `${wordsByCause[cause]}: ${gone} tokens of ${results.length} old ${plural(results.length, "result")} ${results.length === 1 ? "goes" : "go"}, ${stays} stay`,
   };
+  return clearCandidate(figures, { cause, results: results.map(({ toolUse }) => toolUse), marker: rule.marker });
 }
 
 const wordsByCause = { size: "by size", asked: "by hand" } as const;

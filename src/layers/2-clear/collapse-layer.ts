@@ -1,13 +1,14 @@
 import { scaleOf } from "../../cache/clear-price.ts";
 import { tokens } from "../../schema/brand.ts";
 import { plural } from "../../schema/plural.ts";
-import type { Layer } from "../pipeline.ts";
+import type { Layer } from "../layer.ts";
 import { planCollapse } from "./collapse.ts";
 import { tokenFigure } from "./figures.ts";
 
 /** Collapse: from the warning on, the oldest run of rounds goes and its stand-in is shown, one run before a request. */
 export const collapseOldest: Layer = {
   name: "collapse",
+  switches: ["collapse"],
   propose(state) {
     const { decisions, prefixes, moment, thresholds, items, pins, deletedInCache } = state;
     if (decisions === undefined || !state.isOn("collapse") || moment.contextTokens < thresholds.warning)
@@ -18,14 +19,14 @@ export const collapseOldest: Layer = {
     if (run === undefined) return undefined;
     const removesTokens = plan.tokens * scaleOf(state);
     const isCold = prefixes.isCold(moment.at);
+    const { span, shown } = run;
+    const because = `over ${tokenFigure(thresholds.warning)} tokens: the oldest ${run.rounds} ${plural(run.rounds, "round")} collapse, ${tokenFigure(removesTokens)} tokens`;
     return {
       layer: "collapse",
       removesTokens,
       behindTokens: isCold ? 0 : moment.contextTokens - moment.fixedTokens - removesTokens,
-      loss: "by-id",
-      needs: "nothing",
-      act: { kind: "collapse", from: run.span.from, to: run.span.to, shown: run.shown },
-      because: `over ${tokenFigure(thresholds.warning)} tokens: the oldest ${run.rounds} ${plural(run.rounds, "round")} collapse, ${tokenFigure(removesTokens)} tokens`,
+      because,
+      edit: { draft: { type: "collapse", span, shown, because }, what: "collapse", count: 1, nature: "summarised" },
     };
   },
 };

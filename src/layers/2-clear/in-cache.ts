@@ -1,8 +1,10 @@
 import { isWorthLess, scaleOf, staleSince } from "../../cache/clear-price.ts";
 import type { Resident } from "../../cache/inventory.ts";
 import { cacheDeletionsMax } from "../../schema/wire/cache-edits.ts";
-import type { Layer, PipelineState } from "../pipeline.ts";
+import type { Candidate, Layer } from "../layer.ts";
+import type { PipelineState } from "../pipeline-state.ts";
 import { resultCount, tokenFigure } from "./figures.ts";
+import { clearCandidate, resultContents } from "./run-clear.ts";
 
 /**
  * In the provider's cache: while it is warm, old results are deleted by reference and the messages stay as they are, so
@@ -10,23 +12,56 @@ import { resultCount, tokenFigure } from "./figures.ts";
  */
 export const clearInCache: Layer = {
   name: "clear.cacheEdits",
+  switches: ["clear.cacheEdits"],
   propose(state) {
-    if (!state.offers.has("cache-edits") || !state.isOn("clear.cacheEdits")) return undefined;
+    if (state.offers?.has("cache-edits") !== true || !state.isOn("clear.cacheEdits")) return undefined;
     if (state.prefixes.isCold(state.moment.at)) return undefined;
     const results = chosen(state);
     if (results.length === 0) return undefined;
     const removesTokens = results.reduce((sum, { tokens }) => sum + tokens, 0) * scaleOf(state);
+    const because = `deleted in the cache, where nothing is written again: ${tokenFigure(removesTokens)} tokens of ${resultCount(results.length)}`;
     return {
       layer: "clear.cacheEdits",
       removesTokens,
       behindTokens: 0,
-      loss: "by-id",
-      needs: "nothing",
-      act: { kind: "delete-in-cache", results: results.map(({ toolUse }) => toolUse) },
-      because: `deleted in the cache, where nothing is written again: ${tokenFigure(removesTokens)} tokens of ${resultCount(results.length)}`,
+      because,
+      edit: {
+        draft: { type: "server-edits", deleted: results.map(({ toolUse }) => toolUse), because },
+        what: "delete-in-cache",
+        count: results.length,
+        nature: "reduced",
+        cut: "none",
+      },
     };
   },
+  mend: clearUndeleted,
 };
+
+/**
+ * Deleted in a cache that is gone, or of a server that takes no deletions: they would be shown and paid for again. Then
+ * their markers take their place; where the cache was lost and written again by the request that found out, they may be
+ * deleted there once more. A server that has not said what it takes is no reason.
+ */
+function clearUndeleted(state: PipelineState): Candidate | undefined {
+  const { deletedInCache, items, count, moment, prefixes, offers } = state;
+  const isCold = prefixes.isCold(moment.at);
+  const takesNone = offers?.has("cache-edits") === false;
+  if (deletedInCache.size === 0 || (!isCold && !takesNone)) return undefined;
+  const deleted = deletedText(deletedInCache.size);
+  const why = isCold
+    ? `the cache in which ${deleted} is cold`
+    : `${deleted} in the cache of a server that can do that, and this one can't`;
+  const removesTokens = resultContents(items, deletedInCache).reduce(
+    (sum, { toolUse, content }) => sum + count({ type: "tool_result", tool_use_id: toolUse, content }),
+    0,
+  );
+  const because = `${why}: what is deleted would be shown again`;
+  const figures = { layer: "clear.cacheEdits", removesTokens, behindTokens: 0, because };
+  return clearCandidate(figures, { cause: "idle", results: [...deletedInCache], marker: "named" });
+}
+
+export const deletedText = (results: number): string =>
+  results === 1 ? "a result was deleted" : `${results} results were deleted`;
 
 function chosen(state: PipelineState): readonly Resident[] {
   const { inCache, byPrice } = state.policy.clear;

@@ -20,6 +20,12 @@ export const standInArgumentChars = 80;
 /** Of the last thing the assistant said. */
 export const standInWordsChars = 200;
 
+/**
+ * Of what it cost to make, so much is lost with thinking that can't be sent any more: most of it is said again in the
+ * text and the calls behind it.
+ */
+export const thinkingLossShare = 0.1;
+
 /** Where there is no room, results of the newest rounds still stay: the model has not answered to them. */
 export const forcedKeepRounds = 1;
 

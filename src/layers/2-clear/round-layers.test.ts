@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { appended } from "../../../test/fixture/pipeline-state.ts";
 import { folded, type Raw, says, user } from "../../../test/fixture/raw.ts";
 import { CachedPrefixes } from "../../cache/cached-prefixes.ts";
 import { Inventory } from "../../cache/inventory.ts";
@@ -7,7 +8,7 @@ import { presetOf } from "../../presets/catalogue.ts";
 import { entryId, millis, tokens } from "../../schema/brand.ts";
 import { estimateBlock } from "../../tokens/estimate.ts";
 import { compactWhenDue } from "../4-compact/due.ts";
-import type { PipelineState } from "../pipeline.ts";
+import type { PipelineState } from "../pipeline-state.ts";
 import { collapseOldest } from "./collapse-layer.ts";
 import { isRerunnable } from "./clearable.ts";
 import { snipLowValue } from "./snip-layer.ts";
@@ -79,7 +80,7 @@ describe("collapse", () => {
 
   it("is one run at a time, the oldest, and its price is what stands behind it", () => {
     const candidate = collapseOldest.propose(stateOf({ content: much, cache: "warm", contextTokens: 6_000 }));
-    expect(candidate?.act).toMatchObject({ kind: "collapse", from: "a0" });
+    expect(appended(candidate)).toMatchObject({ type: "collapse", span: { from: "a0" } });
     expect(candidate?.behindTokens).toBeCloseTo(6_000 - (candidate?.removesTokens ?? 0));
   });
 
@@ -91,7 +92,7 @@ describe("collapse", () => {
     const due = { ...stateOf(wish), ...over };
     expect(compactWhenDue.propose(due)).toBeUndefined();
     const off = { ...stateOf({ ...wish, on: ["compact.auto"] }), ...over };
-    expect(compactWhenDue.propose(off)).toMatchObject({ act: { trigger: "threshold" } });
+    expect(compactWhenDue.propose(off)?.because).toContain("where compaction fires");
   });
 });
 
@@ -115,9 +116,10 @@ describe("truncate", () => {
   it("leaves a call whose result is pinned, and takes the next", () => {
     const state = stateOf({ content: much, cache: "cold", contextTokens: 9_000 });
     const policy = { ...state.policy, truncate: { overTokens: 8_900 } };
-    const taken = (...pinned: readonly string[]): readonly string[] => {
-      const act = truncateOldest.propose({ ...state, policy, pins: new Set(pinned.map(entryId)) })?.act;
-      return act?.kind === "snip" ? act.entries.filter((entry) => entry !== "u") : [];
+    const taken = (...pinned: readonly string[]): unknown => {
+      const candidate = truncateOldest.propose({ ...state, policy, pins: new Set(pinned.map(entryId)) });
+      const entries = appended(candidate)?.["entries"];
+      return Array.isArray(entries) ? entries.filter((entry: unknown) => entry !== "u") : entries;
     };
     expect(taken()).toEqual(["a0", "r0"]);
     expect(taken("r0")).toEqual(["a1", "r1"]);

@@ -1,13 +1,15 @@
 import { scaleOf } from "../../cache/clear-price.ts";
 import { plural } from "../../schema/plural.ts";
 import { tokens } from "../../schema/brand.ts";
-import type { Layer } from "../pipeline.ts";
+import type { Layer } from "../layer.ts";
 import { tokenFigure } from "./figures.ts";
+import { snipEdit } from "./snip-edit.ts";
 import { planSnip } from "./snip.ts";
 
 /** Snip: rounds of low value leave the view, where that breaks no cache or room is needed. */
 export const snipLowValue: Layer = {
   name: "snip",
+  switches: ["snip"],
   propose(state) {
     const { decisions, prefixes, moment, thresholds, items, pins, deletedInCache } = state;
     if (decisions === undefined || !state.isOn("snip")) return undefined;
@@ -18,14 +20,14 @@ export const snipLowValue: Layer = {
     if (plan.entries.length === 0) return undefined;
     const removesTokens = plan.tokens * scaleOf(state);
     const rounds = plan.rounds.length;
+    const reasons = [...new Set(plan.rounds.flatMap((round) => round.reasons))].join(", ");
+    const because = `${rounds} ${plural(rounds, "round")} of low value: ${reasons}; ${tokenFigure(removesTokens)} tokens`;
     return {
       layer: "snip",
       removesTokens,
       behindTokens: isCold ? 0 : moment.contextTokens - moment.fixedTokens - removesTokens,
-      loss: "by-id",
-      needs: "nothing",
-      act: { kind: "snip", entries: plan.entries },
-      because: `${rounds} ${plural(rounds, "round")} of low value: ${[...new Set(plan.rounds.flatMap(({ reasons }) => reasons))].join(", ")}; ${tokenFigure(removesTokens)} tokens`,
+      because,
+      edit: snipEdit(plan.entries, because),
     };
   },
 };

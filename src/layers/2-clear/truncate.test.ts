@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MadeConversation } from "../../../test/fixture/made-inventory.ts";
-import { stateOf } from "../../../test/fixture/pipeline-state.ts";
+import { appended, stateOf } from "../../../test/fixture/pipeline-state.ts";
 import { presetOf } from "../../presets/catalogue.ts";
 import { entryId } from "../../schema/brand.ts";
 import { truncateOldest } from "./truncate.ts";
@@ -12,10 +12,8 @@ const made = (rounds: number): MadeConversation => {
   for (let round = 0; round < rounds; round += 1) conversation.round([{ tokens: 400 }]);
   return conversation;
 };
-const gone = (conversation: MadeConversation, pins: readonly string[] = []): unknown => {
-  const act = truncateOldest.propose(stateOf(conversation, { policy, pins: new Set(pins.map(entryId)) }))?.act;
-  return act?.kind === "snip" ? act.entries : act;
-};
+const gone = (conversation: MadeConversation, pins: readonly string[] = []): unknown =>
+  appended(truncateOldest.propose(stateOf(conversation, { policy, pins: new Set(pins.map(entryId)) })))?.["entries"];
 
 describe("a sliding window", () => {
   it("stays as it is while everything fits", () => {

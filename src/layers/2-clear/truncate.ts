@@ -1,25 +1,27 @@
 import type { EntryId } from "../../schema/brand.ts";
 import { type Item, withPairs } from "../../transcript/item.ts";
-import type { Layer, PipelineState } from "../pipeline.ts";
+import type { Layer } from "../layer.ts";
+import type { PipelineState } from "../pipeline-state.ts";
 import { tokenFigure } from "./figures.ts";
+import { snipEdit } from "./snip-edit.ts";
 
 /** The oldest rounds leave the view, results with their calls, until the context is small enough. What is pinned stays. */
 export const truncateOldest: Layer = {
   name: "truncate",
+  switches: ["compact.auto"],
   propose(state) {
     const { moment } = state;
     const limit = state.policy.truncate?.overTokens;
     if (limit === undefined || !state.isOn("compact.auto") || moment.contextTokens <= limit) return undefined;
     const { entries, removesTokens } = oldest(state, moment.contextTokens - limit);
     if (entries.size === 0) return undefined;
+    const because = `over ${tokenFigure(limit)} tokens: the oldest ${tokenFigure(removesTokens)} leave the view`;
     return {
       layer: "truncate",
       removesTokens,
       behindTokens: moment.contextTokens - moment.fixedTokens - removesTokens,
-      loss: "by-id",
-      needs: "nothing",
-      act: { kind: "snip", entries: [...entries] },
-      because: `over ${tokenFigure(limit)} tokens: the oldest ${tokenFigure(removesTokens)} leave the view`,
+      because,
+      edit: snipEdit([...entries], because),
     };
   },
 };

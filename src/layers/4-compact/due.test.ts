@@ -4,6 +4,7 @@ import { type StateWish, stateOf } from "../../../test/fixture/pipeline-state.ts
 import { priceCompact } from "../../cache/compact-price.ts";
 import { usualRates } from "../../cache/rates.ts";
 import { presetOf } from "../../presets/catalogue.ts";
+import type { CompactAsk } from "../layer.ts";
 import { compactWhenDue } from "./due.ts";
 import { headroomTokensMin } from "./limits.ts";
 
@@ -56,6 +57,9 @@ describe("compaction", () => {
     ["not under a policy without it", { ...at(190_000), policy: presetOf("none") }, undefined],
   ])("is %s", (_, wish, trigger) => {
     const candidate = compactWhenDue.propose(stateOf(new MadeConversation().says(), wish));
-    expect(candidate?.act).toEqual(trigger === undefined ? undefined : { kind: "compact", trigger });
+    const asked: string[] = [];
+    const host = { compact: ({ cause }: CompactAsk) => void asked.push(cause) } as never;
+    if (candidate !== undefined && "run" in candidate) candidate.run(host);
+    expect(asked).toEqual(trigger === undefined ? [] : [trigger]);
   });
 });

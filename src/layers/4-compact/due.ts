@@ -1,11 +1,13 @@
 import { tokenFigure } from "../2-clear/figures.ts";
-import type { Act } from "../candidate.ts";
-import type { CompactionState, Layer, PipelineState } from "../pipeline.ts";
+import type { CompactAsk, Layer } from "../layer.ts";
+import type { CompactionState, PipelineState } from "../pipeline-state.ts";
 import { headroomBelow } from "./headroom.ts";
 
 /** Compaction is due at the threshold at the latest; earlier where the rent on what it would remove has paid for it. */
 export const compactWhenDue: Layer = {
   name: "compact",
+  switches: ["compact.auto"],
+  replaces: "all",
   propose({ policy, isOn, compaction, moment, thresholds }) {
     const rule = policy.compact;
     if (rule === undefined || compaction === undefined || !isOn("compact.auto")) return undefined;
@@ -15,18 +17,17 @@ export const compactWhenDue: Layer = {
     if (!makesRoom({ compaction, moment, thresholds })) return undefined;
     const hasPaid = rule.patience !== undefined && rent >= rule.patience * price.total && price.removesTokens > 0;
     const needed = `${rule.patience ?? 0} × ${tokenFigure(price.total)}, the price of compacting`;
-    const paid: Firing = { trigger: "price", because: `rent ${tokenFigure(rent)} ≥ ${needed}` };
-    const fires = firing(moment.contextTokens, thresholds) ?? (hasPaid ? paid : undefined);
-    if (fires === undefined) return undefined;
-    const { trigger, because } = fires;
+    const paid: CompactAsk = { cause: "price", because: `rent ${tokenFigure(rent)} ≥ ${needed}` };
+    const ask = askAt(moment.contextTokens, thresholds) ?? (hasPaid ? paid : undefined);
+    if (ask === undefined) return undefined;
     return {
       layer: "compact",
       removesTokens: price.removesTokens,
       behindTokens: 0,
-      loss: "summarised",
-      needs: "model",
-      act: { kind: "compact", trigger },
-      because,
+      cost: ask.cause === "price" ? 0 : price.total,
+      because: ask.because,
+      results: [],
+      run: (host) => host.compact(ask),
     };
   },
 };
@@ -41,11 +42,6 @@ export function isNear({ policy, isOn, compaction, moment, thresholds }: Pipelin
   );
 }
 
-interface Firing {
-  readonly trigger: Extract<Act, { kind: "compact" }>["trigger"];
-  readonly because: string;
-}
-
 interface Room extends Pick<PipelineState, "moment" | "thresholds"> {
   readonly compaction: CompactionState;
 }
@@ -55,11 +51,11 @@ const makesRoom = ({ compaction, moment, thresholds }: Room): boolean =>
   moment.contextTokens - compaction.price.removesTokens + headroomBelow(thresholds.compact) <= thresholds.compact;
 
 /** Over the hard limit it may also come without a model, and so need not be asked for a second time where one fails. */
-function firing(used: number, { compact, blocking }: PipelineState["thresholds"]): Firing | undefined {
+function askAt(used: number, { compact, blocking }: PipelineState["thresholds"]): CompactAsk | undefined {
   if (used >= blocking)
-    return { trigger: "limit", because: `${reaches(used, blocking)}, over which no request can be sent` };
+    return { cause: "limit", because: `${reaches(used, blocking)}, over which no request can be sent` };
   return used >= compact
-    ? { trigger: "threshold", because: `${reaches(used, compact)}, where compaction fires` }
+    ? { cause: "threshold", because: `${reaches(used, compact)}, where compaction fires` }
     : undefined;
 }
 

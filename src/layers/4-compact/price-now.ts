@@ -1,5 +1,5 @@
 import { type CompactSize, priceCompact, readableTokens } from "../../cache/compact-price.ts";
-import type { CompactionState, PipelineState } from "../pipeline.ts";
+import type { CompactionState, PipelineState } from "../pipeline-state.ts";
 import type { CompactRule } from "../policy.ts";
 
 export interface PriceNowInput extends Pick<PipelineState, "inventory" | "prefixes" | "moment"> {

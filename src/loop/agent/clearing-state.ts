@@ -1,5 +1,5 @@
 import { type CacheRates, ratesOf } from "../../cache/rates.ts";
-import type { PipelineState } from "../../layers/pipeline.ts";
+import type { PipelineState } from "../../layers/pipeline-state.ts";
 import { type Millis, millis } from "../../schema/brand.ts";
 import type { Numbers } from "../../settings/numbers.ts";
 import { compactionState } from "./compaction-state.ts";

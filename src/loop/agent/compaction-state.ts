@@ -2,7 +2,7 @@ import { type ClearMoment, scaleOf } from "../../cache/clear-price.ts";
 import { CompactRent, type CompactSize, compactSizeStandIn } from "../../cache/compact-price.ts";
 import { waitingTokensMax } from "../../layers/4-compact/budgets.ts";
 import { compactionNow } from "../../layers/4-compact/price-now.ts";
-import type { CompactionState } from "../../layers/pipeline.ts";
+import type { CompactionState } from "../../layers/pipeline-state.ts";
 import type { CompactRule } from "../../layers/policy.ts";
 import type { BoundaryMetadata } from "../../schema/edit.ts";
 import { readUsage } from "../../schema/usage.ts";

@@ -1,12 +1,7 @@
-import type { Candidate } from "../../layers/candidate.ts";
-import type { PipelineState } from "../../layers/pipeline.ts";
-import type { ResultContent } from "../../schema/block.ts";
-import type { Millis, ToolUseId } from "../../schema/brand.ts";
+import { deletedText } from "../../layers/2-clear/in-cache.ts";
+import type { Millis } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
-import type { Item } from "../../transcript/item.ts";
 import type { Clearable } from "./clearing-state.ts";
-import type { ReckonedCache } from "./reckoned-cache.ts";
-import { canDelete } from "./server-clearing.ts";
 
 /** The request that lost the cache wrote everything again, with what was deleted there: from now on that counts as shown. */
 export async function* forgetLost(clearable: Clearable): AsyncGenerator<LoopEvent> {
@@ -47,52 +42,4 @@ async function* forgetDeletions({ line, conversation }: Clearable, reason: Forge
   const edited = await line.edit({ drafts, cause: reason.cause, nature: "reduced", because });
   conversation.breaks.expect("cache-edits");
   if (edited.kind === "edited") yield { kind: "edit", what: "server-edits", entries: edited.entries };
-}
-
-/**
- * Deleted in a cache that is gone, or of a server that takes no deletions: they would be shown and paid for again. Then
- * their markers take their place; where the cache was lost and written again by the request that found out, they may be
- * deleted there once more. A server that has not said what it takes is no reason.
- */
-export function clearUndeleted(
-  cache: ReckonedCache,
-  { deletedInCache, items, count, moment }: PipelineState,
-): Candidate | undefined {
-  const isCold = cache.prefixes.isCold(moment.at);
-  const takesNone = cache.offers !== undefined && !canDelete(cache);
-  if (deletedInCache.size === 0 || (!isCold && !takesNone)) return undefined;
-  const deleted = deletedText(deletedInCache.size);
-  const why = isCold
-    ? `the cache in which ${deleted} is cold`
-    : `${deleted} in the cache of a server that can do that, and this one can't`;
-  const removesTokens = resultContents(items, deletedInCache).reduce(
-    (sum, { toolUse, content }) => sum + count({ type: "tool_result", tool_use_id: toolUse, content }),
-    0,
-  );
-  return {
-    layer: "clear.cacheEdits",
-    removesTokens,
-    behindTokens: 0,
-    loss: "by-id",
-    needs: "nothing",
-    act: { kind: "clear", cause: "idle", results: [...deletedInCache], marker: "named" },
-    because: `${why}: what is deleted would be shown again`,
-  };
-}
-
-const deletedText = (results: number): string =>
-  results === 1 ? "a result was deleted" : `${results} results were deleted`;
-
-/** What the log holds of these results, in the order of the view. */
-export function resultContents(
-  items: readonly Item[],
-  chosen: ReadonlySet<ToolUseId>,
-): readonly { readonly toolUse: ToolUseId; readonly content: ResultContent }[] {
-  return items.flatMap(({ blocks }) =>
-    blocks.flatMap((block) =>
-      block.type === "tool_result" && chosen.has(block.tool_use_id)
-        ? [{ toolUse: block.tool_use_id, content: block.content ?? "" }]
-        : [],
-    ),
-  );
 }

@@ -1,4 +1,4 @@
-import type { PipelineState } from "../../layers/pipeline.ts";
+import type { Offers } from "../../layers/pipeline-state.ts";
 import { field, isObject, type JsonObject } from "../../schema/json.ts";
 import type { Numbers } from "../../settings/numbers.ts";
 import { offersRetryMillis } from "../limits.ts";
@@ -9,8 +9,6 @@ export interface OffersInput extends Clearable {
   readonly numbers: Numbers;
   readonly signal: AbortSignal;
 }
-
-type Offers = PipelineState["offers"];
 
 /**
  * What the server can do about the context itself. It is asked until it answers, and only if the policy would make use of
@@ -40,7 +38,7 @@ export async function offersOf(
   return cache.offers;
 }
 
-export const nothingOffered: Offers = new Set();
+const nothingOffered: Offers = new Set();
 
 async function untilAborted<Result>(answer: Promise<Result>, signal: AbortSignal): Promise<Result | undefined> {
   const aborted = Promise.withResolvers<undefined>();

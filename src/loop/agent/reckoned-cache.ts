@@ -5,17 +5,17 @@ import type { Lifetime } from "../../cache/lifetime.ts";
 import { needChance } from "../../cache/need-chance.ts";
 import { type Marking, PlannedMarks, type RequestMarks } from "../../cache/planned-marks.ts";
 import type { Written } from "../../cache/written.ts";
-import type { PipelineState } from "../../layers/pipeline.ts";
+import type { Offers } from "../../layers/pipeline-state.ts";
 import type { Policy } from "../../layers/policy.ts";
 import type { Block } from "../../schema/block.ts";
 import { type EntryId, type MessageId, type Millis, millis } from "../../schema/brand.ts";
 import type { AssistantEntry, EditEntry, Entry } from "../../schema/entry.ts";
 import { requestTokens } from "../../schema/usage.ts";
+import { shownBefore } from "../../tokens/shown-before.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import { undoneEdits } from "../../transcript/undone.ts";
 import { rentRoundsMax, thinkingIdleMillis } from "../limits.ts";
 import type { ServerAsks } from "./server-asks.ts";
-import { shownBefore } from "./shown-before.ts";
 import { ViewMemory } from "./view-memory.ts";
 
 interface CutMade {
@@ -70,7 +70,7 @@ export class ReckonedCache {
   /** `lost`: results that were deleted in the cache were shown again by the last request. */
   deletions: "held" | "lost" = "held";
   /** What the server can do itself, once it has said so. */
-  offers: PipelineState["offers"] | undefined;
+  offers: Offers | undefined;
   /** When it was last asked for that and did not answer. */
   unansweredAt: Millis | undefined;
   /** What the last request asked of the server by rule: forks ask the same, or they would read nothing of it. */
@@ -103,22 +103,23 @@ export class ReckonedCache {
    * as long. They live or not, as the clock will say. What another tool was answered is in no cache of ours, and what was
    * written before the view was edited last is not reckoned with.
    */
-  resume({ fold }: ReckonedView): void {
+  resume(view: ReckonedView): void {
+    const { fold } = view;
     const changed = fold.path.logged.findLastIndex(({ entry }) => entry.kind === "edit" && changesShown(entry));
     const ours = fold.path.logged.slice(changed + 1).filter(({ start }) => start >= fold.foreignUntil);
     const replies = ours.flatMap(({ entry }) => (entry.kind === "assistant" && !entry.synthetic ? [entry] : []));
     const hour = replies.findLast(({ usage }) => (usage?.cacheWrite1h ?? 0) > 0);
     const newest = replies.at(-1);
-    if (hour !== undefined) this.#left(fold, { reply: hour, lifetime: "1h" });
+    if (hour !== undefined) this.#left(view, { reply: hour, lifetime: "1h" });
     if (newest !== undefined && !isOfOneReply(newest, hour))
-      this.#left(fold, { reply: newest, lifetime: this.lifetime });
+      this.#left(view, { reply: newest, lifetime: this.lifetime });
   }
 
-  #left(fold: Fold, { reply, lifetime }: { readonly reply: AssistantEntry; readonly lifetime: Lifetime }): void {
+  #left({ fold, inventory: { count } }: ReckonedView, { reply, lifetime }: LeftBehind): void {
     const at = timeOf(reply);
     const first = fold.projection.items.find(({ messageId, entry }) => isOfOneReply(reply, { messageId, id: entry }));
     if (at === undefined || first === undefined) return;
-    const upToTokens = shownBefore(fold.shown(), first.entry);
+    const upToTokens = shownBefore({ shown: fold.shown(), count }, first.entry);
     this.prefixes.sent({ at, written: [{ upToTokens, lifetime }], refreshed: [] });
   }
 
@@ -176,6 +177,11 @@ export class ReckonedCache {
     this.#marks.sent(marks, at);
     if (this.#requestTokens.push(tokens) > rentRoundsMax) this.#requestTokens.shift();
   }
+}
+
+interface LeftBehind {
+  readonly reply: AssistantEntry;
+  readonly lifetime: Lifetime;
 }
 
 export interface BegunRequest {

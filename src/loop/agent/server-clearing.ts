@@ -42,7 +42,7 @@ export function serverAsks(conversation: Conversation, input: AskingInput): Serv
 }
 
 /** Whether the server takes deletions at all: another one than the session began with may not, and would refuse every request. */
-export const canDelete = ({ offers }: Pick<ReckonedCache, "offers">): boolean => offers?.has("cache-edits") === true;
+const canDelete = ({ offers }: Pick<ReckonedCache, "offers">): boolean => offers?.has("cache-edits") === true;
 
 /** What is deleted and stands in these messages, answered: servers refuse a request that names any other result. */
 function deletableIds({ messages, deleted }: Pick<AskingInput, "messages" | "deleted">): readonly ToolUseId[] {

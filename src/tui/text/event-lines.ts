@@ -14,24 +14,15 @@ export interface Notice {
 
 /** `Cleared 3 results: 41,000 tokens less.` */
 export function clearedLine({ what, count, tokensSaved }: Of<"cleared">): string {
-  const thing = thingByWhat[what];
-  return `${verbByWhat[what]} ${figure(count)} ${plural(count, thing)}: ${figure(tokensSaved)} tokens less.`;
+  const { verb, thing } = wordsByWhat[what] ?? { verb: "Edited", thing: "message" };
+  return `${verb} ${figure(count)} ${plural(count, thing)}: ${figure(tokensSaved)} tokens less.`;
 }
 
-type ClearedWhat = Of<"cleared">["what"];
-
-const verbByWhat: Readonly<Record<ClearedWhat, string>> = {
-  clear: "Cleared",
-  snip: "Snipped",
-  collapse: "Collapsed",
-  "delete-in-cache": "Cleared in the provider's cache",
-};
-
-const thingByWhat: Readonly<Record<ClearedWhat, string>> = {
-  clear: "result",
-  snip: "message",
-  collapse: "message",
-  "delete-in-cache": "result",
+const wordsByWhat: Readonly<Record<string, { readonly verb: string; readonly thing: string }>> = {
+  clear: { verb: "Cleared", thing: "result" },
+  snip: { verb: "Snipped", thing: "message" },
+  collapse: { verb: "Collapsed", thing: "message" },
+  "delete-in-cache": { verb: "Cleared in the provider's cache", thing: "result" },
 };
 
 /** `The provider refused the request: thinking in 3 messages is not sent any more.` */

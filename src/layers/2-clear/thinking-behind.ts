@@ -1,4 +1,4 @@
-import { loopStart } from "../../layers/2-clear/rounds.ts";
+import { loopStart } from "./rounds.ts";
 import type { EntryId, ToolUseId } from "../../schema/brand.ts";
 import { estimateBlock } from "../../tokens/estimate.ts";
 import type { Item } from "../../transcript/item.ts";
