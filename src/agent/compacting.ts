@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Baseline } from "../cache/baseline.ts";
 import type { CompactedConversation } from "../context/start-conversation.ts";
-import type { AgentDeps } from "../loop/agent/deps.ts";
+import type { AgentDeps, HookDeps } from "../loop/agent/deps.ts";
 import type { Compacting, SummaryWishes } from "../loop/compact/compacting.ts";
 import { Preparation } from "../loop/compact/preparation.ts";
 import { SessionFactBook } from "../loop/compact/session-facts.ts";
@@ -98,7 +98,7 @@ async function sectionIn(now: PrefixNow): Promise<OwnText> {
 }
 
 /** Hooks are told which instructions count behind the boundary. Must not reject: they are told nothing of what can't be read. */
-export async function reloaded(deps: Pick<AgentDeps, "hooks" | "place">, now: PrefixNow): Promise<void> {
+export async function reloaded(deps: HookDeps, now: PrefixNow): Promise<void> {
   const prefix = await now().catch(() => undefined);
   for (const file of prefix?.instructions.files ?? [])
     await deps.hooks.fire({ ...deps.place(), ...instructionsLoaded(file, "compact") }, new AbortController().signal);

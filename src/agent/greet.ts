@@ -1,4 +1,4 @@
-import type { AgentDeps } from "../loop/agent/deps.ts";
+import type { HookDeps } from "../loop/agent/deps.ts";
 import { contextDraft } from "../loop/agent/reminders.ts";
 import { instructionsLoaded } from "../loop/hooks/instructions-loaded.ts";
 import type { Session } from "../loop/session.ts";
@@ -17,7 +17,7 @@ interface Greeting {
 type Greeted = { readonly kind: "greeted"; readonly warnings: readonly string[] } | WriteFailure;
 
 /** Hooks are told that the session begins or goes on, and which instructions count; what they add is said to the model. */
-export async function greet(deps: AgentDeps, { options, session, model, instructions }: Greeting): Promise<Greeted> {
+export async function greet(deps: HookDeps, { options, session, model, instructions }: Greeting): Promise<Greeted> {
   const source = { new: "startup", resume: "resume", fork: "fork" } as const;
   const moments: readonly HookMoment[] = [
     { name: "SessionStart", source: options.startedBy ?? source[options.session.kind], model },

@@ -8,7 +8,7 @@ import type { SessionView } from "../context/session-view.ts";
 import { isRerunnable } from "../layers/2-clear/clearable.ts";
 import { compactionAsksFor } from "../loop/agent/compaction-asks.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
-import type { AgentDeps } from "../loop/agent/deps.ts";
+import type { HookDeps } from "../loop/agent/deps.ts";
 import { reckonWith } from "../loop/agent/follow-undo.ts";
 import { frozenBaseline, toolsKnown } from "../loop/agent/frozen.ts";
 import { runTurn } from "../loop/agent/turn.ts";
@@ -214,7 +214,7 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
   };
 }
 
-const towardsHooks = (deps: HookTelling, session: Session): Pick<Agent, "notify" | "close" | "discard"> => ({
+const towardsHooks = (deps: HookDeps, session: Session): Pick<Agent, "notify" | "close" | "discard"> => ({
   notify: (notice) => notified(deps, notice),
   close: (why = "other") => closed(deps, { session, why, log: "close" }),
   discard: (why = "other") => closed(deps, { session, why, log: "discard" }),
@@ -274,9 +274,7 @@ const damageOf = ({ id, damagedRanges: count }: Session): { readonly warnings: r
 const warningsOf = (...of: readonly { readonly warnings: readonly string[] }[]): readonly string[] =>
   of.flatMap(({ warnings }) => warnings);
 
-type HookTelling = Pick<AgentDeps, "hooks" | "place">;
-
-async function closed({ hooks, place }: HookTelling, { session, why, log }: Closing): Promise<void> {
+async function closed({ hooks, place }: HookDeps, { session, why, log }: Closing): Promise<void> {
   await hooks.fire({ ...place(), name: "SessionEnd", reason: why }, new AbortController().signal);
   await session[log]();
 }
@@ -287,7 +285,7 @@ interface Closing {
   readonly why: SessionEndReason;
 }
 
-async function notified({ hooks, place }: HookTelling, notice: PersonWanted): Promise<readonly string[]> {
+async function notified({ hooks, place }: HookDeps, notice: PersonWanted): Promise<readonly string[]> {
   const outcome = await hooks.fire({ ...place(), name: "Notification", ...notice }, new AbortController().signal);
   return [...outcome.messages, ...outcome.warnings];
 }

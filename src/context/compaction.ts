@@ -1,7 +1,7 @@
 import type { ClearedEvent } from "../layers/layer.ts";
 import { clearAsked } from "../loop/agent/clearing.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
-import type { AgentDeps } from "../loop/agent/deps.ts";
+import type { RequestDeps } from "../loop/agent/deps.ts";
 import { cancelCompaction, commitCompaction } from "../loop/compact/commit.ts";
 import type { CompactionAsk, Committed, Proposal, Proposed } from "../loop/compact/proposal.ts";
 import { proposeCompaction } from "../loop/compact/runner.ts";
@@ -10,10 +10,10 @@ import type { LoopEvent } from "../schema/event.ts";
 
 /** Because a user asks for it: proposed first, so that they see what becomes of the view, and then committed or not. */
 export class AskedCompaction {
-  readonly #deps: AgentDeps;
+  readonly #deps: RequestDeps;
   readonly #conversation: () => Conversation;
 
-  constructor(deps: AgentDeps, conversation: () => Conversation) {
+  constructor(deps: RequestDeps, conversation: () => Conversation) {
     this.#deps = deps;
     this.#conversation = conversation;
   }

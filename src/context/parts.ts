@@ -1,5 +1,5 @@
 import type { Conversation } from "../loop/agent/conversation.ts";
-import type { AgentDeps } from "../loop/agent/deps.ts";
+import type { RoundsDeps } from "../loop/agent/deps.ts";
 import type { Session, SessionDeps } from "../loop/session.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Provider } from "./forms.ts";
@@ -9,7 +9,7 @@ import type { SessionView } from "./session-view.ts";
 /** What a context is made of. */
 export interface ContextParts<P extends Provider> {
   readonly provider: P;
-  readonly deps: AgentDeps;
+  readonly deps: RoundsDeps;
   readonly sessionDeps: SessionDeps;
   readonly session: Session;
   readonly conversation: Conversation;

@@ -1,5 +1,6 @@
+import type { ClockDep } from "../ports/clock.ts";
 import { type Millis, millis } from "../schema/brand.ts";
-import type { AgentDeps } from "./agent/deps.ts";
+import type { WaitDep } from "./agent/deps.ts";
 import { earlyWaitsMax } from "./limits.ts";
 
 export interface TimeLimits {
@@ -12,14 +13,14 @@ export interface TimeLimits {
 /** Work that is stopped when it takes too long: its signal is raised then, and when the caller raises theirs. */
 export class TimeLimit {
   readonly signal: AbortSignal;
-  readonly #deps: Pick<AgentDeps, "wait" | "now">;
+  readonly #deps: ClockDep & WaitDep;
   readonly #limits: TimeLimits;
   readonly #late = new AbortController();
   readonly #over = new AbortController();
   readonly #startedAt: Millis;
   #heardAt: Millis;
 
-  constructor(deps: Pick<AgentDeps, "wait" | "now">, { signal, ...limits }: TimeLimits & { signal: AbortSignal }) {
+  constructor(deps: ClockDep & WaitDep, { signal, ...limits }: TimeLimits & { signal: AbortSignal }) {
     this.#deps = deps;
     this.#limits = limits;
     this.signal = AbortSignal.any([signal, this.#late.signal]);

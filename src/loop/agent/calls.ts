@@ -5,7 +5,7 @@ import type { LoopEvent } from "../../schema/event.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import { abortGraceMs, parallelCallsMax, summaryCharsMax } from "../limits.ts";
 import type { Conversation } from "./conversation.ts";
-import type { AgentDeps } from "./deps.ts";
+import type { CallDeps } from "./deps.ts";
 import { askPerson, Turnstile, wordsOfDenial } from "./asking.ts";
 import { Channel } from "./channel.ts";
 import type { ReplyCall } from "./reply-writer.ts";
@@ -33,7 +33,7 @@ export interface CallsInput {
  * Runs the calls of one reply: neighbours that only read run side by side, everything else alone and in order. An abort
  * ends what runs; calls that have not begun do not begin.
  */
-export async function* runCalls(deps: AgentDeps, input: CallsInput): AsyncGenerator<LoopEvent> {
+export async function* runCalls(deps: CallDeps, input: CallsInput): AsyncGenerator<LoopEvent> {
   for (const batch of batchesOf(deps.tools, input.calls)) {
     if (input.signal.aborted) return;
     yield* runBatch(deps, { ...input, calls: batch });
@@ -57,7 +57,7 @@ function batchesOf(tools: readonly Tool[], calls: readonly ReplyCall[]): readonl
 const toolOf = (tools: readonly Tool[], { name }: ToolUseBlock): Tool | undefined =>
   tools.find((tool) => tool.name === name);
 
-async function* runBatch(deps: AgentDeps, input: CallsInput): AsyncGenerator<LoopEvent> {
+async function* runBatch(deps: CallDeps, input: CallsInput): AsyncGenerator<LoopEvent> {
   const events = new Channel<LoopEvent>();
   const turnstile = new Turnstile();
   const running = input.calls.map(async ({ call, flawed }) => {
@@ -82,7 +82,7 @@ interface OneCall extends Omit<CallsInput, "calls"> {
   readonly turnstile: Turnstile;
 }
 
-async function runCall(deps: AgentDeps, one: OneCall): Promise<CallResult> {
+async function runCall(deps: CallDeps, one: OneCall): Promise<CallResult> {
   const { call } = one;
   const tool = toolOf(deps.tools, call);
   const failed = (content: string): CallResult => ({
@@ -134,7 +134,7 @@ interface Ended {
 }
 
 /** Whether a call may run with this input. A hook that answers for the person may give another input, which is judged anew. */
-async function judge(deps: AgentDeps, { one, tool, input, byHook }: Judging): Promise<Judged> {
+async function judge(deps: CallDeps, { one, tool, input, byHook }: Judging): Promise<Judged> {
   const plan = await planned(deps, { one, tool, input });
   if (plan.kind === "wrong") return { outcome: "failed", content: plan.message };
   const verdict = await deps.permit({ tool: tool.name, input, acts: plan.acts });
@@ -158,7 +158,7 @@ interface Leaving extends Judging {
 }
 
 /** Judged once more when it is this call's turn: rules may have come since. */
-async function leftToPerson(deps: AgentDeps, { one, tool, input, plan, reason, byHook }: Leaving): Promise<Judged> {
+async function leftToPerson(deps: CallDeps, { one, tool, input, plan, reason, byHook }: Leaving): Promise<Judged> {
   if (deps.asking === undefined) return { outcome: "denied", content: reason };
   const { acts } = plan;
   const leave = await one.turnstile.enter();
@@ -190,7 +190,7 @@ interface Running {
   readonly input: JsonObject;
 }
 
-async function run(deps: AgentDeps, { one, plan, input }: Running): Promise<Ended> {
+async function run(deps: CallDeps, { one, plan, input }: Running): Promise<Ended> {
   // Whoever was asked, or a hook, may have taken until after the abort.
   if (one.signal.aborted)
     return { outcome: "interrupted", content: interruptedByPerson, summary: interruptedByPerson, notes: [] };
@@ -212,7 +212,7 @@ interface Firing {
   readonly moment: HookMoment;
 }
 
-async function fired(deps: AgentDeps, { one, moment }: Firing): Promise<HookOutcome> {
+async function fired(deps: CallDeps, { one, moment }: Firing): Promise<HookOutcome> {
   const outcome = await deps.hooks.fire({ ...deps.place(), ...moment }, one.signal);
   for (const message of [...outcome.messages, ...outcome.warnings])
     one.events.put({ kind: "warning", code: "hook", message });
@@ -225,7 +225,7 @@ interface Planning {
   readonly input: JsonObject;
 }
 
-async function planned(deps: AgentDeps, { one, tool, input }: Planning): Promise<ToolPlan> {
+async function planned(deps: CallDeps, { one, tool, input }: Planning): Promise<ToolPlan> {
   const { files } = one.conversation;
   const context = { toolUse: one.call.id, cwd: deps.cwd(), files, now: deps.now() };
   try {

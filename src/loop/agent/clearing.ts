@@ -4,6 +4,7 @@ import type { ClearedEvent, CompactAsk, Layer, LayerOutcome, LayerRun } from "..
 import { layers as allLayers } from "../../layers/layers.ts";
 import { nextCandidate } from "../../layers/pipeline.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
+import type { ClockDep } from "../../ports/clock.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { figure } from "../../schema/figure.ts";
 import { compactDue, mayCompact } from "../compact/automatic.ts";
@@ -11,7 +12,7 @@ import { thinkingIdleMillis } from "../limits.ts";
 import { type Clearable, keepAsked, pipelineState } from "./clearing-state.ts";
 import type { Conversation } from "./conversation.ts";
 import { forgetLost, forgetUnasked } from "./deleted-results.ts";
-import type { AgentDeps } from "./deps.ts";
+import type { NumbersDep, RequestDeps } from "./deps.ts";
 import { headroom } from "./headroom.ts";
 import { ConversationHost, type HostDeps } from "./layer-host.ts";
 import { offersOf } from "./offers.ts";
@@ -29,7 +30,7 @@ export interface ClearBefore {
  * What the layers take out of the view before a request: never behind one, so that what a cold cache has to be sent anew is
  * as small as it can be. A disk that refuses fails no turn: then the view stays as it is, and that is told.
  */
-export async function* clearBefore(deps: AgentDeps, before: ClearBefore): AsyncGenerator<LoopEvent> {
+export async function* clearBefore(deps: RequestDeps, before: ClearBefore): AsyncGenerator<LoopEvent> {
   const clearable = clearableOf(before);
   if (clearable !== undefined) yield* new LayerRunner(deps, { ...before, ...clearable }).run();
 }
@@ -38,14 +39,14 @@ interface RunnerInput extends ClearBefore, Clearable {}
 
 /** Asks for what is next, does it, and asks again, until there is nothing left to do. */
 class LayerRunner {
-  readonly #deps: AgentDeps;
+  readonly #deps: RequestDeps;
   readonly #input: RunnerInput;
   readonly #layers: readonly Layer[];
   /** By name. */
   readonly #acted = new Set<string>();
   #isLimitTried = false;
 
-  constructor(deps: AgentDeps, input: RunnerInput) {
+  constructor(deps: RequestDeps, input: RunnerInput) {
     this.#deps = deps;
     this.#input = input;
     this.#layers = input.layers ?? allLayers;
@@ -117,7 +118,7 @@ export interface ClearAsk {
 
 /** By hand, between turns. Undefined: no more than that may be cleared. The caller tells the user of a disk that refused. */
 export async function* clearAsked(
-  deps: HostDeps & Pick<AgentDeps, "numbers" | "now">,
+  deps: HostDeps & ClockDep & NumbersDep,
   { conversation, downToTokens }: ClearAsk,
 ): AsyncGenerator<LoopEvent, ClearedEvent | WriteFailure | undefined> {
   const clearable = clearableOf({ conversation });

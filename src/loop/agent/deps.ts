@@ -13,30 +13,69 @@ import type { FileWatch } from "../../tool/file/changed.ts";
 import type { Todo } from "../../tool/todo.ts";
 import type { Draft } from "../../transcript/draft.ts";
 
-/** Everything an agent touches besides its conversation. */
-export interface AgentDeps extends ModelDep, PermissionDep, HooksDep, ClockDep, BlobsDep, HashDep {
-  readonly tools: readonly Tool[];
-  /** Who is asked where a verdict leaves it to a person, and where their rules go. Absent: nobody is, and it is denied. */
-  readonly asking?: (LeaveDep & { readonly person: Person }) | undefined;
-  /** What came up beside the conversation, to be appended before the next request of the session: each is given once. */
-  readonly news?: (() => readonly Draft[]) | undefined;
-  /** For what the model is reminded of before a request of the session. Absent: of nothing. */
-  readonly reminders?: ReminderSources | undefined;
-  readonly cwd: () => string;
-  /** A fork's own: defined as these and standing where these stand now. What its calls change is seen by it alone. */
-  readonly toolsForFork: () => Pick<AgentDeps, "tools" | "cwd">;
-  /** Must resolve early when the signal is raised. */
-  readonly wait: (time: Millis, signal: AbortSignal) => Promise<void>;
-  /** From 0 up to 1. */
-  readonly random: () => number;
+export interface NumbersDep {
   /** Numbers in force at this moment: settings may change while a turn runs. */
   readonly numbers: () => Numbers;
-  readonly offloadLimits: () => OffloadLimits;
+}
+
+export interface WaitDep {
+  /** Must resolve early when the signal is raised. */
+  readonly wait: (time: Millis, signal: AbortSignal) => Promise<void>;
+}
+
+/** To ask a model, and again where that fails. */
+export interface AskingDeps extends ModelDep, ClockDep, WaitDep {
+  /** From 0 up to 1. */
+  readonly random: () => number;
   readonly retries: RetryLimits;
-  /** Where the session is, for hooks. */
+}
+
+/** To tell hooks what happens. */
+export interface HookDeps extends HooksDep {
+  /** Where the session is. */
   readonly place: () => HookPlace;
+}
+
+export interface ToolsDep {
+  readonly tools: readonly Tool[];
+}
+
+/** To take results into the transcript. */
+export interface ResultDeps extends BlobsDep, ToolsDep {
+  readonly offloadLimits: () => OffloadLimits;
+}
+
+/** To compact. */
+export interface CompactionDeps extends AskingDeps, HookDeps, BlobsDep, NumbersDep {}
+
+/** To tell the model what it should know before a request of the session. */
+export interface ReminderDeps extends ClockDep {
+  /** What came up beside the conversation: each is given once. */
+  readonly news?: (() => readonly Draft[]) | undefined;
+  /** Absent: it is reminded of nothing. */
+  readonly reminders?: ReminderSources | undefined;
+}
+
+/** To make the next request: the layers run before it. */
+export interface RequestDeps extends CompactionDeps, ReminderDeps, ToolsDep {}
+
+/** To walk through the rounds of a turn. */
+export interface RoundsDeps extends RequestDeps, ResultDeps {
   /** An error named a smaller limit than we knew. Must not reject. */
   readonly learn: (lesson: WindowLesson) => Promise<void>;
+}
+
+/** To run the calls of a reply. */
+export interface CallDeps extends HookDeps, ToolsDep, PermissionDep, ClockDep {
+  /** Who is asked where a verdict leaves it to a person, and where their rules go. Absent: nobody is, and it is denied. */
+  readonly asking?: (LeaveDep & { readonly person: Person }) | undefined;
+  readonly cwd: () => string;
+}
+
+/** To take whole turns, the conversation's own and those of its forks. */
+export interface AgentDeps extends RoundsDeps, CallDeps, HashDep {
+  /** A fork's own: defined as these and standing where these stand now. What its calls change is seen by it alone. */
+  readonly toolsForFork: () => Pick<CallDeps, "tools" | "cwd">;
 }
 
 export interface WindowLesson {

@@ -1,9 +1,10 @@
+import type { ClockDep } from "../../ports/clock.ts";
+import type { ModelDep } from "../../ports/model.ts";
 import type { Offers } from "../../layers/pipeline-state.ts";
 import { field, isObject, type JsonObject } from "../../schema/json.ts";
 import type { Numbers } from "../../settings/numbers.ts";
 import { offersRetryMillis } from "../limits.ts";
 import type { Clearable } from "./clearing-state.ts";
-import type { AgentDeps } from "./deps.ts";
 
 export interface OffersInput extends Clearable {
   readonly numbers: Numbers;
@@ -15,7 +16,7 @@ export interface OffersInput extends Clearable {
  * it by now. Undefined: not known, because it did not answer or the turn was aborted, which does not wait for the answer.
  */
 export async function offersOf(
-  deps: AgentDeps,
+  deps: ModelDep & ClockDep,
   { conversation, line, cache, numbers, signal }: OffersInput,
 ): Promise<Offers | undefined> {
   if (cache.offers !== undefined) return cache.offers;

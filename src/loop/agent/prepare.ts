@@ -1,9 +1,10 @@
 import { causeText } from "../../cache/breaks.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
+import type { ClockDep } from "../../ports/clock.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { clearBefore, type ClearBefore } from "./clearing.ts";
 import type { Conversation } from "./conversation.ts";
-import type { AgentDeps } from "./deps.ts";
+import type { NumbersDep, ReminderDeps, RequestDeps, ToolsDep } from "./deps.ts";
 import { pressureNow } from "./pressure.ts";
 import { assemble, type Assembled, type AssembledRequest, rewrittenTokens, sentAt } from "./request.ts";
 import { turnReminders } from "./turn-reminders.ts";
@@ -20,7 +21,7 @@ export type Prepared = Assembled | { readonly kind: "aborted" } | WriteFailure;
  * the cache will not give is told before it is paid for.
  */
 export async function* prepareRequest(
-  deps: AgentDeps,
+  deps: RequestDeps,
   { room, ...before }: Preparing,
 ): AsyncGenerator<LoopEvent, Prepared> {
   const { conversation, signal } = before;
@@ -35,7 +36,7 @@ export async function* prepareRequest(
 }
 
 /** A fork is told nothing: what it takes the session would not hear of. */
-async function tellNews(deps: AgentDeps, conversation: Conversation): Promise<WriteFailure | undefined> {
+async function tellNews(deps: ReminderDeps, conversation: Conversation): Promise<WriteFailure | undefined> {
   const { line } = conversation;
   const news = line.editable === undefined ? [] : (deps.news?.() ?? []);
   const drafts = [...news, ...(await turnReminders(deps, conversation))];
@@ -43,14 +44,17 @@ async function tellNews(deps: AgentDeps, conversation: Conversation): Promise<Wr
   return appended?.kind === "failed" ? appended : undefined;
 }
 
-async function tellPressure(deps: AgentDeps, conversation: Conversation): Promise<WriteFailure | undefined> {
+async function tellPressure(
+  deps: NumbersDep & ToolsDep,
+  conversation: Conversation,
+): Promise<WriteFailure | undefined> {
   const draft = pressureNow(conversation, { numbers: deps.numbers(), tools: deps.tools });
   const appended = draft === undefined ? undefined : await conversation.line.append(draft);
   return appended?.kind === "failed" ? appended : undefined;
 }
 
 function* foresee(
-  { now }: Pick<AgentDeps, "now">,
+  { now }: ClockDep,
   sending: { readonly conversation: Conversation; readonly assembled: AssembledRequest },
 ): Generator<LoopEvent> {
   const cause = sending.conversation.breaks.foresee(sentAt(now(), sending));

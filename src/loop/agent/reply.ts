@@ -1,6 +1,7 @@
+import type { ModelDep } from "../../ports/model.ts";
 import { nextTry } from "../../model/retry.ts";
 import type { LoopEvent } from "../../schema/event.ts";
-import type { AgentDeps } from "./deps.ts";
+import type { AskingDeps } from "./deps.ts";
 import { type ReplyOutcome, ReplyTaker } from "./reply-taker.ts";
 import type { Sending } from "./request.ts";
 
@@ -17,7 +18,7 @@ export interface ReplyInput extends Sending {
  *                                                   in the log beside the path
  *   asking ──fails for good, or is aborted──▶ over: blocks that came whole stay on the path
  */
-export async function* askForReply(deps: AgentDeps, input: ReplyInput): AsyncGenerator<LoopEvent, ReplyOutcome> {
+export async function* askForReply(deps: AskingDeps, input: ReplyInput): AsyncGenerator<LoopEvent, ReplyOutcome> {
   const taker = new ReplyTaker(deps, input);
   for (let attempt = 1; ; attempt += 1) {
     const outcome = yield* once(deps, { ...input, taker });
@@ -33,7 +34,7 @@ export async function* askForReply(deps: AgentDeps, input: ReplyInput): AsyncGen
 }
 
 async function* once(
-  deps: Pick<AgentDeps, "model">,
+  deps: ModelDep,
   { assembled, signal, taker }: ReplyInput & { readonly taker: ReplyTaker },
 ): AsyncGenerator<LoopEvent, ReplyOutcome> {
   await taker.begin();

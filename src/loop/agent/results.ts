@@ -8,7 +8,7 @@ import { wholeCharacter } from "../../schema/whole-character.ts";
 import { keptSummaryCharsMax } from "../limits.ts";
 import type { CallResult } from "./calls.ts";
 import type { Conversation } from "./conversation.ts";
-import type { AgentDeps } from "./deps.ts";
+import type { ResultDeps } from "./deps.ts";
 import { recordOfRead } from "./recorded-reads.ts";
 
 /**
@@ -16,7 +16,7 @@ import { recordOfRead } from "./recorded-reads.ts";
  * all of them together exceed is offloaded when the round ends. With the next request everything is frozen.
  */
 export class Results {
-  readonly #deps: AgentDeps;
+  readonly #deps: ResultDeps;
   readonly #conversation: Conversation;
   #round: RoundResult[] = [];
   #decided = new Map<ToolUseId, OffloadDecision>();
@@ -24,7 +24,7 @@ export class Results {
   #failure: WriteFailure | undefined;
   #last: Promise<void> = Promise.resolve();
 
-  constructor(deps: AgentDeps, conversation: Conversation) {
+  constructor(deps: ResultDeps, conversation: Conversation) {
     this.#deps = deps;
     this.#conversation = conversation;
   }

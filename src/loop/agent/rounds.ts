@@ -5,7 +5,7 @@ import type { Draft } from "../../transcript/draft.ts";
 import type { Appended } from "../session.ts";
 import type { CallResult } from "./calls.ts";
 import type { Conversation } from "./conversation.ts";
-import type { AgentDeps } from "./deps.ts";
+import type { RoundsDeps } from "./deps.ts";
 import { prepareRequest, type Prepared } from "./prepare.ts";
 import type { AssembledRequest } from "./request.ts";
 import { Results } from "./results.ts";
@@ -24,14 +24,14 @@ export interface RoundsInput {
  * something about is returned.
  */
 export class Rounds {
-  readonly #deps: AgentDeps;
+  readonly #deps: RoundsDeps;
   readonly #input: RoundsInput;
   readonly #results: Results;
   readonly #room: TurnRoom;
   #requests: number;
   #sent: AssembledRequest | undefined;
 
-  constructor(deps: AgentDeps, input: RoundsInput) {
+  constructor(deps: RoundsDeps, input: RoundsInput) {
     this.#deps = deps;
     this.#input = input;
     this.#results = new Results(deps, input.conversation);

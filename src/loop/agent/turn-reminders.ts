@@ -11,7 +11,7 @@ import type { Fold } from "../../transcript/fold.ts";
 import { changedFilesNamedMax, todoReminderRounds } from "../limits.ts";
 import { localDay, weekday } from "../system-prompt/environment.ts";
 import type { Conversation } from "./conversation.ts";
-import type { AgentDeps } from "./deps.ts";
+import type { ReminderDeps } from "./deps.ts";
 import { todoTools } from "./recorded-todos.ts";
 
 /**
@@ -19,7 +19,7 @@ import { todoTools } from "./recorded-todos.ts";
  * is news, by what the view shows: after a resume nothing is told twice, and what a boundary covers is told again behind it.
  */
 export async function turnReminders(
-  { reminders, now }: Pick<AgentDeps, "reminders" | "now">,
+  { reminders, now }: ReminderDeps,
   { line: { editable }, files }: Pick<Conversation, "line" | "files">,
 ): Promise<readonly Draft[]> {
   if (reminders === undefined || editable === undefined) return [];

@@ -6,7 +6,7 @@ import type { EntryId } from "../../schema/brand.ts";
 import type { LeftOutPart } from "../../schema/edit.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { compactDue, type CompactNow } from "../compact/automatic.ts";
-import type { AgentDeps } from "./deps.ts";
+import type { CompactionDeps, RoundsDeps } from "./deps.ts";
 import { followUndo } from "./follow-undo.ts";
 import { type Rung, rungsFor } from "./refusal-ladder.ts";
 import type { UnansweredTurn } from "./turn-ends.ts";
@@ -26,12 +26,14 @@ export type AfterRefusal =
 /** `passed`: the rung would change nothing. */
 type Climbed = { readonly kind: "plainer" } | { readonly kind: "passed" } | WriteFailure;
 
+type RoomDeps = CompactionDeps & Pick<RoundsDeps, "learn">;
+
 /**
  * What a turn does for room besides the layers, which look before each request: it compacts where one turned out to be too
  * long, or the agent asked for it, and sends less where the provider refused one.
  */
 export class TurnRoom {
-  readonly #deps: AgentDeps;
+  readonly #deps: RoomDeps;
   readonly #by: Omit<CompactNow, "ask">;
   /** Why it was compacted since the last reply that came to its end: once for each reason, then the failure is told. */
   readonly #compacted = new Set<CompactNow["ask"]["cause"]>();
@@ -40,7 +42,7 @@ export class TurnRoom {
   /** Rungs since the last reply by which the request became plainer or shorter. */
   #tried: Rung[] = [];
 
-  constructor(deps: AgentDeps, { conversation, signal }: Omit<CompactNow, "ask">) {
+  constructor(deps: RoomDeps, { conversation, signal }: Omit<CompactNow, "ask">) {
     this.#deps = deps;
     this.#by = { conversation, signal };
   }

@@ -1,6 +1,6 @@
 import type { LoopEvent } from "../../schema/event.ts";
 import type { Conversation } from "../agent/conversation.ts";
-import type { AgentDeps } from "../agent/deps.ts";
+import type { CompactionDeps, NumbersDep } from "../agent/deps.ts";
 import { commitCompaction } from "./commit.ts";
 import type { Compacting } from "./compacting.ts";
 import { countedFailure } from "./failures.ts";
@@ -21,7 +21,7 @@ export interface CompactNow {
  * its way is given up, and comes without a model.
  */
 export async function* compactDue(
-  deps: AgentDeps,
+  deps: CompactionDeps,
   input: CompactNow,
 ): AsyncGenerator<LoopEvent, "compacted" | "failed" | "later"> {
   const { compacting } = input.conversation;
@@ -48,7 +48,7 @@ export async function* compactDue(
 
 /** Proposed and committed in one go. Nothing fails by it: the view is as it was then, and that is told. */
 async function* compactNow(
-  deps: AgentDeps,
+  deps: CompactionDeps,
   { conversation, ask, signal }: CompactNow,
 ): AsyncGenerator<LoopEvent, "compacted" | "failed"> {
   const { compacting } = conversation;
@@ -64,7 +64,7 @@ async function* compactNow(
 }
 
 /** Whether a model may be asked without anybody wanting it: else no layer needs to propose it. */
-export function mayCompact(deps: Pick<AgentDeps, "numbers">, { compacting }: Conversation): "yes" | "no" {
+export function mayCompact(deps: NumbersDep, { compacting }: Conversation): "yes" | "no" {
   if (compacting === undefined || compacting.summaryModel === "none") return "no";
   const standing = standingOf(compacting.session.fold, deps.numbers().policy);
   return standing.kind === "may-ask" ? "yes" : "no";
@@ -76,7 +76,7 @@ interface Swapping extends Pick<CompactNow, "conversation" | "ask"> {
 }
 
 async function* swapIn(
-  deps: AgentDeps,
+  deps: CompactionDeps,
   { conversation, compacting, proposal, ask }: Swapping,
 ): AsyncGenerator<LoopEvent, "compacted" | "failed"> {
   const { cause, because } = ask;
@@ -95,7 +95,7 @@ async function* swapIn(
 }
 
 async function* committed(
-  deps: AgentDeps,
+  deps: CompactionDeps,
   { conversation, compacting, proposal }: Omit<Swapping, "ask">,
 ): AsyncGenerator<LoopEvent, "compacted" | "failed"> {
   const outcome = yield* commitCompaction(deps, { conversation, compacting, proposal });

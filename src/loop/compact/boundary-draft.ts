@@ -1,3 +1,4 @@
+import type { BlobsDep } from "../../ports/blobs.ts";
 import type { Audit } from "../../layers/4-compact/audit.ts";
 import { budgetsOf, type CompactionBudgets, restoringWithin } from "../../layers/4-compact/budgets.ts";
 import { type Composed, composeSummary } from "../../layers/4-compact/compose.ts";
@@ -22,7 +23,7 @@ import { estimateBlock } from "../../tokens/estimate.ts";
 import type { Item } from "../../transcript/item.ts";
 import { type Survivors, survivors } from "../../transcript/project.ts";
 import type { Conversation } from "../agent/conversation.ts";
-import type { AgentDeps } from "../agent/deps.ts";
+import type { HookDeps } from "../agent/deps.ts";
 import { boundaryDrafts, type BoundaryInput } from "../boundary.ts";
 import { largestCounted } from "../counted.ts";
 import { chainOf } from "./chain.ts";
@@ -125,8 +126,10 @@ export interface BoundaryDraft {
   readonly pinsWarning: string | undefined;
 }
 
+type BoundaryDeps = BlobsDep & Pick<HookDeps, "place">;
+
 /** Asks for the working state of this moment: what stands in the draft is as old as the draft. */
-export async function draftBoundary(deps: AgentDeps, ground: Ground, written: Written): Promise<BoundaryDraft> {
+export async function draftBoundary(deps: BoundaryDeps, ground: Ground, written: Written): Promise<BoundaryDraft> {
   const { compacting, conversation, facts, ask, numbers, stays, scope } = ground;
   const { fold } = compacting.session;
   const staying = [...stays.front, ...stays.pinned, ...stays.kept];
@@ -198,12 +201,12 @@ interface ContentInput {
 }
 
 function contentOf(
-  deps: AgentDeps,
+  { place }: Pick<HookDeps, "place">,
   { ground, written, composed: { ledger, repaired } }: ContentInput,
 ): Pick<BoundaryInput, "summary" | "server"> {
   const { ask, compacting, numbers } = ground;
   const automatic = compacting.mode === "autonomous" ? "autonomous" : "auto";
-  const { transcriptPath } = deps.place();
+  const { transcriptPath } = place();
   const around = {
     trigger: ask.trigger === "auto" ? automatic : "manual",
     ...(numbers.policy.summary?.transcriptPath === "told" && transcriptPath !== "" ? { transcriptPath } : {}),
@@ -226,13 +229,13 @@ interface RestoringInput {
   readonly roomTokens: number;
 }
 
-function restoredWithin(deps: AgentDeps, { ground, isKept, roomTokens }: RestoringInput): Promise<Restoration> {
+function restoredWithin({ blobs }: BlobsDep, { ground, isKept, roomTokens }: RestoringInput): Promise<Restoration> {
   const { compacting, numbers, count } = ground;
   const { policy, thresholds } = numbers;
   const parts = compacting.workingState.parts.filter((part) => isRestored(part, numbers));
   const { recallTool } = compacting;
   const budgets = restoringWithin(thresholds, { policy, roomTokens });
-  return restoreState({ blobs: deps.blobs, workingState: { parts }, recallTool, count }, { budgets, isKept });
+  return restoreState({ blobs, workingState: { parts }, recallTool, count }, { budgets, isKept });
 }
 
 /** A policy says which of these come back; whatever else there is always does. */

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../schema/json.ts";
 import { plural } from "../../schema/plural.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import type { Conversation } from "../agent/conversation.ts";
-import type { AgentDeps } from "../agent/deps.ts";
+import type { CompactionDeps } from "../agent/deps.ts";
 import { contextDraft } from "../agent/reminders.ts";
 import { appendBoundaryAt } from "../boundary.ts";
 import type { Edited, Moved } from "../session.ts";
@@ -37,7 +37,7 @@ export interface Committing {
  * Writes a proposal's boundary: what was said since it was made stays behind it, once and in order, and the working state
  * is that of now. Then whatever referred to the old context begins anew, for this conversation alone.
  */
-export async function* commitCompaction(deps: AgentDeps, input: Committing): AsyncGenerator<LoopEvent, Committed> {
+export async function* commitCompaction(deps: CompactionDeps, input: Committing): AsyncGenerator<LoopEvent, Committed> {
   const { conversation, compacting, proposal } = input;
   const { session } = compacting;
   const { trigger } = proposal.ask;
@@ -102,7 +102,7 @@ interface Installed extends Pick<Extract<Committed, { kind: "committed" }>, "ent
 }
 
 /** What is said while it is drafted belongs behind the boundary: then it is drafted again, with that in it. */
-async function install(deps: AgentDeps, input: Committing): Promise<Installed | FailedCommit> {
+async function install(deps: CompactionDeps, input: Committing): Promise<Installed | FailedCommit> {
   for (let tries = 0; tries < commitTriesMax; tries += 1) {
     const drafted = await redrafted(deps, input);
     if (drafted.kind === "failed") return drafted;
@@ -132,7 +132,7 @@ function cutRequest({ ledger, openRequest }: BoundaryDraft): string | undefined 
 interface Writing extends Committing, Omit<Drafted, "kind"> {}
 
 function write(
-  deps: AgentDeps,
+  deps: CompactionDeps,
   { conversation, compacting, draft, leaf, facts, proposal }: Writing,
 ): Promise<Edited | Moved> {
   const { removesTokens, behindTokens } = changeOf(draft);
@@ -160,7 +160,7 @@ interface Drafted {
   readonly facts: "log" | "memory";
 }
 
-async function redrafted(deps: AgentDeps, input: Committing): Promise<Drafted | FailedCommit> {
+async function redrafted(deps: CompactionDeps, input: Committing): Promise<Drafted | FailedCommit> {
   const { conversation, compacting, proposal, edited } = input;
   const { ask } = proposal;
   const { leaf } = compacting.session;
@@ -204,7 +204,7 @@ interface Told extends Omit<Committing, "edited"> {
 
 /** The session begins anew for hooks and instructions; what they add is said to the model behind everything else. */
 async function* told(
-  deps: AgentDeps,
+  deps: CompactionDeps,
   { compacting, conversation, draft, proposal, boundary, receipt }: Told,
 ): AsyncGenerator<LoopEvent> {
   const { trigger } = proposal.ask;
@@ -237,7 +237,7 @@ function totalsOf(
 
 /** The summary is not wanted; what it cost is written down. */
 export async function cancelCompaction(
-  deps: AgentDeps,
+  deps: CompactionDeps,
   { compacting, proposal }: Pick<Committing, "compacting" | "proposal">,
 ): Promise<ClosingEvent> {
   const { ask, calls } = proposal;

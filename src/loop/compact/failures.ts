@@ -1,4 +1,4 @@
-import type { AgentDeps } from "../agent/deps.ts";
+import type { NumbersDep } from "../agent/deps.ts";
 import type { LastAppends, Session } from "../session.ts";
 import { type ClosingEvent, closingEvent } from "./closing-event.ts";
 import type { CompactionCause } from "../../schema/compaction.ts";
@@ -17,7 +17,7 @@ export interface Failing {
 
 /** What speaks against the summaries that nobody asked for opens the breaker in the end; what a person or a hook wanted does not. */
 export async function countedFailure(
-  deps: Pick<AgentDeps, "numbers">,
+  deps: NumbersDep,
   { session, log = session, problem, cause }: Failing,
 ): Promise<ClosingEvent> {
   if (isCounted(problem.reason, cause)) await log.append(failureDraft(session, problem));

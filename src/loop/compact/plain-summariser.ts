@@ -20,10 +20,10 @@ import { measureBlock } from "../../tokens/content.ts";
 import { tokensOf } from "../../tokens/estimate.ts";
 import type { ToolDefinition } from "../../tokens/fixed-part.ts";
 import { wireModel } from "../../tokens/wire-model.ts";
-import type { AgentDeps } from "../agent/deps.ts";
+import type { AskingDeps } from "../agent/deps.ts";
 import { TimeLimit } from "../time-limit.ts";
 
-export type PlainSummariserDeps = Pick<AgentDeps, "model" | "wait" | "random" | "now">;
+export type PlainSummariserDeps = Omit<AskingDeps, "retries">;
 
 export interface PlainSummariserOptions {
   readonly model: string;

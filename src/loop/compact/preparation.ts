@@ -5,7 +5,7 @@ import type { LoopEvent } from "../../schema/event.ts";
 import { estimateItems } from "../../tokens/estimate.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import type { Conversation } from "../agent/conversation.ts";
-import type { AgentDeps } from "../agent/deps.ts";
+import type { CompactionDeps } from "../agent/deps.ts";
 import type { LastAppends, Session } from "../session.ts";
 import { brokenOff } from "./broken-off.ts";
 import type { Prepared, SummaryAhead } from "./ahead.ts";
@@ -43,7 +43,7 @@ type State =
  * Nothing of it is in the log but what it cost, where it is not used. Ends with the session.
  */
 export class Preparation implements SummaryAhead {
-  readonly #deps: AgentDeps;
+  readonly #deps: CompactionDeps;
   readonly #of: PreparationOf;
   /** The session, or by what it takes its last entries. */
   #log: LastAppends;
@@ -54,7 +54,7 @@ export class Preparation implements SummaryAhead {
   /** Dropped, and not over yet. */
   readonly #ending = new Set<Promise<void>>();
 
-  constructor(deps: AgentDeps, of: PreparationOf) {
+  constructor(deps: CompactionDeps, of: PreparationOf) {
     this.#deps = deps;
     this.#of = of;
     this.#log = of.session;

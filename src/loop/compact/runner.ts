@@ -6,7 +6,7 @@ import type { CompactionPhase, LoopEvent } from "../../schema/event.ts";
 import { reachOf } from "../../transcript/first-messages.ts";
 import { Channel } from "../agent/channel.ts";
 import type { Conversation } from "../agent/conversation.ts";
-import type { AgentDeps } from "../agent/deps.ts";
+import type { CompactionDeps } from "../agent/deps.ts";
 import { draftBoundary, type DraftInput, type Ground, groundOf } from "./boundary-draft.ts";
 import { brokenOff } from "./broken-off.ts";
 import { closingEvent } from "./closing-event.ts";
@@ -57,7 +57,7 @@ export interface Proposing {
  *   every try failed, and a person waits or nothing fits any more ──▶ extractive: no model, never fails
  *   proposed ──the view would not become smaller, and a model wrote it──▶ extractive ──nor by that──▶ failed
  */
-export async function* proposeCompaction(deps: AgentDeps, input: Proposing): AsyncGenerator<LoopEvent, Proposed> {
+export async function* proposeCompaction(deps: CompactionDeps, input: Proposing): AsyncGenerator<LoopEvent, Proposed> {
   const { compacting, ask, log = compacting.session } = input;
   const { trigger } = ask;
   const leave = new AbortController();
@@ -86,7 +86,7 @@ interface Parts extends Proposing {
 }
 
 class Compaction {
-  readonly #deps: AgentDeps;
+  readonly #deps: CompactionDeps;
   readonly #parts: Parts;
   readonly #startedAt: Millis;
   #phase: CompactionPhase = "hooks";
@@ -95,7 +95,7 @@ class Compaction {
   /** Answered so far. */
   #paid: readonly CompactionCall[] = [];
 
-  constructor(deps: AgentDeps, parts: Parts) {
+  constructor(deps: CompactionDeps, parts: Parts) {
     this.#deps = deps;
     this.#parts = parts;
     this.#startedAt = deps.now();

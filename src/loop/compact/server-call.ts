@@ -8,7 +8,7 @@ import { summaryIn } from "../../schema/server-summary.ts";
 import { estimateShown } from "../../tokens/estimate.ts";
 import { firstMessages, type MessagesReach } from "../../transcript/first-messages.ts";
 import type { Conversation } from "../agent/conversation.ts";
-import type { AgentDeps } from "../agent/deps.ts";
+import type { AskingDeps, NumbersDep } from "../agent/deps.ts";
 import { ForkLine } from "../agent/fork-line.ts";
 import { offersOf } from "../agent/offers.ts";
 import { assemble } from "../agent/request.ts";
@@ -48,7 +48,7 @@ export type ServerSummarised =
       readonly calls: readonly CompactionCall[];
     };
 
-type CallDeps = Pick<AgentDeps, "model" | "now" | "wait" | "random" | "retries" | "numbers">;
+type CallDeps = AskingDeps & NumbersDep;
 
 /**
  * Asks the provider for its own summary of a conversation. The request is the conversation's next one, byte for byte up to
@@ -59,7 +59,7 @@ export async function serverSummary(deps: CallDeps, call: ServerCall): Promise<S
 }
 
 /** Asks what the model offers where that is not known yet: a person may compact before anything was sent. Must not reject. */
-export async function mayAskServer(deps: AgentDeps, { conversation, signal }: OfferAsk): Promise<boolean> {
+export async function mayAskServer(deps: CallDeps, { conversation, signal }: OfferAsk): Promise<boolean> {
   const { cache } = conversation;
   const line = conversation.line.editable;
   if (line === undefined || cache === undefined) return false;

@@ -1,3 +1,4 @@
+import type { ClockDep } from "../../ports/clock.ts";
 import { coveredNow } from "../../layers/3-notes/borders.ts";
 import { coversDraft, readCovers } from "../../layers/3-notes/covers.ts";
 import { NotesKeeper, type Settled } from "../../layers/3-notes/run-keeper.ts";
@@ -6,12 +7,12 @@ import type { Notes } from "../../layers/3-notes/template.ts";
 import type { Moment, NotesRule } from "../../layers/3-notes/triggers.ts";
 import type { EntryId } from "../../schema/brand.ts";
 import type { Item } from "../../transcript/item.ts";
-import type { AgentDeps } from "../agent/deps.ts";
+import type { NumbersDep, WaitDep } from "../agent/deps.ts";
 import type { Line } from "../agent/line.ts";
 import type { LastAppends, Session } from "../session.ts";
 import { notesSpentDraft } from "./spent.ts";
 
-export interface SessionNotesDeps extends Pick<AgentDeps, "now" | "wait" | "numbers">, Omit<TakeNotesDeps, "count"> {
+export interface SessionNotesDeps extends ClockDep, WaitDep, NumbersDep, Omit<TakeNotesDeps, "count"> {
   /** Of a text, as the context is counted. */
   readonly count: TakeNotesDeps["count"];
   /** Whether a rule or a mode forbids to change the file; each try would be paid for and fail. Must not reject. */
