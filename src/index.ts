@@ -72,8 +72,8 @@ export type {
   TranscriptWriter,
 } from "./ports/transcripts.ts";
 export type { Block, Message } from "./schema/block.ts";
-export type { BlobId, EntryId, MessageId, SessionId, Tokens, ToolUseId } from "./schema/brand.ts";
-export { entryId, messageId, sessionId, tokens, toolUseId } from "./schema/brand.ts";
+export type { BlobId, Bytes, EntryId, MessageId, SessionId, Tokens, ToolUseId } from "./schema/brand.ts";
+export { blobId, bytes, entryId, messageId, sessionId, tokens, toolUseId } from "./schema/brand.ts";
 export type { Edit } from "./schema/edit.ts";
 export type { Entry } from "./schema/entry.ts";
 export type { Receipt, ReceiptClass, ReceiptLine } from "./schema/receipt.ts";

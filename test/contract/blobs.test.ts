@@ -1,7 +1,16 @@
+import { mapStore } from "../../examples/map-store.ts";
 import { fileBlobs } from "../../src/store/files/blobs.ts";
 import { memoryBlobs } from "../../src/store/memory/blobs.ts";
 import { blobsContract } from "./blobs.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 blobsContract({ name: "files", make: async () => fileBlobs({ folder: await temporaryFolder(), durability: "turn" }) });
+blobsContract({
+  name: "a map outside of the engine",
+  make: async () => {
+    const store = await mapStore().open();
+    if (store.kind === "failed") throw new Error(store.message);
+    return store.blobs;
+  },
+});
 blobsContract({ name: "memory", make: async () => memoryBlobs() });

@@ -28,6 +28,16 @@ leasesContract({
 
 leasesContract({ name: "memory (none is left: it ends with its process)", make: async () => memoryLeases(storeDeps) });
 
+it.each([
+  ["files", async () => fileLeases({ deps: storeDeps, folder: await temporaryFolder() })],
+  ["memory", async () => memoryLeases(storeDeps)],
+] as const)("the holder of a lease in %s is told as the process that has it, and since when", async (_, make) => {
+  const leases = await make();
+  await leases.acquire("s");
+  const holder = expect.stringMatching(new RegExp(`^process ${process.pid} on this machine since \\d{4}-`)) as unknown;
+  expect(await leases.acquire("s")).toEqual({ kind: "busy", holder });
+});
+
 it("a name that would leave the folder is refused", async () => {
   const leases = fileLeases({ deps: storeDeps, folder: await temporaryFolder() });
   expect(await leases.acquire("../s")).toMatchObject({ kind: "failed", why: "io" });

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { mapStore } from "../../examples/map-store.ts";
 import { fileTranscripts } from "../../src/store/files/transcripts.ts";
 import { memoryTranscripts } from "../../src/store/memory/transcripts.ts";
 import { storeDeps } from "./store-deps.ts";
@@ -17,5 +18,15 @@ for (const durability of ["always", "never"] as const) {
     },
   });
 }
+
+transcriptsContract({
+  name: "a map outside of the engine",
+  make: async (seed) => {
+    const store = await mapStore(new Map([...seed].map(([id, data]) => [`log/${id}`, data]))).open();
+    if (store.kind === "failed") throw new Error(store.message);
+    return store.transcripts;
+  },
+  skips: { tornLines: "an append is one set of the map", names: "a key leads nowhere" },
+});
 
 transcriptsContract({ name: "memory", make: async (seed) => memoryTranscripts({ deps: storeDeps, seed }) });

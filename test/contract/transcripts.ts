@@ -7,14 +7,23 @@ export interface TranscriptsUnderTest {
   readonly name: string;
   /** A store that holds the seed's transcripts and nothing else. */
   readonly make: (seed: ReadonlyMap<SessionId, Uint8Array>) => Promise<Transcripts>;
+  /** Rules that don't apply to it, each with its reason, which stands beside the skipped test. */
+  readonly skips?: Skips;
 }
+
+interface Skips {
+  readonly tornLines?: string;
+  readonly names?: string;
+}
+
+const skipped = (reason: string | undefined): string => (reason === undefined ? "" : ` (skipped: ${reason})`);
 
 const one = sessionId("11111111-1111-4111-8111-111111111111");
 const two = sessionId("22222222-2222-4222-8222-222222222222");
 const line = (n: number): string => JSON.stringify({ type: "user", n, text: "ä€𝄞\u2028" });
 
 /** The rules of the port, for every store alike. */
-export function transcriptsContract({ name, make }: TranscriptsUnderTest): void {
+export function transcriptsContract({ name, make, skips = {} }: TranscriptsUnderTest): void {
   const seeded = (content: string | Uint8Array) => make(new Map([[one, Buffer.from(content)]]));
 
   describe(`transcripts in ${name}`, () => {
@@ -82,7 +91,7 @@ export function transcriptsContract({ name, make }: TranscriptsUnderTest): void 
         const writer = writerOf(await store.openForWriting(one));
         expect(await store.openForWriting(one)).toMatchObject({
           kind: "busy",
-          holder: expect.stringMatching(/^process \d+ on this machine since /) as unknown,
+          holder: expect.stringMatching(/\S/) as unknown,
         });
         await writer.close();
         writerOf(await store.openForWriting(one));
@@ -138,7 +147,7 @@ export function transcriptsContract({ name, make }: TranscriptsUnderTest): void 
         writerOf(await store.openForWriting(one));
       });
 
-      it("takes no id that would leave the store", async () => {
+      it.skipIf(skips.names)(`takes no id that would leave the store${skipped(skips.names)}`, async () => {
         const store = await make(new Map());
         for (const id of ["../escape", "a/b", "", ".", "..", ".hidden", "blobs", "memory", "x\0y"]) {
           const bad = sessionId(id);
@@ -149,7 +158,7 @@ export function transcriptsContract({ name, make }: TranscriptsUnderTest): void 
       });
     });
 
-    describe("a last line without its newline", () => {
+    describe.skipIf(skips.tornLines)(`a last line without its newline${skipped(skips.tornLines)}`, () => {
       it("is ended, and not set aside, if it is whole", async () => {
         const store = await seeded(`${line(1)}\n${line(2)}`);
         const opened = await store.openForWriting(one);
@@ -190,8 +199,7 @@ export function transcriptsContract({ name, make }: TranscriptsUnderTest): void 
 
       it("is left alone by who only reads", async () => {
         const store = await seeded("{");
-        expect(await textOf(store, one)).toBe("{");
-        expect(await textOf(store, one)).toBe("{");
+        for (let time = 0; time < 2; time += 1) expect(await textOf(store, one)).toBe("{");
       });
     });
 
@@ -206,6 +214,39 @@ export function transcriptsContract({ name, make }: TranscriptsUnderTest): void 
         expect((await source.read({ start: 2, end: 100 })).byteLength).toBe(1);
         expect((await source.read({ start: 50, end: 100 })).byteLength).toBe(0);
         await source.close();
+      });
+    });
+
+    describe("blanking", () => {
+      it("writes spaces over the ranges, keeps what was there, and moves nothing else", async () => {
+        const store = await seeded("{}\n\u0000\u0000\u0000\n{}\n");
+        const writer = writerOf(await store.openForWriting(one));
+        const reader = await sourceOf(store, one);
+        const outcome = await writer.blank([{ start: 3, end: 6 }]);
+        expect(outcome).toMatchObject({ kind: "blanked", setAside: [{ start: 3, end: 6 }] });
+        expect(outcome.kind === "blanked" ? outcome.setAside[0]?.kept : "").toMatch(/\S/);
+        expect(await textOf(store, one)).toBe("{}\n   \n{}\n");
+        expect(await writer.append([line(1)])).toEqual({ kind: "appended", at: [10] });
+        expect(reader.size).toBe(10);
+        await reader.close();
+      });
+
+      it("throws on a closed writer", async () => {
+        const store = await seeded("{}\n");
+        const writer = writerOf(await store.openForWriting(one));
+        await writer.close();
+        await expect(writer.blank([{ start: 0, end: 2 }])).rejects.toThrow(TypeError);
+        expect(await textOf(store, one)).toBe("{}\n");
+      });
+    });
+
+    describe("a link", () => {
+      it("is the same before and after the session is made, where the store has any", async () => {
+        const store = await make(new Map());
+        const before = store.linkTo?.(one);
+        writerOf(await store.create(one));
+        expect(store.linkTo?.(one)).toBe(before);
+        if (store.linkTo !== undefined) expect(before).toContain(one);
       });
     });
 
