@@ -5,7 +5,7 @@ import { clearByIdleness } from "../src/layers/2-clear/by-idleness.ts";
 import { clearByPrice } from "../src/layers/2-clear/by-price.ts";
 import { clearBySize } from "../src/layers/2-clear/by-size.ts";
 import { isRerunnable } from "../src/layers/2-clear/clearable.ts";
-import { clearInCache } from "../src/layers/2-clear/in-cache.ts";
+import { clearInCache } from "../src/layers/2-clear/cache-edits/layer.ts";
 import { markerTokens } from "../src/layers/2-clear/limits.ts";
 import { truncateOldest } from "../src/layers/2-clear/truncate.ts";
 import { compactWhenDue } from "../src/layers/4-compact/due.ts";

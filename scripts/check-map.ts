@@ -41,7 +41,7 @@ const narrow: readonly NarrowRule[] = [
     why: "an export is rendered, not read: it imports only schema, transcript and tokens, and no Node module",
   },
   {
-    files: "src/layers/*/!(run*).ts",
+    files: "src/layers/*/**/!(run*).ts",
     node: "none",
     places: ["schema", "transcript", "tokens", "cache", "layers"],
     why: "a plan is pure: it imports only schema, transcript, tokens, cache and what is pure in layers, and no Node module",

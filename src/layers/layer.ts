@@ -6,6 +6,7 @@ import type { SwitchName } from "../schema/switches.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { Fold } from "../transcript/fold.ts";
 import type { PipelineState } from "./pipeline-state.ts";
+import type { ServerUse } from "./server/server-use.ts";
 
 /**
  * Something that may change the view before a request. The runner knows no layer by its name: whatever is special about one
@@ -22,6 +23,10 @@ export interface Layer {
   propose(state: PipelineState): Candidate | undefined;
   /** The same, before any layer proposes and whatever is switched off: what an earlier edit of its own has to be replaced by now. */
   mend?(state: PipelineState): Candidate | undefined;
+  /** Before any layer is asked: what it has to take back because the server or its cache is not what it was. */
+  settle?(host: SettleHost): SettleRun;
+  /** What of it the server does. */
+  readonly server?: ServerUse;
 }
 
 /** What a layer would do to the view, and what that costs. In tokens of the context as it is counted. */
@@ -84,6 +89,16 @@ export interface LayerHost extends BlobsDep {
   edit(edit: ViewEdit): LayerRun;
   compact(ask: CompactAsk): LayerRun;
 }
+
+/** What a layer may know and do before layers propose. */
+export interface SettleHost extends Pick<PipelineState, "offers" | "deletedInCache"> {
+  /** `lost`: the last request did not find what should have been there, and has written everything again. */
+  readonly cache: "warm" | "cold" | "lost";
+  /** Appends an edit that leaves every message as it was sent, and tells of it. Must not fail for a disk that refuses. */
+  edit(edit: Pick<ViewEdit, "draft"> & { readonly cause: string; readonly because: string }): SettleRun;
+}
+
+export type SettleRun = AsyncGenerator<LoopEvent, void>;
 
 export interface CompactAsk {
   readonly cause: "limit" | "threshold" | "price";

@@ -1,8 +1,9 @@
 import { clearByIdleness } from "./2-clear/by-idleness.ts";
 import { clearByPrice } from "./2-clear/by-price.ts";
+import { clearByServer } from "./2-clear/by-server.ts";
 import { clearBySize } from "./2-clear/by-size.ts";
+import { clearInCache } from "./2-clear/cache-edits/layer.ts";
 import { collapseOldest } from "./2-clear/collapse-layer.ts";
-import { clearInCache } from "./2-clear/in-cache.ts";
 import { snipLowValue } from "./2-clear/snip-layer.ts";
 import { truncateOldest } from "./2-clear/truncate.ts";
 import { compactWhenDue } from "./4-compact/due.ts";
@@ -17,6 +18,7 @@ export const layers: readonly Layer[] = [
   snipLowValue,
   clearBySize,
   clearByIdleness,
+  clearByServer,
   // Before what has its price: while the cache is warm, a deletion in it has none.
   clearInCache,
   clearByPrice,

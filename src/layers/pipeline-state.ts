@@ -42,7 +42,8 @@ export interface PipelineState {
   readonly count: (block: Block) => number;
 }
 
-export type Offers = ReadonlySet<"cache-edits" | "context-edits" | "compaction">;
+/** By the names that the layers give them. */
+export type Offers = ReadonlySet<string>;
 
 export interface CompactionState {
   readonly price: CompactPrice;

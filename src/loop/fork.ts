@@ -213,7 +213,7 @@ function conversationOf({ deps, parent, line, task }: ForkParts): Conversation {
     line,
     cache: undefined,
     compacting: undefined,
-    inheritedAsks: parent.cache?.asks,
+    inheritedAsks: parent.cache?.server.asked,
     written: parent.written.copy(),
     breaks: new BreakDetector(deps),
     files: filesOf(parent, task),

@@ -55,14 +55,8 @@ export const abortGraceMs = millis(5_000);
 /** How often a hook may make the model go on in one turn. */
 export const stopHooksMax = 10;
 
-/** Thinking of turns that are over stays while somebody works on it: an hour is what the longest lifetime of a cache bridges. */
-export const thinkingIdleMillis = millis(3_600_000);
-
 /** Requests on which rent is reckoned: after so many it has long paid for any compaction. */
 export const rentRoundsMax = 2_000;
-
-/** A server that did not say what it offers may take seconds to fail each time: it is asked once in so long, not before every request. */
-export const offersRetryMillis = millis(60_000);
 
 /** Items that are named where there is no headroom: enough to see what to do about it. */
 export const largestNamedMax = 5;

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { ConversationForks } from "../../src/loop/fork.ts";
 import { pastReceipts } from "../../src/loop/past-receipts.ts";
-import { offersRetryMillis } from "../../src/loop/limits.ts";
+import { offersRetryMillis } from "../../src/layers/server/limits.ts";
 import type { ModelPort } from "../../src/ports/model.ts";
 import type { Tool } from "../../src/ports/tools.ts";
 import type { LoopEvent } from "../../src/schema/event.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { canServerCompact } from "../../src/loop/agent/server-compaction.ts";
+import { canServerCompact } from "../../src/layers/4-compact/by-server.ts";
 import { appendBoundary, type BoundaryInput } from "../../src/loop/boundary.ts";
 import { type ServerCall, serverSummary, type ServerSummarised } from "../../src/loop/compact/server-call.ts";
 import { serverSummaryDraft } from "../../src/loop/compact/server-draft.ts";
@@ -48,6 +48,11 @@ async function worked(options: WorldAgent = {}, simulated: SimulatorOptions = {}
   await agent.turn("read 6 × 150");
   return { world: one, agent };
 }
+
+const mayCompact = ({ conversation, deps }: ClearingAgent): boolean => {
+  const { policy, switches } = deps.numbers();
+  return canServerCompact({ policy, isOn: (name) => switches[name].value, offers: conversation.cache?.server.offers });
+};
 
 const asked = (agent: ClearingAgent, call: Partial<ServerCall> = {}): Promise<ServerSummarised> =>
   serverSummary(agent.deps, {
@@ -127,15 +132,15 @@ describe("a summary that the provider writes", () => {
     { what: "the policy never compacts", options: { flags: [...flags, ["policy", "none"]] as const }, model: free },
   ])("is not asked for where $what", async ({ options, model }) => {
     const { agent, world: one } = await worked({ ...options, model });
-    expect(canServerCompact(agent.conversation, agent.deps.numbers())).toBe(false);
+    expect(mayCompact(agent)).toBe(false);
     expect(refused(one.seen)).toEqual([]);
   });
 
   it("is asked for where it is on and offered, and edits of the server's are not asked for beside it", async () => {
     const { agent, world: one } = await worked({ flags: [...flags, ["policy", "api"]] });
-    expect(canServerCompact(agent.conversation, agent.deps.numbers())).toBe(false);
+    expect(mayCompact(agent)).toBe(false);
     const both = await worked({ flags: [...flags, ["policy", "claude-code-2026-all"]] });
-    expect(canServerCompact(both.agent.conversation, both.agent.deps.numbers())).toBe(true);
+    expect(mayCompact(both.agent)).toBe(true);
     expect(both.world.seen.every(({ body }) => body["context_management"] === undefined)).toBe(true);
     expect(readShare(await summed(both.agent))).toBeGreaterThanOrEqual(0.95);
     expect(refused([...one.seen, ...both.world.seen])).toEqual([]);

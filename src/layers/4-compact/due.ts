@@ -1,6 +1,7 @@
 import { tokenFigure } from "../2-clear/figures.ts";
 import type { CompactAsk, Layer } from "../layer.ts";
 import type { CompactionState, PipelineState } from "../pipeline-state.ts";
+import { summaryByServer } from "./by-server.ts";
 import { headroomBelow } from "./headroom.ts";
 
 /** Compaction is due at the threshold at the latest; earlier where the rent on what it would remove has paid for it. */
@@ -8,6 +9,7 @@ export const compactWhenDue: Layer = {
   name: "compact",
   switches: ["compact.auto"],
   replaces: "all",
+  server: summaryByServer,
   propose({ policy, isOn, compaction, moment, thresholds }) {
     const rule = policy.compact;
     if (rule === undefined || compaction === undefined || !isOn("compact.auto")) return undefined;

@@ -1,5 +1,6 @@
 import { type CacheRates, ratesOf } from "../../cache/rates.ts";
 import type { PipelineState } from "../../layers/pipeline-state.ts";
+import type { ServerWant } from "../../layers/server/server-use.ts";
 import { type Millis, millis } from "../../schema/brand.ts";
 import type { Numbers } from "../../settings/numbers.ts";
 import { compactionState } from "./compaction-state.ts";
@@ -55,6 +56,14 @@ export function pipelineState(input: StateInput): PipelineState {
     count: inventory.count,
   };
 }
+
+/** By what layers decide whether they would make use of what the server offers. */
+export const serverWant = ({ line: { inventory, fold } }: Pick<Clearable, "line">, numbers: Numbers): ServerWant => ({
+  policy: numbers.policy,
+  isOn: (name) => numbers.switches[name].value,
+  inventory,
+  deletedInCache: fold.projection.serverDeleted,
+});
 
 export const ratesFor = ({ conversation, cache }: Clearable): CacheRates => ratesOf(conversation.known, cache.lifetime);
 

@@ -136,6 +136,6 @@ describe("what the server offers", () => {
     await asked.promise;
     leaving.abort();
     expect((await turn).at(-1)).toMatchObject({ kind: "turn-end", reason: "aborted" });
-    expect(agent.conversation.cache?.offers).toBeUndefined();
+    expect(agent.conversation.cache?.server.offers).toBeUndefined();
   });
 });

@@ -2,20 +2,20 @@ import { clearDownTo } from "../../layers/2-clear/by-size.ts";
 import { isNear } from "../../layers/4-compact/due.ts";
 import type { ClearedEvent, CompactAsk, Layer, LayerOutcome, LayerRun } from "../../layers/layer.ts";
 import { layers as allLayers } from "../../layers/layers.ts";
+import type { Offers } from "../../layers/pipeline-state.ts";
 import { nextCandidate } from "../../layers/pipeline.ts";
+import { offersOf } from "../../layers/server/run-offers.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { ClockDep } from "../../ports/clock.ts";
+import { millis } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { figure } from "../../schema/figure.ts";
 import { compactDue, mayCompact } from "../compact/automatic.ts";
-import { thinkingIdleMillis } from "../limits.ts";
-import { type Clearable, keepAsked, pipelineState } from "./clearing-state.ts";
+import { type Clearable, keepAsked, pipelineState, serverWant } from "./clearing-state.ts";
 import type { Conversation } from "./conversation.ts";
-import { forgetLost, forgetUnasked } from "./deleted-results.ts";
-import type { NumbersDep, RequestDeps } from "./deps.ts";
+import type { CompactionDeps, NumbersDep, ToolsDep } from "./deps.ts";
 import { headroom } from "./headroom.ts";
-import { ConversationHost, type HostDeps } from "./layer-host.ts";
-import { offersOf } from "./offers.ts";
+import { ConversationHost, ConversationSettling, type HostDeps } from "./layer-host.ts";
 
 export interface ClearBefore {
   readonly conversation: Conversation;
@@ -30,7 +30,7 @@ export interface ClearBefore {
  * What the layers take out of the view before a request: never behind one, so that what a cold cache has to be sent anew is
  * as small as it can be. A disk that refuses fails no turn: then the view stays as it is, and that is told.
  */
-export async function* clearBefore(deps: RequestDeps, before: ClearBefore): AsyncGenerator<LoopEvent> {
+export async function* clearBefore(deps: CompactionDeps & ToolsDep, before: ClearBefore): AsyncGenerator<LoopEvent> {
   const clearable = clearableOf(before);
   if (clearable !== undefined) yield* new LayerRunner(deps, { ...before, ...clearable }).run();
 }
@@ -39,14 +39,14 @@ interface RunnerInput extends ClearBefore, Clearable {}
 
 /** Asks for what is next, does it, and asks again, until there is nothing left to do. */
 class LayerRunner {
-  readonly #deps: RequestDeps;
+  readonly #deps: CompactionDeps & ToolsDep;
   readonly #input: RunnerInput;
   readonly #layers: readonly Layer[];
   /** By name. */
   readonly #acted = new Set<string>();
   #isLimitTried = false;
 
-  constructor(deps: RequestDeps, input: RunnerInput) {
+  constructor(deps: CompactionDeps & ToolsDep, input: RunnerInput) {
     this.#deps = deps;
     this.#input = input;
     this.#layers = input.layers ?? allLayers;
@@ -55,7 +55,6 @@ class LayerRunner {
   async *run(): AsyncGenerator<LoopEvent> {
     const { signal } = this.#input;
     follow(this.#input);
-    yield* forgetLost(this.#input);
     for (;;) {
       const outcome = yield* this.#next();
       if (signal.aborted || outcome?.kind === "later") return;
@@ -72,16 +71,14 @@ class LayerRunner {
     const { conversation, cache, opens, signal } = this.#input;
     keepAsked(this.#input);
     const numbers = this.#deps.numbers();
-    const offers = await offersOf(this.#deps, { ...this.#input, numbers });
+    const { model } = conversation.baseline;
+    const want = serverWant(this.#input, numbers);
+    const offers = await offersOf(this.#deps, { layers: this.#layers, server: cache.server, want, model, signal });
     if (signal.aborted) return undefined;
-    if (offers === undefined) {
-      // The messages stay as they were, and so does what the cache holds of them: there is nothing to follow.
-      yield* forgetUnasked(this.#input, this.#deps.now());
-      keepAsked(this.#input);
-    }
+    yield* this.#settle(offers);
     const compacts = mayCompact(this.#deps, conversation);
     const state = pipelineState({ ...this.#input, opens, numbers, offers, compacts, at: this.#deps.now() });
-    if ((state.idleMillis ?? 0) > thinkingIdleMillis) cache.thinkingKept = "last";
+    cache.server.idledFor(state.idleMillis ?? millis(0));
     const candidate = nextCandidate({ layers: this.#layers, state, acted: this.#acted });
     if (candidate === undefined) {
       conversation.compacting?.preparation?.want(isNear(state) ? "yes" : "no");
@@ -90,6 +87,13 @@ class LayerRunner {
     this.#acted.add(candidate.layer);
     const compact = (ask: CompactAsk): LayerRun => this.#compact(ask);
     return yield* new ConversationHost(this.#deps, { ...this.#input, state, candidate, compact }).run();
+  }
+
+  /** The messages stay as they were, and so does what the cache holds of them: there is nothing to follow. */
+  async *#settle(offers: Offers | undefined): AsyncGenerator<LoopEvent> {
+    const host = new ConversationSettling(this.#input, { offers, at: this.#deps.now() });
+    for (const layer of this.#layers) if (layer.settle !== undefined) yield* layer.settle(host);
+    if (host.hasEdited) keepAsked(this.#input);
   }
 
   async *#compact(ask: CompactAsk): LayerRun {

@@ -13,7 +13,7 @@ import type { FixedFigure } from "../../tokens/fixed-part.ts";
 import type { Compacting } from "../compact/compacting.ts";
 import type { Line } from "./line.ts";
 import type { ReckonedCache } from "./reckoned-cache.ts";
-import type { ServerAsks } from "./server-asks.ts";
+import type { ServerAsks } from "../../layers/server/server-use.ts";
 import { UsageDoubts } from "./usage-doubts.ts";
 import type { UsedIds } from "./used-ids.ts";
 

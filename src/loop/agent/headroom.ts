@@ -11,11 +11,10 @@ export function* headroom({ conversation, line, cache }: Clearable, numbers: Num
   const used = conversation.line.usedTokens;
   const { limit } = thresholds;
   if (used < limit) {
-    cache.headroom = "some";
+    cache.hasHeadroom();
     return;
   }
-  if (cache.headroom === "none") return;
-  cache.headroom = "none";
+  if (cache.hasNoHeadroom() === "known") return;
   const { fold, ledger } = line;
   const { categories, largest } = contextReport({
     fold,

@@ -1,8 +1,17 @@
-import type { Candidate, ClearedEvent, CompactAsk, LayerHost, LayerRun, ViewEdit } from "../../layers/layer.ts";
-import type { PipelineState } from "../../layers/pipeline-state.ts";
+import type {
+  Candidate,
+  ClearedEvent,
+  CompactAsk,
+  LayerHost,
+  LayerRun,
+  SettleHost,
+  SettleRun,
+  ViewEdit,
+} from "../../layers/layer.ts";
+import type { Offers, PipelineState } from "../../layers/pipeline-state.ts";
 import type { Blobs, BlobsDep } from "../../ports/blobs.ts";
 import type { Tool } from "../../ports/tools.ts";
-import { tokens, type SessionId } from "../../schema/brand.ts";
+import { type Millis, type SessionId, tokens, type ToolUseId } from "../../schema/brand.ts";
 import type { Model } from "../../schema/model.ts";
 import { fileActOf } from "../../tokens/file-act.ts";
 import type { Fold } from "../../transcript/fold.ts";
@@ -101,5 +110,36 @@ export class ConversationHost implements LayerHost {
     const { because, layer } = candidate;
     const rates = ratesFor(this.#hosted);
     return line.edit({ drafts: [draft], cause: cause ?? layer, nature, because, planned, rates });
+  }
+}
+
+/** A conversation before layers propose. */
+export class ConversationSettling implements SettleHost {
+  readonly offers: Offers | undefined;
+  readonly cache: "warm" | "cold" | "lost";
+  readonly #clearable: Clearable;
+  #hasEdited = false;
+
+  constructor(clearable: Clearable, { offers, at }: { readonly offers: Offers | undefined; readonly at: Millis }) {
+    const { server, prefixes } = clearable.cache;
+    this.#clearable = clearable;
+    this.offers = offers;
+    this.cache = server.takeLoss() === "lost" ? "lost" : prefixes.isCold(at) ? "cold" : "warm";
+  }
+
+  get hasEdited(): boolean {
+    return this.#hasEdited;
+  }
+
+  get deletedInCache(): ReadonlySet<ToolUseId> {
+    return this.#clearable.line.fold.projection.serverDeleted;
+  }
+
+  async *edit({ draft, cause, because }: Parameters<SettleHost["edit"]>[0]): SettleRun {
+    const { line, conversation } = this.#clearable;
+    const edited = await line.edit({ drafts: [draft], cause, nature: "reduced", because });
+    conversation.breaks.expect("cache-edits");
+    this.#hasEdited = true;
+    if (edited.kind === "edited") yield { kind: "edit", what: draft.type, entries: edited.entries };
   }
 }

@@ -16,6 +16,8 @@ import {
 import { Inventory } from "../../cache/inventory.ts";
 import { Written } from "../../cache/written.ts";
 import { isRerunnable } from "../../layers/2-clear/clearable.ts";
+import type { Layer } from "../../layers/layer.ts";
+import { presetOf } from "../../presets/catalogue.ts";
 import { millis } from "../../schema/brand.ts";
 import { estimateBlock } from "../../tokens/estimate.ts";
 import type { Fold } from "../../transcript/fold.ts";
@@ -242,6 +244,28 @@ describe("what the provider's cache holds, by our reckoning", () => {
     round(n).map((raw) =>
       "timestamp" in raw ? { ...raw, timestamp: new Date(start + (60 + n) * minute).toISOString() } : raw,
     );
+  const thinkingKept = ({ server }: ReckonedCache): unknown => {
+    const { params } = server.ask([tellsThinking], {
+      policy: presetOf("none"),
+      isOn: () => true,
+      tools: [],
+      isClearable: () => true,
+      messages: [],
+      deleted: new Set(),
+    });
+    return params["thinkingKept"];
+  };
+  const tellsThinking: Layer = {
+    name: "tells",
+    switches: [],
+    propose: () => undefined,
+    server: {
+      offer: "none",
+      isOffered: () => true,
+      isWanted: () => true,
+      asksByRule: (ask) => ({ params: { thinkingKept: ask.thinkingKept }, betas: [] }),
+    },
+  };
   it.each<[string, readonly Raw[], "all" | "last"]>([
     ["all where nobody was away", [user("u"), ...round(1), ...round(2)], "all"],
     ["the last turn's behind a pause of more than an hour", [user("u"), ...round(1), ...late(2)], "last"],
@@ -253,6 +277,6 @@ describe("what the provider's cache holds, by our reckoning", () => {
   ])("opened again, thinking that is kept: %s", (_, raws, kept) => {
     const cache = new ReckonedCache("5m");
     cache.follow(told(...raws));
-    expect(cache.thinkingKept).toBe(kept);
+    expect(thinkingKept(cache)).toBe(kept);
   });
 });

@@ -5,8 +5,8 @@ import type { Lifetime } from "../../cache/lifetime.ts";
 import { needChance } from "../../cache/need-chance.ts";
 import { type Marking, PlannedMarks, type RequestMarks } from "../../cache/planned-marks.ts";
 import type { Written } from "../../cache/written.ts";
-import type { Offers } from "../../layers/pipeline-state.ts";
 import type { Policy } from "../../layers/policy.ts";
+import { KnownServer } from "../../layers/server/known-server.ts";
 import type { Block } from "../../schema/block.ts";
 import { type EntryId, type MessageId, type Millis, millis } from "../../schema/brand.ts";
 import type { AssistantEntry, EditEntry, Entry } from "../../schema/entry.ts";
@@ -14,8 +14,7 @@ import { requestTokens } from "../../schema/usage.ts";
 import { shownBefore } from "../../tokens/shown-before.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import { undoneEdits } from "../../transcript/undone.ts";
-import { rentRoundsMax, thinkingIdleMillis } from "../limits.ts";
-import type { ServerAsks } from "./server-asks.ts";
+import { rentRoundsMax } from "../limits.ts";
 import { ViewMemory } from "./view-memory.ts";
 
 interface CutMade {
@@ -55,6 +54,7 @@ export interface FollowedView extends ReckonedView {
 export class ReckonedCache {
   /** Remembers between requests when no clearing can pay. */
   readonly planner = new ClearPlanner();
+  readonly server = new KnownServer();
   /** Remembers between requests what the view holds. */
   readonly view: ViewMemory;
   /** How likely a result is still to be needed. */
@@ -65,22 +65,8 @@ export class ReckonedCache {
   #clearedAtRound: number | undefined;
   #clearedTokens = 0;
   #requestTokens: number[] = [];
-  /** When the newest reply was whole. */
-  repliedAt: Millis | undefined;
-  /** `lost`: results that were deleted in the cache were shown again by the last request. */
-  deletions: "held" | "lost" = "held";
-  /** What the server can do itself, once it has said so. */
-  offers: Offers | undefined;
-  /** When it was last asked for that and did not answer. */
-  unansweredAt: Millis | undefined;
-  /** What the last request asked of the server by rule: forks ask the same, or they would read nothing of it. */
-  asks: ServerAsks | undefined;
-  /** Of the thinking of turns that are over, by what the server is asked. Once it is `last` it stays: another rule is another entry in the cache. */
-  thinkingKept: "all" | "last" = "all";
-  /** What the server said last that it left out: told again only where it is otherwise. */
-  applied = "";
-  /** `none` was told to whoever listens. */
-  headroom: "some" | "none" = "some";
+  #repliedAt: Millis | undefined;
+  #headroom: "some" | "none" = "some";
 
   constructor(lifetime: Lifetime, options: ReckonedCacheOptions = {}) {
     this.#marks = new PlannedMarks(lifetime);
@@ -131,10 +117,10 @@ export class ReckonedCache {
     const { tellings } = inventory;
     if (this.#told?.inventory === inventory && this.#told.tellings === tellings) return;
     const { entries } = fold.path;
-    if (this.#told === undefined) this.thinkingKept = largestGap(entries) > thinkingIdleMillis ? "last" : "all";
+    if (this.#told === undefined) this.server.idledFor(largestGap(entries));
     else this.#marks.cut(sharedTokens({ inventory, fold, written }));
     this.#told = { inventory, tellings };
-    this.repliedAt = newestReplyAt(entries);
+    this.#repliedAt = newestReplyAt(entries);
     const { tokens, rounds } = clearedSoFar(entries);
     this.#clearedTokens = tokens;
     this.#clearedAtRound = rounds === undefined ? undefined : inventory.round - rounds;
@@ -162,9 +148,24 @@ export class ReckonedCache {
     this.#clearedAtRound = round;
   }
 
-  /** A request read less than it should have: what was deleted in the cache was shown again, and stays so until it is deleted anew. */
-  lost(): void {
-    this.deletions = "lost";
+  /** When the newest reply was whole. */
+  get repliedAt(): Millis | undefined {
+    return this.#repliedAt;
+  }
+
+  replied(at: Millis): void {
+    this.#repliedAt = at;
+  }
+
+  hasHeadroom(): void {
+    this.#headroom = "some";
+  }
+
+  /** Nothing that may be cleared brings the context below its limit. `news`: it had headroom until now. */
+  hasNoHeadroom(): "news" | "known" {
+    const before = this.#headroom;
+    this.#headroom = "none";
+    return before === "some" ? "news" : "known";
   }
 
   marks(inventory: Inventory, { policy, rates, ...asking }: Asking): RequestMarks {

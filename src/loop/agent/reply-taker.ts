@@ -106,7 +106,7 @@ export class ReplyTaker {
     const { stopReason } = event;
     this.#paid(event.usage);
     await this.#bookUnwritten();
-    if (conversation.cache !== undefined) conversation.cache.repliedAt = this.#deps.now();
+    conversation.cache?.replied(this.#deps.now());
     yield { kind: "reply-end", id: writer.id, stopReason, usage: readUsage({ usage: event.usage }) };
     yield* this.#settleBreak(event.appliedEdits ?? []);
     yield* conversation.doubts.tell({ before: this.#doubtedBefore, now: conversation.line.doubtedUsage });
@@ -127,9 +127,9 @@ export class ReplyTaker {
     const request = sentAt(this.#deps.now(), { conversation, assembled: whole });
     const broken = conversation.breaks.observe(request, { ...told, deletedTokens });
     if (broken === undefined) return;
-    conversation.cache?.lost();
+    conversation.cache?.server.lostCache();
     // What the server leaves out by its own rule it says when the reply ends, and that may be why.
-    if (broken.cause.kind === "unknown" && conversation.cache?.asks?.params["context_management"] !== undefined)
+    if (broken.cause.kind === "unknown" && conversation.cache?.server.asked?.params["context_management"] !== undefined)
       this.#unexplained = broken;
     else yield breakEvent(broken);
   }
@@ -138,7 +138,7 @@ export class ReplyTaker {
     const broken = this.#unexplained;
     this.#unexplained = undefined;
     if (broken === undefined) return;
-    const isOther = applied.length > 0 && this.#input.conversation.cache?.applied !== JSON.stringify(applied);
+    const isOther = this.#input.conversation.cache?.server.isNews(applied) === true;
     yield breakEvent(
       isOther ? { ...broken, cause: { kind: "server-cleared", tokens: readServerCleared(applied).tokens } } : broken,
     );
@@ -147,9 +147,8 @@ export class ReplyTaker {
   /** What the server left out by itself is written down and told, each time that it is another. A disk that refuses fails no turn. */
   async *#applied(applied: readonly JsonObject[]): AsyncGenerator<LoopEvent> {
     const { cache, line } = this.#input.conversation;
-    const said = JSON.stringify(applied);
-    if (cache === undefined || applied.length === 0 || cache.applied === said) return;
-    cache.applied = said;
+    if (cache?.server.isNews(applied) !== true) return;
+    cache.server.applied(applied);
     const cleared = readServerCleared(applied);
     const because = `the server left out ${serverClearedText(cleared)}, by its own rule`;
     await line.append({ type: "server-edits", deleted: [], applied, because });

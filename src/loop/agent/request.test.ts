@@ -19,6 +19,7 @@ const assembled = (all: number): AssembledRequest => ({
   messages,
   tokens: tokens(all),
   marks: undefined,
+  besideCache: [],
 });
 const sizeOf = (...blocks: readonly (typeof first)[]): number =>
   blocks.reduce((sum, block) => sum + estimateBlock(block), 0);

@@ -1,10 +1,13 @@
 import type { Breakpoint } from "../../cache/breakpoints.ts";
 import type { BreakCause, SentRequest } from "../../cache/breaks.ts";
 import { imagesMax } from "../../layers/1-offload/limits.ts";
+import { layers } from "../../layers/layers.ts";
+import type { RequestAsks } from "../../layers/server/known-server.ts";
+import { nothingAsked, type ServerAsk } from "../../layers/server/server-use.ts";
 import type { ModelRequest } from "../../ports/model.ts";
 import type { Message } from "../../schema/block.ts";
 import { type Millis, tokens, type Tokens } from "../../schema/brand.ts";
-import { cacheEditsBeta } from "../../schema/wire/cache-edits.ts";
+import { serverSummaryBeta } from "../../schema/server-summary.ts";
 import type { Numbers } from "../../settings/numbers.ts";
 import { estimateBlock } from "../../tokens/estimate.ts";
 import { wireModel } from "../../tokens/wire-model.ts";
@@ -13,13 +16,13 @@ import { outputMarginTokens, outputTokensMin } from "../limits.ts";
 import type { Conversation } from "./conversation.ts";
 import type { RequestMarks } from "../../cache/planned-marks.ts";
 import { bothRates } from "../../cache/rates.ts";
-import { serverAsks } from "./server-clearing.ts";
-import { betasOf } from "./server-compaction.ts";
 
 export type Assembled =
   | {
       readonly kind: "request";
       readonly request: ModelRequest;
+      /** Betas of it that are no part of what the cache knows a prefix by. */
+      readonly besideCache: readonly string[];
       readonly breakpoints: readonly Breakpoint[];
       /** Live: valid until the next append. */
       readonly messages: readonly Message[];
@@ -63,8 +66,34 @@ export function assemble(conversation: Conversation, { numbers, at }: Assembling
     pieces,
     betas,
   };
-  return { kind: "request", request, breakpoints, messages, tokens: tokens(used), marks };
+  const { besideCache } = asks;
+  return { kind: "request", request, besideCache, breakpoints, messages, tokens: tokens(used), marks };
 }
+
+interface Asking extends Pick<ServerAsk, "isClearable" | "messages" | "deleted"> {
+  readonly numbers: Numbers;
+}
+
+/** What a request of this conversation asks of the server besides a reply. A fork asks what its parent asks by rule. */
+export function serverAsks(conversation: Conversation, { numbers, ...asking }: Asking): RequestAsks {
+  const { cache, inheritedAsks, baseline } = conversation;
+  if (cache === undefined) return { ...(inheritedAsks ?? nothingAsked), besideCache: [] };
+  const { policy, switches } = numbers;
+  const tools = baseline.tools.map(({ name }) => name);
+  return cache.server.ask(layers, { policy, isOn: (name) => switches[name].value, tools, ...asking });
+}
+
+/** Betas without which the provider does not know what the messages hold, whatever is turned on by now. */
+const betasOf = (messages: readonly Message[]): readonly string[] => [
+  ...(messages[0]?.content[0]?.type === "compaction" ? [serverSummaryBeta] : []),
+  ...(messages.some(holdsMcpCall) ? [mcpBeta] : []),
+];
+
+/** Calls that the provider itself made of a tool server, recorded where it was asked to. */
+const holdsMcpCall = ({ role, content }: Message): boolean =>
+  role === "assistant" && content.some(({ type }) => type === "mcp_tool_use" || type === "mcp_tool_result");
+
+const mcpBeta = "mcp-client-2025-11-20";
 
 export interface Assembling {
   readonly numbers: Numbers;
@@ -81,10 +110,10 @@ export function sentAt(at: Millis, { conversation, assembled }: Sending): SentRe
     messages,
     request: { betas },
     marks,
+    besideCache,
   } = assembled;
   const lifetime = marks?.lifetime ?? conversation.lifetimes.rolling;
-  // Deletions, and the beta that allows them, are no part of what the cache knows a prefix by.
-  const known = betas.filter((beta) => beta !== cacheEditsBeta);
+  const known = betas.filter((beta) => !besideCache.includes(beta));
   return { model, tools, system, thinking, betas: known, messages, lifetime, at };
 }
 

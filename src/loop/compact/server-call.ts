@@ -1,3 +1,7 @@
+import { canServerCompact, serverCompactionAsks } from "../../layers/4-compact/by-server.ts";
+import { layers } from "../../layers/layers.ts";
+import { offersOf } from "../../layers/server/run-offers.ts";
+import type { ServerAsks } from "../../layers/server/server-use.ts";
 import { nextTry } from "../../model/retry.ts";
 import type { ModelFailure, ModelRequest } from "../../ports/model.ts";
 import type { Block, PassedBlock } from "../../schema/block.ts";
@@ -10,11 +14,8 @@ import { firstMessages, type MessagesReach } from "../../transcript/first-messag
 import type { Conversation } from "../agent/conversation.ts";
 import type { AskingDeps, NumbersDep } from "../agent/deps.ts";
 import { ForkLine } from "../agent/fork-line.ts";
-import { offersOf } from "../agent/offers.ts";
-import { assemble } from "../agent/request.ts";
-import type { ServerAsks } from "../agent/server-asks.ts";
-import { serverAsks } from "../agent/server-clearing.ts";
-import { canServerCompact, serverCompactionAsks } from "../agent/server-compaction.ts";
+import { serverWant } from "../agent/clearing-state.ts";
+import { assemble, serverAsks } from "../agent/request.ts";
 import { forkBreakpoints } from "../fork-breakpoints.ts";
 import { TimeLimit } from "../time-limit.ts";
 import { serverCallLimits } from "./server-limits.ts";
@@ -65,12 +66,14 @@ export async function mayAskServer(deps: CallDeps, { conversation, signal }: Off
   if (line === undefined || cache === undefined) return false;
   const numbers = deps.numbers();
   try {
-    await offersOf(deps, { conversation, line, cache, numbers, signal });
+    const { model } = conversation.baseline;
+    await offersOf(deps, { layers, server: cache.server, want: serverWant({ line }, numbers), model, signal });
   } catch {
     // A provider that does not say what it offers offers nothing now; the next time it is asked again.
     return false;
   }
-  return canServerCompact(conversation, numbers);
+  const { policy, switches } = numbers;
+  return canServerCompact({ policy, isOn: (name) => switches[name].value, offers: cache.server.offers });
 }
 
 export type OfferAsk = Pick<ServerCall, "conversation" | "signal">;

@@ -1,10 +1,13 @@
-import { isWorthLess, scaleOf, staleSince } from "../../cache/clear-price.ts";
-import type { Resident } from "../../cache/inventory.ts";
-import { cacheDeletionsMax } from "../../schema/wire/cache-edits.ts";
-import type { Candidate, Layer } from "../layer.ts";
-import type { PipelineState } from "../pipeline-state.ts";
-import { resultCount, tokenFigure } from "./figures.ts";
-import { clearCandidate, resultContents } from "./run-clear.ts";
+import { isWorthLess, scaleOf, staleSince } from "../../../cache/clear-price.ts";
+import type { Resident } from "../../../cache/inventory.ts";
+import { cacheDeletionsMax } from "../../../schema/wire/cache-edits.ts";
+import type { Candidate, Layer } from "../../layer.ts";
+import type { PipelineState } from "../../pipeline-state.ts";
+import { resultCount, tokenFigure } from "../figures.ts";
+import { clearCandidate, resultContents } from "../run-clear.ts";
+import { deletedText } from "./deleted-text.ts";
+import { deletionsByServer } from "./server.ts";
+import { forgetDeletions } from "./settle.ts";
 
 /**
  * In the provider's cache: while it is warm, old results are deleted by reference and the messages stay as they are, so
@@ -35,6 +38,8 @@ export const clearInCache: Layer = {
     };
   },
   mend: clearUndeleted,
+  settle: forgetDeletions,
+  server: deletionsByServer,
 };
 
 /**
@@ -59,9 +64,6 @@ function clearUndeleted(state: PipelineState): Candidate | undefined {
   const figures = { layer: "clear.cacheEdits", removesTokens, behindTokens: 0, because };
   return clearCandidate(figures, { cause: "idle", results: [...deletedInCache], marker: "named" });
 }
-
-export const deletedText = (results: number): string =>
-  results === 1 ? "a result was deleted" : `${results} results were deleted`;
 
 function chosen(state: PipelineState): readonly Resident[] {
   const { inCache, byPrice } = state.policy.clear;

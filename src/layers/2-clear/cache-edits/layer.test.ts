@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { MadeConversation } from "../../../test/fixture/made-inventory.ts";
-import { appended, clearing, type StateWish, stateOf } from "../../../test/fixture/pipeline-state.ts";
-import { toolUseId } from "../../schema/brand.ts";
-import { presetOf } from "../../presets/catalogue.ts";
-import type { PipelineState } from "../pipeline-state.ts";
-import { clearInCache } from "./in-cache.ts";
+import { MadeConversation } from "../../../../test/fixture/made-inventory.ts";
+import { appended, clearing, type StateWish, stateOf } from "../../../../test/fixture/pipeline-state.ts";
+import { toolUseId } from "../../../schema/brand.ts";
+import { presetOf } from "../../../presets/catalogue.ts";
+import type { PipelineState } from "../../pipeline-state.ts";
+import { clearInCache } from "./layer.ts";
 
 const made = (count: number): MadeConversation => {
   const conversation = new MadeConversation().says();

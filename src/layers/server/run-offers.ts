@@ -1,0 +1,46 @@
+import type { ClockDep } from "../../ports/clock.ts";
+import type { ModelDep } from "../../ports/model.ts";
+import type { Layer } from "../layer.ts";
+import type { Offers } from "../pipeline-state.ts";
+import type { KnownServer } from "./known-server.ts";
+import type { ServerUse, ServerWant } from "./server-use.ts";
+
+export interface OffersInput {
+  readonly layers: readonly Layer[];
+  readonly server: KnownServer;
+  readonly want: ServerWant;
+  readonly model: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What the server can do about the context itself. It is asked until it answers, and only if a layer would make use of it
+ * by now. Undefined: not known, because it did not answer or the turn was aborted, which does not wait for the answer.
+ */
+export async function offersOf(deps: ModelDep & ClockDep, input: OffersInput): Promise<Offers | undefined> {
+  const { layers, server, want, model, signal } = input;
+  if (server.offers !== undefined) return server.offers;
+  const uses = layers.flatMap((layer): readonly ServerUse[] => (layer.server === undefined ? [] : [layer.server]));
+  if (!uses.some((use) => use.isWanted(want))) return nothingOffered;
+  if (!server.mayBeAsked(deps.now())) return undefined;
+  const description = await untilAborted(deps.model.describe(model), signal);
+  if (signal.aborted) return undefined;
+  if (description === undefined) server.unanswered(deps.now());
+  else
+    server.answered(new Set(uses.filter((use) => use.isOffered(description.capabilities)).map(({ offer }) => offer)));
+  return server.offers;
+}
+
+const nothingOffered: Offers = new Set();
+
+async function untilAborted<Result>(answer: Promise<Result>, signal: AbortSignal): Promise<Result | undefined> {
+  const aborted = Promise.withResolvers<undefined>();
+  const leave = (): void => aborted.resolve(undefined);
+  signal.addEventListener("abort", leave);
+  if (signal.aborted) leave();
+  try {
+    return await Promise.race([answer, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+}
