@@ -1,5 +1,5 @@
 import type { ModelEvent } from "../../ports/model.ts";
-import { parseBlock } from "../../schema/block.ts";
+import { type Block, parseBlock } from "../../schema/block.ts";
 import { messageId } from "../../schema/brand.ts";
 import { field, isArray, isObject, type JsonObject, text } from "../../schema/json.ts";
 
@@ -18,11 +18,7 @@ export function wholeReplyEvents(reply: JsonObject): readonly ModelEvent[] {
       model: text(reply, "model") ?? "",
       usage: figures,
     },
-    ...(isArray(content) ? content : []).map((block, index): ModelEvent => ({
-      kind: "block-end",
-      index,
-      block: parseBlock(block),
-    })),
+    ...(isArray(content) ? content : []).flatMap((block, index) => blockEvents(parseBlock(block), index)),
     {
       kind: "reply-end",
       stopReason: text(reply, "stop_reason") ?? "end_turn",
@@ -30,4 +26,12 @@ export function wholeReplyEvents(reply: JsonObject): readonly ModelEvent[] {
       ...(edits.length === 0 ? {} : { appliedEdits: edits }),
     },
   ];
+}
+
+/** As in a stream, what is said comes before the block that holds it: a fork's answer is put together from that. */
+function blockEvents(block: Block, index: number): readonly ModelEvent[] {
+  const ended: ModelEvent = { kind: "block-end", index, block };
+  if (block.type === "text") return [{ kind: "text-delta", index, text: block.text }, ended];
+  if (block.type === "thinking") return [{ kind: "thinking-delta", index, text: block.thinking }, ended];
+  return [ended];
 }

@@ -11,10 +11,19 @@ export function wholeResponseEvents(response: JsonObject): readonly ModelEvent[]
   const assembly = new ResponseAssembly();
   return [
     ...assembly.take({ type: "response.created", response }),
-    ...listAt(response, "output").flatMap((item) => assembly.take({ type: "response.output_item.done", item })),
+    ...listAt(response, "output").flatMap((item) => [
+      ...spokenIn(item).flatMap((delta) => assembly.take({ type: "response.output_text.delta", delta })),
+      ...assembly.take({ type: "response.output_item.done", item }),
+    ]),
     ...assembly.take({ type: "response.completed", response }),
   ];
 }
+
+/** Reasoning has texts too: it is not said. */
+const spokenIn = (item: Json): readonly string[] =>
+  isObject(item) && text(item, "type") === "message"
+    ? listAt(item, "content").flatMap((part) => (isObject(part) ? (text(part, "text") ?? []) : []))
+    : [];
 
 /** Puts a reply together from the events of a response's stream: an item counts when it is done. */
 export class ResponseAssembly {

@@ -1,0 +1,67 @@
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { expect, it } from "vitest";
+import {
+  type Context,
+  type ContextOptions,
+  openContext,
+  type Params,
+  type Provider,
+  type Reply,
+} from "../../src/index.ts";
+import { type Actor, extractActor, Simulator, simulatorFetch } from "../../src/simulator/index.ts";
+
+/** Talks at length, and writes a summary where it is asked for one. */
+const talker: Actor = {
+  name: "talker",
+  play: (scene) =>
+    JSON.stringify(scene.request.messages.at(-1)).includes("<summary>")
+      ? extractActor.play(scene)
+      : { move: { kind: "say", blocks: [{ type: "text", text: "I looked at many things. ".repeat(300) }] } },
+};
+
+/** How a conversation was compacted, and how often its summarizer was asked. */
+async function compacted<P extends Provider>(
+  options: Pick<ContextOptions<P>, "model" | "provider">,
+  ask: (params: Params<P>) => Promise<Reply<P>>,
+): Promise<readonly [path: string, asked: number]> {
+  let [path, asked] = ["none", 0];
+  const context: Context<P> = await openContext<P>({
+    ...options,
+    contextTokens: 60_000,
+    summarizer: ({ params }) => {
+      asked += 1;
+      return ask(params);
+    },
+    onEvent: (event) => {
+      if (event.kind === "compacted") ({ path } = event);
+    },
+  });
+  for (let task = 0; task < 6; task += 1) {
+    await context.user(`Task ${task}`);
+    await context.assistant(await ask((await context.next()).params));
+  }
+  await context.compact();
+  await context.close();
+  return [path, asked];
+}
+
+const sdk = () => ({ apiKey: "k", maxRetries: 0, fetch: simulatorFetch(new Simulator({ actor: talker })) });
+
+it("the conversation's own model is asked for its summary once, by a fork that reads what is cached: Messages API", async () => {
+  const client = new Anthropic(sdk());
+  const options = { model: "claude-sonnet-5-5" };
+  expect(await compacted<"anthropic">(options, (params) => client.messages.create(params))).toEqual(["fork", 1]);
+});
+
+it("… chat completions", async () => {
+  const client = new OpenAI(sdk());
+  const options = { model: "gpt-4o", provider: "openai-chat" } as const;
+  expect(await compacted(options, (params) => client.chat.completions.create(params))).toEqual(["fork", 1]);
+});
+
+it("… Responses API", async () => {
+  const client = new OpenAI(sdk());
+  const options = { model: "gpt-4o", provider: "openai-responses" } as const;
+  expect(await compacted(options, (params) => client.responses.create(params))).toEqual(["fork", 1]);
+});
