@@ -186,10 +186,12 @@ function depsOf<P extends Provider>(
   const { summarizer } = options;
   const ask = typeof summarizer === "function" ? summarizer : summarizer?.ask;
   const settings = resolveSettings([{ givenByName: givenIn(options) }]);
-  const knowledge = () => {
-    const recorded = largestCounted(session.fold);
-    return { model: model(), recordedTokens: recorded?.model === model() ? recorded.tokens : undefined };
-  };
+  // Once: this conversation's own requests stay within the window that it knows.
+  const recorded = largestCounted(session.fold);
+  const knowledge = () => ({
+    model: model(),
+    recordedTokens: recorded?.model === model() ? recorded.tokens : undefined,
+  });
   return {
     ...runningDeps({ settings: () => settings, knowledge }),
     model: ask === undefined ? noModel : modelBehind(sessionDeps, { provider, ask }),
