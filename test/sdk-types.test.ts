@@ -1,0 +1,54 @@
+import type Anthropic from "@anthropic-ai/sdk";
+import type OpenAI from "openai";
+import { describe, expectTypeOf, it } from "vitest";
+import type { Context, ToolCall } from "../src/index.ts";
+
+/** Never called: that it compiles under `strict`, without a cast, is the test. */
+export async function anthropicRound(context: Context<"anthropic">, client: Anthropic): Promise<readonly ToolCall[]> {
+  const request = await context.next();
+  await context.assistantStream(await client.messages.create({ ...request.params, stream: true }));
+  await context.assistantStream(client.messages.stream(request.params));
+  return context.assistant(await client.messages.create(request.params));
+}
+
+export async function chatRound(context: Context<"openai-chat">, client: OpenAI): Promise<readonly ToolCall[]> {
+  const request = await context.next();
+  await context.assistantStream(await client.chat.completions.create({ ...request.params, stream: true }));
+  return context.assistant(await client.chat.completions.create(request.params));
+}
+
+export async function responsesRound(
+  context: Context<"openai-responses">,
+  client: OpenAI,
+): Promise<readonly ToolCall[]> {
+  const request = await context.next();
+  await context.assistantStream(await client.responses.create({ ...request.params, stream: true }));
+  return context.assistant(await client.responses.create(request.params));
+}
+
+describe("the types of a context meet those of the official SDKs", () => {
+  it("params are what each client takes", () => {
+    expectTypeOf<
+      Awaited<ReturnType<Context<"anthropic">["next"]>>["params"]
+    >().toExtend<Anthropic.MessageCreateParamsNonStreaming>();
+    expectTypeOf<
+      Awaited<ReturnType<Context<"openai-chat">["next"]>>["params"]
+    >().toExtend<OpenAI.ChatCompletionCreateParamsNonStreaming>();
+    expectTypeOf<
+      Awaited<ReturnType<Context<"openai-responses">["next"]>>["params"]
+    >().toExtend<OpenAI.Responses.ResponseCreateParamsNonStreaming>();
+  });
+
+  it("a reply is what each client gives, and no other's", () => {
+    type Taken<P extends "anthropic" | "openai-chat" | "openai-responses"> = Parameters<Context<P>["assistant"]>[0];
+    expectTypeOf<Anthropic.Message>().toExtend<Taken<"anthropic">>();
+    expectTypeOf<OpenAI.ChatCompletion>().toExtend<Taken<"openai-chat">>();
+    expectTypeOf<OpenAI.Responses.Response>().toExtend<Taken<"openai-responses">>();
+    expectTypeOf<OpenAI.ChatCompletion>().not.toExtend<Taken<"anthropic">>();
+    expectTypeOf<Anthropic.Message>().not.toExtend<Taken<"openai-chat">>();
+  });
+
+  it("a tool's definition is taken as the Messages API has it", () => {
+    expectTypeOf<readonly Anthropic.Tool[]>().toExtend<Parameters<Context<"anthropic">["setTools"]>[0]>();
+  });
+});
