@@ -1,0 +1,13 @@
+import { noJobsHere, refusingJobs } from "../../src/ports/jobs.ts";
+import { millis } from "../../src/schema/brand.ts";
+import { findShell } from "../../src/tool/shell/find-shell.ts";
+import { ShellJobs } from "../../src/tool/shell/jobs.ts";
+import { jobsContract } from "./jobs.ts";
+
+jobsContract({
+  name: "commands of a shell",
+  starts: "yes",
+  make: async () => new ShellJobs({ shell: (await findShell()).path, now: () => millis(Date.now()) }),
+});
+jobsContract({ name: "of a fork", starts: "no", make: async () => refusingJobs });
+jobsContract({ name: "where nothing outlasts the turn", starts: "no", make: async () => noJobsHere });

@@ -1,0 +1,72 @@
+import { PassThrough } from "node:stream";
+import { setTimeout as wait } from "node:timers/promises";
+import { onTestFinished } from "vitest";
+import type { FrontHandlers } from "../../src/cli/chat/front.ts";
+import { answerGuardMillis } from "../../src/cli/chat/plain/limits.ts";
+import { plainFront } from "../../src/cli/chat/plain/plain-front.ts";
+import { createOutput } from "../../src/cli/output.ts";
+import { nobody } from "../../src/ports/person.ts";
+import { millis, sessionId } from "../../src/schema/brand.ts";
+import { quietBeforeAnswerMs, shownBeforeAnswerMs } from "../../src/tui/dialog/limits.ts";
+import { FakeFront } from "../scenario/support/chat-world.ts";
+import { stage } from "../terminal/screen-stage.ts";
+import { personContract } from "./person.ts";
+
+const handlers: FrontHandlers = {
+  submit: () => undefined,
+  interrupt: () => undefined,
+  takeBack: () => undefined,
+  nextMode: () => undefined,
+  quit: () => undefined,
+  complete: async () => [],
+  rest: async () => undefined,
+  session: sessionId("s"),
+};
+
+function plain(person: "there" | "pipe") {
+  const stdin = new PassThrough();
+  const clock = { now: 1_000 };
+  const out = createOutput(new PassThrough(), {});
+  const front = plainFront({ context: { stdin, out }, handlers, now: () => millis(clock.now), person });
+  front.start();
+  onTestFinished(() => front.stop());
+  return { front, clock, stdin };
+}
+
+personContract({
+  name: "a plain terminal",
+  make: async () => {
+    const { front, clock, stdin } = plain("there");
+    const sayNo = async () => {
+      clock.now += answerGuardMillis;
+      stdin.write("n\n");
+    };
+    return { person: front, sayNo };
+  },
+});
+
+personContract({ name: "a pipe", make: async () => ({ person: plain("pipe").front }) });
+
+personContract({
+  name: "a terminal that is drawn",
+  make: async () => {
+    const { screen, terminal, clock } = await stage();
+    const sayNo = async () => {
+      await terminal.settled();
+      clock.now += shownBeforeAnswerMs + quietBeforeAnswerMs;
+      terminal.press("n");
+      await wait(5);
+    };
+    return { person: screen, sayNo };
+  },
+});
+
+personContract({
+  name: "nobody",
+  make: async () => ({ person: { ...nobody, review: async () => ({ kind: "nobody" }) } }),
+});
+
+personContract({
+  name: "the double of the chat's tests",
+  make: async () => ({ person: new FakeFront(), sayNo: async () => undefined }),
+});

@@ -1,0 +1,71 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import type { PermissionAsk, Person, QuestionAsk } from "../../src/ports/person.ts";
+import type { PlanAsk, PlanReview } from "../../src/ports/planning.ts";
+import { toolUseId } from "../../src/schema/brand.ts";
+
+export interface PersonUnderTest {
+  readonly name: string;
+  readonly make: () => Promise<Asked>;
+}
+
+export interface Asked {
+  readonly person: Person & PlanReview;
+  /** The user says no to what is shown. Absent: nobody is there. */
+  readonly sayNo?: () => Promise<void>;
+}
+
+const permission: PermissionAsk = {
+  toolUse: toolUseId("t1"),
+  tool: "bash",
+  input: { command: "make install" },
+  acts: [],
+  reason: "It may change anything.",
+};
+const question: QuestionAsk = {
+  toolUse: toolUseId("t2"),
+  questions: [{ question: "Which one?", choose: "one", options: [{ label: "this" }, { label: "that" }] }],
+};
+const plan: PlanAsk = { plan: "1. Look.\n2. Change it.", path: "/plan.md" };
+const never = new AbortController().signal;
+
+/** The rules of the port, for whoever asks the user, and for nobody. */
+export function personContract({ name, make }: PersonUnderTest): void {
+  const asks: readonly (readonly [string, (person: Asked["person"], signal: AbortSignal) => Promise<unknown>])[] = [
+    ["a permission", (person, signal) => person.permission(permission, signal)],
+    ["a question", (person, signal) => person.question(question, signal)],
+    ["a plan", (person, signal) => person.review(plan, signal)],
+  ];
+
+  describe(`the user behind ${name}`, () => {
+    it.each(asks)(
+      "is asked for %s until that is taken away: then it is answered, and allows nothing",
+      async (_, ask) => {
+        const { person } = await make();
+        const stop = new AbortController();
+        const answer = ask(person, stop.signal);
+        await wait(5);
+        stop.abort();
+        expect(await answer).not.toMatchObject({
+          kind: expect.stringMatching(/^(once|always|answered|accepted)$/) as unknown,
+        });
+      },
+    );
+
+    it.each(asks)("is not asked for %s that was taken away before", async (_, ask) => {
+      const { person } = await make();
+      expect(await ask(person, AbortSignal.abort())).not.toMatchObject({
+        kind: expect.stringMatching(/^(once|always|answered|accepted)$/) as unknown,
+      });
+    });
+
+    it("says no to what is asked, also behind a question that was taken away", async () => {
+      const { person, sayNo } = await make();
+      await person.permission(permission, AbortSignal.abort());
+      const answer = person.permission(permission, never);
+      await wait(5);
+      await sayNo?.();
+      expect(await answer).toMatchObject({ kind: sayNo === undefined ? "nobody" : "denied" });
+    });
+  });
+}
