@@ -1,7 +1,8 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Agent, openAgent } from "../src/agent/open-agent.ts";
+import type { Agent } from "../src/agent/agent.ts";
+import { openAgent } from "../src/agent/open-agent.ts";
 import { createEngine, type EngineDeps } from "../src/engine.ts";
 import { breakerFailuresMax } from "../src/loop/compact/limits.ts";
 import { breakerDraft } from "../src/loop/compact/standing.ts";

@@ -1,4 +1,4 @@
-import type { AgentOpened } from "../agent/open-agent.ts";
+import type { AgentOpened } from "../agent/agent.ts";
 import type { Problem } from "../settings/problem.ts";
 import { exitCode } from "./exit-code.ts";
 import { failure, type Failure } from "./failure.ts";

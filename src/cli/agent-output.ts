@@ -1,5 +1,5 @@
 import type { CostSummary } from "../cache/costs.ts";
-import type { Agent } from "../agent/open-agent.ts";
+import type { Agent } from "../agent/agent.ts";
 import type { LoopEvent, TurnEndEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Problem } from "../settings/problem.ts";

@@ -1,4 +1,5 @@
-import { type Agent, openAgent } from "../agent/open-agent.ts";
+import type { Agent } from "../agent/agent.ts";
+import { openAgent } from "../agent/open-agent.ts";
 import type { AgentOptions } from "../agent/agent-options.ts";
 import { serverConnector } from "../tool/mcp/connect.ts";
 import { openNet } from "../tool/web/get.ts";

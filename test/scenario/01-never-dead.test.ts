@@ -1,7 +1,7 @@
 import { writeFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import type { Agent } from "../../src/agent/open-agent.ts";
+import type { Agent } from "../../src/agent/agent.ts";
 import type { LoopEvent } from "../../src/schema/event.ts";
 import {
   compactedIn,

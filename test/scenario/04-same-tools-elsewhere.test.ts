@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import type { Agent } from "../../src/agent/open-agent.ts";
+import type { Agent } from "../../src/agent/agent.ts";
 import { main } from "../../src/cli/main.ts";
 import { nobody } from "../../src/ports/person.ts";
 import { type SessionId, sessionId } from "../../src/schema/brand.ts";

@@ -1,7 +1,7 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Agent } from "../../src/agent/open-agent.ts";
+import type { Agent } from "../../src/agent/agent.ts";
 import type { PlanAnswer, PlanAsk, PlanReview } from "../../src/ports/planning.ts";
 import type { LoopEvent } from "../../src/schema/event.ts";
 import { eventsOf, lastRequest, times } from "./support/compaction-checks.ts";

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { titleDraft } from "../../src/loop/session-title.ts";
-import type { Agent } from "../../src/agent/open-agent.ts";
+import type { Agent } from "../../src/agent/agent.ts";
 import { type JsonObject, isObject, parseJson } from "../../src/schema/json.ts";
 import { compactedIn, lastRequest } from "./support/compaction-checks.ts";
 import { compact, type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";

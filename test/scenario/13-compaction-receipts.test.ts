@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Agent } from "../../src/agent/open-agent.ts";
+import type { Agent } from "../../src/agent/agent.ts";
 import { usdOf } from "../../src/cache/price.ts";
 import { createEngine } from "../../src/engine.ts";
 import { pastReceipts } from "../../src/loop/past-receipts.ts";

@@ -13,7 +13,7 @@ import { millis } from "../../src/schema/brand.ts";
 import type { LoopEvent } from "../../src/schema/event.ts";
 import type { MessagesRequest } from "../../src/schema/wire/request.ts";
 import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import type { Agent } from "../../src/agent/open-agent.ts";
+import type { Agent } from "../../src/agent/agent.ts";
 import { Preparation } from "../../src/loop/compact/preparation.ts";
 import { compactDue } from "../../src/loop/compact/automatic.ts";
 import { callsIn } from "../../src/loop/compact/spent.ts";

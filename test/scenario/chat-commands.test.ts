@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Agent } from "../../src/agent/open-agent.ts";
+import type { Agent } from "../../src/agent/agent.ts";
 import { completions } from "../../src/cli/chat/commands/completions.ts";
 import type { SlashCompletion } from "../../src/tui/slash/commands.ts";
 import { type CompactionWorld, compactionWorld, type OpenWishes, taskText } from "./support/compaction-world.ts";

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import type { Agent } from "../../src/agent/open-agent.ts";
+import type { Agent } from "../../src/agent/agent.ts";
 import { createEngine } from "../../src/engine.ts";
 import { readCovers } from "../../src/layers/3-notes/covers.ts";
 import { ownTemplate } from "../../src/layers/3-notes/template.ts";

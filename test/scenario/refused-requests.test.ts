@@ -5,7 +5,7 @@ import { createEngine } from "../../src/engine.ts";
 import { checkLog } from "../../src/loop/fsck.ts";
 import { pastReceipts } from "../../src/loop/past-receipts.ts";
 import { undo } from "../../src/loop/undo.ts";
-import type { Agent } from "../../src/agent/open-agent.ts";
+import type { Agent } from "../../src/agent/agent.ts";
 import type { SessionId } from "../../src/schema/brand.ts";
 import { tokens } from "../../src/schema/brand.ts";
 import type { LoopEvent } from "../../src/schema/event.ts";

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { Agent } from "../../src/agent/open-agent.ts";
+import type { Agent } from "../../src/agent/agent.ts";
 import { saidMessages } from "../../src/loop/rewind.ts";
 import { connectTo, fakeServer, offered } from "../fixture/tool-servers.ts";
 import { lastRequest, times } from "./support/compaction-checks.ts";

@@ -3,7 +3,8 @@ import { access, link, mkdir, readdir, readFile, rename, rm, symlink, writeFile 
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
-import { type Agent, openAgent } from "../../src/agent/open-agent.ts";
+import type { Agent } from "../../src/agent/agent.ts";
+import { openAgent } from "../../src/agent/open-agent.ts";
 import type { LoopEvent } from "../../src/schema/event.ts";
 import type { JsonObject } from "../../src/schema/json.ts";
 import type { SaidBlock } from "../../src/simulator/actor/actor.ts";

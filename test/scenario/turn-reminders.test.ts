@@ -1,7 +1,7 @@
 import { rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { Agent } from "../../src/agent/open-agent.ts";
+import type { Agent } from "../../src/agent/agent.ts";
 import { todoReminderRounds } from "../../src/loop/limits.ts";
 import type { SaidBlock } from "../../src/simulator/actor/actor.ts";
 import { compact } from "./support/compaction-world.ts";

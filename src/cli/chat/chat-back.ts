@@ -1,5 +1,6 @@
 import type { AgentOptions } from "../../agent/agent-options.ts";
-import { type Agent, type AgentOpened, openAgent } from "../../agent/open-agent.ts";
+import type { Agent, AgentOpened } from "../../agent/agent.ts";
+import { openAgent } from "../../agent/open-agent.ts";
 import { pendingTrust } from "../../agent/pending-trust.ts";
 import { createEngine, type Engine, type EngineDeps } from "../../engine.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";

@@ -1,5 +1,5 @@
 import type { SessionChoice } from "../../agent/agent-options.ts";
-import type { Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import type { FlagInput } from "../../settings/flags.ts";
 import type { ChatUi } from "../../tui/chat-ui.ts";
 import type { ChatAct } from "../../tui/state/chat-state.ts";

@@ -1,4 +1,4 @@
-import type { Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import { type Millis, tokens } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import type { Thresholds } from "../../tokens/thresholds.ts";

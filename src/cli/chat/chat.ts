@@ -1,4 +1,4 @@
-import type { Agent, AgentOpened, PersonWanted } from "../../agent/open-agent.ts";
+import type { Agent, AgentOpened, PersonWanted } from "../../agent/agent.ts";
 import type { SessionId } from "../../schema/brand.ts";
 import { printable } from "../../schema/printable.ts";
 import type { LoopEvent, TurnEndEvent } from "../../schema/event.ts";

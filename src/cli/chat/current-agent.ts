@@ -1,5 +1,5 @@
 import type { AgentOptions, SessionChoice } from "../../agent/agent-options.ts";
-import type { Agent, AgentOpened, SessionEndReason } from "../../agent/open-agent.ts";
+import type { Agent, AgentOpened, SessionEndReason } from "../../agent/agent.ts";
 import type { Jobs } from "../../ports/jobs.ts";
 import type { SessionId } from "../../schema/brand.ts";
 import type { FlagInput } from "../../settings/flags.ts";

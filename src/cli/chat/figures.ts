@@ -1,4 +1,4 @@
-import type { Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import type { Background, Figures } from "../../tui/state/chat-shape.ts";
 

@@ -1,4 +1,4 @@
-import type { Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import { scanForward } from "../../loop/scan.ts";
 import type { TranscriptsDep } from "../../ports/transcripts.ts";
 import type { Entry } from "../../schema/entry.ts";

@@ -1,4 +1,4 @@
-import type { PersonWanted } from "../../agent/open-agent.ts";
+import type { PersonWanted } from "../../agent/agent.ts";
 import type { PermissionAsk } from "../../ports/person.ts";
 import type { ChatUi } from "../../tui/chat-ui.ts";
 import type { ChatAct } from "../../tui/state/chat-state.ts";

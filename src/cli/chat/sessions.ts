@@ -1,5 +1,5 @@
 import type { SessionChoice } from "../../agent/agent-options.ts";
-import type { Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import type { Entry } from "../../schema/entry.ts";
 import { type SessionId, sessionId } from "../../schema/brand.ts";
 import { figure } from "../../schema/figure.ts";

@@ -1,4 +1,4 @@
-import type { Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import type { Committed, Proposal, Proposed } from "../../loop/compact/proposal.ts";
 import type { CompactionPart } from "../../schema/compaction.ts";
 import type { LoopEvent } from "../../schema/event.ts";

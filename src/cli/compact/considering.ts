@@ -1,4 +1,4 @@
-import type { Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import { ownTextOf, type Proposal, type Proposed } from "../../loop/compact/proposal.ts";
 import { oneLine } from "../human.ts";
 import type { TextEdited } from "./edit-text.ts";

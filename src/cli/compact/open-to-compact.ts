@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import type { ModelChoice } from "../../agent/model-choice.ts";
-import { type Agent, type AgentOpened, openAgent } from "../../agent/open-agent.ts";
+import type { Agent, AgentOpened } from "../../agent/agent.ts";
+import { openAgent } from "../../agent/open-agent.ts";
 import { openCounted } from "../../loop/counted.ts";
 import type { EntryId, SessionId } from "../../schema/brand.ts";
 import type { CompactionPart } from "../../schema/compaction.ts";

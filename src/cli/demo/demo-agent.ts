@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { SessionChoice } from "../../agent/agent-options.ts";
-import { type Agent, openAgent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
+import { openAgent } from "../../agent/open-agent.ts";
 import type { PolicyName } from "../../schema/settings.ts";
 import { findSandbox } from "../../tool/sandbox/find-sandbox.ts";
 import { ownVersion } from "../version.ts";

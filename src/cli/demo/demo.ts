@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import { millis, type SessionId } from "../../schema/brand.ts";
 import type { CommandContext } from "../command.ts";
 import { counted, humanCount, humanPercent, humanUsd } from "../human.ts";

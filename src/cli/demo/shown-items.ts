@@ -1,4 +1,4 @@
-import type { Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import type { ClockDep } from "../../ports/clock.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { drawItem, type Look } from "../../tui/draw/item.ts";

@@ -1,4 +1,4 @@
-import { type Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import type { DemoPlace } from "./demo-agent.ts";
 import type { ScriptedModel } from "./scripted-model.ts";
 import type { Detail, ShownItems } from "./shown-items.ts";

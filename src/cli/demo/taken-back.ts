@@ -1,4 +1,4 @@
-import type { Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import { errorWords } from "../../layers/4-compact/fact-lines.ts";
 import type { Proposal } from "../../loop/compact/proposal.ts";
 import type { Session } from "../../loop/session.ts";

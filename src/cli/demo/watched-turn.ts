@@ -1,4 +1,4 @@
-import type { Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import type { ToolUseId } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { humanCount } from "../human.ts";

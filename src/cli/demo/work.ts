@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Agent } from "../../agent/open-agent.ts";
+import type { Agent } from "../../agent/agent.ts";
 import type { EntryId, SessionId } from "../../schema/brand.ts";
 import { counted, humanCount } from "../human.ts";
 import { demoAgent } from "./demo-agent.ts";

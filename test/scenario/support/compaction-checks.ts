@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect } from "vitest";
-import type { Agent } from "../../../src/agent/open-agent.ts";
+import type { Agent } from "../../../src/agent/agent.ts";
 import { createEngine } from "../../../src/engine.ts";
 import { expand } from "../../../src/loop/expand.ts";
 import type { SessionId } from "../../../src/schema/brand.ts";

@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { AgentOptions, SessionChoice } from "../../../src/agent/agent-options.ts";
-import { type Agent, openAgent } from "../../../src/agent/open-agent.ts";
+import type { Agent } from "../../../src/agent/agent.ts";
+import { openAgent } from "../../../src/agent/open-agent.ts";
 import type { ToolWishes } from "../../../src/agent/tool-choice.ts";
 import type { Committed, Proposal, Proposed } from "../../../src/loop/compact/proposal.ts";
 import type { PlanReview } from "../../../src/ports/planning.ts";

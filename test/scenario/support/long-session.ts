@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect } from "vitest";
-import type { Agent } from "../../../src/agent/open-agent.ts";
+import type { Agent } from "../../../src/agent/agent.ts";
 import type { LoopEvent } from "../../../src/schema/event.ts";
 import { presetOf } from "../../../src/presets/catalogue.ts";
 import {

@@ -1,5 +1,5 @@
 import { PassThrough } from "node:stream";
-import type { Agent } from "../../../src/agent/open-agent.ts";
+import type { Agent } from "../../../src/agent/agent.ts";
 import type { ChatCommandOutcome } from "../../../src/cli/chat/chat-command.ts";
 import { runSlash } from "../../../src/cli/chat/commands/run.ts";
 import type { CommandContext } from "../../../src/cli/command.ts";

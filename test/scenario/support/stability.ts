@@ -3,7 +3,7 @@ import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, vi } from "vitest";
-import type { Agent } from "../../../src/agent/open-agent.ts";
+import type { Agent } from "../../../src/agent/agent.ts";
 import type { LoopEvent } from "../../../src/schema/event.ts";
 import type { Actor, SaidBlock } from "../../../src/simulator/actor/actor.ts";
 import { type AgentWorld, agentWorld, firstBreak, refused, turn } from "./whole-agent.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Agent } from "../../../src/agent/open-agent.ts";
+import type { Agent } from "../../../src/agent/agent.ts";
 import { undo } from "../../../src/loop/undo.ts";
 import { tokens } from "../../../src/schema/brand.ts";
 import type { LoopEvent } from "../../../src/schema/event.ts";

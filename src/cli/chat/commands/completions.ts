@@ -1,4 +1,4 @@
-import type { Agent } from "../../../agent/open-agent.ts";
+import type { Agent } from "../../../agent/agent.ts";
 import { createEngine } from "../../../engine.ts";
 import type { Choice } from "../../../tui/chat-ui.ts";
 import { slashCommands, type SlashCompletion } from "../../../tui/slash/commands.ts";

@@ -1,0 +1,26 @@
+import type { HookDeps } from "../loop/agent/deps.ts";
+import type { Session } from "../loop/session.ts";
+import type { Agent, PersonWanted, SessionEndReason } from "./agent.ts";
+
+/** What hooks are told of the session as a whole. */
+export const sessionHooks = (deps: HookDeps, session: Session): Pick<Agent, "notify" | "close" | "discard"> => ({
+  notify: (notice) => notified(deps, notice),
+  close: (why = "other") => closed(deps, { session, why, log: "close" }),
+  discard: (why = "other") => closed(deps, { session, why, log: "discard" }),
+});
+
+async function closed({ hooks, place }: HookDeps, { session, why, log }: Closing): Promise<void> {
+  await hooks.fire({ ...place(), name: "SessionEnd", reason: why }, new AbortController().signal);
+  await session[log]();
+}
+
+interface Closing {
+  readonly session: Session;
+  readonly log: "close" | "discard";
+  readonly why: SessionEndReason;
+}
+
+async function notified({ hooks, place }: HookDeps, notice: PersonWanted): Promise<readonly string[]> {
+  const outcome = await hooks.fire({ ...place(), name: "Notification", ...notice }, new AbortController().signal);
+  return [...outcome.messages, ...outcome.warnings];
+}
