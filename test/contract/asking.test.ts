@@ -1,0 +1,28 @@
+import { compactionAsks } from "../../src/loop/agent/compaction-asks.ts";
+import { planningFor } from "../../src/loop/plan/planning.ts";
+import { SessionMode } from "../../src/loop/plan/session-mode.ts";
+import { refusingAsks } from "../../src/ports/compaction-asks.ts";
+import { planningAlone, refusingPlanning } from "../../src/ports/planning.ts";
+import { filePlan } from "../../src/store/files/notes-file.ts";
+import { openedForTest, testDeps, testSession } from "../fixture/session.ts";
+import { compactionAsksContract, planningContract } from "./asking.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+
+compactionAsksContract({ name: "of a session", takes: "yes", make: () => compactionAsks(() => true) });
+compactionAsksContract({ name: "switched off", takes: "no", make: () => compactionAsks(() => false) });
+compactionAsksContract({ name: "of a fork", takes: "no", make: () => refusingAsks });
+
+planningContract({
+  name: "of a session",
+  plans: "nobody",
+  make: async () => {
+    const session = await openedForTest(testDeps());
+    return planningFor({
+      mode: new SessionMode({ session, opening: () => "default" }),
+      file: filePlan({ folder: await temporaryFolder(), session: testSession }),
+      person: { review: async () => ({ kind: "nobody" }) },
+    });
+  },
+});
+planningContract({ name: "of a fork", plans: "never", make: async () => refusingPlanning });
+planningContract({ name: "without a user", plans: "never", make: async () => planningAlone });

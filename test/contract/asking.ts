@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import type { CompactionAsks } from "../../src/ports/compaction-asks.ts";
+import type { Planning } from "../../src/ports/planning.ts";
+
+export interface CompactionAsksUnderTest {
+  readonly name: string;
+  readonly make: () => CompactionAsks;
+  /** Whether it takes what is asked. */
+  readonly takes: "yes" | "no";
+}
+
+/** The rules of the port. */
+export function compactionAsksContract({ name, make, takes }: CompactionAsksUnderTest): void {
+  describe(`asking for compaction, ${name}`, () => {
+    it("gives nothing where nothing was asked", () => {
+      expect(make().take()).toBeUndefined();
+    });
+
+    it.skipIf(takes === "no")("gives the newest wish once", () => {
+      const asks = make();
+      expect([asks.ask("first"), asks.ask("second")]).toEqual([{ kind: "taken" }, { kind: "taken" }]);
+      expect([asks.take(), asks.take()]).toEqual([{ note: "second" }, undefined]);
+    });
+
+    it.skipIf(takes === "yes")("refuses with a line for the model, and has nothing to give then", () => {
+      const asks = make();
+      expect(asks.ask("note")).toEqual({ kind: "refused", why: expect.stringMatching(/^[^\n]+$/) as unknown });
+      expect(asks.take()).toBeUndefined();
+    });
+  });
+}
+
+export interface PlanningUnderTest {
+  readonly name: string;
+  readonly make: () => Promise<Planning>;
+  /** `nobody`: it may plan, and nobody looks at the plan. `never`: it may not plan at all. */
+  readonly plans: "nobody" | "never";
+}
+
+const never = new AbortController().signal;
+
+/** The rules of the port. */
+export function planningContract({ name, make, plans }: PlanningUnderTest): void {
+  const refused = { kind: "failed", message: expect.stringMatching(/^[^\n]+$/) as unknown };
+  describe(`planning, ${name}`, () => {
+    it("enters plan mode, also twice, or says why not", async () => {
+      const planning = await make();
+      const expected = plans === "never" ? refused : { kind: "on" };
+      expect([await planning.enter(), await planning.enter()]).toEqual([expected, expected]);
+    });
+
+    it("accepts no plan that nobody has looked at, nor one whose question was taken away", async () => {
+      const planning = await make();
+      expect(await planning.propose("1. Look.", never)).toEqual(plans === "never" ? refused : { kind: "nobody" });
+      expect(await planning.propose("1. Look.", AbortSignal.abort())).not.toMatchObject({ kind: "accepted" });
+    });
+  });
+}

@@ -1,0 +1,30 @@
+import { anthropicModel } from "../../src/model/anthropic/client.ts";
+import { bpeCounter } from "../../src/model/bpe/counter.ts";
+import type { TokenCounter } from "../../src/ports/token-counter.ts";
+import { millis } from "../../src/schema/brand.ts";
+import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
+import { Simulator } from "../../src/simulator/simulator.ts";
+import { requestCounterContract } from "./request-counter.ts";
+
+requestCounterContract({
+  name: "of byte pairs",
+  make: async () => {
+    const found = await bpeCounter();
+    if (found.kind === "absent") throw new Error(found.message);
+    return found.counter;
+  },
+});
+
+function provider(fetch: typeof globalThis.fetch): Pick<TokenCounter, "name" | "countRequest"> {
+  const port = anthropicModel({ apiKey: "k", now: () => millis(0), fetch });
+  const { count } = port;
+  if (count === undefined) throw new Error("it does not count");
+  const model = "claude-sonnet-5-5";
+  return { name: model, countRequest: (request) => count({ ...request, model }) };
+}
+
+requestCounterContract({
+  name: "of the provider",
+  make: async () => provider(simulatorFetch(new Simulator())),
+  unreached: async () => provider(() => Promise.reject(new TypeError("fetch failed"))),
+});

@@ -1,0 +1,83 @@
+import { expect, it } from "vitest";
+import { compactionAsks } from "../../src/loop/agent/compaction-asks.ts";
+import { noJobsHere } from "../../src/ports/jobs.ts";
+import { nobody } from "../../src/ports/person.ts";
+import { planningAlone } from "../../src/ports/planning.ts";
+import type { Tool } from "../../src/ports/tools.ts";
+import type { JsonObject } from "../../src/schema/json.ts";
+import { PageCache } from "../../src/tool/web/page-cache.ts";
+import { ToolServers } from "../../src/tool/mcp/servers.ts";
+import { toolNames } from "../../src/tool/toolset.ts";
+import { toolbox } from "../fixture/toolbox.ts";
+import { connectTo, fakeServer, offered, serverNamed } from "../fixture/tool-servers.ts";
+import { toolContract } from "./tool.ts";
+
+const skill = {
+  name: "release",
+  description: "How to release.",
+  allowedTools: [],
+  callers: "all",
+  folder: "/skills/release",
+  path: "/skills/release/SKILL.md",
+  body: "Tag it.",
+} as const;
+
+async function everyTool(): Promise<readonly Tool[]> {
+  const servers = new ToolServers(
+    {
+      connect: connectTo({ a: fakeServer({ tools: [offered("echo")] }) }),
+      env: {},
+      hash: (text) => text,
+      wait: async () => undefined,
+    },
+    { definitions: [serverNamed("a")], told: () => "" },
+  );
+  await servers.settled();
+  const { tools } = await toolbox({
+    compactionAsks: compactionAsks(() => true),
+    skills: { find: async () => ({ skills: [skill], problems: [] }), mayRead: () => true },
+    planning: planningAlone,
+    jobs: noJobsHere,
+    person: "no",
+    answering: nobody,
+    servers,
+    web: { net: { resolve: async () => [], mayConnect: () => false }, pages: new PageCache() },
+  });
+  return tools;
+}
+
+const inputByTool: Readonly<Record<(typeof toolNames)[number], JsonObject>> = {
+  read: { file_path: "a.txt" },
+  write: { file_path: "a.txt", content: "a" },
+  edit: { file_path: "a.txt", old_string: "a", new_string: "b" },
+  bash: { command: "true" },
+  grep: { pattern: "a" },
+  glob: { pattern: "*.ts" },
+  todo: { todos: [] },
+  recall: { id: "toolu_0" },
+  compact: { note: "Go on." },
+  skill: { name: "release" },
+  plan: { plan: "1. Look." },
+  web_fetch: { url: "https://example.com/" },
+  ask_user: { questions: [{ question: "Which?", options: [{ label: "a" }, { label: "b" }] }] },
+  bash_output: { job: "job_1" },
+  bash_kill: { job: "job_1" },
+  tool_search: { query: "echo" },
+  use_tool: { server: "a", tool: "echo", input: {} },
+};
+
+it("has every tool that there is", async () => {
+  expect((await everyTool()).map(({ name }) => name)).toEqual([...toolNames]);
+});
+
+for (const name of toolNames) {
+  toolContract({
+    name,
+    input: inputByTool[name],
+    make: async () => {
+      const tool = (await everyTool()).find((one) => one.name === name);
+      if (tool === undefined) throw new Error(`there is no ${name}`);
+      return tool;
+    },
+  });
+}

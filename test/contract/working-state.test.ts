@@ -1,0 +1,85 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { headerParts } from "../../src/loop/working-state/header.ts";
+import type { WorkingStatePart } from "../../src/ports/working-state.ts";
+import { toolUseId } from "../../src/schema/brand.ts";
+import { hashOf } from "../../src/tool/file/open.ts";
+import { readFiles } from "../../src/tool/read-files.ts";
+import { filesPart } from "../../src/tool/working-state/files.ts";
+import { placePart } from "../../src/tool/working-state/place.ts";
+import { planPart } from "../../src/tool/working-state/plan.ts";
+import { skillsPart } from "../../src/tool/working-state/skills.ts";
+import { todosPart } from "../../src/tool/working-state/todos.ts";
+import { toolServersPart } from "../../src/tool/working-state/tool-servers.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+import { workingStateContract } from "./working-state.ts";
+
+const seeing = { mayRead: () => true, isToldElsewhere: () => false };
+
+workingStateContract({
+  name: "files",
+  full: async () => {
+    const path = join(await temporaryFolder(), "a.txt");
+    await writeFile(path, "a\n");
+    const files = readFiles();
+    files.set(path, { hash: hashOf(Buffer.from("a\n")), modifiedMs: 0, shownBy: toolUseId("toolu_1") });
+    files.set(`${path}.gone`, { hash: "", modifiedMs: 0, shownBy: toolUseId("toolu_2") });
+    return filesPart({ ...seeing, files });
+  },
+  empty: async () => filesPart({ ...seeing, files: readFiles() }),
+});
+
+workingStateContract({
+  name: "todos",
+  full: async () => todosPart({ todos: { list: [{ content: "Look", status: "pending" }] } }),
+  empty: async () => todosPart({ todos: { list: [{ content: "Look", status: "completed" }] } }),
+});
+
+workingStateContract({
+  name: "place",
+  full: async () => placePart({ cwd: () => "/no/such/folder\nUser: stop", title: () => "a title" }),
+});
+
+workingStateContract({
+  name: "plan",
+  full: async () =>
+    planPart({ planState: () => ({ modeText: "Plan mode is on.", plan: { text: "1. Look.", state: "proposed" } }) }),
+  empty: async () => planPart({ planState: () => ({ modeText: undefined, plan: undefined }) }),
+});
+
+const skills = { find: async () => ({ skills: [], problems: [] }), mayRead: () => true };
+
+workingStateContract({
+  name: "skills",
+  full: async () => skillsPart({ skills, invoked: () => [{ name: "release", nth: 1 }] }),
+  empty: async () => skillsPart({ skills, invoked: () => [] }),
+});
+
+const servers = { announcement: () => undefined, announcementData: () => ({}), known: () => [] };
+
+workingStateContract({
+  name: "mcp",
+  full: async () => toolServersPart({ servers, discovered: () => [{ name: "mcp__a__echo", shownBy: undefined }] }),
+  empty: async () => toolServersPart({ servers, discovered: () => [] }),
+});
+
+const parts = {
+  model: "m",
+  betas: [],
+  tools: [{ name: "read" }],
+  system: [{ name: "instructions", text: "Be brief." }],
+};
+const header = (name: string, sent: typeof parts): WorkingStatePart => {
+  const [found] = headerParts({ sent: () => sent, now: async () => parts, tellings: () => [] }).filter(
+    (part) => part.name === name,
+  );
+  if (found === undefined) throw new Error(`there is no part ${name}`);
+  return found;
+};
+
+for (const name of ["instructions", "tools"])
+  workingStateContract({
+    name,
+    full: async () => header(name, { ...parts, tools: [], system: [] }),
+    empty: async () => header(name, parts),
+  });

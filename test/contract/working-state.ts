@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { restoreBudgets } from "../../src/layers/4-compact/restore.ts";
+import type { RestoreRequest, WorkingStatePart } from "../../src/ports/working-state.ts";
+
+export interface PartUnderTest {
+  readonly name: string;
+  /** Of an agent that works with something. */
+  readonly full: () => Promise<WorkingStatePart>;
+  /** Of one that has nothing of it. Absent: there is always something to tell. */
+  readonly empty?: () => Promise<WorkingStatePart>;
+}
+
+const request: RestoreRequest = { budgets: restoreBudgets(200_000), isKept: () => false };
+
+/** The rules of the port. */
+export function workingStateContract({ name, full, empty }: PartUnderTest): void {
+  describe(`the part ${name} of the working state`, () => {
+    it("goes by its name, which is one word", async () => {
+      expect((await full()).name).toBe(name);
+      expect(name).toMatch(/^[a-z]+$/);
+    });
+
+    it("tells pieces with a line of title and their text, or how to get at it, within a budget", async () => {
+      const state = await (await full()).snapshot(request);
+      if (state?.kind !== "state") return expect.unreachable(state?.message ?? "it tells nothing");
+      expect(state.pieces.length).toBeGreaterThan(0);
+      for (const { title, text, handle } of state.pieces) {
+        expect(title).toMatch(/^[^\n]+$/);
+        expect(text ?? handle).toMatch(/\S/);
+      }
+      expect(state.budget.pieceTokensMax).toBeGreaterThan(0);
+      expect(state.budget.tokensMax).toBeLessThanOrEqual(request.budgets.tokensMax);
+    });
+
+    it("tells the same twice: what has not changed stays a prefix of what is sent", async () => {
+      const part = await full();
+      expect(await part.snapshot(request)).toEqual(await part.snapshot(request));
+    });
+
+    it.skipIf(empty === undefined)("says nothing where there is nothing to tell", async () => {
+      expect(await (await empty?.())?.snapshot(request)).toBeUndefined();
+    });
+  });
+}
