@@ -121,7 +121,7 @@ export class PlannedSession {
       idleMillis: millis(roundMillis),
       sentTokens: contextTokens,
       roundsSinceClear: undefined,
-      deletedInCache: nothing,
+      withheld: nothing,
       offers: nothing,
       // Reckoned with like any other, but it has never paid yet.
       compaction: {

@@ -83,8 +83,8 @@ describe("an expected break is not flagged", () => {
   it("deletions in the cache leave the rest to be read: less than that is a break", () => {
     const rest = (read: number): boolean => {
       const made = started();
-      made.expect("cache-edits");
-      return made.observe(later(), { ...usage(read, 80_000), deletedTokens: tokens(20_000) }) !== undefined;
+      made.expect("withheld");
+      return made.observe(later(), { ...usage(read, 80_000), withheldTokens: tokens(20_000) }) !== undefined;
     };
     expect([rest(80_000), rest(75_000), rest(74_000), rest(0)]).toEqual([false, false, true, true]);
   });
@@ -92,7 +92,7 @@ describe("an expected break is not flagged", () => {
   it("what was deleted before and what is deleted now count as read, so that no later deletion is taken for a loss", () => {
     const made = started();
     const deleting = (read: number, deleted: number) =>
-      made.observe(later(), { ...usage(read, 1_000), deletedTokens: tokens(deleted) });
+      made.observe(later(), { ...usage(read, 1_000), withheldTokens: tokens(deleted) });
     expect(deleting(80_000, 20_000)).toBeUndefined();
     expect(deleting(51_000, 50_000)).toBeUndefined();
     expect(deleting(52_000, 50_000)).toBeUndefined();

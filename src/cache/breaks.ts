@@ -24,10 +24,10 @@ export interface SentRequest {
 /** What a reply tells of the cache when it begins. */
 export interface ReadUsage extends Pick<Usage, "cacheRead" | "cacheWrite"> {
   /** Of results that the provider left out of what it read; absent where it was not asked to. */
-  readonly deletedTokens?: Tokens | undefined;
+  readonly withheldTokens?: Tokens | undefined;
 }
 
-export type ExpectedBreak = "compaction" | "clear" | "cache-edits" | "model" | "tools" | "undo";
+export type ExpectedBreak = "compaction" | "clear" | "withheld" | "model" | "tools" | "undo";
 
 /** Every tool has its own: a name is enough to look it up. */
 export type BreakCause =
@@ -64,7 +64,7 @@ export interface HashDep {
  *     baseline     -- a reply that read less -->        the new request's; a break, unless one was expected or time was up
  *     baseline     -- a compaction is expected -->      no baseline
  *
- * Results that are deleted in the cache are counted as read, on both sides: what was deleted later is no loss.
+ * Results that the server withholds are counted as read, on both sides: what was withheld later is no loss.
  * What is expected counts for the next reply only. Kept of a request are hashes: each tool, block and message is a value
  * and hashed once.
  */
@@ -110,16 +110,16 @@ export class BreakDetector {
   /** After a reply. */
   observe(
     request: SentRequest,
-    { cacheRead, cacheWrite, deletedTokens = tokens(0) }: ReadUsage,
+    { cacheRead, cacheWrite, withheldTokens = tokens(0) }: ReadUsage,
   ): CacheBreak | undefined {
     const before = this.#baseline;
     const expected = this.#expected;
     const print = this.#prints.of(request);
-    const readTokens = tokens(cacheRead + deletedTokens);
+    const readTokens = tokens(cacheRead + withheldTokens);
     this.#baseline = { print, tokens: tokens(readTokens + cacheWrite) };
     this.#expected = undefined;
-    // Deletions in the cache are expected and still leave the rest to be read.
-    const isExplained = expected !== undefined && expected !== "cache-edits";
+    // What the server withholds is expected, and the rest can still be read.
+    const isExplained = expected !== undefined && expected !== "withheld";
     if (before === undefined || isExplained || isOver(before.print, request.at)) return undefined;
     const lostTokens = tokens(before.tokens - readTokens);
     if (lostTokens <= breakTokensMin || lostTokens <= before.tokens * breakShareMin) return undefined;

@@ -67,9 +67,9 @@ export interface PricedClear {
   readonly savedPerRound: number;
 }
 
-/** Tokens by the inventory's count → tokens of the context as it is counted, which is without what is deleted in the cache. */
+/** Tokens by the inventory's count → tokens of the context as it is counted, which is without what the server withholds. */
 export function scaleOf({ inventory, moment }: Pick<ClearInput, "inventory" | "moment">): number {
-  const countedTokens = inventory.shownTokens - inventory.deletedTokens;
+  const countedTokens = inventory.shownTokens - inventory.withheldTokens;
   return countedTokens <= 0 ? 1 : Math.max(0, moment.contextTokens - moment.fixedTokens) / countedTokens;
 }
 

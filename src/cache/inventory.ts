@@ -69,7 +69,7 @@ export class Inventory implements ViewWatch {
   #reply: MessageId | EntryId | undefined;
   #headTokens = 0;
   #shownTokens = 0;
-  #deletedTokens = 0;
+  #withheldTokens = 0;
   #residentTokens = 0;
   #count = 0;
   #round = 0;
@@ -101,8 +101,8 @@ export class Inventory implements ViewWatch {
   }
 
   /** Of what is shown, what the provider's cache leaves out: it is sent, has its place, and costs nothing. */
-  get deletedTokens(): number {
-    return this.#deletedTokens;
+  get withheldTokens(): number {
+    return this.#withheldTokens;
   }
 
   /** What stands before the first resident. */
@@ -189,7 +189,7 @@ export class Inventory implements ViewWatch {
     this.#reply = undefined;
     this.#headTokens = 0;
     this.#shownTokens = 0;
-    this.#deletedTokens = 0;
+    this.#withheldTokens = 0;
     this.#residentTokens = 0;
     this.#count = 0;
     this.#round = 0;
@@ -244,12 +244,12 @@ export class Inventory implements ViewWatch {
     this.#version += 1;
   }
 
-  deletedInCache(block: Block): void {
-    this.#deletedTokens += this.#options.count(block);
+  withheld(block: Block): void {
+    this.#withheldTokens += this.#options.count(block);
   }
 
-  undeletedInCache(block: Block): void {
-    this.#deletedTokens -= this.#options.count(block);
+  released(block: Block): void {
+    this.#withheldTokens -= this.#options.count(block);
   }
 
   #settle(block: ToolResultBlock, tokens: number): boolean {

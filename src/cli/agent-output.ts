@@ -3,7 +3,7 @@ import type { Agent } from "../agent/agent.ts";
 import type { LoopEvent, TurnEndEvent } from "../schema/event.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { Problem } from "../settings/problem.ts";
-import { leftOutLine } from "../tui/text/event-lines.ts";
+import { leftOutLine } from "../schema/edit-kinds.ts";
 import { remedyLine } from "../tui/text/remedy-words.ts";
 import type { CommandContext } from "./command.ts";
 import type { ExitCode } from "./exit-code.ts";

@@ -1,9 +1,8 @@
 import type { MessageId } from "../schema/brand.ts";
-import type { Edit } from "../schema/edit.ts";
+import { editText } from "../schema/edit-kinds.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import { field, isObject, type JsonObject, text } from "../schema/json.ts";
 import type { ReceiptClass } from "../schema/receipt.ts";
-import { readServerCleared, serverClearedText } from "../schema/server-cleared.ts";
 import { attachmentText } from "../transcript/attachment.ts";
 import { typedText } from "../transcript/person.ts";
 import { type Contents, numberIn } from "./content.ts";
@@ -105,47 +104,12 @@ function editPart({ entry, raw, next }: EditLine, { undone }: PartsOptions): Edi
     state: undone.has(id) ? "undone" : "in force",
     ...(receipt === undefined ? {} : { receipt }),
   } as const;
-  if (edit.type !== "boundary") return { kind: "edit", name: edit.type, what: whatEdit(edit), ...base };
+  if (edit.type !== "boundary") return { kind: "edit", name: edit.type, what: editText(edit), ...base };
   const { trigger, preTokens } = edit.metadata;
   const what = [trigger, preTokens === undefined ? undefined : `${preTokens} tokens before`];
   const summary = next?.entry.kind === "user" && next.entry.summary ? wordsOf(next.entry) : "";
   return { kind: "boundary", what: what.filter((word) => word !== undefined).join(", "), summary, ...base };
 }
-
-function whatEdit(edit: Exclude<Edit, { type: "boundary" }>): string {
-  switch (edit.type) {
-    case "offload":
-    case "repair":
-      return count(edit.results.length, "result");
-    case "clear": {
-      const attachments = edit.attachments.length === 0 ? "" : ` and ${count(edit.attachments.length, "attachment")}`;
-      return `${count(edit.results.length, "result")}${attachments} (${edit.cause})`;
-    }
-    case "server-edits":
-      return edit.applied === undefined
-        ? `${count(edit.deleted.length, "result")} deleted in the provider's cache`
-        : `left out by the server: ${serverClearedText(readServerCleared(edit.applied))}`;
-    case "snip":
-      return count(edit.entries.length, "entry", "entries");
-    case "collapse":
-      return `shown as: ${edit.shown}`;
-    case "leave-out":
-      return `${edit.part} of ${count(edit.entries.length, "entry", "entries")}`;
-    case "pin":
-    case "unpin":
-      return edit.entry;
-    case "undo":
-      return `of ${edit.edit}`;
-    case "setting":
-      return `${edit.name} = ${JSON.stringify(edit.value)}`;
-    case "branch":
-      return edit.before === undefined ? "" : `goes on from before ${edit.before}`;
-    case "origin":
-      return `a copy of ${edit.path} (${edit.format}, ${edit.length} bytes)`;
-  }
-}
-
-const count = (amount: number, one: string, many = `${one}s`): string => `${amount} ${amount === 1 ? one : many}`;
 
 const classes: readonly ReceiptClass[] = ["kept", "stubbed", "summarised", "dropped", "added", "restored"];
 

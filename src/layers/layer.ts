@@ -91,7 +91,7 @@ export interface LayerHost extends BlobsDep {
 }
 
 /** What a layer may know and do before layers propose. */
-export interface SettleHost extends Pick<PipelineState, "offers" | "deletedInCache"> {
+export interface SettleHost extends Pick<PipelineState, "offers" | "withheld"> {
   /** `lost`: the last request did not find what should have been there, and has written everything again. */
   readonly cache: "warm" | "cold" | "lost";
   /** Appends an edit that leaves every message as it was sent, and tells of it. Must not fail for a disk that refuses. */

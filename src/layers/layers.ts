@@ -4,7 +4,7 @@ import { clearByServer } from "./2-clear/by-server.ts";
 import { clearBySize } from "./2-clear/by-size.ts";
 import { clearInCache } from "./2-clear/cache-edits/layer.ts";
 import { collapseOldest } from "./2-clear/collapse-layer.ts";
-import { snipLowValue } from "./2-clear/snip-layer.ts";
+import { snipLowValue } from "./2-clear/snip/layer.ts";
 import { truncateOldest } from "./2-clear/truncate.ts";
 import { compactWhenDue } from "./4-compact/due.ts";
 import type { Layer } from "./layer.ts";
@@ -19,7 +19,7 @@ export const layers: readonly Layer[] = [
   clearBySize,
   clearByIdleness,
   clearByServer,
-  // Before what has its price: while the cache is warm, a deletion in it has none.
+  // Before what has its price: while the cache is warm, this has none.
   clearInCache,
   clearByPrice,
   collapseOldest,

@@ -30,7 +30,7 @@ export interface PipelineState {
   /** Since the last clearing; undefined where there was none. */
   readonly roundsSinceClear: number | undefined;
   /** Deleted in the provider's cache already. */
-  readonly deletedInCache: ReadonlySet<ToolUseId>;
+  readonly withheld: ReadonlySet<ToolUseId>;
   /** What the model's provider can do; undefined where nobody knows yet. */
   readonly offers: Offers | undefined;
   /** Absent where nobody can compact. */

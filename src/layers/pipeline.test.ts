@@ -4,7 +4,7 @@ import { stateOf } from "../../test/fixture/pipeline-state.ts";
 import { presetOf } from "../presets/catalogue.ts";
 import type { SwitchName } from "../schema/switches.ts";
 import { environmentValues } from "../settings/environment.ts";
-import { snipEdit } from "./2-clear/snip-edit.ts";
+import { snipEdit } from "./2-clear/snip/edit.ts";
 import type { Candidate, Layer } from "./layer.ts";
 import { layers } from "./layers.ts";
 import { nextCandidate } from "./pipeline.ts";

@@ -72,13 +72,13 @@ const both = (one: ViewWatch, other: ViewWatch): ViewWatch => ({
     one.hidden(block, entry);
     other.hidden(block, entry);
   },
-  deletedInCache: (block, since) => {
-    one.deletedInCache?.(block, since);
-    other.deletedInCache?.(block, since);
+  withheld: (block, since) => {
+    one.withheld?.(block, since);
+    other.withheld?.(block, since);
   },
-  undeletedInCache: (block) => {
-    one.undeletedInCache?.(block);
-    other.undeletedInCache?.(block);
+  released: (block) => {
+    one.released?.(block);
+    other.released?.(block);
   },
 });
 

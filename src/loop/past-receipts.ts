@@ -1,10 +1,10 @@
 import type { ByteSource } from "../ports/transcripts.ts";
 import type { EntryId } from "../schema/brand.ts";
-import type { Edit, EditKind } from "../schema/edit.ts";
+import type { EditKind } from "../schema/edit.ts";
+import { editBecause, editCause, editCount, isListed } from "../schema/edit-kinds.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
-import { field, isObject, type Json, parseJson } from "../schema/json.ts";
+import { field, isObject, parseJson } from "../schema/json.ts";
 import { readReceipt, type RecordedReceipt } from "../schema/receipt.ts";
-import { readServerCleared } from "../schema/server-cleared.ts";
 import type { Fold } from "../transcript/fold.ts";
 import { undoneEdits } from "../transcript/undone.ts";
 
@@ -24,9 +24,6 @@ export interface RecordedEdit {
   /** An undo of it would change something. */
   readonly undoes: boolean;
 }
-
-/** Entries that remember something and show nothing otherwise. */
-const silent: ReadonlySet<EditKind> = new Set(["setting", "origin"]);
 
 /** Every edit of a path, oldest first, with what its line says of it. Reads a line an edit. */
 export async function pastReceipts(fold: Fold, source: ByteSource): Promise<readonly RecordedEdit[]> {
@@ -77,7 +74,7 @@ export class FollowedReceipts {
   }
 }
 
-const isTold = (entry: Entry): entry is EditEntry => entry.kind === "edit" && !silent.has(entry.edit.type);
+const isTold = (entry: Entry): entry is EditEntry => entry.kind === "edit" && isListed(entry.edit);
 
 function recordedEdit(
   { id, edit, timestamp = "" }: EditEntry,
@@ -88,9 +85,9 @@ function recordedEdit(
     kind: edit.type,
     at: timestamp,
     state,
-    cause: receipt?.cause ?? causeOf(edit),
-    because: receipt?.because ?? (mayDecide(edit) ? edit.because : undefined),
-    count: countOf(edit),
+    cause: receipt?.cause ?? editCause(edit),
+    because: receipt?.because ?? editBecause(edit),
+    count: editCount(edit),
     receipt,
     undoes: state === "in force" && edit.type !== "repair",
   };
@@ -100,43 +97,4 @@ async function receiptAt(source: ByteSource, place: ReturnType<Fold["placeOf"]>)
   if (place === undefined) return undefined;
   const line = parseJson(new TextDecoder().decode(await source.read(place)));
   return isObject(line) ? readReceipt(field(line, "receipt")) : undefined;
-}
-
-function causeOf(edit: Edit): string | undefined {
-  if (edit.type === "clear") return edit.cause;
-  return edit.type === "server-edits" && edit.applied !== undefined ? "clear.api" : undefined;
-}
-
-/** Undefined where the server names no results: thinking is none. */
-function countCleared(applied: readonly Json[]): number | undefined {
-  const { results } = readServerCleared(applied);
-  return results === 0 ? undefined : results;
-}
-
-type Decided = Extract<Edit, { type: "clear" | "snip" | "collapse" | "leave-out" | "server-edits" }>;
-
-const decided: ReadonlySet<EditKind> = new Set(["clear", "snip", "collapse", "leave-out", "server-edits"]);
-const mayDecide = (edit: Edit): edit is Decided => decided.has(edit.type);
-
-function countOf(edit: Edit): number | undefined {
-  switch (edit.type) {
-    case "offload":
-    case "clear":
-    case "repair":
-      return edit.results.length;
-    case "server-edits":
-      return edit.applied === undefined ? edit.deleted.length : countCleared(edit.applied);
-    case "snip":
-    case "leave-out":
-      return edit.entries.length;
-    case "collapse":
-    case "boundary":
-    case "pin":
-    case "unpin":
-    case "undo":
-    case "setting":
-    case "branch":
-    case "origin":
-      return undefined;
-  }
 }

@@ -70,7 +70,7 @@ describe("a session", () => {
     const session = await openedForTest(testDeps());
     await append(session, user("go"), reply("m", call("x")), result("x", "out"));
     await append(session, { type: "server-edits", deleted: ["x"] });
-    expect(session.view().serverDeleted).toEqual(["x"]);
+    expect(session.view().withheld).toEqual(["x"]);
   });
 });
 

@@ -49,7 +49,7 @@ export type ModelEvent =
       readonly model: string;
       readonly usage: JsonObject;
       /** Of results that the server left out of its cache, as the request asked; absent where it says nothing of it. */
-      readonly deletedTokens?: Tokens;
+      readonly withheldTokens?: Tokens;
     }
   | { readonly kind: "text-delta"; readonly index: number; readonly text: string }
   | { readonly kind: "thinking-delta"; readonly index: number; readonly text: string }

@@ -221,7 +221,7 @@ export class PolicyRun {
       idleMillis: this.#lastAt === undefined ? undefined : millis(at - this.#lastAt),
       sentTokens: contextTokens + this.#gone.clearedTokens,
       roundsSinceClear: this.#lastClearRound === undefined ? undefined : this.#round - this.#lastClearRound,
-      deletedInCache: nothing,
+      withheld: nothing,
       offers: nothing,
       ...(policy.compact === undefined ? {} : { compaction: this.#compaction(policy.compact, now) }),
       items: this.#view.items,

@@ -1,12 +1,12 @@
 import { type Json, parseJson } from "../schema/json.ts";
 import type {
   AppliedEdit,
-  CacheEditsReport,
   CacheMissReason,
   InputTransformation,
   ReplyMessage,
   WireUsage,
 } from "../schema/wire/reply.ts";
+import type { CacheEditsReport } from "../schema/wire/cache-edits.ts";
 import type { MessagesRequest } from "../schema/wire/request.ts";
 import { asksForCompactions } from "./compaction/betas.ts";
 import type { Fault } from "./fault.ts";

@@ -271,12 +271,12 @@ export class TokenLedger implements ViewWatch {
   }
 
   /** The provider counts it no more, and neither do we: else every count behind it would seem too small for what it counts. */
-  deletedInCache(block: Block, since: number): void {
+  withheld(block: Block, since: number): void {
     this.hidden(block);
     this.#decided.push({ since, saved: measureBlock(block) });
   }
 
-  undeletedInCache(block: Block): void {
+  released(block: Block): void {
     const counts = measureBlock(block);
     addBytes(this.#shown, counts);
     this.#byCategory.add(block, counts, this.#item);

@@ -44,7 +44,7 @@ describe("what a person brought back", () => {
 describe("results that are deleted in the provider's cache", () => {
   const deletion = { type: "server-edits", uuid: "d", deleted: ["x1", "x2"] } as const;
   const deletedBehind = (...edits: readonly Raw[]): readonly string[] => [
-    ...folded([...turn(1), ...turn(2), deletion, ...edits]).projection.serverDeleted,
+    ...folded([...turn(1), ...turn(2), deletion, ...edits]).projection.withheld,
   ];
 
   it.each<[string, readonly Raw[], readonly string[]]>([
@@ -72,9 +72,9 @@ describe("a result that is sent under another id than the log's, and is deleted 
 
   it("is named by the id that is sent, wherever a request is made of the view", () => {
     const fold = folded([...round, deletion, user("u2")]);
-    expect(fold.view().serverDeleted).toEqual(["call_x_1"]);
-    expect(fold.next()).toMatchObject({ serverDeleted: new Set(["call_x_1"]) });
-    expect([...fold.projection.serverDeleted]).toEqual(["x|1"]);
+    expect(fold.view().withheld).toEqual(["call_x_1"]);
+    expect(fold.next()).toMatchObject({ withheld: new Set(["call_x_1"]) });
+    expect([...fold.projection.withheld]).toEqual(["x|1"]);
   });
 
   it("is told to whoever counts the view: as it comes, when the view is told anew, and when it is hidden", () => {
@@ -84,8 +84,8 @@ describe("a result that is sent under another id than the log's, and is deleted 
       item: () => undefined,
       shown: () => undefined,
       hidden: () => undefined,
-      deletedInCache: (_, since) => told.push(`deleted at ${since}`),
-      undeletedInCache: () => told.push("undeleted"),
+      withheld: (_, since) => told.push(`deleted at ${since}`),
+      released: () => told.push("undeleted"),
     };
     const fold = folded([...round, deletion], { watch });
     expect(told).toEqual(["deleted at 4"]);

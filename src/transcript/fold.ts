@@ -3,7 +3,7 @@ import { type EntryId, type MessageId, messageId, type ToolUseId } from "../sche
 import type { Entry } from "../schema/entry.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { asReadBy } from "./as-read.ts";
-import { DeletionWatch } from "./deletion-watch.ts";
+import { WithheldWatch } from "./withheld-watch.ts";
 import { Flattened } from "./flatten.ts";
 import type { Item, Origin } from "./item.ts";
 import type { Logged } from "./lines.ts";
@@ -51,7 +51,7 @@ export interface View {
   readonly why?: NotSendable;
   readonly repairs: readonly Repair[];
   /** Results that the request asks the provider to leave out of its cached prefix, by the ids under which they are sent. */
-  readonly serverDeleted: readonly ToolUseId[];
+  readonly withheld: readonly ToolUseId[];
   readonly path: PathFigures;
 }
 
@@ -65,7 +65,7 @@ export type NextRequest =
       readonly kind: "sendable";
       readonly messages: readonly Message[];
       /** By the ids under which they are sent. */
-      readonly serverDeleted: ReadonlySet<ToolUseId>;
+      readonly withheld: ReadonlySet<ToolUseId>;
     }
   | { readonly kind: "not-sendable"; readonly why: NotSendable };
 
@@ -92,7 +92,7 @@ export class Fold {
   #watcher: ViewWatch | undefined;
   #undone: ReadonlySet<EntryId> = new Set();
   #reader: string | undefined;
-  #watch: DeletionWatch | undefined;
+  #watch: WithheldWatch | undefined;
   #projection: Projection;
   #flattened: Flattened;
   #foreignUntil: number;
@@ -125,9 +125,9 @@ export class Fold {
     return this.#flattened.open;
   }
 
-  /** Results that are deleted in the provider's cache, by the ids under which they are sent. */
-  get sentDeletions(): ReadonlySet<ToolUseId> {
-    return new Set([...this.#projection.serverDeleted].map((logged) => this.#flattened.wireIds.of(logged)));
+  /** Results that the server withholds, by the ids under which they are sent. */
+  get sentWithheld(): ReadonlySet<ToolUseId> {
+    return new Set([...this.#projection.withheld].map((logged) => this.#flattened.wireIds.of(logged)));
   }
 
   /** What the view shows now, entry by entry. */
@@ -183,10 +183,10 @@ export class Fold {
     const path = this.#path.logged;
     [this.#projection, this.#flattened] = this.#fresh(undone);
     for (const logged of path) this.#projection.apply(logged.entry, this.#originOf(logged));
-    const { structureAt, compactedAt, deletionEndedAt } = this.#projection;
+    const { structureAt, compactedAt, releasedAt } = this.#projection;
     const entries = path.map(({ entry }) => entry);
     const stretches = this.#watcher === undefined ? [] : stretchesBehind(entries, { place: compactedAt, undone });
-    const isChanged = Math.max(structureAt, deletionEndedAt) > compactedAt || stretches.length > 1;
+    const isChanged = Math.max(structureAt, releasedAt) > compactedAt || stretches.length > 1;
     if (this.#watcher === undefined || !isChanged) this.#flatten("anew");
     else this.#tellInOrder(path, stretches);
   }
@@ -222,7 +222,7 @@ export class Fold {
       sendable: why === undefined,
       ...(why === undefined ? {} : { why }),
       repairs: this.#repairs(),
-      serverDeleted: [...this.sentDeletions],
+      withheld: [...this.sentWithheld],
       path: this.#figures(),
     };
   }
@@ -232,7 +232,7 @@ export class Fold {
     const why = this.#notSendable(options);
     if (why !== undefined) return { kind: "not-sendable", why };
     const messages = withFirstUser(this.#flattened.groups);
-    return { kind: "sendable", messages, serverDeleted: this.sentDeletions };
+    return { kind: "sendable", messages, withheld: this.sentWithheld };
   }
 
   #take(logged: Logged): PathStep {
@@ -267,8 +267,8 @@ export class Fold {
       case "rebuilt":
         this.#flatten("goes-on");
         return;
-      case "deleted-in-cache":
-        this.#watch?.deletionsCame(effect.results);
+      case "withheld":
+        this.#watch?.withheldCame(effect.results);
         return;
       case "none":
     }
@@ -288,9 +288,9 @@ export class Fold {
   }
 
   #flatten(history: "anew" | "goes-on"): void {
-    const { serverDeletedAt: deletedAt, structureAt } = this.#projection;
+    const { withheldAt, structureAt } = this.#projection;
     const loggedId = (sent: ToolUseId): ToolUseId => this.#flattened.wireIds.loggedId(sent);
-    this.#watch = this.#watcher === undefined ? undefined : new DeletionWatch(this.#watcher, { deletedAt, loggedId });
+    this.#watch = this.#watcher === undefined ? undefined : new WithheldWatch(this.#watcher, { withheldAt, loggedId });
     this.#watch?.reset(structureAt, history);
     this.#flattened = this.#flattenedFor(this.#projection, this.#watch);
     this.#flattenInto(this.#flattened, this.#projection);

@@ -1,6 +1,14 @@
 import type { ResultContent } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
-import type { Boundary, BoundaryMetadata, Clear, Collapse, Edit, LeaveOut, Replacement } from "../schema/edit.ts";
+import type { Boundary, BoundaryMetadata, Clear, LeaveOut, Replacement } from "../schema/edit.ts";
+import {
+  entriesTaken,
+  isTaking,
+  isWithholding,
+  resultsWithheld,
+  type TakenEntries,
+  type WithheldResults,
+} from "../schema/edit-kinds.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import type { Json } from "../schema/json.ts";
 import { asReminder } from "./attachment.ts";
@@ -11,7 +19,8 @@ import { isOfBoundary, namedBoundary } from "./of-boundary.ts";
 /**
  * Entries of the path → items and decisions. One pass in order, each edit applied where it stands:
  *   offload, clear, repair   decide how a result looks (`decisions`); the items stay
- *   snip, collapse           take items away, pairs together; a collapse leaves its stand-in
+ *   those that take entries  take items away, pairs together; what some show instead stands in their place
+ *   those that withhold      the messages stay, and the server leaves results out of what the model sees
  *   leave-out                takes a kind of block out of items that the provider refused with it
  *   boundary                 waits for its summary; then the items become [front] summary [pinned] [kept]
  *   pin, unpin, setting      state that later edits and plans read
@@ -29,8 +38,8 @@ export type Effect =
   | { readonly kind: "said"; readonly item: Item }
   | { readonly kind: "decided"; readonly results: readonly ToolUseId[] }
   /** The messages stay as they are. */
-  | { readonly kind: "deleted-in-cache"; readonly results: readonly ToolUseId[] }
-  | { readonly kind: "rebuilt" }
+  | { readonly kind: "withheld"; readonly results: readonly ToolUseId[] }
+  | { readonly kind: "rebuilt"; readonly items?: "same" }
   | { readonly kind: "none" };
 
 /** Contents of offloaded results whose offload was undone: the log holds only their preview. */
@@ -61,15 +70,15 @@ export class Projection {
   structureAt = -1;
   /** Where the newest boundary that counts took effect. */
   compactedAt = -1;
-  /** Results deleted in the provider's cache: every request carries the deletions until a boundary. */
-  readonly serverDeleted = new Set<ToolUseId>();
-  /** Where on the path each of them was deleted. */
-  readonly serverDeletedAt = new Map<ToolUseId, number>();
-  /** Where a deletion last ended: requests before that place did not hold what they seem to hold now. */
-  deletionEndedAt = -1;
-  /** Results that were cleared, offloaded or deleted in the cache and that a person brought back by an undo. */
+  /** Results that the server withholds from the model: every request says so until a boundary. */
+  readonly withheld = new Set<ToolUseId>();
+  /** Where on the path that began for each of them. */
+  readonly withheldAt = new Map<ToolUseId, number>();
+  /** Where it last ended for one: requests before that place did not hold what they seem to hold now. */
+  releasedAt = -1;
+  /** Results that were cleared, offloaded or withheld and that a person brought back by an undo. */
   readonly broughtBack = new Set<ToolUseId>();
-  /** Entries that were snipped or collapsed and that a person brought back by an undo. */
+  /** Entries that an edit took away and that a person brought back by an undo. */
   readonly entriesBroughtBack = new Set<EntryId>();
   readonly #options: ProjectOptions;
   readonly #editAt = new Map<EntryId, number>();
@@ -124,30 +133,26 @@ export class Projection {
   }
 
   #applyEdit(entry: EditEntry, at: number): Effect {
-    const { edit } = entry;
     this.#editAt.set(entry.id, at);
     if (this.#options.undone.has(entry.id)) {
       this.#bringBack(entry);
       return { kind: "none" };
     }
     const effect = this.#inForce(entry, at);
-    // What a server forgets moves nothing.
-    if (effect.kind === "rebuilt" && edit.type !== "server-edits") this.structureAt = at;
+    if (effect.kind === "rebuilt" && effect.items !== "same") this.structureAt = at;
     return effect;
   }
 
   #inForce(entry: EditEntry, at: number): Effect {
     const { edit } = entry;
+    if (isTaking(edit)) return this.#takeOut(entriesTaken(edit, this.#between), { by: entry.id, at });
+    if (isWithholding(edit)) return this.#withhold(resultsWithheld(edit), at);
     switch (edit.type) {
       case "offload":
       case "repair":
         return this.#decide({ by: entry.id, kind: edit.type, at }, edit.results);
       case "clear":
         return this.#clear(entry.id, edit, at);
-      case "snip":
-        return this.#remove(withPairs(this.items, new Set(edit.entries), "both"));
-      case "collapse":
-        return this.#collapse(entry.id, edit, at);
       case "leave-out":
         return this.#leaveOut(edit);
       case "boundary":
@@ -164,8 +169,6 @@ export class Projection {
       case "setting":
         this.settings.set(edit.name, edit.value);
         return { kind: "none" };
-      case "server-edits":
-        return this.#deleteInCache(edit, at);
       case "branch":
       case "origin":
         return { kind: "none" };
@@ -174,35 +177,12 @@ export class Projection {
 
   #bringBack(entry: EditEntry): void {
     const { edit } = entry;
-    switch (edit.type) {
-      case "offload":
-        this.#restore(edit.results);
-        for (const { toolUse } of edit.results) this.broughtBack.add(toolUse);
-        return;
-      case "clear":
-        for (const { toolUse } of edit.results) this.broughtBack.add(toolUse);
-        return;
-      case "server-edits":
-        for (const toolUse of edit.deleted) this.broughtBack.add(toolUse);
-        return;
-      case "snip":
-        for (const id of edit.entries) this.entriesBroughtBack.add(id);
-        return;
-      case "collapse":
-        for (const id of span(this.items, edit.span.from, edit.span.to)) this.entriesBroughtBack.add(id);
-        return;
-      case "boundary":
-        this.#passing = { of: entry, next: "summary" };
-        return;
-      case "leave-out":
-      case "repair":
-      case "pin":
-      case "unpin":
-      case "undo":
-      case "setting":
-      case "branch":
-      case "origin":
-    }
+    if (isTaking(edit)) for (const id of entriesTaken(edit, this.#between).entries) this.entriesBroughtBack.add(id);
+    if (isWithholding(edit)) for (const toolUse of resultsWithheld(edit).results) this.broughtBack.add(toolUse);
+    if (edit.type === "offload") this.#restore(edit.results);
+    if (edit.type === "offload" || edit.type === "clear")
+      for (const { toolUse } of edit.results) this.broughtBack.add(toolUse);
+    if (edit.type === "boundary") this.#passing = { of: entry, next: "summary" };
   }
 
   #decide(decision: Omit<Decision, "shown">, results: readonly Replacement[]): Effect {
@@ -216,8 +196,8 @@ export class Projection {
 
   #clear(by: EntryId, edit: Clear, at: number): Effect {
     const decided = this.#decide({ by, kind: "clear", at }, edit.results);
-    // A result that shows its marker everywhere needs no deletion in the cache any more.
-    for (const { toolUse } of edit.results) this.#undelete(toolUse);
+    // A result that shows its marker everywhere need not be withheld any more.
+    for (const { toolUse } of edit.results) this.#release(toolUse);
     const { dropsThinking: dropped } = edit;
     if (dropped !== undefined) this.#dropThinkingOf(span(this.items, dropped.from, dropped.to));
     if (edit.attachments.length > 0) return this.#remove(new Set(edit.attachments));
@@ -225,52 +205,54 @@ export class Projection {
   }
 
   #remove(gone: ReadonlySet<EntryId>): Effect {
-    this.#forgetDeletions(gone);
+    this.#releaseIn(gone);
     this.items = this.items.filter((item) => !gone.has(item.entry));
     return { kind: "rebuilt" };
   }
 
-  /** A result that is no longer sent can't be deleted in the cache: a request that names it is refused. */
-  #forgetDeletions(gone: ReadonlySet<EntryId>): void {
-    if (this.serverDeleted.size === 0) return;
+  /** A result that is no longer sent can't be withheld: a request that names it is refused. */
+  #releaseIn(gone: ReadonlySet<EntryId>): void {
+    if (this.withheld.size === 0) return;
     for (const { entry, blocks } of this.items)
       if (gone.has(entry))
-        for (const block of blocks) if (block.type === "tool_result") this.#undelete(block.tool_use_id);
+        for (const block of blocks) if (block.type === "tool_result") this.#release(block.tool_use_id);
   }
 
-  #deleteInCache({ deleted, forgets }: Extract<Edit, { type: "server-edits" }>, at: number): Effect {
-    if (forgets === true) this.#undeleteAll();
-    for (const toolUse of deleted) {
-      this.serverDeleted.add(toolUse);
-      this.serverDeletedAt.set(toolUse, at);
+  #withhold({ results, releases }: WithheldResults, at: number): Effect {
+    if (releases === "all") this.#releaseAll();
+    for (const toolUse of results) {
+      this.withheld.add(toolUse);
+      this.withheldAt.set(toolUse, at);
     }
     // Whoever counts took them for gone.
-    return forgets === true ? { kind: "rebuilt" } : { kind: "deleted-in-cache", results: deleted };
+    return releases === "all" ? { kind: "rebuilt", items: "same" } : { kind: "withheld", results };
   }
 
-  #undelete(toolUse: ToolUseId): void {
-    if (this.serverDeleted.delete(toolUse)) this.deletionEndedAt = this.#at - 1;
-    this.serverDeletedAt.delete(toolUse);
+  #release(toolUse: ToolUseId): void {
+    if (this.withheld.delete(toolUse)) this.releasedAt = this.#at - 1;
+    this.withheldAt.delete(toolUse);
   }
 
-  #undeleteAll(): void {
-    for (const toolUse of this.serverDeleted) this.#undelete(toolUse);
+  #releaseAll(): void {
+    for (const toolUse of this.withheld) this.#release(toolUse);
   }
 
-  #collapse(by: EntryId, edit: Collapse, at: number): Effect {
-    const inside = span(this.items, edit.span.from, edit.span.to);
-    if (inside.size === 0) return { kind: "none" };
-    const gone = withPairs(this.items, inside, "both");
+  readonly #between = (from: EntryId, to: EntryId): ReadonlySet<EntryId> => span(this.items, from, to);
+
+  #takeOut({ entries, shown }: TakenEntries, { by, at }: Pick<Decision, "by" | "at">): Effect {
+    const gone = withPairs(this.items, entries, "both");
+    if (shown === undefined) return this.#remove(gone);
+    if (entries.size === 0) return { kind: "none" };
     const place = this.items.findIndex((item) => gone.has(item.entry));
     const standIn: Item = {
       entry: by,
       role: "user",
       messageId: undefined,
-      blocks: [{ type: "text", text: asReminder(edit.shown) }],
+      blocks: [{ type: "text", text: asReminder(shown) }],
       thinking: "left-out",
       at,
     };
-    this.#forgetDeletions(gone);
+    this.#releaseIn(gone);
     const left = this.items.filter((item) => !gone.has(item.entry));
     this.items = [...left.slice(0, place), standIn, ...left.slice(place)];
     return { kind: "rebuilt" };
@@ -288,7 +270,7 @@ export class Projection {
     const { front, pinned, kept } = survivors(this.items, this.pins, waiting.edit.metadata);
     this.items = [...front, summary, ...pinned, ...kept];
     this.boundaries.push(waiting.entry);
-    this.#undeleteAll();
+    this.#releaseAll();
   }
 
   /** An undone offload: where the log holds only the preview, the original takes its place. */

@@ -1,5 +1,6 @@
 import type { EntryId } from "../schema/brand.ts";
 import type { EditKind } from "../schema/edit.ts";
+import { isUndoable } from "../schema/edit-kinds.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import { boundariesInForce } from "./boundaries.ts";
 import { undoneEdits } from "./undone.ts";
@@ -19,24 +20,6 @@ export interface Redo {
   readonly undo: EntryId;
   readonly type: EditKind;
 }
-
-/**
- * Edits that changed what the model sees, or will: the ones a bare `undo` takes back. A setting is none: its entry only
- * remembers what files say or what requests carry, and nobody means that.
- */
-const undoable: ReadonlySet<EditKind> = new Set([
-  "offload",
-  "clear",
-  "snip",
-  "collapse",
-  "leave-out",
-  "boundary",
-  "pin",
-  "unpin",
-  "undo",
-  "server-edits",
-  "branch",
-]);
 
 export function planUndo(path: readonly Entry[], target?: EntryId): UndoPlan {
   const undone = undoneEdits(path);
@@ -81,7 +64,7 @@ function newest(path: readonly Entry[], undone: ReadonlySet<EntryId>): EditEntry
     (entry): entry is EditEntry =>
       entry.kind === "edit" &&
       entry.edit.type !== "undo" &&
-      undoable.has(entry.edit.type) &&
+      isUndoable(entry.edit) &&
       !undone.has(entry.id) &&
       (entry.edit.type !== "boundary" || inForce.has(entry)),
   );

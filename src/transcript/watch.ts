@@ -16,10 +16,10 @@ export interface ViewWatch {
   item(item: Item): void;
   shown(block: Block, entry: EntryId, instead?: ShownInstead): void;
   hidden(block: Block, entry: EntryId): void;
-  /** A result that is shown is left out by the provider's cache, as of this place on the path: it costs nothing from there on. */
-  deletedInCache?(block: Block, since: number): void;
+  /** A result that is shown is left out by the server, as of this place on the path: it costs nothing from there on. */
+  withheld?(block: Block, since: number): void;
   /** It is going to be hidden, and was left out until now. */
-  undeletedInCache?(block: Block): void;
+  released?(block: Block): void;
 }
 
 /** A result that an edit shows by another text, and where on the path that was decided. */

@@ -68,7 +68,7 @@ describe("results that are deleted in the provider's cache", () => {
     const world = clearingWorld({ cacheEdits: "offered" });
     const agent = await world.agent("create", { clearsBy: "patient" });
     await agent.turn("read 16 × 60");
-    const before = agent.session.fold.projection.serverDeleted.size;
+    const before = agent.session.fold.projection.withheld.size;
     const task = {
       source: "notes",
       directive: "Sum up.",
@@ -78,7 +78,7 @@ describe("results that are deleted in the provider's cache", () => {
     } as const;
     await new ConversationForks(agent.deps, agent.conversation).run(task, new AbortController().signal);
     expect(deletionsOf(world.seen.at(-1) ?? none)).toBe(0);
-    expect(agent.session.fold.projection.serverDeleted.size).toBe(before);
+    expect(agent.session.fold.projection.withheld.size).toBe(before);
   });
 });
 
@@ -91,7 +91,7 @@ describe("results of a copied log, whose ids no request may hold", () => {
     const first = await agent.turn("And now?");
     expect(first.at(-1)).toMatchObject({ reason: "answered" });
     const events = await agent.turn("read 8 × 60");
-    const deleted = agent.session.fold.projection.serverDeleted;
+    const deleted = agent.session.fold.projection.withheld;
     expect(whatOf([...first, ...events])).toContain("delete-in-cache");
     expect([...deleted].some((toolUse) => toolUse.startsWith("x|"))).toBe(true);
     expect(deletionsOf(world.seen.at(-1) ?? none)).toBe(deleted.size);
@@ -123,7 +123,7 @@ describe("a models endpoint that does not answer", () => {
     const world = clearingWorld({ cacheEdits: "offered" });
     const before = await world.agent("create", { flags });
     await before.turn("read 16 × 60");
-    const deleted = before.session.fold.projection.serverDeleted.size;
+    const deleted = before.session.fold.projection.withheld.size;
     expect(deleted).toBeGreaterThan(0);
     await before.session.close();
     const { model: real } = before.deps;
@@ -167,7 +167,7 @@ describe("a models endpoint that does not answer", () => {
     const events = await turn;
     expect(events.at(-1)).toMatchObject({ kind: "turn-end", reason: "aborted" });
     expect(whatOf(events)).toEqual([]);
-    expect(agent.session.fold.projection.serverDeleted.size).toBe(deleted);
+    expect(agent.session.fold.projection.withheld.size).toBe(deleted);
   });
 });
 
@@ -208,8 +208,8 @@ describe("a server that deletes in its cache, and a policy with every flag on", 
     const world = clearingWorld({ cacheEdits: "offered" });
     const agent = await world.agent("create", { flags });
     await agent.turn("read 14 × 60");
-    const { items, serverDeleted } = agent.session.fold.projection;
-    const deleted = serverDeleted.size;
+    const { items, withheld } = agent.session.fold.projection;
+    const deleted = withheld.size;
     const entries = items.slice(1, 5).map(({ entry }) => entry);
     await agent.session.edit({ drafts: [{ type: "snip", entries }], cause: "asked", nature: "reduced" });
     const events = await agent.turn("And now?");
@@ -222,7 +222,7 @@ describe("a server that deletes in its cache, and a policy with every flag on", 
     const world = clearingWorld({ cacheEdits: "offered" });
     const agent = await world.agent("create", { flags });
     await agent.turn("read 14 × 60");
-    const deleted = agent.session.fold.projection.serverDeleted.size;
+    const deleted = agent.session.fold.projection.withheld.size;
     await agent.session.close();
     const other = clearingWorld({ deps: world.deps });
     const resumed = await other.agent("resume", { flags });

@@ -85,7 +85,7 @@ describe("memories that go along with cleared results", () => {
 describe("results that are deleted in the provider's cache", () => {
   const deleted: Raw = { type: "server-edits", uuid: "d", deleted: ["t1"] };
   const of = (...raws: readonly Raw[]): readonly string[] => [
-    ...folded([user("u"), ...round(1), deleted, ...raws]).projection.serverDeleted,
+    ...folded([user("u"), ...round(1), deleted, ...raws]).projection.withheld,
   ];
 
   it("stay so until they are cleared in the view, or the cache is lost", () => {

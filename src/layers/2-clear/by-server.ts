@@ -1,5 +1,7 @@
 import type { JsonObject } from "../../schema/json.ts";
+import { readServerCleared, serverClearedText } from "../../schema/server-cleared.ts";
 import { fileActOf } from "../../tokens/file-act.ts";
+import type { Draft } from "../../transcript/draft.ts";
 import { canServerCompact } from "../4-compact/by-server.ts";
 import type { Layer } from "../layer.ts";
 import type { ServerClearRule } from "../policy.ts";
@@ -18,6 +20,12 @@ export const clearByServer: Layer = {
     asksByRule,
   },
 };
+
+/** For the log: what the server says that it left out of a request. */
+export function appliedDraft(applied: readonly JsonObject[]): Draft {
+  const because = `the server left out ${serverClearedText(readServerCleared(applied))}, by its own rule`;
+  return { type: "server-edits", deleted: [], applied, because };
+}
 
 const contextManagementBeta = "context-management-2025-06-27";
 

@@ -10,10 +10,10 @@ export const collapseOldest: Layer = {
   name: "collapse",
   switches: ["collapse"],
   propose(state) {
-    const { decisions, prefixes, moment, thresholds, items, pins, deletedInCache } = state;
+    const { decisions, prefixes, moment, thresholds, items, pins, withheld } = state;
     if (decisions === undefined || !state.isOn("collapse") || moment.contextTokens < thresholds.warning)
       return undefined;
-    const view = { items, decisions, pins, serverDeleted: deletedInCache };
+    const view = { items, decisions, pins, withheld };
     const plan = planCollapse({ view, count: (block) => tokens(state.count(block)), freeTokens: tokens(1) });
     const [run] = plan.runs;
     if (run === undefined) return undefined;

@@ -11,7 +11,7 @@ import { compactWhenDue } from "../4-compact/due.ts";
 import type { PipelineState } from "../pipeline-state.ts";
 import { collapseOldest } from "./collapse-layer.ts";
 import { isRerunnable } from "./clearable.ts";
-import { snipLowValue } from "./snip-layer.ts";
+import { snipLowValue } from "./snip/layer.ts";
 import { truncateOldest } from "./truncate.ts";
 
 const call = (n: number, content: string): readonly Raw[] => [
@@ -45,7 +45,7 @@ function stateOf({ content, cache, contextTokens, on = ["snip", "collapse", "com
     idleMillis: millis(0),
     sentTokens: contextTokens,
     roundsSinceClear: undefined,
-    deletedInCache: new Set(),
+    withheld: new Set(),
     offers: new Set(),
     items,
     decisions,

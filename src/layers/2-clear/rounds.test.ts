@@ -12,7 +12,7 @@ import { withPairs } from "../../transcript/item.ts";
 import { violations } from "../../transcript/wire.ts";
 import { planCollapse } from "./collapse.ts";
 import { roundsOf } from "./rounds.ts";
-import { planSnip } from "./snip.ts";
+import { planSnip } from "./snip/plan.ts";
 
 const runs = parametersFor({ quick: 300, long: 10_000 });
 

@@ -3,7 +3,7 @@ import { type Item, withPairs } from "../../transcript/item.ts";
 import type { Layer } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
 import { tokenFigure } from "./figures.ts";
-import { snipEdit } from "./snip-edit.ts";
+import { snipEdit } from "./snip/edit.ts";
 
 /** The oldest rounds leave the view, results with their calls, until the context is small enough. What is pinned stays. */
 export const truncateOldest: Layer = {

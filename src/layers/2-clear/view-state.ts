@@ -11,7 +11,7 @@ export interface ViewState {
   readonly decisions: ReadonlyMap<ToolUseId, readonly Decision[]>;
   readonly pins: ReadonlySet<EntryId>;
   /** Results that the provider was asked to leave out: the messages show them, the model does not see them. */
-  readonly serverDeleted: ReadonlySet<ToolUseId>;
+  readonly withheld: ReadonlySet<ToolUseId>;
 }
 
 export type CountBlock = (block: Block) => Tokens;

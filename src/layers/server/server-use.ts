@@ -28,7 +28,7 @@ export interface ServerUse {
   asksNow?(ask: ServerAsk): ServerAsks;
 }
 
-export type ServerWant = Pick<PipelineState, "policy" | "isOn" | "inventory" | "deletedInCache">;
+export type ServerWant = Pick<PipelineState, "policy" | "isOn" | "inventory" | "withheld">;
 
 export interface ServerAsk extends Pick<PipelineState, "policy" | "isOn"> {
   readonly offers: Offers | undefined;
@@ -38,7 +38,7 @@ export interface ServerAsk extends Pick<PipelineState, "policy" | "isOn"> {
   /** As they are sent. */
   readonly messages: readonly Message[];
   /** By the ids that the messages have. */
-  readonly deleted: ReadonlySet<ToolUseId>;
+  readonly withheld: ReadonlySet<ToolUseId>;
   /** Of the thinking of turns that are over. */
   readonly thinkingKept: "all" | "last";
 }

@@ -26,7 +26,7 @@ export interface StateInput extends Clearable, Pick<PipelineState, "opens" | "of
 export function pipelineState(input: StateInput): PipelineState {
   const { conversation, line, cache, numbers, at, opens, offers, compacts = "yes" } = input;
   const { inventory, fold } = line;
-  const { items, decisions, pins, entriesBroughtBack, serverDeleted } = fold.projection;
+  const { items, decisions, pins, entriesBroughtBack, withheld } = fold.projection;
   const contextTokens = conversation.line.usedTokens;
   const { fixedTokens } = conversation.line;
   const { repliedAt: last } = cache;
@@ -44,7 +44,7 @@ export function pipelineState(input: StateInput): PipelineState {
     idleMillis: last === undefined ? undefined : millis(Math.max(0, at - last)),
     sentTokens: contextTokens + cache.clearedTokens,
     roundsSinceClear: cache.roundsSinceClear(inventory),
-    deletedInCache: serverDeleted,
+    withheld,
     offers,
     ...(rule === undefined || compacts === "no"
       ? {}
@@ -62,15 +62,15 @@ export const serverWant = ({ line: { inventory, fold } }: Pick<Clearable, "line"
   policy: numbers.policy,
   isOn: (name) => numbers.switches[name].value,
   inventory,
-  deletedInCache: fold.projection.serverDeleted,
+  withheld: fold.projection.withheld,
 });
 
 export const ratesFor = ({ conversation, cache }: Clearable): CacheRates => ratesOf(conversation.known, cache.lifetime);
 
 /** Pinned results, those that a person brought back by an undo, and those that cost nothing since the provider's cache shows them to nobody: not to be cleared. */
 export function keepAsked({ line: { inventory, fold }, cache }: Pick<Clearable, "line" | "cache">): void {
-  const { broughtBack, serverDeleted } = fold.projection;
+  const { broughtBack, withheld } = fold.projection;
   for (const toolUse of broughtBack) inventory.keep(toolUse);
-  for (const toolUse of serverDeleted) inventory.keep(toolUse);
+  for (const toolUse of withheld) inventory.keep(toolUse);
   for (const toolUse of cache.view.pinnedResults(fold.projection)) inventory.keep(toolUse);
 }

@@ -90,7 +90,7 @@ export class ForkLine implements Line {
   }
 
   next(): NextRequest {
-    return { kind: "sendable", messages: this.#messages, serverDeleted: new Set() };
+    return { kind: "sendable", messages: this.#messages, withheld: new Set() };
   }
 
   append(...drafts: readonly Draft[]): Promise<Appended> {

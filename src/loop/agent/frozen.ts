@@ -2,6 +2,7 @@ import { type Baseline, type FrozenParts, makeBaseline } from "../../cache/basel
 import type { BreakCause } from "../../cache/breaks.ts";
 import type { BlobsDep, WriteFailure } from "../../ports/blobs.ts";
 import { millis } from "../../schema/brand.ts";
+import { changesShown } from "../../schema/edit-kinds.ts";
 import type { EditEntry } from "../../schema/entry.ts";
 import { undoneEdits } from "../../transcript/undone.ts";
 import { type FrozenState, readParts, readState, stateDraft } from "../frozen-state.ts";
@@ -88,12 +89,13 @@ function editedSince({ fold }: Session): BreakCause | undefined {
   if (switched) return { kind: "edit", edit: "undo", repliedAt: millis(repliedAt) };
   const added = entries
     .slice(newest)
-    .find((entry): entry is EditEntry => entry.kind === "edit" && rewriting.has(entry.edit.type) && !now.has(entry.id));
+    .find((entry): entry is EditEntry => entry.kind === "edit" && isRewriting(entry) && !now.has(entry.id));
   return added === undefined ? undefined : { kind: "edit", edit: added.edit.type, repliedAt: millis(repliedAt) };
 }
 
 /** An offload rewrites nothing when it is made, since it stands before the first request that shows it; its undo does. */
-const isUndoable = ({ edit }: EditEntry): boolean => edit.type === "offload" || rewriting.has(edit.type);
+const isUndoable = ({ edit }: EditEntry): boolean => edit.type === "offload" || isRewriting({ edit });
 
-/** Edits that change what requests have shown. */
-const rewriting: ReadonlySet<string> = new Set(["branch", "clear", "snip", "collapse", "leave-out", "boundary"]);
+/** What an undo changes, the edit says that it takes back. */
+const isRewriting = ({ edit }: Pick<EditEntry, "edit">): boolean =>
+  edit.type === "branch" || (edit.type !== "undo" && changesShown(edit));

@@ -79,7 +79,7 @@ export class ConversationHost implements LayerHost {
     if (edited.kind === "failed") return edited;
     const { cut = 0, clearedTokens: savedTokens = 0 } = edit;
     if (cut !== "none") cache.cut({ offset: cut, savedTokens, round: line.inventory.round });
-    conversation.breaks.expect(cut === "none" ? "cache-edits" : "clear");
+    conversation.breaks.expect(cut === "none" ? "withheld" : "clear");
     forgetReads(conversation.files, shown.difference(shownResults(line.fold)));
     const before = state.moment.contextTokens;
     const after = tokens(Math.min(before, conversation.line.usedTokens));
@@ -131,14 +131,14 @@ export class ConversationSettling implements SettleHost {
     return this.#hasEdited;
   }
 
-  get deletedInCache(): ReadonlySet<ToolUseId> {
-    return this.#clearable.line.fold.projection.serverDeleted;
+  get withheld(): ReadonlySet<ToolUseId> {
+    return this.#clearable.line.fold.projection.withheld;
   }
 
   async *edit({ draft, cause, because }: Parameters<SettleHost["edit"]>[0]): SettleRun {
     const { line, conversation } = this.#clearable;
     const edited = await line.edit({ drafts: [draft], cause, nature: "reduced", because });
-    conversation.breaks.expect("cache-edits");
+    conversation.breaks.expect("withheld");
     this.#hasEdited = true;
     if (edited.kind === "edited") yield { kind: "edit", what: draft.type, entries: edited.entries };
   }

@@ -251,7 +251,7 @@ describe("what the provider's cache holds, by our reckoning", () => {
       tools: [],
       isClearable: () => true,
       messages: [],
-      deleted: new Set(),
+      withheld: new Set(),
     });
     return params["thinkingKept"];
   };

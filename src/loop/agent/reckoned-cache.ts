@@ -9,7 +9,8 @@ import type { Policy } from "../../layers/policy.ts";
 import { KnownServer } from "../../layers/server/known-server.ts";
 import type { Block } from "../../schema/block.ts";
 import { type EntryId, type MessageId, type Millis, millis } from "../../schema/brand.ts";
-import type { AssistantEntry, EditEntry, Entry } from "../../schema/entry.ts";
+import { changesShown } from "../../schema/edit-kinds.ts";
+import type { AssistantEntry, Entry } from "../../schema/entry.ts";
 import { requestTokens } from "../../schema/usage.ts";
 import { shownBefore } from "../../tokens/shown-before.ts";
 import type { Fold } from "../../transcript/fold.ts";
@@ -91,7 +92,7 @@ export class ReckonedCache {
    */
   resume(view: ReckonedView): void {
     const { fold } = view;
-    const changed = fold.path.logged.findLastIndex(({ entry }) => entry.kind === "edit" && changesShown(entry));
+    const changed = fold.path.logged.findLastIndex(({ entry }) => entry.kind === "edit" && changesShown(entry.edit));
     const ours = fold.path.logged.slice(changed + 1).filter(({ start }) => start >= fold.foreignUntil);
     const replies = ours.flatMap(({ entry }) => (entry.kind === "assistant" && !entry.synthetic ? [entry] : []));
     const hour = replies.findLast(({ usage }) => (usage?.cacheWrite1h ?? 0) > 0);
@@ -110,7 +111,7 @@ export class ReckonedCache {
   }
 
   /**
-   * Before plans are made. A boundary, a snip, an undo or a change of branch tells the view anew: then what the last request
+   * Before plans are made. A boundary, an undo or another edit that takes entries away tells the view anew, as a change of branch does: then what the last request
    * showed is read as far as the view still begins with it.
    */
   follow({ inventory, fold, written }: FollowedView): void {
@@ -200,28 +201,6 @@ interface PartOfReply {
 /** A reply may have many entries. */
 const isOfOneReply = (one: PartOfReply, other: PartOfReply | undefined): boolean =>
   other !== undefined && (one.messageId ?? one.id) === (other.messageId ?? other.id);
-
-/** Edits behind which requests show otherwise what was shown before. Offloads and repairs come before anybody has seen a result. */
-function changesShown({ edit }: EditEntry): boolean {
-  switch (edit.type) {
-    case "clear":
-    case "snip":
-    case "collapse":
-    case "leave-out":
-    case "boundary":
-    case "undo":
-      return true;
-    case "offload":
-    case "repair":
-    case "pin":
-    case "unpin":
-    case "setting":
-    case "server-edits":
-    case "branch":
-    case "origin":
-      return false;
-  }
-}
 
 /** Up to where the view is what the last request showed. */
 function sharedTokens({ inventory: { count }, fold, written }: FollowedView): number {

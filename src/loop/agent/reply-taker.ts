@@ -1,4 +1,5 @@
 import { type CacheBreak, causeText } from "../../cache/breaks.ts";
+import { appliedDraft } from "../../layers/2-clear/by-server.ts";
 import type { WriteFailure } from "../../ports/blobs.ts";
 import type { ClockDep } from "../../ports/clock.ts";
 import type { ModelEvent, ModelFailure } from "../../ports/model.ts";
@@ -6,7 +7,7 @@ import type { Block, Message } from "../../schema/block.ts";
 import { type Millis, tokens } from "../../schema/brand.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { type JsonObject, text } from "../../schema/json.ts";
-import { readServerCleared, serverClearedText } from "../../schema/server-cleared.ts";
+import { readServerCleared } from "../../schema/server-cleared.ts";
 import { readUsage } from "../../schema/usage.ts";
 import type { DoubtedUsage } from "../../tokens/ledger.ts";
 import { replySpentDraft } from "./reply-spent.ts";
@@ -115,7 +116,7 @@ export class ReplyTaker {
   }
 
   /** The first byte is here: others may read what this request wrote, and its usage tells what it could read itself. */
-  *#began({ usage, deletedTokens }: ReplyStart, sent: Millis): Generator<LoopEvent> {
+  *#began({ usage, withheldTokens }: ReplyStart, sent: Millis): Generator<LoopEvent> {
     const { conversation, assembled } = this.#input;
     const whole = { ...assembled, messages: this.#sent };
     if (!this.#hasBegun) conversation.written.began(whole.messages, whole.breakpoints);
@@ -125,7 +126,7 @@ export class ReplyTaker {
     const told = readUsage({ usage });
     if (told === undefined) return;
     const request = sentAt(this.#deps.now(), { conversation, assembled: whole });
-    const broken = conversation.breaks.observe(request, { ...told, deletedTokens });
+    const broken = conversation.breaks.observe(request, { ...told, withheldTokens });
     if (broken === undefined) return;
     conversation.cache?.server.lostCache();
     // What the server leaves out by its own rule it says when the reply ends, and that may be why.
@@ -149,12 +150,10 @@ export class ReplyTaker {
     const { cache, line } = this.#input.conversation;
     if (cache?.server.isNews(applied) !== true) return;
     cache.server.applied(applied);
-    const cleared = readServerCleared(applied);
-    const because = `the server left out ${serverClearedText(cleared)}, by its own rule`;
-    await line.append({ type: "server-edits", deleted: [], applied, because });
+    await line.append(appliedDraft(applied));
     yield {
       kind: "server-cleared",
-      tokens: tokens(cleared.tokens),
+      tokens: tokens(readServerCleared(applied).tokens),
       what: applied.map((edit) => text(edit, "type") ?? "edit"),
     };
   }

@@ -50,7 +50,7 @@ export function assemble(conversation: Conversation, { numbers, at }: Assembling
   const places = { written: written.places(messages), lifetimes, frontier: marks?.frontier };
   const breakpoints = mark({ tools, system, messages, ...places }, policy.marks);
   const isClearable = (tool: string): boolean => inventory?.isClearable(tool) === true;
-  const asks = serverAsks(conversation, { numbers, isClearable, messages, deleted: next.serverDeleted });
+  const asks = serverAsks(conversation, { numbers, isClearable, messages, withheld: next.withheld });
   const betas = [...new Set([...baseline.betas, ...wireModel(model).betas, ...asks.betas, ...betasOf(messages)])];
   const room = thresholds.window - used - outputMarginTokens;
   const maxTokens = Math.max(outputTokensMin, Math.min(outputTokensMax.tokens, room));
@@ -70,7 +70,7 @@ export function assemble(conversation: Conversation, { numbers, at }: Assembling
   return { kind: "request", request, besideCache, breakpoints, messages, tokens: tokens(used), marks };
 }
 
-interface Asking extends Pick<ServerAsk, "isClearable" | "messages" | "deleted"> {
+interface Asking extends Pick<ServerAsk, "isClearable" | "messages" | "withheld"> {
   readonly numbers: Numbers;
 }
 

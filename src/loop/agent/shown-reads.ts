@@ -4,13 +4,13 @@ import type { Fold } from "../../transcript/fold.ts";
 
 /** Results of which the model is shown what the log holds, and no marker. Costs a step for every block. */
 export function shownResults({ projection }: Pick<Fold, "projection">): ReadonlySet<ToolUseId> {
-  const { items, decisions, serverDeleted } = projection;
+  const { items, decisions, withheld } = projection;
   const isCleared = (toolUse: ToolUseId): boolean =>
     decisions.get(toolUse)?.some(({ kind }) => kind === "clear") === true;
   const shown = new Set<ToolUseId>();
   for (const { blocks } of items)
     for (const block of blocks)
-      if (block.type === "tool_result" && !serverDeleted.has(block.tool_use_id) && !isCleared(block.tool_use_id))
+      if (block.type === "tool_result" && !withheld.has(block.tool_use_id) && !isCleared(block.tool_use_id))
         shown.add(block.tool_use_id);
   return shown;
 }

@@ -1,6 +1,6 @@
 import { readCovers } from "../../layers/3-notes/covers.ts";
 import type { EntryId } from "../../schema/brand.ts";
-import type { Edit } from "../../schema/edit.ts";
+import { outdatesSummary } from "../../schema/edit-kinds.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { estimateItems } from "../../tokens/estimate.ts";
 import type { Fold } from "../../transcript/fold.ts";
@@ -211,26 +211,5 @@ const renoted = "Newer notes were taken.";
  */
 export function isChangedSince({ path }: Pick<Fold, "path">, leaf: EntryId | null): boolean {
   const at = path.findLastIndex(({ entry }) => entry.id === leaf);
-  return at === -1 || path.loggedFrom(at + 1).some(({ entry }) => entry.kind === "edit" && rewrites(entry.edit));
-}
-
-function rewrites({ type }: Edit): boolean {
-  switch (type) {
-    case "boundary":
-    case "undo":
-    case "snip":
-    case "collapse":
-      return true;
-    case "offload":
-    case "clear":
-    case "leave-out":
-    case "server-edits":
-    case "pin":
-    case "unpin":
-    case "setting":
-    case "repair":
-    case "branch":
-    case "origin":
-      return false;
-  }
+  return at === -1 || path.loggedFrom(at + 1).some(({ entry }) => entry.kind === "edit" && outdatesSummary(entry.edit));
 }

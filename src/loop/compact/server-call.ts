@@ -185,12 +185,12 @@ function asking({ conversation, instructions, reach = {} }: ServerCall, { number
     Math.max(fixedTokens, parent.usedTokens - estimateShown(all.slice(messages.length).map(({ content }) => content))),
   );
   const line = new ForkLine({ messages, usedTokens, fixedTokens });
-  const deleted = parent.editable?.fold.sentDeletions ?? new Set<ToolUseId>();
+  const withheld = parent.editable?.fold.sentWithheld ?? new Set<ToolUseId>();
   const asked = serverAsks(conversation, {
     numbers: numbers(),
     isClearable: () => false,
     messages,
-    deleted,
+    withheld,
   });
   return {
     ...conversation,

@@ -1,6 +1,7 @@
 import { type Block, parseBlock } from "../../schema/block.ts";
 import { messageId, tokens } from "../../schema/brand.ts";
 import { field, isArray, isObject, type JsonObject, listAt, text } from "../../schema/json.ts";
+import { deletedTokensIn } from "../../schema/wire/cache-edits.ts";
 import type { ModelEvent } from "../../ports/model.ts";
 import { readCallInput } from "../call-input.ts";
 import { brokenStream } from "../failure.ts";
@@ -51,9 +52,9 @@ export class ReplyAssembly {
     this.#state = "started";
     this.#usage = objectAt(message, "usage");
     const id = messageId(text(message, "id") ?? "");
-    const deleted = field(objectAt(message, "cache_edits"), "deleted_input_tokens");
-    const deletions = typeof deleted === "number" ? { deletedTokens: tokens(deleted) } : {};
-    return [{ kind: "reply-start", id, model: text(message, "model") ?? "", usage: this.#usage, ...deletions }];
+    const left = deletedTokensIn(message);
+    const withheld = left === undefined ? {} : { withheldTokens: tokens(left) };
+    return [{ kind: "reply-start", id, model: text(message, "model") ?? "", usage: this.#usage, ...withheld }];
   }
 
   #open(event: JsonObject): readonly ModelEvent[] {

@@ -2,6 +2,7 @@ import type { BlobsDep } from "../../ports/blobs.ts";
 import { resultContent } from "../../loop/open.ts";
 import type { ResultContent } from "../../schema/block.ts";
 import type { EntryId, ToolUseId } from "../../schema/brand.ts";
+import type { EditKind } from "../../schema/edit.ts";
 import type { AssistantEntry, AttachmentEntry, EditEntry, Entry, UserEntry } from "../../schema/entry.ts";
 import type { Logged } from "../../transcript/lines.ts";
 import { isOfBoundary } from "../../transcript/of-boundary.ts";
@@ -86,26 +87,12 @@ function verdictOn(entry: Entry, { undone, isFirst }: Circumstances): SaidEntry 
 }
 
 function verdictOnEdit(entry: EditEntry): SaidEntry | "cut" | "no-part" {
-  switch (entry.edit.type) {
-    case "repair":
-      return entry;
-    case "offload":
-    case "clear":
-    case "server-edits":
-    case "snip":
-    case "collapse":
-    case "leave-out":
-    case "boundary":
-    case "undo":
-    case "branch":
-      return "cut";
-    case "pin":
-    case "unpin":
-    case "setting":
-    case "origin":
-      return "no-part";
-  }
+  if (entry.edit.type === "repair") return entry;
+  return unseen.has(entry.edit.type) ? "no-part" : "cut";
 }
+
+/** Edits without which the conversation would have gone on as it did. */
+const unseen: ReadonlySet<EditKind> = new Set(["pin", "unpin", "setting", "origin"]);
 
 type OriginalByToolUse = ReadonlyMap<ToolUseId, ResultContent>;
 const noOriginals: OriginalByToolUse = new Map();

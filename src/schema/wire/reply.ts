@@ -1,4 +1,5 @@
 import type { JsonObject } from "../json.ts";
+import type { CacheEditsReply } from "./cache-edits.ts";
 
 /** A reply of the Messages API as the simulator writes it and a client reads it. */
 export interface WireUsage extends SampledUsage {
@@ -88,7 +89,7 @@ export interface InputTransformation {
   readonly reason: "model_binding_mismatch" | "prefix_binding_mismatch";
 }
 
-export interface ReplyMessage {
+export interface ReplyMessage extends CacheEditsReply {
   readonly id: string;
   readonly type: "message";
   readonly role: "assistant";
@@ -104,16 +105,6 @@ export interface ReplyMessage {
   readonly input_transformations?: readonly InputTransformation[];
   /** Where the request asked for edits, made or not; null at the start of a stream, which tells them at its end. */
   readonly context_management?: { readonly applied_edits: readonly AppliedEdit[] } | null;
-  /** Where the request has `cache_edits`; told at the start of a stream. */
-  readonly cache_edits?: CacheEditsReport;
-}
-
-/** By the ids of the calls whose results a request deletes. */
-export interface CacheEditsReport {
-  readonly applied: readonly string[];
-  /** The cache does not hold them: they were shown and billed. */
-  readonly ignored: readonly string[];
-  readonly deleted_input_tokens: number;
 }
 
 /** Of `count_tokens`. */

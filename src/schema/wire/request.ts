@@ -2,7 +2,7 @@ import { z } from "zod";
 import { anyJson } from "../any-json.ts";
 import { textBlock, wireBlock } from "./block.ts";
 import { cacheControl } from "./cache-control.ts";
-import { cacheEdits } from "./cache-edits.ts";
+import { cacheEditsParam } from "./cache-edits.ts";
 import { compactionConfig, contextManagement, threadParam } from "./context-management.ts";
 import { wireTool } from "./tool.ts";
 
@@ -60,7 +60,7 @@ const counted = {
   mcp_servers: z.array(object).nullish(),
   context_management: contextManagement.nullish(),
   compaction: compactionConfig.nullish(),
-  cache_edits: cacheEdits.nullish(),
+  ...cacheEditsParam,
 };
 
 export const countRequest = z.strictObject(counted);

@@ -1,5 +1,5 @@
 import type { WireBlock } from "../../schema/wire/block.ts";
-import type { CacheEditsReport } from "../../schema/wire/reply.ts";
+import type { CacheEditsReport } from "../../schema/wire/cache-edits.ts";
 import type { MessagesRequest } from "../../schema/wire/request.ts";
 import type { CachePlan } from "../cache/prompt-cache.ts";
 import type { DeletedResult, Prompt } from "../prompt.ts";

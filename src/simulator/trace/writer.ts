@@ -1,6 +1,6 @@
 import type { Millis } from "../../schema/brand.ts";
 import { isObject } from "../../schema/json.ts";
-import type { CacheEditsReport } from "../../schema/wire/reply.ts";
+import type { CacheEditsReport } from "../../schema/wire/cache-edits.ts";
 import { faultText } from "../fault-text.ts";
 import type { Iteration } from "../iteration.ts";
 import { traceBasesMax, tracedBlocksMax } from "../limits.ts";

@@ -1,4 +1,5 @@
 import { type Millis, millis, type Tokens } from "../../schema/brand.ts";
+import { leftOutLine } from "../../schema/edit-kinds.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { contextTokens } from "../../schema/usage.ts";
 import { callTitle, changeOf } from "../text/call-words.ts";
@@ -8,7 +9,6 @@ import {
   compactedLine,
   editLine,
   headroomLine,
-  leftOutLine,
   notCompactedNotice,
   serverClearedLine,
   turnEndNotice,

@@ -4,18 +4,17 @@ import type { Block, ResultContent, ToolUseBlock } from "../../schema/block.ts";
 import type { EntryId, ToolUseId } from "../../schema/brand.ts";
 import type { CompactionPath } from "../../schema/compaction.ts";
 import type { BoundaryMetadata, Edit } from "../../schema/edit.ts";
+import { editBecause, editLine } from "../../schema/edit-kinds.ts";
 import type { Entry } from "../../schema/entry.ts";
 import { figure } from "../../schema/figure.ts";
 import { text } from "../../schema/json.ts";
 import { lastLine } from "../../schema/last-line.ts";
-import { plural } from "../../schema/plural.ts";
-import { readServerCleared, serverClearedText } from "../../schema/server-cleared.ts";
 import { saidText } from "../../transcript/person.ts";
 import { interruptedText } from "../../transcript/repair.ts";
 import { titleCharsMax } from "../limits.ts";
 import { callTitle, changeOf } from "../text/call-words.ts";
 import { wordsByPath } from "../text/compaction-words.ts";
-import { interruptedNotice, leftOutLine } from "../text/event-lines.ts";
+import { interruptedNotice } from "../text/event-lines.ts";
 import { summaryLine } from "../text/summary-line.ts";
 import { callEnd } from "./call-end.ts";
 import type { CallItem, ChatItem, ItemId } from "./chat-item.ts";
@@ -140,27 +139,11 @@ class Past {
   }
 
   #edit(id: EntryId, edit: Edit): void {
-    switch (edit.type) {
-      case "boundary":
-        return this.#boundary(id, edit.metadata);
-      case "repair":
-        for (const { toolUse } of edit.results) this.#ended(toolUse, { state: "interrupted", summary: "" });
-        return;
-      case "offload":
-      case "clear":
-      case "server-edits":
-      case "snip":
-      case "collapse":
-      case "leave-out":
-      case "undo":
-        return this.#changed(id, edit);
-      case "pin":
-      case "unpin":
-      case "setting":
-      case "branch":
-      case "origin":
-        return;
-    }
+    if (edit.type === "boundary") this.#boundary(id, edit.metadata);
+    if (edit.type === "repair")
+      for (const { toolUse } of edit.results) this.#ended(toolUse, { state: "interrupted", summary: "" });
+    const line = editLine(edit);
+    if (line !== undefined) this.#show({ kind: "edit", line, because: editBecause(edit) ?? "", entries: [id] });
   }
 
   #boundary(id: EntryId, { preTokens, postTokens, path, made }: BoundaryMetadata): void {
@@ -170,11 +153,6 @@ class Past {
     const how = path === undefined || !isKnownPath(path) ? "" : `${sizes === "" ? ":" : ","} ${wordsByPath[path]}`;
     const line = `Compacted${sizes}${how}${made === "ahead" ? ", made ahead" : ""}.`;
     this.#show({ kind: "compacted", line, covers, entries: [id] });
-  }
-
-  #changed(id: EntryId, edit: Decided): void {
-    const because = edit.type === "offload" || edit.type === "undo" ? "" : (edit.because ?? "");
-    this.#show({ kind: "edit", line: lineOf(edit), because, entries: [id] });
   }
 
   #show(item: NewItem): void {
@@ -188,38 +166,8 @@ function badEnd(told: string): CallItem["state"] {
   return wordsOfDenial(told) === undefined ? "failed" : "denied";
 }
 
-type Decided = Extract<
-  Edit,
-  { type: "offload" | "clear" | "server-edits" | "snip" | "collapse" | "leave-out" | "undo" }
->;
-
-function lineOf(edit: Decided): string {
-  switch (edit.type) {
-    case "offload":
-      return `Offloaded ${counted(edit.results.length, "result")}.`;
-    case "clear": {
-      const saved = edit.tokensSaved === undefined ? "" : `: ${figure(edit.tokensSaved)} tokens less`;
-      return `Cleared ${counted(edit.results.length, "result")}${saved}.`;
-    }
-    case "server-edits":
-      return edit.applied === undefined
-        ? `Cleared in the provider's cache: ${counted(edit.deleted.length, "result")}.`
-        : `The provider left out ${serverClearedText(readServerCleared(edit.applied))}.`;
-    case "snip":
-      return `Snipped ${counted(edit.entries.length, "message")}.`;
-    case "collapse":
-      return "Collapsed messages.";
-    case "leave-out":
-      return leftOutLine({ part: edit.part, count: edit.entries.length });
-    case "undo":
-      return "An edit of the view was taken back.";
-  }
-}
-
 /** Another program, or a later version, may have other ways. */
 const isKnownPath = (path: string): path is CompactionPath => Object.hasOwn(wordsByPath, path);
-
-const counted = (count: number, thing: string): string => `${figure(count)} ${plural(count, thing)}`;
 
 const sizesText = (before: number, after: number): string => `${figure(before)} → ${figure(after)} tokens`;
 

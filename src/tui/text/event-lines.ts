@@ -1,3 +1,4 @@
+import { wordsFor } from "../../schema/edit-kinds.ts";
 import type { LoopEvent } from "../../schema/event.ts";
 import { figure } from "../../schema/figure.ts";
 import { plural } from "../../schema/plural.ts";
@@ -14,29 +15,9 @@ export interface Notice {
 
 /** `Cleared 3 results: 41,000 tokens less.` */
 export function clearedLine({ what, count, tokensSaved }: Of<"cleared">): string {
-  const { verb, thing } = wordsByWhat[what] ?? { verb: "Edited", thing: "message" };
+  const { verb, thing } = wordsFor(what);
   return `${verb} ${figure(count)} ${plural(count, thing)}: ${figure(tokensSaved)} tokens less.`;
 }
-
-const wordsByWhat: Readonly<Record<string, { readonly verb: string; readonly thing: string }>> = {
-  clear: { verb: "Cleared", thing: "result" },
-  snip: { verb: "Snipped", thing: "message" },
-  collapse: { verb: "Collapsed", thing: "message" },
-  "delete-in-cache": { verb: "Cleared in the provider's cache", thing: "result" },
-};
-
-/** `The provider refused the request: thinking in 3 messages is not sent any more.` */
-export function leftOutLine({ part, count }: Pick<Of<"left-out">, "part" | "count">): string {
-  const [what, verb] = wordsByPart[part];
-  return `The provider refused the request: ${what} in ${figure(count)} ${plural(count, "message")} ${verb}.`;
-}
-
-const wordsByPart: Readonly<Record<Of<"left-out">["part"], readonly [what: string, verb: string]>> = {
-  "server-summary": ["its own summary", "is sent as text from now on"],
-  thinking: ["thinking", "is not sent any more"],
-  media: ["images and documents", "are not sent any more"],
-  "other-blocks": ["blocks of other kinds than texts, calls and results", "are not sent any more"],
-};
 
 export const serverClearedLine = ({ tokens }: Of<"server-cleared">): string =>
   `The provider left out ${figure(tokens)} tokens.`;

@@ -1,4 +1,5 @@
 import type { RecordedEdit } from "../../../loop/past-receipts.ts";
+import { withholds } from "../../../schema/edit-kinds.ts";
 import type { Entry } from "../../../schema/entry.ts";
 
 /** What edits of the view have saved so far. */
@@ -21,9 +22,9 @@ export function reductionsOf(path: readonly Entry[], edits: readonly RecordedEdi
   for (const { id, kind, state, receipt } of edits) {
     if (state === "undone" || receipt === undefined) continue;
     const { now, perRound, readRate } = receipt.price;
-    // What is deleted in the provider's cache stays in the messages: only its price says that it is gone.
-    const isDeletion = kind === "server-edits" && perRound > 0 && readRate > 0;
-    const tokens = isDeletion ? Math.round(perRound / readRate) : receipt.tokensBefore - receipt.tokensAfter;
+    // What the provider withholds stays in the messages: only its price says that it is gone.
+    const isPricedOnly = withholds(kind) && perRound > 0 && readRate > 0;
+    const tokens = isPricedOnly ? Math.round(perRound / readRate) : receipt.tokensBefore - receipt.tokensAfter;
     if (tokens <= 0) continue;
     const rounds = roundsBehind.get(id) ?? 0;
     sum = {

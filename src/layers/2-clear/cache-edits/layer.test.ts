@@ -26,7 +26,7 @@ describe("clearing in the provider's cache", () => {
     [
       "what is deleted already neither counts nor goes again",
       12,
-      { ...able, deletedInCache: new Set([toolUseId("t1")]) },
+      { ...able, withheld: new Set([toolUseId("t1")]) },
       [],
     ],
     ["only where the provider can", 12, { policy }, []],

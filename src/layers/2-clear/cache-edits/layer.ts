@@ -48,21 +48,21 @@ export const clearInCache: Layer = {
  * deleted there once more. A server that has not said what it takes is no reason.
  */
 function clearUndeleted(state: PipelineState): Candidate | undefined {
-  const { deletedInCache, items, count, moment, prefixes, offers } = state;
+  const { withheld, items, count, moment, prefixes, offers } = state;
   const isCold = prefixes.isCold(moment.at);
   const takesNone = offers?.has("cache-edits") === false;
-  if (deletedInCache.size === 0 || (!isCold && !takesNone)) return undefined;
-  const deleted = deletedText(deletedInCache.size);
+  if (withheld.size === 0 || (!isCold && !takesNone)) return undefined;
+  const deleted = deletedText(withheld.size);
   const why = isCold
     ? `the cache in which ${deleted} is cold`
     : `${deleted} in the cache of a server that can do that, and this one can't`;
-  const removesTokens = resultContents(items, deletedInCache).reduce(
+  const removesTokens = resultContents(items, withheld).reduce(
     (sum, { toolUse, content }) => sum + count({ type: "tool_result", tool_use_id: toolUse, content }),
     0,
   );
   const because = `${why}: what is deleted would be shown again`;
   const figures = { layer: "clear.cacheEdits", removesTokens, behindTokens: 0, because };
-  return clearCandidate(figures, { cause: "idle", results: [...deletedInCache], marker: "named" });
+  return clearCandidate(figures, { cause: "idle", results: [...withheld], marker: "named" });
 }
 
 function chosen(state: PipelineState): readonly Resident[] {
@@ -70,16 +70,16 @@ function chosen(state: PipelineState): readonly Resident[] {
   if (inCache === undefined) return [];
   const residents = residentsOldestFirst(state);
   if (residents.length < inCache.fromResults) return [];
-  const room = Math.max(0, cacheDeletionsMax - state.deletedInCache.size);
+  const room = Math.max(0, cacheDeletionsMax - state.withheld.size);
   const old = residents.slice(0, Math.max(0, residents.length - inCache.keepResults)).slice(0, room);
   if (byPrice === undefined) return old;
   const input = { ...state, rule: byPrice };
   return old.filter((one) => staleSince(one, byPrice) <= state.inventory.round && isWorthLess(input, one));
 }
 
-function residentsOldestFirst({ inventory, deletedInCache }: PipelineState): readonly Resident[] {
+function residentsOldestFirst({ inventory, withheld }: PipelineState): readonly Resident[] {
   const residents: Resident[] = [];
   for (let one = inventory.oldest; one !== undefined; one = one.after)
-    if (!deletedInCache.has(one.toolUse)) residents.push(one);
+    if (!withheld.has(one.toolUse)) residents.push(one);
   return residents;
 }

@@ -8,7 +8,7 @@ import { deletedText } from "./deleted-text.ts";
  * Of a cold cache they go by their markers, whatever the server can do.
  */
 export async function* forgetDeletions(host: SettleHost): SettleRun {
-  const { size } = host.deletedInCache;
+  const { size } = host.withheld;
   if (size === 0) return;
   const deleted = deletedText(size);
   if (host.cache === "lost")

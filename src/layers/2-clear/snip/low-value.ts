@@ -1,12 +1,12 @@
-import type { ToolResultBlock, ToolUseBlock } from "../../schema/block.ts";
-import type { ToolUseId } from "../../schema/brand.ts";
-import { fileActOf, filePathOf } from "../../tokens/file-act.ts";
-import { toolKindOf } from "../../tokens/tool-kind.ts";
+import type { ToolResultBlock, ToolUseBlock } from "../../../schema/block.ts";
+import type { ToolUseId } from "../../../schema/brand.ts";
+import { fileActOf, filePathOf } from "../../../tokens/file-act.ts";
+import { toolKindOf } from "../../../tokens/tool-kind.ts";
 import { nothingFoundCharsMax } from "./limits.ts";
-import { refusalOf } from "./refusal.ts";
-import { resultText } from "./result-text.ts";
-import { callsOf, resultsOf, type Round } from "./rounds.ts";
-import type { ViewState } from "./view-state.ts";
+import { refusalOf } from "../refusal.ts";
+import { resultText } from "../result-text.ts";
+import { callsOf, resultsOf, type Round } from "../rounds.ts";
+import type { ViewState } from "../view-state.ts";
 
 /** Why a call and its result can go: the search found nothing, a person refused the call, a later read shows the same. */
 export type SnipReason = "found-nothing" | "refused" | "read-again";
@@ -17,7 +17,7 @@ export function lowValueCalls(view: ViewState, rounds: readonly Round[]): Readon
   const shownLater = new Set<string>();
   for (const round of rounds.toReversed()) {
     for (const { call, result } of answeredCalls(round).toReversed()) {
-      const shows = view.serverDeleted.has(call.id) || isDecided(view, call.id) ? undefined : readOf(call, result);
+      const shows = view.withheld.has(call.id) || isDecided(view, call.id) ? undefined : readOf(call, result);
       const reason =
         reasonOf(call, result) ?? (shows !== undefined && shownLater.has(shows) ? "read-again" : undefined);
       if (reason !== undefined) reasons.set(call.id, reason);

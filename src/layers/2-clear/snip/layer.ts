@@ -1,21 +1,21 @@
-import { scaleOf } from "../../cache/clear-price.ts";
-import { plural } from "../../schema/plural.ts";
-import { tokens } from "../../schema/brand.ts";
-import type { Layer } from "../layer.ts";
-import { tokenFigure } from "./figures.ts";
-import { snipEdit } from "./snip-edit.ts";
-import { planSnip } from "./snip.ts";
+import { scaleOf } from "../../../cache/clear-price.ts";
+import { plural } from "../../../schema/plural.ts";
+import { tokens } from "../../../schema/brand.ts";
+import type { Layer } from "../../layer.ts";
+import { tokenFigure } from "../figures.ts";
+import { snipEdit } from "./edit.ts";
+import { planSnip } from "./plan.ts";
 
 /** Snip: rounds of low value leave the view, where that breaks no cache or room is needed. */
 export const snipLowValue: Layer = {
   name: "snip",
   switches: ["snip"],
   propose(state) {
-    const { decisions, prefixes, moment, thresholds, items, pins, deletedInCache } = state;
+    const { decisions, prefixes, moment, thresholds, items, pins, withheld } = state;
     if (decisions === undefined || !state.isOn("snip")) return undefined;
     const isCold = prefixes.isCold(moment.at);
     if (!isCold && moment.contextTokens < thresholds.warning) return undefined;
-    const view = { items, decisions, pins, serverDeleted: deletedInCache };
+    const view = { items, decisions, pins, withheld };
     const plan = planSnip({ view, count: (block) => tokens(state.count(block)) });
     if (plan.entries.length === 0) return undefined;
     const removesTokens = plan.tokens * scaleOf(state);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { clear, folded, look, type Raw, says, text, user } from "../../../test/fixture/raw.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
-import { planSnip, type SnipPlan } from "./snip.ts";
+import { clear, folded, look, type Raw, says, text, user } from "../../../../test/fixture/raw.ts";
+import { estimateBlock } from "../../../tokens/estimate.ts";
+import { planSnip, type SnipPlan } from "./plan.ts";
 
 interface Told {
   readonly name?: string;

@@ -3,32 +3,32 @@ import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { Item } from "./item.ts";
 import type { ShownInstead, ViewWatch } from "./watch.ts";
 
-export interface Deletions {
-  /** Where on the path each deletion in force was made, by the log's ids. Live. */
-  readonly deletedAt: ReadonlyMap<ToolUseId, number>;
+export interface Withheld {
+  /** Where on the path each result began to be withheld, by the log's ids. Live. */
+  readonly withheldAt: ReadonlyMap<ToolUseId, number>;
   /** Blocks are shown under the ids that they are sent under. */
   readonly loggedId: (sent: ToolUseId) => ToolUseId;
 }
 
 /**
- * Tells a watch, besides the view, which of its results the provider's cache leaves out: they stand in the messages and
- * are shown to nobody. Told when a deletion comes, and again with each result when the view is told anew.
+ * Tells a watch, besides the view, which of its results the server withholds: they stand in the messages and
+ * are shown to nobody. Told when that begins, and again with each result when the view is told anew.
  */
-export class DeletionWatch implements ViewWatch {
+export class WithheldWatch implements ViewWatch {
   readonly #watch: ViewWatch;
-  readonly #deletedAt: ReadonlyMap<ToolUseId, number>;
+  readonly #withheldAt: ReadonlyMap<ToolUseId, number>;
   readonly #loggedId: (sent: ToolUseId) => ToolUseId;
   readonly #resultById = new Map<ToolUseId, ToolResultBlock>();
   readonly #told = new Set<ToolUseId>();
 
-  constructor(watch: ViewWatch, { deletedAt, loggedId }: Deletions) {
+  constructor(watch: ViewWatch, { withheldAt, loggedId }: Withheld) {
     this.#watch = watch;
-    this.#deletedAt = deletedAt;
+    this.#withheldAt = withheldAt;
     this.#loggedId = loggedId;
   }
 
   /** Of results that are shown already. */
-  deletionsCame(toolUses: readonly ToolUseId[]): void {
+  withheldCame(toolUses: readonly ToolUseId[]): void {
     for (const toolUse of toolUses) {
       const block = this.#resultById.get(toolUse);
       if (block !== undefined) this.#tell(block);
@@ -56,16 +56,16 @@ export class DeletionWatch implements ViewWatch {
     if (block.type === "tool_result") {
       const toolUse = this.#loggedId(block.tool_use_id);
       this.#resultById.delete(toolUse);
-      if (this.#told.delete(toolUse)) this.#watch.undeletedInCache?.(block);
+      if (this.#told.delete(toolUse)) this.#watch.released?.(block);
     }
     this.#watch.hidden(block, entry);
   }
 
   #tell(block: ToolResultBlock): void {
     const toolUse = this.#loggedId(block.tool_use_id);
-    const since = this.#deletedAt.get(toolUse);
+    const since = this.#withheldAt.get(toolUse);
     if (since === undefined || this.#told.has(toolUse)) return;
     this.#told.add(toolUse);
-    this.#watch.deletedInCache?.(block, since);
+    this.#watch.withheld?.(block, since);
   }
 }

@@ -1,5 +1,5 @@
-import type { EntryId } from "../../schema/brand.ts";
-import type { ViewEdit } from "../layer.ts";
+import type { EntryId } from "../../../schema/brand.ts";
+import type { ViewEdit } from "../../layer.ts";
 
 /** Entries leave the view, and nothing stands in their place. */
 export const snipEdit = (entries: readonly EntryId[], because: string): ViewEdit => ({

@@ -1,10 +1,10 @@
-import { type EntryId, type Tokens, tokens, type ToolUseId } from "../../schema/brand.ts";
-import type { Item } from "../../transcript/item.ts";
-import { isEmptyText, isThinking } from "../../transcript/sent.ts";
+import { type EntryId, type Tokens, tokens, type ToolUseId } from "../../../schema/brand.ts";
+import type { Item } from "../../../transcript/item.ts";
+import { isEmptyText, isThinking } from "../../../transcript/sent.ts";
 import { snipKeepRounds, snipTextCharsMax } from "./limits.ts";
 import { lowValueCalls, type SnipReason } from "./low-value.ts";
-import { callsOf, entriesOf, holdsThinking, loopStart, type Round, roundsOf, saysMore } from "./rounds.ts";
-import { type CountBlock, flattenedOf, tokensFreed, type ViewState } from "./view-state.ts";
+import { callsOf, entriesOf, holdsThinking, loopStart, type Round, roundsOf, saysMore } from "../rounds.ts";
+import { type CountBlock, flattenedOf, tokensFreed, type ViewState } from "../view-state.ts";
 
 export interface SnipInput {
   readonly view: ViewState;

@@ -1,0 +1,223 @@
+import type { EntryId, ToolUseId } from "./brand.ts";
+import type { Edit, EditKind, LeftOutPart } from "./edit.ts";
+import { figure } from "./figure.ts";
+import type { Json } from "./json.ts";
+import { plural } from "./plural.ts";
+import { readServerCleared, serverClearedText } from "./server-cleared.ts";
+
+/**
+ * What each kind of edit means to those who need not know more about it: a row a kind. How its entry looks stands in
+ * `edit.ts`; what only the view does with a kind (a boundary, a pin) stands in `transcript/project.ts`.
+ */
+interface EditRow<Kind extends EditKind> {
+  /** `shown`: requests show otherwise what they have shown before. An offload and a repair come before anybody has seen a result. */
+  readonly changes: "shown" | "nothing";
+  /** Whether a bare `undo` takes it back, which is for what changed what the model sees, or will. */
+  readonly undoes: "yes" | "no";
+  /** `outdated`: a summary of what stands before it stands for that no longer. */
+  readonly summary: "valid" | "outdated";
+  /** `unlisted`: its entry only remembers something, and nobody asks for it among the edits of the view. */
+  readonly listed: "listed" | "unlisted";
+  readonly takes?: (edit: EditOf<Kind>, between: Between) => TakenEntries;
+  readonly withholds?: (edit: EditOf<Kind>) => WithheldResults;
+  /** What asked for it, where its entry says so and has no receipt. */
+  readonly cause?: (edit: EditOf<Kind>) => string | undefined;
+  /** Results or entries that it names. */
+  readonly count?: (edit: EditOf<Kind>) => number | undefined;
+  /** One line for a person, as a chat shows it; absent: it shows nothing, or something of its own. */
+  readonly line?: (edit: EditOf<Kind>) => string;
+  /** In an export, behind the kind's name. */
+  readonly text?: (edit: EditOf<Kind>) => string;
+  /** How the event is told by which a layer made it. `what`: the event's name for it. */
+  readonly told?: { readonly what: string; readonly verb: string; readonly thing: string };
+}
+
+/** Entries of the view from one to another, both included; none if either is not there. */
+export type Between = (from: EntryId, to: EntryId) => ReadonlySet<EntryId>;
+
+/** Entries that leave the view, calls and results together. */
+export interface TakenEntries {
+  readonly entries: ReadonlySet<EntryId>;
+  /** What stands in their place; absent: nothing does. */
+  readonly shown?: string;
+}
+
+/** Results that stay in the messages and that the server does not show to the model any more. */
+export interface WithheldResults {
+  readonly results: readonly ToolUseId[];
+  /** `all`: none that was withheld before is any more. */
+  readonly releases: "all" | "none";
+}
+
+/** Spelled so that the compiler sees that a row and the edit it is looked up by are of one kind. */
+type EditOf<Kind extends EditKind> = { [One in Kind]: { readonly type: One } & Extract<Edit, { type: One }> }[Kind];
+
+/** Entries that remember something. */
+const remark = { changes: "nothing", undoes: "no", summary: "valid", listed: "unlisted" } as const;
+/** Most edits of the view. */
+const change = { changes: "shown", undoes: "yes", summary: "valid", listed: "listed" } as const;
+
+const rows = {
+  offload: {
+    ...change,
+    changes: "nothing",
+    count: ({ results }) => results.length,
+    line: ({ results }) => `Offloaded ${counted(results.length, "result")}.`,
+    text: ({ results }) => named(results.length, "result"),
+  },
+  repair: {
+    ...remark,
+    listed: "listed",
+    count: ({ results }) => results.length,
+    text: ({ results }) => named(results.length, "result"),
+  },
+  clear: {
+    ...change,
+    cause: ({ cause }) => cause,
+    count: ({ results }) => results.length,
+    line({ results, tokensSaved }) {
+      const saved = tokensSaved === undefined ? "" : `: ${figure(tokensSaved)} tokens less`;
+      return `Cleared ${counted(results.length, "result")}${saved}.`;
+    },
+    text({ results, attachments, cause }) {
+      const memories = attachments.length === 0 ? "" : ` and ${named(attachments.length, "attachment")}`;
+      return `${named(results.length, "result")}${memories} (${cause})`;
+    },
+    told: { what: "clear", verb: "Cleared", thing: "result" },
+  },
+  snip: {
+    ...change,
+    summary: "outdated",
+    takes: ({ entries }) => ({ entries: new Set(entries) }),
+    count: ({ entries }) => entries.length,
+    line: ({ entries }) => `Snipped ${counted(entries.length, "message")}.`,
+    text: ({ entries }) => named(entries.length, "entry", "entries"),
+    told: { what: "snip", verb: "Snipped", thing: "message" },
+  },
+  collapse: {
+    ...change,
+    summary: "outdated",
+    takes: ({ span: { from, to }, shown }, between) => ({ entries: between(from, to), shown }),
+    line: () => "Collapsed messages.",
+    text: ({ shown }) => `shown as: ${shown}`,
+    told: { what: "collapse", verb: "Collapsed", thing: "message" },
+  },
+  "server-edits": {
+    ...change,
+    changes: "nothing",
+    withholds: ({ deleted, forgets }) => ({ results: deleted, releases: forgets === true ? "all" : "none" }),
+    cause: ({ applied }) => (applied === undefined ? undefined : "clear.api"),
+    count: ({ deleted, applied }) => (applied === undefined ? deleted.length : countLeftOut(applied)),
+    line: ({ deleted, applied }) =>
+      applied === undefined
+        ? `Cleared in the provider's cache: ${counted(deleted.length, "result")}.`
+        : `The provider left out ${serverClearedText(readServerCleared(applied))}.`,
+    text: ({ deleted, applied }) =>
+      applied === undefined
+        ? `${named(deleted.length, "result")} deleted in the provider's cache`
+        : `left out by the server: ${serverClearedText(readServerCleared(applied))}`,
+    told: { what: "delete-in-cache", verb: "Cleared in the provider's cache", thing: "result" },
+  },
+  "leave-out": {
+    ...change,
+    count: ({ entries }) => entries.length,
+    line: ({ part, entries }) => leftOutLine({ part, count: entries.length }),
+    text: ({ part, entries }) => `${part} of ${named(entries.length, "entry", "entries")}`,
+  },
+  boundary: { ...change, summary: "outdated" },
+  undo: {
+    ...change,
+    summary: "outdated",
+    line: () => "An edit of the view was taken back.",
+    text: ({ edit }) => `of ${edit}`,
+  },
+  branch: {
+    ...change,
+    changes: "nothing",
+    text: ({ before }) => (before === undefined ? "" : `goes on from before ${before}`),
+  },
+  pin: { ...change, changes: "nothing", text: ({ entry }) => entry },
+  unpin: { ...change, changes: "nothing", text: ({ entry }) => entry },
+  setting: { ...remark, text: ({ name, value }) => `${name} = ${JSON.stringify(value)}` },
+  origin: { ...remark, text: ({ path, format, length }) => `a copy of ${path} (${format}, ${length} bytes)` },
+} as const satisfies EditRows;
+
+type EditRows = { readonly [Kind in EditKind]: EditRow<Kind> };
+
+const rowByKind: EditRows = rows;
+
+/** Edits by which entries leave the view. */
+export type TakingEdit = EditWith<"takes">;
+/** Edits by which results stay in the messages and are not shown to the model. */
+export type WithholdingEdit = EditWith<"withholds">;
+
+type EditWith<Name extends string> = Extract<
+  Edit,
+  { type: { [Kind in EditKind]: (typeof rows)[Kind] extends Record<Name, unknown> ? Kind : never }[EditKind] }
+>;
+
+export const isTaking = (edit: Edit): edit is TakingEdit => "takes" in rows[edit.type];
+
+export const isWithholding = (edit: Edit): edit is WithholdingEdit => withholds(edit.type);
+
+export const withholds = (kind: EditKind): boolean => "withholds" in rows[kind];
+
+export const entriesTaken = <Kind extends TakingEdit["type"]>(edit: EditOf<Kind>, between: Between): TakenEntries =>
+  rowByKind[edit.type].takes?.(edit, between) ?? { entries: new Set() };
+
+export const resultsWithheld = <Kind extends WithholdingEdit["type"]>(edit: EditOf<Kind>): WithheldResults =>
+  rowByKind[edit.type].withholds?.(edit) ?? { results: [], releases: "none" };
+
+export const changesShown = ({ type }: Edit): boolean => rows[type].changes === "shown";
+
+export const isUndoable = ({ type }: Edit): boolean => rows[type].undoes === "yes";
+
+export const outdatesSummary = ({ type }: Edit): boolean => rows[type].summary === "outdated";
+
+export const isListed = ({ type }: Edit): boolean => rows[type].listed === "listed";
+
+export const editCause = <Kind extends EditKind>(edit: EditOf<Kind>): string | undefined =>
+  rowByKind[edit.type].cause?.(edit);
+
+/** Results or entries that it names; undefined where it names none. */
+export const editCount = <Kind extends EditKind>(edit: EditOf<Kind>): number | undefined =>
+  rowByKind[edit.type].count?.(edit);
+
+/** One line for a person, as a chat shows it; undefined where it shows nothing of the kind. */
+export const editLine = <Kind extends EditKind>(edit: EditOf<Kind>): string | undefined =>
+  rowByKind[edit.type].line?.(edit);
+
+/** In an export, behind the kind's name. */
+export const editText = <Kind extends EditKind>(edit: EditOf<Kind>): string => rowByKind[edit.type].text?.(edit) ?? "";
+
+/** The arithmetic by which a layer decided, in words for people. */
+export const editBecause = (edit: Edit): string | undefined =>
+  "because" in edit && typeof edit.because === "string" ? edit.because : undefined;
+
+/** How a layer's event is told. `what`: the event's own name for the edit. */
+export const wordsFor = (what: string): { readonly verb: string; readonly thing: string } =>
+  Object.values(rowByKind).find(({ told }) => told?.what === what)?.told ?? { verb: "Edited", thing: "message" };
+
+/** `The provider refused the request: thinking in 3 messages is not sent any more.` */
+export function leftOutLine({ part, count }: { readonly part: LeftOutPart; readonly count: number }): string {
+  const [what, verb] = wordsByPart[part];
+  return `The provider refused the request: ${what} in ${counted(count, "message")} ${verb}.`;
+}
+
+const wordsByPart: Readonly<Record<LeftOutPart, readonly [what: string, verb: string]>> = {
+  "server-summary": ["its own summary", "is sent as text from now on"],
+  thinking: ["thinking", "is not sent any more"],
+  media: ["images and documents", "are not sent any more"],
+  "other-blocks": ["blocks of other kinds than texts, calls and results", "are not sent any more"],
+};
+
+/** Undefined where the server names no results: thinking is none. */
+function countLeftOut(applied: readonly Json[]): number | undefined {
+  const { results } = readServerCleared(applied);
+  return results === 0 ? undefined : results;
+}
+
+const counted = (count: number, thing: string): string => `${figure(count)} ${plural(count, thing)}`;
+
+/** Without separators, as exports write their figures. */
+const named = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
