@@ -36,7 +36,7 @@ export interface PipelineState {
   /** Absent where nobody can compact. */
   readonly compaction?: CompactionState;
   readonly items: readonly Item[];
-  /** How results look in the view; absent where nobody snips or collapses. */
+  /** How results look in the view; absent where no layer takes whole rounds away. */
   readonly decisions?: ReadonlyMap<ToolUseId, readonly Decision[]>;
   readonly pins: ReadonlySet<EntryId>;
   readonly count: (block: Block) => number;

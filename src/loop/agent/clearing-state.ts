@@ -51,7 +51,7 @@ export function pipelineState(input: StateInput): PipelineState {
       : { compaction: compactionState({ rule, line, cache, moment, thresholds: numbers.thresholds }) }),
     items,
     decisions,
-    // What a person brought back stays as what is pinned does, or it would be snipped or collapsed once more.
+    // What a person brought back stays as what is pinned does, or the same layer would take it away once more.
     pins: entriesBroughtBack.size === 0 ? pins : pins.union(entriesBroughtBack),
     count: inventory.count,
   };

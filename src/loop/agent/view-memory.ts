@@ -12,7 +12,7 @@ export interface ViewItems {
 
 /**
  * What plans ask of a view before every request, kept for as long as its list of items only grows: an answer costs what was
- * appended since the one before. A boundary, a snip, an undo or another branch makes a new list, which is looked through once.
+ * appended since the one before. A boundary, an undo, another branch or an edit that takes entries away makes a new list, which is looked through once.
  */
 export class ViewMemory {
   readonly #count: (block: Block) => number;

@@ -1,0 +1,103 @@
+import { expect, it } from "vitest";
+import { say, user } from "../../../test/fixture/session.ts";
+import {
+  type ClearingAgent,
+  type ClearingWorld,
+  clearingWorld,
+} from "../../../test/scenario/support/clearing-world.ts";
+import type { Layer } from "../../layers/layer.ts";
+import { tokens } from "../../schema/brand.ts";
+import type { LoopEvent } from "../../schema/event.ts";
+import { clearedLine } from "../../tui/text/event-lines.ts";
+import { pastReceipts, type RecordedEdit } from "../past-receipts.ts";
+import { undo } from "../undo.ts";
+import { clearBefore } from "./clearing.ts";
+
+/** Made up: whatever the first two entries said, one line stands for it. It knows nothing of the runner but its interface. */
+const foldFirst: Layer = {
+  name: "fold-first",
+  switches: ["collapse"],
+  propose({ items, pins, isOn }) {
+    const [first, second] = items;
+    if (!isOn("collapse") || first === undefined || second === undefined || pins.has(first.entry)) return undefined;
+    const because = "the first two are old";
+    return {
+      layer: "fold-first",
+      removesTokens: 10,
+      behindTokens: 0,
+      because,
+      results: [],
+      async *run(host) {
+        const put = await host.blobs.put(new TextEncoder().encode("saved first"));
+        yield { kind: "warning", code: "made-up", message: put.kind };
+        const span = { from: first.entry, to: second.entry };
+        const draft = { type: "collapse", span, shown: "Two things were said.", because };
+        return yield* host.edit({ draft, what: "fold", count: 2, nature: "summarised" });
+      },
+    };
+  },
+};
+
+async function run(agent: ClearingAgent, layers: readonly Layer[]): Promise<readonly LoopEvent[]> {
+  const { deps, conversation } = agent;
+  const events: LoopEvent[] = [];
+  const { signal } = new AbortController();
+  for await (const event of clearBefore(deps, { conversation, opens: "turn", signal, layers })) events.push(event);
+  return events;
+}
+
+async function receiptsOf({ deps }: ClearingWorld, { session }: ClearingAgent): Promise<readonly RecordedEdit[]> {
+  const source = await deps.transcripts.openForReading(session.id);
+  if (source === undefined) throw new Error("the session has no log");
+  try {
+    return await pastReceipts(session.fold, source);
+  } finally {
+    await source.close();
+  }
+}
+
+const shown = ({ session }: ClearingAgent): string => JSON.stringify(session.view().messages);
+
+async function spoken(world: ClearingWorld, flags: readonly (readonly [string, string])[] = [["on", "collapse"]]) {
+  const agent = await world.agent("create", { flags: [["policy", "none"], ...flags] });
+  for (const words of ["One.", "Two.", "Three."]) await say(agent.session, user(words));
+  return agent;
+}
+
+it("a layer that only the list names saves, edits, tells and leaves its receipt, once before a request", async () => {
+  const world = clearingWorld();
+  const agent = await spoken(world);
+  const events = await run(agent, [foldFirst]);
+  expect(events).toMatchObject([
+    { kind: "warning", message: "stored" },
+    { kind: "cleared", what: "fold", count: 2, trigger: "fold-first", because: "the first two are old" },
+  ]);
+  const [, cleared] = events;
+  expect(cleared?.kind === "cleared" && clearedLine(cleared)).toMatch(/^Edited 2 messages: /);
+  expect(shown(agent)).toContain("Two things were said.");
+  expect(shown(agent)).not.toContain("One.");
+  const recorded = await receiptsOf(world, agent);
+  expect(recorded).toMatchObject([
+    { kind: "collapse", state: "in force", cause: "fold-first", because: "the first two are old", undoes: true },
+  ]);
+  expect(recorded[0]?.receipt).toBeDefined();
+});
+
+it("its edit is undone like any other, and what was brought back is pinned for it", async () => {
+  const world = clearingWorld();
+  const agent = await spoken(world);
+  const before = shown(agent);
+  await run(agent, [foldFirst]);
+  const undone = await undo(agent.session, { mode: "path", blockingTokens: tokens(100_000), thinking: "free" });
+  expect(undone).toMatchObject({ kind: "undone" });
+  expect(shown(agent)).toBe(before);
+  expect(await run(agent, [foldFirst])).toEqual([]);
+});
+
+it("its switch turns it off, and without a place in the list it does nothing", async () => {
+  const world = clearingWorld();
+  const agent = await spoken(world, [["off", "collapse"]]);
+  expect(await run(agent, [foldFirst])).toEqual([]);
+  const other = await spoken(clearingWorld());
+  expect(await run(other, [])).toEqual([]);
+});
