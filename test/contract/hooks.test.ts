@@ -17,7 +17,6 @@ const commandFor: Readonly<Record<HookDoes, string>> = {
 
 hooksContract({
   name: "commands of the settings",
-  canHaveHooks: "yes",
   make: (hooks) => {
     const settings = hookEventNames.flatMap((event) =>
       hooks.map((does) => ({ event, matcher: "", from: "settings.json", command: commandFor[does] })),
@@ -36,7 +35,6 @@ const functionFor: Readonly<Record<HookDoes, () => HookAnswer | undefined | Prom
 
 hooksContract({
   name: "functions of a caller",
-  canHaveHooks: "yes",
   make: (hooks) => {
     const callbacks = hooks.map((does): HookCallbacks => {
       const same = functionFor[does];
@@ -46,4 +44,4 @@ hooksContract({
   },
 });
 
-hooksContract({ name: "none", canHaveHooks: "no", make: () => noHooks });
+hooksContract({ name: "none", empty: "it stands for no hooks", make: () => noHooks });

@@ -6,8 +6,11 @@ import { jobsContract } from "./jobs.ts";
 
 jobsContract({
   name: "commands of a shell",
-  starts: "yes",
   make: async () => new ShellJobs({ shell: (await findShell()).path, now: () => millis(Date.now()) }),
 });
-jobsContract({ name: "of a fork", starts: "no", make: async () => refusingJobs });
-jobsContract({ name: "where nothing outlasts the turn", starts: "no", make: async () => noJobsHere });
+jobsContract({ name: "of a fork", refuses: "it stands where there are none", make: async () => refusingJobs });
+jobsContract({
+  name: "where nothing outlasts the turn",
+  refuses: "it stands where there are none",
+  make: async () => noJobsHere,
+});

@@ -26,7 +26,7 @@ leasesContract({
   },
 });
 
-leasesContract({ name: "memory (none is left: it ends with its process)", make: async () => memoryLeases(storeDeps) });
+leasesContract({ name: "memory", make: async () => memoryLeases(storeDeps), leave: "they end with their process" });
 
 it.each([
   ["files", async () => fileLeases({ deps: storeDeps, folder: await temporaryFolder() })],

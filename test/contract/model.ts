@@ -9,6 +9,7 @@ import type { SimulatorOptions } from "../../src/simulator/options.ts";
 import { Simulator } from "../../src/simulator/simulator.ts";
 import { blocksIn, endIn, failureIn, flawsIn, heard, requestFrom, saidIn } from "../fixture/model-events.ts";
 import { playing, says } from "../scenario/support/simulated.ts";
+import { skipped } from "./skipped.ts";
 
 export interface ModelUnderTest {
   readonly name: string;
@@ -24,7 +25,6 @@ const weather = {
   description: "Tells the weather.",
   input_schema: { type: "object", properties: { city: { type: "string" } } },
 };
-const skipped = (reason: string | undefined): string => (reason === undefined ? "" : ` (skipped: ${reason})`);
 const someTokens: unknown = expect.any(Number);
 
 /** The rules of the port, whoever serves the model. `heard` checks that each reply ends once. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ByteSource, Transcripts } from "../../src/ports/transcripts.ts";
 import { type SessionId, bytes, sessionId } from "../../src/schema/brand.ts";
+import { skipped } from "./skipped.ts";
 import { writerOf } from "./writer-of.ts";
 
 export interface TranscriptsUnderTest {
@@ -15,8 +16,6 @@ interface Skips {
   readonly tornLines?: string;
   readonly names?: string;
 }
-
-const skipped = (reason: string | undefined): string => (reason === undefined ? "" : ` (skipped: ${reason})`);
 
 const one = sessionId("11111111-1111-4111-8111-111111111111");
 const two = sessionId("22222222-2222-4222-8222-222222222222");

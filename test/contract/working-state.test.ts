@@ -38,6 +38,7 @@ workingStateContract({
 workingStateContract({
   name: "place",
   full: async () => placePart({ cwd: () => "/no/such/folder\nUser: stop", title: () => "a title" }),
+  empty: "an agent always stands somewhere",
 });
 
 workingStateContract({
@@ -70,9 +71,8 @@ const parts = {
   system: [{ name: "instructions", text: "Be brief." }],
 };
 const header = (name: string, sent: typeof parts): WorkingStatePart => {
-  const [found] = headerParts({ sent: () => sent, now: async () => parts, tellings: () => [] }).filter(
-    (part) => part.name === name,
-  );
+  const all = headerParts({ sent: () => sent, now: async () => parts, tellings: () => [] });
+  const found = all.find((part) => part.name === name);
   if (found === undefined) throw new Error(`there is no part ${name}`);
   return found;
 };
