@@ -11,7 +11,7 @@ import { type CompactionAsked, compactionAsked } from "./compaction/asked.ts";
 import { compactionBlock, summaryQuestion } from "./compaction/summarise.ts";
 import { reportHeaders } from "./control.ts";
 import { cutPlace, deliver } from "./deliver.ts";
-import { askedIds, deletionReport, withDeletions } from "./editing/deletions.ts";
+import { askedIds, deletionReport, withDeletions } from "./cache-edits/deletions.ts";
 import { type EarlyOutcome, hasStruck, type ReplyForm } from "./early-fault.ts";
 import type { Fault } from "./fault.ts";
 import { spentOf } from "./iteration.ts";
@@ -172,7 +172,7 @@ class Exchange {
       transformations: admitted.transformations,
       missReason: this.#missReason(admitted.prompt),
       edits: admitted.edits,
-      cacheEdits: deletionReport(request, sampled[0].plan),
+      besides: deletionReport(request, sampled[0].plan),
     });
     const price = sumPrice(
       model,

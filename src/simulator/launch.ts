@@ -1,3 +1,4 @@
+import type { CacheEditsOffered } from "./cache-edits/offer.ts";
 import type { ModelOverride } from "../schema/model.ts";
 import type { Actor } from "./actor/actor.ts";
 import { realClock, virtualClock } from "./clock.ts";
@@ -18,7 +19,7 @@ export interface LaunchOptions {
   /** Path of a file that does not exist yet. */
   readonly trace?: string | undefined;
   readonly models: readonly ModelOverride[];
-  readonly cacheEdits?: "offered" | "none";
+  readonly cacheEdits?: CacheEditsOffered;
   readonly onTraceError: (error: Error) => void;
 }
 

@@ -6,7 +6,6 @@ import type {
   ReplyMessage,
   WireUsage,
 } from "../schema/wire/reply.ts";
-import type { CacheEditsReport } from "../schema/wire/cache-edits.ts";
 import type { MessagesRequest } from "../schema/wire/request.ts";
 import { asksForCompactions } from "./compaction/betas.ts";
 import type { Fault } from "./fault.ts";
@@ -26,14 +25,14 @@ export interface MessageInputs {
   readonly missReason: CacheMissReason | null | undefined;
   /** Undefined where nobody asked. */
   readonly edits: { readonly applied: readonly AppliedEdit[] } | undefined;
-  /** Undefined where nobody asked. */
-  readonly cacheEdits: CacheEditsReport | undefined;
+  /** What it says of itself besides. */
+  readonly besides: Partial<ReplyMessage>;
 }
 
 const bindingBeta = "thinking-binding-controls-2026-08-01";
 
 export function messageOf(inputs: MessageInputs): ReplyMessage {
-  const { messageId, request, betas, said, transformations, missReason, edits, cacheEdits } = inputs;
+  const { messageId, request, betas, said, transformations, missReason, edits, besides } = inputs;
   return {
     id: messageId,
     type: "message",
@@ -50,7 +49,7 @@ export function messageOf(inputs: MessageInputs): ReplyMessage {
       : { diagnostics: missReason === null ? null : { cache_miss_reason: missReason } }),
     ...(betas.has(bindingBeta) ? { input_transformations: transformations } : {}),
     ...(edits === undefined ? {} : { context_management: { applied_edits: edits.applied } }),
-    ...(cacheEdits === undefined ? {} : { cache_edits: cacheEdits }),
+    ...besides,
   };
 }
 

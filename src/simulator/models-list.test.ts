@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { JsonObject } from "../schema/json.ts";
 import { findModel } from "../tokens/registry.ts";
+import { offerOf } from "./cache-edits/offer.ts";
 import { modelInfo } from "./models-list.ts";
 
 interface Listed {
@@ -10,7 +11,7 @@ interface Listed {
 function capabilitiesOf(id: string, cacheEdits: "offered" | "none" = "none"): JsonObject {
   const model = findModel(id);
   if (model === undefined) throw new Error(`no model ${id}`);
-  return (modelInfo(model, { cacheEdits }) as Listed).capabilities;
+  return (modelInfo(model, offerOf(cacheEdits)) as Listed).capabilities;
 }
 
 const can = (supported: boolean): JsonObject => ({ supported });

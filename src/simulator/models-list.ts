@@ -1,3 +1,4 @@
+import type { JsonObject } from "../schema/json.ts";
 import type { Model } from "../schema/model.ts";
 import { invalid, refusal, type Refusal } from "./refusal.ts";
 import { modelName } from "../tokens/model-name.ts";
@@ -14,7 +15,8 @@ export interface ModelsQuery {
 
 /** What a server can have beyond the public API. */
 export interface Offer {
-  readonly cacheEdits: "offered" | "none";
+  readonly betas: readonly string[];
+  readonly capabilities: JsonObject;
 }
 
 export function modelsPage(
@@ -57,7 +59,7 @@ export function modelInfo(model: Model, offer: Offer): object {
     retires_at: retirementById[model.id] ?? null,
     max_input_tokens: model.windowTokens,
     max_tokens: model.outputTokensMax,
-    capabilities: { ...capabilities(model), ...(offer.cacheEdits === "offered" ? { cache_edits: can(true) } : {}) },
+    capabilities: { ...capabilities(model), ...offer.capabilities },
   };
 }
 

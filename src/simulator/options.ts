@@ -1,3 +1,4 @@
+import type { CacheEditsOffered } from "./cache-edits/offer.ts";
 import type { ModelOverride } from "../schema/model.ts";
 import type { Actor } from "./actor/actor.ts";
 import type { SimulatorClock } from "./clock.ts";
@@ -18,8 +19,8 @@ export interface SimulatorOptions {
   readonly trace?: TraceWriter;
   /** How strictly thinking is bound to its prefix on models that bind it. */
   readonly binding?: BindingMode;
-  /** Whether results can be deleted in the cache by reference, which no public API lets a client do; `none` where it is absent. */
-  readonly cacheEdits?: "offered" | "none";
+  /** `none` where it is absent. */
+  readonly cacheEdits?: CacheEditsOffered;
 }
 
 type OptionName = keyof SimulatorOptions;

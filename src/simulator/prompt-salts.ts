@@ -1,6 +1,6 @@
 import type { WireBlock, WireResultPart } from "../schema/wire/block.ts";
-import { cacheEditsBeta } from "../schema/wire/cache-edits.ts";
 import type { CountRequest, MessagesRequest } from "../schema/wire/request.ts";
+import { isOfPrefix } from "./cache-edits/offer.ts";
 import { hashOf } from "./hash.ts";
 import type { Level } from "./prompt.ts";
 
@@ -30,8 +30,7 @@ export function promptSalts({ request, modelId, workspace, betas }: SaltInputs):
     request.output_config?.format ?? request.output_format ?? null,
     request.output_config?.task_budget ?? null,
     request.context_management ?? null,
-    // What is deleted in the cache by reference leaves the prefix as it is, and so does asking for it.
-    [...betas].filter((name) => name !== cacheEditsBeta).toSorted(),
+    [...betas].filter(isOfPrefix).toSorted(),
   ];
   return { tools: salt(tools), system: salt(system), messages: salt(messages) };
 }

@@ -7,27 +7,27 @@ import type { CacheControl } from "../schema/wire/cache-control.ts";
  */
 export interface Prompt {
   readonly blocks: readonly PromptBlock[];
-  /** Tokens of all blocks, but for those that are deleted. */
+  /** Tokens of all blocks, but for those that are withheld. */
   readonly tokens: number;
   /** Hash of everything that was sent, shown or not: what new thinking is bound to. */
   readonly boundChain: string;
   /** What besides the blocks decides whether an entry may be read, by the level at which it begins to matter. */
   readonly salts: Readonly<Record<Level, string>>;
-  /** Absent where nothing is deleted by reference. */
-  readonly deletions?: Deletions;
+  /** Absent where nothing is. */
+  readonly withheld?: Withheld;
 }
 
 /**
  * Results that are left out where they lie in what is read from the cache. The blocks and their hashes stay those of
- * everything that was sent, so that a prefix is the same whatever is deleted in it.
+ * everything that was sent, so that a prefix is the same whatever is withheld in it.
  */
-export interface Deletions {
-  readonly resultById: ReadonlyMap<string, DeletedResult>;
+export interface Withheld {
+  readonly resultById: ReadonlyMap<string, WithheldResult>;
   /** Tokens by which the prompt's own are fewer already. */
   readonly tokens: number;
 }
 
-export interface DeletedResult {
+export interface WithheldResult {
   /** Index in the prompt's blocks. */
   readonly position: number;
   readonly tokens: number;
@@ -35,7 +35,7 @@ export interface DeletedResult {
   readonly tokensUpTo: number;
 }
 
-export const wholeTokens = ({ tokens, deletions }: Prompt): number => tokens + (deletions?.tokens ?? 0);
+export const wholeTokens = ({ tokens, withheld }: Prompt): number => tokens + (withheld?.tokens ?? 0);
 
 export type Level = "tools" | "system" | "messages";
 

@@ -1,7 +1,6 @@
 import type { Millis } from "../schema/brand.ts";
 import { isObject, type Json, type JsonObject, text } from "../schema/json.ts";
 import type { Model } from "../schema/model.ts";
-import { cacheEditsBeta } from "../schema/wire/cache-edits.ts";
 import { windowTokensMillion } from "../tokens/limits.ts";
 import { findModel, hasMillionBeta, knownModels } from "../tokens/registry.ts";
 import { millionBeta } from "../tokens/wire-model.ts";
@@ -21,6 +20,7 @@ import { type Exchanged, exchange, type ExchangeDeps, type ExchangeInput } from 
 import type { Fault } from "./fault.ts";
 import { hashOf } from "./hash.ts";
 import { Interned } from "./interned.ts";
+import { offerOf } from "./cache-edits/offer.ts";
 import { modelInfo, modelsPage, type ModelsQuery, type Offer, unknownModel } from "./models-list.ts";
 import { checkOptions, type SimulatorOptions } from "./options.ts";
 import type { Prompt } from "./prompt.ts";
@@ -61,7 +61,7 @@ export class Simulator {
   constructor(options: SimulatorOptions = {}) {
     checkOptions(options);
     this.#options = options;
-    this.#offer = { cacheEdits: options.cacheEdits ?? "none" };
+    this.#offer = offerOf(options.cacheEdits);
     this.#seed = options.seed ?? 0;
     this.clock = options.clock ?? virtualClock();
     this.#deps = {
@@ -174,7 +174,7 @@ export class Simulator {
     const fault = control.fault ?? byChance(this.#options.faults, { n: numbered.n, form });
     if (fault?.kind === "clock-jump") this.clock.advance(fault.byMs);
     if (fault?.kind === "cache-lost") this.cache.lose();
-    const read = readHeaders(headers, this.#offer.cacheEdits === "offered" ? [cacheEditsBeta] : []);
+    const read = readHeaders(headers, this.#offer.betas);
     const { workspace, betas } = read.kind === "refused" ? numbered : read;
     const asked = { ...numbered, at: this.clock.now(), fault, workspace, betas };
     // A fault comes before the rules, as a gateway's does.

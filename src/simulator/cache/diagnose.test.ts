@@ -165,9 +165,9 @@ describe("what is kept of requests", () => {
 
 describe("results that are deleted by reference", () => {
   const result = { position: 4, tokens: 1_000, tokensUpTo: 5_000 };
-  const deletions = { resultById: new Map([["toolu_1", result]]), tokens: 1_000 };
+  const withheld = { resultById: new Map([["toolu_1", result]]), tokens: 1_000 };
   const whole = madePrompt(base);
-  const deleted = request(base, { prompt: { ...whole, tokens: 5_000, deletions }, deleting: ["toolu_1"] });
+  const deleted = request(base, { prompt: { ...whole, tokens: 5_000, withheld }, deleting: ["toolu_1"] });
 
   it.each<[string, Fingerprinted, unknown]>([
     ["deleted again: nothing diverged", deleted, null],

@@ -1,6 +1,6 @@
 import type { CacheMissReason } from "../../schema/wire/reply.ts";
 import { fingerprintBlocksMax, fingerprintsMax } from "../limits.ts";
-import { type Deletions, type Level, type Prompt, type PromptBlock, wholeTokens } from "../prompt.ts";
+import { type Level, type Prompt, type PromptBlock, wholeTokens, type Withheld } from "../prompt.ts";
 import { Recent } from "../recent.ts";
 
 /** A request as far as a later one can be compared with it. */
@@ -53,7 +53,7 @@ export class Fingerprints {
         last,
         tokens: wholeTokens(prompt),
         salts: prompt.salts,
-        deletions: prompt.deletions,
+        withheld: prompt.withheld,
         model,
         speed,
         workspace,
@@ -113,7 +113,7 @@ interface Print extends Omit<Fingerprinted, "prompt" | "deleting"> {
   readonly last: Node | undefined;
   /** Of everything that was sent. */
   readonly tokens: number;
-  readonly deletions: Deletions | undefined;
+  readonly withheld: Withheld | undefined;
   readonly salts: Prompt["salts"];
 }
 
@@ -203,15 +203,15 @@ function firstDivergence(earlier: Print, { prompt, deleting }: Fingerprinted): D
 }
 
 /** Tokens before the first result that was deleted then and is not now; without one Infinity. */
-function tokensBeforeForgotten({ deletions }: Print, deleting: readonly string[]): number {
-  if (deletions === undefined) return Infinity;
+function tokensBeforeForgotten({ withheld }: Print, deleting: readonly string[]): number {
+  if (withheld === undefined) return Infinity;
   const named = new Set(deleting);
-  const forgotten = [...deletions.resultById].filter(([id]) => !named.has(id));
+  const forgotten = [...withheld.resultById].filter(([id]) => !named.has(id));
   return Math.min(Infinity, ...forgotten.map(([, { tokens, tokensUpTo }]) => tokensUpTo - tokens));
 }
 
 /** Tokens that the model was shown behind so many that were sent. */
-function shownBehind({ tokens, deletions }: Print, sentTokens: number): number {
-  const left = [...(deletions?.resultById.values() ?? [])].filter(({ tokensUpTo }) => tokensUpTo > sentTokens);
+function shownBehind({ tokens, withheld }: Print, sentTokens: number): number {
+  const left = [...(withheld?.resultById.values() ?? [])].filter(({ tokensUpTo }) => tokensUpTo > sentTokens);
   return tokens - sentTokens - left.reduce((sum, one) => sum + one.tokens, 0);
 }

@@ -13,7 +13,7 @@ function prompt(count: number, deleted: readonly number[] = []): Prompt {
   const resultById = new Map(
     deleted.map((at) => [`toolu_${at}`, { position: at - 1, tokens: 1_000, tokensUpTo: at * 1_000 }]),
   );
-  return { ...whole, deletions: { resultById, tokens: 0 } };
+  return { ...whole, withheld: { resultById, tokens: 0 } };
 }
 
 class Asked {

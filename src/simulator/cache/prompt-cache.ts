@@ -145,7 +145,7 @@ export class PromptCache {
       const block = prompt.blocks[place];
       if (block === undefined) break;
       const prefix = keyOf(prompt, block);
-      const key = prompt.deletions === undefined ? prefix : this.#keyWithout(prefix, { prompt, at });
+      const key = prompt.withheld === undefined ? prefix : this.#keyWithout(prefix, { prompt, at });
       const entry = this.#entryByKey.peek(key);
       if (entry === undefined || entry.until <= at) continue;
       const { path, chain, tokensUpTo } = block;
@@ -156,7 +156,7 @@ export class PromptCache {
 
   /** Of the entries that this prompt may read, the one that was written without the most. */
   #keyWithout(prefix: string, { prompt, at }: Pick<LookBack, "prompt" | "at">): string {
-    const keys = this.#edited.readableKeys(prefix, prompt.deletions?.resultById ?? new Map());
+    const keys = this.#edited.readableKeys(prefix, prompt.withheld?.resultById ?? new Map());
     return keys.find((key) => (this.#entryByKey.peek(key)?.until ?? at) > at) ?? prefix;
   }
 
@@ -205,9 +205,9 @@ function highest(breakpoints: readonly BreakpointOutcome[]): CacheHit | undefine
   return found;
 }
 
-function deletedUpTo(hit: CacheHit | undefined, { deletions }: Prompt): Deleted | undefined {
-  if (hit === undefined || deletions === undefined) return undefined;
-  const results = [...deletions.resultById].filter(([, { position }]) => position <= hit.position);
+function deletedUpTo(hit: CacheHit | undefined, { withheld }: Prompt): Deleted | undefined {
+  if (hit === undefined || withheld === undefined) return undefined;
+  const results = [...withheld.resultById].filter(([, { position }]) => position <= hit.position);
   if (results.length === 0) return undefined;
   return { ids: results.map(([id]) => id), tokens: results.reduce((sum, [, { tokens }]) => sum + tokens, 0) };
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { anyJson } from "../../schema/any-json.ts";
+import { deletionsLine } from "../cache-edits/trace.ts";
 
 /**
  * The lines of a trace, JSON one a line:
@@ -126,10 +127,7 @@ const replyLine = z.object({
   pricesUsdPerMTok: usdByKind.optional(),
   content: z.array(anyJson).optional(),
   diagnostics: anyJson.optional(),
-  /** What became of the results that it deletes in the cache by reference. */
-  cacheEdits: z
-    .object({ applied: z.array(z.string()), ignored: z.array(z.string()), deleted_input_tokens: count })
-    .optional(),
+  ...deletionsLine,
   /** What the server took out of the conversation before the model saw it. */
   appliedEdits: z.array(appliedEdit).optional(),
   inputTokens: count.optional(),

@@ -1,4 +1,4 @@
-import { cacheEdits } from "../../schema/wire/cache-edits.ts";
+import { releases } from "../cache-edits/trace.ts";
 import { lookBackMax } from "../limits.ts";
 import type { Level, Lifetime } from "../prompt.ts";
 import type { TraceBlock } from "./block-list.ts";
@@ -100,16 +100,8 @@ function keptReasons(entry: Entry, { from, to }: Pick<MissInput, "from" | "to">)
   if (elapsedMillis >= millisByLifetime[entry.lifetime]) return ["expired"];
   const { beganAt } = from.reply ?? {};
   if (beganAt !== undefined && Date.parse(to.at) < Date.parse(beganAt)) return ["too_early"];
-  if (forgetsDeletion(from, to)) return ["deletion_missing"];
+  if (releases(from.reply, to.params)) return ["deletion_missing"];
   return ["lost"];
-}
-
-function forgetsDeletion(from: TraceRequest, to: TraceRequest): boolean {
-  const deleted = from.reply?.cacheEdits?.applied ?? [];
-  if (deleted.length === 0) return false;
-  const read = cacheEdits.safeParse(to.params["cache_edits"]);
-  const named = new Set(read.success ? read.data.deletions.map(({ tool_use_id: id }) => id) : []);
-  return deleted.some((id) => !named.has(id));
 }
 
 const millisByLifetime: Readonly<Record<Lifetime, number>> = { "5m": 5 * 60_000, "1h": 60 * 60_000 };

@@ -1,13 +1,13 @@
 import type { Millis } from "../../schema/brand.ts";
 import { isObject } from "../../schema/json.ts";
-import type { CacheEditsReport } from "../../schema/wire/cache-edits.ts";
+import { deletionsTold } from "../cache-edits/trace.ts";
 import { faultText } from "../fault-text.ts";
 import type { Iteration } from "../iteration.ts";
 import { traceBasesMax, tracedBlocksMax } from "../limits.ts";
 import type { PromptBlock } from "../prompt.ts";
 import { blockValue, jsonValue, tracedValue } from "./block-value.ts";
 import { levelOf } from "./level.ts";
-import { type ReplyLine, type RequestLine, type TraceLine, traceVersion } from "./line.ts";
+import { type RequestLine, type TraceLine, traceVersion } from "./line.ts";
 import type { TracedReply, TracedRequest } from "./record.ts";
 
 export interface TraceWriterDeps {
@@ -92,7 +92,7 @@ export class TraceWriter {
         ...(pricesUsdPerMTok === undefined ? {} : { pricesUsdPerMTok }),
         ...(message === undefined ? {} : { content: [...message.content] }),
         ...(message?.diagnostics === undefined ? {} : { diagnostics: message.diagnostics }),
-        ...(message?.cache_edits === undefined ? {} : { cacheEdits: toldEdits(message.cache_edits) }),
+        ...(message === undefined ? {} : deletionsTold(message)),
         ...(edits.length === 0 ? {} : { appliedEdits: [...edits] }),
         ...(inputTokens === undefined ? {} : { inputTokens }),
         ...(error === undefined ? {} : { error: { type: error.type, message: error.message } }),
@@ -146,12 +146,6 @@ function paramsOf(body: object): RequestLine["params"] {
   const read = jsonValue(Object.fromEntries(Object.entries(body).filter(([name]) => !toldOtherwise.has(name))));
   return isObject(read) ? read : {};
 }
-
-const toldEdits = ({ applied, ignored, ...tokens }: CacheEditsReport): NonNullable<ReplyLine["cacheEdits"]> => ({
-  applied: [...applied],
-  ignored: [...ignored],
-  ...tokens,
-});
 
 const toldOtherwise: ReadonlySet<string> = new Set(["model", "tools", "system", "messages"]);
 

@@ -1,17 +1,9 @@
-import { cacheEditsBeta } from "../../schema/wire/cache-edits.ts";
 import { modelName } from "../../tokens/model-name.ts";
+import { deletionsField } from "../cache-edits/offer.ts";
 import { compactionBetas } from "../compaction/betas.ts";
 import { invalid } from "../refusal.ts";
-import type { CheckInput, Rule } from "./check-input.ts";
-
-interface BetaField {
-  readonly path: string;
-  readonly value: (request: CheckInput["request"]) => unknown;
-  /** Any of them lets the field in. */
-  readonly betas: readonly string[];
-  /** Models from this version on take the field without a beta. */
-  readonly generalSince?: number;
-}
+import type { BetaField } from "./beta-field.ts";
+import type { Rule } from "./check-input.ts";
 
 const betaFields: readonly BetaField[] = [
   {
@@ -20,8 +12,7 @@ const betaFields: readonly BetaField[] = [
     betas: ["context-management-2025-06-27", "compact-2026-01-12"],
   },
   { path: "compaction", value: (request) => request.compaction, betas: [compactionBetas.onDemand] },
-  // No public API has it: where it is not offered, the beta itself is not known.
-  { path: "cache_edits", value: (request) => request.cache_edits, betas: [cacheEditsBeta] },
+  deletionsField,
   {
     path: "mcp_servers",
     value: (request) => request.mcp_servers,

@@ -1,3 +1,4 @@
+import { checkCacheEdits } from "../cache-edits/rule.ts";
 import type { WireBlock } from "../../schema/wire/block.ts";
 import type { WireMessage } from "../../schema/wire/request.ts";
 import { asksForCompactions } from "../compaction/betas.ts";
@@ -6,7 +7,6 @@ import type { Refusal } from "../refusal.ts";
 import { checkMaxTokens, checkPrewarm } from "./answer-rules.ts";
 import { checkBetas } from "./betas.ts";
 import { checkBreakpoints } from "./breakpoints.ts";
-import { checkCacheEdits } from "./cache-edits.ts";
 import { blocksOf, type CheckInput, type Rule } from "./check-input.ts";
 import { checkContextManagement } from "./context-management.ts";
 import { checkCompaction } from "./compaction-rules.ts";

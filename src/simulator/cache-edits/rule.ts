@@ -1,6 +1,6 @@
 import { cacheDeletionsMax } from "../../schema/wire/cache-edits.ts";
 import { invalid, type Refusal } from "../refusal.ts";
-import type { CheckInput, Rule } from "./check-input.ts";
+import type { CheckInput, Rule } from "../validate/check-input.ts";
 
 /** What may be deleted in the cache: results in the messages that the model has answered, each once. */
 export const checkCacheEdits: Rule = ({ request }) => {

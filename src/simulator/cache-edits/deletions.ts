@@ -1,9 +1,9 @@
 import type { WireBlock } from "../../schema/wire/block.ts";
-import type { CacheEditsReport } from "../../schema/wire/cache-edits.ts";
+import type { CacheEditsReply } from "../../schema/wire/cache-edits.ts";
 import type { MessagesRequest } from "../../schema/wire/request.ts";
 import type { CachePlan } from "../cache/prompt-cache.ts";
-import type { DeletedResult, Prompt } from "../prompt.ts";
-import { type Change, type Shown, withChanges } from "./shown-blocks.ts";
+import type { Prompt, WithheldResult } from "../prompt.ts";
+import { type Change, type Shown, withChanges } from "../editing/shown-blocks.ts";
 
 /** Stands in place of a deleted result, for whoever answers. It costs no tokens. */
 const deletedResultText = "[Tool result deleted from the cache]";
@@ -24,12 +24,12 @@ export function withDeletions({ request, shown, look }: DeletionInputs): Shown {
   const asked = askedIds(request);
   if (asked.length === 0) return shown;
   const resultById = resultsIn(request, { asked: new Set(asked), shown });
-  const { deleted } = look({ ...shown.prompt, deletions: { resultById, tokens: 0 } });
+  const { deleted } = look({ ...shown.prompt, withheld: { resultById, tokens: 0 } });
   if (deleted === undefined) return shown;
   const left = new Map(deleted.ids.flatMap((id) => entryOf(resultById, id)));
-  const deletions = { resultById: left, tokens: deleted.tokens };
+  const withheld = { resultById: left, tokens: deleted.tokens };
   return {
-    prompt: { ...shown.prompt, tokens: shown.prompt.tokens - deleted.tokens, deletions },
+    prompt: { ...shown.prompt, tokens: shown.prompt.tokens - deleted.tokens, withheld },
     rendering: withChanges(
       shown.rendering,
       [...left.values()].map(({ change }) => change),
@@ -37,25 +37,24 @@ export function withDeletions({ request, shown, look }: DeletionInputs): Shown {
   };
 }
 
-/** Undefined where the request has no `cache_edits`. What was not deleted was ignored. */
-export function deletionReport(
-  request: MessagesRequest,
-  { deleted }: Pick<CachePlan, "deleted">,
-): CacheEditsReport | undefined {
-  if (request.cache_edits === null || request.cache_edits === undefined) return undefined;
+/** What the reply says of it; nothing where the request has no `cache_edits`. What was not deleted was ignored. */
+export function deletionReport(request: MessagesRequest, { deleted }: Pick<CachePlan, "deleted">): CacheEditsReply {
+  if (request.cache_edits === null || request.cache_edits === undefined) return {};
   const applied = new Set(deleted?.ids);
   const asked = askedIds(request);
   return {
-    applied: asked.filter((id) => applied.has(id)),
-    ignored: asked.filter((id) => !applied.has(id)),
-    deleted_input_tokens: deleted?.tokens ?? 0,
+    cache_edits: {
+      applied: asked.filter((id) => applied.has(id)),
+      ignored: asked.filter((id) => !applied.has(id)),
+      deleted_input_tokens: deleted?.tokens ?? 0,
+    },
   };
 }
 
 export const askedIds = ({ cache_edits: edits }: MessagesRequest): readonly string[] =>
   (edits?.deletions ?? []).map(({ tool_use_id: id }) => id);
 
-interface ShownResult extends DeletedResult {
+interface ShownResult extends WithheldResult {
   /** The result shown as deleted. */
   readonly change: Change;
 }

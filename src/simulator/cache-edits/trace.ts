@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { cacheEdits, type CacheEditsReply, type CacheEditsReport } from "../../schema/wire/cache-edits.ts";
+import type { JsonObject } from "../../schema/json.ts";
+
+const count = z.int().nonnegative();
+
+/** Of a reply's line in a trace: what became of the results that the request deletes in the cache by reference. */
+export const deletionsLine = {
+  cacheEdits: z
+    .object({ applied: z.array(z.string()), ignored: z.array(z.string()), deleted_input_tokens: count })
+    .optional(),
+};
+
+export type DeletionsLine = z.infer<z.ZodObject<typeof deletionsLine>>;
+
+export const deletionsTold = ({ cache_edits: report }: CacheEditsReply): DeletionsLine =>
+  report === undefined ? {} : { cacheEdits: written(report) };
+
+const written = ({ applied, ignored, ...tokens }: CacheEditsReport): NonNullable<DeletionsLine["cacheEdits"]> => ({
+  applied: [...applied],
+  ignored: [...ignored],
+  ...tokens,
+});
+
+export interface Withheld {
+  /** Ids of the calls whose results were left out of what was read. */
+  readonly applied: readonly string[];
+  /** Of those that were asked for and were not there. */
+  readonly ignored: readonly string[];
+  readonly tokens: number;
+}
+
+/** By the request that this reply answers. */
+export function withheldBy(reply: DeletionsLine | undefined): Withheld {
+  const { applied = [], ignored = [], deleted_input_tokens: tokens = 0 } = reply?.cacheEdits ?? {};
+  return { applied, ignored, tokens };
+}
+
+/** Whether it deletes something no more that the reply before left out. */
+export function releases(before: DeletionsLine | undefined, params: JsonObject): boolean {
+  const { applied } = withheldBy(before);
+  if (applied.length === 0) return false;
+  const read = cacheEdits.safeParse(params["cache_edits"]);
+  const named = new Set(read.success ? read.data.deletions.map(({ tool_use_id: id }) => id) : []);
+  return applied.some((id) => !named.has(id));
+}
