@@ -1,10 +1,11 @@
 import type { Policy } from "../layers/policy.ts";
 import { switchDefaults, type SwitchName } from "../schema/switches.ts";
 
-/** What is on under a policy where nobody says otherwise: the layers that it has. */
+/** What is on under a policy where nobody says otherwise: the layers that it has, and what no policy speaks of as it is by default. */
 export function switchesByPolicy(policy: Policy): { readonly [Name in SwitchName]: boolean } {
   const { clear, compact, summary } = policy;
   return {
+    ...switchDefaults,
     offload: policy.offload !== undefined,
     "clear.size": clear.bySize !== undefined || clear.byPrice !== undefined,
     "clear.idle": clear.byIdleness !== undefined || clear.byPrice !== undefined,
@@ -15,16 +16,12 @@ export function switchesByPolicy(policy: Policy): { readonly [Name in SwitchName
     notes: policy.notes === "on",
     // Who turns notes on under a policy that has numbers for them wants them to be of use.
     notesCompact: policy.background?.notes !== undefined,
-    "compact.manual": switchDefaults["compact.manual"],
     // A sliding window is such a policy's compaction.
     "compact.auto": compact !== undefined || policy.truncate !== undefined,
     "compact.reactive": summary === undefined ? compact !== undefined : summary.failures.reactive !== "never",
     "compact.background": summary?.made === "ahead",
-    "compact.server": switchDefaults["compact.server"],
-    "compact.agent": switchDefaults["compact.agent"],
     extraction: policy.extraction === "on",
     dream: policy.dream === "on",
-    progress: switchDefaults.progress,
   };
 }
 
