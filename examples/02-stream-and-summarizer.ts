@@ -1,8 +1,8 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { openContext } from "../src/index.ts";
-import { simulated } from "./simulated.ts";
+import { simulatedWithRefusal } from "./simulated.ts";
 
-const client = new Anthropic(simulated);
+const client = new Anthropic(simulatedWithRefusal);
 const context = await openContext({
   model: "claude-sonnet-5-5",
   tools: [{ name: "read", description: "Reads a file.", input_schema: { type: "object" } }],
@@ -37,6 +37,7 @@ async function reply(): Promise<Awaited<ReturnType<typeof context.assistantStrea
       return await context.assistantStream(await client.messages.create({ ...params, stream: true }));
     } catch (error) {
       const after = await context.refused(error);
+      console.log(`refused: ${after.kind === "retry" ? after.because : after.advice}`);
       if (after.kind === "stop") throw new Error(after.advice, { cause: error });
       await new Promise((done) => setTimeout(done, after.afterMs));
     }

@@ -1,5 +1,5 @@
 import type { ToolCall } from "../src/index.ts";
-import { type Actor, Simulator, simulatorFetch } from "../src/simulator/index.ts";
+import { type Actor, extractActor, Simulator, simulatorFetch } from "../src/simulator/index.ts";
 
 /** Looks at nine files a task, and then says that it is done. */
 const reader: Actor = {
@@ -11,8 +11,32 @@ const reader: Actor = {
   },
 };
 
+/** The same, but the smaller model sums up, and the twentieth request is refused as too long, though it fits. */
+function refusing(): Actor {
+  let requests = 0;
+  return {
+    name: "refusing",
+    play: (scene) => {
+      if (scene.request.model === "claude-haiku-4-5") return extractActor.play(scene);
+      requests += 1;
+      if (requests !== 20) return reader.play(scene);
+      const message = "prompt is too long: 30500 tokens > 30000 maximum";
+      return {
+        move: { kind: "refuse", refusal: { kind: "refused", status: 400, type: "invalid_request_error", message } },
+      };
+    },
+  };
+}
+
 /** For a client of the official SDK: it asks a model in this process, which costs nothing. */
-export const simulated = { apiKey: "none", maxRetries: 0, fetch: simulatorFetch(new Simulator({ actor: reader })) };
+const optionsFor = (actor: Actor) => ({
+  apiKey: "none",
+  maxRetries: 0,
+  fetch: simulatorFetch(new Simulator({ actor })),
+});
+
+export const simulated = optionsFor(reader);
+export const simulatedWithRefusal = optionsFor(refusing());
 
 /** Your tools. */
 export const run = (call: ToolCall): Promise<string> =>

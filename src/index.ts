@@ -1,6 +1,7 @@
 /** The public names, one by one. Everything else may change without notice. */
 export { openContext } from "./open/open-context.ts";
-export type { ContextOptions, ToolOption } from "./open/options.ts";
+export type { ContextOptions } from "./open/options.ts";
+export type { BlockParams, ToolOption } from "./context/inputs.ts";
 export type { Context } from "./context/context.ts";
 export type {
   AfterRefusal,

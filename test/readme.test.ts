@@ -69,6 +69,12 @@ it.each(globSync("examples/[0-9]*.ts", { cwd: root }).toSorted())("%s runs", (ex
   expect(ran.status).toBe(0);
 });
 
+it("the second example shows a refusal that is answered, and summaries that a smaller model wrote", () => {
+  const ran = spawnSync(process.execPath, [join(root, "examples/02-stream-and-summarizer.ts")], { encoding: "utf8" });
+  const kinds = new Set(ran.stdout.split("\n").map((line) => line.split(":")[0]));
+  expect([...kinds]).toEqual(expect.arrayContaining(["refused", "compacted", "cleared"]));
+});
+
 const hasCurl = spawnSync("curl", ["--version"]).status === 0;
 
 it.skipIf(!hasCurl)("the README's curl gets an answer from the simulator (needs curl)", async () => {

@@ -16,7 +16,7 @@ import { agentContext } from "./agent-context.ts";
 import { type DepsInput, depsOf } from "./agent-deps.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import type { Assembling } from "./assembling.ts";
-import { costsSoFar } from "./costs-so-far.ts";
+import { costsSoFar } from "../loop/agent/past-costs.ts";
 import { greet } from "./greet.ts";
 import { jobsAndServers } from "./jobs-and-servers.ts";
 import { type LeftSettled, settleLeft } from "./left-groups.ts";

@@ -1,4 +1,5 @@
 import type { WriteFailure } from "../ports/blobs.ts";
+import type { ModelFailure } from "../ports/model.ts";
 
 /**
  * Why a call of a context failed. `store`: nothing was accepted, and the same call may be tried again. The others say what
@@ -22,9 +23,13 @@ export class ContextError extends Error {
   override readonly name = "ContextError";
   readonly code: ContextErrorCode;
 
-  constructor(code: ContextErrorCode, message: string) {
+  /** Of a reply that broke off: what the provider said. */
+  readonly failure: ModelFailure | undefined;
+
+  constructor(code: ContextErrorCode, message: string, { failure }: { readonly failure?: ModelFailure } = {}) {
     super(message);
     this.code = code;
+    this.failure = failure;
   }
 }
 

@@ -1,38 +1,35 @@
 import type { CostReport } from "../cache/costs.ts";
-import type { ResultContent } from "../schema/block.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
+import { rungsFor } from "../loop/agent/refusal-ladder.ts";
 import { contextDraft } from "../loop/agent/reminders.ts";
-import { type ReplyOutcome, ReplyTaker } from "../loop/agent/reply-taker.ts";
-import type { AssembledRequest } from "../loop/agent/request.ts";
+import type { AssembledRequest, Sending } from "../loop/agent/request.ts";
 import { Rounds } from "../loop/agent/rounds.ts";
+import { cutReplyEnd } from "../loop/agent/turn-ends.ts";
 import type { Expanded } from "../loop/expand.ts";
 import type { RecordedEdit } from "../loop/past-receipts.ts";
 import type { Undone } from "../loop/undo.ts";
-import { brokenStream } from "../model/failure.ts";
 import { nextTry } from "../model/retry.ts";
-import type { ModelEvent, ModelFailure } from "../ports/model.ts";
 import type { Hit } from "../ports/session-search.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
-import type { ContentParams } from "../schema/wire/messages-params.ts";
 import type { ContextReport } from "../tokens/context-report.ts";
+import { adviceFor, openCallsText, overLimitText } from "./advice.ts";
 import { AskedCompaction } from "./compaction.ts";
 import { ContextError, refusedByStore, throwIfFailed } from "./context-error.ts";
+import { jsonOf, paramsOf, type Provider, refusalFrom, type Reply, type StreamEvent } from "./forms.ts";
 import {
-  jsonOf,
-  paramsOf,
-  type Provider,
-  refusalFrom,
-  type Reply,
-  replyEvents,
-  streamAssembly,
-  type StreamEvent,
-} from "./forms.ts";
+  type BlockParams,
+  checkModel,
+  checkTools,
+  resultContent,
+  type ToolOption,
+  userContentDraft,
+} from "./inputs.ts";
 import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
 import type { ContextParts, PrefixChange } from "./parts.ts";
-import { SessionView } from "./session-view.ts";
-import { untilAborted } from "./until-aborted.ts";
-import { adviceFor, endedEarly, overLimitText, userContentDraft } from "./words.ts";
+import { Replies, type Replied } from "./replies.ts";
+import type { SessionView } from "./session-view.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 
 /**
  * A conversation without an end, for a model with one.
@@ -49,8 +46,9 @@ export class Context<P extends Provider> {
   readonly #closing = new AbortController();
   #conversation: Conversation;
   #rounds: Rounds;
-  /** Of a reply that broke off, as long as nothing else was said: the same request is sent again, and its reply stands beside. */
-  #broken: ReplyTaker | undefined;
+  readonly #replies: Replies<P>;
+  /** That wait for a result. */
+  readonly #calls = new Map<string, ToolCall>();
   #attempts = 0;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -60,6 +58,12 @@ export class Context<P extends Provider> {
     this.#rounds = this.#newRounds();
     this.#view = parts.view;
     this.#compaction = new AskedCompaction(parts.deps, () => this.#conversation);
+    this.#replies = new Replies({
+      provider: parts.provider,
+      deps: parts.sessionDeps,
+      drain: (steps) => this.#drain(steps),
+      signal: this.#closing.signal,
+    });
   }
 
   /** By which it is opened again. */
@@ -68,10 +72,10 @@ export class Context<P extends Provider> {
   }
 
   /** What the user said. */
-  user(content: string | readonly ContentParams[]): Promise<void> {
+  user(content: string | readonly BlockParams[]): Promise<void> {
     return this.#inTurn(async () => {
       const draft = userContentDraft(content);
-      this.#broken = undefined;
+      this.#replies.keep();
       this.#attempts = 0;
       this.#calls.clear();
       this.#rounds = this.#newRounds();
@@ -83,7 +87,8 @@ export class Context<P extends Provider> {
   /** What the model should know, and the user did not say. */
   reminder(text: string): Promise<void> {
     return this.#inTurn(async () => {
-      this.#broken = undefined;
+      if (this.#replies.isBroken) throwIfFailed(await this.#conversation.line.settle());
+      this.#replies.keep();
       throwIfFailed(await this.#rounds.say(contextDraft(text)));
     });
   }
@@ -92,7 +97,7 @@ export class Context<P extends Provider> {
   next({ signal }: { readonly signal?: AbortSignal } = {}): Promise<NextRequest<P>> {
     return this.#inTurn(async () => {
       const { sent } = this.#rounds;
-      if (this.#broken !== undefined && sent !== undefined) return this.#requestOf(sent);
+      if (this.#replies.isBroken && sent !== undefined) return this.#requestOf(sent.assembled);
       const prepared = await this.#drain(this.#rounds.next(this.#until(signal)));
       switch (prepared.kind) {
         case "request":
@@ -108,17 +113,12 @@ export class Context<P extends Provider> {
       }
       await this.#view.followReceipts();
       return this.#requestOf(prepared);
-    });
+    }, signal);
   }
 
   /** The reply to the last `next()`. Gives the calls that wait for a result. */
   assistant(reply: Reply<P>): Promise<readonly ToolCall[]> {
-    return this.#inTurn(async () => {
-      const { provider, sessionDeps } = this.#parts;
-      const taker = await this.#taker();
-      const outcome = await this.#takeAll(taker, replyEvents(provider, reply, sessionDeps));
-      return await this.#finishReply(taker, outcome ?? (await this.#breakOff(taker, endedEarly)));
-    });
+    return this.#inTurn(async () => await this.#replied(await this.#replies.whole(this.#sending(), reply)));
   }
 
   /**
@@ -126,34 +126,20 @@ export class Context<P extends Provider> {
    * stream's error is thrown on.
    */
   assistantStream(events: AsyncIterable<StreamEvent<P>>): Promise<readonly ToolCall[]> {
-    return this.#inTurn(async () => {
-      const { provider, sessionDeps } = this.#parts;
-      const taker = await this.#taker();
-      const assembly = streamAssembly(provider, sessionDeps);
-      try {
-        for await (const event of untilAborted(events, this.#closing.signal)) {
-          const outcome = await this.#takeAll(taker, assembly.take(jsonOf(event)));
-          if (outcome !== undefined) return await this.#finishReply(taker, outcome);
-        }
-      } catch (error) {
-        await this.#breakOff(taker, refusalFrom(provider, sessionDeps, error));
-        throw error;
-      }
-      const outcome = await this.#takeAll(taker, assembly.end());
-      return await this.#finishReply(taker, outcome ?? (await this.#breakOff(taker, endedEarly)));
-    });
+    return this.#inTurn(async () => await this.#replied(await this.#replies.stream(this.#sending(), events)));
   }
 
   /** The result of one call. A large one goes to the store, and the model sees its beginning. */
-  toolResult(id: string, content: ResultContent, { isError = false } = {}): Promise<void> {
+  toolResult(id: string, content: string | readonly BlockParams[], { isError = false } = {}): Promise<void> {
     return this.#inTurn(async () => {
+      const result = resultContent(content);
       const call = this.#calls.get(id);
       if (call === undefined) throw new ContextError("unknown-call", `No call with the id ${id} waits for a result.`);
       const { name, input } = call;
       const outcome = isError ? "failed" : "done";
       const tool = this.#parts.deps.tools.find((one) => one.name === name);
       const block = { type: "tool_use", id: toolUseId(id), name, input } as const;
-      await this.#rounds.result({ call: block, tool, content, outcome, summary: "" });
+      await this.#rounds.result({ call: block, tool, content: result, outcome, summary: "" });
       throwIfFailed(await this.#drain(this.#rounds.resultsIn()));
       this.#calls.delete(id);
       await this.#view.followReceipts();
@@ -164,17 +150,14 @@ export class Context<P extends Provider> {
   refused(error: unknown): Promise<AfterRefusal> {
     return this.#inTurn(async () => {
       const { provider, deps } = this.#parts;
-      if (error instanceof ContextError && error.code !== "broken-reply")
-        return { kind: "stop", advice: error.message };
-      const failure = error instanceof ContextError ? brokenStream(error.message) : refusalFrom(provider, deps, error);
-      if (this.#broken === undefined) throwIfFailed(await this.#conversation.line.settle());
+      const failure = error instanceof ContextError ? error.failure : refusalFrom(provider, deps, error);
+      if (failure === undefined) return { kind: "stop", advice: error instanceof Error ? error.message : "" };
+      // What the ladder makes plainer is the view of the request, without what came of its reply.
+      if (rungsFor(failure).length > 0) await this.#leaveBroken();
       const after = await this.#drain(this.#rounds.refused(failure));
       await this.#view.followReceipts();
       if (after.kind === "failed") throw refusedByStore(after);
-      if (after.kind === "plainer") {
-        this.#broken = undefined;
-        return { kind: "retry", afterMs: 0, because: failure.message };
-      }
+      if (after.kind === "plainer") return { kind: "retry", afterMs: 0, because: failure.message };
       this.#attempts += 1;
       const next = nextTry({ failure, attempt: this.#attempts, random: deps.random(), limits: deps.retries });
       return next.kind === "wait"
@@ -186,6 +169,8 @@ export class Context<P extends Provider> {
   /** Sums up what was said, now. */
   compact({ preview = false, instructions, signal }: CompactOptions = {}): Promise<CompactOutcome> {
     return this.#inTurn(async () => {
+      if (this.#calls.size > 0) return { kind: "failed", reason: "open-calls", message: openCallsText };
+      await this.#leaveBroken();
       const asked = instructions === undefined ? {} : { instructions };
       const ask = { part: { kind: "all" }, ...asked } as const;
       const proposed = await this.#drain(this.#compaction.propose(ask, this.#until(signal)));
@@ -193,18 +178,19 @@ export class Context<P extends Provider> {
       const { proposal } = proposed;
       const shown = { summary: proposal.summary, preview: proposal.preview };
       if (preview) {
-        await this.#compaction.cancel(proposal);
+        this.#emit(await this.#compaction.cancel(proposal));
         return { kind: "preview", ...shown };
       }
       const committed = await this.#drain(this.#compaction.commit(proposal));
       await this.#view.followReceipts();
       return committed.kind === "committed" ? { kind: "compacted", ...shown } : committed;
-    });
+    }, signal);
   }
 
   /** Takes back the newest change of the view, or the one that is named. */
   undo(edit?: string): Promise<Undone> {
     return this.#inTurn(async () => {
+      await this.#leaveBroken();
       const undone = await this.#view.undo(edit === undefined ? {} : { target: entryId(edit) });
       await this.#view.followReceipts();
       return undone;
@@ -216,6 +202,7 @@ export class Context<P extends Provider> {
     return this.#inTurn(async () => {
       if (!this.#parts.session.fold.path.has(entryId(entry)))
         throw new ContextError("unknown-entry", `No entry of this session has the id ${entry}.`);
+      await this.#leaveBroken();
       const edited = await this.#view.pin(entryId(entry));
       if (edited.kind === "failed") throw refusedByStore(edited);
       await this.#view.followReceipts();
@@ -251,13 +238,19 @@ export class Context<P extends Provider> {
   }
 
   /** From the next request on. What the cache held of the requests so far is lost with another set of tools. */
-  setTools(tools: readonly object[]): Promise<void> {
-    return this.#inTurn(() => this.#change({ tools: tools.map(jsonOf) }));
+  setTools(tools: readonly ToolOption[]): Promise<void> {
+    return this.#inTurn(() => {
+      checkTools(tools);
+      return this.#change({ tools: tools.map(jsonOf) });
+    });
   }
 
   /** From the next request on. */
   setModel(model: string): Promise<void> {
-    return this.#inTurn(() => this.#change({ model }));
+    return this.#inTurn(() => {
+      checkModel(model);
+      return this.#change({ model });
+    });
   }
 
   /** Waits for what was begun, and lets the session go. */
@@ -271,9 +264,8 @@ export class Context<P extends Provider> {
     return this.close();
   }
 
-  readonly #calls = new Map<string, ToolCall>();
-
   async #change(change: PrefixChange): Promise<void> {
+    await this.#leaveBroken();
     this.#conversation = await this.#parts.change(change);
     this.#rounds = this.#newRounds(this.#rounds);
   }
@@ -287,58 +279,38 @@ export class Context<P extends Provider> {
     return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
   }
 
-  async #taker(): Promise<ReplyTaker> {
-    const assembled = this.#rounds.sent;
-    if (assembled === undefined)
+  #sending(): Sending {
+    const { sent } = this.#rounds;
+    if (sent === undefined)
       throw new ContextError("no-request", "A reply belongs to a request: call next() before assistant().");
-    const sending = { conversation: this.#conversation, assembled };
-    const taker = this.#broken ?? new ReplyTaker(this.#parts.deps, sending);
-    await taker.begin();
-    return taker;
-  }
-
-  /** What came of it is paid for and kept. */
-  async #breakOff(taker: ReplyTaker, failure: ModelFailure): Promise<ReplyOutcome> {
-    const outcome = await this.#takeAll(taker, [{ kind: "failure", failure }]);
-    this.#broken = taker;
-    return await taker.keepPartial(outcome ?? { kind: "aborted" });
+    return sent;
   }
 
   #requestOf({ request, tokens }: AssembledRequest): NextRequest<P> {
     return { params: paramsOf(this.#parts.provider, request), betas: request.betas, tokens };
   }
 
-  async #takeAll(taker: ReplyTaker, events: readonly ModelEvent[]): Promise<ReplyOutcome | undefined> {
-    for (const event of events) {
-      const outcome = await this.#drain(taker.take(event));
-      if (outcome !== undefined) return outcome;
-    }
-    return undefined;
-  }
-
-  async #finishReply(taker: ReplyTaker, outcome: ReplyOutcome): Promise<readonly ToolCall[]> {
-    for (const event of taker.over()) this.#emit(event);
-    switch (outcome.kind) {
-      case "unwritten":
-        throw refusedByStore(outcome.failure);
-      case "aborted":
-      case "failed":
-        this.#broken = taker;
-        await taker.keepPartial(outcome);
-        throw new ContextError("broken-reply", outcome.kind === "failed" ? outcome.message : endedEarly.message);
-      case "replied":
-    }
-    this.#broken = undefined;
+  async #replied({ calls: made, stopReason }: Replied): Promise<readonly ToolCall[]> {
+    const requestTokens = this.#rounds.sent?.assembled.tokens ?? 0;
     this.#attempts = 0;
-    this.#rounds.replied();
-    const calls = outcome.calls.map(({ call: { id, name, input }, flawed }): ToolCall => {
+    const calls = made.map(({ call: { id, name, input }, flawed }): ToolCall => {
       return { id, name, input, ...(flawed === undefined ? {} : { flawed }) };
     });
     this.#calls.clear();
     for (const call of calls) this.#calls.set(call.id, call);
+    const cut = calls.length > 0 ? undefined : cutReplyEnd(stopReason);
+    if (cut === undefined) this.#rounds.replied();
+    else await this.#drain(this.#rounds.cut({ ...cut, requestTokens }));
     this.#rounds.ended(calls.length);
     if (calls.length === 0) throwIfFailed(await this.#conversation.line.endTurn());
     return calls;
+  }
+
+  /** Before the view or the prefix changes: a reply that broke off belongs to a request that is not sent any more. */
+  async #leaveBroken(): Promise<void> {
+    if (!this.#replies.isBroken) return;
+    await this.#replies.leave();
+    this.#rounds.withdraw();
   }
 
   /** Runs a generator to its end and emits its events. */
@@ -361,10 +333,13 @@ export class Context<P extends Provider> {
     }
   }
 
-  #inTurn<Result>(act: () => Promise<Result>): Promise<Result> {
+  /** One after the other. A call that is given up before its turn comes is not made. */
+  #inTurn<Result>(act: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     if (this.#closing.signal.aborted) return Promise.reject(new ContextError("closed", "The context is closed."));
-    const result = this.#last.then(act, act);
+    const result = this.#last.then(() => (signal?.aborted === true ? Promise.reject(givenUp()) : act()));
     this.#last = result.catch(() => undefined);
-    return result;
+    return signal === undefined ? result : unlessAborted(result, { signal, aborted: givenUp });
   }
 }
+
+const givenUp = (): ContextError => new ContextError("aborted", "The call was given up: its signal was raised.");

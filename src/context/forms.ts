@@ -59,8 +59,8 @@ export interface StreamAssembly {
 
 interface Form {
   params(request: ModelRequest): JsonObject;
-  reply(reply: JsonObject, ids: IdsDep): readonly ModelEvent[];
-  stream(ids: IdsDep): StreamAssembly;
+  reply(reply: JsonObject, deps: IdsDep & ClockDep): readonly ModelEvent[];
+  stream(deps: IdsDep & ClockDep): StreamAssembly;
   /** What its errors mean. */
   readonly rules: readonly FailureRule[];
 }
@@ -91,8 +91,8 @@ const chat: Form = {
 const responses: Form = {
   params: (request) => responsesRequest(chatParams(request)),
   rules: openaiRules,
-  reply: (reply) => wholeResponseEvents(reply),
-  stream: () => new ResponseAssembly(),
+  reply: (reply, deps) => wholeResponseEvents(reply, deps),
+  stream: (deps) => new ResponseAssembly(deps),
 };
 
 const formByProvider: Readonly<Record<Provider, Form>> = {
@@ -114,10 +114,11 @@ export function paramsOf<P extends Provider>(provider: P, request: ModelRequest)
   return formByProvider[provider].params(request) as unknown as Params<P>;
 }
 
-export const replyEvents = (provider: Provider, reply: object, ids: IdsDep): readonly ModelEvent[] =>
-  formByProvider[provider].reply(jsonOf(reply), ids);
+export const replyEvents = (provider: Provider, reply: object, deps: IdsDep & ClockDep): readonly ModelEvent[] =>
+  formByProvider[provider].reply(jsonOf(reply), deps);
 
-export const streamAssembly = (provider: Provider, ids: IdsDep): StreamAssembly => formByProvider[provider].stream(ids);
+export const streamAssembly = (provider: Provider, deps: IdsDep & ClockDep): StreamAssembly =>
+  formByProvider[provider].stream(deps);
 
 /** What an error means that a provider's client threw. */
 export const refusalFrom = (provider: Provider, { now }: ClockDep, error: unknown): ModelFailure =>

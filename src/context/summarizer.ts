@@ -2,6 +2,7 @@ import type { IdsDep } from "../ports/ids.ts";
 import type { ModelEvent, ModelPort } from "../ports/model.ts";
 import { abortedFailure } from "../model/failure.ts";
 import type { ClockDep } from "../ports/clock.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 import { type Params, paramsOf, type Provider, refusalFrom, type Reply, replyEvents } from "./forms.ts";
 
 /** Sends one request and gives the reply: `({ params, signal }) => client.messages.create(params, { signal })`. */
@@ -25,7 +26,8 @@ export function modelBehind<P extends Provider>(
     describe: () => Promise.resolve(undefined),
     send: async function* (request, signal): AsyncGenerator<ModelEvent> {
       try {
-        const reply = await ask({ params: paramsOf(provider, request), signal });
+        const asked = ask({ params: paramsOf(provider, request), signal });
+        const reply = await unlessAborted(asked, { signal, aborted: () => new Error("aborted") });
         yield* replyEvents(provider, reply, deps);
       } catch (error) {
         yield { kind: "failure", failure: signal.aborted ? abortedFailure : refusalFrom(provider, deps, error) };

@@ -1,14 +1,25 @@
-import { ContextError } from "../context/context-error.ts";
+import type { ContextError } from "../context/context-error.ts";
 import { type Provider, providers } from "../context/forms.ts";
+import { badOption, checkModel, checkTools } from "../context/inputs.ts";
 import { policyNames } from "../schema/settings.ts";
 import type { ContextOptions } from "./options.ts";
 
 /** For callers without a compiler: throws on a value that could only fail later. */
 export function checkOptions<P extends Provider>(options: ContextOptions<P>): void {
-  const { model, provider, policy, contextTokens, outputTokensMax, session } = options;
-  if (typeof model !== "string" || model === "") throw wrong("model", "the name of a model");
-  if (provider !== undefined && !providers.includes(provider))
-    throw wrong("provider", `one of ${providers.join(", ")}`);
+  const {
+    model,
+    provider = "anthropic",
+    policy,
+    contextTokens,
+    outputTokensMax,
+    session,
+    tools = [],
+    thinking,
+  } = options;
+  checkModel(model);
+  checkTools(tools);
+  if (!providers.includes(provider)) throw wrong("provider", `one of ${providers.join(", ")}`);
+  if (thinking !== undefined && provider !== "anthropic") throw wrong("thinking", "absent: it is of the Messages API");
   if (policy !== undefined && !policyNames.includes(policy)) throw wrong("policy", `one of ${policyNames.join(", ")}`);
   for (const [name, value] of Object.entries({ contextTokens, outputTokensMax }))
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0)) throw wrong(name, "a whole number above 0");
@@ -17,4 +28,4 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
 }
 
 const wrong = (option: string, expected: string): ContextError =>
-  new ContextError("bad-option", `The option ${option} must be ${expected}.`);
+  badOption(`The option ${option} must be ${expected}.`);

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type Baseline, type FrozenParts, makeBaseline } from "../cache/baseline.ts";
-import { CostLedger } from "../cache/costs.ts";
+import type { FrozenParts } from "../cache/baseline.ts";
 import { Context } from "../context/context.ts";
 import { ContextError, refusedByStore } from "../context/context-error.ts";
 import { jsonOf, type Provider } from "../context/forms.ts";
@@ -11,14 +10,13 @@ import { startConversation } from "../context/start-conversation.ts";
 import { modelBehind, noModel, type Summarizer } from "../context/summarizer.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
-import { followUndo, reckonWith } from "../loop/agent/follow-undo.ts";
-import { pastRequests } from "../loop/agent/past-costs.ts";
+import { followUndo } from "../loop/agent/follow-undo.ts";
+import { costsSoFar } from "../loop/agent/past-costs.ts";
 import type { Compacting } from "../loop/compact/compacting.ts";
 import { Preparation } from "../loop/compact/preparation.ts";
 import { SessionFactBook } from "../loop/compact/session-facts.ts";
 import { largestCounted } from "../loop/counted.ts";
 import { ConversationForks } from "../loop/fork.ts";
-import { readParts, readState, stateDraft } from "../loop/frozen-state.ts";
 import { putBackMissing } from "../loop/put-back.ts";
 import { openSession, type Session, type SessionDeps, type SessionOpened } from "../loop/session.ts";
 import { noHooks } from "../ports/hooks.ts";
@@ -33,6 +31,7 @@ import { resolveSettings } from "../settings/resolve.ts";
 import { memoryStore } from "../store/memory/store.ts";
 import { findModel } from "../tokens/registry.ts";
 import { checkOptions } from "./check-options.ts";
+import { freezePrefix, type FrozenPrefix } from "./freeze-prefix.ts";
 import type { ContextOptions } from "./options.ts";
 import { replyShareMax, replyTokensDefault } from "./limits.ts";
 
@@ -105,8 +104,8 @@ async function buildContext<P extends Provider>(
   let tools = toolsOf(parts);
   const deps = depsOf(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
   const talk = async (carried?: Carried): Promise<Conversation> => {
-    const baseline = await freeze({ sessionDeps, session }, parts);
-    return conversationOf(options, { deps, sessionDeps, session, baseline, carried });
+    const frozen = await freezePrefix(sessionDeps, { session, parts });
+    return conversationOf(options, { deps, sessionDeps, session, frozen, carried });
   };
   let conversation = await talk();
   const change = async ({ model, tools: changed }: PrefixChange): Promise<Conversation> => {
@@ -138,7 +137,7 @@ function partsOf<P extends Provider>({ model, thinking, tools = [], system = [] 
     betas: [],
     ...(thinking === undefined ? {} : { thinking: jsonOf(thinking) }),
     tools: definitions(tools.map((tool) => jsonOf(tool))),
-    system: texts.map((text, at) => ({ name: `system ${at + 1}`, text })),
+    system: texts.map((one, at) => ({ name: `system ${at + 1}`, text: typeof one === "string" ? one : one.text })),
   };
 }
 
@@ -154,22 +153,6 @@ const toolsOf = ({ tools }: FrozenParts): readonly Tool[] =>
     effect: "write",
     plan: () => Promise.resolve({ kind: "wrong", message: "Calls are not run here. Answer with text alone." }),
   }));
-
-/** The prefix as it is sent from now on, written down so that the next opening knows of it. */
-async function freeze({ sessionDeps, session }: OpenedSession, parts: FrozenParts): Promise<Baseline> {
-  const state = readState(session.fold);
-  const sent = await readParts(sessionDeps, state?.byModel[parts.model]?.sent);
-  if (state?.last !== parts.model || JSON.stringify(sent) !== JSON.stringify(parts)) {
-    const put = await sessionDeps.blobs.put(new TextEncoder().encode(JSON.stringify(parts)));
-    if (put.kind === "failed") throw refusedByStore(put);
-    const byModel = { ...state?.byModel, [parts.model]: { sent: put.id, told: put.id } };
-    const appended = await session.append(stateDraft({ last: parts.model, byModel }));
-    if (appended.kind === "failed") throw refusedByStore(appended);
-  }
-  const baseline = makeBaseline(parts);
-  reckonWith(session, { baseline });
-  return baseline;
-}
 
 const cwd = (): string => process.cwd();
 
@@ -228,7 +211,7 @@ function replyTokensFor<P extends Provider>({ model, contextTokens = Infinity }:
 
 interface ConversationInput extends OpenedSession {
   readonly deps: AgentDeps;
-  readonly baseline: Baseline;
+  readonly frozen: FrozenPrefix;
   readonly carried: Carried | undefined;
 }
 
@@ -237,12 +220,13 @@ type Carried = Pick<Conversation, "costs" | "ids" | "files">;
 
 function conversationOf<P extends Provider>(
   { summarizer }: ContextOptions<P>,
-  { deps, sessionDeps, session, baseline, carried }: ConversationInput,
+  { deps, sessionDeps, session, frozen, carried }: ConversationInput,
 ): Conversation {
+  const { baseline } = frozen;
   return startConversation(deps, {
     session,
-    baseline,
-    costs: carried?.costs ?? costsSoFar(session),
+    ...frozen,
+    costs: carried?.costs ?? costsSoFar(session).own,
     known: findModel(baseline.model),
     carried,
     compacting: ({ conversation }): Compacting => ({
@@ -260,13 +244,6 @@ function conversationOf<P extends Provider>(
       onCompacted: () => Promise.resolve(),
     }),
   }).conversation;
-}
-
-/** What the log says was paid. */
-function costsSoFar(session: Session): CostLedger {
-  const costs = new CostLedger();
-  for (const paid of pastRequests({ entries: session.fold.path.everyBranch, session: session.id })) costs.add(paid);
-  return costs;
 }
 
 /** The conversation's own model is asked by a fork first, which reads what is cached; another has its own requests. */

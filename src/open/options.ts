@@ -1,20 +1,21 @@
 import type { Provider } from "../context/forms.ts";
+import type { ToolOption } from "../context/inputs.ts";
 import type { ContextEvent } from "../context/outcomes.ts";
 import type { Summarizer } from "../context/summarizer.ts";
 import type { Hooks } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";
 import type { PolicyName } from "../schema/settings.ts";
-import type { ThinkingParams } from "../schema/wire/messages-params.ts";
 
 export interface ContextOptions<P extends Provider = "anthropic"> {
   /** As the provider calls it. */
   readonly model: string;
   /** Whose form requests and replies have. */
   readonly provider?: P;
-  readonly system?: string | readonly string[];
+  readonly system?: string | readonly (string | { readonly type: "text"; readonly text: string })[];
   /** In the form of the Messages API, whoever the provider is: name, description, input_schema. */
   readonly tools?: readonly ToolOption[];
-  readonly thinking?: ThinkingParams;
+  /** As the Messages API takes it. */
+  readonly thinking?: { readonly type: string };
   /** The model's window; what is known of the model where it is absent. */
   readonly contextTokens?: number;
   /** Of one reply. */
@@ -31,10 +32,4 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
   /** In milliseconds. */
   readonly clock?: () => number;
   readonly ids?: () => string;
-}
-
-export interface ToolOption {
-  readonly name: string;
-  readonly description?: string | undefined;
-  readonly input_schema: object;
 }

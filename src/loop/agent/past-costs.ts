@@ -1,3 +1,5 @@
+import { CostLedger } from "../../cache/costs.ts";
+import type { Session } from "../session.ts";
 import type { PaidRequest } from "../../cache/costs.ts";
 import { type SessionId, tokens } from "../../schema/brand.ts";
 import type { AssistantEntry, Entry } from "../../schema/entry.ts";
@@ -38,4 +40,14 @@ export function pastRequests({ entries, session }: PastInput): readonly PastRequ
 function replyRequest({ messageId, model, askedModel, saidUsage, synthetic }: AssistantEntry): PaidRequest | undefined {
   if (messageId === undefined || saidUsage === undefined || synthetic) return undefined;
   return { source: "main", model: askedModel ?? model ?? "", usage: saidUsage, headerTokens: tokens(0) };
+}
+
+type CostsByPayer = Readonly<Record<"own" | "inherited", CostLedger>>;
+
+/** What the log of a session says was paid: for itself, and before it was forked or copied. */
+export function costsSoFar(session: Session, models?: ConstructorParameters<typeof CostLedger>[0]): CostsByPayer {
+  const costs = { own: new CostLedger(models), inherited: new CostLedger(models) };
+  for (const paid of pastRequests({ entries: session.fold.path.everyBranch, session: session.id }))
+    costs[paid.paidBy].add(paid);
+  return costs;
 }

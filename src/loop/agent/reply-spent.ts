@@ -19,6 +19,9 @@ export const replySpentDraft = ({ model, usage }: ReplySpent): Draft => ({
   value: { calls: [{ path: "main", model, usage }] },
 });
 
+/** Stands where a reply broke off that was left for good: the path goes on here. */
+export const replyLeftDraft: Draft = { type: "setting", name: "reply.left", value: true };
+
 /** Requests of the conversation itself that this edit books. */
 export function replyCallsIn(edit: Edit): readonly PaidCall[] {
   if (edit.type !== "setting" || edit.name !== spentName) return [];

@@ -10,7 +10,7 @@ import { type JsonObject, text } from "../../schema/json.ts";
 import { readServerCleared } from "../../schema/server-cleared.ts";
 import { readUsage } from "../../schema/usage.ts";
 import type { DoubtedUsage } from "../../tokens/ledger.ts";
-import { replySpentDraft } from "./reply-spent.ts";
+import { replyLeftDraft, replySpentDraft } from "./reply-spent.ts";
 import { type ReplyCall, ReplyWriter } from "./reply-writer.ts";
 import { sentAt, type Sending } from "./request.ts";
 
@@ -54,6 +54,14 @@ export class ReplyTaker {
     if (failure !== undefined) return { kind: "unwritten", failure };
     await this.#bookUnwritten();
     return outcome;
+  }
+
+  /** What came of it stays in the log beside the path: the conversation goes on where the request stood. */
+  async leave(): Promise<WriteFailure | undefined> {
+    const at = this.#writer.againAt;
+    if (at === undefined) return undefined;
+    const appended = await this.#input.conversation.line.appendInstead(at, replyLeftDraft);
+    return appended.kind === "failed" ? appended : undefined;
   }
 
   /** The request is sent now, perhaps again. */

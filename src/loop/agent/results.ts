@@ -31,8 +31,9 @@ export class Results {
 
   /** One after the other, also where several arrive at once. What can't be written is told at the end of the round. */
   take(result: CallResult): Promise<void> {
-    this.#last = this.#last.then(() => this.#take(result));
-    return this.#last;
+    const taken = this.#last.then(() => this.#take(result));
+    this.#last = taken.catch(() => undefined);
+    return taken;
   }
 
   /** Everything so far is part of a request: it stays as it is. */

@@ -7,7 +7,7 @@ import type { CallResult } from "./calls.ts";
 import type { Conversation } from "./conversation.ts";
 import type { RoundsDeps } from "./deps.ts";
 import { prepareRequest, type Prepared } from "./prepare.ts";
-import type { AssembledRequest } from "./request.ts";
+import type { Sending } from "./request.ts";
 import { Results } from "./results.ts";
 import { type AfterRefusal, type CutReply, TurnRoom } from "./turn-room.ts";
 
@@ -29,7 +29,7 @@ export class Rounds {
   readonly #results: Results;
   readonly #room: TurnRoom;
   #requests: number;
-  #sent: AssembledRequest | undefined;
+  #sent: Sending | undefined;
 
   constructor(deps: RoundsDeps, input: RoundsInput) {
     this.#deps = deps;
@@ -46,7 +46,7 @@ export class Rounds {
   }
 
   /** The request that waits for its reply. */
-  get sent(): AssembledRequest | undefined {
+  get sent(): Sending | undefined {
     return this.#sent;
   }
 
@@ -70,7 +70,7 @@ export class Rounds {
     const prepared = yield* prepareRequest(this.#deps, { conversation, signal, opens, room: this.#room });
     if (prepared.kind !== "request") return prepared;
     this.#requests += 1;
-    this.#sent = prepared;
+    this.#sent = { conversation, assembled: prepared };
     this.#results.sent();
     return prepared;
   }
@@ -82,7 +82,13 @@ export class Rounds {
 
   /** A reply that did not come to its own end. `compacted`: there is room for another. */
   cut(reply: CutReply): ReturnType<TurnRoom["cut"]> {
+    this.#sent = undefined;
     return this.#room.cut(reply);
+  }
+
+  /** The request that waits for its reply is given up. */
+  withdraw(): void {
+    this.#sent = undefined;
   }
 
   /** A reply came to its own end. */

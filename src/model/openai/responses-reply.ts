@@ -1,23 +1,31 @@
-import type { ModelEvent } from "../../ports/model.ts";
+import type { ClockDep } from "../../ports/clock.ts";
+import type { ModelEvent, ModelFailure } from "../../ports/model.ts";
 import { type Block, parseBlock } from "../../schema/block.ts";
 import { messageId } from "../../schema/brand.ts";
 import { field, isObject, type Json, type JsonObject, listAt, text } from "../../schema/json.ts";
 import { readCallInput } from "../call-input.ts";
-import { brokenStream } from "../failure.ts";
+import { brokenStream, failureOf } from "../failure.ts";
+import { openaiRules } from "./failure-rules.ts";
 import { readOpenaiUsage } from "./usage.ts";
 
 /** A response that came in one piece. */
-export function wholeResponseEvents(response: JsonObject): readonly ModelEvent[] {
-  const assembly = new ResponseAssembly();
+export function wholeResponseEvents(response: JsonObject, deps: ClockDep): readonly ModelEvent[] {
+  const assembly = new ResponseAssembly(deps);
   return [
     ...assembly.take({ type: "response.created", response }),
     ...listAt(response, "output").flatMap((item) => [
       ...spokenIn(item).flatMap((delta) => assembly.take({ type: "response.output_text.delta", delta })),
       ...assembly.take({ type: "response.output_item.done", item }),
     ]),
-    ...assembly.take({ type: "response.completed", response }),
+    ...assembly.take({ type: endByStatus.get(text(response, "status") ?? "") ?? "response.completed", response }),
   ];
 }
+
+const endByStatus: ReadonlyMap<string, string> = new Map([
+  ["failed", "response.failed"],
+  ["cancelled", "response.failed"],
+  ["incomplete", "response.incomplete"],
+]);
 
 /** Reasoning has texts too: it is not said. */
 const spokenIn = (item: Json): readonly string[] =>
@@ -27,9 +35,14 @@ const spokenIn = (item: Json): readonly string[] =>
 
 /** Puts a reply together from the events of a response's stream: an item counts when it is done. */
 export class ResponseAssembly {
+  readonly #deps: ClockDep;
   #index = 0;
   #calls = 0;
   #isRefusal = false;
+
+  constructor(deps: ClockDep) {
+    this.#deps = deps;
+  }
 
   take(event: JsonObject): readonly ModelEvent[] {
     const response = field(event, "response");
@@ -45,7 +58,7 @@ export class ResponseAssembly {
         return isObject(response) ? [this.#ended(response)] : [];
       case "response.failed":
       case "error":
-        return [{ kind: "failure", failure: brokenStream(failureText(event)) }];
+        return [{ kind: "failure", failure: failureIn(event, this.#deps) }];
       default:
         return [];
     }
@@ -113,10 +126,16 @@ const started = (response: JsonObject): ModelEvent => ({
   usage: {},
 });
 
-function failureText(event: JsonObject): string {
+/** What has a code that we know is as if the request had been refused; anything else is a reply that broke off. */
+function failureIn(event: JsonObject, { now }: ClockDep): ModelFailure {
   const response = field(event, "response");
-  const error = isObject(response) ? field(response, "error") : event;
-  return (isObject(error) ? text(error, "message") : undefined) ?? "The response failed.";
+  const said = isObject(response) ? field(response, "error") : event;
+  const error = isObject(said) ? said : {};
+  const message = text(error, "message") ?? "The response failed.";
+  const code = text(error, "code");
+  const began = { status: undefined, type: undefined, headers: undefined, requestId: undefined };
+  const failure = failureOf({ rules: openaiRules, now }, { ...began, code, message });
+  return failure.why === "server" ? brokenStream(message) : failure;
 }
 
 const usageKeys = { input: "input_tokens", details: "input_tokens_details", output: "output_tokens" } as const;

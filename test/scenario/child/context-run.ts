@@ -17,7 +17,7 @@ const simulator = new Simulator({
       const last = request.messages.at(-1)?.content;
       const isAnswered = typeof last !== "string" && last?.some(({ type }) => type === "tool_result") === true;
       return isAnswered
-        ? { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } }
+        ? { move: { kind: "say", blocks: [{ type: "text", text: `Done. ${"It is so. ".repeat(2_000)}` }] } }
         : {
             move: {
               kind: "say",
@@ -45,5 +45,11 @@ for (const said of ["said-1", "said-2"]) {
   await context.assistant(await client.messages.create((await context.next()).params));
   accepted("Done.");
 }
+await context.reminder("noted");
+accepted("noted");
+await context.setTools([...tools, { name: "write", input_schema: { type: "object" } }]);
+accepted("# tools");
+accepted(`# ${(await context.compact()).kind}`);
+accepted(`# ${(await context.undo()).kind}`);
 await context.close();
-accepted("closed");
+accepted("# closed");
