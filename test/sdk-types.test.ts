@@ -1,7 +1,7 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type OpenAI from "openai";
 import { describe, expectTypeOf, it } from "vitest";
-import type { Context, ToolCall } from "../src/index.ts";
+import type { Context, ContextOptions, ToolCall } from "../src/index.ts";
 
 /** Never called: that it compiles under `strict`, without a cast, is the test. */
 export async function anthropicRound(context: Context<"anthropic">, client: Anthropic): Promise<readonly ToolCall[]> {
@@ -46,6 +46,16 @@ describe("the types of a context meet those of the official SDKs", () => {
     expectTypeOf<OpenAI.Responses.Response>().toExtend<Taken<"openai-responses">>();
     expectTypeOf<OpenAI.ChatCompletion>().not.toExtend<Taken<"anthropic">>();
     expectTypeOf<Anthropic.Message>().not.toExtend<Taken<"openai-chat">>();
+  });
+
+  it("content, thinking and the system prompt are taken as the SDK types them", () => {
+    type Said = Parameters<Context<"anthropic">["user"]>[0];
+    type Given = Parameters<Context<"anthropic">["toolResult"]>[1];
+    expectTypeOf<Anthropic.ContentBlockParam[]>().toExtend<Said>();
+    expectTypeOf<Anthropic.ImageBlockParam[]>().toExtend<Given>();
+    expectTypeOf<NonNullable<Anthropic.ToolResultBlockParam["content"]>>().toExtend<Given>();
+    expectTypeOf<Anthropic.ThinkingConfigParam>().toExtend<NonNullable<ContextOptions["thinking"]>>();
+    expectTypeOf<Anthropic.TextBlockParam[]>().toExtend<NonNullable<ContextOptions["system"]>>();
   });
 
   it("a tool's definition is taken as the Messages API has it", () => {

@@ -242,7 +242,7 @@ describe("who waits is let go", () => {
     const kinds: string[] = [];
     const context = await brokenContext({ onEvent: ({ kind }) => kinds.push(kind) }, partial);
     expect(await context.compact({ preview: true })).toMatchObject({ kind: "preview" });
-    expect(kinds.filter((kind) => kind.startsWith("compaction")).at(-1)).toBe("compaction-failed");
+    expect(kinds.findLast((kind) => kind.startsWith("compaction"))).toBe("compaction-failed");
   });
 });
 
