@@ -75,9 +75,14 @@ export class BreakDetector {
   #moved: BreakCause | undefined;
 
   /** `moved`: why the first request has another prefix than those of an earlier run. */
-  constructor({ hash }: HashDep, moved?: BreakCause) {
-    this.#prints = new Fingerprints(hash);
+  constructor(prints: HashDep | Fingerprints, moved?: BreakCause) {
+    this.#prints = prints instanceof Fingerprints ? prints : new Fingerprints(prints.hash);
     this.#moved = moved;
+  }
+
+  /** For a line of requests that shares messages with this one: what is hashed here is not hashed again. */
+  beside(): BreakDetector {
+    return new BreakDetector(this.#prints);
   }
 
   /** What the next request should read; undefined before the first and behind a compaction. */

@@ -12,7 +12,7 @@ import type { LearnedState } from "../tokens/learned.ts";
 import { type ContextLedger, TokenLedger } from "../tokens/ledger.ts";
 import type { Fold } from "../transcript/fold.ts";
 import type { Logged } from "../transcript/lines.ts";
-import type { ViewWatch } from "../transcript/watch.ts";
+import { bothWatches } from "../transcript/watch.ts";
 import { frozenFixedPart } from "./frozen-state.ts";
 import { type AtOptions, type OpenedLog, openLog, openLogAt, type OpenOptions } from "./open.ts";
 import { recordedPrompt } from "./recorded-prompt.ts";
@@ -54,34 +54,6 @@ interface Counting {
   readonly source: ByteSource;
 }
 
-/** One view, told to two. */
-const both = (one: ViewWatch, other: ViewWatch): ViewWatch => ({
-  reset: (structureAt, history) => {
-    one.reset(structureAt, history);
-    other.reset(structureAt, history);
-  },
-  item: (item) => {
-    one.item(item);
-    other.item(item);
-  },
-  shown: (block, entry, instead) => {
-    one.shown(block, entry, instead);
-    other.shown(block, entry, instead);
-  },
-  hidden: (block, entry) => {
-    one.hidden(block, entry);
-    other.hidden(block, entry);
-  },
-  withheld: (block, since) => {
-    one.withheld?.(block, since);
-    other.withheld?.(block, since);
-  },
-  released: (block) => {
-    one.released?.(block);
-    other.released?.(block);
-  },
-});
-
 /** What is known before the first count comes first: what a count teaches hangs on it. */
 async function counted(deps: BlobsDep, { log, inventory, source }: Counting): Promise<CountedLog> {
   const ours = await frozenFixedPart(deps, log.fold);
@@ -89,7 +61,7 @@ async function counted(deps: BlobsDep, { log, inventory, source }: Counting): Pr
   const ledger = new TokenLedger({ learned: learnedAtBoundary(log.fold) });
   ledger.carries(fixedPart);
   if (ours !== undefined) ledger.sendsOwn();
-  log.fold.watchedBy(inventory === undefined ? ledger : both(ledger, inventory));
+  log.fold.watchedBy(inventory === undefined ? ledger : bothWatches(ledger, inventory));
   const largest = largestCounted(log.fold);
   const model = newestReply(log.fold)?.model ?? largest?.model;
   const serverTokens = largest?.window;

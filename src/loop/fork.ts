@@ -1,4 +1,3 @@
-import { BreakDetector } from "../cache/breaks.ts";
 import type { Fork, ForkOutcome, ForkTask } from "../ports/fork.ts";
 import { noHooks } from "../ports/hooks.ts";
 import type { PermissionDep, PermissionRequest } from "../ports/tools.ts";
@@ -207,7 +206,7 @@ function pointOf(parent: Line, reach: MessagesReach): ForkPoint {
 
 const sizeOf = (messages: readonly Message[]): number => estimateShown(messages.map(({ content }) => content));
 
-function conversationOf({ deps, parent, line, task }: ForkParts): Conversation {
+function conversationOf({ parent, line, task }: ForkParts): Conversation {
   return {
     ...parent,
     line,
@@ -215,7 +214,7 @@ function conversationOf({ deps, parent, line, task }: ForkParts): Conversation {
     compacting: undefined,
     inheritedAsks: parent.cache?.server.asked,
     written: parent.written.copy(),
-    breaks: new BreakDetector(deps),
+    breaks: parent.breaks.beside(),
     files: filesOf(parent, task),
     ids: parent.ids.copy(),
     source: task.source,

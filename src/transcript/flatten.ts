@@ -1,11 +1,12 @@
-import { type Block, type Message, type ToolResultBlock, type ToolUseBlock } from "../schema/block.ts";
+import type { Block, Message, ToolUseBlock } from "../schema/block.ts";
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
+import type { Answer, Call, Group, Late, Put, Rendered, Swap } from "./flat-parts.ts";
 import type { Item } from "./item.ts";
 import type { Decision } from "./project.ts";
 import { type Repair, lateResultHeader, repairOf, syntheticResult } from "./repair.ts";
 import { mediaOf, resultBlock, textOf } from "./result.ts";
-import type { ShownInstead, ViewWatch } from "./watch.ts";
+import type { ViewWatch } from "./watch.ts";
 import { isEmptyText, isSent, isThinking, leftOutDetail } from "./sent.ts";
 import { wireForm } from "./wire-form.ts";
 import { WireIds } from "./wire-ids.ts";
@@ -26,55 +27,6 @@ export interface FlattenOptions {
   /** Brings a call's input into the form its tool's schema asks for, where the tool is known. */
   readonly normaliseInput?: ((name: string, input: JsonObject) => JsonObject) | undefined;
   readonly watch?: ViewWatch | undefined;
-}
-
-interface Group {
-  readonly index: number;
-  readonly role: "user" | "assistant";
-  readonly content: Block[];
-  /** The entry each block comes from. */
-  readonly sources: EntryId[];
-  /** Replies in an assistant group; calls answered so far in a user group, in the order of their calls. */
-  readonly replies: Set<string>;
-  readonly answered: ToolUseId[];
-}
-
-interface Call {
-  readonly group: number;
-  readonly order: number;
-  readonly name: string;
-  readonly at: number;
-  answer: Answer | undefined;
-  /** A real result that came after the synthetic answer, and the block it is said in. */
-  late: Late | undefined;
-}
-
-interface Answer {
-  readonly block: ToolResultBlock;
-  readonly entry: EntryId;
-  readonly at: number;
-  /** `repair`: a synthetic answer that a repair on the path froze. */
-  readonly by: "tool" | "repair";
-}
-
-/** A block as it is sent, and what it stands for where an edit decided. */
-interface Rendered {
-  readonly block: Block;
-  readonly instead?: ShownInstead;
-}
-
-interface Put extends Rendered {
-  readonly entry: EntryId;
-  /** Behind everything where it is absent. */
-  readonly at?: number;
-}
-
-interface Late {
-  readonly answer: Answer;
-  readonly group: Group;
-  block: Block;
-  /** Images and documents said behind it, until an edit shows the result by a text. */
-  media: number;
 }
 
 export class Flattened {
@@ -151,6 +103,23 @@ export class Flattened {
       else if (call?.answer === undefined) this.#answerByRepair(toolUse);
       else this.#showAnswer(call, call.answer);
     }
+  }
+
+  /** What `decide` would change by these decisions; undefined where it is more than the look of a result. */
+  swapsFor(results: readonly ToolUseId[], decisions: FlattenOptions["decisions"]): readonly Swap[] | undefined {
+    const swaps: Swap[] = [];
+    for (const toolUse of results) {
+      const call = this.#calls.get(toolUse);
+      if (call === undefined) continue;
+      const { answer, late } = call;
+      const group = this.#groups[call.group + 1];
+      if (answer === undefined || late !== undefined || group === undefined) return undefined;
+      const at = group.answered.indexOf(answer.block.tool_use_id);
+      const [before, entry] = [group.content[at], group.sources[at]];
+      if (before === undefined || entry === undefined) return undefined;
+      swaps.push({ entry, before, after: this.#render(call, answer, decisions).block });
+    }
+    return swaps;
   }
 
   /** Repairs that stand on the path for calls that nothing else answered. */
@@ -261,9 +230,9 @@ export class Flattened {
     this.#options.watch?.shown(block, entry, instead);
   }
 
-  #render(call: Call, answer: Answer): Rendered {
+  #render(call: Call, answer: Answer, all = this.#options.decisions): Rendered {
     const toolUse = answer.block.tool_use_id;
-    const decisions = answer.by === "repair" ? undefined : this.#options.decisions.get(toolUse);
+    const decisions = answer.by === "repair" ? undefined : all.get(toolUse);
     // A decision from before both was about an earlier call of the same id, which an edit has taken out of the view.
     const since = Math.min(call.at, answer.at);
     const decision = decisions?.findLast(({ kind, at }) => kind !== "repair" && at > since);

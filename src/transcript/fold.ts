@@ -86,6 +86,8 @@ export interface ViewOptions {
   readonly continues?: (reply: MessageId) => boolean;
 }
 
+const isUndo = (entry: Entry): boolean => entry.kind === "edit" && entry.edit.type === "undo";
+
 export class Fold {
   readonly #options: FoldOptions;
   readonly #path: Path;
@@ -95,6 +97,8 @@ export class Fold {
   #watch: WithheldWatch | undefined;
   #projection: Projection;
   #flattened: Flattened;
+  /** Undefined since the view changed. */
+  #shown: Shown | undefined;
   #foreignUntil: number;
   #entries = 0;
   #sidechain = 0;
@@ -130,9 +134,10 @@ export class Fold {
     return new Set([...this.#projection.withheld].map((logged) => this.#flattened.wireIds.of(logged)));
   }
 
-  /** What the view shows now, entry by entry. */
+  /** What the view shows now, entry by entry. Looked through once for each change of the view. */
   shown(): Shown {
-    return shownByEntry(this.#flattened.shown());
+    this.#shown ??= shownByEntry(this.#flattened.shown());
+    return this.#shown;
   }
 
   get foreignUntil(): number {
@@ -208,11 +213,35 @@ export class Fold {
 
   /** What the view would show with these entries behind the path. Changes nothing. */
   preview(entries: readonly Entry[]): Shown {
-    const [projection, flattened] = this.#fresh(undoneEdits([...this.#path.entries, ...entries]));
+    const projection = entries.some(isUndo) ? this.#refolded(entries) : this.#projection.copy();
+    const effects = entries.map((entry) => projection.apply(entry, "ours"));
+    return this.#previewDecided(effects, projection) ?? this.#previewWhole(projection);
+  }
+
+  /** With other undos in force. */
+  #refolded(entries: readonly Entry[]): Projection {
+    const [projection] = this.#fresh(undoneEdits([...this.#path.entries, ...entries]));
     for (const logged of this.#path.logged) projection.apply(logged.entry, this.#originOf(logged));
-    for (const entry of entries) projection.apply(entry, "ours");
+    return projection;
+  }
+
+  #previewWhole(projection: Projection): Shown {
+    const flattened = this.#flattenedFor(projection);
     this.#flattenInto(flattened, projection);
     return shownByEntry(flattened.shown());
+  }
+
+  /** Where results only look otherwise everything else is as it is shown now; undefined where more than that changes. */
+  #previewDecided(effects: readonly Effect[], { decisions }: Projection): Shown | undefined {
+    const shown = new Map(this.shown());
+    for (const effect of effects) {
+      if (effect.kind === "none") continue;
+      const swaps = effect.kind === "decided" ? this.#flattened.swapsFor(effect.results, decisions) : undefined;
+      if (swaps === undefined) return undefined;
+      for (const { entry, before, after } of swaps)
+        shown.set(entry, shown.get(entry)?.map((block) => (block === before ? after : block)) ?? []);
+    }
+    return shown;
   }
 
   view(options: ViewOptions = {}): View {
@@ -257,6 +286,7 @@ export class Fold {
   }
 
   #show(effect: Effect): void {
+    if (effect.kind !== "none") this.#shown = undefined;
     switch (effect.kind) {
       case "said":
         this.#flattened.push(effect.item);
@@ -292,6 +322,7 @@ export class Fold {
     const loggedId = (sent: ToolUseId): ToolUseId => this.#flattened.wireIds.loggedId(sent);
     this.#watch = this.#watcher === undefined ? undefined : new WithheldWatch(this.#watcher, { withheldAt, loggedId });
     this.#watch?.reset(structureAt, history);
+    this.#shown = undefined;
     this.#flattened = this.#flattenedFor(this.#projection, this.#watch);
     this.#flattenInto(this.#flattened, this.#projection);
   }

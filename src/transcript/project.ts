@@ -96,6 +96,25 @@ export class Projection {
     this.settings = new Map(seed.settings);
   }
 
+  /** Another one that goes on from here: what it applies is not seen by this one. */
+  copy(): Projection {
+    const { items, decisions, settings } = this;
+    const copied = new Projection({ ...this.#options, seed: { items, decisions, pins: [...this.pins], settings } });
+    copied.boundaries.push(...this.boundaries);
+    copied.structureAt = this.structureAt;
+    copied.compactedAt = this.compactedAt;
+    copied.releasedAt = this.releasedAt;
+    for (const toolUse of this.withheld) copied.withheld.add(toolUse);
+    for (const [toolUse, at] of this.withheldAt) copied.withheldAt.set(toolUse, at);
+    for (const toolUse of this.broughtBack) copied.broughtBack.add(toolUse);
+    for (const entry of this.entriesBroughtBack) copied.entriesBroughtBack.add(entry);
+    for (const [edit, at] of this.#editAt) copied.#editAt.set(edit, at);
+    copied.#waiting = this.#waiting;
+    copied.#passing = this.#passing;
+    copied.#at = this.#at;
+    return copied;
+  }
+
   /** A boundary whose summary has not come: it has no effect, so a crash between the two loses nothing. */
   get waitingBoundary(): EntryId | undefined {
     return this.#waiting?.entry.id;

@@ -58,11 +58,12 @@ export function makeReceipt(input: ReceiptInput): Receipt {
 function lineOf(entry: EntryId, input: ReceiptInput): ReceiptLine {
   const before = input.before.get(entry);
   const after = input.after.get(entry);
+  const tokensBefore = countAll(before ?? [], input.count);
   return {
     entry,
     class: classOf(before, after, input.nature),
-    tokensBefore: countAll(before ?? [], input.count),
-    tokensAfter: countAll(after ?? [], input.count),
+    tokensBefore,
+    tokensAfter: after === before ? tokensBefore : countAll(after ?? [], input.count),
   };
 }
 
@@ -78,8 +79,9 @@ function classOf(
 }
 
 const sameBlocks = (one: readonly Block[], other: readonly Block[]): boolean =>
-  one.length === other.length &&
-  one.every((block, at) => block === other[at] || JSON.stringify(block) === JSON.stringify(other[at]));
+  one === other ||
+  (one.length === other.length &&
+    one.every((block, at) => block === other[at] || JSON.stringify(block) === JSON.stringify(other[at])));
 
 /** Tokens of the new view from the first place on where it differs from the old one. */
 function behindFirstChange({ before, after, count }: ReceiptInput): Tokens {

@@ -27,3 +27,31 @@ export interface ShownInstead {
   readonly of: Block;
   readonly since: number;
 }
+
+/** One view, told to two. */
+export const bothWatches = (one: ViewWatch, other: ViewWatch): ViewWatch => ({
+  reset: (structureAt, history) => {
+    one.reset(structureAt, history);
+    other.reset(structureAt, history);
+  },
+  item: (item) => {
+    one.item(item);
+    other.item(item);
+  },
+  shown: (block, entry, instead) => {
+    one.shown(block, entry, instead);
+    other.shown(block, entry, instead);
+  },
+  hidden: (block, entry) => {
+    one.hidden(block, entry);
+    other.hidden(block, entry);
+  },
+  withheld: (block, since) => {
+    one.withheld?.(block, since);
+    other.withheld?.(block, since);
+  },
+  released: (block) => {
+    one.released?.(block);
+    other.released?.(block);
+  },
+});

@@ -14,12 +14,14 @@ import { imagesFew, imagesStep, manyImagesSideMax, mediaCharsMax, mediaCharsStep
  * that stays as it is stays the same object.
  */
 export class ImageGuard {
+  /** Of the newest request. */
+  #seen: readonly { readonly message: Message; readonly media: readonly Medium[] }[] = [];
   readonly #verdicts = new WeakMap<object, Verdict>();
   readonly #stubs = new WeakMap<object, TextBlock>();
   readonly #results = new WeakMap<object, { readonly stubs: string; readonly block: ToolResultBlock }>();
 
   guard(messages: readonly Message[], options: GuardOptions): Guarded {
-    const media = messages.flatMap((message, at) => mediaIn(message, at));
+    const media = this.#mediaIn(messages);
     const whyByMedium = new Map<Medium, LeftOut>();
     for (const medium of media) {
       const verdict = this.#judge(medium);
@@ -30,6 +32,16 @@ export class ImageGuard {
     leaveOutHeavy(media, whyByMedium);
     if (whyByMedium.size === 0) return { messages, leftOut: 0 };
     return { messages: this.#without(messages, { whyByMedium, idOf: options.idOf }), leftOut: whyByMedium.size };
+  }
+
+  /** Most messages are those of the request before, and are not looked through again. */
+  #mediaIn(messages: readonly Message[]): readonly Medium[] {
+    const before = this.#seen;
+    this.#seen = messages.map((message, at) => {
+      const known = before[at];
+      return known?.message === message ? known : { message, media: mediaIn(message, at) };
+    });
+    return this.#seen.flatMap(({ media }) => media);
   }
 
   #judge({ part, what }: Medium): Verdict {
