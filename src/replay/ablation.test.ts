@@ -22,13 +22,15 @@ describe("a layer that is taken away", () => {
     ["clear", long, ({ edits }) => edits],
     ["compact", long, ({ compactions }) => compactions],
     ["early", slow, ({ peakContext }) => -peakContext],
-  ])("does nothing any more: %s", (part, recording, worth) => {
-    const [whole, without] = [replayed(recording, "palimpsest"), replayed(recording, `palimpsest-without-${part}`)];
+  ])("does nothing any more: %s", async (part, recording, worth) => {
+    const whole = await replayed(recording, "palimpsest");
+    const without = await replayed(recording, `palimpsest-without-${part}`);
     expect(worth(without)).toBeLessThan(worth(whole));
   });
 
-  it("that costs only where it is there: notes", () => {
-    const [without, whole] = [replayed(long, "palimpsest"), replayed(long, "palimpsest-with-notes-5k")];
+  it("that costs only where it is there: notes", async () => {
+    const without = await replayed(long, "palimpsest");
+    const whole = await replayed(long, "palimpsest-with-notes-5k");
     expect([without.notesTaken, without.notesCost]).toEqual([0, 0]);
     expect(whole.notesTaken).toBeGreaterThan(10);
     expect(whole.notesCost).toBeGreaterThan(0);
@@ -65,7 +67,7 @@ async function shownUnder(name: string): Promise<string> {
     summarise: () => "Work went on.",
     onCompacted: ({ messages }) => views.push(JSON.stringify(messages)),
   });
-  run.run();
+  await run.run();
   const [first = ""] = views;
   expect(first).toContain("Work went on.");
   return first;

@@ -21,7 +21,7 @@ const answers: Message = {
 const redacted = parseBlock(imagePart({ data: Buffer.from("REDACTED ".repeat(20)).toString("base64") }));
 const mark = (message: number): Breakpoint => ({ place: { part: "messages", message, at: 0 }, lifetime: "5m" });
 const refusal = (messages: readonly Message[], breakpoints: readonly Breakpoint[] = []): string | undefined =>
-  new RequestCheck(model).refusal({ messages, breakpoints, outputTokensMax: 100 });
+  new RequestCheck(model).refusal({ messages, chain: "1", breakpoints, outputTokensMax: 100 });
 
 describe("whether the API takes a request", () => {
   it.each<[string, readonly Message[], readonly Breakpoint[]]>([
@@ -71,9 +71,17 @@ describe("whether the API takes a request", () => {
       },
     };
     const check = new RequestCheck(model);
-    check.refusal({ messages: [watched], breakpoints: [], outputTokensMax: 100 });
+    check.refusal({ messages: [watched], chain: "1", breakpoints: [], outputTokensMax: 100 });
     const once = reads;
-    check.refusal({ messages: [watched], breakpoints: [], outputTokensMax: 100 });
+    check.refusal({ messages: [watched], chain: "2", breakpoints: [], outputTokensMax: 100 });
     expect(reads).toBe(once);
+  });
+
+  it("looks at marks also where it has taken the same messages before, with others", () => {
+    const check = new RequestCheck(model);
+    const says: Message = { role: "assistant", content: [{ type: "text", text: "yes" }] };
+    const known = { messages: [asks, says, asks, says, asks], chain: "1", outputTokensMax: 100 };
+    expect(check.refusal({ ...known, breakpoints: [mark(0), mark(4)] })).toBeUndefined();
+    expect(check.refusal({ ...known, breakpoints: [0, 1, 2, 3, 4].map(mark) })).toMatch(/./);
   });
 });

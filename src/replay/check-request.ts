@@ -5,12 +5,16 @@ import type { Message } from "../schema/block.ts";
 import type { Model } from "../schema/model.ts";
 import { type WireMessage, wireMessage } from "../schema/wire/request.ts";
 import { modelTraits } from "../simulator/model-traits.ts";
+import { checkBreakpoints } from "../simulator/validate/breakpoints.ts";
+import type { CheckInput } from "../simulator/validate/check-input.ts";
 import { check } from "../simulator/validate/rules.ts";
 
 /** Does the API take a request like this? By the simulator's own rules; a message is read once. */
 export class RequestCheck {
   readonly #model: Model;
   readonly #images = new ImageGuard();
+  /** Messages that were taken: where another policy sends the same ones, only the marks are looked at. */
+  readonly #taken = new Set<string>();
   readonly #wireByMessage = new WeakMap<Message, WireMessage | "malformed">();
 
   constructor(model: Model) {
@@ -25,27 +29,33 @@ export class RequestCheck {
     return this.#refusal({ ...checked, messages });
   }
 
-  #refusal({ messages, breakpoints, outputTokensMax }: Checked): string | undefined {
+  #refusal({ messages, chain, breakpoints, outputTokensMax }: Checked): string | undefined {
     const wire: WireMessage[] = [];
     for (const message of messages) {
       const read = this.#read(message);
       if (read === "malformed") return "a message has not the API's form";
       wire.push(read);
     }
-    const request = {
-      model: this.#model.id,
-      max_tokens: outputTokensMax,
-      system: [{ type: "text" as const, text: "header" }],
-      messages: marked(wire, breakpoints),
-    };
-    const refused = check({
-      request,
+    const key = `${chain} ${outputTokensMax}`;
+    const input = this.#inputOf(marked(wire, breakpoints), outputTokensMax);
+    const refused = this.#taken.has(key) ? checkBreakpoints(input) : check(input);
+    if (refused === undefined) this.#taken.add(key);
+    return refused?.message;
+  }
+
+  #inputOf(messages: WireMessage[], outputTokensMax: number): CheckInput {
+    return {
+      request: {
+        model: this.#model.id,
+        max_tokens: outputTokensMax,
+        system: [{ type: "text", text: "header" }],
+        messages,
+      },
       model: this.#model,
       traits: modelTraits(this.#model),
       betas: new Set(),
       endpoint: "messages",
-    });
-    return refused?.message;
+    };
   }
 
   #read(message: Message): WireMessage | "malformed" {
@@ -60,6 +70,8 @@ export class RequestCheck {
 
 export interface Checked {
   readonly messages: readonly Message[];
+  /** The same for the same messages. */
+  readonly chain: string;
   readonly breakpoints: readonly Breakpoint[];
   readonly outputTokensMax: number;
 }

@@ -5,13 +5,15 @@ import type { CacheRates } from "../cache/rates.ts";
 import type { OffloadRule } from "../layers/policy.ts";
 import { isRerunnable } from "../layers/2-clear/clearable.ts";
 import type { Block } from "../schema/block.ts";
-import type { EntryId, ToolUseId } from "../schema/brand.ts";
+import { type EntryId, entryId, type ToolUseId } from "../schema/brand.ts";
+import type { Edit } from "../schema/edit.ts";
+import type { Entry } from "../schema/entry.ts";
+import { Fold } from "../transcript/fold.ts";
 import type { ShownInstead, ViewWatch } from "../transcript/watch.ts";
 import type { CostRound, CostSession } from "./cost-session.ts";
 import { staleRoundsOfOptimum } from "./limits.ts";
 import { offloadedNow } from "./offloaded.ts";
 import type { Recording } from "./recording.ts";
-import { ReplayedView } from "./replayed-view.ts";
 
 export interface CostSessionInput {
   readonly recording: Recording;
@@ -36,12 +38,14 @@ export function costSessionOf({
   offload,
 }: CostSessionInput): CostSession {
   const arrivals = new Arrivals();
-  const view = new ReplayedView({ watch: arrivals, thinking });
+  const view = new RecordedView(new Fold({ watch: arrivals, origin: thinking === "kept" ? "ours" : "foreign" }));
   const rounds: CostRound[] = [];
   let lastAt: number | undefined;
   for (const { at, before, reply } of recording.rounds) {
     view.say(before);
-    for (const { toolUse, shown } of offloadedNow(offload, before)) view.offload(toolUse, shown);
+    const results = offloadedNow(offload, before);
+    if (results.length > 0)
+      view.edit({ type: "offload", results: results.map(({ toolUse, shown }) => ({ toolUse, shown })) });
     const cold = lastAt === undefined || at - lastAt >= millisByLifetime[lifetime];
     rounds.push({ cold, ...split(arrivals.take(), { recording, markerTokens }) });
     lastAt = at;
@@ -56,6 +60,34 @@ export function costSessionOf({
     ...(windowTokens === undefined ? {} : { windowTokens }),
   };
 }
+
+/** What was recorded, and what is offloaded of it: nothing else is ever decided here. */
+class RecordedView {
+  readonly #fold: Fold;
+  #entries = 0;
+
+  constructor(fold: Fold) {
+    this.#fold = fold;
+  }
+
+  say(entries: readonly Entry[]): void {
+    for (const entry of entries) this.#append(entry);
+  }
+
+  edit(edit: Edit): void {
+    const id = entryId(`edit-${this.#entries}`);
+    this.#append({ kind: "edit", id, ...unplaced, timestamp: undefined, edit });
+  }
+
+  #append(entry: Entry): void {
+    const parent = this.#fold.path.leaf?.id ?? null;
+    const start = 2 * this.#entries;
+    this.#entries += 1;
+    this.#fold.append({ entry: { ...entry, parent, logicalParent: undefined }, start, end: start + 1 });
+  }
+}
+
+const unplaced = { parent: null, logicalParent: undefined, sidechain: false } as const;
 
 /** What is new in the view since it was last asked: the same blocks that the runs are charged for. */
 class Arrivals implements ViewWatch {

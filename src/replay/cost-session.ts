@@ -8,7 +8,7 @@ export interface CostSession {
   readonly rates: { readonly read: number; readonly write: number; readonly output: number };
   readonly staleAfterRounds: number;
   readonly compaction: {
-    /** Tokens that summary and restored files leave in place of everything but the header. */
+    /** Tokens that summary and restored files leave in place of everything but the header, the newest round included. */
     readonly leavesTokens: number;
     readonly outputTokens: number;
   };

@@ -7,6 +7,7 @@ import type { Prompt, PromptBlock } from "../simulator/prompt.ts";
 export class BlockIds {
   readonly #idByBlock = new WeakMap<Block, number>();
   readonly #idByHash = new Map<string, number>();
+  readonly #chainByStep = new Map<string, number>();
 
   of(block: Block): number {
     const known = this.#idByBlock.get(block);
@@ -16,6 +17,13 @@ export class BlockIds {
     this.#idByHash.set(hash, id);
     this.#idByBlock.set(block, id);
     return id;
+  }
+
+  /** A name for everything up to a block: the same for the same blocks said by the same roles, in whichever run. */
+  chain(step: string): string {
+    const known = this.#chainByStep.get(step) ?? this.#chainByStep.size + 1;
+    this.#chainByStep.set(step, known);
+    return String(known);
   }
 }
 
@@ -37,7 +45,6 @@ interface MessagePart {
  */
 export class Meter {
   readonly #options: MeterOptions;
-  readonly #chainByStep = new Map<string, number>();
   #parts: MessagePart[] = [];
   #blocks: PromptBlock[];
 
@@ -95,18 +102,10 @@ export class Meter {
         path: `messages.${at}.content.${index}`,
         type: block.type,
         hash,
-        chain: this.#step(`${before?.chain ?? ""} ${message.role[0] ?? ""}${hash}`),
+        chain: this.#options.ids.chain(`${before?.chain ?? ""} ${message.role[0] ?? ""}${hash}`),
         tokens,
         tokensUpTo: (before?.tokensUpTo ?? 0) + tokens,
       });
     }
-  }
-
-  #step(step: string): string {
-    const known = this.#chainByStep.get(step);
-    if (known !== undefined) return String(known);
-    const chain = this.#chainByStep.size + 1;
-    this.#chainByStep.set(step, chain);
-    return String(chain);
   }
 }

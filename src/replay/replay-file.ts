@@ -47,24 +47,26 @@ export async function replayFile(deps: ReplayDeps, request: ReplayRequest): Prom
   if (source === undefined) return { kind: "skipped", why: "the file is gone" };
   const read = await readRecording(deps, { file: request.path, source });
   if (read.kind !== "recording") return { kind: "skipped", why: read.why };
-  return { kind: "replayed", outcomes: replayRecording(read.recording, request) };
+  return { kind: "replayed", outcomes: await replayRecording(read.recording, request) };
 }
 
 /** For every price table every policy, in the order in which they were asked for. */
-export function replayRecording(recording: Recording, request: ReplayRequest): readonly ReplayOutcome[] {
+export async function replayRecording(recording: Recording, request: ReplayRequest): Promise<readonly ReplayOutcome[]> {
   const world = replayWorld(recording);
-  return request.prices.flatMap((prices) => {
+  const outcomes: ReplayOutcome[] = [];
+  for (const prices of request.prices) {
     // Few policies offload, and most of these alike: their bounds are computed once.
     const boundsByOffload = new Map<string, Bounds>();
-    return request.policies.map((name) => {
+    for (const name of request.policies) {
       const policy = findPolicy(name);
       if (policy === undefined) throw new TypeError(`no policy is called ${name}`);
       const key = JSON.stringify(policy.offload ?? null);
       const bounds = boundsByOffload.get(key) ?? boundsOf(world, { prices, request, policy });
       boundsByOffload.set(key, bounds);
-      return replayPolicy(world, { request, policy, prices, bounds });
-    });
-  });
+      outcomes.push(await replayPolicy(world, { request, policy, prices, bounds }));
+    }
+  }
+  return outcomes;
 }
 
 const lifetimeOf = (prices: PriceName): Lifetime => (prices === "1h" ? "1h" : "5m");
@@ -123,7 +125,7 @@ interface Run extends Priced {
   readonly bounds: Bounds;
 }
 
-function replayPolicy(world: ReplayWorld, { request, policy, prices, bounds }: Run): ReplayOutcome {
+async function replayPolicy(world: ReplayWorld, { request, policy, prices, bounds }: Run): Promise<ReplayOutcome> {
   const { recording, model } = world;
   const lifetime = lifetimeOf(prices);
   const { path: file, refetch, onRequest, compaction = "stand-in" } = request;
@@ -138,7 +140,7 @@ function replayPolicy(world: ReplayWorld, { request, policy, prices, bounds }: R
     compaction,
     onRequest: onRequest === undefined ? undefined : (sent) => onRequest(traceLine(sent, context)),
   });
-  run.run();
+  await run.run();
   const { spending, compactions } = run;
   return {
     file,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { madeRecording, type MadeOptions, markerTokens } from "../../test/fixture/replay/made-recording.ts";
 import { findPolicy } from "../presets/catalogue.ts";
+import { summaryMessage } from "../layers/4-compact/summary-message.ts";
 import { replayWorld } from "./replay-world.ts";
 
 const worldOf = (options: MadeOptions = {}) =>
@@ -33,9 +34,13 @@ describe("what all runs over a recording share", () => {
 
   it("makes every summary another one, of the size asked for", () => {
     const world = worldOf();
-    const [one, other] = [world.standIn(11_000), world.standIn(3_000)];
-    expect(one.map(world.tokensOf)).toEqual([11_000]);
-    expect(other.map(world.tokensOf)).toEqual([3_000]);
+    const one = world.standIn({ alone: 3_000, within: 4_000, behindBoundary: 11_000 });
+    const other = world.standIn({ alone: 1, within: 2, behindBoundary: 3 });
+    const count = (text: string): number => world.tokensOf({ type: "text", text });
+    expect([one, `Notes: ${one}`, summaryMessage({ summary: one, trigger: "auto" })].map(count)).toEqual([
+      3_000, 4_000, 11_000,
+    ]);
+    expect(count(other)).toBe(1);
     expect(one).not.toEqual(other);
   });
 

@@ -1,12 +1,14 @@
 import { needChance } from "../cache/need-chance.ts";
 import { ratesOf, usualRates } from "../cache/rates.ts";
+import { ImageGuard } from "../layers/1-offload/image-guard.ts";
+import { summaryMessage } from "../layers/4-compact/summary-message.ts";
 import type { Policy } from "../layers/policy.ts";
 import type { Block } from "../schema/block.ts";
-import type { ToolUseId } from "../schema/brand.ts";
+import { tokens, type Tokens, type ToolUseId } from "../schema/brand.ts";
 import type { Model } from "../schema/model.ts";
 import { findModel } from "../tokens/registry.ts";
 import { RequestCheck } from "./check-request.ts";
-import { modelDefault, namedMarker } from "./limits.ts";
+import { markerStandIn, modelDefault } from "./limits.ts";
 import { BlockIds } from "./meter.ts";
 import type { Recording } from "./recording.ts";
 import type { Rates } from "./spending.ts";
@@ -18,8 +20,10 @@ export interface ReplayWorld {
   readonly rates: Rates;
   readonly ids: BlockIds;
   readonly check: RequestCheck;
+  /** Knows each image by now, whichever policy shows it. */
+  readonly images: ImageGuard;
   readonly needChance: typeof needChance;
-  readonly tokensOf: (block: Block) => number;
+  readonly tokensOf: (block: Block) => Tokens;
   /** Of the line that stands in place of a cleared result. */
   readonly markerTokens: number;
   /** As it can be replayed: what a server would clear is modelled by clearing here. */
@@ -31,42 +35,76 @@ export interface ReplayWorld {
   readonly thinkingAtLeast: "kept" | "left-out";
   /** Results that the reply of this round needs, on strong evidence. */
   readonly neededIn: (round: number) => readonly ToolUseId[];
-  /** A new text of that size: a summary, or what a fork is asked with. */
-  readonly standIn: (tokens: number) => readonly Block[];
+  /** A new text that is taken to have so many tokens: a model that is not there would have written it. */
+  readonly standIn: (sizes: StandInSizes) => string;
+}
+
+export interface StandInSizes {
+  /** By itself. */
+  readonly alone: number;
+  /** As part of another text. */
+  readonly within: number;
+  /** In the message that stands behind a boundary, with all that is put back there. */
+  readonly behindBoundary: number;
 }
 
 export function replayWorld(recording: Recording): ReplayWorld {
   const known = recording.model === undefined ? undefined : findModel(recording.model);
   const model = known?.id.startsWith("claude-") === true ? known : defaultModel();
-  const tokensByBlock = new WeakMap<Block, number>();
+  const standIns = new StandIns();
   const neededByRound = Map.groupBy(
     [...recording.needs].flatMap(([toolUse, { strongRounds }]) => strongRounds.map((round) => ({ toolUse, round }))),
     ({ round }) => round,
   );
   const thinkingAtLeast = model.thinking === "bound" ? "left-out" : "kept";
-  let summaries = 0;
   return {
     recording,
     model,
     rates: known === undefined ? usualRates : { "5m": ratesOf(model, "5m"), "1h": ratesOf(model, "1h") },
     ids: new BlockIds(),
     check: new RequestCheck(model),
+    images: new ImageGuard(),
     needChance,
-    markerTokens: recording.tokensOf({ type: "text", text: namedMarker }),
+    markerTokens: recording.tokensOf({ type: "text", text: markerStandIn }),
     policyFor: modelled,
     thinkingTokens: thinkingIn(recording),
     thinkingUnder: (policy) => (edits(policy) ? thinkingAtLeast : "kept"),
     thinkingAtLeast,
-    tokensOf: (block) => tokensByBlock.get(block) ?? recording.tokensOf(block),
+    tokensOf: (block) => standIns.tokensOf(block) ?? recording.tokensOf(block),
     neededIn: (round) => neededByRound.get(round)?.map(({ toolUse }) => toolUse) ?? [],
-    standIn: (tokens) => {
-      summaries += 1;
-      const block: Block = { type: "text", text: `What happened so far, part ${summaries}.` };
-      tokensByBlock.set(block, tokens);
-      return [block];
-    },
+    standIn: (sizes) => standIns.make(sizes),
   };
 }
+
+/** Texts in place of what a model would have written, told by their words wherever they stand. */
+class StandIns {
+  readonly #sizes: StandInSizes[] = [];
+  /** A block is looked through once; undefined: no such text is in it. */
+  readonly #tokensByBlock = new WeakMap<Block, Tokens | undefined>();
+
+  make(sizes: StandInSizes): string {
+    return `What happened so far, part ${this.#sizes.push(sizes)}.`;
+  }
+
+  tokensOf(block: Block): Tokens | undefined {
+    if (block.type !== "text") return undefined;
+    if (this.#tokensByBlock.has(block)) return this.#tokensByBlock.get(block);
+    const counted = this.#count(block.text);
+    this.#tokensByBlock.set(block, counted);
+    return counted;
+  }
+
+  #count(text: string): Tokens | undefined {
+    const [found, part] = this.#sizes.length === 0 ? [] : (/What happened so far, part (\d+)\./.exec(text) ?? []);
+    const sizes = this.#sizes[Number(part) - 1];
+    if (found === undefined || sizes === undefined) return undefined;
+    if (text === found) return tokens(sizes.alone);
+    return tokens(text.startsWith(boundaryOpening) ? sizes.behindBoundary : sizes.within);
+  }
+}
+
+/** How the engine begins a message behind a boundary. */
+const [boundaryOpening = ""] = summaryMessage({ summary: "", trigger: "manual" }).split(":");
 
 function defaultModel(): Model {
   const model = findModel(modelDefault);

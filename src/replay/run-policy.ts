@@ -1,37 +1,36 @@
-import { ClearPlanner } from "../cache/clear-planner.ts";
-import { CompactRent } from "../cache/compact-price.ts";
-import { Inventory } from "../cache/inventory.ts";
 import type { Lifetime } from "../cache/lifetime.ts";
-import { isRerunnable } from "../layers/2-clear/clearable.ts";
-import { compactionNow } from "../layers/4-compact/price-now.ts";
-import type { Candidate } from "../layers/layer.ts";
-import { layers } from "../layers/layers.ts";
-import type { CompactionState, PipelineState } from "../layers/pipeline-state.ts";
-import { nextCandidate } from "../layers/pipeline.ts";
-import type { CompactRule, Policy } from "../layers/policy.ts";
-import type { Message, ToolResultBlock } from "../schema/block.ts";
-import { type EntryId, type Millis, millis, type ToolUseId } from "../schema/brand.ts";
-import { plainClearMarker } from "../schema/edit.ts";
-import type { SwitchName } from "../schema/switches.ts";
+import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
+import type { Policy } from "../layers/policy.ts";
+import type { Conversation } from "../loop/agent/conversation.ts";
+import { ConversationForks } from "../loop/fork.ts";
+import type { AgentDeps } from "../loop/agent/deps.ts";
+import type { AssembledRequest } from "../loop/agent/request.ts";
+import { Rounds } from "../loop/agent/rounds.ts";
+import type { Compacting } from "../loop/compact/compacting.ts";
+import { SessionFactBook } from "../loop/compact/session-facts.ts";
+import { retryLimitsDefault } from "../model/limits.ts";
+import { noHooks } from "../ports/hooks.ts";
+import { workingState } from "../ports/working-state.ts";
+import type { Message } from "../schema/block.ts";
+import { type EntryId, type Millis, millis } from "../schema/brand.ts";
+import type { LoopEvent } from "../schema/event.ts";
+import { resolveSettings } from "../settings/resolve.ts";
+import { type Numbers, numbersUnder } from "../settings/numbers.ts";
 import type { Thresholds } from "../tokens/thresholds.ts";
-import type { Item } from "../transcript/item.ts";
-import { Asides } from "./asides.ts";
-import type { Compactions, NotedPart, Summarise } from "./compaction/compactions.ts";
-import { ExtractedCompactions } from "./compaction/extracted.ts";
-import { standInCompactions } from "./compaction/stand-in.ts";
+import { AbsentModel } from "./absent-model.ts";
+import { ExtractedSummaries, standInSummaries, type Summaries, type Summarise } from "./compaction/summaries.ts";
 import { GoneResults } from "./gone-results.ts";
-import { KnownCache } from "./known-cache.ts";
 import { KnownSize } from "./known-size.ts";
-import { namedMarker, notesSizesStandIn } from "./limits.ts";
+import { notesTokensStandIn, transcriptPathStandIn } from "./limits.ts";
 import { Meter } from "./meter.ts";
-import { notesDirective, notesRuleOf, ReplayedNotes } from "./notes/replayed-notes.ts";
-import { offloadedNow } from "./offloaded.ts";
+import { notesRuleOf, ReplayedNotes } from "./notes/replayed-notes.ts";
 import type { CompactionName, RefetchName } from "./outcome.ts";
+import { RecordedSession } from "./recorded-session.ts";
 import type { RecordedRound } from "./recording.ts";
 import type { ReplayCache } from "./replay-cache.ts";
 import type { ReplayWorld } from "./replay-world.ts";
-import { ReplayedView } from "./replayed-view.ts";
 import { Spending } from "./spending.ts";
+import { recordedConversation } from "./recorded-conversation.ts";
 import type { SentRequest } from "./trace.ts";
 
 export interface PolicyRunInput {
@@ -48,6 +47,8 @@ export interface PolicyRunInput {
   /** After each compaction, before anything is sent. */
   readonly onCompacted?: ((compacted: CompactedView) => void) | undefined;
   readonly onRequest?: ((sent: SentRequest) => void) | undefined;
+  /** What the engine tells as it happens, and before which round. */
+  readonly onEvent?: ((event: LoopEvent, round: number) => void) | undefined;
 }
 
 export interface CompactedView {
@@ -62,26 +63,24 @@ export interface CompactedView {
 }
 
 /**
- * One policy on one recording: what was said comes in as it was recorded, the policy decides what is shown, and each
- * request passes the simulator's rules and its cache.
+ * One policy on one recording: the engine's own conversation, in which everything is said as it was recorded. Each request
+ * passes the simulator's rules and its cache; nobody else answers than the recording, and for summaries a stand-in.
  */
 export class PolicyRun {
   readonly #input: PolicyRunInput;
-  readonly #inventory: Inventory;
-  readonly #view: ReplayedView;
+  readonly #recorded: RecordedSession;
   readonly #meter: Meter;
   readonly #size: KnownSize;
-  readonly #known: KnownCache;
-  readonly #gone = new GoneResults();
-  readonly #planner = new ClearPlanner();
-  readonly #rent = new CompactRent();
-  readonly #compactions: Compactions;
+  readonly #gone: GoneResults;
+  readonly #summaries: Summaries;
+  readonly #model: AbsentModel;
   readonly #notes: ReplayedNotes | undefined;
-  readonly #asides: Asides;
-  /** Requests sent for rounds so far: the inventory counts anew behind a compaction. */
+  readonly #conversation: Conversation;
+  readonly #deps: AgentDeps;
+  readonly #numbers: Numbers;
+  #rounds: Rounds;
+  #now: Millis = millis(0);
   #round = 0;
-  #lastClearRound: number | undefined;
-  #lastAt: Millis | undefined;
   /** In the newest reply. */
   #lastCalls = 0;
   readonly spending: Spending;
@@ -94,27 +93,51 @@ export class PolicyRun {
   failedAt: number | undefined;
 
   constructor(input: PolicyRunInput) {
-    const { world, policy, lifetime } = input;
-    const { recording, tokensOf, rates } = world;
+    const { world, policy, thresholds, cache, onRequest } = input;
+    const { tokensOf, ids, rates, recording } = world;
     const { headerTokens } = recording;
     this.#input = input;
-    this.#inventory = new Inventory({ count: tokensOf, isClearable: isRerunnable, markerTokens: world.markerTokens });
-    this.#view = new ReplayedView({ watch: this.#inventory, thinking: world.thinkingUnder(policy) });
-    this.#meter = new Meter({ headerTokens, tokensOf, ids: world.ids });
+    this.#recorded = new RecordedSession({ world, thinking: world.thinkingUnder(policy), now: () => this.#now });
+    const { session, line } = this.#recorded;
+    this.#meter = new Meter({ headerTokens, tokensOf, ids });
     this.#size = new KnownSize({ counting: policy.counting, tokensOf });
-    this.#known = new KnownCache({
-      marks: policy.marks,
-      lifetime,
-      rates,
-      headerTokens,
-      inventory: this.#inventory,
-    });
+    this.#gone = new GoneResults({ fold: session.fold, world });
     this.spending = new Spending({ rates, headerTokens });
-    this.#compactions = input.compaction === "extract" ? new ExtractedCompactions(input) : standInCompactions(input);
-    const { cache, onRequest } = input;
-    this.#asides = new Asides({ known: this.#known, meter: this.#meter, cache, spending: this.spending, onRequest });
+    this.#numbers = numbersUnder(world.policyFor(policy), resolveSettings([]), { model: world.model.id });
+    const facts = new SessionFactBook(this.#recorded.deps, session);
+    this.#summaries =
+      input.compaction === "extract" ? new ExtractedSummaries({ ...input, session, facts }) : standInSummaries(input);
     const rule = notesRuleOf(policy);
-    this.#notes = rule === undefined ? undefined : new ReplayedNotes({ rule, sizes: notesSizesStandIn });
+    this.#notes =
+      rule === undefined
+        ? undefined
+        : new ReplayedNotes({
+            rule,
+            world,
+            summaries: this.#summaries,
+            items: () => session.fold.projection.items,
+            contextTokens: () => line.usedTokens,
+            ask: (directive) => this.#takeNotes(directive),
+          });
+    this.#conversation = recordedConversation({
+      world,
+      recorded: this.#recorded,
+      lifetime: input.lifetime,
+      refetch: input.refetch,
+      compacting: this.#compacting(facts),
+    });
+    this.#model = new AbsentModel({
+      world,
+      system: this.#conversation.baseline.systemBlocks,
+      meter: this.#meter,
+      cache,
+      spending: this.spending,
+      windowTokens: thresholds.window,
+      onRequest,
+      answer: (kind) => this.#answer(kind),
+    });
+    this.#deps = this.#runningDeps();
+    this.#rounds = new Rounds(this.#deps, { conversation: this.#conversation, signal: unaborted });
   }
 
   get notesTaken(): number {
@@ -125,208 +148,93 @@ export class PolicyRun {
     return this.#gone.fetched;
   }
 
-  run(): void {
+  async run(): Promise<void> {
     for (const round of this.#input.world.recording.rounds) {
-      this.#arrive(round);
-      if (!this.#prepare(round) || !this.#send(round)) {
+      this.#now = round.at;
+      this.#model.round = round;
+      await this.#arrive(round);
+      const request = await this.#next();
+      if (request === undefined) {
         this.failedAt = this.#round;
         return;
       }
-      this.#view.say(round.reply);
-      this.#compactions.heard(round.reply);
-      this.#size.replied(round.reply);
-      this.#charge();
-      this.#lastCalls = callsIn(round);
-      if (this.#lastCalls === 0) this.#roundEnded(round);
-      this.#lastAt = round.at;
+      this.#send(request, round);
+      await this.#reply(round);
       this.#round += 1;
     }
   }
 
-  get #contextTokens(): number {
-    return this.#input.world.recording.headerTokens + this.#inventory.shownTokens;
-  }
-
-  #arrive(round: RecordedRound): void {
-    const { policy, world } = this.#input;
-    const { before } = round;
-    this.#view.say(before);
-    this.#compactions.heard(before);
+  async #arrive({ before, opens }: RecordedRound): Promise<void> {
+    this.#say(before);
     this.#size.said(before);
-    for (const { toolUse, shown, content } of offloadedNow(policy.offload, before)) {
-      this.#gone.left(toolUse, world.tokensOf(content));
-      this.#view.offload(toolUse, shown);
-    }
-    if (this.#lastCalls > 0) this.#roundEnded(round);
+    if (opens === "turn")
+      this.#rounds = new Rounds(this.#deps, { conversation: this.#conversation, signal: unaborted });
+    await this.#drain(this.#rounds.begin());
+    if (this.#lastCalls > 0) await this.#roundEnded();
   }
 
   /** The newest reply and what its calls returned are in the view: the moment at which notes may be due. */
-  #roundEnded(round: RecordedRound): void {
-    const notes = this.#notes;
-    if (notes === undefined) return;
-    const ended = { items: this.#view.items, contextTokens: this.#contextTokens, calls: this.#lastCalls };
-    if (notes.roundEnded(ended) === "taken") this.#takeNotes(notes, round);
+  async #roundEnded(): Promise<void> {
+    this.#rounds.ended(this.#lastCalls);
+    await this.#notes?.settle();
   }
 
-  /** By a fork, whose directive is the last message. */
-  #takeNotes(notes: ReplayedNotes, round: RecordedRound): void {
-    const { world } = this.#input;
-    const before = this.spending.cost;
-    const directiveTokens = world.tokensOf(notesDirective) + notes.shownTokens;
-    const { editTokens: outputTokens } = notes.sizes;
-    const directive = { role: "user", content: world.standIn(directiveTokens) } as const;
-    this.#asides.send({ kind: "notes", call: "fork", messages: this.#view.messages, directive, outputTokens, round });
-    this.notesCost += this.spending.cost - before;
-  }
-
-  /** False where nothing that fits can be made. */
-  #prepare(round: RecordedRound): boolean {
-    const acted = new Set<string>();
+  /** Undefined where nothing that fits can be made. */
+  async #next(): Promise<AssembledRequest | undefined> {
     for (;;) {
-      const candidate = nextCandidate({ layers, state: this.#state(round), acted });
-      if (candidate === undefined) break;
-      acted.add(candidate.layer);
-      this.#do(candidate, round);
+      const prepared = await this.#drain(this.#rounds.next());
+      if (prepared.kind === "request" && prepared.tokens < this.#input.thresholds.window) return prepared;
+      if (prepared.kind !== "request" && prepared.kind !== "over-limit") return undefined;
+      // A policy that never compacts has nothing to do about a full window.
+      if (this.#input.policy.compact === undefined) return undefined;
+      // What the provider would refuse is not sent: the engine hears at once that it is too long.
+      const after = await this.#drain(this.#rounds.refused(tooLong));
+      if (after.kind !== "plainer") return undefined;
     }
-    const { thresholds, policy } = this.#input;
-    if (this.#contextTokens < thresholds.window) return true;
-    if (policy.compact === undefined) return false;
-    // What the provider would refuse as too long: compacted and tried once more.
-    this.#compact(round);
-    return this.#contextTokens < thresholds.window;
   }
 
-  #state({ at, opens }: RecordedRound): PipelineState {
-    const { world, policy, thresholds, refetch } = this.#input;
-    const contextTokens = this.#contextTokens;
-    const { prefixes } = this.#known;
-    const now = {
-      inventory: this.#inventory,
-      prefixes,
-      moment: {
-        at,
-        rates: this.#known.rates,
-        contextTokens,
-        fixedTokens: world.recording.headerTokens,
-        needChance: refetch === "free" ? neverNeeded : world.needChance,
-      },
-    };
-    return {
-      ...now,
-      policy: world.policyFor(policy),
-      isOn: (name) => isOn(policy, name),
-      planner: this.#planner,
-      thresholds: this.#size.shifted(thresholds, contextTokens),
-      opens,
-      idleMillis: this.#lastAt === undefined ? undefined : millis(at - this.#lastAt),
-      sentTokens: contextTokens + this.#gone.clearedTokens,
-      roundsSinceClear: this.#lastClearRound === undefined ? undefined : this.#round - this.#lastClearRound,
-      withheld: nothing,
-      offers: nothing,
-      ...(policy.compact === undefined ? {} : { compaction: this.#compaction(policy.compact, now) }),
-      items: this.#view.items,
-      decisions: this.#view.decisions,
-      pins: nothing,
-      count: world.tokensOf,
-    };
-  }
-
-  #compaction(rule: CompactRule, now: Pick<PipelineState, "inventory" | "prefixes" | "moment">): CompactionState {
-    const { size } = this.#compactions;
-    const keptTokens = this.#compactions.keptTokens(this.#view);
-    return compactionNow({ ...now, rule, size, keptTokens, rent: this.#rent.accrued });
-  }
-
-  #do(candidate: Candidate, round: RecordedRound): void {
-    if ("edit" in candidate) this.#takeOut(() => this.#view.take(candidate.edit.draft));
-    else if (candidate.results.length > 0) this.#clear(candidate.results, this.#markerOf(candidate));
-    else this.#compact(round);
-  }
-
-  #markerOf({ layer }: Candidate): string {
-    const { bySize } = this.#input.world.policyFor(this.#input.policy).clear;
-    return layer === "clear.size" && bySize?.marker === "plain" ? plainClearMarker : namedMarker;
-  }
-
-  #clear(results: readonly ToolUseId[], marker: string): void {
-    let cut = Infinity;
-    for (const toolUse of results) {
-      const resident = this.#inventory.find(toolUse);
-      if (resident === undefined) continue;
-      cut = Math.min(cut, this.#inventory.offsetOf(resident));
-      this.#gone.cleared(toolUse, resident.tokens);
-    }
-    this.#view.clear(results, marker);
-    this.#known.cut(cut);
-    this.#lastClearRound = this.#round;
-    this.edits += 1;
-  }
-
-  /** Whole rounds leave the view: what of their results is shown is known only behind the edit, which keeps pairs together. */
-  #takeOut(edit: () => void): void {
-    const before = resultsIn(this.#view.items);
-    edit();
-    const left = new Set(resultsIn(this.#view.items).map((result) => result.tool_use_id));
-    for (const result of before)
-      if (!left.has(result.tool_use_id)) this.#gone.left(result.tool_use_id, this.#input.world.tokensOf(result));
-    this.#known.cut(0);
-    this.edits += 1;
-  }
-
-  #compact(round: RecordedRound): void {
-    const messages = this.#view.next();
-    if (messages === undefined) return;
-    const noted = this.#noted();
-    const made = this.#compactions.make(this.#view, noted);
-    if (made === undefined) return;
-    const tokensBefore = this.#contextTokens;
-    const call = this.#input.policy.compact?.call ?? "plain";
-    if (noted === undefined)
-      this.#asides.send({ kind: "compaction", call, messages, outputTokens: made.outputTokens, round });
-    this.#view.compact(made);
-    this.#size.compacted();
-    this.#known.cut(0);
-    this.#gone.compacted();
-    this.#rent.compacted();
-    this.compactions += 1;
-    this.#input.onCompacted?.({
-      round: this.#round,
-      messages: this.#view.next() ?? [],
-      kept: made.kept,
-      tokensBefore,
-      tokensAfter: this.#contextTokens,
-    });
-  }
-
-  /** What stays where the notes are the summary, which nobody has to be asked for. */
-  #noted(): NotedPart | undefined {
-    const { world, thresholds } = this.#input;
-    const count = ({ blocks }: Item): number => blocks.reduce((sum, block) => sum + world.tokensOf(block), 0);
-    const roomTokens = thresholds.compact - world.recording.headerTokens;
-    return this.#notes?.noted({ items: this.#view.items, count, roomTokens });
-  }
-
-  /** False where there is nothing that can be sent. */
-  #send(round: RecordedRound): boolean {
-    const messages = this.#view.next();
-    if (messages === undefined) return false;
-    const { at } = round;
+  #send({ breakpoints, messages: sent, marks, request, tokens }: AssembledRequest, round: RecordedRound): void {
     const { world, thresholds, cache, onRequest } = this.#input;
-    const marked = this.#known.marksFor(messages, at);
-    const { breakpoints } = marked;
+    const { written, cache: reckoned, line } = this.#conversation;
+    // As it was recorded: the engine leaves out images that a recording has redacted.
+    const next = line.next();
+    const messages = next.kind === "sendable" ? next.messages : sent;
     const prompt = this.#meter.prompt(messages, breakpoints);
-    const outputTokensMax = Math.max(1, Math.min(world.model.outputTokensMax, thresholds.window - prompt.tokens));
-    const refusal = world.check.refusal({ messages, breakpoints, outputTokensMax });
+    const refusal = world.check.refusal({
+      messages,
+      chain: prompt.blocks.at(-1)?.chain ?? "",
+      breakpoints,
+      outputTokensMax: request.maxTokens,
+    });
     if (refusal !== undefined || prompt.tokens > thresholds.window) this.refusals.push(refusal ?? "too long");
-    const usage = cache.send(prompt, at);
+    const usage = cache.send(prompt, round.at);
     onRequest?.({ kind: "round", round, prompt, usage });
     this.spending.request(usage);
     this.contextByRound.push(prompt.tokens);
     this.#size.counted(usage);
-    const removableTokens = prompt.tokens - world.recording.headerTokens - this.#compactions.size.leavesTokens;
-    this.#rent.paid({ rates: this.#known.rates, removableTokens });
-    this.#known.sent(marked, at);
-    return true;
+    written.began(sent, breakpoints);
+    if (marks !== undefined) reckoned?.began(marks, { at: round.at, tokens });
+  }
+
+  async #reply({ reply, at }: RecordedRound): Promise<void> {
+    this.#say(reply);
+    this.#size.replied(reply);
+    this.#conversation.cache?.replied(at);
+    this.#rounds.replied();
+    this.#charge();
+    this.#lastCalls = reply.reduce(
+      (sum, { blocks }) => sum + blocks.filter(({ type }) => type === "tool_use").length,
+      0,
+    );
+    if (this.#lastCalls === 0) await this.#roundEnded();
+  }
+
+  #say(entries: RecordedRound["before"]): void {
+    this.#recorded.say(entries, this.#now);
+    for (const entry of entries) {
+      this.#summaries.heard(entry);
+      this.#gone.heard(entry);
+    }
   }
 
   /** The reply quotes what is not shown any more: it is fetched again, once. */
@@ -334,21 +242,116 @@ export class PolicyRun {
     const { world, refetch } = this.#input;
     if (refetch === "free") return;
     const contextTokens = this.contextByRound.at(-1) ?? 0;
+    const { write } = world.rates[this.#conversation.cache?.lifetime ?? "5m"];
     for (const tokens of this.#gone.fetch(world.neededIn(this.#round)))
-      this.spending.refetch({ tokens, contextTokens, write: this.#known.rates.write });
+      this.spending.refetch({ tokens, contextTokens, write });
+  }
+
+  async #answer(kind: "compaction" | "notes"): Promise<{ readonly text: string; readonly outputTokens: number }> {
+    if (kind === "notes") return { text: "Noted.", outputTokens: notesTokensStandIn.edit };
+    const { text, outputTokens } = await this.#summaries.write();
+    return { text: `<summary>\n${text}\n</summary>`, outputTokens };
+  }
+
+  async #takeNotes(directive: string): Promise<void> {
+    const before = this.spending.cost;
+    this.#model.asks = "notes";
+    await new ConversationForks(this.#deps, this.#conversation).run(
+      { directive, source: "notes", roundsMax: 1, cacheWrite: "skip", permit: denied },
+      unaborted,
+    );
+    this.#model.asks = "compaction";
+    this.notesCost += this.spending.cost - before;
+  }
+
+  #compacted(): void {
+    const { session, line } = this.#recorded;
+    const { items, boundaries } = session.fold.projection;
+    this.compactions += 1;
+    this.#size.compacted();
+    this.#summaries.compacted();
+    const edit = boundaries.at(-1)?.edit;
+    const next = line.next();
+    const summaryAt = items.find(({ summary }) => summary === true)?.at ?? 0;
+    this.#input.onCompacted?.({
+      round: this.#round,
+      messages: next.kind === "sendable" ? next.messages : [],
+      kept: items.filter(({ at }) => at < summaryAt).map(({ entry }) => entry),
+      tokensBefore: edit?.type === "boundary" ? (edit.metadata.preTokens ?? 0) : 0,
+      tokensAfter: line.usedTokens,
+    });
+  }
+
+  #compacting(facts: SessionFactBook): Compacting {
+    return {
+      session: this.#recorded.session,
+      facts,
+      fork: {
+        model: this.#input.world.model.id,
+        run: (task, signal) => new ConversationForks(this.#deps, this.#conversation).run(task, signal),
+      },
+      notes: this.#notes,
+      recallTool: undefined,
+      wishes: () => Promise.resolve({}),
+      mode: "attended",
+      workingState: workingState(this.#summaries.workingState),
+      onCompacted: () => Promise.resolve(),
+    };
+  }
+
+  #runningDeps(): AgentDeps {
+    const { offload } = this.#input.policy;
+    const limits = offload === undefined ? unlimited : offloadLimitsOf(offload);
+    return {
+      model: this.#model,
+      tools: [],
+      permit: denied,
+      hooks: noHooks,
+      now: () => this.#now,
+      blobs: this.#recorded.deps.blobs,
+      hash: (text) => text,
+      cwd,
+      toolsForFork: () => ({ tools: [], cwd }),
+      wait: untilAborted,
+      random: () => 0,
+      numbers: () => this.#numbersNow(),
+      offloadLimits: () => limits,
+      retries: retryLimitsDefault,
+      place: () => ({ session: this.#recorded.session.id, transcriptPath: transcriptPathStandIn, cwd: "/" }),
+      learn: () => Promise.resolve(),
+    };
+  }
+
+  #numbersNow(): Numbers {
+    const thresholds = this.#size.shifted(this.#input.thresholds, this.#recorded.line.usedTokens);
+    return { ...this.#numbers, thresholds };
+  }
+
+  async #drain<Result>(steps: AsyncGenerator<LoopEvent, Result>): Promise<Result> {
+    for (;;) {
+      const step = await steps.next();
+      if (step.done === true) return step.value;
+      this.#gone.follow(step.value);
+      this.#input.onEvent?.(step.value, this.#round);
+      if (step.value.kind === "cleared") this.edits += 1;
+      if (step.value.kind === "compacted") this.#compacted();
+    }
   }
 }
 
-/** Whole rounds go only where the policy says so; every other layer asks for its own rule. */
-const isOn = (policy: Policy, name: SwitchName): boolean =>
-  (name !== "snip" && name !== "collapse") || policy[name] === "on";
+const tooLong = { why: "too-long", retry: "never", message: "The prompt is too long." } as const;
 
-const resultsIn = (items: readonly Item[]): readonly ToolResultBlock[] =>
-  items.flatMap(({ blocks }) => blocks.filter((block) => block.type === "tool_result"));
+const cwd = (): string => "/";
 
-const callsIn = ({ reply }: RecordedRound): number =>
-  reply.reduce((sum, { blocks }) => sum + blocks.filter(({ type }) => type === "tool_use").length, 0);
+/** Nobody stops a replay. */
+const unaborted = new AbortController().signal;
 
-const nothing: ReadonlySet<never> = new Set();
+const denied: AgentDeps["permit"] = () => Promise.resolve({ kind: "denied", reason: "Calls are not run here." });
 
-const neverNeeded = (): number => 0;
+/** Time passes only as it was recorded. */
+const untilAborted: AgentDeps["wait"] = (_, signal) => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (signal.aborted) resolve();
+  else signal.addEventListener("abort", () => resolve(), { once: true });
+  return promise;
+};

@@ -34,7 +34,8 @@ export class Spending {
     return this.inputCost + this.outputCost + this.refetchCost;
   }
 
-  request({ inputTokens, cacheReadTokens, cacheWrite5mTokens, cacheWrite1hTokens }: UsageSplit): void {
+  request(usage: UsageSplit, header: "with-header" | "without-header" = "with-header"): void {
+    const { inputTokens, cacheReadTokens, cacheWrite5mTokens, cacheWrite1hTokens } = usage;
     const short = this.#rates["5m"];
     const long = this.#rates["1h"];
     this.calls += 1;
@@ -44,12 +45,17 @@ export class Spending {
     this.cacheWrite1hTokens += cacheWrite1hTokens;
     this.inputCost +=
       inputTokens + short.read * cacheReadTokens + short.write * cacheWrite5mTokens + long.write * cacheWrite1hTokens;
+    this.readCost += short.read * cacheReadTokens;
+    if (header === "with-header") this.#header(usage);
+  }
+
+  #header({ cacheReadTokens, cacheWrite5mTokens, cacheWrite1hTokens }: UsageSplit): void {
+    const { "5m": short, "1h": long } = this.#rates;
     const isRead = cacheReadTokens >= this.#headerTokens;
     const isWritten = !isRead && cacheWrite5mTokens + cacheWrite1hTokens > 0;
     const rate = isRead ? short.read : isWritten ? (cacheWrite1hTokens > 0 ? long.write : short.write) : 1;
     this.headerCost += rate * this.#headerTokens;
     if (isRead) this.headerReadCost += rate * this.#headerTokens;
-    this.readCost += short.read * cacheReadTokens;
   }
 
   output(tokens: number): void {

@@ -69,7 +69,7 @@ export const numbersInForce = (settings: Settings, knowledge: ModelKnowledge = {
   numbersUnder(presetOf(settings.policy.value), settings, knowledge);
 
 /** Under a policy that need not be a preset, whatever the settings say of policies. */
-function numbersUnder(policy: Policy, settings: Settings, knowledge: ModelKnowledge = {}): Numbers {
+export function numbersUnder(policy: Policy, settings: Settings, knowledge: ModelKnowledge = {}): Numbers {
   const model = modelInUse(settings, knowledge.model);
   const switches = switchesOf(settings, policy);
   // What was recorded was recorded of the session's model, whichever is asked for now.

@@ -45,7 +45,7 @@ export function exhaustiveOptimum(session: CostSession, { compacting }: Exhausti
     const summary: Piece = { name: `summary-${round}`, tokens: compaction.leavesTokens };
     const added = piecesOf(session, round);
     const call = [...kept, ...added];
-    const request = [headerOf(session), summary, ...added];
+    const request = [headerOf(session), summary];
     const output = rates.output * compaction.outputTokens;
     // The call either leaves nothing in the cache, at the plain price, or writes what it holds.
     return [

@@ -2,7 +2,7 @@ import type { Message } from "../../schema/block.ts";
 import { wireMessage, type WireMessage } from "../../schema/wire/request.ts";
 import { compactionMove } from "../../simulator/actor/summary.ts";
 import { modelDefault } from "../limits.ts";
-import type { Summarise } from "./compactions.ts";
+import type { Summarise } from "./summaries.ts";
 
 /**
  * A summary in nine sections by the rules of the simulator's actor, the same for whoever asks: no model, no chance, and

@@ -1,5 +1,5 @@
 /** Counts up whenever a fidelity may come out differently for the same recording: what was kept before is then not used. */
-export const fidelityVersion = 3;
+export const fidelityVersion = 4;
 
 /** Of a line that is a fact: what is behind it is output, and a view that shows the beginning lets one recognise the rest. */
 export const lineCharsMax = 200;

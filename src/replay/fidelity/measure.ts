@@ -1,7 +1,7 @@
 import type { Policy } from "../../layers/policy.ts";
 import { findPolicy } from "../../presets/catalogue.ts";
 import type { EntryId } from "../../schema/brand.ts";
-import type { Summarise } from "../compaction/compactions.ts";
+import type { Summarise } from "../compaction/summaries.ts";
 import { ruleSummariser } from "../compaction/rule-summary.ts";
 import { windowTokensDefault } from "../limits.ts";
 import type { Recording } from "../recording.ts";
@@ -53,7 +53,7 @@ export async function measureFidelity({ newRecall }: RecallDep, { recording, req
   for (const name of request.policies) {
     const policy = findPolicy(name);
     if (policy === undefined) throw new TypeError(`no policy is called ${name}`);
-    runs.push(replayed(policy, { world, sightings, request, points }));
+    runs.push(await replayed(policy, { world, sightings, request, points }));
   }
   const needs = new LaterNeeds(recording);
   const recall = new RecallAt(newRecall(), recording.rounds);
@@ -82,7 +82,7 @@ interface Replaying {
   readonly points: Point[];
 }
 
-function replayed(policy: Policy, { world, sightings, request, points }: Replaying): FidelityRun {
+async function replayed(policy: Policy, { world, sightings, request, points }: Replaying): Promise<FidelityRun> {
   let compaction = 0;
   const summariser = summariserFor(policy, { world, request });
   const thresholds = thresholdsFor(policy, { world, request });
@@ -119,7 +119,7 @@ function replayed(policy: Policy, { world, sightings, request, points }: Replayi
     summarise: summariser.summarise,
     onCompacted,
   });
-  run.run();
+  await run.run();
   const { failedAt } = run;
   return { policy: policy.name, compactions: compaction, ...(failedAt === undefined ? {} : { failedAt }) };
 }

@@ -36,24 +36,24 @@ describe("the optimum of clearing and compacting", () => {
     {
       rule: "a cold compaction of much reads it at the plain price, and the header is written after it",
       rounds: [round(9_000), cold(10)],
-      cost: 1.25 * 10_000 + (1 * 10_010 + 5 * 60) + 1.25 * 1_110,
+      cost: 1.25 * 10_000 + (1 * 10_010 + 5 * 60) + 1.25 * 1_100,
     },
     {
       rule: "a cold compaction of little writes it, and the header is read after it",
       rounds: [round(3_000), cold(10), ...quiet(30)],
-      cost: 1.25 * 4_000 + (1.25 * 4_010 + 5 * 60) + (0.1 * 1_000 + 1.25 * 110) + 0.1 * 1_110 * 30,
+      cost: 1.25 * 4_000 + (1.25 * 4_010 + 5 * 60) + (0.1 * 1_000 + 1.25 * 100) + 0.1 * 1_100 * 30,
     },
     {
       rule: "the window forces a compaction that does not pay",
       rounds: [round(4_000), round(10)],
       windowTokens: 5_000,
-      cost: 1.25 * 5_000 + (0.1 * 5_000 + 1 * 10 + 5 * 60) + (0.1 * 1_000 + 1.25 * 110),
+      cost: 1.25 * 5_000 + (0.1 * 5_000 + 1 * 10 + 5 * 60) + (0.1 * 1_000 + 1.25 * 100),
     },
     {
       rule: "a round that can't fit at all is sent all the same",
-      rounds: [round(10), round(6_000)],
-      windowTokens: 5_000,
-      cost: 1.25 * 1_010 + 0.1 * 1_010 + 1.25 * 6_000,
+      rounds: [round(10), round(600)],
+      windowTokens: 1_050,
+      cost: 1.25 * 1_010 + 0.1 * 1_010 + 1.25 * 600,
     },
   ])("$rule", ({ rounds, windowTokens, cost }) => {
     expect(optimumFull({ ...session, rounds, ...(windowTokens !== undefined && { windowTokens }) })).toBeCloseTo(

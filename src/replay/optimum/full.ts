@@ -6,8 +6,8 @@ import { StaleRent } from "./stale-rent.ts";
  * The least cost of a session for a policy that knows the future, clears stale results and compacts before any request:
  * input, and the output of compactions.
  *
- * A compaction before request t replaces everything but the header by what it leaves; only what is new in round t stands
- * behind that. Its call holds the context as it stands, less what is cleared just before it. What is cached costs r, the
+ * A compaction before request t replaces everything but the header by what it leaves, what is new in round t included: of
+ * that only a message that waits for its answer would stay, which is small and counts for nothing. Its call holds the context as it stands, less what is cleared just before it. What is cached costs r, the
  * rest u = min(1, w): a call that leaves nothing in the cache does not pay for writing. Where round t is cold the call
  * either misses everything, u·C, and request t writes the header, or it writes, w·C, and request t reads the header; the
  * cheaper counts.
@@ -37,7 +37,7 @@ export function optimumFull(session: CostSession): number {
     if (valueAt(sums.cold, round) === 1) payRents(segments, round);
     extendSegments(segments, round);
     costByStart[round] = compacted + firstRequestCost(segments, round);
-    aliveByStart[round] = round;
+    aliveByStart[round] = round + 1;
   }
 
   rent.advance();
@@ -84,7 +84,7 @@ function leastCompacted(segments: Segments, round: number): number {
 function payRents({ sums, rent, costByStart, aliveByStart }: Segments, freeMoment: number): void {
   for (let start = 0; start < freeMoment; start++) {
     costByStart[start] = valueAt(costByStart, start) + rent.until(valueAt(aliveByStart, start));
-    aliveByStart[start] = Math.max(start, valueAt(sums.freshRound, freeMoment));
+    aliveByStart[start] = Math.max(firstRound(start), valueAt(sums.freshRound, freeMoment));
   }
 }
 
@@ -94,7 +94,7 @@ function extendSegments(segments: Segments, round: number): void {
   const { read, write } = session.rates;
   const readRate = valueAt(sums.cold, round) === 1 ? write : read;
   const added = newTokens(sums, round);
-  const tokensMax = requestTokensMax(session, added);
+  const tokensMax = requestTokensMax(session);
   for (let start = 0; start < round; start++) {
     const tokens = tokensBefore(segments, { start, round });
     const cost = tokens + added > tokensMax ? Number.POSITIVE_INFINITY : readRate * tokens + write * added;
@@ -106,18 +106,23 @@ function extendSegments(segments: Segments, round: number): void {
 function firstRequestCost({ session, sums }: Segments, start: number): number {
   const { headerTokens, rates } = session;
   const headerRate = valueAt(sums.cold, start) === 1 ? rates.write : rates.read;
-  return headerRate * headerTokens + rates.write * (leavesTokens(session, start) + newTokens(sums, start));
+  return (
+    headerRate * headerTokens + rates.write * (start === 0 ? newTokens(sums, start) : leavesTokens(session, start))
+  );
 }
 
 /** What a request holds of all that came before it, once everything stale is cleared. */
 const tokensBefore = ({ session, sums }: Segments, { start, round }: { start: number; round: number }): number =>
-  session.headerTokens + leavesTokens(session, start) + standingTokens(sums, { from: start, round });
+  session.headerTokens + leavesTokens(session, start) + standingTokens(sums, { from: firstRound(start), round });
+
+/** Of a segment, the first round whose words and results stand in it. */
+const firstRound = (start: number): number => (start === 0 ? 0 : start + 1);
 
 const leavesTokens = ({ compaction }: CostSession, start: number): number =>
   start === 0 ? 0 : compaction.leavesTokens;
 
-/** The window, or no limit where not even a compaction makes room for what is new. */
-function requestTokensMax({ headerTokens, compaction, windowTokens }: CostSession, addedTokens: number): number {
-  const canFit = windowTokens !== undefined && headerTokens + compaction.leavesTokens + addedTokens <= windowTokens;
+/** The window, or no limit where not even a compaction makes room. */
+function requestTokensMax({ headerTokens, compaction, windowTokens }: CostSession): number {
+  const canFit = windowTokens !== undefined && headerTokens + compaction.leavesTokens <= windowTokens;
   return canFit ? windowTokens : Number.POSITIVE_INFINITY;
 }

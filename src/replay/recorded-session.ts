@@ -1,0 +1,130 @@
+import { Inventory } from "../cache/inventory.ts";
+import { type HeldOptions, heldRounds } from "../layers/1-offload/held.ts";
+import type { RoundResult } from "../layers/1-offload/run.ts";
+import { isRerunnable } from "../layers/2-clear/clearable.ts";
+import { SessionLine } from "../loop/agent/line.ts";
+import { Session, type SessionDeps } from "../loop/session.ts";
+import type { Blobs } from "../ports/blobs.ts";
+import type { TranscriptWriter } from "../ports/transcripts.ts";
+import { blobId, bytes, type Millis, sessionId, tokens } from "../schema/brand.ts";
+import type { Entry } from "../schema/entry.ts";
+import { ExactLedger } from "../tokens/exact-ledger.ts";
+import { noFixedPart } from "../tokens/fixed-part.ts";
+import { memoryBlobs } from "../store/memory/blobs.ts";
+import { memoryTranscripts } from "../store/memory/transcripts.ts";
+import { Fold } from "../transcript/fold.ts";
+import { bothWatches } from "../transcript/watch.ts";
+import { resultPathStandIn } from "./limits.ts";
+import type { ReplayWorld } from "./replay-world.ts";
+
+export interface RecordedSessionInput {
+  readonly world: ReplayWorld;
+  /** `left-out`: as if another had signed it. */
+  readonly thinking: "kept" | "left-out";
+  readonly now: () => Millis;
+}
+
+/**
+ * A session of the engine over a recording. What was recorded goes into its fold as it is, so that all runs share its blocks
+ * and what is known of them; what the engine itself appends goes the usual way, and is kept in memory alone.
+ */
+export class RecordedSession {
+  readonly deps: SessionDeps;
+  readonly session: Session;
+  readonly line: RecordedLine;
+  #end = 0;
+
+  constructor({ world, thinking, now }: RecordedSessionInput) {
+    const { tokensOf: count, markerTokens } = world;
+    const inventory = new Inventory({ count, isClearable: isRerunnable, markerTokens });
+    const ledger = new ExactLedger(count);
+    ledger.carries(noFixedPart, headerFigure(world));
+    const fold = new Fold({
+      watch: bothWatches(ledger, inventory),
+      origin: thinking === "kept" ? "ours" : "foreign",
+    });
+    let entries = 0;
+    const uuid = (): string => `edit-${(entries += 1)}`;
+    this.deps = { transcripts: memoryTranscripts({ deps: { now } }), blobs: namedBlobs(), now, uuid, count };
+    const log = {
+      fold,
+      ledger,
+      inventory,
+      model: world.model.id,
+      serverTokens: undefined,
+      recordedTokens: tokens(0),
+      fixedPart: noFixedPart,
+      damage: [],
+      read: { bytes: 0, of: 0, from: "beginning" },
+      viewOptions: {},
+    } as const;
+    const circumstances = { sessionId: id, cwd: "/", version: "replay" };
+    this.session = new Session(this.deps, { writer: this.#writer(), log, circumstances });
+    this.line = new RecordedLine(this.session);
+  }
+
+  /** As it was recorded. `at`: when, by the clock of the replay. */
+  say(recorded: readonly Entry[], at: Millis): void {
+    const timestamp = new Date(at).toISOString();
+    const { fold } = this.session;
+    for (const entry of recorded) {
+      const parent = this.session.leaf;
+      fold.append({ entry: { ...entry, parent, logicalParent: undefined, timestamp }, ...this.#place() });
+    }
+  }
+
+  /** Each entry has a place of its own, behind all others. */
+  #place(): { readonly start: number; readonly end: number } {
+    const start = this.#end;
+    this.#end += 2;
+    return { start, end: start + 1 };
+  }
+
+  #writer(): TranscriptWriter {
+    return {
+      id,
+      append: async (lines) => ({ kind: "appended", at: lines.map(() => bytes(this.#place().start)) }),
+      endTurn: async () => ({ kind: "appended", at: [] }),
+      blank: async () => ({ kind: "blanked", setAside: [] }),
+      close: () => Promise.resolve(),
+      discard: () => Promise.resolve(),
+    };
+  }
+}
+
+/** Only the newest round is not sent yet: what was recorded before it was decided about in its own round. */
+export class RecordedLine extends SessionLine {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    super(session);
+    this.#session = session;
+  }
+
+  override held(options: HeldOptions): readonly (readonly RoundResult[])[] {
+    const { items, decisions } = this.#session.fold.projection;
+    const answered = items.findLastIndex(({ role }) => role === "assistant");
+    const before = items.findLastIndex(({ role }, at) => role !== "assistant" && at < answered);
+    return heldRounds({ items: items.slice(before + 1), decisions }, options);
+  }
+}
+
+/** What the recording says that requests carry besides messages. */
+export const headerFigure = ({ recording: { headerTokens } }: ReplayWorld) =>
+  ({
+    tokens: headerTokens,
+    pieces: [],
+    deferred: { tools: [], tokens: tokens(0) },
+    counter: "recording",
+  }) as const;
+
+const id = sessionId("replay");
+
+/** Contents are in the recording: a blob is only named, by a path as long as one of the engine's own. */
+const namedBlobs = (): Blobs => ({
+  ...memoryBlobs(),
+  put: () => Promise.resolve({ kind: "stored", id: unstored }),
+  link: ({ toolUse }) => Promise.resolve(resultPathStandIn(toolUse)),
+});
+
+const unstored = blobId("0".repeat(64));
