@@ -15,7 +15,7 @@ import type { ServerUse } from "./server/server-use.ts";
 export interface Layer {
   /** In receipts and events, and for the runner: each layer acts at most once before a request. */
   readonly name: string;
-  /** Each of them alone turns it off. */
+  /** By which it is turned off; `propose` asks for them. */
   readonly switches: readonly SwitchName[];
   /** `all`: what it does stands for everything that another layer could do. Where the price decides, it is asked first. */
   readonly replaces?: "all";

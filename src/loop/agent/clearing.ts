@@ -1,7 +1,6 @@
 import { clearDownTo } from "../../layers/2-clear/by-size.ts";
 import { isNear } from "../../layers/4-compact/due.ts";
-import type { ClearedEvent, CompactAsk, Layer, LayerOutcome, LayerRun } from "../../layers/layer.ts";
-import { layers as allLayers } from "../../layers/layers.ts";
+import type { ClearedEvent, CompactAsk, LayerOutcome, LayerRun } from "../../layers/layer.ts";
 import type { Offers } from "../../layers/pipeline-state.ts";
 import { nextCandidate } from "../../layers/pipeline.ts";
 import { offersOf } from "../../layers/server/run-offers.ts";
@@ -22,8 +21,6 @@ export interface ClearBefore {
   /** `turn`: this is the turn's first request. */
   readonly opens: "turn" | "nothing";
   readonly signal: AbortSignal;
-  /** In the order in which they are asked; absent: all of them. */
-  readonly layers?: readonly Layer[];
 }
 
 /**
@@ -41,7 +38,6 @@ interface RunnerInput extends ClearBefore, Clearable {}
 class LayerRunner {
   readonly #deps: CompactionDeps & ToolsDep;
   readonly #input: RunnerInput;
-  readonly #layers: readonly Layer[];
   /** By name. */
   readonly #acted = new Set<string>();
   #isLimitTried = false;
@@ -49,7 +45,6 @@ class LayerRunner {
   constructor(deps: CompactionDeps & ToolsDep, input: RunnerInput) {
     this.#deps = deps;
     this.#input = input;
-    this.#layers = input.layers ?? allLayers;
   }
 
   async *run(): AsyncGenerator<LoopEvent> {
@@ -71,15 +66,15 @@ class LayerRunner {
     const { conversation, cache, opens, signal } = this.#input;
     keepAsked(this.#input);
     const numbers = this.#deps.numbers();
-    const { model } = conversation.baseline;
+    const { layers, baseline } = conversation;
     const want = serverWant(this.#input, numbers);
-    const offers = await offersOf(this.#deps, { layers: this.#layers, server: cache.server, want, model, signal });
+    const offers = await offersOf(this.#deps, { layers, server: cache.server, want, model: baseline.model, signal });
     if (signal.aborted) return undefined;
     yield* this.#settle(offers);
     const compacts = mayCompact(this.#deps, conversation);
     const state = pipelineState({ ...this.#input, opens, numbers, offers, compacts, at: this.#deps.now() });
     cache.server.idledFor(state.idleMillis ?? millis(0));
-    const candidate = nextCandidate({ layers: this.#layers, state, acted: this.#acted });
+    const candidate = nextCandidate({ layers, state, acted: this.#acted });
     if (candidate === undefined) {
       conversation.compacting?.preparation?.want(isNear(state) ? "yes" : "no");
       return undefined;
@@ -92,7 +87,7 @@ class LayerRunner {
   /** The messages stay as they were, and so does what the cache holds of them: there is nothing to follow. */
   async *#settle(offers: Offers | undefined): AsyncGenerator<LoopEvent> {
     const host = new ConversationSettling(this.#input, { offers, at: this.#deps.now() });
-    for (const layer of this.#layers) if (layer.settle !== undefined) yield* layer.settle(host);
+    for (const layer of this.#input.conversation.layers) if (layer.settle !== undefined) yield* layer.settle(host);
     if (host.hasEdited) keepAsked(this.#input);
   }
 

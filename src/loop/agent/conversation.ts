@@ -4,6 +4,8 @@ import type { Breakpoint, BreakpointInput, Lifetimes } from "../../cache/breakpo
 import type { CostLedger, CostSource } from "../../cache/costs.ts";
 import { markedBy, type MarksName } from "../../cache/marks.ts";
 import { ImageGuard } from "../../layers/1-offload/image-guard.ts";
+import type { Layer } from "../../layers/layer.ts";
+import { layers as allLayers } from "../../layers/layers.ts";
 import { RequestPieces } from "../../cache/pieces.ts";
 import { Written } from "../../cache/written.ts";
 import type { ReadFiles } from "../../ports/tools.ts";
@@ -38,6 +40,8 @@ export interface Conversation {
   readonly known: Model | undefined;
   /** What the provider still holds of it; undefined where nothing is ever cleared: in a fork. */
   readonly cache: ReckonedCache | undefined;
+  /** What may change its view before a request, in the order in which it is asked. */
+  readonly layers: readonly Layer[];
   /** By which it is compacted; undefined where that never happens: in a fork, which would wait for itself. */
   readonly compacting: Compacting | undefined;
   /** A fork's: what its parent asks of the server by rule. */
@@ -53,18 +57,21 @@ export interface NewConversation extends Pick<
   readonly known?: Model | undefined;
   readonly cache?: ReckonedCache | undefined;
   readonly compacting?: Compacting | undefined;
+  /** Absent: all that there are. */
+  readonly layers?: readonly Layer[];
   /** Why its first request can't read what an earlier run of the session left in the cache. */
   readonly moved?: BreakCause | undefined;
 }
 
 export const mainConversation = (
   { hash }: HashDep,
-  { moved, known, cache, compacting, ...parts }: NewConversation,
+  { moved, known, cache, compacting, layers = allLayers, ...parts }: NewConversation,
 ): Conversation => ({
   ...parts,
   known,
   cache,
   compacting,
+  layers,
   pieces: new RequestPieces(),
   written: new Written(),
   images: new ImageGuard(),

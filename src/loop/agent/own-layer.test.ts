@@ -38,11 +38,10 @@ const foldFirst: Layer = {
   },
 };
 
-async function run(agent: ClearingAgent, layers: readonly Layer[]): Promise<readonly LoopEvent[]> {
-  const { deps, conversation } = agent;
+async function run({ deps, conversation }: ClearingAgent): Promise<readonly LoopEvent[]> {
   const events: LoopEvent[] = [];
   const { signal } = new AbortController();
-  for await (const event of clearBefore(deps, { conversation, opens: "turn", signal, layers })) events.push(event);
+  for await (const event of clearBefore(deps, { conversation, opens: "turn", signal })) events.push(event);
   return events;
 }
 
@@ -58,8 +57,17 @@ async function receiptsOf({ deps }: ClearingWorld, { session }: ClearingAgent): 
 
 const shown = ({ session }: ClearingAgent): string => JSON.stringify(session.view().messages);
 
-async function spoken(world: ClearingWorld, flags: readonly (readonly [string, string])[] = [["on", "collapse"]]) {
-  const agent = await world.agent("create", { flags: [["policy", "none"], ...flags] });
+interface Spoken {
+  readonly layers?: readonly Layer[];
+  readonly flag?: "on" | "off";
+}
+
+async function spoken(world: ClearingWorld, { layers = [foldFirst], flag = "on" }: Spoken = {}) {
+  const flags = [
+    ["policy", "none"],
+    [flag, "collapse"],
+  ] as const;
+  const agent = await world.agent("create", { flags, parts: { layers } });
   for (const words of ["One.", "Two.", "Three."]) await say(agent.session, user(words));
   return agent;
 }
@@ -67,7 +75,7 @@ async function spoken(world: ClearingWorld, flags: readonly (readonly [string, s
 it("a layer that only the list names saves, edits, tells and leaves its receipt, once before a request", async () => {
   const world = clearingWorld();
   const agent = await spoken(world);
-  const events = await run(agent, [foldFirst]);
+  const events = await run(agent);
   expect(events).toMatchObject([
     { kind: "warning", message: "stored" },
     { kind: "cleared", what: "fold", count: 2, trigger: "fold-first", because: "the first two are old" },
@@ -87,17 +95,38 @@ it("its edit is undone like any other, and what was brought back is pinned for i
   const world = clearingWorld();
   const agent = await spoken(world);
   const before = shown(agent);
-  await run(agent, [foldFirst]);
+  await run(agent);
   const undone = await undo(agent.session, { mode: "path", blockingTokens: tokens(100_000), thinking: "free" });
   expect(undone).toMatchObject({ kind: "undone" });
   expect(shown(agent)).toBe(before);
-  expect(await run(agent, [foldFirst])).toEqual([]);
+  expect(await run(agent)).toEqual([]);
 });
 
 it("its switch turns it off, and without a place in the list it does nothing", async () => {
   const world = clearingWorld();
-  const agent = await spoken(world, [["off", "collapse"]]);
-  expect(await run(agent, [foldFirst])).toEqual([]);
-  const other = await spoken(clearingWorld());
-  expect(await run(other, [])).toEqual([]);
+  const agent = await spoken(world, { flag: "off" });
+  expect(await run(agent)).toEqual([]);
+  const other = await spoken(clearingWorld(), { layers: [] });
+  expect(await run(other)).toEqual([]);
+});
+
+it("what it leaves to the server by rule is asked with its requests, once the server says what it offers", async () => {
+  const asks: Layer = {
+    ...foldFirst,
+    propose: () => undefined,
+    server: {
+      offer: "made-up",
+      isOffered: () => true,
+      isWanted: () => true,
+      asksByRule: ({ offers }) => ({
+        params: { metadata: { user_id: offers?.has("made-up") === true ? "offered" : "unknown" } },
+        betas: [],
+      }),
+    },
+  };
+  const world = clearingWorld();
+  const agent = await spoken(world, { layers: [asks] });
+  await agent.turn("Hello.");
+  expect(world.seen.at(-1)?.body["metadata"]).toEqual({ user_id: "offered" });
+  expect(agent.conversation.cache?.server.asked?.params).toEqual({ metadata: { user_id: "offered" } });
 });

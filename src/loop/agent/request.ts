@@ -1,7 +1,6 @@
 import type { Breakpoint } from "../../cache/breakpoints.ts";
 import type { BreakCause, SentRequest } from "../../cache/breaks.ts";
 import { imagesMax } from "../../layers/1-offload/limits.ts";
-import { layers } from "../../layers/layers.ts";
 import type { RequestAsks } from "../../layers/server/known-server.ts";
 import { nothingAsked, type ServerAsk } from "../../layers/server/server-use.ts";
 import type { ModelRequest } from "../../ports/model.ts";
@@ -76,7 +75,7 @@ interface Asking extends Pick<ServerAsk, "isClearable" | "messages" | "withheld"
 
 /** What a request of this conversation asks of the server besides a reply. A fork asks what its parent asks by rule. */
 export function serverAsks(conversation: Conversation, { numbers, ...asking }: Asking): RequestAsks {
-  const { cache, inheritedAsks, baseline } = conversation;
+  const { cache, inheritedAsks, baseline, layers } = conversation;
   if (cache === undefined) return { ...(inheritedAsks ?? nothingAsked), besideCache: [] };
   const { policy, switches } = numbers;
   const tools = baseline.tools.map(({ name }) => name);

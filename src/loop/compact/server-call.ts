@@ -1,5 +1,4 @@
 import { canServerCompact, serverCompactionAsks } from "../../layers/4-compact/by-server.ts";
-import { layers } from "../../layers/layers.ts";
 import { offersOf } from "../../layers/server/run-offers.ts";
 import type { ServerAsks } from "../../layers/server/server-use.ts";
 import { nextTry } from "../../model/retry.ts";
@@ -66,8 +65,14 @@ export async function mayAskServer(deps: CallDeps, { conversation, signal }: Off
   if (line === undefined || cache === undefined) return false;
   const numbers = deps.numbers();
   try {
-    const { model } = conversation.baseline;
-    await offersOf(deps, { layers, server: cache.server, want: serverWant({ line }, numbers), model, signal });
+    const { layers, baseline } = conversation;
+    await offersOf(deps, {
+      layers,
+      server: cache.server,
+      want: serverWant({ line }, numbers),
+      model: baseline.model,
+      signal,
+    });
   } catch {
     // A provider that does not say what it offers offers nothing now; the next time it is asked again.
     return false;
