@@ -14,8 +14,9 @@ import { imagesFew, imagesStep, manyImagesSideMax, mediaCharsMax, mediaCharsStep
  * that stays as it is stays the same object.
  */
 export class ImageGuard {
-  /** Of the newest request. */
-  #seen: readonly { readonly message: Message; readonly media: readonly Medium[] }[] = [];
+  /** Of the newest request, and what is in it. */
+  #seen: readonly Message[] = [];
+  #media: Medium[] = [];
   readonly #verdicts = new WeakMap<object, Verdict>();
   readonly #stubs = new WeakMap<object, TextBlock>();
   readonly #results = new WeakMap<object, { readonly stubs: string; readonly block: ToolResultBlock }>();
@@ -36,12 +37,13 @@ export class ImageGuard {
 
   /** Most messages are those of the request before, and are not looked through again. */
   #mediaIn(messages: readonly Message[]): readonly Medium[] {
-    const before = this.#seen;
-    this.#seen = messages.map((message, at) => {
-      const known = before[at];
-      return known?.message === message ? known : { message, media: mediaIn(message, at) };
-    });
-    return this.#seen.flatMap(({ media }) => media);
+    const seen = this.#seen;
+    let same = 0;
+    while (same < seen.length && seen[same] === messages[same]) same += 1;
+    this.#media = this.#media.filter(({ message }) => message < same);
+    for (const [at, message] of messages.slice(same).entries()) this.#media.push(...mediaIn(message, same + at));
+    this.#seen = [...messages];
+    return this.#media;
   }
 
   #judge({ part, what }: Medium): Verdict {
