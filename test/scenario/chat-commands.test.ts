@@ -1,5 +1,9 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { SessionView } from "../../src/context/session-view.ts";
+import { millis } from "../../src/schema/brand.ts";
+import { memoryBlobs } from "../../src/store/memory/blobs.ts";
+import { memoryTranscripts } from "../../src/store/memory/transcripts.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Agent } from "../../src/agent/agent.ts";
 import { completions } from "../../src/cli/chat/commands/completions.ts";
@@ -58,7 +62,10 @@ describe("/undo", () => {
     const behind = agent.session.fold.projection.boundaries.length;
     const small = await world.open({ kind: "resume", id: agent.session.id }, { flags }).catch(() => undefined);
     expect(small).toBeUndefined();
-    const tight = slashWorld(world, { ...agent, numbers: () => withBlocking(agent, 5_000) });
+    const numbers = () => withBlocking(agent, 5_000);
+    const deps = { transcripts: memoryTranscripts({ deps: { now: () => millis(0) } }), blobs: memoryBlobs() };
+    const view = new SessionView({ session: agent.session, deps, numbers, thinking: () => undefined });
+    const tight = slashWorld(world, { ...agent, numbers, view });
     await tight.run("/undo");
     expect(agent.session.fold.projection.boundaries).toHaveLength(behind);
     tight.answers.choose = ({ choices }) => choices.find(({ value }) => value === "branch")?.value;
