@@ -1,4 +1,5 @@
 import { Inventory } from "../cache/inventory.ts";
+import type { UsageSplit } from "../cache/usage-split.ts";
 import { type HeldOptions, heldRounds } from "../layers/1-offload/held.ts";
 import type { RoundResult } from "../layers/1-offload/run.ts";
 import { isRerunnable } from "../layers/2-clear/clearable.ts";
@@ -6,8 +7,9 @@ import { SessionLine } from "../loop/agent/line.ts";
 import { Session, type SessionDeps } from "../loop/session.ts";
 import type { Blobs } from "../ports/blobs.ts";
 import type { TranscriptWriter } from "../ports/transcripts.ts";
-import { blobId, bytes, type Millis, sessionId, tokens } from "../schema/brand.ts";
+import { blobId, bytes, type Millis, sessionId, tokens, type Tokens } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
+import type { Usage } from "../schema/usage.ts";
 import { ExactLedger } from "../tokens/exact-ledger.ts";
 import { noFixedPart } from "../tokens/fixed-part.ts";
 import { memoryBlobs } from "../store/memory/blobs.ts";
@@ -63,13 +65,15 @@ export class RecordedSession {
     this.line = new RecordedLine(this.session);
   }
 
-  /** As it was recorded. `at`: when, by the clock of the replay. */
-  say(recorded: readonly Entry[], at: Millis): void {
+  /** As it was recorded, but for what a reply's request was counted to: that is the replay's own. `at`: by its clock. */
+  say(recorded: readonly Entry[], { at, usage }: { readonly at: Millis; readonly usage?: Usage }): void {
     const timestamp = new Date(at).toISOString();
     const { fold } = this.session;
     for (const entry of recorded) {
       const parent = this.session.leaf;
-      fold.append({ entry: { ...entry, parent, logicalParent: undefined, timestamp }, ...this.#place() });
+      const placed = { parent, logicalParent: undefined, timestamp };
+      const said = entry.kind === "assistant" ? { ...entry, ...placed, usage } : { ...entry, ...placed };
+      fold.append({ entry: said, ...this.#place() });
     }
   }
 
@@ -117,6 +121,14 @@ export const headerFigure = ({ recording: { headerTokens } }: ReplayWorld) =>
     deferred: { tools: [], tokens: tokens(0) },
     counter: "recording",
   }) as const;
+
+/** As an entry has it. */
+export const usageOf = (counted: UsageSplit, output: Tokens): Usage => ({
+  input: tokens(counted.inputTokens),
+  cacheRead: tokens(counted.cacheReadTokens),
+  cacheWrite: tokens(counted.cacheWrite5mTokens + counted.cacheWrite1hTokens),
+  output,
+});
 
 const id = sessionId("replay");
 

@@ -1,4 +1,5 @@
 import type { Lifetime } from "../cache/lifetime.ts";
+import type { UsageSplit } from "../cache/usage-split.ts";
 import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
 import type { Policy } from "../layers/policy.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
@@ -13,6 +14,7 @@ import { noHooks } from "../ports/hooks.ts";
 import { workingState } from "../ports/working-state.ts";
 import type { Message } from "../schema/block.ts";
 import { type EntryId, type Millis, millis } from "../schema/brand.ts";
+import type { Usage } from "../schema/usage.ts";
 import type { LoopEvent } from "../schema/event.ts";
 import { resolveSettings } from "../settings/resolve.ts";
 import { type Numbers, numbersUnder } from "../settings/numbers.ts";
@@ -25,7 +27,7 @@ import { notesTokensStandIn, transcriptPathStandIn } from "./limits.ts";
 import { Meter } from "./meter.ts";
 import { notesRuleOf, ReplayedNotes } from "./notes/replayed-notes.ts";
 import type { CompactionName, RefetchName } from "./outcome.ts";
-import { RecordedSession } from "./recorded-session.ts";
+import { RecordedSession, usageOf } from "./recorded-session.ts";
 import type { RecordedRound } from "./recording.ts";
 import type { ReplayCache } from "./replay-cache.ts";
 import type { ReplayWorld } from "./replay-world.ts";
@@ -158,8 +160,7 @@ export class PolicyRun {
         this.failedAt = this.#round;
         return;
       }
-      this.#send(request, round);
-      await this.#reply(round);
+      await this.#reply(round, this.#send(request, round));
       this.#round += 1;
     }
   }
@@ -193,7 +194,7 @@ export class PolicyRun {
     }
   }
 
-  #send({ breakpoints, messages: sent, marks, request, tokens }: AssembledRequest, round: RecordedRound): void {
+  #send({ breakpoints, messages: sent, marks, request, tokens }: AssembledRequest, round: RecordedRound): UsageSplit {
     const { world, thresholds, cache, onRequest } = this.#input;
     const { written, cache: reckoned, line } = this.#conversation;
     // As it was recorded: the engine leaves out images that a recording has redacted.
@@ -214,10 +215,11 @@ export class PolicyRun {
     this.#size.counted(usage);
     written.began(sent, breakpoints);
     if (marks !== undefined) reckoned?.began(marks, { at: round.at, tokens });
+    return usage;
   }
 
-  async #reply({ reply, at }: RecordedRound): Promise<void> {
-    this.#say(reply);
+  async #reply({ reply, at, outputTokens }: RecordedRound, counted: UsageSplit): Promise<void> {
+    this.#say(reply, usageOf(counted, outputTokens));
     this.#size.replied(reply);
     this.#conversation.cache?.replied(at);
     this.#rounds.replied();
@@ -229,8 +231,8 @@ export class PolicyRun {
     if (this.#lastCalls === 0) await this.#roundEnded();
   }
 
-  #say(entries: RecordedRound["before"]): void {
-    this.#recorded.say(entries, this.#now);
+  #say(entries: RecordedRound["before"], usage?: Usage): void {
+    this.#recorded.say(entries, { at: this.#now, ...(usage === undefined ? {} : { usage }) });
     for (const entry of entries) {
       this.#summaries.heard(entry);
       this.#gone.heard(entry);

@@ -9,8 +9,9 @@ import { stretchesMax } from "./limits.ts";
  */
 export function undoneEdits(path: readonly Entry[], also: ReadonlySet<EntryId> = new Set()): Set<EntryId> {
   const undone = new Set(also);
-  for (const entry of path.toReversed()) {
-    if (entry.kind === "edit" && entry.edit.type === "undo" && !undone.has(entry.id)) undone.add(entry.edit.edit);
+  for (let at = path.length - 1; at >= 0; at -= 1) {
+    const entry = path[at];
+    if (entry?.kind === "edit" && entry.edit.type === "undo" && !undone.has(entry.id)) undone.add(entry.edit.edit);
   }
   return undone;
 }

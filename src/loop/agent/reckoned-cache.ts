@@ -122,10 +122,11 @@ export class ReckonedCache {
     else this.#marks.cut(sharedTokens({ inventory, fold, written }));
     this.#told = { inventory, tellings };
     this.#repliedAt = newestReplyAt(entries);
-    const { tokens, rounds } = clearedSoFar(entries);
+    const undone = undoneEdits(entries);
+    const { tokens, rounds } = clearedSoFar(entries, undone);
     this.#clearedTokens = tokens;
     this.#clearedAtRound = rounds === undefined ? undefined : inventory.round - rounds;
-    this.#requestTokens = requestsSoFar(entries);
+    this.#requestTokens = requestsSoFar(entries, undone);
   }
 
   /** Of each request since the last boundary in force, the oldest first: on what they held beyond a summary, rent was paid. */
@@ -241,12 +242,13 @@ interface ClearedSoFar {
 }
 
 /** Since the last boundary: what was cleared before it is summarised. */
-function clearedSoFar(path: readonly Entry[]): ClearedSoFar {
-  const undone = undoneEdits(path);
+function clearedSoFar(path: readonly Entry[], undone: ReadonlySet<EntryId>): ClearedSoFar {
   const replies = new Set<string>();
   let tokens = 0;
   let rounds: number | undefined;
-  for (const entry of path.toReversed()) {
+  for (let at = path.length - 1; at >= 0; at -= 1) {
+    const entry = path[at];
+    if (entry === undefined) continue;
     if (entry.kind === "assistant" && !entry.synthetic) replies.add(entry.messageId ?? entry.id ?? "");
     if (entry.kind !== "edit" || undone.has(entry.id)) continue;
     if (entry.edit.type === "boundary") break;
@@ -258,8 +260,7 @@ function clearedSoFar(path: readonly Entry[]): ClearedSoFar {
 }
 
 /** What the provider counted of them; where it told nothing nobody knows. */
-function requestsSoFar(path: readonly Entry[]): number[] {
-  const undone = undoneEdits(path);
+function requestsSoFar(path: readonly Entry[], undone: ReadonlySet<EntryId>): number[] {
   const isInForce = (entry: Entry): boolean =>
     entry.kind === "edit" && entry.edit.type === "boundary" && !undone.has(entry.id);
   const tokensByReply = new Map<string, number>();
