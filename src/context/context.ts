@@ -13,7 +13,7 @@ import type { Hit } from "../ports/session-search.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
 import type { LoopEvent } from "../schema/event.ts";
 import type { ContextReport } from "../tokens/context-report.ts";
-import { adviceFor, openCallsText, overLimitText } from "./advice.ts";
+import { adviceFor, isOwnMistake, openCallsText, overLimitText } from "./advice.ts";
 import { AskedCompaction } from "./compaction.ts";
 import { ContextError, refusedByStore, throwIfFailed } from "./context-error.ts";
 import { jsonOf, paramsOf, type Provider, refusalFrom, type Reply, type StreamEvent } from "./forms.ts";
@@ -151,7 +151,8 @@ export class Context<P extends Provider> {
     return this.#inTurn(async () => {
       const { provider, deps } = this.#parts;
       const failure = error instanceof ContextError ? error.failure : refusalFrom(provider, deps, error);
-      if (failure === undefined) return { kind: "stop", advice: error instanceof Error ? error.message : "" };
+      if (failure === undefined || isOwnMistake(error))
+        return { kind: "stop", advice: `No provider said this: ${String(error)}` };
       // What the ladder makes plainer is the view of the request, without what came of its reply.
       if (rungsFor(failure).length > 0) await this.#leaveBroken();
       const after = await this.#drain(this.#rounds.refused(failure));

@@ -12,7 +12,7 @@ import { chatRequest } from "../model/openai/request.ts";
 import { ResponseAssembly, wholeResponseEvents } from "../model/openai/responses-reply.ts";
 import { responsesRequest } from "../model/openai/responses-request.ts";
 import { wholeChatEvents } from "../model/openai/whole-reply.ts";
-import { isObject, type Json, type JsonObject } from "../schema/json.ts";
+import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import type { ChatParams } from "../schema/wire/chat-params.ts";
 import type { MessagesParams } from "../schema/wire/messages-params.ts";
 import type { ResponsesParams } from "../schema/wire/responses-params.ts";
@@ -113,6 +113,20 @@ export function paramsOf<P extends Provider>(provider: P, request: ModelRequest)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return formByProvider[provider].params(request) as unknown as Params<P>;
 }
+
+/** Whether it is a reply in this form at all: any other object would pass for an empty answer. */
+export function isReply(provider: Provider, reply: object): boolean {
+  const { at, has } = saidByProvider[provider];
+  const said = jsonOf(reply)[at];
+  return isArray(said) && said.every((one) => isObject(one) && Object.hasOwn(one, has));
+}
+
+/** Where a reply has what was said, and what each part of it has. */
+const saidByProvider: Readonly<Record<Provider, { readonly at: string; readonly has: string }>> = {
+  anthropic: { at: "content", has: "type" },
+  "openai-chat": { at: "choices", has: "message" },
+  "openai-responses": { at: "output", has: "type" },
+};
 
 export const replyEvents = (provider: Provider, reply: object, deps: IdsDep & ClockDep): readonly ModelEvent[] =>
   formByProvider[provider].reply(jsonOf(reply), deps);

@@ -44,10 +44,18 @@ export function checkModel(model: string): void {
   if (typeof model !== "string" || model === "") throw badOption("The option model must be the name of a model.");
 }
 
+/** As every provider wants it. */
+const toolName = /^[A-Za-z0-9_-]{1,128}$/;
+
 export function checkTools(tools: readonly ToolOption[]): void {
-  for (const { name, input_schema: schema } of tools)
-    if (typeof name !== "string" || name === "" || typeof schema !== "object")
-      throw badOption("Every one of the option tools must have a name and an input_schema.");
+  const names = new Set<string>();
+  for (const { name, input_schema: schema } of tools) {
+    if (typeof name !== "string" || !toolName.test(name))
+      throw badOption(`A tool's name has letters, digits, dashes and underscores, 128 at most: ${name}`);
+    if (names.has(name)) throw badOption(`Two tools have the name ${name}.`);
+    if (typeof schema !== "object" || schema === null) throw badOption(`The tool ${name} needs an input_schema.`);
+    names.add(name);
+  }
 }
 
 export const badOption = (message: string): ContextError => new ContextError("bad-option", message);

@@ -5,8 +5,10 @@ import type { ClockDep } from "../ports/clock.ts";
 import type { IdsDep } from "../ports/ids.ts";
 import type { ModelEvent, ModelFailure } from "../ports/model.ts";
 import type { LoopEvent } from "../schema/event.ts";
+import { badOption } from "./inputs.ts";
 import { ContextError, refusedByStore, throwIfFailed } from "./context-error.ts";
 import {
+  isReply,
   jsonOf,
   type Provider,
   refusalFrom,
@@ -50,6 +52,7 @@ export class Replies<P extends Provider> {
 
   async whole(sending: Sending, reply: Reply<P>): Promise<Replied> {
     const { provider, deps } = this.#input;
+    if (!isReply(provider, reply)) throw badOption(`This is no reply in the form ${provider}.`);
     const taker = await this.#begin(sending);
     return await this.#finish(taker, await this.#takeAll(taker, replyEvents(provider, reply, deps)));
   }

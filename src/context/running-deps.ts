@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
+import { limitsWithin, offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
 import type { AgentDeps, WindowLesson } from "../loop/agent/deps.ts";
 import { retryLimitsDefault } from "../model/limits.ts";
 import { type ModelKnowledge, numbersInForce } from "../settings/numbers.ts";
@@ -33,8 +33,9 @@ export function runningDeps({ settings, knowledge, learned: before = {}, onLearn
     retries: retryLimitsDefault,
     numbers,
     offloadLimits: () => {
-      const { switches, policy } = numbers();
-      return switches.offload.value ? offloadLimitsOf(policy.offload, settings().toolLimits.value) : unlimited;
+      const { switches, policy, window } = numbers();
+      if (!switches.offload.value) return unlimited;
+      return limitsWithin(offloadLimitsOf(policy.offload, settings().toolLimits.value), window.tokens);
     },
     learn: async (lesson) => {
       const name = lesson.limitOf === "input" ? "learnedInputTokens" : "learnedTokens";

@@ -237,7 +237,8 @@ function conversationOf<P extends Provider>(
         run: (task, signal) => new ConversationForks(deps, conversation()).run(task, signal),
       }),
       ...(summarizer === undefined ? {} : { preparation: new Preparation(deps, { session, conversation }) }),
-      recallTool: undefined,
+      // Named to the model only if the caller offers one.
+      recallTool: deps.tools.find(({ name }) => name === "recall")?.name,
       wishes: () => Promise.resolve({}),
       mode: "attended",
       workingState: workingState([]),

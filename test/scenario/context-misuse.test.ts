@@ -124,4 +124,45 @@ describe("a context", () => {
     await expect(context.pin("nothing")).rejects.toMatchObject({ code: "unknown-entry" });
     await context.close();
   });
+
+  it("takes no object for a reply that is none", async () => {
+    const context = await openContext({ model, tools });
+    await context.user("Begin.");
+    await context.next();
+    const stranger = { ...says("msg_1", ""), content: [{ hello: 1 }] };
+    await expect(context.assistant(stranger)).rejects.toMatchObject({ code: "bad-option" });
+    expect(await context.assistant(says("msg_1", "Done."))).toEqual([]);
+  });
+
+  it("tells an error of the caller's own code from one of the line", async () => {
+    const context = await openContext({ model, tools });
+    await context.user("Begin.");
+    await context.next();
+    for (const mistake of [new TypeError("x is not a function"), undefined, "boo"])
+      expect(await context.refused(mistake)).toMatchObject({ kind: "stop" });
+    const unreachable = new TypeError("fetch failed", { cause: new Error("ECONNREFUSED") });
+    expect(await context.refused(unreachable)).toMatchObject({ kind: "retry" });
+  });
+
+  it("refuses tools that no provider takes", async () => {
+    const schema = { type: "object" } as const;
+    for (const wrong of [[{ name: "a b", input_schema: schema }], [...tools, ...tools]])
+      await expect(openContext({ model, tools: wrong })).rejects.toMatchObject({ code: "bad-option" });
+  });
+
+  it("shows the model what it asked for, also where a result is as large as a small window", async () => {
+    const log = Array.from({ length: 1_500 }, (_, n) => `line ${n}: gauge ${(7_919 + n * 104_729) % 9_973} mm`).join(
+      "\n",
+    );
+    const system = "You read logs, line by line. ".repeat(800);
+    const context = await openContext({ model, system, tools, contextTokens: 30_000 });
+    await context.user("Which line has the largest gauge?");
+    for (let round = 1; round <= 12; round += 1) {
+      const { params, tokens } = await context.next();
+      if (round > 1) expect(JSON.stringify(params.messages)).toContain("line 10:");
+      const asked = { ...calls(`msg_${round}`), usage: { input_tokens: tokens, output_tokens: 20 } };
+      const [call] = await context.assistant(asked);
+      await context.toolResult(call?.id ?? "", log);
+    }
+  });
 });

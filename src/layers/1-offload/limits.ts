@@ -3,6 +3,13 @@ export const resultCharsDefault = 50_000;
 /** All results of one round together: many calls side by side are as good as one big result. */
 export const roundCharsMax = 200_000;
 
+/** In windows below this, results are measured by the window: one that fits the limits above may leave no room for the rest. */
+export const roomyWindowTokens = 80_000;
+/** Of one result, for each token of a small window: a third of it where the text is dense, an eighth where it is prose. */
+export const resultCharsPerToken = 0.625;
+/** Of all results of a round, likewise. */
+export const roundCharsPerToken = 0.75;
+
 /** Of the original in a preview. */
 export const previewBytes = 2_000;
 /** The end of what is not command output, behind the preview: where it stops is worth a line or two. */

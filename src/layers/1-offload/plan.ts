@@ -3,7 +3,15 @@ import type { ToolUseId } from "../../schema/brand.ts";
 import { resultCharsHard, resultCharsMin, type ToolLimit } from "../../schema/tool-limit.ts";
 import { isEmptyContent } from "../../transcript/result.ts";
 import type { OffloadRule } from "../policy.ts";
-import { loggedCharsMax, resultCharsDefault, roundCharsMax, shownCharsMax } from "./limits.ts";
+import {
+  loggedCharsMax,
+  resultCharsDefault,
+  resultCharsPerToken,
+  roomyWindowTokens,
+  roundCharsMax,
+  roundCharsPerToken,
+  shownCharsMax,
+} from "./limits.ts";
 
 /**
  * Which results of a round go to disk. Each result is in one state; the caller freezes it by naming it in `decided`:
@@ -64,6 +72,21 @@ export const offloadLimitsOf = (rule: OffloadRule | undefined, toolLimits: reado
         toolsOwn: rule.toolsOwn,
         resultCharsByTool: new Map(toolLimits.map(({ id, resultCharsMax }) => [id, resultCharsMax])),
       };
+
+/**
+ * In a small window a result that a policy lets through may not fit beside the rest, and would be summed up before the model
+ * has seen it: again and again, if the model asks again.
+ */
+export function limitsWithin(limits: OffloadLimits, windowTokens: number): OffloadLimits {
+  if (windowTokens >= roomyWindowTokens) return limits;
+  const resultChars = Math.max(resultCharsMin, Math.floor(windowTokens * resultCharsPerToken));
+  return {
+    ...limits,
+    resultChars: Math.min(limits.resultChars, resultChars),
+    resultCharsHard: Math.min(limits.resultCharsHard, resultChars),
+    roundChars: Math.min(limits.roundChars, Math.max(resultChars, Math.floor(windowTokens * roundCharsPerToken))),
+  };
+}
 
 /** Switched off: nothing is ever over. */
 export const unlimited: OffloadLimits = {
