@@ -213,9 +213,11 @@ export class Fold {
 
   /** What the view would show with these entries behind the path. Changes nothing. */
   preview(entries: readonly Entry[]): Shown {
-    const projection = entries.some(isUndo) ? this.#refolded(entries) : this.#projection.copy();
+    const isRefolded = entries.some(isUndo);
+    const projection = isRefolded ? this.#refolded(entries) : this.#projection.copy();
     const effects = entries.map((entry) => projection.apply(entry, "ours"));
-    return this.#previewDecided(effects, projection) ?? this.#previewWhole(projection);
+    const decided = isRefolded ? undefined : this.#previewDecided(effects, projection);
+    return decided ?? this.#previewWhole(projection);
   }
 
   /** With other undos in force. */
