@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type MadeBlock, madePrompt } from "../../test/fixture/made-prompt.ts";
 import type { Block, Message, TextBlock } from "../schema/block.ts";
 import { millis, toolUseId } from "../schema/brand.ts";
-import { PromptCache } from "../simulator/cache/prompt-cache.ts";
+import { PromptCache } from "./prompt-cache.ts";
 import { type Breakpoint, type BreakpointInput, type MessagePlace, planBreakpoints } from "./breakpoints.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { Written } from "./written.ts";

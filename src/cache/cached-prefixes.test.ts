@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { madePrompt } from "../../test/fixture/made-prompt.ts";
 import { parametersFor } from "../../test/property/runs.ts";
 import { millis } from "../schema/brand.ts";
-import { PromptCache } from "../simulator/cache/prompt-cache.ts";
+import { PromptCache } from "./prompt-cache.ts";
 import { CachedPrefixes } from "./cached-prefixes.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { lookBackBlocks } from "./limits.ts";

@@ -1,8 +1,10 @@
 /** The API's own limit for one request. */
 export const breakpointsMax = 4;
 
-/** How far behind a breakpoint the provider still looks: 20 positions, the breakpoint itself among them. */
-export const lookBackBlocks = 19;
+/** Positions that the provider looks at for one breakpoint, itself included. */
+export const lookBackMax = 20;
+/** How far behind a breakpoint that reaches. */
+export const lookBackBlocks = lookBackMax - 1;
 
 /** Places that earlier requests wrote: as many as a turn of long rounds makes; older ones have expired anyway. */
 export const writtenPlacesMax = 256;
@@ -43,3 +45,9 @@ export const restoredTokensStandIn = 8_000;
 /** And no more than this share of a small window: budgets shrink with it. */
 export const summaryWindowShareStandIn = 0.1;
 export const restoredWindowShareStandIn = 0.2;
+
+/** Entries of the prompt cache that are remembered; beyond it the one that was used longest ago goes. */
+export const cachedPrefixesMax = 10_000;
+/** Prefixes of the cache of which entries are remembered that were written while results in them were deleted, and how many of each. */
+export const editedPrefixesMax = 1_000;
+export const editedVariantsMax = 4;

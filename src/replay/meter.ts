@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Breakpoint } from "../cache/breakpoints.ts";
 import type { Block, Message } from "../schema/block.ts";
-import type { Prompt, PromptBlock } from "../simulator/prompt.ts";
+import type { Prompt, PromptBlock } from "../cache/prompt.ts";
 
 /** Numbers for blocks by what they say, shared by all runs over one recording: each block is read once. */
 export class BlockIds {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { millis } from "../schema/brand.ts";
-import type { Lifetime, Prompt } from "../simulator/prompt.ts";
+import type { Lifetime, Prompt } from "../cache/prompt.ts";
 import { markedCache, prefixCache, type ReplayCache } from "./replay-cache.ts";
 
 const minute = 60_000;

@@ -1,9 +1,9 @@
 import { millisByLifetime } from "../cache/lifetime.ts";
 import type { UsageSplit } from "../cache/usage-split.ts";
 import type { Millis } from "../schema/brand.ts";
-import { PromptCache } from "../simulator/cache/prompt-cache.ts";
-import { splitUsage } from "../simulator/cache/usage-split.ts";
-import type { Lifetime, Prompt } from "../simulator/prompt.ts";
+import { PromptCache } from "../cache/prompt-cache.ts";
+import { splitUsage } from "../cache/split-usage.ts";
+import type { Lifetime, Prompt } from "../cache/prompt.ts";
 
 /** The cache that a replay's requests meet. */
 export interface ReplayCache {

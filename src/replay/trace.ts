@@ -1,7 +1,7 @@
 import type { UsageSplit } from "../cache/usage-split.ts";
 import type { Lifetime } from "../cache/lifetime.ts";
 import type { CompactRule } from "../layers/policy.ts";
-import type { Prompt } from "../simulator/prompt.ts";
+import type { Prompt } from "../cache/prompt.ts";
 import type { PriceName } from "./outcome.ts";
 import type { RecordedRound } from "./recording.ts";
 

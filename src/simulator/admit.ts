@@ -8,7 +8,7 @@ import { contextEdits } from "./editing/context-edits.ts";
 import type { Placeholders } from "./editing/placeholders.ts";
 import { standingRendering } from "./editing/standing.ts";
 import { type ModelTraits, modelTraits } from "./model-traits.ts";
-import type { Prompt } from "./prompt.ts";
+import type { Prompt } from "../cache/prompt.ts";
 import type { PromptReader } from "./prompt-of.ts";
 import type { Refusal } from "./refusal.ts";
 import type { Rendering } from "./rendering.ts";

@@ -1,7 +1,7 @@
 import type { CountReply } from "../schema/wire/reply.ts";
 import type { CountRequest } from "../schema/wire/request.ts";
 import type { Admitted } from "./admit.ts";
-import type { Prompt } from "./prompt.ts";
+import type { Prompt } from "../cache/prompt.ts";
 import { earlierThinkingTokens } from "./prompt-of.ts";
 
 /** What a count answers. It ignores the thinking of earlier turns, whatever the model and whatever is edited. */

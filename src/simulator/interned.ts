@@ -1,6 +1,6 @@
 import { field, isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import { internedCharsMax, internedConversationsMax } from "./limits.ts";
-import { Recent } from "./recent.ts";
+import { Recent } from "../cache/recent.ts";
 
 /**
  * Gives tools, system prompt and messages of a conversation the identity they had in its last request, where they are the

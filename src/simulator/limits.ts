@@ -5,10 +5,6 @@ export const jsonDepthMax = 500;
 /** The API's own limit. */
 export const messagesMax = 100_000;
 export const breakpointsMax = 4;
-/** Positions that one breakpoint looks at, itself included. */
-export const lookBackMax = 20;
-/** Entries of the prompt cache that are remembered; beyond it the one that was used longest ago goes. */
-export const cachedPrefixesMax = 10_000;
 /** Requests whose fingerprint is kept for `diagnostics.previous_message_id`. */
 export const fingerprintsMax = 2_000;
 /** Blocks of all those requests together; a block that several of them begin with counts once. */
@@ -130,8 +126,5 @@ export const threadMillisMax = 5 * 60_000;
 /** Replies that a thread may be continued from, and the JSON that they hold together; beyond it the oldest go. */
 export const threadsMax = 2_000;
 export const threadCharsMax = 256 * 2 ** 20;
-/** Prefixes of the cache of which entries are remembered that were written while results in them were deleted, and how many of each. */
-export const editedPrefixesMax = 1_000;
-export const editedVariantsMax = 4;
 /** Names of models that are not looked for again: more than there are, dates and suffixes included. */
 export const modelNamesMax = 1_000;

@@ -2,7 +2,7 @@ import type { WireBlock, WireResultPart } from "../schema/wire/block.ts";
 import type { CountRequest, MessagesRequest } from "../schema/wire/request.ts";
 import { isOfPrefix } from "./cache-edits/offer.ts";
 import { hashOf } from "./hash.ts";
-import type { Level } from "./prompt.ts";
+import type { Level } from "../cache/prompt.ts";
 
 export interface SaltInputs {
   readonly request: MessagesRequest | CountRequest;

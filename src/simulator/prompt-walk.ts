@@ -2,7 +2,7 @@ import type { WireBlock } from "../schema/wire/block.ts";
 import type { CacheControl } from "../schema/wire/cache-control.ts";
 import { hashOf } from "./hash.ts";
 import type { ModelTraits } from "./model-traits.ts";
-import type { Level, Lifetime, PromptBlock } from "./prompt.ts";
+import type { Level, Lifetime, PromptBlock } from "../cache/prompt.ts";
 
 export interface BlockFacts {
   readonly hash: string;

@@ -4,7 +4,7 @@ import type { MessagesRequest } from "../schema/wire/request.ts";
 import type { Move, SaidBlock } from "./actor/actor.ts";
 import { beginning, callTokens, firstSequence } from "./cut-text.ts";
 import type { ModelTraits } from "./model-traits.ts";
-import type { Prompt } from "./prompt.ts";
+import type { Prompt } from "../cache/prompt.ts";
 import { chainAfter, modelTokens } from "./prompt-of.ts";
 import type { ThinkingSeal } from "./thinking.ts";
 

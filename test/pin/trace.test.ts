@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { millis } from "../../src/schema/brand.ts";
-import type { PromptBlock } from "../../src/simulator/prompt.ts";
+import type { PromptBlock } from "../../src/cache/prompt.ts";
 import { TraceWriter } from "../../src/simulator/trace/writer.ts";
 import { asyncLines, replyOf } from "../fixture/trace.ts";
 import { readTrace } from "../../src/simulator/trace/reader.ts";

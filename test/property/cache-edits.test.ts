@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { millis } from "../../src/schema/brand.ts";
 import type { WireUsage } from "../../src/schema/wire/reply.ts";
-import { editedVariantsMax, lookBackMax } from "../../src/simulator/limits.ts";
+import { editedVariantsMax, lookBackMax } from "../../src/cache/limits.ts";
 import { Deleting, deletingRequest, idsOf } from "../fixture/deleting.ts";
 import { parametersFor } from "./runs.ts";
 

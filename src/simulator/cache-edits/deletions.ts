@@ -1,8 +1,8 @@
 import type { WireBlock } from "../../schema/wire/block.ts";
 import type { CacheEditsReply } from "../../schema/wire/cache-edits.ts";
 import type { MessagesRequest } from "../../schema/wire/request.ts";
-import type { CachePlan } from "../cache/prompt-cache.ts";
-import type { Prompt, WithheldResult } from "../prompt.ts";
+import type { CachePlan } from "../../cache/prompt-cache.ts";
+import type { Prompt, WithheldResult } from "../../cache/prompt.ts";
 import { type Change, type Shown, withChanges } from "../editing/shown-blocks.ts";
 
 /** Stands in place of a deleted result, for whoever answers. It costs no tokens. */

@@ -1,7 +1,7 @@
 import type { CacheMissReason } from "../../schema/wire/reply.ts";
 import { fingerprintBlocksMax, fingerprintsMax } from "../limits.ts";
-import { type Level, type Prompt, type PromptBlock, wholeTokens, type Withheld } from "../prompt.ts";
-import { Recent } from "../recent.ts";
+import { type Level, type Prompt, type PromptBlock, wholeTokens, type Withheld } from "../../cache/prompt.ts";
+import { Recent } from "../../cache/recent.ts";
 
 /** A request as far as a later one can be compared with it. */
 export interface Fingerprinted {

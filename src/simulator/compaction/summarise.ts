@@ -2,7 +2,7 @@ import type { Model } from "../../schema/model.ts";
 import type { CompactionReply, ReplyBlock } from "../../schema/wire/reply.ts";
 import type { MessagesRequest } from "../../schema/wire/request.ts";
 import type { Admitted } from "../admit.ts";
-import type { Prompt } from "../prompt.ts";
+import type { Prompt } from "../../cache/prompt.ts";
 import { modelTokens } from "../prompt-of.ts";
 import { shownRequest } from "../rendering.ts";
 import type { Question } from "../sampling.ts";

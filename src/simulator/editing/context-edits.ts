@@ -2,7 +2,7 @@ import type { ContextEdit } from "../../schema/wire/context-management.ts";
 import type { AppliedEdit } from "../../schema/wire/reply.ts";
 import type { CountRequest, MessagesRequest } from "../../schema/wire/request.ts";
 import type { ModelTraits } from "../model-traits.ts";
-import type { Prompt } from "../prompt.ts";
+import type { Prompt } from "../../cache/prompt.ts";
 import type { Rendering } from "../rendering.ts";
 import { clearThinking } from "./clear-thinking.ts";
 import { clearToolUses } from "./clear-tool-uses.ts";

@@ -1,7 +1,7 @@
 import type { WireBlock } from "../../schema/wire/block.ts";
 import type { AppliedEdit } from "../../schema/wire/reply.ts";
 import type { WireMessage } from "../../schema/wire/request.ts";
-import type { Prompt } from "../prompt.ts";
+import type { Prompt } from "../../cache/prompt.ts";
 import type { Rendering } from "../rendering.ts";
 
 /** A request as the model is shown it so far. */

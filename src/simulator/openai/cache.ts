@@ -8,7 +8,7 @@ import {
   openAiMatchedBreakpointsMax,
   openAiWritesMax,
 } from "../limits.ts";
-import { Recent } from "../recent.ts";
+import { Recent } from "../../cache/recent.ts";
 import type { CacheWish, Ttl } from "./item.ts";
 import type { Breakpoint, OpenAiPrompt, Slice } from "./prompt.ts";
 

@@ -1,5 +1,5 @@
 import { storedResponsesMax } from "../limits.ts";
-import { Recent } from "../recent.ts";
+import { Recent } from "../../cache/recent.ts";
 import type { OpenAiPrompt, Salts } from "./prompt.ts";
 
 export type CacheDiagnosis =

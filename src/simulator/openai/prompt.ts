@@ -1,7 +1,7 @@
 import { countBlockTokens, countTokens } from "../tokenizer.ts";
 import { hashOf } from "../hash.ts";
 import { knownBlocksMax, promptSliceChars } from "../limits.ts";
-import { Recent } from "../recent.ts";
+import { Recent } from "../../cache/recent.ts";
 import type { Item, Part, Ttl, Wish } from "./item.ts";
 import { mediaBlock } from "./media.ts";
 import { servedTier } from "./tier.ts";

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../schema/json.ts";
 import { storedResponseCharsMax, storedResponsesMax } from "../limits.ts";
-import { Recent } from "../recent.ts";
+import { Recent } from "../../cache/recent.ts";
 import type { Item, Part } from "./item.ts";
 import type { OutputItem } from "./output.ts";
 

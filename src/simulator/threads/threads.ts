@@ -3,7 +3,7 @@ import { field, isObject, type Json, type JsonObject } from "../../schema/json.t
 import { threadParam } from "../../schema/wire/context-management.ts";
 import type { ReplyMessage } from "../../schema/wire/reply.ts";
 import { threadCharsMax, threadMillisMax, threadsMax } from "../limits.ts";
-import { Recent } from "../recent.ts";
+import { Recent } from "../../cache/recent.ts";
 import { invalid, type Refusal } from "../refusal.ts";
 import { createOnlyFields, type Held, heldBehind, isSent, mismatches, wholeBody } from "./held.ts";
 import {

@@ -1,6 +1,6 @@
 import { isObject, text } from "../../schema/json.ts";
 import { meetAgainBlocksMax } from "../limits.ts";
-import type { Level } from "../prompt.ts";
+import type { Level } from "../../cache/prompt.ts";
 import type { TraceBlock } from "./block-list.ts";
 import { levelOf, levels } from "./level.ts";
 import type { ReplyLine } from "./line.ts";

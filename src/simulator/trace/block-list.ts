@@ -1,4 +1,4 @@
-import type { Level } from "../prompt.ts";
+import type { Level } from "../../cache/prompt.ts";
 
 export interface TraceBlock {
   readonly hash: string;

@@ -1,4 +1,4 @@
-import type { Level } from "../prompt.ts";
+import type { Level } from "../../cache/prompt.ts";
 
 /** In the order of the prompt: a change at one breaks all behind it. */
 export const levels: readonly Level[] = ["tools", "system", "messages"];

@@ -1,6 +1,6 @@
 import { releases } from "../cache-edits/trace.ts";
-import { lookBackMax } from "../limits.ts";
-import type { Level, Lifetime } from "../prompt.ts";
+import { lookBackMax } from "../../cache/limits.ts";
+import type { Level, Lifetime } from "../../cache/prompt.ts";
 import type { TraceBlock } from "./block-list.ts";
 import { levelOf, levels } from "./level.ts";
 import { brokenLevel } from "./parameter-change.ts";

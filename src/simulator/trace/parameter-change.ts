@@ -1,5 +1,5 @@
 import type { Json } from "../../schema/json.ts";
-import type { Level } from "../prompt.ts";
+import type { Level } from "../../cache/prompt.ts";
 import { levels } from "./level.ts";
 import type { TraceRequest } from "./reader.ts";
 

@@ -4,7 +4,7 @@ import { asyncLines, type Made, message, promptOf, system, tool, TraceMaker } fr
 import { millis } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import { faultText } from "../fault-text.ts";
-import type { Prompt } from "../prompt.ts";
+import type { Prompt } from "../../cache/prompt.ts";
 import { readTrace, type Trace, type TraceReading } from "./reader.ts";
 import type { TracedRequest } from "./record.ts";
 import { TraceWriter } from "./writer.ts";

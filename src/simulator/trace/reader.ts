@@ -1,5 +1,5 @@
 import { parseJson } from "../../schema/json.ts";
-import type { Lifetime } from "../prompt.ts";
+import type { Lifetime } from "../../cache/prompt.ts";
 import { levelOf } from "./level.ts";
 import { BlockList, type TraceBlock } from "./block-list.ts";
 import { type BlockLine, type HeadLine, type ReplyLine, type RequestLine, traceLine, traceVersion } from "./line.ts";

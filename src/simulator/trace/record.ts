@@ -4,7 +4,7 @@ import type { ReplyMessage, SampledUsage } from "../../schema/wire/reply.ts";
 import type { UsageSplit } from "../../cache/usage-split.ts";
 import type { Fault } from "../fault.ts";
 import type { Iteration } from "../iteration.ts";
-import type { Lifetime, Prompt } from "../prompt.ts";
+import type { Lifetime, Prompt } from "../../cache/prompt.ts";
 
 /** A request as the simulator tells it to its trace. */
 export interface TracedRequest {

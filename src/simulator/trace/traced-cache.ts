@@ -1,4 +1,4 @@
-import type { BreakpointOutcome, CachePlan } from "../cache/prompt-cache.ts";
+import type { BreakpointOutcome, CachePlan } from "../../cache/prompt-cache.ts";
 import type { TracedBreakpoint, TracedCache } from "./record.ts";
 
 export const tracedCache = ({ hit, breakpoints }: CachePlan): TracedCache => ({

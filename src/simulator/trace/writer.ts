@@ -4,7 +4,7 @@ import { deletionsTold } from "../cache-edits/trace.ts";
 import { faultText } from "../fault-text.ts";
 import type { Iteration } from "../iteration.ts";
 import { traceBasesMax, tracedBlocksMax } from "../limits.ts";
-import type { PromptBlock } from "../prompt.ts";
+import type { PromptBlock } from "../../cache/prompt.ts";
 import { blockValue, jsonValue, tracedValue } from "./block-value.ts";
 import { levelOf } from "./level.ts";
 import { type RequestLine, type TraceLine, traceVersion } from "./line.ts";

@@ -2,7 +2,7 @@ import type { WireBlock, WireResultPart } from "../../schema/wire/block.ts";
 import type { CacheControl } from "../../schema/wire/cache-control.ts";
 import { isFailedCompaction } from "../compaction/blocks.ts";
 import { breakpointsMax } from "../limits.ts";
-import type { Lifetime } from "../prompt.ts";
+import type { Lifetime } from "../../cache/prompt.ts";
 import { invalid, type Refusal } from "../refusal.ts";
 import { blockPath, blocksOf, type CheckInput, isThinkingBlock, type Rule } from "./check-input.ts";
 

@@ -1,6 +1,5 @@
-import { hashOf } from "../hash.ts";
-import { editedPrefixesMax, editedVariantsMax } from "../limits.ts";
-import { Recent } from "../recent.ts";
+import { editedPrefixesMax, editedVariantsMax } from "./limits.ts";
+import { Recent } from "./recent.ts";
 
 /** An entry of the cache that was written while results in its prefix were deleted. */
 export interface Variant {
@@ -14,7 +13,7 @@ export interface Variant {
 
 export const variantOf = (prefix: string, ids: readonly string[]): Variant => ({
   prefix,
-  key: `${prefix}\u0000${hashOf(JSON.stringify(ids.toSorted()))}`,
+  key: `${prefix}\u0000${JSON.stringify(ids.toSorted())}`,
   without: new Set(ids),
 });
 

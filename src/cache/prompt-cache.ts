@@ -1,10 +1,10 @@
-import { millis, type Millis } from "../../schema/brand.ts";
-import { cachedPrefixesMax, lookBackMax } from "../limits.ts";
-import { type Lifetime, type Prompt, type PromptBlock, wholeTokens } from "../prompt.ts";
-import { Recent } from "../recent.ts";
-import type { UsageSplit } from "../../cache/usage-split.ts";
+import { millis, type Millis } from "../schema/brand.ts";
+import { cachedPrefixesMax, lookBackMax } from "./limits.ts";
+import { type Lifetime, type Prompt, type PromptBlock, wholeTokens } from "./prompt.ts";
+import { Recent } from "./recent.ts";
+import type { UsageSplit } from "./usage-split.ts";
 import { EditedPrefixes, type Variant, variantOf } from "./edited-prefixes.ts";
-import { splitUsage } from "./usage-split.ts";
+import { splitUsage } from "./split-usage.ts";
 
 export interface Look {
   readonly prompt: Prompt;

@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type MadeBlock, madePrompt } from "../../../test/fixture/made-prompt.ts";
-import { millis } from "../../schema/brand.ts";
-import type { Lifetime, Prompt } from "../prompt.ts";
+import { type MadeBlock, madePrompt } from "../../test/fixture/made-prompt.ts";
+import { millis } from "../schema/brand.ts";
+import type { Lifetime, Prompt } from "./prompt.ts";
 import { type CachePlan, PromptCache } from "./prompt-cache.ts";
-import { promptTokensOf } from "../../cache/usage-split.ts";
+import { promptTokensOf } from "./usage-split.ts";
 
 /**
  * The rules once more, as naively as they can be written: every prefix that was ever written or read, with its content in

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { conversation } from "../../../test/fixture/made-prompt.ts";
-import { millis } from "../../schema/brand.ts";
-import { editedVariantsMax } from "../limits.ts";
-import type { Prompt } from "../prompt.ts";
+import { conversation } from "../../test/fixture/made-prompt.ts";
+import { millis } from "../schema/brand.ts";
+import { editedVariantsMax } from "./limits.ts";
+import type { Prompt } from "./prompt.ts";
 import { EditedPrefixes, variantOf } from "./edited-prefixes.ts";
 import { type CachePlan, PromptCache } from "./prompt-cache.ts";
 

@@ -1,5 +1,5 @@
-import type { UsageSplit } from "../../cache/usage-split.ts";
-import type { Lifetime } from "../prompt.ts";
+import type { UsageSplit } from "./usage-split.ts";
+import type { Lifetime } from "./prompt.ts";
 
 export interface SplitInput {
   readonly promptTokens: number;
