@@ -21,7 +21,7 @@ const answers: Message = {
 const redacted = parseBlock(imagePart({ data: Buffer.from("REDACTED ".repeat(20)).toString("base64") }));
 const mark = (message: number): Breakpoint => ({ place: { part: "messages", message, at: 0 }, lifetime: "5m" });
 const refusal = (messages: readonly Message[], breakpoints: readonly Breakpoint[] = []): string | undefined =>
-  new RequestCheck(model).refusal({ messages, chain: "1", breakpoints, outputTokensMax: 100 });
+  new RequestCheck(model).refusal({ messages, chainAt: String, breakpoints, outputTokensMax: 100 });
 
 describe("whether the API takes a request", () => {
   it.each<[string, readonly Message[], readonly Breakpoint[]]>([
@@ -71,17 +71,27 @@ describe("whether the API takes a request", () => {
       },
     };
     const check = new RequestCheck(model);
-    check.refusal({ messages: [watched], chain: "1", breakpoints: [], outputTokensMax: 100 });
+    check.refusal({ messages: [watched], chainAt: () => "1", breakpoints: [], outputTokensMax: 100 });
     const once = reads;
-    check.refusal({ messages: [watched], chain: "2", breakpoints: [], outputTokensMax: 100 });
+    check.refusal({ messages: [watched], chainAt: () => "2", breakpoints: [], outputTokensMax: 100 });
     expect(reads).toBe(once);
   });
 
   it("looks at marks also where it has taken the same messages before, with others", () => {
     const check = new RequestCheck(model);
     const says: Message = { role: "assistant", content: [{ type: "text", text: "yes" }] };
-    const known = { messages: [asks, says, asks, says, asks], chain: "1", outputTokensMax: 100 };
+    const known = { messages: [asks, says, asks, says, asks], chainAt: String, outputTokensMax: 100 };
     expect(check.refusal({ ...known, breakpoints: [mark(0), mark(4)] })).toBeUndefined();
     expect(check.refusal({ ...known, breakpoints: [0, 1, 2, 3, 4].map(mark) })).toMatch(/./);
+  });
+
+  it("looks at what a request adds to one that was taken, and at all of it where that one is another", () => {
+    const check = new RequestCheck(model);
+    const ask = (messages: readonly Message[], name = "run") =>
+      check.refusal({ messages, chainAt: (at) => `${name} ${at}`, breakpoints: [], outputTokensMax: 100 });
+    expect(ask([asks, calls, answers])).toBeUndefined();
+    const again = { ...calls, content: [{ type: "tool_use", id: toolUseId("t2"), name: "Read", input: {} }] } as const;
+    expect(ask([asks, calls, answers, again, asks])).toMatch(/tool_use/);
+    expect(ask([asks, again, asks, calls, answers], "edited")).toMatch(/tool_use/);
   });
 });

@@ -4,18 +4,25 @@ import { imagesMax } from "../layers/1-offload/limits.ts";
 import type { Message } from "../schema/block.ts";
 import type { Model } from "../schema/model.ts";
 import { type WireMessage, wireMessage } from "../schema/wire/request.ts";
+import type { Lifetime } from "../cache/lifetime.ts";
 import { modelTraits } from "../simulator/model-traits.ts";
 import { checkBreakpoints } from "../simulator/validate/breakpoints.ts";
 import type { CheckInput } from "../simulator/validate/check-input.ts";
 import { check } from "../simulator/validate/rules.ts";
+import { lookedBackMax } from "./limits.ts";
 
-/** Does the API take a request like this? By the simulator's own rules; a message is read once. */
+/**
+ * Does the API take a request like this? By the simulator's own rules. What was taken once is not looked at again: where a
+ * request only adds to one that was taken, its rest alone is checked, and the marks. Behind an edit all of it is.
+ */
 export class RequestCheck {
   readonly #model: Model;
   readonly #images = new ImageGuard();
-  /** Messages that were taken: where another policy sends the same ones, only the marks are looked at. */
+  /** Ends of messages that were taken, by the name of everything up to them. */
   readonly #taken = new Set<string>();
   readonly #wireByMessage = new WeakMap<Message, WireMessage | "malformed">();
+  /** The recording has images that can't be shown. */
+  #isGuarded = false;
 
   constructor(model: Model) {
     this.#model = model;
@@ -23,24 +30,61 @@ export class RequestCheck {
 
   /** Why it is refused; undefined where it is taken. Signatures are not checked: they are another's. */
   refusal(checked: Checked): string | undefined {
-    if (this.#refusal(checked) === undefined) return undefined;
+    if (!this.#isGuarded && this.#refusal(checked) === undefined) return undefined;
     // The loop sends no image that can't be shown, and a recording may hold redacted ones. Few do, so the rest are not looked through.
-    const { messages } = this.#images.guard(checked.messages, { countMax: imagesMax(this.#model.windowTokens) });
+    const countMax = imagesMax(this.#model.windowTokens);
+    const { messages, leftOut } = this.#images.guard(checked.messages, { countMax });
+    this.#isGuarded ||= leftOut > 0;
     return this.#refusal({ ...checked, messages });
   }
 
-  #refusal({ messages, chain, breakpoints, outputTokensMax }: Checked): string | undefined {
+  #refusal(checked: Checked): string | undefined {
+    const { messages, chainAt, breakpoints, outputTokensMax } = checked;
+    const from = this.#uncheckedFrom(checked);
+    const rest = from === 0 ? messages : [opening, ...messages.slice(from)];
     const wire: WireMessage[] = [];
-    for (const message of messages) {
+    for (const message of rest) {
       const read = this.#read(message);
       if (read === "malformed") return "a message has not the API's form";
       wire.push(read);
     }
-    const key = `${chain} ${outputTokensMax}`;
-    const input = this.#inputOf(marked(wire, breakpoints), outputTokensMax);
-    const refused = this.#taken.has(key) ? checkBreakpoints(input) : check(input);
-    if (refused === undefined) this.#taken.add(key);
+    const marked = this.#marked(messages, breakpoints);
+    const refused =
+      (from > 0 && from === messages.length ? undefined : check(this.#inputOf(wire, outputTokensMax))) ??
+      checkBreakpoints(this.#inputOf(marked, outputTokensMax));
+    if (refused === undefined) this.#taken.add(chainAt(messages.length - 1));
     return refused?.message;
+  }
+
+  /** Behind the longest part that was taken as a request of its own; 0 where none was, or the rest has media, of which all are counted. */
+  #uncheckedFrom({ messages, chainAt }: Checked): number {
+    const lowest = Math.max(0, messages.length - lookedBackMax);
+    for (let at = messages.length - 1; at >= lowest; at -= 1)
+      if (this.#taken.has(chainAt(at))) return messages.slice(at + 1).some(holdsMedia) ? 0 : at + 1;
+    return 0;
+  }
+
+  /** The messages that are marked, and no others: a mark is judged by its block and by the marks before it. */
+  #marked(messages: readonly Message[], breakpoints: readonly Breakpoint[]): WireMessage[] {
+    const markedAt = new Map<number, Map<number, Lifetime>>();
+    for (const { place, lifetime } of breakpoints)
+      if (place.part === "messages")
+        markedAt.set(
+          place.message,
+          (markedAt.get(place.message) ?? new Map<number, Lifetime>()).set(place.at, lifetime),
+        );
+    return [...markedAt]
+      .toSorted(([one], [other]) => one - other)
+      .flatMap(([at, lifetimeByBlock]) => {
+        const message = messages[at];
+        const read = message === undefined ? "malformed" : this.#read(message);
+        if (read === "malformed" || typeof read.content === "string") return [];
+        const content = read.content.map((block, index) => {
+          const ttl = lifetimeByBlock.get(index);
+          return ttl === undefined ? block : { ...block, cache_control: { type: "ephemeral" as const, ttl } };
+        });
+        return [{ ...read, content }];
+      });
   }
 
   #inputOf(messages: WireMessage[], outputTokensMax: number): CheckInput {
@@ -70,22 +114,21 @@ export class RequestCheck {
 
 export interface Checked {
   readonly messages: readonly Message[];
-  /** The same for the same messages. */
-  readonly chain: string;
+  /** A name for everything up to the end of this message: the same for the same messages. */
+  readonly chainAt: (message: number) => string;
   readonly breakpoints: readonly Breakpoint[];
   readonly outputTokensMax: number;
 }
 
-function marked(messages: readonly WireMessage[], breakpoints: readonly Breakpoint[]): WireMessage[] {
-  const all = [...messages];
-  for (const { place, lifetime } of breakpoints) {
-    if (place.part !== "messages") continue;
-    const message = all[place.message];
-    if (message === undefined || typeof message.content === "string") continue;
-    const content = message.content.map((block, at) =>
-      at === place.at ? { ...block, cache_control: { type: "ephemeral" as const, ttl: lifetime } } : block,
-    );
-    all[place.message] = { ...message, content };
-  }
-  return all;
-}
+/** A request begins with a user: stands for what was taken. */
+const opening: Message = { role: "user", content: [{ type: "text", text: "taken" }] };
+
+const holdsMedia = ({ content }: Message): boolean =>
+  content.some(
+    (block) =>
+      block.type === "image" ||
+      block.type === "document" ||
+      (block.type === "tool_result" &&
+        typeof block.content === "object" &&
+        block.content.some(({ type }) => type !== "text")),
+  );

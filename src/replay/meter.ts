@@ -79,6 +79,12 @@ export class Meter {
     };
   }
 
+  /** A name for everything up to the end of this message, of the newest prompt. */
+  chainAt(message: number): string {
+    const end = this.#parts[message + 1]?.start ?? this.#blocks.length;
+    return this.#blocks[end - 1]?.chain ?? "";
+  }
+
   #follow(messages: readonly Message[]): void {
     let same = 0;
     while (same < this.#parts.length && this.#parts[same]?.message === messages[same]) same += 1;

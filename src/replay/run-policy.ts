@@ -203,7 +203,7 @@ export class PolicyRun {
     const prompt = this.#meter.prompt(messages, breakpoints);
     const refusal = world.check.refusal({
       messages,
-      chain: prompt.blocks.at(-1)?.chain ?? "",
+      chainAt: (message) => this.#meter.chainAt(message),
       breakpoints,
       outputTokensMax: request.maxTokens,
     });
