@@ -4,23 +4,23 @@ import type { Agent, PersonWanted, SessionEndReason } from "./agent.ts";
 
 /** What hooks are told of the session as a whole. */
 export const sessionHooks = (deps: HookDeps, session: Session): Pick<Agent, "notify" | "close" | "discard"> => ({
-  notify: (notice) => notified(deps, notice),
-  close: (why = "other") => closed(deps, { session, why, log: "close" }),
-  discard: (why = "other") => closed(deps, { session, why, log: "discard" }),
+  notify: (notice) => notifyHooks(deps, notice),
+  close: (why = "other") => endSession(deps, { session, why, log: "close" }),
+  discard: (why = "other") => endSession(deps, { session, why, log: "discard" }),
 });
 
-async function closed({ hooks, place }: HookDeps, { session, why, log }: Closing): Promise<void> {
+async function endSession({ hooks, place }: HookDeps, { session, why, log }: SessionEnd): Promise<void> {
   await hooks.fire({ ...place(), name: "SessionEnd", reason: why }, new AbortController().signal);
   await session[log]();
 }
 
-interface Closing {
+interface SessionEnd {
   readonly session: Session;
   readonly log: "close" | "discard";
   readonly why: SessionEndReason;
 }
 
-async function notified({ hooks, place }: HookDeps, notice: PersonWanted): Promise<readonly string[]> {
+async function notifyHooks({ hooks, place }: HookDeps, notice: PersonWanted): Promise<readonly string[]> {
   const outcome = await hooks.fire({ ...place(), name: "Notification", ...notice }, new AbortController().signal);
   return [...outcome.messages, ...outcome.warnings];
 }

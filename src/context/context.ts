@@ -29,7 +29,7 @@ import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRe
 import type { ContextParts, PrefixChange } from "./parts.ts";
 import { Replies, type Replied } from "./replies.ts";
 import type { SessionView } from "./session-view.ts";
-import { unlessAborted } from "./unless-aborted.ts";
+import { unlessAborted } from "../schema/unless-aborted.ts";
 
 /**
  * A conversation without an end, for a model with one.
@@ -337,10 +337,12 @@ export class Context<P extends Provider> {
   /** One after the other. A call that is given up before its turn comes is not made. */
   #inTurn<Result>(act: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     if (this.#closing.signal.aborted) return Promise.reject(new ContextError("closed", "The context is closed."));
-    const result = this.#last.then(() => (signal?.aborted === true ? Promise.reject(givenUp()) : act()));
+    const result = this.#last.then(() => (signal?.aborted === true ? giveUp() : act()));
     this.#last = result.catch(() => undefined);
-    return signal === undefined ? result : unlessAborted(result, { signal, aborted: givenUp });
+    return signal === undefined ? result : unlessAborted(result, { signal, instead: giveUp });
   }
 }
 
-const givenUp = (): ContextError => new ContextError("aborted", "The call was given up: its signal was raised.");
+function giveUp(): never {
+  throw new ContextError("aborted", "The call was given up: its signal was raised.");
+}

@@ -114,11 +114,17 @@ export function paramsOf<P extends Provider>(provider: P, request: ModelRequest)
   return formByProvider[provider].params(request) as unknown as Params<P>;
 }
 
-/** Whether it is a reply in this form at all: any other object would pass for an empty answer. */
-export function isReply(provider: Provider, reply: object): boolean {
+/** Undefined: this is no reply in the provider's form. Any other object would pass for an empty answer. */
+export function replyEvents(
+  provider: Provider,
+  reply: object,
+  deps: IdsDep & ClockDep,
+): readonly ModelEvent[] | undefined {
+  const json = jsonOf(reply);
   const { at, has } = saidByProvider[provider];
-  const said = jsonOf(reply)[at];
-  return isArray(said) && said.every((one) => isObject(one) && Object.hasOwn(one, has));
+  const said = json[at];
+  const isReply = isArray(said) && said.every((one) => isObject(one) && Object.hasOwn(one, has));
+  return isReply ? formByProvider[provider].reply(json, deps) : undefined;
 }
 
 /** Where a reply has what was said, and what each part of it has. */
@@ -127,9 +133,6 @@ const saidByProvider: Readonly<Record<Provider, { readonly at: string; readonly 
   "openai-chat": { at: "choices", has: "message" },
   "openai-responses": { at: "output", has: "type" },
 };
-
-export const replyEvents = (provider: Provider, reply: object, deps: IdsDep & ClockDep): readonly ModelEvent[] =>
-  formByProvider[provider].reply(jsonOf(reply), deps);
 
 export const streamAssembly = (provider: Provider, deps: IdsDep & ClockDep): StreamAssembly =>
   formByProvider[provider].stream(deps);

@@ -8,7 +8,6 @@ import type { LoopEvent } from "../schema/event.ts";
 import { badOption } from "./inputs.ts";
 import { ContextError, refusedByStore, throwIfFailed } from "./context-error.ts";
 import {
-  isReply,
   jsonOf,
   type Provider,
   refusalFrom,
@@ -52,9 +51,10 @@ export class Replies<P extends Provider> {
 
   async whole(sending: Sending, reply: Reply<P>): Promise<Replied> {
     const { provider, deps } = this.#input;
-    if (!isReply(provider, reply)) throw badOption(`This is no reply in the form ${provider}.`);
+    const events = replyEvents(provider, reply, deps);
+    if (events === undefined) throw badOption(`This is no reply in the form ${provider}.`);
     const taker = await this.#begin(sending);
-    return await this.#finish(taker, await this.#takeAll(taker, replyEvents(provider, reply, deps)));
+    return await this.#finish(taker, await this.#takeAll(taker, events));
   }
 
   /** Where the stream breaks off, its own error is thrown on. */

@@ -1,8 +1,8 @@
 import type { IdsDep } from "../ports/ids.ts";
 import type { ModelEvent, ModelPort } from "../ports/model.ts";
-import { abortedFailure } from "../model/failure.ts";
+import { abortedFailure, brokenStream } from "../model/failure.ts";
 import type { ClockDep } from "../ports/clock.ts";
-import { unlessAborted } from "./unless-aborted.ts";
+import { unlessAborted } from "../schema/unless-aborted.ts";
 import { type Params, paramsOf, type Provider, refusalFrom, type Reply, replyEvents } from "./forms.ts";
 
 /** Sends one request and gives the reply: `({ params, signal }) => client.messages.create(params, { signal })`. */
@@ -27,14 +27,20 @@ export function modelBehind<P extends Provider>(
     send: async function* (request, signal): AsyncGenerator<ModelEvent> {
       try {
         const asked = ask({ params: paramsOf(provider, request), signal });
-        const reply = await unlessAborted(asked, { signal, aborted: () => new Error("aborted") });
-        yield* replyEvents(provider, reply, deps);
+        const reply = await unlessAborted(asked, { signal, instead: () => undefined });
+        const events = reply === undefined ? aborted : replyEvents(provider, reply, deps);
+        yield* events ?? noReply;
       } catch (error) {
         yield { kind: "failure", failure: signal.aborted ? abortedFailure : refusalFrom(provider, deps, error) };
       }
     },
   };
 }
+
+const aborted: readonly ModelEvent[] = [{ kind: "failure", failure: abortedFailure }];
+const noReply: readonly ModelEvent[] = [
+  { kind: "failure", failure: brokenStream("The summarizer gave no reply in the provider's form.") },
+];
 
 /** Where nobody can be asked, summaries are made without a model. */
 export const noModel: ModelPort = {

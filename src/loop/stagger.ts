@@ -1,3 +1,4 @@
+import { unlessAborted } from "../schema/unless-aborted.ts";
 /** What one that may go has to tell. Both may be told more than once. */
 export interface Pass {
   readonly begun: () => void;
@@ -17,7 +18,8 @@ export class Stagger {
 
   /** Resolves when it may go, or when the signal is raised: then it leads nobody. */
   async enter(signal: AbortSignal): Promise<Pass> {
-    while (this.#state === "led" && !signal.aborted) await untilAborted(this.#change.promise, signal);
+    while (this.#state === "led" && !signal.aborted)
+      await unlessAborted(this.#change.promise, { signal, instead: () => undefined });
     if (this.#state !== "free" || signal.aborted) return follower;
     this.#become("led");
     return {
@@ -38,12 +40,3 @@ export class Stagger {
 
 /** For one that nobody waits for. */
 export const follower: Pass = { begun: () => undefined, left: () => undefined };
-
-/** Whichever comes first. */
-async function untilAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const stop = (): void => resolve();
-  signal.addEventListener("abort", stop, { once: true });
-  await Promise.race([wait, promise]);
-  signal.removeEventListener("abort", stop);
-}

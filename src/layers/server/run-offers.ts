@@ -1,3 +1,4 @@
+import { unlessAborted } from "../../schema/unless-aborted.ts";
 import type { ClockDep } from "../../ports/clock.ts";
 import type { ModelDep } from "../../ports/model.ts";
 import type { Layer } from "../layer.ts";
@@ -23,7 +24,7 @@ export async function offersOf(deps: ModelDep & ClockDep, input: OffersInput): P
   const uses = layers.flatMap((layer): readonly ServerUse[] => (layer.server === undefined ? [] : [layer.server]));
   if (!uses.some((use) => use.isWanted(want))) return nothingOffered;
   if (!server.mayBeAsked(deps.now())) return undefined;
-  const description = await untilAborted(deps.model.describe(model), signal);
+  const description = await unlessAborted(deps.model.describe(model), { signal, instead: () => undefined });
   if (signal.aborted) return undefined;
   if (description === undefined) server.unanswered(deps.now());
   else
@@ -32,15 +33,3 @@ export async function offersOf(deps: ModelDep & ClockDep, input: OffersInput): P
 }
 
 const nothingOffered: Offers = new Set();
-
-async function untilAborted<Result>(answer: Promise<Result>, signal: AbortSignal): Promise<Result | undefined> {
-  const aborted = Promise.withResolvers<undefined>();
-  const leave = (): void => aborted.resolve(undefined);
-  signal.addEventListener("abort", leave);
-  if (signal.aborted) leave();
-  try {
-    return await Promise.race([answer, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", leave);
-  }
-}

@@ -1,3 +1,4 @@
+import { unlessAborted } from "../../schema/unless-aborted.ts";
 import type { PermissionAnswer, PermissionAsk, Person } from "../../ports/person.ts";
 import type { LeaveDep } from "../../ports/tools.ts";
 import type { LoopEvent } from "../../schema/event.ts";
@@ -41,7 +42,11 @@ export async function askPerson(deps: LeaveDep & { readonly person: Person }, as
   });
   const projectLeave = suggestedRules === undefined ? undefined : await deps.projectLeave?.();
   const told = projectLeave === undefined ? ask : { ...ask, projectLeave };
-  const answer = await unlessAborted(deps.person.permission(told, signal), signal);
+  const answer = await unlessAborted(deps.person.permission(told, signal), {
+    signal,
+    // A turn that the user ended must not wait for them.
+    instead: () => ({ kind: "interrupted" }) as const,
+  });
   const rules = answer.kind === "always" ? await kept(deps, { leave: answer, events }) : undefined;
   events.put({ kind: "permission-end", id, tool, answer: answer.kind, ...(rules === undefined ? {} : { rules }) });
   switch (answer.kind) {
@@ -55,16 +60,6 @@ export async function askPerson(deps: LeaveDep & { readonly person: Person }, as
     case "interrupted":
       return answer;
   }
-}
-
-/** A dialog that does not hear an abort is left behind: a turn that a person ended must not wait for them. */
-async function unlessAborted(answer: Promise<PermissionAnswer>, signal: AbortSignal): Promise<PermissionAnswer> {
-  const given = Promise.withResolvers<PermissionAnswer>();
-  const leave = (): void => given.resolve({ kind: "interrupted" });
-  if (signal.aborted) leave();
-  signal.addEventListener("abort", leave, { once: true });
-  answer.then(given.resolve, given.reject);
-  return given.promise.finally(() => signal.removeEventListener("abort", leave));
 }
 
 interface Keeping {

@@ -1,3 +1,4 @@
+import { unlessAborted } from "../../schema/unless-aborted.ts";
 import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
@@ -83,11 +84,17 @@ type Exchanged = Got | { readonly kind: "redirect"; readonly to: URL };
 
 async function exchange(net: Net, { url, signal }: Getting): Promise<Exchanged> {
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-  const addresses = await unlessAborted(net.resolve(host), signal);
+  const aborted = {
+    signal,
+    instead: (): never => {
+      throw signal.reason;
+    },
+  };
+  const addresses = await unlessAborted(net.resolve(host), aborted);
   if (addresses.length === 0) return failed("there is no such host");
   const closed = addresses.find(({ address }) => !net.mayConnect(address));
   if (closed !== undefined) return failed(`${host} leads to ${closed.address}, which is not on the open net`);
-  const response = await unlessAborted(sent({ url, host, addresses, signal }), signal);
+  const response = await unlessAborted(sent({ url, host, addresses, signal }), aborted);
   const { statusCode = 0, statusMessage = "", headers } = response;
   const location = redirects.has(statusCode) ? headers.location : undefined;
   if (location !== undefined) {
@@ -100,7 +107,7 @@ async function exchange(net: Net, { url, signal }: Getting): Promise<Exchanged> 
     response.destroy();
     return failed(`the host answered ${statusCode} ${oneLine(statusMessage).slice(0, 100)}`.trim());
   }
-  const bytes = await unlessAborted(bodyOf(response), signal);
+  const bytes = await unlessAborted(bodyOf(response), aborted);
   if (bytes === undefined) return failed(`it is larger than ${webBytesMax / 2 ** 20} MiB`);
   return { kind: "body", url: url.href, contentType: headers["content-type"] ?? "", bytes };
 }
@@ -177,14 +184,4 @@ function unpackerOf(encoding: string | undefined) {
   if (encoding === "gzip" || encoding === "x-gzip") return createGunzip();
   if (encoding === "br") return createBrotliDecompress();
   return encoding === "deflate" ? createInflate() : undefined;
-}
-
-/** What does not hear of an abort is left behind, as a look-up that can't be called off. */
-function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  const given = Promise.withResolvers<Value>();
-  const leave = (): void => given.reject(signal.reason);
-  if (signal.aborted) leave();
-  signal.addEventListener("abort", leave, { once: true });
-  promise.then(given.resolve, given.reject);
-  return given.promise.finally(() => signal.removeEventListener("abort", leave));
 }

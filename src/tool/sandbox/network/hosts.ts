@@ -1,3 +1,4 @@
+import { unlessAborted } from "../../../schema/unless-aborted.ts";
 import { nobody, type Person } from "../../../ports/person.ts";
 import type { LeaveDep, PermissionDep } from "../../../ports/tools.ts";
 import type { ToolUseId } from "../../../schema/brand.ts";
@@ -118,7 +119,7 @@ export class SessionHosts {
         },
         signal,
       ),
-      signal,
+      { signal, instead: () => undefined },
     );
     switch (answer?.kind) {
       case undefined:
@@ -177,13 +178,3 @@ const webPorts: ReadonlySet<number> = new Set([80, 443]);
 
 const urlOf = ({ host, port }: HostTarget): string =>
   port === 80 ? `http://${host}/` : port === 443 ? `https://${host}/` : `http://${host}:${port}/`;
-
-/** Undefined: aborted. A dialog that does not hear of it is left behind. */
-async function unlessAborted<Value>(answer: Promise<Value>, signal: AbortSignal): Promise<Value | undefined> {
-  const given = Promise.withResolvers<Value | undefined>();
-  const abort = (): void => given.resolve(undefined);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  answer.then(given.resolve, given.reject);
-  return given.promise.finally(() => signal.removeEventListener("abort", abort));
-}
