@@ -14,6 +14,10 @@ export type {
 export { ContextError, type ContextErrorCode } from "./context/context-error.ts";
 export type { Params, Provider, Reply, StreamEvent } from "./context/forms.ts";
 export type { AskModel, Summarizer, SummaryRequest } from "./context/summarizer.ts";
+export type { Policy } from "./layers/policy.ts";
+export { presetOf as preset } from "./presets/catalogue.ts";
+export type { PolicyName } from "./schema/settings.ts";
+export type { CountText } from "./tokens/text-counter.ts";
 export type { RecordedEdit } from "./loop/past-receipts.ts";
 export type { Store, StoreOpened, StorePorts } from "./ports/store.ts";
 export { type FileStoreOptions, fileStore } from "./store/files/store.ts";

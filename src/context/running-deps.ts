@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { limitsWithin, offloadLimitsOf, unlimited } from "../layers/1-offload/plan.ts";
+import type { Policy } from "../layers/policy.ts";
 import type { AgentDeps, WindowLesson } from "../loop/agent/deps.ts";
 import { retryLimitsDefault } from "../model/limits.ts";
-import { type ModelKnowledge, numbersInForce } from "../settings/numbers.ts";
+import { type ModelKnowledge, numbersInForce, numbersUnder } from "../settings/numbers.ts";
 import type { Settings } from "../settings/given.ts";
 
 type Learned = Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens">;
@@ -11,6 +12,8 @@ type Learned = Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens">;
 export interface RunningInput {
   /** In force at this moment. */
   readonly settings: () => Settings;
+  /** That need not be a preset; absent: the one that the settings name. */
+  readonly policy?: Policy | undefined;
   /** What is known of the model at this moment. */
   readonly knowledge: () => ModelKnowledge;
   /** The limits that errors of the model have named before. */
@@ -22,9 +25,18 @@ export interface RunningInput {
 type RunningDeps = Pick<AgentDeps, "hash" | "wait" | "random" | "retries" | "numbers" | "offloadLimits" | "learn">;
 
 /** What every conversation runs with, whoever opens it: the numbers in force, and this process's clock and chance. */
-export function runningDeps({ settings, knowledge, learned: before = {}, onLearned }: RunningInput): RunningDeps {
+export function runningDeps({
+  settings,
+  policy: ownPolicy,
+  knowledge,
+  learned: before = {},
+  onLearned,
+}: RunningInput): RunningDeps {
   let learned: Learned = before;
-  const numbers = () => numbersInForce(settings(), { ...knowledge(), ...learned });
+  const numbers = () => {
+    const known = { ...knowledge(), ...learned };
+    return ownPolicy === undefined ? numbersInForce(settings(), known) : numbersUnder(ownPolicy, settings(), known);
+  };
   return {
     hash: (text) => createHash("sha256").update(text).digest("hex"),
     // Who stops waiting has their reasons; there is nothing to report.

@@ -10,6 +10,7 @@ import { estimateBlock } from "../tokens/estimate.ts";
 import { believedFragmentTokensMax, believedHiddenTokensMax } from "../tokens/limits.ts";
 import type { LearnedState } from "../tokens/learned.ts";
 import { type ContextLedger, TokenLedger } from "../tokens/ledger.ts";
+import type { TextCounter } from "../tokens/text-counter.ts";
 import type { Fold } from "../transcript/fold.ts";
 import type { Logged } from "../transcript/lines.ts";
 import { bothWatches } from "../transcript/watch.ts";
@@ -34,13 +35,18 @@ export interface CountedLog extends OpenedLog {
 
 export interface CountedOptions extends OpenOptions {
   readonly isClearable?: (tool: string) => boolean;
+  /** A tokenizer of the caller's. */
+  readonly counter?: TextCounter | undefined;
 }
 
-export async function openCounted(deps: BlobsDep, { isClearable, ...options }: CountedOptions): Promise<CountedLog> {
+export async function openCounted(
+  deps: BlobsDep,
+  { isClearable, counter, ...options }: CountedOptions,
+): Promise<CountedLog> {
   const log = await openLog(deps, options);
-  const inventory =
-    isClearable === undefined ? undefined : new Inventory({ count: estimateBlock, isClearable, markerTokens });
-  return counted(deps, { log, inventory, source: options.source });
+  const count = counter?.believedBlock ?? estimateBlock;
+  const inventory = isClearable === undefined ? undefined : new Inventory({ count, isClearable, markerTokens });
+  return counted(deps, { log, inventory, counter, source: options.source });
 }
 
 export async function openCountedAt(deps: BlobsDep, options: AtOptions): Promise<CountedLog | undefined> {
@@ -51,14 +57,15 @@ export async function openCountedAt(deps: BlobsDep, options: AtOptions): Promise
 interface Counting {
   readonly log: OpenedLog;
   readonly inventory?: Inventory | undefined;
+  readonly counter?: TextCounter | undefined;
   readonly source: ByteSource;
 }
 
 /** What is known before the first count comes first: what a count teaches hangs on it. */
-async function counted(deps: BlobsDep, { log, inventory, source }: Counting): Promise<CountedLog> {
+async function counted(deps: BlobsDep, { log, inventory, counter, source }: Counting): Promise<CountedLog> {
   const ours = await frozenFixedPart(deps, log.fold);
   const fixedPart = ours ?? (await recordedPart(source, log));
-  const ledger = new TokenLedger({ learned: learnedAtBoundary(log.fold) });
+  const ledger = new TokenLedger({ learned: learnedAtBoundary(log.fold), counter });
   ledger.carries(fixedPart);
   if (ours !== undefined) ledger.sendsOwn();
   log.fold.watchedBy(inventory === undefined ? ledger : bothWatches(ledger, inventory));

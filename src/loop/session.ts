@@ -24,18 +24,10 @@ import type { Fold, View } from "../transcript/fold.ts";
 import { lineBytesMax } from "../transcript/limits.ts";
 import { makeReceipt, type ReceiptInput, receiptTotals, type Shown } from "../transcript/receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
-import { type CountedLog, openCounted } from "./counted.ts";
+import type { CountedLog } from "./counted.ts";
+import { type ReadingDep, readLog } from "./read-log.ts";
 
 export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, ReadingDep {}
-
-interface ReadingDep {
-  /** Whose results may ever be cleared. Where it is absent nobody plans to clear, and no inventory is kept. */
-  readonly isClearable?: (tool: string) => boolean;
-  /** Of one block; an unpadded estimate where it is absent. */
-  readonly count?: ReceiptInput["count"];
-  /** First read from the end of a log; the limit in `limits.ts` where it is absent. */
-  readonly tailBytes?: number;
-}
 
 export type SessionOpened =
   | { readonly kind: "open"; readonly session: Session; readonly setAside: SetAside | undefined }
@@ -68,27 +60,6 @@ export async function openSession(deps: SessionDeps, options: OpenSession): Prom
     session: new Session(deps, { writer: opened.writer, log, circumstances }),
     setAside: opened.setAside,
   };
-}
-
-export async function readLog(
-  deps: TranscriptsDep & BlobsDep & ReadingDep,
-  id: SessionId,
-  undone?: ReadonlySet<EntryId>,
-): Promise<CountedLog | undefined> {
-  const source = await deps.transcripts.openForReading(id);
-  if (source === undefined) return undefined;
-  try {
-    const { tailBytes, isClearable } = deps;
-    return await openCounted(deps, {
-      source,
-      origin: "ours",
-      ...(undone === undefined ? {} : { undone }),
-      ...(tailBytes === undefined ? {} : { tailBytes }),
-      ...(isClearable === undefined ? {} : { isClearable }),
-    });
-  } finally {
-    await source.close();
-  }
 }
 
 export type Appended = { readonly kind: "appended"; readonly entries: readonly EntryId[] } | WriteFailure;
@@ -135,7 +106,7 @@ export class Session {
 
   constructor(deps: SessionDeps, parts: { writer: TranscriptWriter; log: CountedLog; circumstances: Circumstances }) {
     this.id = parts.writer.id;
-    this.count = deps.count ?? countedOnce(estimateBlock);
+    this.count = deps.count ?? deps.counter?.believedBlock ?? countedOnce(estimateBlock);
     this.#deps = deps;
     this.#writer = parts.writer;
     this.#log = parts.log;

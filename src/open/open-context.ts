@@ -30,6 +30,7 @@ import { numbersInForce } from "../settings/numbers.ts";
 import { resolveSettings } from "../settings/resolve.ts";
 import { memoryStore } from "../store/memory/store.ts";
 import { findModel } from "../tokens/registry.ts";
+import { textCounter } from "../tokens/text-counter.ts";
 import { checkOptions } from "./check-options.ts";
 import { freezePrefix, type FrozenPrefix } from "./freeze-prefix.ts";
 import type { ContextOptions } from "./options.ts";
@@ -47,6 +48,7 @@ export async function openContext<P extends Provider = "anthropic">(options: Con
     uuid: options.ids ?? randomUUID,
     // Everything that is cleared can be had again by its id.
     isClearable: () => true,
+    counter: options.tokenCounter === undefined ? undefined : textCounter(options.tokenCounter),
     // What was paid and changed is told of the whole session: it is read from its beginning.
     tailBytes: Number.MAX_SAFE_INTEGER,
   };
@@ -166,7 +168,7 @@ function depsOf<P extends Provider>(
   options: ContextOptions<P>,
   { sessionDeps, session, provider, model, tools }: DepsInput<P>,
 ): AgentDeps {
-  const { summarizer } = options;
+  const { summarizer, policy } = options;
   const ask = typeof summarizer === "function" ? summarizer : summarizer?.ask;
   const settings = resolveSettings([{ givenByName: givenIn(options) }]);
   // Once: this conversation's own requests stay within the window that it knows.
@@ -176,7 +178,7 @@ function depsOf<P extends Provider>(
     recordedTokens: recorded?.model === model() ? recorded.tokens : undefined,
   });
   return {
-    ...runningDeps({ settings: () => settings, knowledge }),
+    ...runningDeps({ settings: () => settings, knowledge, policy: typeof policy === "object" ? policy : undefined }),
     model: ask === undefined ? noModel : modelBehind(sessionDeps, { provider, ask }),
     get tools() {
       return tools();
@@ -193,7 +195,8 @@ function depsOf<P extends Provider>(
 
 /** What a caller says counts as a flag of the command line does: over everything else. */
 function givenIn<P extends Provider>(options: ContextOptions<P>): ReadonlyMap<SettingName, Given> {
-  const { contextTokens, outputTokensMax = replyTokensFor(options), policy } = options;
+  const { contextTokens, outputTokensMax = replyTokensFor(options) } = options;
+  const policy = typeof options.policy === "string" ? options.policy : undefined;
   const asked = { contextTokens, outputTokensMax, policy };
   const named = (["contextTokens", "outputTokensMax", "policy"] as const).flatMap((name) => {
     const value = asked[name];

@@ -2,9 +2,11 @@ import type { Provider } from "../context/forms.ts";
 import type { ToolOption } from "../context/inputs.ts";
 import type { ContextEvent } from "../context/outcomes.ts";
 import type { Summarizer } from "../context/summarizer.ts";
+import type { Policy } from "../layers/policy.ts";
 import type { Hooks } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";
 import type { PolicyName } from "../schema/settings.ts";
+import type { CountText } from "../tokens/text-counter.ts";
 
 export interface ContextOptions<P extends Provider = "anthropic"> {
   /** As the provider calls it. */
@@ -24,10 +26,13 @@ export interface ContextOptions<P extends Provider = "anthropic"> {
   readonly session?: string;
   /** Absent: in memory. */
   readonly store?: Store;
-  readonly policy?: PolicyName;
+  /** One of the presets by its name, or one of your own: see `preset`. */
+  readonly policy?: PolicyName | Policy;
   /** Who writes summaries. Absent: they are made without a model, from what was said. */
   readonly summarizer?: Summarizer<P>;
   readonly hooks?: Hooks;
+  /** The tokens of a text by a tokenizer of your own, in place of our estimate. Whatever the provider has counted stays as it is. */
+  readonly tokenCounter?: CountText;
   readonly onEvent?: (event: ContextEvent) => void;
   /** In milliseconds. */
   readonly clock?: () => number;

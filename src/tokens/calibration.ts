@@ -17,8 +17,8 @@ export class Calibration {
 
   constructor({ observations, products, growth }: CalibrationState = { observations: 0, products: {}, growth: {} }) {
     this.#observations = observations;
-    this.#products = contentClasses.map((row) => contentClasses.map((column) => products[row]?.[column] ?? 0));
-    this.#growth = contentClasses.map((name) => growth[name] ?? 0);
+    this.#products = learnedClasses.map((row) => learnedClasses.map((column) => products[row]?.[column] ?? 0));
+    this.#growth = learnedClasses.map((name) => growth[name] ?? 0);
   }
 
   /** Goes on from here, number for number. */
@@ -52,9 +52,9 @@ export class Calibration {
     if (expected < observedTokensMin || grown > expected * oddRatioMax || grown < expected / oddRatioMax) return;
     this.#observations += 1;
     this.#rates = undefined;
-    for (const [row, name] of contentClasses.entries()) {
+    for (const [row, name] of learnedClasses.entries()) {
       this.#growth[row] = (this.#growth[row] ?? 0) * fading + (counts[name] * grown) / expected;
-      for (const [column, other] of contentClasses.entries()) {
+      for (const [column, other] of learnedClasses.entries()) {
         const products = this.#products[row];
         if (products !== undefined)
           products[column] = (products[column] ?? 0) * fading + (counts[name] * counts[other]) / expected;
@@ -93,12 +93,15 @@ const byClass = <Value, Kept>(
   Object.fromEntries(
     values.flatMap((value, at) => {
       const one = kept(value);
-      const name = contentClasses[at];
+      const name = learnedClasses[at];
       return one === undefined || name === undefined ? [] : [[name, one]];
     }),
   );
 
 const nonZero = (sum: number): number | undefined => (sum === 0 ? undefined : sum);
+
+/** What a tokenizer has counted has no rate. */
+const learnedClasses = contentClasses.filter((name) => name !== "counted");
 
 const fading = 0.99;
 /** Too little to learn from: reminders and other unlogged text would be most of it. */
@@ -109,7 +112,7 @@ const margin = 1.03;
 /** Tokens that the default rate of a class is worth. */
 const priorTokens = 100;
 
-const priorRate = (at: number): number => defaultRates[contentClasses[at] ?? "prose"] * uncalibratedPadding;
+const priorRate = (at: number): number => defaultRates[learnedClasses[at] ?? "prose"] * uncalibratedPadding;
 /** As if the default had been observed on this many tokens: bytes² / tokens, in the scale of the sums. */
 const priorWeight = (at: number): number => priorTokens / priorRate(at) ** 2;
 /** No tokenizer is this far off: beyond it the observations contradict each other. */
@@ -138,6 +141,6 @@ function solveSymmetric(matrix: number[][], right: number[]): number[] {
 
 const mapped = (value: (name: ContentClass, at: number) => number): Rates => {
   const [prose = 0, code = 0, numbers = 0, json = 0, cjk = 0, base64 = 0, emoji = 0, media = 0] =
-    contentClasses.map(value);
-  return { prose, code, numbers, json, cjk, base64, emoji, media };
+    learnedClasses.map(value);
+  return { prose, code, numbers, json, cjk, base64, emoji, media, counted: 0 };
 };

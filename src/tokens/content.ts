@@ -18,6 +18,8 @@ export interface ByteCounts {
   emoji: number;
   /** Not bytes: images and documents, each at a flat price. */
   media: number;
+  /** Not bytes: the tokens of all of it by a tokenizer of the caller's; 0 if there is none. */
+  counted: number;
 }
 
 export type ContentClass = keyof ByteCounts;
@@ -30,6 +32,7 @@ export const contentClasses: readonly ContentClass[] = [
   "base64",
   "emoji",
   "media",
+  "counted",
 ];
 
 export const noBytes = (): ByteCounts => ({
@@ -41,6 +44,7 @@ export const noBytes = (): ByteCounts => ({
   base64: 0,
   emoji: 0,
   media: 0,
+  counted: 0,
 });
 
 /** Written out: a loop over the names would cost several times as much, and this runs for every block that is counted. */
@@ -53,6 +57,7 @@ export function addBytes(into: ByteCounts, counts: ByteCounts, times: 1 | -1 = 1
   into.base64 += times * counts.base64;
   into.emoji += times * counts.emoji;
   into.media += times * counts.media;
+  into.counted += times * counts.counted;
 }
 
 export function measureBlock(block: Block): ByteCounts {

@@ -3,7 +3,7 @@ import { type EntryId, tokens, type Tokens } from "../schema/brand.ts";
 import type { Fold } from "../transcript/fold.ts";
 import { tokensOf } from "./estimate.ts";
 import { type DeferredTools, fixedKinds } from "./fixed-part.ts";
-import type { ContextLedger, ContextSize, DoubtedUsage } from "./ledger.ts";
+import type { ContextLedger, ContextSize, DoubtedCounter, DoubtedUsage } from "./ledger.ts";
 import { type FileReads, fileReads } from "./reads.ts";
 import { type Pressure, pressureOf, type Thresholds } from "./thresholds.ts";
 
@@ -25,6 +25,8 @@ export interface ContextReport {
   readonly reads: FileReads;
   /** The newest count of the provider that is not believed. */
   readonly doubtedUsage: DoubtedUsage | undefined;
+  /** What the caller's tokenizer says, if that is not believed. */
+  readonly doubtedCounter: DoubtedCounter | undefined;
 }
 
 export interface Category {
@@ -89,6 +91,7 @@ export function contextReport({ fold, ledger, thresholds, autoCompact, largestMa
       count,
     ),
     doubtedUsage: ledger.doubtedUsage,
+    doubtedCounter: ledger.doubtedCounter,
   };
 }
 

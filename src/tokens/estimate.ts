@@ -18,14 +18,16 @@ export const defaultRates: Rates = {
   base64: 1 / 1.8,
   emoji: 1 / 1.9,
   media: 2000,
+  counted: 0,
 };
 
 /** Where nothing was counted yet, a sum of estimates is padded by this, once: too much is safer than too little. */
 export const uncalibratedPadding = 4 / 3;
 
-/** Another tokenizer, or other texts, take this many times the tokens. An image takes the same. */
-export const scaleRates = ({ media, ...rates }: Rates, ratio: number): Rates => ({
+/** Another tokenizer, or other texts, take this many times the tokens. An image takes the same, and what is counted is counted. */
+export const scaleRates = ({ media, counted, ...rates }: Rates, ratio: number): Rates => ({
   media,
+  counted,
   prose: rates.prose * ratio,
   code: rates.code * ratio,
   numbers: rates.numbers * ratio,

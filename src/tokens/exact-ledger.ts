@@ -15,6 +15,7 @@ export class ExactLedger implements ContextLedger, ViewWatch {
   readonly rates = defaultRates;
   readonly categories: ReadonlyMap<string, CategoryCount> = new Map();
   readonly doubtedUsage = undefined;
+  readonly doubtedCounter = undefined;
   readonly learned = {};
   readonly fixedCountedBy = "counter";
   #fixed: FixedFigure = estimateFixedPart(measureFixedPart(noFixedPart));

@@ -4,6 +4,7 @@ import type { JsonObject } from "../schema/json.ts";
 import { type ByteCounts, measureText, noBytes } from "./content.ts";
 import { tokensOf } from "./estimate.ts";
 import { firstRates } from "./first-rates.ts";
+import type { CountText } from "./text-counter.ts";
 import { findModel } from "./registry.ts";
 import { toolOverhead } from "./tool-overhead.ts";
 
@@ -71,20 +72,26 @@ export interface FixedBytes {
   readonly deferred: { readonly tools: readonly string[]; readonly bytes: ByteCounts };
 }
 
-export function measureFixedPart(part: FixedPart): FixedBytes {
+/** `countText`: a tokenizer of the caller's, if there is one. */
+export function measureFixedPart(part: FixedPart, countText: CountText = () => 0): FixedBytes {
   const { model } = part;
   const carried = carriedBy(part);
   const withTools = (["tools", "mcpTools"] as const).find((kind) => carried[kind].tools.length > 0);
   const pieces = fixedKinds.map((kind) => {
     const { texts, tools } = carried[kind];
     const addedTokens = kind === withTools ? toolOverheadTokens(model) : 0;
-    return { kind, bytes: bytesOf(texts, tools), count: texts.length + tools.length, addedTokens };
+    return {
+      kind,
+      bytes: bytesOf([...texts, ...definitionTexts(tools)], countText),
+      count: texts.length + tools.length,
+      addedTokens,
+    };
   });
   const { tools } = carried.deferredTools;
   return {
     model,
     pieces: pieces.filter(({ count }) => count > 0),
-    deferred: { tools: tools.map(({ name }) => name), bytes: bytesOf([], tools) },
+    deferred: { tools: tools.map(({ name }) => name), bytes: bytesOf(definitionTexts(tools), countText) },
   };
 }
 
@@ -192,10 +199,15 @@ function loaded(tool: ToolDefinition): ToolDefinition {
 }
 
 /** Definitions are mostly sentences and the same few words: as JSON, which inputs and results are, they would count double. */
-function bytesOf(texts: readonly string[], tools: readonly ToolDefinition[]): ByteCounts {
+const definitionTexts = (tools: readonly ToolDefinition[]): readonly string[] =>
+  tools.map((tool) => JSON.stringify(tool));
+
+function bytesOf(texts: readonly string[], countText: CountText): ByteCounts {
   const bytes = noBytes();
-  for (const text of texts) measureText(text, bytes);
-  for (const tool of tools) measureText(JSON.stringify(tool), bytes);
+  for (const text of texts) {
+    measureText(text, bytes);
+    bytes.counted += countText(text);
+  }
   return bytes;
 }
 

@@ -268,6 +268,7 @@ describe("calibration", () => {
       base64: 1 / 1.4,
       emoji: 1 / 1.5,
       media: 1600,
+      counted: 0,
     };
     for (let round = 0; round < 300; round += 1) {
       const prose = 500 + ((round * 37) % 900);

@@ -17,6 +17,7 @@ import {
 } from "./fixed-part.ts";
 import { type Anchor, type FixedSize, Learned, type LearnedState, sinceOf } from "./learned.ts";
 import { believableUsage, documentsIn } from "./believable-usage.ts";
+import { CounterCalibration, counterRates, type TextCounter } from "./text-counter.ts";
 
 /**
  * The size of the context = what the provider said last + an estimate of what came since.
@@ -31,15 +32,18 @@ import { believableUsage, documentsIn } from "./believable-usage.ts";
  * A count by another tokenizer than that of the model that is asked now is scaled by what the two are known to differ in,
  * and is an estimate then.
  *
+ * With a tokenizer of the caller's, what it says takes the place of our estimate, as long as it can be believed: by our
+ * estimate of all that is shown, and by what the provider counted last.
+ *
  * What another tool recorded was counted for that tool's requests. Once requests are ours, its fixed part and its counts
  * count for nothing; the rates that it taught hold until a count of ours has come.
  */
 export interface ContextSize {
   readonly tokens: Tokens;
-  /** `usage`: counted by the provider up to the anchor. `estimate`: nothing counted holds for this view. */
-  readonly source: "usage" | "estimate";
+  /** `usage`: counted by the provider up to the anchor. `counter`: by the caller's tokenizer. `estimate`: by nobody. */
+  readonly source: "usage" | "counter" | "estimate";
   readonly anchor: EntryId | undefined;
-  /** What of it is estimated. */
+  /** What of it the provider has not counted. */
   readonly estimated: Tokens;
 }
 
@@ -51,11 +55,19 @@ export interface DoubtedUsage {
   readonly estimate: Tokens;
 }
 
+/** The caller's tokenizer says of a whole request what can't be: our estimate counts in its place. */
+export interface DoubtedCounter {
+  readonly counted: Tokens;
+  /** What the provider says, or our estimate if it has said nothing yet. */
+  readonly expected: Tokens;
+}
+
 export interface LedgerOptions {
   /** What the boundary says that the view begins with. */
   readonly learned?: LearnedState;
   /** How rates are learned; by `Calibration` where it is absent. */
   readonly calibrate?: () => Calibration;
+  readonly counter?: TextCounter | undefined;
 }
 
 /** What others ask of a ledger, whether it estimates or an exact counter counts for it. */
@@ -68,6 +80,7 @@ export type ContextLedger = Pick<
   | "rates"
   | "categories"
   | "doubtedUsage"
+  | "doubtedCounter"
   | "learned"
   | "carries"
   | "sendsOwn"
@@ -96,12 +109,21 @@ export class TokenLedger implements ViewWatch {
   /** Of the newest boundary in force. */
   #summary: Item | undefined;
   #doubted: (DoubtedUsage & { readonly reply: string }) | undefined;
+  readonly #counter: TextCounter | undefined;
+  /** By the newest count of the provider. */
+  #contradicted: DoubtedCounter | undefined;
   readonly #byCategory = new CategoryBytes();
 
-  constructor({ learned = {}, calibrate }: LedgerOptions = {}) {
-    this.#fresh = (state) => new Learned(state, calibrate);
-    this.#seed = learned;
-    this.#own = this.#fresh(learned);
+  constructor({ learned = {}, counter, calibrate }: LedgerOptions = {}) {
+    const isBelieved = (): boolean => this.doubtedCounter === undefined;
+    this.#counter = counter;
+    this.#fresh = (state) =>
+      new Learned(
+        state,
+        counter === undefined ? calibrate : () => new CounterCalibration(state.calibration, isBelieved),
+      );
+    this.#seed = counter === undefined ? learned : countedState(learned);
+    this.#own = this.#fresh(this.#seed);
     this.#foreign = this.#fresh({});
   }
 
@@ -120,7 +142,12 @@ export class TokenLedger implements ViewWatch {
     const anchor = learned.nearest(this.#shown, this.#summary?.entry);
     if (anchor === undefined) {
       const total = this.estimate;
-      return { tokens: total, source: "estimate", anchor: undefined, estimated: total };
+      return {
+        tokens: total,
+        source: this.#believesCounter ? "counter" : "estimate",
+        anchor: undefined,
+        estimated: total,
+      };
     }
     const { calibration } = learned;
     const since = sinceOf(anchor, this.#shown);
@@ -142,14 +169,20 @@ export class TokenLedger implements ViewWatch {
   /** What a view of these blocks has, as long as nobody has counted it. */
   estimateView(blocks: Iterable<Block>): Tokens {
     const bytes = noBytes();
-    for (const block of blocks) addBytes(bytes, measureBlock(block));
+    for (const block of blocks) addBytes(bytes, this.#measure(block));
     return tokens(this.fixedTokens + tokensOf(bytes, this.rates));
   }
 
   /** By which a block of the view is counted as long as nobody has counted it: as good as now. */
   get counter(): (block: Block) => number {
     const { rates } = this;
-    return (block) => tokensOf(measureBlock(block), rates);
+    return (block) => tokensOf(this.#measure(block), rates);
+  }
+
+  #measure(block: Block): ByteCounts {
+    const counts = measureBlock(block);
+    counts.counted = this.#counter?.block(block) ?? 0;
+    return counts;
   }
 
   /** Until a count of our own has come, what another tool's requests showed of the conversation is the best there is. */
@@ -168,6 +201,29 @@ export class TokenLedger implements ViewWatch {
     return this.#doubted;
   }
 
+  /** What the caller's tokenizer says of the view, if that is not believed. */
+  get doubtedCounter(): DoubtedCounter | undefined {
+    if (this.#counter === undefined) return undefined;
+    if (this.#contradicted !== undefined) return this.#contradicted;
+    const counted = this.#sum(this.#shown, { carried: this.#fixedBytes, rates: counterRates });
+    const estimate = this.#sum(this.#shown, { carried: this.#fixedBytes, rates: defaultRates });
+    return believableUsage({ counted, estimate, covers: "all", documents: this.#documents })
+      ? undefined
+      : { counted, expected: estimate };
+  }
+
+  get #believesCounter(): boolean {
+    return this.#counter !== undefined && this.doubtedCounter === undefined;
+  }
+
+  #sum(
+    bytes: ByteCounts,
+    { carried, rates }: { readonly carried: FixedBytes | undefined; readonly rates: Rates },
+  ): Tokens {
+    const fixed = carried === undefined ? 0 : estimateFixedPart(carried, rates).tokens;
+    return tokens(fixed + tokensOf(bytes, rates));
+  }
+
   /** What is learned of our own requests, for whoever opens the log at a boundary that is written now. */
   get learned(): LearnedState {
     return this.#own.state;
@@ -178,7 +234,7 @@ export class TokenLedger implements ViewWatch {
    * bytes are kept: it is made anew as the rates are learned.
    */
   carries(part: FixedPart, counted?: FixedFigure): void {
-    this.#fixedBytes = measureFixedPart(part);
+    this.#fixedBytes = measureFixedPart(part, this.#counter?.text);
     this.#countedFixed = counted?.counter === "estimate" ? undefined : counted;
   }
 
@@ -190,6 +246,7 @@ export class TokenLedger implements ViewWatch {
   /** What is known of the fixed part, piece by piece. */
   get knownFixed(): FixedFigure {
     const { observations, rates } = this.#learned.calibration;
+    if (this.#believesCounter) return { ...estimateFixedPart(this.#fixedBytes, counterRates), counter: "counter" };
     return this.#countedFixed ?? estimateFixedPart(this.#fixedBytes, observations === 0 ? undefined : rates);
   }
 
@@ -233,6 +290,7 @@ export class TokenLedger implements ViewWatch {
     this.#own = this.#fresh(this.#seed);
     this.#foreign = this.#fresh({});
     this.#doubted = undefined;
+    this.#contradicted = undefined;
     this.#oldUntil = structureAt;
     this.#newest = structureAt;
   }
@@ -251,20 +309,20 @@ export class TokenLedger implements ViewWatch {
   }
 
   shown(block: Block, entry: EntryId, instead?: ShownInstead): void {
-    const counts = measureBlock(block);
+    const counts = this.#measure(block);
     addBytes(this.#shown, counts);
     this.#documents += documentsIn(block);
     this.#byCategory.add(block, counts, this.#item);
     const anchor = this.#anchorOf(entry);
     if (anchor !== undefined) addBytes(anchor.ofReply, counts);
     if (instead === undefined) return;
-    const saved = measureBlock(instead.of);
+    const saved = this.#measure(instead.of);
     addBytes(saved, counts, -1);
     this.#decided.push({ since: instead.since, saved });
   }
 
   hidden(block: Block): void {
-    const counts = measureBlock(block);
+    const counts = this.#measure(block);
     addBytes(this.#shown, counts, -1);
     this.#documents -= documentsIn(block);
     this.#byCategory.remove(block, counts);
@@ -273,11 +331,11 @@ export class TokenLedger implements ViewWatch {
   /** The provider counts it no more, and neither do we: else every count behind it would seem too small for what it counts. */
   withheld(block: Block, since: number): void {
     this.hidden(block);
-    this.#decided.push({ since, saved: measureBlock(block) });
+    this.#decided.push({ since, saved: this.#measure(block) });
   }
 
   released(block: Block): void {
-    const counts = measureBlock(block);
+    const counts = this.#measure(block);
     addBytes(this.#shown, counts);
     this.#byCategory.add(block, counts, this.#item);
   }
@@ -298,14 +356,17 @@ export class TokenLedger implements ViewWatch {
     const later = this.#decided.filter(({ since }) => since > at);
     for (const { saved } of later) addBytes(base, saved);
     const carried = learned === this.#own && this.#knowsFixed ? this.#fixedBytes : undefined;
-    const known = carried === undefined ? 0 : estimateFixedPart(carried, defaultRates).tokens;
-    const estimate = tokens(known + tokensOf(base, defaultRates));
+    const estimate = this.#sum(base, { carried, rates: defaultRates });
     const counted = requestTokens(usage);
     const ours = carried === undefined ? "conversation" : "all";
     const covers = learned === this.#foreign ? "log" : ours;
     const isBelieved = believableUsage({ counted, estimate, covers, documents: this.#documents });
     this.#doubted = isBelieved ? undefined : { entry, reply, counted, estimate };
-    if (isBelieved) learned.take({ entry, reply, usage, model, base, carried, summary: this.#summary?.entry });
+    if (!isBelieved) return;
+    const byCounter = this.#sum(base, { carried, rates: counterRates });
+    const agrees = believableUsage({ counted, estimate: byCounter, covers, documents: this.#documents });
+    this.#contradicted = agrees ? undefined : { counted: byCounter, expected: counted };
+    learned.take({ entry, reply, usage, model, base, carried, summary: this.#summary?.entry });
   }
 }
 
@@ -315,6 +376,10 @@ interface Counted {
   readonly reply: string;
   readonly usage: Usage;
 }
+
+/** A request of before there was a tokenizer says nothing of what it counts. */
+const countedState = ({ request, ...learned }: LearnedState): LearnedState =>
+  request?.bytes["counted"] === undefined ? learned : { ...learned, request };
 
 /** Too much is safe where something is added, too little where something is taken off. */
 function growthOf(since: ByteCounts, calibration: Calibration): number {

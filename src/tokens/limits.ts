@@ -36,6 +36,13 @@ export const believedRatioMin = 1 / 4;
 /** Besides, in tokens: what a provider adds to every request, and what a short one is off by. */
 export const believedAllowanceTokens = 4_000;
 
+/**
+ * The same of one block that a tokenizer of the caller's counts: an estimate of one is further off than that of a whole
+ * request, so that more is believed. Besides, in tokens: what a short one may be off by.
+ */
+export const believedBlockRatioMax = 8;
+export const believedBlockAllowanceTokens = 32;
+
 /** Besides, for each document: the longest that is taken has 100 pages, of text and as images. */
 export const believedDocumentTokensMax = 400_000;
 

@@ -43,6 +43,7 @@ export class ForkLine implements Line {
   commonBlocks: number;
   readonly editable = undefined;
   readonly doubtedUsage = undefined;
+  readonly doubtedCounter = undefined;
   readonly #messages: Message[];
   #passed: Standing[];
   #nameByOpenCall = new Map<ToolUseId, string>();

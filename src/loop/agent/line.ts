@@ -7,7 +7,7 @@ import { type EntryId, tokens, type Tokens } from "../../schema/brand.ts";
 import type { LeftOutPart } from "../../schema/edit.ts";
 import type { Entry } from "../../schema/entry.ts";
 import type { Receipt } from "../../schema/receipt.ts";
-import type { DoubtedUsage } from "../../tokens/ledger.ts";
+import type { DoubtedCounter, DoubtedUsage } from "../../tokens/ledger.ts";
 import type { NextRequest } from "../../transcript/fold.ts";
 import type { Draft } from "../../transcript/draft.ts";
 import { leaveOutDraft } from "../../transcript/leave-out.ts";
@@ -25,6 +25,8 @@ export interface Line {
   readonly fixedTokens: Tokens;
   /** The newest count of the provider that can't be that of its request; a fork takes none for its own. */
   readonly doubtedUsage: DoubtedUsage | undefined;
+  /** What the caller's tokenizer says of the view, if that is not believed. */
+  readonly doubtedCounter: DoubtedCounter | undefined;
   /** Where the line goes on; null at its very beginning. */
   readonly leaf: EntryId | null;
   /** Rounds that another tool recorded, as long as no model has answered to them here; what was shown once stays as it is. */
@@ -94,6 +96,10 @@ export class SessionLine implements Line {
 
   get doubtedUsage(): DoubtedUsage | undefined {
     return this.#session.ledger.doubtedUsage;
+  }
+
+  get doubtedCounter(): DoubtedCounter | undefined {
+    return this.#session.ledger.doubtedCounter;
   }
 
   get leaf(): EntryId | null {

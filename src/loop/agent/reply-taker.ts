@@ -119,6 +119,7 @@ export class ReplyTaker {
     yield { kind: "reply-end", id: writer.id, stopReason, usage: readUsage({ usage: event.usage }) };
     yield* this.#settleBreak(event.appliedEdits ?? []);
     yield* conversation.doubts.tell({ before: this.#doubtedBefore, now: conversation.line.doubtedUsage });
+    yield* conversation.doubts.tellCounter(conversation.line.doubtedCounter);
     yield* this.#applied(event.appliedEdits ?? []);
     return { kind: "replied", calls: writer.calls, stopReason };
   }

@@ -1,10 +1,11 @@
 import type { LoopEvent } from "../../schema/event.ts";
 import { figure } from "../../schema/figure.ts";
-import type { DoubtedUsage } from "../../tokens/ledger.ts";
+import type { DoubtedCounter, DoubtedUsage } from "../../tokens/ledger.ts";
 
-/** Tells once for a conversation that its provider counts what can't be: each reply may bring such a count. */
+/** Tells once for a conversation that its provider, or the caller's tokenizer, counts what can't be: each reply may bring such a count. */
 export class UsageDoubts {
   #isTold = false;
+  #isCounterTold = false;
 
   /** `before`: what was doubted when the request was sent. */
   *tell({
@@ -18,8 +19,17 @@ export class UsageDoubts {
     this.#isTold = true;
     yield { kind: "warning", code: "usage", message: doubtedText(now) };
   }
+
+  *tellCounter(doubted: DoubtedCounter | undefined): Generator<LoopEvent> {
+    if (doubted === undefined || this.#isCounterTold) return;
+    this.#isCounterTold = true;
+    yield { kind: "warning", code: "token-counter", message: doubtedCounterText(doubted) };
+  }
 }
 
 /** One line for the user. */
 export const doubtedText = ({ counted, estimate }: DoubtedUsage): string =>
   `The provider says that a request had ${figure(counted)} tokens; by our estimate it had about ${figure(estimate)}. That count is not believed: the estimate counts instead.`;
+
+const doubtedCounterText = ({ counted, expected }: DoubtedCounter): string =>
+  `The token counter says that a request has ${figure(counted)} tokens; it has about ${figure(expected)}. The counter is not believed: our estimate counts instead.`;

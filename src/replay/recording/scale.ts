@@ -110,6 +110,7 @@ const scaledRates = (rates: Rates, factor: number): Rates => ({
   base64: rates.base64 * factor,
   emoji: rates.emoji * factor,
   media: rates.media * factor,
+  counted: rates.counted,
 });
 
 /** Blocks that the simulator would not take are counted by their text. */

@@ -1,0 +1,136 @@
+import { z } from "zod";
+import type { Policy } from "./policy.ts";
+
+/** Of a policy that comes from outside. A name that it does not have is an error: a rule that is misspelt would be no rule. */
+const amount = z.number().nonnegative();
+const onOff = z.enum(["on", "off"]);
+
+const thresholds = z.strictObject({
+  outputReserveTokensMax: amount,
+  compactBufferTokens: amount,
+  warningBufferTokens: amount.exactOptional(),
+  blockingBufferTokens: amount.exactOptional(),
+  inputLimit: z.enum(["bounds", "compacts", "ignored"]),
+});
+
+const offload = z.strictObject({
+  resultCharsMax: amount,
+  hardCharsMax: amount,
+  toolsOwn: z.enum(["counts", "ignored"]),
+  roundCharsMax: amount.exactOptional(),
+  preview: z.strictObject({ of: z.enum(["characters", "bytes"]), length: amount }),
+});
+
+const bySize = z.strictObject({
+  when: z.enum(["request", "turn"]),
+  above: z
+    .strictObject({ tokens: z.union([amount, z.literal("warning")]), of: z.enum(["shown", "sent"]) })
+    .exactOptional(),
+  keepResults: amount,
+  keepTurns: amount,
+  downToTokens: amount,
+  savesTokensMin: amount,
+  everyRounds: amount.exactOptional(),
+  marker: z.enum(["plain", "named"]),
+});
+
+const clear = z.strictObject({
+  bySize: bySize.exactOptional(),
+  byIdleness: z
+    .strictObject({
+      after: z.union([z.literal("cache"), z.strictObject({ minutes: amount })]),
+      keepResults: amount,
+    })
+    .exactOptional(),
+  inCache: z.strictObject({ fromResults: amount, keepResults: amount }).exactOptional(),
+  byServer: z
+    .strictObject({
+      triggerTokens: amount,
+      clearTokensMin: amount.exactOptional(),
+      keepResults: amount.exactOptional(),
+      thinking: z.enum(["asked", "left"]),
+      modelledBy: bySize,
+    })
+    .exactOptional(),
+  byPrice: z
+    .strictObject({
+      staleRounds: amount,
+      agesFrom: z.enum(["last-use", "birth"]),
+      patience: amount,
+      horizonRounds: amount,
+      riskWeight: amount,
+    })
+    .exactOptional(),
+});
+
+const budget = { tokensMaxEach: amount, tokensMax: amount };
+
+const summary = z.strictObject({
+  asks: z.enum(["plain", "last-block", "fork-then-plain"]),
+  form: z.enum(["nine-sections", "prose"]),
+  analysis: z.enum(["none", "kept", "stripped"]),
+  transcriptPath: z.enum(["told", "untold"]),
+  check: z.enum(["none", "audited"]),
+  made: z.enum(["when-due", "ahead"]),
+  restored: z.strictObject({
+    files: z.strictObject({ ...budget, filesMax: amount }).exactOptional(),
+    skills: z.strictObject(budget).exactOptional(),
+    others: z.array(z.enum(["todos", "plan", "agents", "tools", "mcp"])),
+    order: z.enum(["as-listed", "stable-first"]),
+  }),
+  failures: z.strictObject({
+    breakerFailures: amount.exactOptional(),
+    retriesMax: amount,
+    reactive: z.enum(["never", "once"]),
+  }),
+  userMessages: z.strictObject({ messageTokensMax: amount, windowShareMax: amount }).exactOptional(),
+});
+
+const background = z.strictObject({
+  notes: z.strictObject({ firstTokens: amount, growthTokens: amount, callsMin: amount }).exactOptional(),
+  extraction: z.strictObject({ turnsMax: amount }).exactOptional(),
+  dream: z.strictObject({ hoursMin: amount, sessionsMin: amount }).exactOptional(),
+  recall: z
+    .strictObject({
+      filesMax: amount,
+      scannedMax: amount,
+      linesMax: amount,
+      fileKbMax: amount,
+      sessionKbMax: amount,
+    })
+    .exactOptional(),
+});
+
+export const policyShape: z.ZodType<Policy> = z.strictObject({
+  name: z.string().min(1),
+  about: z.string(),
+  chooses: z.enum(["first", "price"]),
+  counting: z.enum([
+    "usage",
+    "usage-and-quarter-characters",
+    "usage-without-writes",
+    "usage-and-padded-estimate",
+    "usage-and-calibrated-estimate",
+  ]),
+  thresholds,
+  offload: offload.exactOptional(),
+  clear,
+  truncate: z.strictObject({ overTokens: amount }).exactOptional(),
+  snip: onOff,
+  collapse: onOff,
+  notes: onOff,
+  extraction: onOff,
+  dream: onOff,
+  compact: z
+    .strictObject({
+      call: z.enum(["fork", "plain"]),
+      patience: amount.exactOptional(),
+      lossCost: amount.exactOptional(),
+      restores: z.enum(["nothing", "files"]),
+      lastRung: z.enum(["none", "extract"]),
+    })
+    .exactOptional(),
+  summary: summary.exactOptional(),
+  background: background.exactOptional(),
+  marks: z.enum(["system-and-last", "two-system-and-last-two", "tools-system-and-rolling", "planned"]),
+});

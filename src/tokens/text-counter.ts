@@ -1,0 +1,107 @@
+import type { Block } from "../schema/block.ts";
+import { tokens, type Tokens } from "../schema/brand.ts";
+import { type JsonObject, text as textAt } from "../schema/json.ts";
+import { summaryIn } from "../schema/server-summary.ts";
+import { Calibration, type CalibrationState } from "./calibration.ts";
+import { countedOnce } from "./counted-once.ts";
+import { measureText, noBytes } from "./content.ts";
+import { defaultRates, estimateBlock, type Rates, tokensOf } from "./estimate.ts";
+import { believedBlockAllowanceTokens, believedBlockRatioMax } from "./limits.ts";
+
+/** The tokens of a text, known at once: a tokenizer of the caller's. */
+export type CountText = (text: string) => number;
+
+/** A caller's tokenizer, applied to what requests are made of. What is no text (an image, encrypted thinking) is estimated. */
+export interface TextCounter {
+  /** As the tokenizer says. An estimate if it throws or gives no number: some refuse texts that look like their own marks. */
+  readonly text: CountText;
+  readonly block: (block: Block) => number;
+  /** The same for plans, which no sum over a whole request corrects: what one block can't have is estimated. */
+  readonly believedBlock: (block: Block) => Tokens;
+}
+
+export function textCounter(count: CountText): TextCounter {
+  const text = (value: string): number => countOrEstimate(count, value);
+  const block = countedOnce((one: Block) => countBlock(one, text));
+  return {
+    text,
+    block,
+    believedBlock: countedOnce((one: Block) => tokens(believedCount(block(one), estimateBlock(one)))),
+  };
+}
+
+function countOrEstimate(count: CountText, value: string): number {
+  try {
+    const counted = count(value);
+    if (Number.isFinite(counted) && counted >= 0) return counted;
+  } catch {
+    // Counted below.
+  }
+  const bytes = noBytes();
+  measureText(value, bytes);
+  return tokensOf(bytes);
+}
+
+function countBlock(block: Block, text: CountText): number {
+  switch (block.type) {
+    case "text":
+      return text(block.text);
+    case "thinking":
+      return text(block.thinking);
+    case "tool_use":
+      return text(block.name) + text(JSON.stringify(block.input));
+    case "tool_result":
+      if (typeof block.content === "string") return text(block.content);
+      return (block.content ?? []).reduce((sum, part) => sum + countPart(part, text), 0);
+    case "compaction":
+      return text(summaryIn(block) ?? "");
+    case "redacted_thinking":
+    case "image":
+    case "document":
+      return estimateBlock(block);
+    default:
+      return text(JSON.stringify(block));
+  }
+}
+
+function countPart(part: JsonObject, text: CountText): number {
+  if (part["type"] === "image" || part["type"] === "document") return defaultRates.media;
+  return text((part["type"] === "text" ? textAt(part, "text") : undefined) ?? JSON.stringify(part));
+}
+
+function believedCount(counted: number, estimate: number): number {
+  const most = estimate * believedBlockRatioMax + believedBlockAllowanceTokens;
+  const least = estimate / believedBlockRatioMax - believedBlockAllowanceTokens;
+  return counted >= Math.max(0, least) && counted <= most ? counted : estimate;
+}
+
+/** By which a content that a tokenizer has counted is as large as it says. */
+export const counterRates: Rates = {
+  prose: 0,
+  code: 0,
+  numbers: 0,
+  json: 0,
+  cjk: 0,
+  base64: 0,
+  emoji: 0,
+  media: 0,
+  counted: 1,
+};
+
+/** The tokenizer's counts as long as they are believed; rates are learned meanwhile, for when they are not. */
+export class CounterCalibration extends Calibration {
+  readonly #believes: () => boolean;
+
+  constructor(state: CalibrationState | undefined, believes: () => boolean) {
+    super(state);
+    this.#believes = believes;
+  }
+
+  override get rates(): Rates {
+    return this.#believes() ? counterRates : super.rates;
+  }
+
+  override get lowRates(): Rates {
+    return this.#believes() ? counterRates : super.lowRates;
+  }
+}

@@ -1,0 +1,163 @@
+import Anthropic from "@anthropic-ai/sdk";
+import { describe, expect, it } from "vitest";
+import { policyShape } from "../../src/layers/policy-shape.ts";
+import { openContext } from "../../src/open/open-context.ts";
+import type { ContextOptions } from "../../src/open/options.ts";
+import { policyCatalogue, presetNames, presetOf } from "../../src/presets/catalogue.ts";
+import { ablationPolicies } from "../../src/presets/ablations.ts";
+import type { Actor } from "../../src/simulator/actor/actor.ts";
+import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
+import { Simulator } from "../../src/simulator/simulator.ts";
+import { countTokens } from "../../src/simulator/tokenizer.ts";
+
+const model = "claude-sonnet-5-5";
+const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" as const } }];
+
+/** Calls `read` so many times a turn, then answers. */
+const reader = (calls: number): Actor => {
+  let left = calls;
+  return {
+    name: "reader",
+    play: () => {
+      const isOver = left === 0;
+      left = isOver ? calls : left - 1;
+      const call = { type: "tool_use", name: "read", input: { path: `src/${left}.ts` } } as const;
+      return { move: { kind: "say", blocks: [isOver ? { type: "text", text: "Done." } : call] } };
+    },
+  };
+};
+
+/** Some turns of nine calls each, by a clock that goes on by itself. */
+async function converse(options: Partial<ContextOptions>, turns = 5) {
+  const simulator = new Simulator({ actor: reader(9) });
+  const client = new Anthropic({ apiKey: "k", maxRetries: 0, baseURL: "http://s", fetch: simulatorFetch(simulator) });
+  let time = 0;
+  let ids = 0;
+  const warnings: string[] = [];
+  const context = await openContext({
+    model,
+    system: "You fix tests.",
+    tools,
+    contextTokens: 30_000,
+    clock: () => (time += 1_000),
+    ids: () => `id-${(ids += 1)}`,
+    onEvent: (event) => void (event.kind === "warning" && warnings.push(event.code)),
+    ...options,
+  });
+  let largest = 0;
+  for (let turn = 0; turn < turns; turn += 1) {
+    await context.user(`Part ${turn}.`);
+    for (;;) {
+      const { params } = await context.next();
+      const reply = await client.messages.create(params);
+      const { input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: written } = reply.usage;
+      largest = Math.max(largest, input + (read ?? 0) + (written ?? 0));
+      const calls = await context.assistant(reply);
+      if (calls.length === 0) break;
+      for (const call of calls) await context.toolResult(call.id, "line of code; ".repeat(300));
+    }
+  }
+  return { context, largest, warnings };
+}
+
+describe("a policy of the caller's own", () => {
+  it.each(["palimpsest", "truncate", "mask", "none"] as const)(
+    "gives the same edits as its name, if it is the same: %s",
+    async (name) => {
+      const [named, given] = [await converse({ policy: name }), await converse({ policy: presetOf(name) })];
+      expect(given.context.receipts()).toEqual(named.context.receipts());
+      expect(given.context.report()).toEqual(named.context.report());
+    },
+  );
+
+  it("decides: without clearing nothing is cleared", async () => {
+    const { context } = await converse({ policy: { ...presetOf("palimpsest"), name: "mine", clear: {} } });
+    expect(context.receipts().some(({ kind }) => kind === "clear")).toBe(false);
+    expect((await converse({})).context.receipts().some(({ kind }) => kind === "clear")).toBe(true);
+  });
+
+  it("is checked: every preset passes, a rule that is misspelt does not", async () => {
+    for (const one of [...policyCatalogue(), ...ablationPolicies])
+      expect(policyShape.safeParse(one).error?.issues, one.name).toBe(undefined);
+    expect(presetNames.length).toBeGreaterThan(5);
+    const { clear, ...others } = presetOf("palimpsest");
+    const misspelt = { ...others, clear: { ...clear, bySizes: {} } };
+    await expect(openContext({ model, policy: misspelt })).rejects.toMatchObject({
+      code: "bad-option",
+      message: expect.stringContaining("policy.clear") as string,
+    });
+  });
+});
+
+describe("a token counter of the caller's own", () => {
+  it("says how large the context is, before the provider has said anything", async () => {
+    const tokenCounter = (text: string): number => text.length;
+    const system = "You fix tests.";
+    const context = await openContext({ model, system, tokenCounter });
+    await context.user("Begin with gauge.ts.");
+    const { used, size, categories } = context.report();
+    expect(used).toBe(system.length + "Begin with gauge.ts.".length);
+    expect(size.source).toBe("counter");
+    expect(categories).toMatchObject([
+      { name: "human", tokens: 20 },
+      { name: "systemPrompt", tokens: 14 },
+    ]);
+    expect((await context.next()).tokens).toBe(used);
+  });
+
+  it("counts what came since the provider's last count", async () => {
+    const context = await openContext({ model, tokenCounter: countTokens });
+    await context.user("Begin.");
+    await context.next();
+    const usage = { input_tokens: 40, output_tokens: 10 };
+    await context.assistant({
+      id: "msg_1",
+      model,
+      content: [{ type: "text", text: "Done." }],
+      stop_reason: "end_turn",
+      usage,
+    });
+    const said = "And now something that was never counted by the provider.";
+    await context.user(said);
+    expect(context.report()).toMatchObject({ used: 50 + countTokens(said), doubtedCounter: undefined });
+  });
+
+  it("leads through a long conversation", async () => {
+    const { context, largest, warnings } = await converse({ tokenCounter: countTokens }, 8);
+    expect(largest).toBeLessThan(30_000);
+    expect(warnings).toEqual([]);
+    expect(context.receipts().length).toBeGreaterThan(0);
+    expect(context.report().doubtedCounter).toBe(undefined);
+  });
+
+  it.each([
+    ["nothing", () => 0],
+    ["a hundred times too much", (text: string) => countTokens(text) * 100],
+    ["a tenth", (text: string) => countTokens(text) / 10],
+  ])("that says %s is doubted as a provider is: the conversation goes on as without it", async (_, tokenCounter) => {
+    const { context, largest, warnings } = await converse({ tokenCounter }, 8);
+    expect(largest).toBeLessThan(30_000);
+    expect(largest).toBeGreaterThan(15_000);
+    expect(warnings).toEqual(["token-counter"]);
+    expect(context.report().used).toBeGreaterThan(1_000);
+  });
+
+  it("is not asked for what it throws at", async () => {
+    const tokenCounter = (text: string): number => {
+      if (text.includes("<|endoftext|>")) throw new Error("disallowed special token");
+      return countTokens(text);
+    };
+    const context = await openContext({ model, tokenCounter });
+    await context.user(`What is <|endoftext|>? ${"It stands in a text. ".repeat(100)}`);
+    expect(context.report().used).toBeGreaterThan(400);
+  });
+
+  it.each([
+    ["a promise", () => Promise.resolve(1)],
+    ["no number", () => Number.NaN],
+    ["no function", 5],
+  ])("is refused if it gives %s", async (_, tokenCounter) => {
+    const options = { model, tokenCounter } as unknown as ContextOptions;
+    await expect(openContext(options)).rejects.toMatchObject({ code: "bad-option" });
+  });
+});
