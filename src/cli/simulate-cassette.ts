@@ -12,18 +12,15 @@ interface Asked {
   readonly upstream: string | undefined;
   readonly cassette: string | undefined;
   readonly "cassette-speed": string | undefined;
-  readonly scenario: string | undefined;
-  readonly replay: string | undefined;
-  readonly actor: string | undefined;
-  readonly seed: string | undefined;
-  readonly clock: string | undefined;
-  readonly trace: string | undefined;
-  readonly fault: readonly string[];
-  readonly "cache-edits": boolean;
 }
 
-/** Undefined where nobody asks for cassettes. */
-export function chosenCassettes(asked: Asked): Cassettes | Failure | undefined {
+type Value = string | boolean | readonly string[] | undefined;
+
+/** Undefined where nobody asks for cassettes. `ofSimulator`: options that mean nothing where the simulator itself says nothing. */
+export function chosenCassettes(
+  asked: Asked,
+  ofSimulator: Readonly<Record<string, Value>>,
+): Cassettes | Failure | undefined {
   const { record, upstream, cassette, "cassette-speed": speed } = asked;
   const mode = record === undefined ? "--cassette" : "--record";
   if (record === undefined && upstream !== undefined)
@@ -31,9 +28,9 @@ export function chosenCassettes(asked: Asked): Cassettes | Failure | undefined {
   if (cassette === undefined && speed !== undefined)
     return usage("--cassette-speed says how fast --cassette answers", "Give --cassette <folder> too.");
   if (record === undefined && cassette === undefined) return undefined;
-  const others = [...(record === undefined ? [] : ["cassette" as const]), ...ofSimulator].filter((name) =>
-    isGiven(asked[name]),
-  );
+  const others = Object.entries({ ...(record === undefined ? {} : { cassette }), ...ofSimulator })
+    .filter(([, value]) => isGiven(value))
+    .map(([name]) => name);
   if (others.length > 0)
     return usage(
       `${mode} goes without ${others.map((name) => `--${name}`).join(", ")}`,
@@ -45,10 +42,7 @@ export function chosenCassettes(asked: Asked): Cassettes | Failure | undefined {
   return { kind: "play", folder: cassette ?? "", speed: speed ?? "instant" };
 }
 
-/** Options that mean nothing where the simulator itself says nothing. */
-const ofSimulator = ["scenario", "replay", "actor", "seed", "clock", "trace", "fault", "cache-edits"] as const;
-
-const isGiven = (value: Asked[keyof Asked]): boolean =>
+const isGiven = (value: Value): boolean =>
   typeof value === "boolean" ? value : value !== undefined && value.length > 0;
 
 function recording(folder: string, upstream: string | undefined): Cassettes | Failure {

@@ -1,3 +1,4 @@
+import { extension, type ExtensionListed } from "../simulator/extension.ts";
 import type { BlockChange } from "../simulator/trace/block-change.ts";
 import type { TraceDiff } from "../simulator/trace/diff.ts";
 import type { ReplyLine } from "../simulator/trace/line.ts";
@@ -9,7 +10,7 @@ import type { Style } from "./style.ts";
 import { type Column, table } from "./table.ts";
 
 /** A request of a trace as the list shows it. Null: there was no reply to tell. */
-export interface ListedRequest {
+export interface ListedRequest extends ExtensionListed {
   readonly n: number;
   readonly id: string;
   readonly at: string;
@@ -27,7 +28,6 @@ export interface ListedRequest {
   /** Where the server compacted: each time that the model was asked. */
   readonly iterations: readonly (ListedTokens & { readonly type: "message" | "compaction" })[];
   readonly appliedEdits: readonly AppliedEdit[];
-  readonly cacheEdits: NonNullable<ReplyLine["cacheEdits"]> | null;
   /** Why it was refused. */
   readonly error: { readonly type: string; readonly message: string } | null;
   /** Number of the earlier request that the reasons speak of. */
@@ -118,18 +118,15 @@ function whatHappened({ endpoint, countedTokens, comparedWith, reasons, faults, 
 }
 
 /** What the server did to the conversation. */
-function serverSide({
-  iterations,
-  appliedEdits,
-  cacheEdits,
-}: Pick<ListedRequest, "iterations" | "appliedEdits" | "cacheEdits">): readonly string[] {
+function serverSide(request: Pick<ListedRequest, "iterations" | "appliedEdits"> & ExtensionListed): readonly string[] {
+  const { iterations, appliedEdits } = request;
   const compacted = iterations
     .filter(({ type }) => type === "compaction")
     .map(({ read, written, input, output }) => {
       const summed = read + written + input;
       return `compacted ${humanCount(summed)} tokens into ${humanCount(output)}`;
     });
-  return [...compacted, ...appliedEdits.map(editText), ...(cacheEdits === null ? [] : [cacheEditsText(cacheEdits)])];
+  return [...compacted, ...appliedEdits.map(editText), ...extension.trace.text(request)];
 }
 
 function editText(edit: AppliedEdit): string {
@@ -140,11 +137,6 @@ function editText(edit: AppliedEdit): string {
     case "clear_thinking_20251015":
       return `cleared the thinking of ${counted(edit.cleared_thinking_turns, "turn")}, ${tokensText}`;
   }
-}
-
-function cacheEditsText({ applied, ignored, deleted_input_tokens: deleted }: NonNullable<ReplyLine["cacheEdits"]>) {
-  const others = ignored.length === 0 ? "" : `, ${humanCount(ignored.length)} not there`;
-  return `deleted ${counted(applied.length, "result")}, ${humanCount(deleted)} tokens${others}`;
 }
 
 /** `--json` has it whole. */
@@ -234,7 +226,7 @@ function differenceLines(difference: TextDifference | undefined, { style, room }
 }
 
 function parameterText({ name, old, now, breaks }: ParameterChange, room: number): string {
-  const harmless = name === "cache_edits" ? "breaks nothing in the cache" : "does not matter to the cache";
+  const harmless = name === extension.field.path ? "breaks nothing in the cache" : "does not matter to the cache";
   const effect = breaks === null ? harmless : `breaks the cache from ${breaks} on`;
   const shown = (value: unknown): string => clipped(JSON.stringify(value), Math.min(80, room));
   return `${name}: ${shown(old)} → ${shown(now)} (${effect})`;

@@ -5,6 +5,7 @@ import type { Model } from "../schema/model.ts";
 import type { SwitchName } from "../schema/switches.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { Fold } from "../transcript/fold.ts";
+import type { Policy } from "./policy.ts";
 import type { PipelineState } from "./pipeline-state.ts";
 import type { ServerUse } from "./server/server-use.ts";
 
@@ -17,6 +18,8 @@ export interface Layer {
   readonly name: string;
   /** By which it is turned off; `propose` asks for them. */
   readonly switches: readonly SwitchName[];
+  /** What a policy says of it, as the presets' table shows it; undefined: the policy has no such layer. Absent: the table tells it itself. */
+  readonly inPolicy?: (policy: Policy) => PolicyLine | undefined;
   /** `all`: what it does stands for everything that another layer could do. Where the price decides, it is asked first. */
   readonly replaces?: "all";
   /** Pure. Undefined: it has nothing to propose now. */
@@ -27,6 +30,11 @@ export interface Layer {
   settle?(host: SettleHost): SettleRun;
   /** What of it the server does. */
   readonly server?: ServerUse;
+}
+
+export interface PolicyLine {
+  readonly name: string;
+  readonly value: string;
 }
 
 /** What a layer would do to the view, and what that costs. In tokens of the context as it is counted. */

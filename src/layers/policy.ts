@@ -18,7 +18,7 @@ export interface Policy {
   readonly clear: {
     readonly bySize?: SizeRule;
     readonly byIdleness?: IdleRule;
-    readonly inCache?: CacheEditRule;
+    readonly inCache?: InCacheRule;
     readonly byServer?: ServerClearRule;
     readonly byPrice?: PriceRule;
   };
@@ -81,7 +81,8 @@ export interface IdleRule {
   readonly keepResults: number;
 }
 
-export interface CacheEditRule {
+/** If the server offers it. */
+export interface InCacheRule {
   /** Nothing is deleted while fewer results are resident. */
   readonly fromResults: number;
   readonly keepResults: number;

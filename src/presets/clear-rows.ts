@@ -1,26 +1,27 @@
 import type { PriceRule } from "../cache/clear-price.ts";
+import type { Layer } from "../layers/layer.ts";
+import { layers } from "../layers/layers.ts";
 import type { IdleRule, Policy, ServerClearRule, SizeRule } from "../layers/policy.ts";
 import { figure } from "../schema/figure.ts";
 import { counted, type PolicyRow, row, switched } from "./row.ts";
 
 /** What a policy says of clearing. */
-export function clearRows({ clear }: Policy): readonly PolicyRow[] {
-  const { bySize, byIdleness, byPrice, inCache, byServer } = clear;
+export function clearRows(policy: Policy): readonly PolicyRow[] {
+  const { bySize, byIdleness, byPrice, byServer } = policy.clear;
   const rows = [
     ...(bySize === undefined ? [] : sizeRows(bySize)),
     ...(byPrice === undefined ? [] : priceRows(byPrice)),
     ...(byIdleness === undefined ? [] : idleRows(byIdleness)),
-    ...(inCache === undefined
-      ? []
-      : [
-          switched(
-            "clear.cacheEdits",
-            row("clear in the cache", `from ${counted(inCache.fromResults, "result")}, keep ${inCache.keepResults}`),
-          ),
-        ]),
+    ...layers.flatMap((layer) => layerRows(layer, policy)),
     ...(byServer === undefined ? [] : serverRows(byServer)),
   ];
   return rows.length === 0 ? [row("clear", "never")] : rows;
+}
+
+/** Of a layer that tells itself what a policy says of it. */
+function layerRows({ switches: [first], inPolicy }: Layer, policy: Policy): readonly PolicyRow[] {
+  const line = inPolicy?.(policy);
+  return line === undefined || first === undefined ? [] : [switched(first, row(line.name, line.value))];
 }
 
 function sizeRows(rule: SizeRule): readonly PolicyRow[] {

@@ -1,3 +1,4 @@
+import { layers } from "../layers/layers.ts";
 import type { Policy } from "../layers/policy.ts";
 import { switchDefaults, type SwitchName } from "../schema/switches.ts";
 
@@ -6,10 +7,10 @@ export function switchesByPolicy(policy: Policy): { readonly [Name in SwitchName
   const { clear, compact, summary } = policy;
   return {
     ...switchDefaults,
+    ...toldByLayers(policy),
     offload: policy.offload !== undefined,
     "clear.size": clear.bySize !== undefined || clear.byPrice !== undefined,
     "clear.idle": clear.byIdleness !== undefined || clear.byPrice !== undefined,
-    "clear.cacheEdits": clear.inCache !== undefined,
     "clear.api": clear.byServer !== undefined,
     snip: policy.snip === "on",
     collapse: policy.collapse === "on",
@@ -23,6 +24,14 @@ export function switchesByPolicy(policy: Policy): { readonly [Name in SwitchName
     extraction: policy.extraction === "on",
     dream: policy.dream === "on",
   };
+}
+
+/** Of layers that know by themselves whether a policy has them. */
+function toldByLayers(policy: Policy): { readonly [Name in SwitchName]?: boolean } {
+  const told: { [Name in SwitchName]?: boolean } = {};
+  for (const { switches, inPolicy } of layers)
+    if (inPolicy !== undefined) for (const name of switches) told[name] = inPolicy(policy) !== undefined;
+  return told;
 }
 
 /** What changes nothing when it is on: the policy has no rule by which the API would be asked to clear. */

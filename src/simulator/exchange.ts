@@ -11,8 +11,8 @@ import { type CompactionAsked, compactionAsked } from "./compaction/asked.ts";
 import { compactionBlock, summaryQuestion } from "./compaction/summarise.ts";
 import { reportHeaders } from "./control.ts";
 import { cutPlace, deliver } from "./deliver.ts";
-import { askedIds, deletionReport, withDeletions } from "./cache-edits/deletions.ts";
 import { type EarlyOutcome, hasStruck, type ReplyForm } from "./early-fault.ts";
+import { extension } from "./extension.ts";
 import type { Fault } from "./fault.ts";
 import { spentOf } from "./iteration.ts";
 import { messageOf, withRawInputs } from "./message-of.ts";
@@ -96,7 +96,7 @@ class Exchange {
     if (whole.kind === "refused") return this.#without(whole, {});
     const minimumTokens = model.cachePrefixTokensMin;
     const look = (of: Prompt): CachePlan => this.#deps.cache.look({ prompt: of, at, minimumTokens });
-    const admitted = { ...whole, ...withDeletions({ request, shown: whole, look }) };
+    const admitted = { ...whole, ...extension.show({ request, shown: whole, look }) };
     const { prompt, traits } = admitted;
     const tooLong = checkSize({ request, model, betas, traits, promptTokens: prompt.tokens });
     if (tooLong !== undefined) return this.#without(tooLong, { prompt });
@@ -172,7 +172,7 @@ class Exchange {
       transformations: admitted.transformations,
       missReason: this.#missReason(admitted.prompt),
       edits: admitted.edits,
-      besides: deletionReport(request, sampled[0].plan),
+      besides: extension.report(request, sampled[0].plan),
     });
     const price = sumPrice(
       model,
@@ -288,7 +288,13 @@ class Exchange {
 
   #fingerprint(prompt: Prompt): Fingerprinted {
     const { model, workspace, request } = this.#input;
-    return { prompt, model: model.id, speed: request.speed ?? "standard", workspace, deleting: askedIds(request) };
+    return {
+      prompt,
+      model: model.id,
+      speed: request.speed ?? "standard",
+      workspace,
+      deleting: extension.askedIds(request),
+    };
   }
 }
 

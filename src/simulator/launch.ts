@@ -1,7 +1,7 @@
-import type { CacheEditsOffered } from "./cache-edits/offer.ts";
 import type { ModelOverride } from "../schema/model.ts";
 import type { Actor } from "./actor/actor.ts";
 import { realClock, virtualClock } from "./clock.ts";
+import type { ExtensionOptions } from "./extension.ts";
 import { FaultChoice, parseProbableFaults } from "./fault-choice.ts";
 import { serveSimulator } from "./http/serve.ts";
 import { Simulator } from "./simulator.ts";
@@ -19,7 +19,7 @@ export interface LaunchOptions {
   /** Path of a file that does not exist yet. */
   readonly trace?: string | undefined;
   readonly models: readonly ModelOverride[];
-  readonly cacheEdits?: CacheEditsOffered;
+  readonly extensions?: ExtensionOptions;
   readonly onTraceError: (error: Error) => void;
 }
 
@@ -30,7 +30,7 @@ export type Launched =
 
 /** A simulator that serves HTTP, with its clock, faults and trace. */
 export async function launchSimulator(options: LaunchOptions): Promise<Launched> {
-  const { seed, actor, models, cacheEdits = "none" } = options;
+  const { seed, actor, models, extensions } = options;
   const faults = parseProbableFaults(options.faults);
   if (faults.kind === "wrong") return { kind: "failed", code: "usage", message: faults.message };
   const clock = options.clock === "virtual" ? virtualClock() : realClock();
@@ -42,7 +42,7 @@ export async function launchSimulator(options: LaunchOptions): Promise<Launched>
     seed,
     clock,
     models,
-    cacheEdits,
+    ...extensions,
     faults: choice,
     ...(traced.trace === undefined ? {} : { trace: traced.trace }),
   });

@@ -1,17 +1,17 @@
 import { expect, it } from "vitest";
 import type { JsonObject } from "../schema/json.ts";
 import { findModel } from "../tokens/registry.ts";
-import { offerOf } from "./cache-edits/offer.ts";
+import { extension } from "./extension.ts";
 import { modelInfo } from "./models-list.ts";
 
 interface Listed {
   readonly capabilities: JsonObject;
 }
 
-function capabilitiesOf(id: string, cacheEdits: "offered" | "none" = "none"): JsonObject {
+function capabilitiesOf(id: string): JsonObject {
   const model = findModel(id);
   if (model === undefined) throw new Error(`no model ${id}`);
-  return (modelInfo(model, offerOf(cacheEdits)) as Listed).capabilities;
+  return (modelInfo(model, extension.offer({})) as Listed).capabilities;
 }
 
 const can = (supported: boolean): JsonObject => ({ supported });
@@ -33,9 +33,4 @@ it.each([
     },
     compaction: { supported: compacts, summarize: can(compacts) },
   });
-});
-
-it("cache edits are declared only by a server that has them", () => {
-  expect(capabilitiesOf("claude-opus-5")).not.toHaveProperty("cache_edits");
-  expect(capabilitiesOf("claude-opus-5", "offered")).toHaveProperty("cache_edits", can(true));
 });

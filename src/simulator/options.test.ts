@@ -13,7 +13,6 @@ it.each<[string, object, RegExp]>([
   ["a seed in words", { seed: "one" }, /option seed must be a whole number/],
   ["a clock's name", { clock: "virtual" }, /option clock must be a clock/],
   ["faults in words", { faults: ["overloaded 0.1"] }, /option faults must be a FaultChoice/],
-  ["cache edits in other words", { cacheEdits: true }, /option cacheEdits must be offered or none/],
   ["a trace's path", { trace: "run.jsonl" }, /option trace must be a TraceWriter/],
 ])("refuses %s when it is made, not at the first request", (_, options, message) => {
   expect(() => new Simulator(options as never)).toThrow(message);

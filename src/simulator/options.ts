@@ -1,12 +1,12 @@
-import type { CacheEditsOffered } from "./cache-edits/offer.ts";
 import type { ModelOverride } from "../schema/model.ts";
 import type { Actor } from "./actor/actor.ts";
 import type { SimulatorClock } from "./clock.ts";
+import { extension, type ExtensionOptions } from "./extension.ts";
 import type { FaultChoice } from "./fault-choice.ts";
 import type { BindingMode } from "./thinking.ts";
 import type { TraceWriter } from "./trace/writer.ts";
 
-export interface SimulatorOptions {
+export interface SimulatorOptions extends ExtensionOptions {
   /** Who answers; `echo` where it is absent. */
   readonly actor?: Actor;
   /** Ids, signatures and chance are the same for the same seed. */
@@ -19,8 +19,6 @@ export interface SimulatorOptions {
   readonly trace?: TraceWriter;
   /** How strictly thinking is bound to its prefix on models that bind it. */
   readonly binding?: BindingMode;
-  /** `none` where it is absent. */
-  readonly cacheEdits?: CacheEditsOffered;
 }
 
 type OptionName = keyof SimulatorOptions;
@@ -34,7 +32,7 @@ const wantByOption: Readonly<Record<OptionName, readonly [isRight: (value: unkno
   faults: [has("choose"), "a FaultChoice"],
   trace: [has("request"), "a TraceWriter"],
   binding: [(value) => value === "enforced" || value === "reported", "enforced or reported"],
-  cacheEdits: [(value) => value === "offered" || value === "none", "offered or none"],
+  ...extension.optionWants,
 };
 
 /** Throws on an option that there is not, or that could only fail later. */

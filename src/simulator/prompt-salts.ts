@@ -1,6 +1,6 @@
 import type { WireBlock, WireResultPart } from "../schema/wire/block.ts";
 import type { CountRequest, MessagesRequest } from "../schema/wire/request.ts";
-import { isOfPrefix } from "./cache-edits/offer.ts";
+import { extension } from "./extension.ts";
 import { hashOf } from "./hash.ts";
 import type { Level } from "../cache/prompt.ts";
 
@@ -30,7 +30,7 @@ export function promptSalts({ request, modelId, workspace, betas }: SaltInputs):
     request.output_config?.format ?? request.output_format ?? null,
     request.output_config?.task_budget ?? null,
     request.context_management ?? null,
-    [...betas].filter(isOfPrefix).toSorted(),
+    [...betas].filter(extension.isOfPrefix).toSorted(),
   ];
   return { tools: salt(tools), system: salt(system), messages: salt(messages) };
 }

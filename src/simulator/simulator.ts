@@ -20,7 +20,7 @@ import { type Exchanged, exchange, type ExchangeDeps, type ExchangeInput } from 
 import type { Fault } from "./fault.ts";
 import { hashOf } from "./hash.ts";
 import { Interned } from "./interned.ts";
-import { offerOf } from "./cache-edits/offer.ts";
+import { extension } from "./extension.ts";
 import { modelInfo, modelsPage, type ModelsQuery, type Offer, unknownModel } from "./models-list.ts";
 import { checkOptions, type SimulatorOptions } from "./options.ts";
 import type { Prompt } from "../cache/prompt.ts";
@@ -61,7 +61,7 @@ export class Simulator {
   constructor(options: SimulatorOptions = {}) {
     checkOptions(options);
     this.#options = options;
-    this.#offer = offerOf(options.cacheEdits);
+    this.#offer = extension.offer(options);
     this.#seed = options.seed ?? 0;
     this.clock = options.clock ?? virtualClock();
     this.#deps = {

@@ -73,7 +73,8 @@ export const simulateCommand = command({
   run: async (context, { options }) => {
     const numbers = readNumbers(options);
     if (numbers.kind === "failure") return numbers;
-    const cassettes = chosenCassettes(options);
+    const { port: _port, host: _host, record, upstream, cassette, "cassette-speed": speed, ...ofSimulator } = options;
+    const cassettes = chosenCassettes({ record, upstream, cassette, "cassette-speed": speed }, ofSimulator);
     if (cassettes?.kind === "failure") return cassettes;
     if (cassettes !== undefined) {
       const { serveCassettes } = await import("../serve-cassettes.ts");
@@ -93,7 +94,7 @@ export const simulateCommand = command({
       faults: options.fault,
       trace: options.trace,
       models: reading.settings.models.value,
-      cacheEdits: options["cache-edits"] ? "offered" : "none",
+      extensions: { cacheEdits: options["cache-edits"] ? "offered" : "none" },
       onTraceError: (error) => void context.err.write(`the trace ends here: ${error.message}\n`),
     });
     if (launched.kind === "failed") return notLaunched(launched, { ...options, port: numbers.port });

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { cacheEdits, type CacheEditsReply, type CacheEditsReport } from "../../schema/wire/cache-edits.ts";
+import { figure } from "../../schema/figure.ts";
 import type { JsonObject } from "../../schema/json.ts";
+import { plural } from "../../schema/plural.ts";
 
 const count = z.int().nonnegative();
 
@@ -21,6 +23,23 @@ const written = ({ applied, ignored, ...tokens }: CacheEditsReport): NonNullable
   ignored: [...ignored],
   ...tokens,
 });
+
+/** As the command line lists it. */
+export interface DeletionsListed {
+  readonly cacheEdits: NonNullable<DeletionsLine["cacheEdits"]> | null;
+}
+
+export const deletionsListed = (reply: DeletionsLine | undefined): DeletionsListed => ({
+  cacheEdits: reply?.cacheEdits ?? null,
+});
+
+/** In a few words; none where the request deletes nothing. */
+export function deletionsText({ cacheEdits: told }: DeletionsListed): readonly string[] {
+  if (told === null) return [];
+  const { applied, ignored, deleted_input_tokens: deleted } = told;
+  const others = ignored.length === 0 ? "" : `, ${figure(ignored.length)} not there`;
+  return [`deleted ${figure(applied.length)} ${plural(applied.length, "result")}, ${figure(deleted)} tokens${others}`];
+}
 
 export interface Withheld {
   /** Ids of the calls whose results were left out of what was read. */

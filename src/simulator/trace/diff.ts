@@ -1,7 +1,7 @@
 import type { Prices } from "../../schema/model.ts";
 import { promptTokensOf, type UsageSplit } from "../../cache/usage-split.ts";
 import { isObject, text } from "../../schema/json.ts";
-import { withheldBy } from "../cache-edits/trace.ts";
+import { extension } from "../extension.ts";
 import { type BlockChange, blockChange, type Compared } from "./block-change.ts";
 import type { ReplyLine } from "./line.ts";
 import { entriesOf, type MissReason, missReasons, usableEntry } from "./miss-reason.ts";
@@ -54,7 +54,7 @@ export function cacheComparison({ trace, from, to }: Compared): CacheComparison 
   const offeredCount = offered === undefined ? 0 : offered.at + 1;
   const split = splitOf(to.reply);
   // What is deleted by reference lies in what was read; it is not billed.
-  const { tokens: allDeletedTokens } = withheldBy(to.reply);
+  const { tokens: allDeletedTokens } = extension.trace.withheld(to.reply);
   const readEnd = (split?.cacheReadTokens ?? 0) + allDeletedTokens;
   const usableEnd = Math.min(readEnd, usable === undefined ? 0 : from.blocks.tokensUpTo(usable.at + 1));
   const paid = split === undefined ? [] : paidIn({ trace, from, to, offeredCount, readEnd });
@@ -73,7 +73,7 @@ export function cacheComparison({ trace, from, to }: Compared): CacheComparison 
 
 /** Tokens of results that the request deleted behind this place. */
 function deletedBehind(place: number, { trace, to }: Pick<Compared, "trace" | "to">): number {
-  const applied = new Set(withheldBy(to.reply).applied);
+  const applied = new Set(extension.trace.withheld(to.reply).applied);
   let behind = 0;
   let end = 0;
   if (applied.size === 0) return behind;
@@ -125,8 +125,8 @@ interface PaidInput extends Compared {
  * was not read, and what was read though either request would have it deleted.
  */
 function paidIn({ trace, from, to, offeredCount, readEnd }: PaidInput): readonly PaidSpan[] {
-  const { applied, ignored } = withheldBy(to.reply);
-  const deletable = new Set([...withheldBy(from.reply).applied, ...ignored]);
+  const { applied, ignored } = extension.trace.withheld(to.reply);
+  const deletable = new Set([...extension.trace.withheld(from.reply).applied, ...ignored]);
   for (const id of applied) deletable.delete(id);
   const timesByHash = new Map<string, number>();
   for (const { hash } of from.blocks.from(0).slice(0, offeredCount))

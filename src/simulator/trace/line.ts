@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { anyJson } from "../../schema/any-json.ts";
-import { deletionsLine } from "../cache-edits/trace.ts";
+import { extension } from "../extension.ts";
 
 /**
  * The lines of a trace, JSON one a line:
@@ -127,7 +127,7 @@ const replyLine = z.object({
   pricesUsdPerMTok: usdByKind.optional(),
   content: z.array(anyJson).optional(),
   diagnostics: anyJson.optional(),
-  ...deletionsLine,
+  ...extension.trace.shape,
   /** What the server took out of the conversation before the model saw it. */
   appliedEdits: z.array(appliedEdit).optional(),
   inputTokens: count.optional(),

@@ -1,4 +1,4 @@
-import { releases } from "../cache-edits/trace.ts";
+import { extension } from "../extension.ts";
 import { lookBackMax } from "../../cache/limits.ts";
 import type { Level, Lifetime } from "../../cache/prompt.ts";
 import type { TraceBlock } from "./block-list.ts";
@@ -100,7 +100,7 @@ function keptReasons(entry: Entry, { from, to }: Pick<MissInput, "from" | "to">)
   if (elapsedMillis >= millisByLifetime[entry.lifetime]) return ["expired"];
   const { beganAt } = from.reply ?? {};
   if (beganAt !== undefined && Date.parse(to.at) < Date.parse(beganAt)) return ["too_early"];
-  if (releases(from.reply, to.params)) return ["deletion_missing"];
+  if (extension.trace.releases(from.reply, to.params)) return ["deletion_missing"];
   return ["lost"];
 }
 

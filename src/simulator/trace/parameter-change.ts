@@ -1,6 +1,7 @@
 import type { Json } from "../../schema/json.ts";
 import type { Level } from "../../cache/prompt.ts";
 import { levels } from "./level.ts";
+import { extension } from "../extension.ts";
 import type { TraceRequest } from "./reader.ts";
 
 export interface ParameterChange {
@@ -59,7 +60,7 @@ interface ChangesInput extends Pair {
 /** The table says where it may matter, the salts whether it did: a default that is spelled out changes nothing. */
 function breaksAt(name: string, { reasons, ...pair }: ChangesInput): Level | null {
   // No part of any key: it matters where an entry was written without a result that is not deleted any more.
-  if (name === "cache_edits") return reasons.includes("deletion_missing") ? "messages" : null;
+  if (name === extension.field.path) return reasons.includes("deletion_missing") ? "messages" : null;
   const level = Object.hasOwn(levelByParameter, name) ? levelByParameter[name] : undefined;
   return level !== undefined && saltsDiffer(level, pair) ? level : null;
 }

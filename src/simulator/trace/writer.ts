@@ -1,6 +1,6 @@
 import type { Millis } from "../../schema/brand.ts";
 import { isObject } from "../../schema/json.ts";
-import { deletionsTold } from "../cache-edits/trace.ts";
+import { extension } from "../extension.ts";
 import { faultText } from "../fault-text.ts";
 import type { Iteration } from "../iteration.ts";
 import { traceBasesMax, tracedBlocksMax } from "../limits.ts";
@@ -92,7 +92,7 @@ export class TraceWriter {
         ...(pricesUsdPerMTok === undefined ? {} : { pricesUsdPerMTok }),
         ...(message === undefined ? {} : { content: [...message.content] }),
         ...(message?.diagnostics === undefined ? {} : { diagnostics: message.diagnostics }),
-        ...(message === undefined ? {} : deletionsTold(message)),
+        ...(message === undefined ? {} : extension.trace.write(message)),
         ...(edits.length === 0 ? {} : { appliedEdits: [...edits] }),
         ...(inputTokens === undefined ? {} : { inputTokens }),
         ...(error === undefined ? {} : { error: { type: error.type, message: error.message } }),

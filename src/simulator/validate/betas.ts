@@ -1,6 +1,6 @@
 import { modelName } from "../../tokens/model-name.ts";
-import { deletionsField } from "../cache-edits/offer.ts";
 import { compactionBetas } from "../compaction/betas.ts";
+import { extension } from "../extension.ts";
 import { invalid } from "../refusal.ts";
 import type { BetaField } from "./beta-field.ts";
 import type { Rule } from "./check-input.ts";
@@ -12,7 +12,7 @@ const betaFields: readonly BetaField[] = [
     betas: ["context-management-2025-06-27", "compact-2026-01-12"],
   },
   { path: "compaction", value: (request) => request.compaction, betas: [compactionBetas.onDemand] },
-  deletionsField,
+  extension.field,
   {
     path: "mcp_servers",
     value: (request) => request.mcp_servers,

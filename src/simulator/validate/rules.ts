@@ -1,8 +1,8 @@
-import { checkCacheEdits } from "../cache-edits/rule.ts";
 import type { WireBlock } from "../../schema/wire/block.ts";
 import type { WireMessage } from "../../schema/wire/request.ts";
 import { asksForCompactions } from "../compaction/betas.ts";
 import { lastCompaction } from "../compaction/blocks.ts";
+import { extension } from "../extension.ts";
 import type { Refusal } from "../refusal.ts";
 import { checkMaxTokens, checkPrewarm } from "./answer-rules.ts";
 import { checkBetas } from "./betas.ts";
@@ -36,7 +36,7 @@ const rules: readonly Rule[] = [
   checkBreakpoints,
   checkContent,
   checkPairing,
-  checkCacheEdits,
+  extension.rule,
   checkPrefill,
   checkThinking,
   checkMedia,

@@ -1,3 +1,4 @@
+import { extension } from "../../../simulator/extension.ts";
 import { cacheComparison, comparands } from "../../../simulator/trace/diff.ts";
 import type { ReplyLine } from "../../../simulator/trace/line.ts";
 import { command } from "../../command.ts";
@@ -33,7 +34,7 @@ export const listCommand = command({
       error: request.reply?.error ?? null,
       iterations: (request.reply?.iterations ?? []).map((one) => ({ type: one.type, ...sumOf([one]) })),
       appliedEdits: request.reply?.appliedEdits ?? [],
-      cacheEdits: request.reply?.cacheEdits ?? null,
+      ...extension.trace.listed(request.reply),
       comparedWith: before?.n ?? null,
       reasons: before === undefined ? [] : cacheComparison({ trace: opened.trace, from: before, to: request }).reasons,
       faults: request.faults,

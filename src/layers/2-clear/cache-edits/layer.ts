@@ -1,5 +1,7 @@
 import { isWorthLess, scaleOf, staleSince } from "../../../cache/clear-price.ts";
 import type { Resident } from "../../../cache/inventory.ts";
+import { figure } from "../../../schema/figure.ts";
+import { plural } from "../../../schema/plural.ts";
 import { cacheDeletionsMax } from "../../../schema/wire/cache-edits.ts";
 import type { Candidate, Layer } from "../../layer.ts";
 import type { PipelineState } from "../../pipeline-state.ts";
@@ -16,6 +18,13 @@ import { forgetDeletions } from "./settle.ts";
 export const clearInCache: Layer = {
   name: "clear.cacheEdits",
   switches: ["clear.cacheEdits"],
+  inPolicy: ({ clear: { inCache } }) =>
+    inCache === undefined
+      ? undefined
+      : {
+          name: "clear in the cache",
+          value: `from ${figure(inCache.fromResults)} ${plural(inCache.fromResults, "result")}, keep ${inCache.keepResults}`,
+        },
   propose(state) {
     if (state.offers?.has("cache-edits") !== true || !state.isOn("clear.cacheEdits")) return undefined;
     if (state.prefixes.isCold(state.moment.at)) return undefined;
