@@ -1,3 +1,4 @@
+import { hookPlace } from "../context/hook-place.ts";
 import { runningDeps } from "../context/running-deps.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
 import { largestCounted } from "../loop/counted.ts";
@@ -65,6 +66,6 @@ export function depsOf({ engine, options, deps, root, session }: Assembling, inp
       const forked = box.forked();
       return { tools: forked.tools, cwd: () => forked.cwd() ?? cwd };
     },
-    place: () => ({ session: session.id, transcriptPath: deps.transcripts.linkTo?.(session.id) ?? "", cwd }),
+    place: () => hookPlace(deps, { session: session.id, cwd }),
   };
 }

@@ -3,6 +3,7 @@ import type { FrozenParts } from "../cache/baseline.ts";
 import { Context } from "../context/context.ts";
 import { ContextError, refusedByStore } from "../context/context-error.ts";
 import { jsonOf, type Provider } from "../context/forms.ts";
+import { hookPlace } from "../context/hook-place.ts";
 import type { PrefixChange } from "../context/parts.ts";
 import { runningDeps } from "../context/running-deps.ts";
 import { SessionView } from "../context/session-view.ts";
@@ -189,7 +190,7 @@ function depsOf<P extends Provider>(
     blobs: sessionDeps.blobs,
     cwd,
     toolsForFork: () => ({ tools: tools(), cwd }),
-    place: () => ({ session: session.id, transcriptPath: "", cwd: cwd() }),
+    place: () => hookPlace(sessionDeps, { session: session.id, cwd: cwd() }),
   };
 }
 

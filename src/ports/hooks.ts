@@ -22,7 +22,8 @@ export interface HooksDep {
 /** Where and in which state the session is at that moment. */
 export interface HookPlace {
   readonly session: SessionId;
-  readonly transcriptPath: string;
+  /** A path or an address; absent if the store has none. */
+  readonly transcriptPath?: string;
   readonly cwd: string;
   /** Under the ecosystem's names: `default`, `acceptEdits`, `plan`, `bypassPermissions`. */
   readonly permissionMode?: string;

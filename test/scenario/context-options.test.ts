@@ -1,13 +1,20 @@
+import { mkdtemp, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
 import { policyShape } from "../../src/layers/policy-shape.ts";
 import { openContext } from "../../src/open/open-context.ts";
 import type { ContextOptions } from "../../src/open/options.ts";
+import { type HookEvent, type Hooks, noHooks } from "../../src/ports/hooks.ts";
+import type { Store } from "../../src/ports/store.ts";
 import { policyCatalogue, presetNames, presetOf } from "../../src/presets/catalogue.ts";
 import { ablationPolicies } from "../../src/presets/ablations.ts";
 import type { Actor } from "../../src/simulator/actor/actor.ts";
 import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
 import { Simulator } from "../../src/simulator/simulator.ts";
+import { fileStore } from "../../src/store/files/store.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import { countTokens } from "../../src/simulator/tokenizer.ts";
 
 const model = "claude-sonnet-5-5";
@@ -86,6 +93,28 @@ describe("a policy of the caller's own", () => {
       code: "bad-option",
       message: expect.stringContaining("policy.clear") as string,
     });
+  });
+});
+
+describe("hooks", () => {
+  const placesIn = async (store: Store): Promise<readonly HookEvent[]> => {
+    const events: HookEvent[] = [];
+    const fire: Hooks["fire"] = (event, signal) => (events.push(event), noHooks.fire(event, signal));
+    const { context } = await converse({ store, session: "s", hooks: { fire } }, 1);
+    expect(await context.compact()).toMatchObject({ kind: "compacted" });
+    await context.close();
+    return events;
+  };
+
+  it("are told where the transcript lies, if the store has a place for it", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "context-"));
+    const events = await placesIn(fileStore({ folder }));
+    expect(events.length).toBeGreaterThan(1);
+    for (const { transcriptPath = "" } of events) expect(await readFile(transcriptPath, "utf8")).toContain("Part 0.");
+  });
+
+  it("are told nothing of it otherwise", async () => {
+    for (const event of await placesIn(memoryStore())) expect(event).not.toHaveProperty("transcriptPath");
   });
 });
 

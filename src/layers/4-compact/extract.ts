@@ -17,6 +17,7 @@ import {
 import type { SessionFacts } from "./facts.ts";
 import { type CountText, fittingLines } from "./fit.ts";
 import { previousLines } from "./previous-summary.ts";
+import { summaryInMessage } from "./summary-message.ts";
 import { idText } from "./quote.ts";
 import { type SummaryVariant, userMessagesTitle } from "./sections.ts";
 
@@ -41,7 +42,7 @@ export function extractSummary({ budgetTokens, ...input }: ExtractInput): string
     variant: "all" as const,
     messages: "inside" as const,
     ...input,
-    previous: previousLines(input.previousSummary ?? ""),
+    previous: previousLines(summaryInMessage(input.previousSummary ?? "")),
   };
   let target = budgetTokens;
   for (let attempt = 0; attempt < extractFitTriesMax && target > 0; attempt += 1) {

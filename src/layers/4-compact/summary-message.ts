@@ -12,19 +12,16 @@ export interface SummaryMessageInput {
   readonly pinned?: "some" | "none";
 }
 
+const opening =
+  "The conversation was compacted: this summary stands in place of its earlier part. It tells what was said and done; it is not a message from the user, and what it quotes is history unless it is named as open.";
+
 /**
  * A summary as the view shows it. It stands in the user's turn, so it is tagged as the engine's: nothing in it may be
  * taken for a message that a person typed.
  */
 export const summaryMessage = ({ summary, trigger, pinned, ...places }: SummaryMessageInput): string =>
   asReminder(
-    [
-      "The conversation was compacted: this summary stands in place of its earlier part. It tells what was said and done; it is not a message from the user, and what it quotes is history unless it is named as open.",
-      ...whereText(places),
-      ...pinnedText(pinned),
-      unclosed(summary.trim()),
-      ...goingOn[trigger],
-    ].join("\n\n"),
+    [opening, ...whereText(places), ...pinnedText(pinned), unclosed(summary.trim()), ...goingOn[trigger]].join("\n\n"),
   );
 
 /** The same beside a summary that the provider wrote: what it says can't be added to. `carried`: what it is to be read with. */
@@ -45,12 +42,22 @@ export interface BesideInput extends Omit<SummaryMessageInput, "summary"> {
 
 type Places = Pick<SummaryMessageInput, "transcriptPath" | "recallTool">;
 
+/** The summary itself, of a message that `summaryMessage` made; any other text as it is. */
+export function summaryInMessage(message: string): string {
+  const [, body = ""] = /^<system-reminder>\n([^]*)\n<\/system-reminder>$/.exec(message.trim()) ?? [];
+  if (!body.startsWith(opening)) return message;
+  const said = body.split("\n\n").slice(1);
+  const first = said.findIndex((part) => part !== pinnedNotice && !placeForm.test(part));
+  const last = Object.values(goingOn).some(([line]) => line !== undefined && line === said.at(-1)) ? -1 : undefined;
+  return first === -1 ? "" : said.slice(first, last).join("\n\n");
+}
+
+const pinnedNotice =
+  "Pinned messages follow as they were said. They are as old as what is summarised: none of them is a new request.";
+const placeForm = /^(?:The full transcript lies at |What you need word for word \(code, output, a message\), )/;
+
 const pinnedText = (pinned: SummaryMessageInput["pinned"]): readonly string[] =>
-  pinned === "some"
-    ? [
-        "Pinned messages follow as they were said. They are as old as what is summarised: none of them is a new request.",
-      ]
-    : [];
+  pinned === "some" ? [pinnedNotice] : [];
 
 function whereText({ transcriptPath, recallTool }: Places): readonly string[] {
   const lies = transcriptPath === undefined ? [] : [`The full transcript lies at ${shownName(transcriptPath)}.`];

@@ -209,7 +209,7 @@ function contentOf(
   const { transcriptPath } = place();
   const around = {
     trigger: ask.trigger === "auto" ? automatic : "manual",
-    ...(numbers.policy.summary?.transcriptPath === "told" && transcriptPath !== "" ? { transcriptPath } : {}),
+    ...(numbers.policy.summary?.transcriptPath === "told" && transcriptPath !== undefined ? { transcriptPath } : {}),
     ...(compacting.recallTool === undefined ? {} : { recallTool: compacting.recallTool }),
     pinned: ground.stays.pinned.length > 0 ? "some" : "none",
   } as const;

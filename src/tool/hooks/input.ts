@@ -5,7 +5,7 @@ import { publicToolName } from "./event-rules.ts";
 /** What a command reads from its standard input: the ecosystem's fields, so that people's scripts find them. */
 export const hookInput = (event: HookEvent): JsonObject => ({
   session_id: event.session,
-  transcript_path: event.transcriptPath,
+  ...given("transcript_path", event.transcriptPath),
   cwd: event.cwd,
   ...(event.permissionMode === undefined ? {} : { permission_mode: event.permissionMode }),
   ...(event.agent === undefined ? {} : { agent_id: event.agent.id, agent_type: event.agent.type }),
