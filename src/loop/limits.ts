@@ -34,6 +34,9 @@ export const rememberedCountsMax = 500;
 /** Between a reply's limit and the window: our own count may be that far off. */
 export const outputMarginTokens = 1_000;
 
+/** Besides, of what the provider has not counted yet: an estimate of dense text is too low by up to so much. */
+export const uncountedMarginShare = 1 / 3;
+
 /** A reply with less room is not worth asking for; a request that can't give it is over the limit before. */
 export const outputTokensMin = 1_024;
 

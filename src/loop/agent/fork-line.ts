@@ -38,6 +38,8 @@ interface Standing {
  */
 export class ForkLine implements Line {
   readonly fixedTokens: Tokens;
+  /** What it adds to its parent's is short, and its replies have their own limits. */
+  readonly uncountedTokens = tokens(0);
   /** The last block that the fork shares with its parent. */
   common: MessagePlace | undefined;
   commonBlocks: number;

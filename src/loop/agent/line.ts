@@ -21,6 +21,8 @@ export interface Line {
   next(): NextRequest;
   /** Of the next request, tools and system prompt included. */
   readonly usedTokens: Tokens;
+  /** Of these, what the provider has not counted. */
+  readonly uncountedTokens: Tokens;
   /** Of tools and system prompt. */
   readonly fixedTokens: Tokens;
   /** The newest count of the provider that can't be that of its request; a fork takes none for its own. */
@@ -88,6 +90,10 @@ export class SessionLine implements Line {
 
   get usedTokens(): Tokens {
     return this.#session.ledger.size.tokens;
+  }
+
+  get uncountedTokens(): Tokens {
+    return this.#session.ledger.size.estimated;
   }
 
   get fixedTokens(): Tokens {

@@ -11,7 +11,7 @@ import type { Numbers } from "../../settings/numbers.ts";
 import { estimateBlock } from "../../tokens/estimate.ts";
 import { wireModel } from "../../tokens/wire-model.ts";
 import type { NotSendable } from "../../transcript/fold.ts";
-import { outputMarginTokens, outputTokensMin } from "../limits.ts";
+import { outputMarginTokens, outputTokensMin, uncountedMarginShare } from "../limits.ts";
 import type { Conversation } from "./conversation.ts";
 import type { RequestMarks } from "../../cache/planned-marks.ts";
 import { bothRates } from "../../cache/rates.ts";
@@ -51,8 +51,7 @@ export function assemble(conversation: Conversation, { numbers, at }: Assembling
   const isClearable = (tool: string): boolean => inventory?.isClearable(tool) === true;
   const asks = serverAsks(conversation, { numbers, isClearable, messages, withheld: next.withheld });
   const betas = [...new Set([...baseline.betas, ...wireModel(model).betas, ...asks.betas, ...betasOf(messages)])];
-  const room = thresholds.window - used - outputMarginTokens;
-  const maxTokens = Math.max(outputTokensMin, Math.min(outputTokensMax.tokens, room));
+  const maxTokens = Math.min(outputTokensMax.tokens, replyRoom(thresholds.window - used, line.uncountedTokens));
   const request: ModelRequest = {
     model,
     maxTokens,
@@ -67,6 +66,16 @@ export function assemble(conversation: Conversation, { numbers, at }: Assembling
   };
   const { besideCache } = asks;
   return { kind: "request", request, besideCache, breakpoints, messages, tokens: tokens(used), marks };
+}
+
+/**
+ * Some providers refuse a request that has no room for all of its reply. So what nobody has counted may turn out to be larger,
+ * as far as that leaves the reply half of the room; and in a small window less is left than is worth asking for.
+ */
+function replyRoom(left: number, uncountedTokens: number): number {
+  const margin = outputMarginTokens + uncountedTokens * uncountedMarginShare;
+  const least = Math.min(left, Math.max(outputTokensMin, left / 2));
+  return Math.max(1, Math.floor(Math.max(left - margin, least)));
 }
 
 interface Asking extends Pick<ServerAsk, "isClearable" | "messages" | "withheld"> {

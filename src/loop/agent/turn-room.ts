@@ -69,7 +69,9 @@ export class TurnRoom {
   async *refused(failure: ModelFailure): AsyncGenerator<LoopEvent, AfterRefusal> {
     const { limitTokens, limitOf = "window", message } = failure;
     const { model } = this.#by.conversation.baseline;
+    const { window: before } = this.#deps.numbers();
     if (limitTokens !== undefined) await this.#deps.learn({ model, limitTokens, limitOf, from: message });
+    if (this.#fitsSmallerWindow(before.tokens)) return { kind: "plainer" };
     const rungs = rungsFor(failure);
     if (rungs.length === 0) return { kind: "stuck", tried: [] };
     for (const rung of rungs) {
@@ -80,6 +82,12 @@ export class TurnRoom {
     }
     yield* this.#takeBack();
     return { kind: "stuck", tried: this.#tried };
+  }
+
+  /** The window turned out to be smaller, and what is sent has room in it: only the reply was given too much of it. */
+  #fitsSmallerWindow(beforeTokens: number): boolean {
+    const { window, thresholds } = this.#deps.numbers();
+    return window.tokens < beforeTokens && this.#by.conversation.line.usedTokens < thresholds.compact;
   }
 
   /** A reply that broke off over the threshold, or where the provider's window ends, had too little room: the work goes on behind a summary, also one without a model. */
