@@ -144,9 +144,10 @@ class ForkRun {
     switch (end?.reason) {
       case "answered":
         return this.#answered();
+      case "cut-short":
+        return { kind: "failed", why: "cut-short", message: end.message ?? "", usage };
       case "failed":
       case "refused":
-      case "cut-short":
         return { kind: "failed", message: end.message ?? "", usage };
       case "over-limit":
       case "aborted":

@@ -50,6 +50,11 @@ export type ForkOutcome =
       readonly said: readonly Message[];
       readonly usage: readonly JsonObject[];
     }
-  /** `message`: one line for a person. */
-  | { readonly kind: "failed"; readonly message: string; readonly usage: readonly JsonObject[] }
+  /** `message`: one line for a person. `why`: its reply ended at its limit of tokens. */
+  | {
+      readonly kind: "failed";
+      readonly why?: "cut-short";
+      readonly message: string;
+      readonly usage: readonly JsonObject[];
+    }
   | { readonly kind: "over"; readonly why: "rounds" | "over-limit" | "aborted"; readonly usage: readonly JsonObject[] };

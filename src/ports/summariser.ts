@@ -8,6 +8,8 @@ export interface Summariser {
   readonly model: string;
   /** Of one request, what it asks for included: more does not fit its window beside the reply. */
   readonly inputTokensMax: Tokens;
+  /** Of one reply. Absent: nobody knows. */
+  readonly outputTokensMax?: number;
   /** Estimate, in the tokens of `inputTokensMax`. */
   count(message: Message): number;
   /** One request, streamed, with few retries. Must not reject and must not hang. */

@@ -65,3 +65,34 @@ it("… Responses API", async () => {
   const options = { model: "gpt-4o", provider: "openai-responses" } as const;
   expect(await compacted(options, (params) => client.responses.create(params))).toEqual(["fork", 1]);
 });
+
+it("a summary that breaks off at its limit is asked for once, and what it cost is told by the event and the receipt", async () => {
+  const client = new Anthropic(sdk());
+  const warnings: string[] = [];
+  let asked = 0;
+  const context = await openContext({
+    model: "claude-sonnet-5-5",
+    contextTokens: 60_000,
+    outputTokensMax: 3_000,
+    summarizer: async ({ params }) => {
+      asked += 1;
+      const reply = await client.messages.create(params);
+      const content = [
+        { type: "text" as const, text: "<summary>\n1. Primary Request and Intent:\nMany", citations: null },
+      ];
+      return { ...reply, content, stop_reason: "max_tokens", usage: { ...reply.usage, output_tokens: 3_000 } };
+    },
+    onEvent: (event) =>
+      void (event.kind === "warning" && event.code === "summary-unused" && warnings.push(event.message)),
+  });
+  for (let task = 0; task < 6; task += 1) {
+    await context.user(`Task ${task}`);
+    await context.assistant(await client.messages.create((await context.next()).params));
+  }
+  expect(await context.compact()).toMatchObject({ kind: "compacted" });
+  expect(asked).toBe(1);
+  const told = /^A call for a summary is paid for and not used: .*its reply reached its limit of tokens/;
+  expect(warnings).toEqual([expect.stringMatching(told)]);
+  expect(context.receipts().at(-1)).toMatchObject({ because: expect.stringMatching(told) as string });
+  await context.close();
+});

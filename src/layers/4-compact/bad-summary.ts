@@ -28,7 +28,7 @@ export function badSummaryText(why: BadSummary): string {
     case "provider-error":
       return "What came in place of a summary is an error of the provider.";
     case "cut-off":
-      return "The summary broke off in the middle.";
+      return "The summary broke off: its reply reached its limit of tokens.";
     case "no-summary":
       return "What the summariser wrote is no summary: it has neither the tags nor the headings.";
     case "repeated":

@@ -132,6 +132,7 @@ class Asking {
       read === undefined ? whyNoReply(outcome) : { reason: reasonFor(read.why), message: badSummaryText(read.why) };
     this.#forkFailed = failed;
     if (isWhole(outcome)) this.#unusable += 1;
+    if (isCutAgain(outcome, this.#deps.summariser)) return this.#bad("cut-off");
     return this.#unusable < unusableAnswersMax ? undefined : this.#failed(failed.reason, failed.message);
   }
 
@@ -236,6 +237,13 @@ const replyOf = (outcome: ForkOutcome): SummaryReply | undefined =>
 /** Whether the model came to the end of its answer, so that it may be held against it: what broke off says nothing of the text. */
 const isWhole = (outcome: ForkOutcome): boolean =>
   outcome.kind === "answered" || (outcome.kind === "over" && outcome.why === "rounds");
+
+/** It wrote as much as the plain call may write too: that would read everything anew, and break off at the same place. */
+function isCutAgain(outcome: ForkOutcome, summariser: Summariser | undefined): boolean {
+  if (outcome.kind !== "failed" || outcome.why !== "cut-short") return false;
+  const written = outcome.usage.at(-1)?.["output_tokens"];
+  return typeof written === "number" && written >= (summariser?.outputTokensMax ?? Infinity);
+}
 
 function whyNoReply(outcome: ForkOutcome): { readonly reason: CompactionFailure; readonly message: string } {
   switch (outcome.kind) {

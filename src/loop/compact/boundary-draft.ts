@@ -111,6 +111,17 @@ export interface Written {
   readonly server?: ServerSummary | undefined;
 }
 
+/** Why it was compacted; and if calls for a summary were paid for that nobody uses, why that is so. */
+function because(ask: Ground["ask"], { instead, calls }: Written): { readonly because?: string } {
+  const unused = instead === undefined || calls.length === 0 ? [] : [unusedText(instead, calls.length)];
+  const said = [...(ask.because === undefined ? [] : [ask.because]), ...unused];
+  return said.length === 0 ? {} : { because: said.join(". ") };
+}
+
+/** One line for the user. */
+export const unusedText = ({ message }: CompactionProblem, calls: number): string =>
+  `${calls === 1 ? "A call" : `${calls} calls`} for a summary ${calls === 1 ? "is" : "are"} paid for and not used: ${message} It was made without a model instead`;
+
 /** Everything that a commit writes, and what it would do to the view. */
 export interface BoundaryDraft {
   readonly input: BoundaryInput;
@@ -156,7 +167,7 @@ export async function draftBoundary(deps: BoundaryDeps, ground: Ground, written:
     ...keptIn(scope),
     attachments: restoration.told.map(({ draft }) => draft),
     facts,
-    ...(ask.because === undefined ? {} : { because: ask.because }),
+    ...because(ask, written),
     metadata: metadataFor(ground, { written, audit }),
   };
   const foreseen = compacting.session.foresee({

@@ -12,7 +12,7 @@ import { contextDraft } from "../agent/reminders.ts";
 import { appendBoundaryAt } from "../boundary.ts";
 import type { Edited, Moved } from "../session.ts";
 import { sessionTitle, titleDraft } from "../session-title.ts";
-import { type BoundaryDraft, draftBoundary, groundOf } from "./boundary-draft.ts";
+import { type BoundaryDraft, draftBoundary, groundOf, unusedText } from "./boundary-draft.ts";
 import { brokenOff } from "./broken-off.ts";
 import { type ClosingEvent, closingEvent } from "./closing-event.ts";
 import type { Compacting } from "./compacting.ts";
@@ -62,6 +62,8 @@ export async function* commitCompaction(deps: CompactionDeps, input: Committing)
   if (draft.pinsWarning !== undefined) yield { kind: "warning", code: "pins", message: draft.pinsWarning };
   const cut = cutRequest(draft);
   if (cut !== undefined) yield { kind: "warning", code: "request-cut", message: cut };
+  if (instead !== undefined && calls.length > 0)
+    yield { kind: "warning", code: "summary-unused", message: `${unusedText(instead, calls.length)}.` };
   if (compacting.facts.unreadable > 0) yield unreadableWarning(compacting.facts.unreadable);
   yield {
     kind: "compacted",

@@ -52,6 +52,7 @@ export function plainSummariser(deps: PlainSummariserDeps, options: PlainSummari
   const triesMax = Math.min(options.triesMax ?? Infinity, plainRetryLimits.triesMax);
   return {
     model,
+    outputTokensMax,
     inputTokensMax: tokens(Math.max(0, Math.min(room, inputTokensMax - plainMarginTokens))),
     count: ({ content }) => content.reduce<number>((sum, block) => sum + count(block), messageFrameTokens),
     ask: async (call, signal) => {
