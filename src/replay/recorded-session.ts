@@ -37,8 +37,8 @@ export class RecordedSession {
   #end = 0;
 
   constructor({ world, thinking, now }: RecordedSessionInput) {
-    const { tokensOf: count, markerTokens } = world;
-    const inventory = new Inventory({ count, isClearable: isRerunnable, markerTokens });
+    const { tokensOf: count, markerTokens, lines } = world;
+    const inventory = new Inventory({ count, isClearable: isRerunnable, markerTokens, lines });
     const ledger = new ExactLedger(count);
     ledger.carries(noFixedPart, headerFigure(world));
     const fold = new Fold({
