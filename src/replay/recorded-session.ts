@@ -71,8 +71,10 @@ export class RecordedSession {
     const { fold } = this.session;
     for (const entry of recorded) {
       const parent = this.session.leaf;
-      const placed = { parent, logicalParent: undefined, timestamp };
-      const said = entry.kind === "assistant" ? { ...entry, ...placed, usage } : { ...entry, ...placed };
+      const said =
+        entry.kind === "assistant"
+          ? { ...entry, parent, logicalParent: undefined, timestamp, usage }
+          : { ...entry, parent, logicalParent: undefined, timestamp };
       fold.append({ entry: said, ...this.#place() });
     }
   }
