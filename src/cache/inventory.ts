@@ -1,11 +1,10 @@
 import type { Block, ToolResultBlock, ToolUseBlock } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
-import { text } from "../schema/json.ts";
 import type { Item } from "../transcript/item.ts";
 import type { ShownInstead, ViewWatch } from "../transcript/watch.ts";
 import { filePathOf, fileActOf } from "../tokens/file-act.ts";
-import { lineCharsMin, linesIndexedMax, residentTokensMin } from "./limits.ts";
-import { longLines } from "./long-lines.ts";
+import { KnownLines } from "./known-lines.ts";
+import { residentTokensMin } from "./limits.ts";
 
 /** A result that stands whole in the view and could be cleared. */
 export interface Resident {
@@ -45,6 +44,8 @@ export interface InventoryOptions {
   readonly isClearable: (tool: string) => boolean;
   /** What a marker costs in its place. */
   readonly markerTokens: number;
+  /** Shared by inventories of the same blocks; its own where it is absent. */
+  readonly lines?: KnownLines;
 }
 
 /**
@@ -54,6 +55,7 @@ export interface InventoryOptions {
  */
 export class Inventory implements ViewWatch {
   readonly #options: InventoryOptions;
+  readonly #lines: KnownLines;
   readonly #callById = new Map<ToolUseId, ToolUseBlock>();
   /** A call may be sent under another id than the log's, and edits name the log's. */
   readonly #loggedIdByShown = new Map<ToolUseId, ToolUseId>();
@@ -83,6 +85,7 @@ export class Inventory implements ViewWatch {
 
   constructor(options: InventoryOptions) {
     this.#options = options;
+    this.#lines = options.lines ?? new KnownLines();
   }
 
   /** Replies so far. */
@@ -228,7 +231,7 @@ export class Inventory implements ViewWatch {
     }
     this.#addBehind(this.#last, tokens);
     if (block.type === "tool_use") this.#called(block);
-    else if (block.type === "text" && this.#item?.role === "assistant") this.#quoted(block.text);
+    else if (block.type === "text" && this.#item?.role === "assistant") this.#quoted(block);
   }
 
   hidden(block: Block): void {
@@ -323,7 +326,7 @@ export class Inventory implements ViewWatch {
 
   #called(call: ToolUseBlock): void {
     this.#callById.set(this.#namedInLog(call), call);
-    for (const value of Object.values(call.input)) if (typeof value === "string") this.#quoted(value);
+    this.#quoted(call);
     const path = filePathOf(call);
     if (path === undefined) return;
     const reads = this.#readsByPath.get(path) ?? [];
@@ -366,17 +369,12 @@ export class Inventory implements ViewWatch {
       if (reads === undefined) this.#readsByPath.set(standing.path, [standing]);
       else reads.push(standing);
     }
-    let left = linesIndexedMax;
-    for (const line of longLines(textIn(block))) {
-      if (left <= 0) return;
-      left -= 1;
-      this.#standingByLine.set(line, standing);
-    }
+    for (const line of this.#lines.in(block)) this.#standingByLine.set(line, standing);
   }
 
-  #quoted(words: string): void {
-    if (this.#standingByLine.size === 0 || words.length < lineCharsMin) return;
-    for (const line of longLines(words)) {
+  #quoted(block: Block): void {
+    if (this.#standingByLine.size === 0) return;
+    for (const line of this.#lines.in(block)) {
       const standing = this.#standingByLine.get(line);
       if (standing !== undefined) this.#used(standing);
     }
@@ -393,8 +391,3 @@ function hereBefore({ before }: Standing): Standing | undefined {
 /** A person's words, or what stands for them: the first round behind it begins a turn. */
 const isSaid = ({ blocks, attachment, summary }: Item): boolean =>
   attachment === undefined && summary !== true && blocks.some(({ type }) => type === "text");
-
-function textIn({ content }: ToolResultBlock): string {
-  if (content === undefined || typeof content === "string") return content ?? "";
-  return content.map((part) => text(part, "text") ?? "").join("\n");
-}

@@ -1,7 +1,7 @@
 import type { Message } from "../schema/block.ts";
 import { type Breakpoint, comparePlaces, type MessagePlace } from "./breakpoints.ts";
 import { writtenPlacesMax } from "./limits.ts";
-import { sameBlock } from "./same-block.ts";
+import { sameBlock } from "../transcript/same-block.ts";
 
 /**
  * Where the requests of one conversation wrote to the provider's cache. It keeps no time: to mark a place that has

@@ -42,6 +42,16 @@ describe("a session", () => {
     expect(session.fold.projection.pins.size).toBe(1);
   });
 
+  it("has the same entries after an edit as when it is opened again", async () => {
+    const deps = testDeps();
+    const session = await openedForTest(deps);
+    await append(session, user("go"), reply("m", call("x")), result("x", "the whole text of the result"));
+    const draft = { type: "clear", results: [{ toolUse: "x", shown: "cleared" }], tokensSaved: 5 };
+    await session.edit({ drafts: [draft], cause: "asked", nature: "reduced" });
+    const { entries } = session.fold.path;
+    expect((await reopened(deps, session)).fold.path.entries).toEqual(entries);
+  });
+
   it("refuses a line that no reader would take, and goes on", async () => {
     const session = await openedForTest(testDeps());
     const outcome = await session.append(user("x".repeat(lineBytesMax)));

@@ -199,18 +199,14 @@ export class Session {
 
   /** What an edit would do now. Writes nothing; the ids in the receipt are of no entry that will ever be. */
   foresee(input: EditInput): Foreseen {
-    const raws = this.#place(input.drafts);
-    const after = this.#preview(raws);
+    const entries = readDrafts(this.#place(input.drafts));
+    const after = this.fold.preview(entries);
     const tokens = this.ledger.estimateView([...after.values()].flat());
-    return { receipt: this.#receiptOf({ raws, after }, input), tokens };
-  }
-
-  #preview(raws: readonly PlacedEntry[]): Shown {
-    return this.fold.preview(raws.map((raw) => draftEntry(JSON.stringify(raw))));
+    return { receipt: this.#receiptOf({ entries, after }, input), tokens };
   }
 
   #receiptOf(
-    { raws, after }: { raws: readonly PlacedEntry[]; after: Shown },
+    { entries, after }: { entries: readonly Entry[]; after: Shown },
     { cause, nature, because, planned, rates }: EditInput,
   ): Receipt {
     return makeReceipt({
@@ -218,7 +214,7 @@ export class Session {
       nature,
       because,
       planned,
-      edits: raws.map(({ uuid }) => entryId(uuid)),
+      edits: entries.flatMap(({ id }) => id ?? []),
       before: this.fold.shown(),
       after,
       count: this.count,
@@ -228,10 +224,10 @@ export class Session {
 
   async #edit(input: EditInput): Promise<Edited> {
     const raws = anchored(this.#place(input.drafts));
-    const receipt = this.#receiptOf({ raws, after: this.#preview(raws) }, input);
-    const appended = await this.#write(
-      raws.map((raw, at) => (at === 0 ? { ...raw, receipt: receiptTotals(receipt) } : raw)),
-    );
+    const entries = readDrafts(raws);
+    const receipt = this.#receiptOf({ entries, after: this.fold.preview(entries) }, input);
+    const withReceipt = raws.map((raw, at) => (at === 0 ? { ...raw, receipt: receiptTotals(receipt) } : raw));
+    const appended = await this.#write(withReceipt, entries);
     return appended.kind === "failed" ? appended : { kind: "edited", entries: appended.entries, receipt };
   }
 
@@ -324,17 +320,17 @@ export class Session {
     });
   }
 
-  /** In order, and no further than the first write the machine refuses: what was written before it stays. */
-  async #write(raws: readonly PlacedEntry[]): Promise<Appended> {
+  /** In order, and no further than the first write the machine refuses: what was written before it stays. `read`: as they read back, where that is known. */
+  async #write(raws: readonly PlacedEntry[], read: readonly Entry[] = []): Promise<Appended> {
     const entries: EntryId[] = [];
-    for (const raw of raws) {
+    for (const [nth, raw] of raws.entries()) {
       const line = JSON.stringify(raw);
       const tooLarge = overLimit(line);
       if (tooLarge !== undefined) return tooLarge;
       const outcome = await this.#writer.append([line]);
       if (outcome.kind === "failed") return outcome;
       const start = outcome.at[0] ?? 0;
-      const step = this.fold.append({ entry: draftEntry(line), start, end: start + utf8Length(line) });
+      const step = this.fold.append({ entry: read[nth] ?? draftEntry(line), start, end: start + utf8Length(line) });
       if (step === "switched" || raw["type"] === "undo") await this.#readAgain();
       entries.push(entryId(raw.uuid));
     }
@@ -347,6 +343,10 @@ export class Session {
     if (log !== undefined) this.adoptLog(log);
   }
 }
+
+/** A receipt is not among what is read of an entry. */
+const readDrafts = (raws: readonly PlacedEntry[]): readonly Entry[] =>
+  raws.map((raw) => draftEntry(JSON.stringify(raw)));
 
 const isSaid = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
 

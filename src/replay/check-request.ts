@@ -1,31 +1,35 @@
 import type { Breakpoint } from "../cache/breakpoints.ts";
 import { ImageGuard } from "../layers/1-offload/image-guard.ts";
 import { imagesMax } from "../layers/1-offload/limits.ts";
-import type { Message } from "../schema/block.ts";
+import type { Block, Message } from "../schema/block.ts";
 import type { Model } from "../schema/model.ts";
-import { type WireMessage, wireMessage } from "../schema/wire/request.ts";
+import { type WireBlock, wireBlock } from "../schema/wire/block.ts";
+import type { WireMessage } from "../schema/wire/request.ts";
 import type { Lifetime } from "../cache/lifetime.ts";
-import { modelTraits } from "../simulator/model-traits.ts";
+import { type ModelTraits, modelTraits } from "../simulator/model-traits.ts";
 import { checkBreakpoints } from "../simulator/validate/breakpoints.ts";
 import type { CheckInput } from "../simulator/validate/check-input.ts";
 import { check } from "../simulator/validate/rules.ts";
-import { lookedBackMax } from "./limits.ts";
 
 /**
  * Does the API take a request like this? By the simulator's own rules. What was taken once is not looked at again: where a
- * request only adds to one that was taken, its rest alone is checked, and the marks. Behind an edit all of it is.
+ * request begins as one that was taken, its rest alone is checked, and the marks.
  */
 export class RequestCheck {
   readonly #model: Model;
+  readonly #traits: ModelTraits;
   readonly #images = new ImageGuard();
   /** Ends of messages that were taken, by the name of everything up to them. */
   readonly #taken = new Set<string>();
   readonly #wireByMessage = new WeakMap<Message, WireMessage | "malformed">();
+  /** All runs over one recording share its blocks, and make messages of their own. */
+  readonly #wireByBlock = new WeakMap<Block, WireBlock | "malformed">();
   /** The recording has images that can't be shown. */
   #isGuarded = false;
 
   constructor(model: Model) {
     this.#model = model;
+    this.#traits = modelTraits(model);
   }
 
   /** Why it is refused; undefined where it is taken. Signatures are not checked: they are another's. */
@@ -58,8 +62,7 @@ export class RequestCheck {
 
   /** Behind the longest part that was taken as a request of its own; 0 where none was, or the rest has media, of which all are counted. */
   #uncheckedFrom({ messages, chainAt }: Checked): number {
-    const lowest = Math.max(0, messages.length - lookedBackMax);
-    for (let at = messages.length - 1; at >= lowest; at -= 1)
+    for (let at = messages.length - 1; at >= 0; at -= 1)
       if (this.#taken.has(chainAt(at))) return messages.slice(at + 1).some(holdsMedia) ? 0 : at + 1;
     return 0;
   }
@@ -96,7 +99,7 @@ export class RequestCheck {
         messages,
       },
       model: this.#model,
-      traits: modelTraits(this.#model),
+      traits: this.#traits,
       betas: new Set(),
       endpoint: "messages",
     };
@@ -105,9 +108,26 @@ export class RequestCheck {
   #read(message: Message): WireMessage | "malformed" {
     const known = this.#wireByMessage.get(message);
     if (known !== undefined) return known;
-    const parsed = wireMessage.safeParse({ role: message.role, content: message.content });
-    const read = parsed.success ? parsed.data : "malformed";
+    const read = this.#readBlocks(message);
     this.#wireByMessage.set(message, read);
+    return read;
+  }
+
+  #readBlocks({ role, content }: Message): WireMessage | "malformed" {
+    const blocks: WireBlock[] = [];
+    for (const block of content) {
+      const read = this.#readBlock(block);
+      if (read === "malformed") return read;
+      blocks.push(read);
+    }
+    return { role, content: blocks };
+  }
+
+  #readBlock(block: Block): WireBlock | "malformed" {
+    const known = this.#wireByBlock.get(block);
+    if (known !== undefined) return known;
+    const read = wireBlock.safeParse(block).data ?? "malformed";
+    this.#wireByBlock.set(block, read);
     return read;
   }
 }

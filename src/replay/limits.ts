@@ -31,6 +31,3 @@ export const staleRoundsOfOptimum = 3;
 
 /** Of every file, whatever its model had, so that sessions can be compared. */
 export const windowTokensDefault = 200_000;
-
-/** Messages behind which a request that was taken is looked for: a round adds two, or one for each message that came meanwhile. */
-export const lookedBackMax = 12;

@@ -37,8 +37,8 @@ export class RecordedSession {
   #end = 0;
 
   constructor({ world, thinking, now }: RecordedSessionInput) {
-    const { tokensOf: count, markerTokens } = world;
-    const inventory = new Inventory({ count, isClearable: isRerunnable, markerTokens });
+    const { tokensOf: count, markerTokens, lines } = world;
+    const inventory = new Inventory({ count, isClearable: isRerunnable, markerTokens, lines });
     const ledger = new ExactLedger(count);
     ledger.carries(noFixedPart, headerFigure(world));
     const fold = new Fold({
@@ -71,8 +71,10 @@ export class RecordedSession {
     const { fold } = this.session;
     for (const entry of recorded) {
       const parent = this.session.leaf;
-      const placed = { parent, logicalParent: undefined, timestamp };
-      const said = entry.kind === "assistant" ? { ...entry, ...placed, usage } : { ...entry, ...placed };
+      const said =
+        entry.kind === "assistant"
+          ? { ...entry, parent, logicalParent: undefined, timestamp, usage }
+          : { ...entry, parent, logicalParent: undefined, timestamp };
       fold.append({ entry: said, ...this.#place() });
     }
   }

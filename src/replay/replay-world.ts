@@ -1,3 +1,4 @@
+import { KnownLines } from "../cache/known-lines.ts";
 import { needChance } from "../cache/need-chance.ts";
 import { ratesOf, usualRates } from "../cache/rates.ts";
 import { ImageGuard } from "../layers/1-offload/image-guard.ts";
@@ -20,6 +21,7 @@ export interface ReplayWorld {
   readonly rates: Rates;
   readonly ids: BlockIds;
   readonly check: RequestCheck;
+  readonly lines: KnownLines;
   /** Knows each image by now, whichever policy shows it. */
   readonly images: ImageGuard;
   readonly needChance: typeof needChance;
@@ -63,6 +65,7 @@ export function replayWorld(recording: Recording): ReplayWorld {
     rates: known === undefined ? usualRates : { "5m": ratesOf(model, "5m"), "1h": ratesOf(model, "1h") },
     ids: new BlockIds(),
     check: new RequestCheck(model),
+    lines: new KnownLines(),
     images: new ImageGuard(),
     needChance,
     markerTokens: recording.tokensOf({ type: "text", text: markerStandIn }),

@@ -5,7 +5,8 @@ import type { Answer, Call, Group, Late, Put, Rendered, Swap } from "./flat-part
 import type { Item } from "./item.ts";
 import type { Decision } from "./project.ts";
 import { type Repair, lateResultHeader, repairOf, syntheticResult } from "./repair.ts";
-import { mediaOf, resultBlock, textOf } from "./result.ts";
+import { ResultLooks } from "./result-looks.ts";
+import { mediaOf, textOf } from "./result.ts";
 import type { ViewWatch } from "./watch.ts";
 import { isEmptyText, isSent, isThinking, leftOutDetail } from "./sent.ts";
 import { wireForm } from "./wire-form.ts";
@@ -27,10 +28,13 @@ export interface FlattenOptions {
   /** Brings a call's input into the form its tool's schema asks for, where the tool is known. */
   readonly normaliseInput?: ((name: string, input: JsonObject) => JsonObject) | undefined;
   readonly watch?: ViewWatch | undefined;
+  /** Shared by all flattenings of one log; its own where it is absent. */
+  readonly looks?: ResultLooks;
 }
 
 export class Flattened {
   readonly #options: FlattenOptions;
+  readonly #looks: ResultLooks;
   readonly #groups: Group[] = [];
   /** The groups as they are sent. A message is a value: what changes its group replaces it. */
   readonly #messages: Message[] = [];
@@ -50,6 +54,7 @@ export class Flattened {
 
   constructor(options: FlattenOptions) {
     this.#options = options;
+    this.#looks = options.looks ?? new ResultLooks();
   }
 
   /** The same messages as before where nothing changed; costs what did. */
@@ -237,11 +242,8 @@ export class Flattened {
     const since = Math.min(call.at, answer.at);
     const decision = decisions?.findLast(({ kind, at }) => kind !== "repair" && at > since);
     const id = this.wireIds.of(toolUse);
-    const block = id === toolUse ? answer.block : { ...answer.block, tool_use_id: id };
-    const shown = resultBlock(block, { toolName: call.name, shown: decision?.shown });
-    return decision === undefined
-      ? { block: shown }
-      : { block: shown, instead: { of: answer.block, since: decision.at } };
+    const block = this.#looks.show(answer.block, { id, toolName: call.name, shown: decision?.shown });
+    return decision === undefined ? { block } : { block, instead: { of: answer.block, since: decision.at } };
   }
 
   /** A sent request already holds a synthetic answer: the real one is said as new content, so that history stays. */

@@ -11,6 +11,7 @@ import { Path, type PathProblem, type PathStep } from "./path.ts";
 import { type Effect, type Originals, Projection, type ProjectionSeed } from "./project.ts";
 import { firstUserLine, lacksFirstUser, type Repair, withFirstUser } from "./repair.ts";
 import { type Shown, shownByEntry } from "./receipt.ts";
+import { ResultLooks } from "./result-looks.ts";
 import { type Stretch, stretchesBehind, undoneEdits } from "./undone.ts";
 import type { ViewWatch } from "./watch.ts";
 
@@ -91,6 +92,7 @@ const isUndo = (entry: Entry): boolean => entry.kind === "edit" && entry.edit.ty
 export class Fold {
   readonly #options: FoldOptions;
   readonly #path: Path;
+  readonly #looks = new ResultLooks();
   #watcher: ViewWatch | undefined;
   #undone: ReadonlySet<EntryId> = new Set();
   #reader: string | undefined;
@@ -316,7 +318,8 @@ export class Fold {
   }
 
   #flattenedFor(projection: Projection, watch?: ViewWatch): Flattened {
-    return new Flattened({ decisions: projection.decisions, normaliseInput: this.#options.normaliseInput, watch });
+    const { normaliseInput } = this.#options;
+    return new Flattened({ decisions: projection.decisions, normaliseInput, watch, looks: this.#looks });
   }
 
   #flatten(history: "anew" | "goes-on"): void {

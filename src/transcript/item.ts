@@ -78,10 +78,10 @@ export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
   }
 }
 
-const callsOf = (item: Item): ToolUseId[] =>
-  item.blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : []));
-const answersOf = (item: Item): ToolUseId[] =>
-  item.blocks.flatMap((block) => (block.type === "tool_result" ? [block.tool_use_id] : []));
+const callsAny = ({ blocks }: Item, ids: ReadonlySet<ToolUseId>): boolean =>
+  ids.size > 0 && blocks.some((block) => block.type === "tool_use" && ids.has(block.id));
+const answersAny = ({ blocks }: Item, ids: ReadonlySet<ToolUseId>): boolean =>
+  ids.size > 0 && blocks.some((block) => block.type === "tool_result" && ids.has(block.tool_use_id));
 
 /**
  * Widens a choice of items so that it splits nothing: replies come whole, and results come with their calls.
@@ -98,18 +98,19 @@ export function withPairs(
   const replies = new Set<MessageId>();
   const answered = new Set<ToolUseId>();
   for (const item of items)
-    if (direction === "both" && widened.has(item.entry)) for (const id of answersOf(item)) answered.add(id);
+    if (direction === "both" && widened.has(item.entry))
+      for (const block of item.blocks) if (block.type === "tool_result") answered.add(block.tool_use_id);
   for (const item of items) {
     if (item.messageId === undefined) continue;
-    if (widened.has(item.entry) || callsOf(item).some((id) => answered.has(id))) replies.add(item.messageId);
+    if (widened.has(item.entry) || callsAny(item, answered)) replies.add(item.messageId);
   }
   const calls = new Set<ToolUseId>();
   for (const item of items) {
     if (item.role !== "assistant") continue;
     if (item.messageId !== undefined && replies.has(item.messageId)) widened.add(item.entry);
-    if (callsOf(item).some((id) => answered.has(id))) widened.add(item.entry);
-    if (widened.has(item.entry)) for (const id of callsOf(item)) calls.add(id);
+    if (callsAny(item, answered)) widened.add(item.entry);
+    if (widened.has(item.entry)) for (const block of item.blocks) if (block.type === "tool_use") calls.add(block.id);
   }
-  for (const item of items) if (answersOf(item).some((id) => calls.has(id))) widened.add(item.entry);
+  for (const item of items) if (answersAny(item, calls)) widened.add(item.entry);
   return widened;
 }

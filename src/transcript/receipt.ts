@@ -1,6 +1,7 @@
 import type { Block } from "../schema/block.ts";
 import { type EntryId, type Tokens, tokens } from "../schema/brand.ts";
 import type { Receipt, ReceiptClass, ReceiptLine, ReceiptPrice } from "../schema/receipt.ts";
+import { sameBlock } from "./same-block.ts";
 
 /** What a view shows, entry by entry in order. Blocks are frozen values, so a snapshot outlives later appends. */
 export type Shown = ReadonlyMap<EntryId, readonly Block[]>;
@@ -40,7 +41,9 @@ export interface PlannedChange {
 }
 
 export function makeReceipt(input: ReceiptInput): Receipt {
-  const lines = [...new Set([...input.before.keys(), ...input.after.keys()])].map((entry) => lineOf(entry, input));
+  const lines: ReceiptLine[] = [];
+  for (const entry of input.before.keys()) lines.push(lineOf(entry, input));
+  for (const entry of input.after.keys()) if (!input.before.has(entry)) lines.push(lineOf(entry, input));
   const tokensBefore = total(lines, "tokensBefore");
   const tokensAfter = total(lines, "tokensAfter");
   const tokensBehind = behindFirstChange(input);
@@ -79,18 +82,15 @@ function classOf(
 }
 
 const sameBlocks = (one: readonly Block[], other: readonly Block[]): boolean =>
-  one === other ||
-  (one.length === other.length &&
-    one.every((block, at) => block === other[at] || JSON.stringify(block) === JSON.stringify(other[at])));
+  one === other || (one.length === other.length && one.every((block, at) => sameBlock(block, other[at])));
 
 /** Tokens of the new view from the first place on where it differs from the old one. */
 function behindFirstChange({ before, after, count }: ReceiptInput): Tokens {
-  const old = [...before];
+  const entries = before.keys();
   let same = true;
   let behind = 0;
-  for (const [at, [entry, blocks]] of [...after].entries()) {
-    const was = old[at];
-    same &&= was !== undefined && was[0] === entry && sameBlocks(was[1], blocks);
+  for (const [entry, blocks] of after) {
+    same &&= entries.next().value === entry && sameBlocks(before.get(entry) ?? [], blocks);
     if (!same) behind += countAll(blocks, count);
   }
   return tokens(behind);
@@ -107,8 +107,11 @@ function priceOf(
   return perRound <= 0 ? base : { ...base, breakEvenRounds: Math.max(0, Math.ceil((now + paidCost) / perRound)) };
 }
 
-const countAll = (blocks: readonly Block[], count: (block: Block) => Tokens): Tokens =>
-  tokens(blocks.reduce((sum, block) => sum + count(block), 0));
+function countAll(blocks: readonly Block[], count: (block: Block) => Tokens): Tokens {
+  let sum = 0;
+  for (const block of blocks) sum += count(block);
+  return tokens(sum);
+}
 
 const total = (lines: readonly ReceiptLine[], key: "tokensBefore" | "tokensAfter"): Tokens =>
   tokens(lines.reduce((sum, line) => sum + line[key], 0));

@@ -18,9 +18,7 @@ export const compactWhenDue: Layer = {
     const { price, rent } = compaction;
     if (!makesRoom({ compaction, moment, thresholds })) return undefined;
     const hasPaid = rule.patience !== undefined && rent >= rule.patience * price.total && price.removesTokens > 0;
-    const needed = `${rule.patience ?? 0} × ${tokenFigure(price.total)}, the price of compacting`;
-    const paid: CompactAsk = { cause: "price", because: `rent ${tokenFigure(rent)} ≥ ${needed}` };
-    const ask = askAt(moment.contextTokens, thresholds) ?? (hasPaid ? paid : undefined);
+    const ask = askAt(moment.contextTokens, thresholds) ?? (hasPaid ? askAsPaid(compaction, rule.patience) : undefined);
     if (ask === undefined) return undefined;
     return {
       layer: "compact",
@@ -33,6 +31,11 @@ export const compactWhenDue: Layer = {
     };
   },
 };
+
+function askAsPaid({ price, rent }: CompactionState, patience: number): CompactAsk {
+  const needed = `${patience} × ${tokenFigure(price.total)}, the price of compacting`;
+  return { cause: "price", because: `rent ${tokenFigure(rent)} ≥ ${needed}` };
+}
 
 /** Whether a summary is worth preparing: over the warning, where a compaction would make room. */
 export function isNear({ policy, isOn, compaction, moment, thresholds }: PipelineState): boolean {

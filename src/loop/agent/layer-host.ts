@@ -17,7 +17,7 @@ import { fileActOf } from "../../tokens/file-act.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import type { Edited } from "../session.ts";
 import { type Clearable, ratesFor } from "./clearing-state.ts";
-import { forgetReads, shownResults } from "./shown-reads.ts";
+import { watchReads } from "./shown-reads.ts";
 
 export interface HostDeps extends BlobsDep {
   readonly tools: readonly Pick<Tool, "name">[];
@@ -74,13 +74,13 @@ export class ConversationHost implements LayerHost {
 
   async *edit(edit: ViewEdit): LayerRun {
     const { conversation, line, cache, candidate, state } = this.#hosted;
-    const shown = shownResults(line.fold);
+    const forgetUnshown = watchReads(conversation.files, () => line.fold);
     const edited = await this.#write(edit);
     if (edited.kind === "failed") return edited;
     const { cut = 0, clearedTokens: savedTokens = 0 } = edit;
     if (cut !== "none") cache.cut({ offset: cut, savedTokens, round: line.inventory.round });
     conversation.breaks.expect(cut === "none" ? "withheld" : "clear");
-    forgetReads(conversation.files, shown.difference(shownResults(line.fold)));
+    forgetUnshown();
     const before = state.moment.contextTokens;
     const after = tokens(Math.min(before, conversation.line.usedTokens));
     const event: ClearedEvent = {

@@ -51,6 +51,7 @@ export class Results {
       // What is left is taken over by the next turn.
       if (signal.aborted) break;
       const round = await offload(this.#deps, { session, results, limits });
+      if (round.drafts.length === 0 && round.warnings.length === 0) continue;
       const appended = await line.append(...round.drafts);
       if (appended.kind === "failed") return appended;
       this.#tell(round, appended.entries);

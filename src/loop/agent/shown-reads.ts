@@ -15,7 +15,16 @@ export function shownResults({ projection }: Pick<Fold, "projection">): Readonly
   return shown;
 }
 
-/** A file whose read is not shown any more counts as unread. */
-export function forgetReads(files: ReadFiles, gone: ReadonlySet<EntryId | ToolUseId>): void {
-  for (const [path, { shownBy }] of Array.from(files.entries())) if (gone.has(shownBy)) files.delete(path);
+/**
+ * Before an edit; called behind it, what it returns makes files count as unread whose reads are not shown any more. Costs
+ * nothing where no file was read.
+ */
+export function watchReads(files: ReadFiles, fold: () => Pick<Fold, "projection">): () => void {
+  const [known] = files.entries();
+  if (known === undefined) return () => undefined;
+  const before = shownResults(fold());
+  return () => {
+    const gone: ReadonlySet<EntryId | ToolUseId> = before.difference(shownResults(fold()));
+    for (const [path, { shownBy }] of Array.from(files.entries())) if (gone.has(shownBy)) files.delete(path);
+  };
 }

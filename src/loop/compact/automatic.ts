@@ -65,8 +65,9 @@ async function* compactNow(
 
 /** Whether a model may be asked without anybody wanting it: else no layer needs to propose it. */
 export function mayCompact(deps: NumbersDep, { compacting }: Conversation): "yes" | "no" {
-  if (compacting === undefined || compacting.summaryModel === "none") return "no";
-  const standing = standingOf(compacting.session.fold, deps.numbers().policy);
+  const { policy } = deps.numbers();
+  if (policy.compact === undefined || compacting === undefined || compacting.summaryModel === "none") return "no";
+  const standing = standingOf(compacting.session.fold, policy);
   return standing.kind === "may-ask" ? "yes" : "no";
 }
 
