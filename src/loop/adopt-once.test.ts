@@ -15,7 +15,8 @@ import { acquireLock } from "../store/files/lock.ts";
 import { lookAtProcess } from "../store/files/look-at-process.ts";
 import { type AdoptOnceDeps, adoptOnce } from "./adopt-once.ts";
 import { adoptAttemptsMax, scanChunkBytes } from "./limits.ts";
-import { readLog, Session, type SessionDeps } from "./session.ts";
+import { readLog } from "./read-log.ts";
+import { Session, type SessionDeps } from "./session.ts";
 
 const sha256 = () => {
   const hash = createHash("sha256");

@@ -14,7 +14,7 @@ import { memoryBlobs } from "../store/memory/blobs.ts";
 import { userDraft } from "../transcript/draft.ts";
 import { frozenBaseline } from "./agent/frozen.ts";
 import { type CountedLog, openCounted, openCountedAt } from "./counted.ts";
-import { readLog } from "./session.ts";
+import { readLog } from "./read-log.ts";
 
 const words = (count: number): string => "word ".repeat(count).trim();
 const prompt = (uuid: string, count: number): Raw => ({

@@ -13,7 +13,8 @@ import { type DamageKind, type Logged, readLines } from "../transcript/lines.ts"
 import { type AcceptedFinding, acceptanceDrafts, Acceptances } from "./accepted-damage.ts";
 import type { Finding } from "./finding.ts";
 import { scanLines } from "./scan.ts";
-import { type OpenSession, readLog, Session, type SessionDeps } from "./session.ts";
+import { readLog } from "./read-log.ts";
+import { type OpenSession, Session, type SessionDeps } from "./session.ts";
 
 export interface LogCheck {
   readonly bytes: number;

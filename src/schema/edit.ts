@@ -114,6 +114,8 @@ const chain = z.looseObject({
   roundsSince: z.int().nonnegative(),
   /** Calls for summaries that nobody asked for, of the newest rounds before it: who reads from here on still knows them. */
   spent: z.array(spentRounds).readonly().default([]),
+  /** Replies between the newest failure that the breaker counts and this boundary; absent where there is none. */
+  roundsSinceFailure: z.int().nonnegative().optional(),
 });
 const byClass = z.record(z.string(), z.number());
 const learned = z.object({
@@ -122,7 +124,9 @@ const learned = z.object({
   calibration: z
     .object({ observations: z.int().nonnegative(), products: z.record(z.string(), byClass), growth: byClass })
     .optional(),
-  request: z.object({ tokens: z.number().nonnegative(), bytes: byClass }).optional(),
+  request: z
+    .object({ tokens: z.number().nonnegative(), addedTokens: z.number().nonnegative().optional(), bytes: byClass })
+    .optional(),
 });
 const segment = z.looseObject({ headUuid: entryIdOf, anchorUuid: entryIdOf.optional(), tailUuid: entryIdOf });
 const boundaryMetadata = z.looseObject({

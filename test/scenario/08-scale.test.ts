@@ -2,7 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { appendBoundary } from "../../src/loop/boundary.ts";
-import { readLog } from "../../src/loop/session.ts";
+import { readLog } from "../../src/loop/read-log.ts";
 import { sessionId } from "../../src/schema/brand.ts";
 import { append, call, offloaded, reply, text, user } from "../fixture/session.ts";
 import { newProject, openedSession, pathOf } from "./support/project.ts";

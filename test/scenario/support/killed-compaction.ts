@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
 import { createEngine, type ResolvedLog } from "../../../src/engine.ts";
 import { repairLog } from "../../../src/loop/fsck.ts";
-import { readLog } from "../../../src/loop/session.ts";
+import { readLog } from "../../../src/loop/read-log.ts";
 import type { SessionId } from "../../../src/schema/brand.ts";
 import { violations } from "../../../src/transcript/wire.ts";
 import { palimpsest, type Said } from "./command-line.ts";

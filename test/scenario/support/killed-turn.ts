@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
 import { createEngine } from "../../../src/engine.ts";
 import { repairLog } from "../../../src/loop/fsck.ts";
-import { readLog } from "../../../src/loop/session.ts";
+import { readLog } from "../../../src/loop/read-log.ts";
 import type { ByteRange } from "../../../src/ports/transcripts.ts";
 import type { SessionId } from "../../../src/schema/brand.ts";
 import type { Actor, SaidBlock } from "../../../src/simulator/actor/actor.ts";
