@@ -148,6 +148,9 @@ const heapShape = z.object({
 /** Ids of replies and calls, and what is told of each edit. All else that is said lies in the store. */
 const keptBytesPerRoundMax = 500;
 
+/** So that the list of what the user said still fits the window word for word at the end. */
+const roundsPerTurn = 40;
+
 /** By hand: what a simulator remembers of the requests is not to be measured. */
 const replyTo = (round: number, tokens: number): Anthropic.Message => ({
   id: `msg_${round}`,
@@ -156,7 +159,7 @@ const replyTo = (round: number, tokens: number): Anthropic.Message => ({
   model: "claude-sonnet-5-5",
   container: null,
   content:
-    round % 10 === 0
+    round % roundsPerTurn === 0
       ? [{ type: "text", text: "Done.", citations: null }]
       : [
           {
@@ -167,7 +170,7 @@ const replyTo = (round: number, tokens: number): Anthropic.Message => ({
             caller: { type: "direct" },
           },
         ],
-  stop_reason: round % 10 === 0 ? "end_turn" : "tool_use",
+  stop_reason: round % roundsPerTurn === 0 ? "end_turn" : "tool_use",
   stop_details: null,
   diagnostics: null,
   stop_sequence: null,
@@ -226,10 +229,12 @@ it(
     expect((await context.recall("round 3:"))[0]?.id).toBe("toolu_3");
     const expanded = await context.expand("toolu_3");
     expect(expanded.kind === "result" && new TextDecoder().decode(expanded.bytes)).toMatch(/^round 3: a line of code/);
-    const boundary = receipts.findLast(({ kind }) => kind === "boundary")?.id ?? "";
-    const undone = await context.undo(boundary);
-    expect(undone).toMatchObject({ kind: "undone" });
-    expect(context.receipts().find(({ id }) => id === boundary)).toMatchObject({ state: "undone" });
+    const shown = async (): Promise<string> => JSON.stringify((await context.next()).params.messages);
+    expect(await context.compact()).toMatchObject({ kind: "compacted" });
+    expect(await shown()).not.toContain('"id":"toolu_1999"');
+    expect(await context.undo()).toMatchObject({ kind: "undone" });
+    expect(await shown()).toContain('"id":"toolu_1999"');
+    expect(context.receipts().filter(({ kind }) => kind === "boundary" || kind === "undo")).toHaveLength(compacted + 1);
     await context.close();
     await rm(folder, { recursive: true });
   },
