@@ -7,6 +7,7 @@ import { Rounds } from "../loop/agent/rounds.ts";
 import { cutReplyEnd } from "../loop/agent/turn-ends.ts";
 import type { Expanded } from "../loop/expand.ts";
 import type { RecordedEdit } from "../loop/past-receipts.ts";
+import { isOnPath } from "../loop/read-back.ts";
 import type { Undone } from "../loop/undo.ts";
 import { nextTry } from "../model/retry.ts";
 import type { Hit } from "../ports/session-search.ts";
@@ -201,7 +202,7 @@ export class Context<P extends Provider> {
   /** From now on this entry stays in the view as it is. */
   pin(entry: string): Promise<void> {
     return this.#inTurn(async () => {
-      if (!this.#parts.session.fold.path.has(entryId(entry)))
+      if (!(await isOnPath(this.#parts.session, entryId(entry))))
         throw new ContextError("unknown-entry", `No entry of this session has the id ${entry}.`);
       await this.#leaveBroken();
       const edited = await this.#view.pin(entryId(entry));

@@ -87,6 +87,11 @@ export class SessionView {
   /** Reads what was appended since. */
   async followReceipts(): Promise<void> {
     const { session, deps } = this.#parts;
-    await this.#receipts.follow(session.fold, () => deps.transcripts.openForReading(session.id));
+    await this.#receipts.follow({
+      fold: session.fold,
+      from: session.read.from,
+      open: () => deps.transcripts.openForReading(session.id),
+      whole: async () => (await session.readWhole())?.fold,
+    });
   }
 }

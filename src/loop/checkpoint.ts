@@ -107,10 +107,11 @@ function storedItem(fold: Fold, item: Item, now: number): Checkpoint["items"][nu
       at,
     };
   }
-  const { entry, role, messageId, thinking } = item;
+  const { entry, role, messageId, thinking, said } = item;
   const asJson = parseJson(JSON.stringify(item.blocks.map((block) => (block.type === "unknown" ? block.was : block))));
   const blocks = isArray(asJson) ? [...asJson] : [];
-  return { entry, role, ...(messageId === undefined ? {} : { messageId }), blocks, thinking, at };
+  const isSaid = said === undefined ? {} : { said };
+  return { entry, role, ...(messageId === undefined ? {} : { messageId }), blocks, thinking, ...isSaid, at };
 }
 
 export interface ReadCheckpointOptions {
@@ -156,8 +157,11 @@ export function checkpointJson(blob: Uint8Array): Json | undefined {
 }
 
 async function restoredItem(source: ByteSource, stored: Checkpoint["items"][number]): Promise<Item | undefined> {
-  if (!("start" in stored))
-    return { ...stored, messageId: stored.messageId, blocks: stored.blocks.map((block) => parseBlock(block)) };
+  if (!("start" in stored)) {
+    const { said, messageId, blocks, ...item } = stored;
+    const isSaid = said === undefined ? {} : { said };
+    return { ...item, messageId, blocks: blocks.map((block) => parseBlock(block)), ...isSaid };
+  }
   const logged = await readPlace(source, stored);
   if (logged?.entry.id !== stored.entry) return undefined;
   const item = itemOf(logged.entry, { at: stored.at, origin: stored.foreign ? "foreign" : "ours" });

@@ -1,12 +1,14 @@
-import type { ByteSource } from "../ports/transcripts.ts";
+import type { ByteRange, ByteSource } from "../ports/transcripts.ts";
 import type { EntryId } from "../schema/brand.ts";
 import type { EditKind } from "../schema/edit.ts";
 import { editBecause, editCause, editCount, isListed } from "../schema/edit-kinds.ts";
-import type { EditEntry, Entry } from "../schema/entry.ts";
+import type { EditEntry } from "../schema/entry.ts";
 import { field, isObject, parseJson } from "../schema/json.ts";
 import { readReceipt, type RecordedReceipt } from "../schema/receipt.ts";
 import type { Fold } from "../transcript/fold.ts";
-import { undoneEdits } from "../transcript/undone.ts";
+import type { Logged } from "../transcript/lines.ts";
+import type { Path } from "../transcript/path.ts";
+import { undoneAmong, type UndoLink } from "../transcript/undone.ts";
 
 export interface RecordedEdit {
   readonly id: EntryId;
@@ -28,7 +30,7 @@ export interface RecordedEdit {
 /** Every edit of a path, oldest first, with what its line says of it. Reads a line an edit. */
 export async function pastReceipts(fold: Fold, source: ByteSource): Promise<readonly RecordedEdit[]> {
   const receipts = new FollowedReceipts();
-  await receipts.follow(fold, () => Promise.resolve(lendSource(source)));
+  await receipts.follow({ fold, from: "beginning", open: () => Promise.resolve(lendSource(source)) });
   return receipts.list(fold);
 }
 
@@ -39,62 +41,121 @@ const lendSource = (source: ByteSource): ByteSource => ({
   close: () => Promise.resolve(),
 });
 
-/** The same of a path that grows: each line is read once, and only what came since is looked at. */
-export class FollowedReceipts {
-  readonly #receiptById = new Map<EntryId, RecordedReceipt | undefined>();
-  #length = 0;
-  #last: EntryId | undefined;
+export interface FollowedLog {
+  readonly fold: Fold;
+  /** Where the fold's path begins. */
+  readonly from: "beginning" | "boundary";
+  /** The log; opened only where there is an edit to read, and closed again. */
+  readonly open: () => Promise<ByteSource | undefined>;
+  /** Folded from its beginning, where it has to be known what lies before the fold. */
+  readonly whole?: () => Promise<Fold | undefined>;
+}
 
-  /** The log is opened only where there is an edit to read, and closed again. */
-  async follow(fold: Fold, open: () => Promise<ByteSource | undefined>): Promise<void> {
+/** What is told of an edit, whether it is in force or not. */
+interface KeptEdit extends Omit<RecordedEdit, "state" | "undoes">, UndoLink {}
+
+/**
+ * The same of a path that grows: each line is read once, and only what came since is looked at. Of an edit is kept what is
+ * told of it, so that the session may let go of its entry: some hundred bytes each.
+ */
+export class FollowedReceipts {
+  /** Of the path as it was followed last, oldest first. */
+  #edits: KeptEdit[] = [];
+  #followed: { readonly first: EntryId | undefined; readonly length: number; readonly last: EntryId | undefined } = {
+    first: undefined,
+    length: 0,
+    last: undefined,
+  };
+
+  /** Where the log can't be read everything stays as it was followed before. */
+  async follow({ fold, from, open, whole }: FollowedLog): Promise<void> {
     const { path } = fold;
-    const goesOn = this.#length === 0 || path.at(this.#length - 1)?.entry.id === this.#last;
-    const unread = path
-      .loggedFrom(goesOn ? this.#length : 0)
-      .flatMap(({ entry }) => (isTold(entry) && !this.#receiptById.has(entry.id) ? [entry.id] : []));
-    const log = unread.length === 0 ? undefined : await open();
-    if (unread.length > 0 && log === undefined) return;
-    try {
-      for (const id of unread) this.#receiptById.set(id, log && (await receiptAt(log, fold.placeOf(id))));
-    } finally {
-      await log?.close();
-    }
-    this.#length = path.length;
-    this.#last = path.leaf?.id;
+    const goesOn = this.#goesOn(path);
+    const known = goesOn || from === "beginning" ? [] : this.#before(path);
+    const unknown = known === undefined ? await loggedBefore(path, whole) : [];
+    const added = [...unknown, ...path.loggedFrom(goesOn ? this.#followed.length : 0)].filter(isTold);
+    const read = await this.#read(added, open);
+    if (read === undefined) return;
+    if (!goesOn) this.#edits = [...(known ?? [])];
+    for (const edit of read) this.#edits.push(edit);
+    this.#followed = { first: path.at(0)?.entry.id, length: path.length, last: path.leaf?.id };
   }
 
-  /** Of the path as it is now. Pure. */
+  /** Of the path as it is now, each with its receipt as far as it was followed. Pure. */
   list({ path }: Fold): readonly RecordedEdit[] {
-    const { entries } = path;
-    const undone = undoneEdits(entries);
-    return entries.filter(isTold).map((entry) => {
-      const state = undone.has(entry.id) ? "undone" : "in force";
-      return recordedEdit(entry, { state, receipt: this.#receiptById.get(entry.id) });
+    const goesOn = this.#goesOn(path);
+    const known = goesOn ? undefined : this.#byId();
+    const added = path
+      .loggedFrom(goesOn ? this.#followed.length : 0)
+      .filter(isTold)
+      .map(({ entry }) => known?.get(entry.id) ?? keptEdit(entry));
+    const edits = [...(goesOn ? this.#edits : (this.#before(path) ?? [])), ...added];
+    const undone = undoneAmong(edits);
+    return edits.map((edit) => {
+      const { takesBack: _link, ...told } = edit;
+      const state = undone.has(edit.id) ? "undone" : "in force";
+      return { ...told, state, undoes: state === "in force" && edit.kind !== "repair" };
     });
+  }
+
+  #goesOn(path: Path): boolean {
+    const { first, length, last } = this.#followed;
+    return length > 0 && path.at(0)?.entry.id === first && path.at(length - 1)?.entry.id === last;
+  }
+
+  /** Before the first entry of a path, whose parents never change; undefined where that entry was not followed. */
+  #before(path: Path): readonly KeptEdit[] | undefined {
+    const first = path.at(0)?.entry.id;
+    const at = this.#edits.findIndex(({ id }) => id === first);
+    return at === -1 ? undefined : this.#edits.slice(0, at);
+  }
+
+  async #read(edits: readonly ToldEdit[], open: FollowedLog["open"]): Promise<readonly KeptEdit[] | undefined> {
+    if (edits.length === 0) return [];
+    const log = await open();
+    if (log === undefined) return undefined;
+    const known = this.#byId();
+    try {
+      const read: KeptEdit[] = [];
+      for (const { entry, start, end } of edits)
+        read.push(known.get(entry.id) ?? keptEdit(entry, await receiptAt(log, { start, end })));
+      return read;
+    } finally {
+      await log.close();
+    }
+  }
+
+  #byId(): ReadonlyMap<EntryId, KeptEdit> {
+    return new Map(this.#edits.map((edit) => [edit.id, edit]));
   }
 }
 
-const isTold = (entry: Entry): entry is EditEntry => entry.kind === "edit" && isListed(entry.edit);
+interface ToldEdit extends Logged {
+  readonly entry: EditEntry;
+}
 
-function recordedEdit(
-  { id, edit, timestamp = "" }: EditEntry,
-  { state, receipt }: Pick<RecordedEdit, "state" | "receipt">,
-): RecordedEdit {
+const isTold = (logged: Logged): logged is ToldEdit => logged.entry.kind === "edit" && isListed(logged.entry.edit);
+
+async function loggedBefore(path: Path, whole: FollowedLog["whole"]): Promise<readonly Logged[]> {
+  const first = path.at(0)?.start ?? 0;
+  const read = await whole?.();
+  return read?.path.logged.filter(({ start }) => start < first) ?? [];
+}
+
+function keptEdit({ id, edit, timestamp = "" }: EditEntry, receipt?: RecordedReceipt): KeptEdit {
   return {
     id,
     kind: edit.type,
     at: timestamp,
-    state,
     cause: receipt?.cause ?? editCause(edit),
     because: receipt?.because ?? editBecause(edit),
     count: editCount(edit),
     receipt,
-    undoes: state === "in force" && edit.type !== "repair",
+    takesBack: edit.type === "undo" ? edit.edit : undefined,
   };
 }
 
-async function receiptAt(source: ByteSource, place: ReturnType<Fold["placeOf"]>): Promise<RecordedReceipt | undefined> {
-  if (place === undefined) return undefined;
+async function receiptAt(source: ByteSource, place: ByteRange): Promise<RecordedReceipt | undefined> {
   const line = parseJson(new TextDecoder().decode(await source.read(place)));
   return isObject(line) ? readReceipt(field(line, "receipt")) : undefined;
 }

@@ -16,7 +16,7 @@ export interface ReadingDep {
   readonly tailBytes?: number;
 }
 
-/** As a session that is open has it; undefined: there is none. */
+/** A log of ours, folded and counted. `undone`: edits to treat as undone. Undefined where there is no such log. */
 export async function readLog(
   deps: TranscriptsDep & BlobsDep & ReadingDep,
   id: SessionId,

@@ -2,6 +2,7 @@ import type { WriteFailure } from "../ports/blobs.ts";
 import type { EntryId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import { typedText } from "../transcript/person.ts";
+import { readBack } from "./read-back.ts";
 import type { Session } from "./session.ts";
 
 /** A message that a person began a turn with: where a conversation can be gone on with otherwise. */
@@ -44,6 +45,7 @@ export type Rewound =
  * left, where recall finds it and an undo leads back to. Settings are the session's and come along.
  */
 export async function rewind(session: Session, message: EntryId): Promise<Rewound> {
+  if (!session.fold.path.has(message)) await readBack(session);
   const { path } = session.fold;
   const entries = path.entries;
   const at = entries.findIndex(({ id }) => id === message);

@@ -12,6 +12,7 @@ import {
   testDeps,
   user,
 } from "../../test/fixture/session.ts";
+import { appendBoundary } from "./boundary.ts";
 import { lineBytesMax } from "../transcript/limits.ts";
 
 describe("a session", () => {
@@ -50,6 +51,47 @@ describe("a session", () => {
     await session.edit({ drafts: [draft], cause: "asked", nature: "reduced" });
     const { entries } = session.fold.path;
     expect((await reopened(deps, session)).fold.path.entries).toEqual(entries);
+  });
+
+  it("lets go of what a boundary covers, and an undo of the boundary reads it back, with its receipt", async () => {
+    const deps = testDeps({ tailBytes: 200 });
+    const session = await openedForTest(deps);
+    await append(session, user("first"), reply("m", { type: "text", text: "an answer" }), user("second"));
+    const before = JSON.stringify(session.view().messages);
+    const boundary = await appendBoundary(deps, session, { summary: "All of it.", trigger: "manual" });
+    const compacted = JSON.stringify(session.view().messages);
+    await session.shed();
+    expect(session.read.from).toBe("boundary");
+    expect(session.fold.path.entries).toHaveLength(2);
+    expect(JSON.stringify(session.view().messages)).toBe(compacted);
+    const [edit] = boundary.kind === "edited" ? boundary.entries : [];
+    const undo = { drafts: [{ type: "undo", edit }], cause: "asked", nature: "undone" } as const;
+    const undone = await session.edit(undo);
+    expect(undone.kind === "edited" && undone.receipt.lines.filter((line) => line.class === "restored")).toHaveLength(
+      3,
+    );
+    expect(JSON.stringify(session.view().messages)).toBe(before);
+  });
+
+  it("holds on to everything where its log can't be read", async () => {
+    const deps = testDeps({ tailBytes: 200 });
+    const { transcripts } = deps;
+    let isGone = false;
+    const session = await openedForTest({
+      ...deps,
+      transcripts: {
+        create: (id) => transcripts.create(id),
+        openForWriting: (id) => transcripts.openForWriting(id),
+        adopt: (copy) => transcripts.adopt(copy),
+        openForReading: (id) => (isGone ? Promise.reject(new Error("gone")) : transcripts.openForReading(id)),
+      },
+    });
+    await append(session, user("first"), user("second"));
+    await appendBoundary(deps, session, { summary: "All of it.", trigger: "manual" });
+    isGone = true;
+    await session.shed();
+    expect(session.read.from).toBe("beginning");
+    expect(session.fold.path.entries).toHaveLength(4);
   });
 
   it("refuses a line that no reader would take, and goes on", async () => {

@@ -21,10 +21,11 @@ import {
   settingAgain,
 } from "../transcript/draft.ts";
 import type { Fold, View } from "../transcript/fold.ts";
-import { lineBytesMax } from "../transcript/limits.ts";
 import { makeReceipt, type ReceiptInput, receiptTotals, type Shown } from "../transcript/receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
 import type { CountedLog } from "./counted.ts";
+import { showsSame, undoneBefore } from "./let-go.ts";
+import { overLimit } from "./over-limit.ts";
 import { type ReadingDep, readLog } from "./read-log.ts";
 
 export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, ReadingDep {}
@@ -40,13 +41,16 @@ export interface OpenSession {
   readonly id: SessionId;
   readonly circumstances: Omit<Circumstances, "sessionId">;
   readonly mode: "create" | "resume";
+  /** `whole`: the log is read from its beginning, this once; absent: from its end, as far as the view reaches. */
+  readonly reads?: "whole";
 }
 
 export async function openSession(deps: SessionDeps, options: OpenSession): Promise<SessionOpened> {
   const { id, mode } = options;
   const opened = await (mode === "create" ? deps.transcripts.create(id) : deps.transcripts.openForWriting(id));
   if (opened.kind !== "open") return opened;
-  const log = await readLog(deps, id).catch(async (error: unknown) => {
+  const reading = options.reads === undefined ? deps : { ...deps, tailBytes: Number.MAX_SAFE_INTEGER };
+  const log = await readLog(reading, id).catch(async (error: unknown) => {
     await opened.writer.close();
     throw error;
   });
@@ -223,12 +227,22 @@ export class Session {
   }
 
   async #edit(input: EditInput): Promise<Edited> {
+    await this.#reachBack(input);
     const raws = anchored(this.#place(input.drafts));
     const entries = readDrafts(raws);
     const receipt = this.#receiptOf({ entries, after: this.fold.preview(entries) }, input);
     const withReceipt = raws.map((raw, at) => (at === 0 ? { ...raw, receipt: receiptTotals(receipt) } : raw));
     const appended = await this.#write(withReceipt, entries);
     return appended.kind === "failed" ? appended : { kind: "edited", entries: appended.entries, receipt };
+  }
+
+  /** An undo of what the fold does not hold: its receipt tells both views, so the log is read further back first. */
+  async #reachBack({ drafts }: EditInput): Promise<void> {
+    const undone = this.read.from === "beginning" ? new Set<EntryId>() : undoneBefore(this.fold, drafts);
+    const log = undone.size === 0 ? undefined : await this.readUndone(undone);
+    if (log === undefined) return;
+    log.fold.refold();
+    this.adoptLog(log);
   }
 
   /** Freezes a synthetic answer for every open call, so that the next request can be sent and stays what it was. `shown`: for calls of which more is known. */
@@ -248,7 +262,25 @@ export class Session {
     return readLog(this.#deps, this.id, undone);
   }
 
-  /** Goes on with a log that was read further back. */
+  /** The log from its beginning, also what lies before the boundary that the fold begins with. */
+  async readWhole(): Promise<CountedLog | undefined> {
+    return readLog({ ...this.#deps, tailBytes: Number.MAX_SAFE_INTEGER }, this.id);
+  }
+
+  /**
+   * Goes on with the log as it opens now, from its newest boundary on: what lies before is read again when somebody asks
+   * for it. Must not reject: where the log can't be read, or would show anything else, everything stays in memory.
+   */
+  shed(): Promise<void> {
+    return this.#inTurn(async () => {
+      const log = await readLog(this.#deps, this.id).catch(() => undefined);
+      if (log === undefined || log.read.from === "beginning") return;
+      log.fold.readBy(this.#reader);
+      if (log.fold.path.leaf?.id === this.fold.path.leaf?.id && showsSame(log.fold, this.fold)) this.adoptLog(log);
+    });
+  }
+
+  /** Goes on with a log that was read further back, or less far. */
   adoptLog(log: CountedLog): void {
     log.fold.readBy(this.#reader);
     this.#log = log;
@@ -359,13 +391,4 @@ export interface EditInput extends Pick<ReceiptInput, "cause" | "nature" | "beca
   readonly drafts: readonly Draft[];
   /** Of the model and the lifetime in use; those of the model that answered last, at the short lifetime, where it is absent. */
   readonly rates?: ReceiptInput["rates"];
-}
-
-/** A line that no reader takes must not be written: it would be gone from the view at the next start. */
-function overLimit(line: string): WriteFailure | undefined {
-  if (line.length <= lineBytesMax / 3) return undefined;
-  const size = utf8Length(line);
-  if (size <= lineBytesMax) return undefined;
-  const message = `The entry has ${size} bytes; one line holds at most ${lineBytesMax}. Offload its content first.`;
-  return { kind: "failed", why: "too-large", message };
 }

@@ -11,8 +11,10 @@ import { startConversation } from "../context/start-conversation.ts";
 import { modelBehind, noModel, type Summarizer } from "../context/summarizer.ts";
 import type { Conversation } from "../loop/agent/conversation.ts";
 import type { AgentDeps } from "../loop/agent/deps.ts";
-import { followUndo } from "../loop/agent/follow-undo.ts";
+import { followUndo, shedCovered } from "../loop/agent/follow-undo.ts";
 import { costsSoFar } from "../loop/agent/past-costs.ts";
+import { recordedReads } from "../loop/agent/recorded-reads.ts";
+import { UsedIds } from "../loop/agent/used-ids.ts";
 import type { Compacting } from "../loop/compact/compacting.ts";
 import { Preparation } from "../loop/compact/preparation.ts";
 import { SessionFactBook } from "../loop/compact/session-facts.ts";
@@ -30,6 +32,7 @@ import type { Given } from "../settings/given.ts";
 import { numbersInForce } from "../settings/numbers.ts";
 import { resolveSettings } from "../settings/resolve.ts";
 import { memoryStore } from "../store/memory/store.ts";
+import { readFiles } from "../tool/read-files.ts";
 import { findModel } from "../tokens/registry.ts";
 import { textCounter } from "../tokens/text-counter.ts";
 import { checkOptions } from "./check-options.ts";
@@ -38,7 +41,15 @@ import type { ContextOptions } from "./options.ts";
 import { replyShareMax, replyTokensDefault } from "./limits.ts";
 
 /** A conversation whose requests always fit. */
-export async function openContext<P extends Provider = "anthropic">(options: ContextOptions<P>): Promise<Context<P>> {
+export function openContext<P extends Provider = "anthropic">(options: ContextOptions<P>): Promise<Context<P>> {
+  return openContextBy(options, {});
+}
+
+/** `tailBytes`: what a log holds less than is kept in memory; of a longer one only what its newest boundary leaves. */
+export async function openContextBy<P extends Provider>(
+  options: ContextOptions<P>,
+  reading: Pick<SessionDeps, "tailBytes">,
+): Promise<Context<P>> {
   checkOptions(options);
   const store = await (options.store ?? memoryStore()).open();
   if (store.kind === "failed") throw refusedByStore(store);
@@ -50,8 +61,7 @@ export async function openContext<P extends Provider = "anthropic">(options: Con
     // Everything that is cleared can be had again by its id.
     isClearable: () => true,
     counter: options.tokenCounter === undefined ? undefined : textCounter(options.tokenCounter),
-    // What was paid and changed is told of the whole session: it is read from its beginning.
-    tailBytes: Number.MAX_SAFE_INTEGER,
+    ...reading,
   };
   const session = await openNamed(sessionDeps, options.session);
   try {
@@ -64,11 +74,12 @@ export async function openContext<P extends Provider = "anthropic">(options: Con
 
 async function openNamed(deps: SessionDeps, name: string | undefined): Promise<Session> {
   const id = sessionId(name ?? deps.uuid());
-  const circumstances = { cwd: process.cwd(), version: "library" };
-  const resumed = name === undefined ? undefined : await openSession(deps, { id, circumstances, mode: "resume" });
+  // What was paid and changed is told of the whole session: it is read from its beginning, once.
+  const opening = { id, circumstances: { cwd: process.cwd(), version: "library" }, reads: "whole" } as const;
+  const resumed = name === undefined ? undefined : await openSession(deps, { ...opening, mode: "resume" });
   const found =
     resumed === undefined || resumed.kind === "missing"
-      ? await openSession(deps, { id, circumstances, mode: "create" })
+      ? await openSession(deps, { ...opening, mode: "create" })
       : resumed;
   return openOrThrow(found, id);
 }
@@ -106,11 +117,27 @@ async function buildContext<P extends Provider>(
   let parts = partsOf(options);
   let tools = toolsOf(parts);
   const deps = depsOf(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
-  const talk = async (carried?: Carried): Promise<Conversation> => {
+  const talk = async (carried: Carried): Promise<Conversation> => {
     const frozen = await freezePrefix(sessionDeps, { session, parts });
-    return conversationOf(options, { deps, sessionDeps, session, frozen, carried });
+    return conversationOf(options, { deps, sessionDeps, session, frozen, carried, onCompacted: letGo });
   };
-  let conversation = await talk();
+  const view = new SessionView({
+    session,
+    deps: sessionDeps,
+    numbers: deps.numbers,
+    thinking: () => conversation.known?.thinking,
+    follow: () => followUndo(conversation, session),
+  });
+  // What is told of the edits so far is taken down before their entries go.
+  const letGo = async (): Promise<void> => {
+    await view.followReceipts();
+    await shedCovered(conversation, session);
+    await view.followReceipts();
+  };
+  const told = toldBy(session);
+  await view.followReceipts();
+  await session.shed();
+  let conversation = await talk(told);
   const change = async ({ model, tools: changed }: PrefixChange): Promise<Conversation> => {
     parts = {
       ...parts,
@@ -121,13 +148,6 @@ async function buildContext<P extends Provider>(
     conversation = await talk(conversation);
     return conversation;
   };
-  const view = new SessionView({
-    session,
-    deps: sessionDeps,
-    numbers: deps.numbers,
-    thinking: () => conversation.known?.thinking,
-    follow: () => followUndo(conversation, session),
-  });
   await view.followReceipts();
   const { onEvent } = options;
   return new Context<P>({ provider, deps, sessionDeps, session, conversation, view, onEvent, change });
@@ -216,26 +236,35 @@ function replyTokensFor<P extends Provider>({ model, contextTokens = Infinity }:
 interface ConversationInput extends OpenedSession {
   readonly deps: AgentDeps;
   readonly frozen: FrozenPrefix;
-  readonly carried: Carried | undefined;
+  readonly carried: Carried;
+  readonly onCompacted: Compacting["onCompacted"];
 }
 
-/** What goes on where only the prefix changes. */
+/** What goes on where only the prefix changes, or the log is not held in memory any more. */
 type Carried = Pick<Conversation, "costs" | "ids" | "files">;
+
+/** As a log tells it that was read whole. */
+const toldBy = (session: Session): Carried => ({
+  costs: costsSoFar(session).own,
+  ids: new UsedIds(session.fold.path.everyBranch),
+  files: readFiles(recordedReads(session.fold)),
+});
 
 function conversationOf<P extends Provider>(
   { summarizer }: ContextOptions<P>,
-  { deps, sessionDeps, session, frozen, carried }: ConversationInput,
+  { deps, sessionDeps, session, frozen, carried, onCompacted }: ConversationInput,
 ): Conversation {
   const { baseline } = frozen;
+  const facts = new SessionFactBook(sessionDeps, session);
   return startConversation(deps, {
     session,
     ...frozen,
-    costs: carried?.costs ?? costsSoFar(session).own,
+    costs: carried.costs,
     known: findModel(baseline.model),
     carried,
     compacting: ({ conversation }): Compacting => ({
       session,
-      facts: new SessionFactBook(sessionDeps, session),
+      facts,
       ...summarizedBy(summarizer, {
         model: baseline.model,
         run: (task, signal) => new ConversationForks(deps, conversation()).run(task, signal),
@@ -246,7 +275,10 @@ function conversationOf<P extends Provider>(
       wishes: () => Promise.resolve({}),
       mode: "attended",
       workingState: workingState([]),
-      onCompacted: () => Promise.resolve(),
+      onCompacted: () => {
+        facts.forget();
+        return onCompacted();
+      },
     }),
   }).conversation;
 }

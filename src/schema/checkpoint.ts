@@ -28,6 +28,8 @@ const inline = z.object({
     .optional(),
   blocks: z.array(anyJson),
   thinking: z.enum(["kept", "left-out"]),
+  /** By a person. */
+  said: z.literal(true).optional(),
   at: z.number().int(),
 });
 

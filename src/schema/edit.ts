@@ -114,6 +114,8 @@ const chain = z.looseObject({
   roundsSince: z.int().nonnegative(),
   /** Calls for summaries that nobody asked for, of the newest rounds before it: who reads from here on still knows them. */
   spent: z.array(spentRounds).readonly().default([]),
+  /** Replies between the newest failure that the breaker counts and this boundary; absent where there is none. */
+  roundsSinceFailure: z.int().nonnegative().optional(),
 });
 const byClass = z.record(z.string(), z.number());
 const learned = z.object({
@@ -122,7 +124,9 @@ const learned = z.object({
   calibration: z
     .object({ observations: z.int().nonnegative(), products: z.record(z.string(), byClass), growth: byClass })
     .optional(),
-  request: z.object({ tokens: z.number().nonnegative(), bytes: byClass }).optional(),
+  request: z
+    .object({ tokens: z.number().nonnegative(), addedTokens: z.number().nonnegative().optional(), bytes: byClass })
+    .optional(),
 });
 const segment = z.looseObject({ headUuid: entryIdOf, anchorUuid: entryIdOf.optional(), tailUuid: entryIdOf });
 const boundaryMetadata = z.looseObject({
@@ -205,10 +209,12 @@ const isOurKind = (type: string): type is keyof Shapes => Object.hasOwn(shapes, 
  */
 export type EditReading = { kind: "edit"; edit: Edit } | { kind: "none" } | { kind: "malformed"; why: string };
 
-export function readEdit(raw: { type?: unknown; subtype?: unknown }): EditReading {
+export function readEdit(raw: { type?: unknown; subtype?: unknown; receipt?: unknown }): EditReading {
   if (raw.type === "system") return readSystemEdit(raw);
   if (typeof raw.type !== "string" || !isOurKind(raw.type)) return { kind: "none" };
-  const read = shapes[raw.type].safeParse(raw, once);
+  // A receipt is read from the log when somebody asks for it: an entry in memory is the same just written and read back.
+  const { receipt: _receipt, ...edit } = raw;
+  const read = shapes[raw.type].safeParse(edit, once);
   return read.success ? { kind: "edit", edit: read.data } : { kind: "malformed", why: z.prettifyError(read.error) };
 }
 

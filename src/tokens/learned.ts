@@ -38,7 +38,13 @@ export interface LearnedState {
   /** In whose tokens; undefined where nobody said. */
   readonly model?: string | undefined;
   readonly calibration?: CalibrationState | undefined;
-  readonly request?: { readonly tokens: number; readonly bytes: Readonly<Record<string, number>> } | undefined;
+  readonly request?:
+    | {
+        readonly tokens: number;
+        readonly addedTokens?: number | undefined;
+        readonly bytes: Readonly<Record<string, number>>;
+      }
+    | undefined;
 }
 
 /** What the provider's counts have shown of one client's requests: the rates, the fixed part, and the newest count. */
@@ -56,8 +62,10 @@ export class Learned {
   constructor({ model, calibration, request }: LearnedState, calibrate = () => new Calibration(calibration)) {
     this.#model = model;
     this.calibration = calibrate();
-    if (request !== undefined)
-      this.#request = { tokens: request.tokens, addedTokens: 0, bytes: bytesFrom(request.bytes) };
+    if (request !== undefined) {
+      const { tokens: counted, addedTokens: added = 0, bytes } = request;
+      this.#request = { tokens: counted, addedTokens: added, bytes: bytesFrom(bytes) };
+    }
   }
 
   get state(): LearnedState {
@@ -67,7 +75,13 @@ export class Learned {
       ...(this.calibration.observations === 0 ? {} : { calibration: this.calibration.state }),
       ...(request === undefined
         ? {}
-        : { request: { tokens: Math.round(request.tokens), bytes: nonZero(request.bytes) } }),
+        : {
+            request: {
+              tokens: request.tokens,
+              ...(request.addedTokens === 0 ? {} : { addedTokens: request.addedTokens }),
+              bytes: nonZero(request.bytes),
+            },
+          }),
     };
   }
 
@@ -85,8 +99,9 @@ export class Learned {
     this.#model = model;
     if (ratio === 1) return;
     this.calibration.scale(ratio);
-    if (this.#request !== undefined)
-      this.#request = { ...this.#request, tokens: scaleCount(this.#request.tokens, this.#request.addedTokens, ratio) };
+    if (this.#request === undefined) return;
+    const { tokens: counted, addedTokens: added } = this.#request;
+    this.#request = { ...this.#request, tokens: Math.round(scaleCount(counted, added, ratio)) };
   }
 
   /** What the anchor's request and its reply have by the tokenizer that counts now. */

@@ -5,6 +5,7 @@ import { text } from "../schema/json.ts";
 import type { ServerSummary } from "../schema/server-summary.ts";
 import type { Usage } from "../schema/usage.ts";
 import { attachmentText } from "./attachment.ts";
+import { saidText } from "./person.ts";
 
 /** What one entry says to the model. The view is a list of items, flattened; edits work on that list. */
 export interface Item {
@@ -24,6 +25,8 @@ export interface Item {
   readonly foreign?: true;
   /** The summary of a boundary: what was counted before it says nothing of the view any more. */
   readonly summary?: true;
+  /** A person said it, typed as a message or while the agent was at work. */
+  readonly said?: true;
   /** Of a summary: shown in place of its first block to the model that wrote it. */
   readonly server?: ServerSummary;
   /** Position on the path: later edits and undos refer to what came before them. */
@@ -52,6 +55,7 @@ export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
         messageId: undefined,
         blocks: entry.blocks,
         ...(entry.summary ? { summary: true } : {}),
+        ...saidBy(entry),
         // What another tool recorded was signed for that tool.
         ...(entry.server === undefined || options.origin === "foreign" ? {} : { server: entry.server }),
       };
@@ -70,13 +74,16 @@ export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
       const said = attachmentText(entry.attachment);
       if (said === undefined) return undefined;
       const blocks: Block[] = [{ type: "text", text: said }];
-      return { ...base, role: "user", messageId: undefined, blocks, attachment: text(entry.attachment, "type") };
+      const attachment = text(entry.attachment, "type");
+      return { ...base, role: "user", messageId: undefined, blocks, attachment, ...saidBy(entry) };
     }
     case "edit":
     case "other":
       return undefined;
   }
 }
+
+const saidBy = (entry: Entry): Pick<Item, "said"> => (saidText(entry) === undefined ? {} : { said: true });
 
 const callsAny = ({ blocks }: Item, ids: ReadonlySet<ToolUseId>): boolean =>
   ids.size > 0 && blocks.some((block) => block.type === "tool_use" && ids.has(block.id));

@@ -3,15 +3,33 @@ import type { Entry } from "../schema/entry.ts";
 import { stretchesMax } from "./limits.ts";
 
 /**
- * Edits of the path that no longer count. An undo names something earlier, so one pass from the end settles all: an
- * undo counts unless a later one that counts names it; undoing an undo is the redo. `also`: edits to treat as undone
- * besides, for planning.
+ * Edits of the path that no longer count. `also`: edits to treat as undone besides, for planning.
  */
-export function undoneEdits(path: readonly Entry[], also: ReadonlySet<EntryId> = new Set()): Set<EntryId> {
+export function undoneEdits(path: readonly Entry[], also?: ReadonlySet<EntryId>): Set<EntryId> {
+  const edits = path.flatMap((entry) =>
+    entry.kind === "edit"
+      ? [{ id: entry.id, takesBack: entry.edit.type === "undo" ? entry.edit.edit : undefined }]
+      : [],
+  );
+  return undoneAmong(edits, also);
+}
+
+/** An edit, as far as undos go. */
+export interface UndoLink {
+  readonly id: EntryId;
+  /** The edit that it takes back; undefined if it is no undo. */
+  readonly takesBack: EntryId | undefined;
+}
+
+/**
+ * An undo names something earlier, so one pass from the end settles all: an undo counts unless a later one that counts
+ * names it; undoing an undo is the redo.
+ */
+export function undoneAmong(edits: readonly UndoLink[], also: ReadonlySet<EntryId> = new Set()): Set<EntryId> {
   const undone = new Set(also);
-  for (let at = path.length - 1; at >= 0; at -= 1) {
-    const entry = path[at];
-    if (entry?.kind === "edit" && entry.edit.type === "undo" && !undone.has(entry.id)) undone.add(entry.edit.edit);
+  for (let at = edits.length - 1; at >= 0; at -= 1) {
+    const { id, takesBack } = edits[at] ?? {};
+    if (id !== undefined && takesBack !== undefined && !undone.has(id)) undone.add(takesBack);
   }
   return undone;
 }

@@ -36,3 +36,12 @@ export async function followUndo(conversation: Conversation, session: ReadSessio
   for (const [path] of Array.from(files.entries())) files.delete(path);
   for (const [path, read] of recordedReads(session.fold)) files.set(path, read);
 }
+
+/** Behind a boundary, or where a session was read whole: what the view does not need is left to the store. Never rejects. */
+export async function shedCovered(
+  conversation: Pick<Conversation, "baseline" | "countedFixed">,
+  session: ReadSession & Pick<Session, "shed">,
+): Promise<void> {
+  await session.shed();
+  reckonWith(session, conversation);
+}

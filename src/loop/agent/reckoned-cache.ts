@@ -121,7 +121,8 @@ export class ReckonedCache {
     if (this.#told === undefined) this.server.idledFor(largestGap(entries));
     else this.#marks.cut(sharedTokens({ inventory, fold, written }));
     this.#told = { inventory, tellings };
-    this.#repliedAt = newestReplyAt(entries);
+    // A path that begins at a boundary may hold no reply yet: then the newest is the one that came before.
+    this.#repliedAt = newestReplyAt(entries) ?? this.#repliedAt;
     const undone = undoneEdits(entries);
     const { tokens, rounds } = clearedSoFar(entries, undone);
     this.#clearedTokens = tokens;

@@ -5,7 +5,7 @@ import type { Numbers } from "../../settings/numbers.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import type { Path } from "../../transcript/path.ts";
 import { typedText } from "../../transcript/person.ts";
-import { spentLately } from "./standing.ts";
+import { failuresSoFar, roundsSinceFailure, spentLately } from "./standing.ts";
 
 /** How a compaction follows the one before it: short chains are a sign that something fills the window. */
 export interface Chain {
@@ -19,6 +19,8 @@ export interface Chain {
   readonly source: CostSource;
   /** What the spend guard must know of the rounds before it. */
   readonly spent: readonly SpentRounds[];
+  /** And the breaker. */
+  readonly roundsSinceFailure?: number;
 }
 
 export interface ChainInput {
@@ -27,7 +29,8 @@ export interface ChainInput {
 }
 
 /** Costs a walk along what was said since the boundary before. */
-export function chainOf({ path, projection }: Fold, { numbers, source }: ChainInput): Chain {
+export function chainOf(fold: Fold, { numbers, source }: ChainInput): Chain {
+  const { path, projection } = fold;
   const previous = projection.boundaries.at(-1)?.id;
   const after = previous === undefined ? 0 : path.findLastIndex(({ entry }) => entry.id === previous) + 1;
   const since = path.loggedFrom(after).map(({ entry }) => entry);
@@ -42,6 +45,7 @@ export function chainOf({ path, projection }: Fold, { numbers, source }: ChainIn
     thresholdTokens: numbers.thresholds.compact,
     source,
     spent: spentLately(path),
+    ...(failuresSoFar(fold) === 0 ? {} : { roundsSinceFailure: roundsSinceFailure(path) }),
   };
 }
 

@@ -1,9 +1,7 @@
 import { cleanBorders } from "../../layers/3-notes/borders.ts";
-import { saidText } from "../../transcript/person.ts";
 import type { Block } from "../../schema/block.ts";
 import type { EntryId } from "../../schema/brand.ts";
 import type { CompactionPart } from "../../schema/compaction.ts";
-import type { Entry } from "../../schema/entry.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import type { MessagesReach } from "../../transcript/first-messages.ts";
 import type { Item } from "../../transcript/item.ts";
@@ -61,7 +59,7 @@ function scopeUntil(items: readonly Item[], coversUntil: EntryId): Scoped {
 }
 
 function scopeIn(items: readonly Item[], fold: Fold, { part, ...waiting }: Omit<ScopeInput, "until">): Scoped {
-  if (part.kind === "all") return coveringAll(items, { fold, ...waiting });
+  if (part.kind === "all") return coveringAll(items, waiting);
   const named = items.findIndex(({ entry }) => entry === part.entry);
   if (named === -1) return { kind: "unknown-entry", entry: part.entry };
   const messageByEntry = messagesBegun(fold);
@@ -69,8 +67,8 @@ function scopeIn(items: readonly Item[], fold: Fold, { part, ...waiting }: Omit<
   const pivot = items[at]?.entry;
   if (pivot === undefined) return { kind: "nothing" };
   if (part.kind === "from") {
-    if (at === 0) return coveringAll(items, { fold, ...waiting });
-    const all = coveringAll(items.slice(at), { fold, ...waiting });
+    if (at === 0) return coveringAll(items, waiting);
+    const all = coveringAll(items.slice(at), waiting);
     return all.kind === "scope" ? { kind: "scope", scope: { ...all.scope, pivot } } : all;
   }
   if (!items.slice(0, at).some(isSpoken)) return { kind: "nothing" };
@@ -79,41 +77,37 @@ function scopeIn(items: readonly Item[], fold: Fold, { part, ...waiting }: Omit<
 }
 
 /** What a compaction of everything would keep, at the cost of what came behind the newest reply. */
-export function waitingIn(fold: Fold, waiting: Pick<ScopeInput, "waitingTokensMax" | "count">): readonly Item[] {
+export function waitingIn(fold: Fold, waiting: Waiting): readonly Item[] {
   const { items } = fold.projection;
-  const from = keptFrom(items, { fold, ...waiting });
+  const from = keptFrom(items, waiting);
   if (from === items.length) return [];
   const spokenAt = items.findIndex(isSpoken);
   return spokenAt !== -1 && spokenAt < from ? items.slice(from) : [];
 }
 
-interface CoverInput extends Pick<ScopeInput, "waitingTokensMax" | "count"> {
-  readonly fold: Fold;
-}
+type Waiting = Pick<ScopeInput, "waitingTokensMax" | "count">;
 
-function coveringAll(items: readonly Item[], input: CoverInput): Scoped {
-  const from = keptFrom(items, input);
+function coveringAll(items: readonly Item[], waiting: Waiting): Scoped {
+  const from = keptFrom(items, waiting);
   const scope = { covered: items.slice(0, from), kept: items.slice(from) };
   return scope.covered.some(isSpoken) ? { kind: "scope", scope } : { kind: "nothing" };
 }
 
-function keptFrom(items: readonly Item[], { fold, waitingTokensMax, count = estimateBlock }: CoverInput): number {
-  const from = waitingFrom(items, fold);
+function keptFrom(items: readonly Item[], { waitingTokensMax, count = estimateBlock }: Waiting): number {
+  const from = waitingFrom(items);
   const waiting = items.slice(from).flatMap(({ blocks }) => blocks);
   return waiting.reduce((sum, block) => sum + count(block), 0) <= waitingTokensMax ? from : items.length;
 }
 
 /** Where the messages begin that nothing was done about yet: behind the newest reply, result or summary, from a person's words on. */
-function waitingFrom(items: readonly Item[], { path }: Fold): number {
+function waitingFrom(items: readonly Item[]): number {
   const done = items.findLastIndex(
     ({ role, blocks, summary }) =>
       role === "assistant" || summary === true || blocks.some(({ type }) => type === "tool_result"),
   );
-  const first = items.slice(done + 1).findIndex(({ entry }) => isSaid(path.find(entry)?.entry));
+  const first = items.slice(done + 1).findIndex(({ said }) => said === true);
   return first === -1 ? items.length : done + 1 + first;
 }
-
-const isSaid = (entry: Entry | undefined): boolean => entry !== undefined && saidText(entry) !== undefined;
 
 /** A summary is no conversation: without anything behind it there is nothing to compact. */
 const isSpoken = ({ role, summary, attachment, blocks }: Item): boolean =>

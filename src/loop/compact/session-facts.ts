@@ -30,8 +30,8 @@ export class SessionFactBook {
   readonly #deps: SessionFactDeps;
   readonly #session: Session;
   #kept: { readonly fold: Fold; readonly begun: Promise<Begun> } | undefined;
-  /** What lies before a checkpoint never changes. */
-  #known: { readonly checkpoint: BlobId; readonly earlier: Earlier } | undefined;
+  /** What lies before a checkpoint never changes: where its messages lie, which are read when they are asked for. */
+  #known: KnownChain | undefined;
   #unreadable = 0;
 
   constructor(deps: SessionFactDeps, session: Session) {
@@ -58,6 +58,11 @@ export class SessionFactBook {
     }
     begun.taken = fold.path.length;
     return begun.book.facts();
+  }
+
+  /** Until somebody asks again, nothing that was said is held here. */
+  forget(): void {
+    this.#kept = undefined;
   }
 
   #begunAt(fold: Fold): Promise<Begun> {
@@ -91,14 +96,12 @@ export class SessionFactBook {
     const checkpoint =
       first.kind === "edit" && first.edit.type === "boundary" ? first.edit.metadata.checkpoint : undefined;
     if (checkpoint === undefined) return undefined;
-    if (this.#known?.checkpoint === checkpoint) return this.#known.earlier;
-    const chain = await readChain(this.#deps, checkpoint);
+    const chain =
+      this.#known?.checkpoint === checkpoint ? this.#known.chain : await readChain(this.#deps, checkpoint, this.#known);
     if (chain === undefined) return undefined;
-    const messages = await this.#withSource((source) => readMessages(source, chain.messages));
-    const { userMessages, unreadable } = messages;
-    const earlier = { facts: { ...chain.facts, userMessages }, unreadable };
-    this.#known = { checkpoint, earlier };
-    return earlier;
+    this.#known = { checkpoint, chain };
+    const { userMessages, unreadable } = await this.#withSource((source) => readMessages(source, chain.messages));
+    return { facts: { ...chain.facts, userMessages }, unreadable };
   }
 
   /** Memory: the entries of the whole log, since only all of them tell which are on the path. */
@@ -145,11 +148,24 @@ interface Chain {
   readonly messages: Checkpoint["userMessages"];
 }
 
-/** Undefined where a link is gone or was written without facts: such a list does not hold all that people said. */
-async function readChain({ blobs }: SessionFactDeps, newest: BlobId): Promise<Chain | undefined> {
+interface KnownChain {
+  readonly checkpoint: BlobId;
+  readonly chain: Chain;
+}
+
+/** Undefined where a link is gone or was written without facts: such a list does not hold all that people said. Reads no link that is known. */
+async function readChain(
+  { blobs }: SessionFactDeps,
+  newest: BlobId,
+  known: KnownChain | undefined,
+): Promise<Chain | undefined> {
   const lists: Checkpoint["userMessages"][] = [];
   let facts: StoredFacts | undefined;
   for (let id: BlobId | undefined = newest; id !== undefined;) {
+    if (id === known?.checkpoint) {
+      lists.push(known.chain.messages);
+      break;
+    }
     const blob = await blobs.get(id);
     const json = blob === undefined ? undefined : checkpointJson(blob);
     facts ??= checkpointShape.safeParse(json).data?.facts;

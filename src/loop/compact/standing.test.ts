@@ -118,6 +118,28 @@ describe("whether a model may be asked for a summary that nobody wants", () => {
     expect(standingOf(again.fold, policy).kind).toBe("breaker_open");
   });
 
+  it.each<[number, string]>([
+    [1, "breaker_open"],
+    [2, "may-ask"],
+  ])(
+    "the breaker's rest goes on through boundaries in a log that is read from its end: %d rounds behind",
+    async (behind, expected) => {
+      const deps = testDeps({ tailBytes: 200 });
+      const session = await opened(deps);
+      const replies = (from: string, count: number) =>
+        Array.from({ length: count }, (_of, at) => reply(`${from}${at}`, words("ok")));
+      await append(session, typed("go"), breakerDraft(3), ...replies("m", breakerRestRounds - 2));
+      for (const summary of ["All of it.", "Again."]) {
+        const chain = chainOf(session.fold, { numbers: numbersFor({ windowTokens: 200_000 }), source: "main" });
+        await appendBoundary(deps, session, { summary, trigger: "manual", metadata: { chain } });
+      }
+      const again = await reopened(deps, session);
+      await append(again, ...replies("n", behind));
+      expect(again.read.from).toBe("boundary");
+      expect(standingOf(again.fold, policy).kind).toBe(expected);
+    },
+  );
+
   it.each<[string, number, string]>([
     ["the calls before a boundary count", 0, "spend_limit"],
     ["also when the last of the rounds is behind it", 2, "spend_limit"],

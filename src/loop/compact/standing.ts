@@ -79,16 +79,16 @@ function restAfter({ failures, answer }: Breaker, policy: Policy): Rest | undefi
   };
 }
 
-/**
- * Replies behind the newest failure that the breaker counts. If the log was read from a boundary on and the failure stands
- * before it, those that were read: the rest is longer then, never shorter.
- */
-function roundsSinceFailure(path: Path): number {
+/** Replies behind the newest failure that the breaker counts, also where it stands before the boundary at which the log was read. */
+export function roundsSinceFailure(path: Path): number {
   const replies = new Set<string>();
   for (let at = path.length - 1; at >= 0 && replies.size < breakerRestRounds; at -= 1) {
     const entry = path.at(at)?.entry;
     if (entry?.kind === "assistant" && !entry.synthetic) replies.add(entry.messageId ?? entry.id ?? "");
-    if (entry?.kind === "edit" && entry.edit.type === "setting" && entry.edit.name === breakerName) break;
+    if (entry?.kind !== "edit") continue;
+    if (entry.edit.type === "setting" && entry.edit.name === breakerName) break;
+    if (at === 0 && entry.edit.type === "boundary")
+      return replies.size + (entry.edit.metadata.chain?.roundsSinceFailure ?? 0);
   }
   return replies.size;
 }
