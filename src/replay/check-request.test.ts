@@ -94,4 +94,26 @@ describe("whether the API takes a request", () => {
     expect(ask([asks, calls, answers, again, asks])).toMatch(/tool_use/);
     expect(ask([asks, again, asks, calls, answers], "edited")).toMatch(/tool_use/);
   });
+
+  it("looks behind an edit at what comes from there on", () => {
+    const check = new RequestCheck(model);
+    const names = new Map<Message, string>();
+    const ask = (messages: readonly Message[]) =>
+      check.refusal({
+        messages,
+        chainAt: (at) =>
+          messages
+            .slice(0, at + 1)
+            .map((message) => names.get(message) ?? names.set(message, String(names.size)).get(message))
+            .join(" "),
+        breakpoints: [],
+        outputTokensMax: 100,
+      });
+    const says: Message = { role: "assistant", content: [{ type: "text", text: "yes" }] };
+    const other: Message = { role: "user", content: [{ type: "text", text: "otherwise" }] };
+    expect(ask([asks, calls, answers, says, asks])).toBeUndefined();
+    expect(ask([asks, calls, answers, says, other])).toBeUndefined();
+    expect(ask([asks, calls, other, says, asks])).toMatch(/tool_use/);
+    expect(ask([asks, calls, answers, calls, asks])).toMatch(/tool_use/);
+  });
 });

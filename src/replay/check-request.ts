@@ -56,11 +56,18 @@ export class RequestCheck {
     const refused =
       (from > 0 && from === messages.length ? undefined : check(this.#inputOf(wire, outputTokensMax))) ??
       checkBreakpoints(this.#inputOf(marked, outputTokensMax));
-    if (refused === undefined) this.#taken.add(chainAt(messages.length - 1));
+    if (refused === undefined) this.#take({ messages, chainAt }, from);
     return refused?.message;
   }
 
-  /** Behind the longest part that was taken as a request of its own; 0 where none was, or the rest has media, of which all are counted. */
+  /** What is taken up to a user's message would be taken without the rest: every call before it is answered. */
+  #take({ messages, chainAt }: Pick<Checked, "messages" | "chainAt">, from: number): void {
+    const last = messages.length - 1;
+    for (let at = from; at <= last; at += 1)
+      if (at === last || messages[at]?.role === "user") this.#taken.add(chainAt(at));
+  }
+
+  /** Behind the longest part that was taken; 0 where none was, or the rest has media, of which all are counted. */
   #uncheckedFrom({ messages, chainAt }: Checked): number {
     for (let at = messages.length - 1; at >= 0; at -= 1)
       if (this.#taken.has(chainAt(at))) return messages.slice(at + 1).some(holdsMedia) ? 0 : at + 1;
