@@ -1,12 +1,19 @@
 import { availableParallelism } from "node:os";
+import { defaultServerConditions } from "vite";
 import { configDefaults, defineConfig } from "vitest/config";
 import { failuresLast } from "./test/setup/failures-last.ts";
+
+/** Beside what Vite takes for a program of Node's. */
+const conditions = ["@palimpsest/source", ...defaultServerConditions];
 
 export default defineConfig(({ mode }) => {
   const long = mode === "long" || process.env["PALIMPSEST_LONG"] === "1";
   return {
+    // Our packages resolve to their sources.
+    resolve: { conditions },
+    ssr: { resolve: { conditions } },
     test: {
-      include: ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"],
+      include: ["packages/*/src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"],
       exclude: [...configDefaults.exclude, ...(long ? [] : ["test/long/**"])],
       env: long ? { PALIMPSEST_LONG: "1" } : {},
       // Processes, not threads: in a thread os.homedir() would still give the real home.

@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createEngine } from "../src/engine.ts";
-import { sessionId } from "../src/schema/brand.ts";
+import { createEngine } from "../packages/cli/src/host/engine.ts";
+import { sessionId } from "../packages/palimpsest/src/schema/brand.ts";
 import { chatProgram, isPromptShown } from "../test/terminal/chat-program.ts";
 import { openTerminal, type Terminal } from "../test/terminal/terminal.ts";
 import { linesOf } from "./limit-session.ts";

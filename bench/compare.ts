@@ -36,6 +36,8 @@ process.exitCode = [...ratiosByName.values()].some((ratios) => !(median(ratios) 
 
 function costsIn(checkout: string): Readonly<Record<string, number>> {
   const script = join(import.meta.dirname, "case/simulator-once.ts");
-  const told = execFileSync(process.execPath, [script, checkout], { encoding: "utf8" });
+  const told = execFileSync(process.execPath, ["--conditions=@palimpsest/source", script, checkout], {
+    encoding: "utf8",
+  });
   return z.record(z.string(), z.number()).parse(JSON.parse(told));
 }

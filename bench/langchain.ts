@@ -1,5 +1,5 @@
 import { AIMessage, type BaseMessage, HumanMessage, ToolMessage, trimMessages } from "@langchain/core/messages";
-import type { Message } from "../src/schema/block.ts";
+import type { Message } from "../packages/palimpsest/src/schema/block.ts";
 
 /** As its documentation shows it: the newest messages that fit, a cheap count, a person first. */
 export const trimmed = (messages: BaseMessage[], maxTokens: number): Promise<BaseMessage[]> =>

@@ -1,14 +1,14 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Agent } from "../src/agent/agent.ts";
-import { openAgent } from "../src/agent/open-agent.ts";
-import { createEngine, type EngineDeps } from "../src/engine.ts";
-import { breakerFailuresMax } from "../src/loop/compact/limits.ts";
-import { breakerDraft } from "../src/loop/compact/standing.ts";
-import { sessionId } from "../src/schema/brand.ts";
-import type { Numbers } from "../src/settings/numbers.ts";
-import { estimateBlock } from "../src/tokens/estimate.ts";
+import type { Agent } from "../packages/cli/src/agent/agent.ts";
+import { openAgent } from "../packages/cli/src/agent/open-agent.ts";
+import { createEngine, type EngineDeps } from "../packages/cli/src/host/engine.ts";
+import { breakerFailuresMax } from "../packages/palimpsest/src/context/compact/limits.ts";
+import { breakerDraft } from "../packages/palimpsest/src/context/compact/standing.ts";
+import { sessionId } from "../packages/palimpsest/src/schema/brand.ts";
+import type { Numbers } from "../packages/palimpsest/src/settings/numbers.ts";
+import { estimateBlock } from "../packages/palimpsest/src/tokens/estimate.ts";
 import { parsed } from "./parsed-line.ts";
 import { ProjectLog } from "./project-log.ts";
 

@@ -1,6 +1,6 @@
-import { readEntry } from "../src/schema/entry.ts";
-import { parseJson } from "../src/schema/json.ts";
-import type { Logged } from "../src/transcript/lines.ts";
+import { readEntry } from "../packages/palimpsest/src/schema/entry.ts";
+import { parseJson } from "../packages/palimpsest/src/schema/json.ts";
+import type { Logged } from "../packages/palimpsest/src/transcript/lines.ts";
 
 /** A line of a generated log as a session has it once it is on disk. */
 export function parsed(line: string): Logged {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../src/schema/json.ts";
+import type { JsonObject } from "../packages/palimpsest/src/schema/json.ts";
 
 export const simulatorHeaders = {
   "content-type": "application/json",

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, parseJson } from "../src/schema/json.ts";
+import { isObject, type JsonObject, parseJson } from "../packages/palimpsest/src/schema/json.ts";
 import type { Figure } from "./measure.ts";
 
 /** One case as it was measured: cases of one file may come from different runs, so each has its own conditions. */

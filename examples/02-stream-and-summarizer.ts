@@ -1,5 +1,5 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { openContext } from "../src/index.ts";
+import { openContext } from "palimpsest";
 import { simulatedWithRefusal } from "./simulated.ts";
 
 const client = new Anthropic(simulatedWithRefusal);

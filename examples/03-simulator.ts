@@ -1,5 +1,5 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { Simulator, simulatorFetch } from "../src/simulator/index.ts";
+import { Simulator, simulatorFetch } from "@palimpsest/simulator";
 
 const simulator = new Simulator({ seed: 1 });
 const client = new Anthropic({ apiKey: "any", fetch: simulatorFetch(simulator) });

@@ -11,7 +11,7 @@ import {
   Simulator,
   simulatorFetch,
   TraceWriter,
-} from "../src/simulator/index.ts";
+} from "@palimpsest/simulator";
 
 // Who answers: a scenario. `actor: extractActor` or an object of your own with `play(scene)` would do too.
 const reading = await readScenario(join(import.meta.dirname, "scenarios/failing-test.yaml"));

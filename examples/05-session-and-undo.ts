@@ -1,13 +1,28 @@
-import { appendBoundary, createEngine, expand, openSession, sessionId, undo, userDraft, tokens } from "../src/index.ts";
+import {
+  appendBoundary,
+  expand,
+  memoryStore,
+  millis,
+  openSession,
+  type SessionDeps,
+  sessionId,
+  tokens,
+  undo,
+  userDraft,
+} from "palimpsest";
 
 /** Put a boundary into a session, see its receipt, get an original back, and undo it. */
-const engine = createEngine({ env: process.env, cwd: process.cwd() });
-const project = await engine.project();
-if (project.kind === "failed") throw new Error(project.message);
-const { deps } = project;
+const store = await memoryStore().open();
+if (store.kind === "failed") throw new Error(store.message);
+const deps: SessionDeps = {
+  ...store,
+  now: () => millis(Date.now()),
+  uuid: () => crypto.randomUUID(),
+  isClearable: () => true,
+};
 
 const id = sessionId(crypto.randomUUID());
-const opened = await openSession(deps, { id, mode: "create", circumstances: { cwd: project.root, version: "1.0.0" } });
+const opened = await openSession(deps, { id, mode: "create", circumstances: { cwd: process.cwd(), version: "1.0.0" } });
 if (opened.kind !== "open") throw new Error(opened.kind);
 const { session } = opened;
 

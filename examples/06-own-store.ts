@@ -1,5 +1,5 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { openContext } from "../src/index.ts";
+import { openContext } from "palimpsest";
 import { mapStore } from "./map-store.ts";
 import { run, simulated } from "./simulated.ts";
 

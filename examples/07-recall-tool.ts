@@ -1,5 +1,5 @@
 import Anthropic from "@anthropic-ai/sdk";
-import { type Context, openContext, type ToolCall } from "../src/index.ts";
+import { type Context, openContext, type ToolCall } from "palimpsest";
 import { run, simulated } from "./simulated.ts";
 
 // What was cleared or summed up is named by an id: with this tool the model can have it again.

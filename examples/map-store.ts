@@ -10,7 +10,7 @@ import {
   type Store,
   type Transcripts,
   type TranscriptWriter,
-} from "../src/index.ts";
+} from "palimpsest";
 
 /** A whole store over one map: whatever keeps bytes under a key can take the map's place. */
 export function mapStore(map = new Map<string, Uint8Array>()): Store {

@@ -1,5 +1,5 @@
-import type { ToolCall } from "../src/index.ts";
-import { type Actor, extractActor, Simulator, simulatorFetch } from "../src/simulator/index.ts";
+import type { ToolCall } from "palimpsest";
+import { type Actor, extractActor, Simulator, simulatorFetch } from "@palimpsest/simulator";
 
 /** Looks at nine files a task, and then says that it is done. */
 const reader: Actor = {

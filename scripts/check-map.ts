@@ -4,56 +4,63 @@ import { posix, resolve } from "node:path";
 import { cyclesOf } from "./cycles.ts";
 import { type Import, importsOf } from "./imports.ts";
 
+/** What each package may import of ours. */
+const packages: Readonly<Record<string, readonly string[]>> = {
+  palimpsest: [],
+  simulator: ["palimpsest"],
+  lab: ["palimpsest", "simulator"],
+  cli: ["palimpsest", "simulator", "lab"],
+};
+
 /**
- * The map, left to right: a place may import from its own folder and from every column to its left. Places in one
- * column do not import each other. A place is a folder of src or a file directly in it (`engine` is src/engine.ts).
+ * The map of a package, left to right: a place may import from its own folder and from every column to its left. Places
+ * in one column do not import each other. A place is a folder of `src` or a file directly in it. What a package's map
+ * does not name belongs to its last column; a package without a map has no places.
  */
-const columns: readonly (readonly string[])[] = [
-  ["schema"],
-  ["transcript"],
-  ["tokens"],
-  ["cache"],
-  ["ports"],
-  ["layers"],
-  ["presets"],
-  ["memory", "recall", "tool", "model", "store", "import", "export", "settings"],
-  ["loop"],
-  ["context"],
-  ["simulator"],
-  ["replay", "gateway"],
-  ["engine", "open"],
-  ["agent"],
-  ["tui"],
-  ["cli", "index"],
-];
+const columnsByPackage: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  palimpsest: [
+    ["schema"],
+    ["transcript"],
+    ["tokens"],
+    ["cache"],
+    ["ports"],
+    ["memory", "recall"],
+    ["layers"],
+    ["policy"],
+    ["settings"],
+    ["store", "model", "import", "export"],
+    ["session"],
+    ["context"],
+    ["loop"],
+    ["open"],
+    ["index"],
+  ],
+  cli: [["settings", "tool"], ["host"], ["agent"], ["tui"], ["command line"]],
+};
 
 /** Tighter rules for some files, on top of the columns. */
 const narrow: readonly NarrowRule[] = [
   {
-    files: "src/{schema,transcript,tokens,cache,ports,import}/**",
-    node: "none",
+    files: "packages/palimpsest/src/{schema,transcript,tokens,cache,ports,import}/**",
     why: "what is pure imports no Node module: clock, disk and ids come through ports",
   },
   {
-    files: "src/export/**",
-    node: "none",
+    files: "packages/palimpsest/src/export/**",
     places: ["schema", "transcript", "tokens", "export"],
     why: "an export is rendered, not read: it imports only schema, transcript and tokens, and no Node module",
   },
   {
-    files: "src/layers/*/**/!(run*).ts",
-    node: "none",
+    files: "packages/palimpsest/src/layers/*/**/!(run*).ts",
     places: ["schema", "transcript", "tokens", "cache", "layers"],
     why: "a plan is pure: it imports only schema, transcript, tokens, cache and what is pure in layers, and no Node module",
   },
 ];
 
 /** Load what a person names: a module that is no part of this program. */
-const openImports: ReadonlySet<string> = new Set(["src/simulator/scenario/load-module.ts"]);
+const openImports: ReadonlySet<string> = new Set(["packages/simulator/src/scenario/load-module.ts"]);
 
 interface NarrowRule {
   readonly files: string;
-  readonly node: "none";
   readonly places?: readonly string[];
   readonly why: string;
 }
@@ -68,7 +75,7 @@ export interface Violation {
 /** Tests may reach across the map, but take part in cycles like any other file. */
 const isTest = (file: string): boolean => file.endsWith(".test.ts");
 
-/** `sourceByFile`: every file below src, named `src/…` with forward slashes. */
+/** `sourceByFile`: every source file of every package, named `packages/<package>/src/…` with forward slashes. */
 export function checkMap(sourceByFile: ReadonlyMap<string, string>): readonly Violation[] {
   const violations: Violation[] = [];
   const graph = new Map<string, readonly string[]>();
@@ -102,40 +109,71 @@ function brokenRule({ file, one, sourceByFile }: Checked): string | undefined {
   const { specifier } = one;
   if (specifier === undefined && openImports.has(file)) return undefined;
   if (specifier === undefined) return "the name of an imported module is written out, so that it can be checked";
-  if (specifier === "palimpsest" || specifier.startsWith("palimpsest/")) {
-    return "inside src, imports go straight to the file";
-  }
   const rules = narrow.filter((rule) => posix.matchesGlob(file, rule.files));
   if (isBuiltin(specifier)) return rules[0]?.why;
   const target = targetOf(file, one);
   if (target === undefined) return undefined;
-  if (!target.startsWith("src/")) return "src imports nothing of ours from outside src";
+  const to = partsOf(target);
+  if (to === undefined) return "a package imports nothing of ours from outside the packages' sources";
   if (!sourceByFile.has(target)) return "there is no such file";
-  const place = placeOf(target);
+  const from = partsOf(file);
+  if (from === undefined) return `${file} lies outside the packages' sources`;
+  if (from.package !== to.package) return brokenPackage(from.package, { to: to.package, specifier });
+  if (!specifier.startsWith(".")) return "inside a package, imports go straight to the file";
   return (
-    brokenColumn(placeOf(file), place) ??
-    rules.find((rule) => rule.places !== undefined && !rule.places.includes(place))?.why
+    brokenColumn(from, to.place) ??
+    rules.find((rule) => rule.places !== undefined && !rule.places.includes(to.place))?.why
   );
 }
 
-function brokenColumn(from: string, to: string): string | undefined {
-  const column = columnOf(from);
-  if (column === -1) return `${from} is not on the map: give it a column in scripts/check-map.ts`;
-  if (columnOf(to) === -1) return `${to} is not on the map: give it a column in scripts/check-map.ts`;
-  if (from === to || columnOf(to) < column) return undefined;
-  const allowed = columns.slice(0, column).flat();
-  return allowed.length === 0 ? `${from} imports nothing of ours` : `${from} imports only ${allowed.join(", ")}`;
+function brokenPackage(
+  from: string,
+  { to, specifier }: { readonly to: string; readonly specifier: string },
+): string | undefined {
+  if (specifier.startsWith(".")) return "a package reaches another by its name, not by a path";
+  const allowed = packages[from] ?? [];
+  if (allowed.includes(to)) return undefined;
+  return allowed.length === 0
+    ? `${from} imports no other package of ours`
+    : `${from} imports only ${allowed.join(", ")}`;
 }
 
-const columnOf = (place: string): number => columns.findIndex((places) => places.includes(place));
+interface FileParts {
+  readonly package: string;
+  readonly place: string;
+}
 
-/** `src/store/files/lock.ts` → `store`, `src/engine.ts` → `engine`. */
-const placeOf = (file: string): string => (file.split("/")[1] ?? "").replace(/\.ts$/, "");
+function brokenColumn(from: FileParts, to: string): string | undefined {
+  const columns = columnsByPackage[from.package];
+  if (columns === undefined) return undefined;
+  const columnOf = (place: string): number => columns.findIndex((places) => places.includes(place));
+  const column = columnOf(from.place);
+  if (column === -1) return `${from.place} is not on the map: give it a column in scripts/check-map.ts`;
+  if (columnOf(to) === -1) return `${to} is not on the map: give it a column in scripts/check-map.ts`;
+  if (from.place === to || columnOf(to) < column) return undefined;
+  const allowed = columns.slice(0, column).flat();
+  return allowed.length === 0
+    ? `${from.place} imports nothing of ours`
+    : `${from.place} imports only ${allowed.join(", ")}`;
+}
 
-/** The file that a relative import names; undefined for packages and Node modules. */
-function targetOf(file: string, one: Import): string | undefined {
-  if (one.specifier === undefined || !/^\.{0,2}\//.test(one.specifier)) return undefined;
-  return posix.join(posix.dirname(file), one.specifier);
+/** `packages/palimpsest/src/store/files/lock.ts` → palimpsest, store. */
+function partsOf(file: string): FileParts | undefined {
+  const [, name, first] = /^packages\/([^/]+)\/src\/([^/]+)/.exec(file) ?? [];
+  if (name === undefined || first === undefined) return undefined;
+  const place = first.replace(/\.ts$/, "");
+  const isNamed = columnsByPackage[name]?.flat().includes(place) ?? false;
+  return { package: name, place: !isNamed && name === "cli" ? "command line" : place };
+}
+
+/** The file that an import names: by a path, or by a package of ours. Undefined for other packages and Node modules. */
+function targetOf(file: string, { specifier }: Import): string | undefined {
+  if (specifier === undefined) return undefined;
+  if (/^\.{0,2}\//.test(specifier)) return posix.join(posix.dirname(file), specifier);
+  const [, name, inside] =
+    /^(?:@palimpsest\/)?(palimpsest|simulator|lab|cli)(?:\/internal\/(.+))?$/.exec(specifier) ?? [];
+  if (name === undefined || (name === "palimpsest") === specifier.startsWith("@")) return undefined;
+  return `packages/${name}/src/${inside ?? "index"}.ts`;
 }
 
 function cycleViolation(cycle: readonly string[]): Violation {
@@ -145,7 +183,7 @@ function cycleViolation(cycle: readonly string[]): Violation {
 
 function main(): void {
   const root = resolve(import.meta.dirname, "..");
-  const files = globSync("src/**/*.ts", { cwd: root }).map((file) => file.replaceAll("\\", "/"));
+  const files = globSync("packages/*/src/**/*.ts", { cwd: root }).map((file) => file.replaceAll("\\", "/"));
   const violations = checkMap(new Map(files.map((file) => [file, readFileSync(resolve(root, file), "utf8")])));
   for (const { file, line, imported, rule } of violations)
     console.error(`${file}:${line} imports ${imported}: ${rule}`);

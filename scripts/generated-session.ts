@@ -1,5 +1,5 @@
-import { messageId, toolUseId } from "../src/schema/brand.ts";
-import { type Draft, replyDraft, resultDraft, userDraft } from "../src/transcript/draft.ts";
+import { messageId, toolUseId } from "../packages/palimpsest/src/schema/brand.ts";
+import { type Draft, replyDraft, resultDraft, userDraft } from "../packages/palimpsest/src/transcript/draft.ts";
 
 /** One exchange of the generated session: the model calls a tool, the tool answers. */
 interface Round {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { residentTokensMin } from "../src/cache/limits.ts";
+import { residentTokensMin } from "../packages/palimpsest/src/cache/limits.ts";
 import {
   ageBandOf,
   ageBandsRoundsMin,
@@ -12,13 +12,13 @@ import {
   noNeeds,
   sizeBandOf,
   sizeBandsTokensMax,
-} from "../src/cache/need-bands.ts";
-import { chanceIn, chancesOf, needKindOf } from "../src/cache/need-chance.ts";
-import { readRecording } from "../src/replay/read-recording.ts";
-import type { Recording } from "../src/replay/recording.ts";
-import { blobId, type ToolUseId } from "../src/schema/brand.ts";
-import { byteSourceOf } from "../src/store/memory/byte-source.ts";
-import { fileActOf, filePathOf } from "../src/tokens/file-act.ts";
+} from "../packages/palimpsest/src/cache/need-bands.ts";
+import { chanceIn, chancesOf, needKindOf } from "../packages/palimpsest/src/cache/need-chance.ts";
+import { readRecording } from "../packages/lab/src/read-recording.ts";
+import type { Recording } from "../packages/lab/src/recording.ts";
+import { blobId, type ToolUseId } from "../packages/palimpsest/src/schema/brand.ts";
+import { byteSourceOf } from "../packages/palimpsest/src/store/memory/byte-source.ts";
+import { fileActOf, filePathOf } from "../packages/palimpsest/src/tokens/file-act.ts";
 
 /**
  * How often results of recorded sessions are needed again, by kind of tool, size and age: counted, never the texts.

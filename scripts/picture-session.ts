@@ -1,8 +1,8 @@
 import { generatedSession } from "./generated-session.ts";
-import { createEngine } from "../src/engine.ts";
-import { openSession } from "../src/loop/session.ts";
-import { sessionId } from "../src/schema/brand.ts";
-import type { Draft } from "../src/transcript/draft.ts";
+import { createEngine } from "../packages/cli/src/host/engine.ts";
+import { openSession } from "../packages/palimpsest/src/session/session.ts";
+import { sessionId } from "../packages/palimpsest/src/schema/brand.ts";
+import type { Draft } from "../packages/palimpsest/src/transcript/draft.ts";
 
 /**
  * `node scripts/picture-session.ts <session>`: writes a generated session, with usage as a provider would report it, into

@@ -1,13 +1,13 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { ablationPolicies } from "../src/presets/ablations.ts";
-import { policyCatalogue, presetNames, presetOf } from "../src/presets/catalogue.ts";
-import { policyRows } from "../src/presets/rows.ts";
-import type { Policy } from "../src/layers/policy.ts";
-import { tokens } from "../src/schema/brand.ts";
-import type { Basis } from "../src/schema/setting-row.ts";
-import { outputTokensMaxDefault, windowTokensDefault } from "../src/tokens/limits.ts";
-import { thresholdsOf } from "../src/tokens/thresholds.ts";
+import { ablationPolicies } from "../packages/palimpsest/src/policy/ablations.ts";
+import { policyCatalogue, presetNames, presetOf } from "../packages/palimpsest/src/policy/catalogue.ts";
+import { policyRows } from "../packages/palimpsest/src/policy/rows.ts";
+import type { Policy } from "../packages/palimpsest/src/layers/policy.ts";
+import { tokens } from "../packages/palimpsest/src/schema/brand.ts";
+import type { Basis } from "../packages/palimpsest/src/schema/setting-row.ts";
+import { outputTokensMaxDefault, windowTokensDefault } from "../packages/palimpsest/src/tokens/limits.ts";
+import { thresholdsOf } from "../packages/palimpsest/src/tokens/thresholds.ts";
 import { filledPage, type Row } from "./doc-tables.ts";
 
 /**

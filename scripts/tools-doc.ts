@@ -1,16 +1,16 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { refusingAsks } from "../src/ports/compaction-asks.ts";
-import { refusingJobs } from "../src/ports/jobs.ts";
-import { nobody } from "../src/ports/person.ts";
-import { refusingPlanning } from "../src/ports/planning.ts";
-import type { Tool } from "../src/ports/tools.ts";
-import { field, isArray, isObject, type Json, type JsonObject } from "../src/schema/json.ts";
-import { countToolTokens } from "../src/simulator/tokenizer.ts";
-import { ToolServers } from "../src/tool/mcp/servers.ts";
-import { builtinTools } from "../src/tool/toolset.ts";
-import { openNet } from "../src/tool/web/get.ts";
-import { PageCache } from "../src/tool/web/page-cache.ts";
+import { refusingAsks } from "../packages/palimpsest/src/ports/compaction-asks.ts";
+import { refusingJobs } from "../packages/palimpsest/src/ports/jobs.ts";
+import { nobody } from "../packages/palimpsest/src/ports/person.ts";
+import { refusingPlanning } from "../packages/palimpsest/src/ports/planning.ts";
+import type { Tool } from "../packages/palimpsest/src/ports/tools.ts";
+import { field, isArray, isObject, type Json, type JsonObject } from "../packages/palimpsest/src/schema/json.ts";
+import { countToolTokens } from "../packages/simulator/src/tokenizer.ts";
+import { ToolServers } from "../packages/cli/src/tool/mcp/servers.ts";
+import { builtinTools } from "../packages/cli/src/tool/toolset.ts";
+import { openNet } from "../packages/cli/src/tool/web/get.ts";
+import { PageCache } from "../packages/cli/src/tool/web/page-cache.ts";
 import { filledPage, type Row } from "./doc-tables.ts";
 
 /**

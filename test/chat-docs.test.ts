@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { helpKeys } from "../src/cli/chat/commands/help.ts";
-import { statusJson } from "../src/cli/statusline/status-json.ts";
-import { nanoUsd, sessionId, tokens } from "../src/schema/brand.ts";
-import { slashCommands, usageOf } from "../src/tui/slash/commands.ts";
+import { helpKeys } from "../packages/cli/src/chat/commands/help.ts";
+import { statusJson } from "../packages/cli/src/statusline/status-json.ts";
+import { nanoUsd, sessionId, tokens } from "../packages/palimpsest/src/schema/brand.ts";
+import { slashCommands, usageOf } from "../packages/cli/src/tui/slash/commands.ts";
 
 const folder = join(import.meta.dirname, "../docs");
 const docs = readFileSync(join(folder, "chat.md"), "utf8");

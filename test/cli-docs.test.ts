@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Action, type Listed, loaded } from "../src/cli/command.ts";
-import { meaningByExitCode } from "../src/cli/exit-code.ts";
-import { program } from "../src/cli/program.ts";
-import type { LoopEvent, TurnEnd } from "../src/schema/event.ts";
+import { type Action, type Listed, loaded } from "../packages/cli/src/command.ts";
+import { meaningByExitCode } from "../packages/cli/src/exit-code.ts";
+import { program } from "../packages/cli/src/program.ts";
+import type { LoopEvent, TurnEnd } from "../packages/palimpsest/src/schema/event.ts";
 
 const docs = readFileSync(join(import.meta.dirname, "../docs/cli.md"), "utf8");
 

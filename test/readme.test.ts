@@ -1,3 +1,4 @@
+import { sourceFlag } from "./scenario/support/command-line.ts";
 import { execFile, spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -64,13 +65,15 @@ const linesOf = (output: string): readonly string[] =>
     .filter((line) => line.trim() !== "");
 
 it.each(globSync("examples/[0-9]*.ts", { cwd: root }).toSorted())("%s runs", (example) => {
-  const ran = spawnSync(process.execPath, [join(root, example)], { encoding: "utf8" });
+  const ran = spawnSync(process.execPath, [sourceFlag, join(root, example)], { encoding: "utf8" });
   expect(ran.stderr).toBe("");
   expect(ran.status).toBe(0);
 });
 
 it("the second example shows a refusal that is answered, and summaries that a smaller model wrote", () => {
-  const ran = spawnSync(process.execPath, [join(root, "examples/02-stream-and-summarizer.ts")], { encoding: "utf8" });
+  const ran = spawnSync(process.execPath, [sourceFlag, join(root, "examples/02-stream-and-summarizer.ts")], {
+    encoding: "utf8",
+  });
   const kinds = new Set(ran.stdout.split("\n").map((line) => line.split(":")[0]));
   expect([...kinds]).toEqual(expect.arrayContaining(["refused", "compacted", "cleared"]));
 });

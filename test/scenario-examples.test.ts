@@ -3,7 +3,14 @@ import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
-import { field, isArray, isObject, type Json, type JsonObject, parseJson } from "../src/schema/json.ts";
+import {
+  field,
+  isArray,
+  isObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+} from "../packages/palimpsest/src/schema/json.ts";
 import { toolbox } from "./fixture/toolbox.ts";
 
 interface Call {

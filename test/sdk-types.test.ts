@@ -1,7 +1,7 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type OpenAI from "openai";
 import { describe, expectTypeOf, it } from "vitest";
-import type { Context, ContextOptions, ToolCall } from "../src/index.ts";
+import type { Context, ContextOptions, ToolCall } from "../packages/palimpsest/src/index.ts";
 
 /** Never called: that it compiles under `strict`, without a cast, is the test. */
 export async function anthropicRound(context: Context<"anthropic">, client: Anthropic): Promise<readonly ToolCall[]> {

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { Fold } from "../../src/transcript/fold.ts";
+import { Fold } from "../../packages/palimpsest/src/transcript/fold.ts";
 import { GeneratedLog } from "../generated-log.ts";
 import { type BenchCase, median } from "../measure.ts";
 import { parsed } from "../parsed-line.ts";

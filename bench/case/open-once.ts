@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { openLog } from "../../src/loop/open.ts";
-import { byteSourceOfFile } from "../../src/store/files/byte-source.ts";
-import { memoryBlobs } from "../../src/store/memory/blobs.ts";
+import { openLog } from "../../packages/palimpsest/src/session/open.ts";
+import { byteSourceOfFile } from "../../packages/palimpsest/src/store/files/byte-source.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
 
 /**
  * Opens the file named, again and again, in turn with the peer: reading and parsing its last 4 MB with nothing but

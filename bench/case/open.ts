@@ -75,7 +75,7 @@ function figures(file: string): Figure[] {
 }
 
 function runOnce(file: string, times: number): z.infer<typeof measured> {
-  const args = [join(import.meta.dirname, "open-once.ts"), file, String(times)];
+  const args = ["--conditions=@palimpsest/source", join(import.meta.dirname, "open-once.ts"), file, String(times)];
   return measured.parse(JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" })));
 }
 

@@ -1,11 +1,11 @@
 import { type ModelMessage, pruneMessages } from "ai";
-import { planBreakpoints } from "../../src/cache/breakpoints.ts";
-import { type RequestParts, RequestPieces } from "../../src/cache/pieces.ts";
-import { Written } from "../../src/cache/written.ts";
-import type { Message } from "../../src/schema/block.ts";
-import { TokenLedger } from "../../src/tokens/ledger.ts";
-import { Fold } from "../../src/transcript/fold.ts";
-import type { Logged } from "../../src/transcript/lines.ts";
+import { planBreakpoints } from "../../packages/palimpsest/src/cache/breakpoints.ts";
+import { type RequestParts, RequestPieces } from "../../packages/palimpsest/src/cache/pieces.ts";
+import { Written } from "../../packages/palimpsest/src/cache/written.ts";
+import type { Message } from "../../packages/palimpsest/src/schema/block.ts";
+import { TokenLedger } from "../../packages/palimpsest/src/tokens/ledger.ts";
+import { Fold } from "../../packages/palimpsest/src/transcript/fold.ts";
+import type { Logged } from "../../packages/palimpsest/src/transcript/lines.ts";
 import { GeneratedLog } from "../generated-log.ts";
 import { type BenchCase, type Figure, median, timed } from "../measure.ts";
 import { parsed } from "../parsed-line.ts";

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { JsonObject } from "../../src/schema/json.ts";
-import type { Simulator } from "../../src/simulator/simulator.ts";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import type { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { median } from "../measure.ts";
 import { conversation, request, simulatorHeaders } from "../simulator-request.ts";
 
@@ -10,7 +10,7 @@ import { conversation, request, simulatorHeaders } from "../simulator-request.ts
  * thread's own work for one request of each kind, so that a busy machine counts for less.
  */
 const [checkout = "."] = process.argv.slice(2);
-const module = pathToFileURL(join(resolve(checkout), "src/simulator/simulator.ts")).href;
+const module = pathToFileURL(join(resolve(checkout), "packages/simulator/src/simulator.ts")).href;
 const made = (await import(module)) as { readonly Simulator: typeof Simulator };
 
 const batches = 9;

@@ -2,9 +2,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { JsonObject } from "../../src/schema/json.ts";
-import { serveSimulator } from "../../src/simulator/http/serve.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import { serveSimulator } from "../../packages/simulator/src/http/serve.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { type BenchCase, type Figure, median } from "../measure.ts";
 import { conversation, request, simulatorHeaders } from "../simulator-request.ts";
 

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { nextCallErrors, quantile } from "../../test/fixture/next-call.ts";
-import { entryId } from "../../src/schema/brand.ts";
-import { TokenLedger } from "../../src/tokens/ledger.ts";
-import { Fold } from "../../src/transcript/fold.ts";
-import { type Logged, readLines } from "../../src/transcript/lines.ts";
+import { entryId } from "../../packages/palimpsest/src/schema/brand.ts";
+import { TokenLedger } from "../../packages/palimpsest/src/tokens/ledger.ts";
+import { Fold } from "../../packages/palimpsest/src/transcript/fold.ts";
+import { type Logged, readLines } from "../../packages/palimpsest/src/transcript/lines.ts";
 import { GeneratedLog } from "../generated-log.ts";
 import { type BenchCase, type Figure, median, timed } from "../measure.ts";
 import { parsed } from "../parsed-line.ts";

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { openLog } from "../../src/loop/open.ts";
-import { byteSourceOfFile } from "../../src/store/files/byte-source.ts";
-import { memoryBlobs } from "../../src/store/memory/blobs.ts";
+import { openLog } from "../../packages/palimpsest/src/session/open.ts";
+import { byteSourceOfFile } from "../../packages/palimpsest/src/store/files/byte-source.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
 import { type BenchCase, type Figure, median } from "../measure.ts";
 
 const repeats = 15;
@@ -87,4 +87,10 @@ async function timed(act: () => Promise<unknown>): Promise<number> {
 }
 
 const inNewProcess = (mode: "parse" | "view", file: string): number =>
-  Number(execFileSync(process.execPath, [join(import.meta.dirname, "view-once.ts"), mode, file], { encoding: "utf8" }));
+  Number(
+    execFileSync(
+      process.execPath,
+      ["--conditions=@palimpsest/source", join(import.meta.dirname, "view-once.ts"), mode, file],
+      { encoding: "utf8" },
+    ),
+  );

@@ -1,4 +1,4 @@
-import type { ScenarioForm } from "../../src/simulator/scenario/schema.ts";
+import type { ScenarioForm } from "@palimpsest/simulator";
 
 export const scenario: ScenarioForm = {
   name: "counting",

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { z } from "zod";
-import { parseJson } from "../../src/schema/json.ts";
+import { parseJson } from "../../packages/palimpsest/src/schema/json.ts";
 import type { RealClient } from "./client.ts";
 
 const manifest = z.object({ version: z.string() });

@@ -1,5 +1,5 @@
 import { type z } from "zod";
-import { parseJson } from "../../src/schema/json.ts";
+import { parseJson } from "../../packages/palimpsest/src/schema/json.ts";
 
 /** The lines of an output that are JSON of a form; others are passed over. */
 export const linesOf = <Form extends z.ZodType>(form: Form, output: string): readonly z.infer<Form>[] =>

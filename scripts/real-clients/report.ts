@@ -1,5 +1,5 @@
-import { humanCount } from "../../src/cli/human.ts";
-import { table } from "../../src/cli/table.ts";
+import { humanCount } from "../../packages/cli/src/human.ts";
+import { table } from "../../packages/cli/src/table.ts";
 import type { Verdict } from "./verdict.ts";
 
 export interface Row extends Verdict {

@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { launchSimulator } from "../../src/simulator/launch.ts";
-import { scenarioProblemText } from "../../src/simulator/scenario/problem.ts";
-import { readScenario } from "../../src/simulator/scenario/read.ts";
-import { scriptActor } from "../../src/simulator/scenario/script.ts";
-import { readTrace, type Trace } from "../../src/simulator/trace/reader.ts";
-import { fileLines } from "../../src/simulator/trace/trace-file.ts";
+import { launchSimulator } from "../../packages/simulator/src/launch.ts";
+import { scenarioProblemText } from "../../packages/simulator/src/scenario/problem.ts";
+import { readScenario } from "../../packages/simulator/src/scenario/read.ts";
+import { scriptActor } from "../../packages/simulator/src/scenario/script.ts";
+import { readTrace, type Trace } from "../../packages/simulator/src/trace/reader.ts";
+import { fileLines } from "../../packages/simulator/src/trace/trace-file.ts";
 import type { Command, RealClient, Told } from "./client.ts";
 import { pathWithThisNode } from "./install.ts";
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { join } from "node:path";
 import { Asking, longText } from "../../test/fixture/asking.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
-import { readScenario } from "../../src/simulator/scenario/read.ts";
-import { scriptActor } from "../../src/simulator/scenario/script.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
-import { readTrace, type Trace } from "../../src/simulator/trace/reader.ts";
-import { TraceWriter } from "../../src/simulator/trace/writer.ts";
-import { millis } from "../../src/schema/brand.ts";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import { readScenario } from "../../packages/simulator/src/scenario/read.ts";
+import { scriptActor } from "../../packages/simulator/src/scenario/script.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
+import { readTrace, type Trace } from "../../packages/simulator/src/trace/reader.ts";
+import { TraceWriter } from "../../packages/simulator/src/trace/writer.ts";
+import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
 import { expectedAnswer, verdictOf } from "./verdict.ts";
 
 const cache_control = { type: "ephemeral" };

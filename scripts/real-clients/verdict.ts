@@ -1,4 +1,4 @@
-import type { Trace, TraceRequest } from "../../src/simulator/trace/reader.ts";
+import type { Trace, TraceRequest } from "../../packages/simulator/src/trace/reader.ts";
 import type { Run } from "./run.ts";
 
 export interface Verdict {

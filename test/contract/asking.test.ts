@@ -1,9 +1,9 @@
-import { compactionAsks } from "../../src/loop/agent/compaction-asks.ts";
-import { planningFor } from "../../src/loop/plan/planning.ts";
-import { SessionMode } from "../../src/loop/plan/session-mode.ts";
-import { refusingAsks } from "../../src/ports/compaction-asks.ts";
-import { planningAlone, refusingPlanning } from "../../src/ports/planning.ts";
-import { filePlan } from "../../src/store/files/notes-file.ts";
+import { compactionAsks } from "../../packages/cli/src/agent/compaction-asks.ts";
+import { planningFor } from "../../packages/cli/src/agent/plan/planning.ts";
+import { SessionMode } from "../../packages/cli/src/agent/plan/session-mode.ts";
+import { refusingAsks } from "../../packages/palimpsest/src/ports/compaction-asks.ts";
+import { planningAlone, refusingPlanning } from "../../packages/palimpsest/src/ports/planning.ts";
+import { filePlan } from "../../packages/palimpsest/src/store/files/notes-file.ts";
 import { openedForTest, testDeps, testSession } from "../fixture/session.ts";
 import { compactionAsksContract, planningContract } from "./asking.ts";
 import { temporaryFolder } from "./temporary-folder.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { CompactionAsks } from "../../src/ports/compaction-asks.ts";
-import type { Planning } from "../../src/ports/planning.ts";
+import type { CompactionAsks } from "../../packages/palimpsest/src/ports/compaction-asks.ts";
+import type { Planning } from "../../packages/palimpsest/src/ports/planning.ts";
 
 export interface CompactionAsksUnderTest {
   readonly name: string;

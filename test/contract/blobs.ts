@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { Blobs } from "../../src/ports/blobs.ts";
-import { type BlobId, blobId, sessionId, toolUseId } from "../../src/schema/brand.ts";
+import type { Blobs } from "../../packages/palimpsest/src/ports/blobs.ts";
+import { type BlobId, blobId, sessionId, toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
 
 export interface BlobsUnderTest {
   readonly name: string;

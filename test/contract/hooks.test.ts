@@ -1,7 +1,7 @@
-import { type HookCallbacks, noHooks } from "../../src/ports/hooks.ts";
-import type { HookAnswer } from "../../src/schema/hook-answer.ts";
-import { hookEventNames } from "../../src/schema/hook.ts";
-import { makeHooks } from "../../src/tool/hooks/hooks.ts";
+import { type HookCallbacks, noHooks } from "../../packages/palimpsest/src/ports/hooks.ts";
+import type { HookAnswer } from "../../packages/palimpsest/src/schema/hook-answer.ts";
+import { hookEventNames } from "../../packages/palimpsest/src/schema/hook.ts";
+import { makeHooks } from "../../packages/cli/src/tool/hooks/hooks.ts";
 import { type HookDoes, hooksContract } from "./hooks.ts";
 
 const parts = { settings: () => [], shell: "/bin/sh", env: { PATH: process.env["PATH"] ?? "" }, projectRoot: "/" };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { HookEvent, HookMoment, Hooks } from "../../src/ports/hooks.ts";
-import { sessionId, toolUseId } from "../../src/schema/brand.ts";
+import type { HookEvent, HookMoment, Hooks } from "../../packages/palimpsest/src/ports/hooks.ts";
+import { sessionId, toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { skipped } from "./skipped.ts";
 
 /** What a hook does. */

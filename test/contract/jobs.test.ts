@@ -1,7 +1,7 @@
-import { noJobsHere, refusingJobs } from "../../src/ports/jobs.ts";
-import { millis } from "../../src/schema/brand.ts";
-import { findShell } from "../../src/tool/shell/find-shell.ts";
-import { ShellJobs } from "../../src/tool/shell/jobs.ts";
+import { noJobsHere, refusingJobs } from "../../packages/palimpsest/src/ports/jobs.ts";
+import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
+import { findShell } from "../../packages/cli/src/tool/shell/find-shell.ts";
+import { ShellJobs } from "../../packages/cli/src/tool/shell/jobs.ts";
 import { jobsContract } from "./jobs.ts";
 
 jobsContract({

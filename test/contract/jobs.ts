@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { JobLook, JobOrder, Jobs } from "../../src/ports/jobs.ts";
-import { toolUseId } from "../../src/schema/brand.ts";
+import type { JobLook, JobOrder, Jobs } from "../../packages/palimpsest/src/ports/jobs.ts";
+import { toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { skipped } from "./skipped.ts";
 
 export interface JobsUnderTest {

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { modelBehind } from "../../src/context/summarizer.ts";
-import { anthropicModel } from "../../src/model/anthropic/client.ts";
-import { modelOnDemand } from "../../src/model/model-on-demand.ts";
-import { openaiModel } from "../../src/model/openai/client.ts";
-import { millis } from "../../src/schema/brand.ts";
+import { modelBehind } from "../../packages/palimpsest/src/context/summarizer.ts";
+import { anthropicModel } from "../../packages/palimpsest/src/model/anthropic/client.ts";
+import { modelOnDemand } from "../../packages/palimpsest/src/model/model-on-demand.ts";
+import { openaiModel } from "../../packages/palimpsest/src/model/openai/client.ts";
+import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
 import { modelContract } from "./model.ts";
 
 const deps = { now: () => millis(0), uuid: randomUUID };

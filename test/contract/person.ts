@@ -1,8 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { PermissionAsk, Person, QuestionAsk } from "../../src/ports/person.ts";
-import type { PlanAsk, PlanReview } from "../../src/ports/planning.ts";
-import { toolUseId } from "../../src/schema/brand.ts";
+import type { PermissionAsk, Person, QuestionAsk } from "../../packages/palimpsest/src/ports/person.ts";
+import type { PlanAsk, PlanReview } from "../../packages/palimpsest/src/ports/planning.ts";
+import { toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
 
 export interface PersonUnderTest {
   readonly name: string;

@@ -1,9 +1,9 @@
-import { anthropicModel } from "../../src/model/anthropic/client.ts";
-import { bpeCounter } from "../../src/model/bpe/counter.ts";
-import type { TokenCounter } from "../../src/ports/token-counter.ts";
-import { millis } from "../../src/schema/brand.ts";
-import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
+import { anthropicModel } from "../../packages/palimpsest/src/model/anthropic/client.ts";
+import { bpeCounter } from "../../packages/palimpsest/src/model/bpe/counter.ts";
+import type { TokenCounter } from "../../packages/palimpsest/src/ports/token-counter.ts";
+import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { requestCounterContract } from "./request-counter.ts";
 
 requestCounterContract({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { TokenCounter } from "../../src/ports/token-counter.ts";
-import type { CountableRequest } from "../../src/tokens/fixed-part.ts";
+import type { TokenCounter } from "../../packages/palimpsest/src/ports/token-counter.ts";
+import type { CountableRequest } from "../../packages/palimpsest/src/tokens/fixed-part.ts";
 import { skipped } from "./skipped.ts";
 
 export interface CounterUnderTest {

@@ -1,8 +1,8 @@
 import { chmod, mkdtemp, realpath, rm } from "node:fs/promises";
 import { spawnSync } from "node:child_process";
 import { onTestFinished } from "vitest";
-import type { Sandbox } from "../../src/ports/sandbox.ts";
-import { findSandbox } from "../../src/tool/sandbox/find-sandbox.ts";
+import type { Sandbox } from "../../packages/palimpsest/src/ports/sandbox.ts";
+import { findSandbox } from "../../packages/cli/src/tool/sandbox/find-sandbox.ts";
 import { needsBubblewrap, noBubblewrap } from "../fixture/sandbox-available.ts";
 import { sandboxContract } from "./sandbox.ts";
 import { temporaryFolder } from "./temporary-folder.ts";

@@ -3,7 +3,7 @@ import { chmod, copyFile, mkdir, readFile, stat, writeFile } from "node:fs/promi
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ProgramStart, Sandbox, SandboxLimits } from "../../src/ports/sandbox.ts";
+import type { ProgramStart, Sandbox, SandboxLimits } from "../../packages/palimpsest/src/ports/sandbox.ts";
 
 export interface SandboxUnderTest {
   readonly name: string;

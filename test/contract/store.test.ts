@@ -1,5 +1,5 @@
 import { mapStore } from "../../examples/map-store.ts";
-import { fileStore, memoryStore } from "../../src/index.ts";
+import { fileStore, memoryStore } from "../../packages/palimpsest/src/index.ts";
 import { storeContract } from "./store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Context, openContext, type Store, type StorePorts } from "../../src/index.ts";
-import { sessionId } from "../../src/schema/brand.ts";
+import { type Context, openContext, type Store, type StorePorts } from "../../packages/palimpsest/src/index.ts";
+import { sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
 
 export interface StoreUnderTest {
   readonly name: string;

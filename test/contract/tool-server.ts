@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Connected, ToolServer } from "../../src/ports/tool-servers.ts";
+import type { Connected, ToolServer } from "../../packages/palimpsest/src/ports/tool-servers.ts";
 
 export interface ToolServerUnderTest {
   readonly name: string;

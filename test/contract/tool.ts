@@ -3,10 +3,10 @@ import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { Tool, ToolPlan } from "../../src/ports/tools.ts";
-import { millis, toolUseId } from "../../src/schema/brand.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
-import { readFiles } from "../../src/tool/read-files.ts";
+import type { Tool, ToolPlan } from "../../packages/palimpsest/src/ports/tools.ts";
+import { millis, toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import { readFiles } from "../../packages/palimpsest/src/context/read-files.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 export interface ToolUnderTest {

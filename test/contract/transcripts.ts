@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ByteSource, Transcripts } from "../../src/ports/transcripts.ts";
-import { type SessionId, bytes, sessionId } from "../../src/schema/brand.ts";
+import type { ByteSource, Transcripts } from "../../packages/palimpsest/src/ports/transcripts.ts";
+import { type SessionId, bytes, sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { skipped } from "./skipped.ts";
 import { writerOf } from "./writer-of.ts";
 

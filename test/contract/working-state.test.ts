@@ -1,16 +1,16 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { headerParts } from "../../src/loop/working-state/header.ts";
-import type { WorkingStatePart } from "../../src/ports/working-state.ts";
-import { toolUseId } from "../../src/schema/brand.ts";
-import { hashOf } from "../../src/tool/file/open.ts";
-import { readFiles } from "../../src/tool/read-files.ts";
-import { filesPart } from "../../src/tool/working-state/files.ts";
-import { placePart } from "../../src/tool/working-state/place.ts";
-import { planPart } from "../../src/tool/working-state/plan.ts";
-import { skillsPart } from "../../src/tool/working-state/skills.ts";
-import { todosPart } from "../../src/tool/working-state/todos.ts";
-import { toolServersPart } from "../../src/tool/working-state/tool-servers.ts";
+import { headerParts } from "../../packages/cli/src/agent/working-state/header.ts";
+import type { WorkingStatePart } from "../../packages/palimpsest/src/ports/working-state.ts";
+import { toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
+import { hashOf } from "../../packages/cli/src/tool/file/open.ts";
+import { readFiles } from "../../packages/palimpsest/src/context/read-files.ts";
+import { filesPart } from "../../packages/cli/src/tool/working-state/files.ts";
+import { placePart } from "../../packages/cli/src/tool/working-state/place.ts";
+import { planPart } from "../../packages/cli/src/tool/working-state/plan.ts";
+import { skillsPart } from "../../packages/cli/src/tool/working-state/skills.ts";
+import { todosPart } from "../../packages/cli/src/tool/working-state/todos.ts";
+import { toolServersPart } from "../../packages/cli/src/tool/working-state/tool-servers.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { workingStateContract } from "./working-state.ts";
 

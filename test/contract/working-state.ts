@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { restoreBudgets } from "../../src/layers/4-compact/restore.ts";
-import type { RestoreRequest, WorkingStatePart } from "../../src/ports/working-state.ts";
+import { restoreBudgets } from "../../packages/palimpsest/src/layers/4-compact/restore.ts";
+import type { RestoreRequest, WorkingStatePart } from "../../packages/palimpsest/src/ports/working-state.ts";
 import { skipped } from "./skipped.ts";
 
 export interface PartUnderTest {

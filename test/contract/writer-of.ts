@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import type { OpenForWriting, TranscriptWriter } from "../../src/ports/transcripts.ts";
+import type { OpenForWriting, TranscriptWriter } from "../../packages/palimpsest/src/ports/transcripts.ts";
 
 /** The writer of an opening that must succeed; closed at the end of the running test. */
 export function writerOf(outcome: OpenForWriting): TranscriptWriter {

@@ -7,9 +7,9 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { openContext, type ToolCall } from "../../src/index.ts";
-import { Simulator, simulatorFetch, type Actor } from "../../src/simulator/index.ts";
-import { fileStore } from "../../src/store/files/store.ts";
+import { openContext, type ToolCall } from "../../packages/palimpsest/src/index.ts";
+import { Simulator, simulatorFetch, type Actor } from "../../packages/simulator/src/index.ts";
+import { fileStore } from "../../packages/palimpsest/src/store/files/store.ts";
 import { served } from "../scenario/support/simulated.ts";
 
 const rounds = 2_000;

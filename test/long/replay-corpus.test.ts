@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { policyCatalogue, presetNames } from "../../src/presets/catalogue.ts";
-import type { ReplayOutcome } from "../../src/replay/outcome.ts";
-import { spreadOf } from "../../src/replay/statistics.ts";
-import type { PolicySummary } from "../../src/replay/summary.ts";
+import { policyCatalogue, presetNames } from "../../packages/palimpsest/src/policy/catalogue.ts";
+import type { ReplayOutcome } from "../../packages/lab/src/outcome.ts";
+import { spreadOf } from "../../packages/lab/src/statistics.ts";
+import type { PolicySummary } from "../../packages/lab/src/summary.ts";
 import { flawsOf, recordedFiles, replayedCorpus, summaryOf, whyNoCorpus } from "../fixture/replay/corpus.ts";
 
 let outcomes: readonly ReplayOutcome[];

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { replySpentDraft } from "../../src/loop/agent/reply-spent.ts";
-import { appendBoundary } from "../../src/loop/boundary.ts";
-import { SessionFactBook } from "../../src/loop/compact/session-facts.ts";
-import { spentDraft } from "../../src/loop/compact/spent.ts";
-import type { Session, SessionDeps } from "../../src/loop/session.ts";
-import { undo } from "../../src/loop/undo.ts";
-import { blobId, messageId, tokens, toolUseId } from "../../src/schema/brand.ts";
-import { replyDraft } from "../../src/transcript/draft.ts";
+import { replySpentDraft } from "../../packages/palimpsest/src/context/reply/reply-spent.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { SessionFactBook } from "../../packages/palimpsest/src/context/compact/session-facts.ts";
+import { spentDraft } from "../../packages/palimpsest/src/context/compact/spent.ts";
+import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
+import { undo } from "../../packages/palimpsest/src/session/undo.ts";
+import { blobId, messageId, tokens, toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
+import { replyDraft } from "../../packages/palimpsest/src/transcript/draft.ts";
 import {
   append,
   call,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { millis } from "../../src/schema/brand.ts";
-import type { PromptBlock } from "../../src/cache/prompt.ts";
-import { TraceWriter } from "../../src/simulator/trace/writer.ts";
+import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { PromptBlock } from "../../packages/palimpsest/src/cache/prompt.ts";
+import { TraceWriter } from "../../packages/simulator/src/trace/writer.ts";
 import { asyncLines, replyOf } from "../fixture/trace.ts";
-import { readTrace } from "../../src/simulator/trace/reader.ts";
+import { readTrace } from "../../packages/simulator/src/trace/reader.ts";
 
 const at = millis(Date.parse("2026-11-01T00:00:00.000Z"));
 const salts = { tools: "s1", system: "s2", messages: "s3" };

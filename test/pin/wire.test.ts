@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../src/schema/json.ts";
-import type { Actor, SaidBlock } from "../../src/simulator/actor/actor.ts";
-import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import type { Actor, SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
 
 /** What goes over the wire, to the byte: clients parse it, and traces and cassettes keep it. */
 const headers = { "content-type": "application/json", "x-api-key": "sk-test", "anthropic-version": "2023-06-01" };

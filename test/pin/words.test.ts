@@ -1,10 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { toolUseId } from "../../src/schema/brand.ts";
-import { plainClearMarker } from "../../src/schema/edit.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
-import { attachmentText } from "../../src/transcript/attachment.ts";
-import { boundaryText } from "../../src/transcript/draft.ts";
-import { firstUserLine, interruptedText, lateResultHeader, syntheticResult } from "../../src/transcript/repair.ts";
+import { toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
+import { plainClearMarker } from "../../packages/palimpsest/src/schema/edit.ts";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import { attachmentText } from "../../packages/palimpsest/src/transcript/attachment.ts";
+import { boundaryText } from "../../packages/palimpsest/src/transcript/draft.ts";
+import {
+  firstUserLine,
+  interruptedText,
+  lateResultHeader,
+  syntheticResult,
+} from "../../packages/palimpsest/src/transcript/repair.ts";
 
 /** These words are in requests that were sent and in logs that were written: a change rewrites both. */
 describe("words that are frozen", () => {

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { millis } from "../../src/schema/brand.ts";
-import type { WireUsage } from "../../src/schema/wire/reply.ts";
-import { editedVariantsMax, lookBackMax } from "../../src/cache/limits.ts";
+import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { WireUsage } from "../../packages/palimpsest/src/schema/wire/reply.ts";
+import { editedVariantsMax, lookBackMax } from "../../packages/palimpsest/src/cache/limits.ts";
 import { Deleting, deletingRequest, idsOf } from "../fixture/deleting.ts";
 import { parametersFor } from "./runs.ts";
 

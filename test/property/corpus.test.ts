@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { openLog } from "../../src/loop/open.ts";
-import { type EntryId, entryId, type MessageId, type ToolUseId } from "../../src/schema/brand.ts";
-import type { Message } from "../../src/schema/block.ts";
-import { type Entry, readEntry } from "../../src/schema/entry.ts";
-import { parseJson } from "../../src/schema/json.ts";
-import { Fold } from "../../src/transcript/fold.ts";
-import { type Logged, readLines } from "../../src/transcript/lines.ts";
-import { violations } from "../../src/transcript/wire.ts";
-import { memoryBlobs } from "../../src/store/memory/blobs.ts";
+import { openLog } from "../../packages/palimpsest/src/session/open.ts";
+import { type EntryId, entryId, type MessageId, type ToolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { Message } from "../../packages/palimpsest/src/schema/block.ts";
+import { type Entry, readEntry } from "../../packages/palimpsest/src/schema/entry.ts";
+import { parseJson } from "../../packages/palimpsest/src/schema/json.ts";
+import { Fold } from "../../packages/palimpsest/src/transcript/fold.ts";
+import { type Logged, readLines } from "../../packages/palimpsest/src/transcript/lines.ts";
+import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
 import { corpusBytes, corpusFiles, hasCorpus } from "../fixture/corpus.ts";
 import { flat, foldOf, sourceOf } from "../fixture/log.ts";
 

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { CostSession } from "../../src/replay/cost-session.ts";
+import type { CostSession } from "../../packages/lab/src/cost-session.ts";
 
 /** Prices as vendors set them and any others, as long as reading from the cache is no dearer than doing without it. */
 export const arbitraryRates: fc.Arbitrary<CostSession["rates"]> = fc.oneof(

@@ -1,4 +1,4 @@
-import type { CostSession } from "../../src/replay/cost-session.ts";
+import type { CostSession } from "../../packages/lab/src/cost-session.ts";
 
 export interface ExhaustiveSearch {
   readonly compacting: "never" | "before-any-request";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as fc from "fast-check";
-import { type BlobId, blobId } from "../../src/schema/brand.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
+import { type BlobId, blobId } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
 import {
   anyMove,
   type BoundaryMove,

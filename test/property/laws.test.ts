@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { expand } from "../../src/loop/expand.ts";
-import { openLog, openLogAt } from "../../src/loop/open.ts";
-import type { MessageId } from "../../src/schema/brand.ts";
-import { Fold, type View } from "../../src/transcript/fold.ts";
-import type { Logged } from "../../src/transcript/lines.ts";
-import { violations } from "../../src/transcript/wire.ts";
+import { expand } from "../../packages/palimpsest/src/session/expand.ts";
+import { openLog, openLogAt } from "../../packages/palimpsest/src/session/open.ts";
+import type { MessageId } from "../../packages/palimpsest/src/schema/brand.ts";
+import { Fold, type View } from "../../packages/palimpsest/src/transcript/fold.ts";
+import type { Logged } from "../../packages/palimpsest/src/transcript/lines.ts";
+import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
 import { blobsWith, bytesOf, flat, foldOf, loggedOf, sourceOf } from "../fixture/log.ts";
 import { logBytes, testDeps } from "../fixture/session.ts";
 import { anyHistory, type History, HistoryWriter, othersHistory, soundHistory } from "./history.ts";

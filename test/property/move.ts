@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { LeftOutPart } from "../../src/schema/edit.ts";
+import type { LeftOutPart } from "../../packages/palimpsest/src/schema/edit.ts";
 
 /**
  * One small step of a generated history. `pick…` chooses among what the history holds so far (modulo its number), so

@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cleanBorders, coveredNow } from "../../src/layers/3-notes/borders.ts";
-import { type Keep, keptBehindNotes } from "../../src/layers/3-notes/keep.ts";
-import { keptTextsMin, keptTokensMax, keptTokensMin } from "../../src/layers/3-notes/limits.ts";
-import { entryId } from "../../src/schema/brand.ts";
-import type { Item } from "../../src/transcript/item.ts";
+import { cleanBorders, coveredNow } from "../../packages/palimpsest/src/layers/3-notes/borders.ts";
+import { type Keep, keptBehindNotes } from "../../packages/palimpsest/src/layers/3-notes/keep.ts";
+import { keptTextsMin, keptTokensMax, keptTokensMin } from "../../packages/palimpsest/src/layers/3-notes/limits.ts";
+import { entryId } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { Item } from "../../packages/palimpsest/src/transcript/item.ts";
 import { foldOf, loggedOf } from "../fixture/log.ts";
 import { anyHistory, type History } from "./history.ts";
 import { parametersFor } from "./runs.ts";

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type EntryId, entryId, type MessageId, type ToolUseId } from "../../src/schema/brand.ts";
-import type { Entry } from "../../src/schema/entry.ts";
-import { Path } from "../../src/transcript/path.ts";
+import { type EntryId, entryId, type MessageId, type ToolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { Entry } from "../../packages/palimpsest/src/schema/entry.ts";
+import { Path } from "../../packages/palimpsest/src/transcript/path.ts";
 import { loggedOf } from "../fixture/log.ts";
 import { HistoryWriter } from "./history.ts";
 import { type Move, othersTurn } from "./move.ts";

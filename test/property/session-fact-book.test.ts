@@ -1,14 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { factsOf } from "../../src/layers/4-compact/fact-book.ts";
-import type { SessionFacts } from "../../src/layers/4-compact/facts.ts";
-import { SessionFactBook } from "../../src/loop/compact/session-facts.ts";
-import type { Session, SessionDeps } from "../../src/loop/session.ts";
-import { readLines } from "../../src/transcript/lines.ts";
-import type { Draft } from "../../src/transcript/draft.ts";
+import { factsOf } from "../../packages/palimpsest/src/layers/4-compact/fact-book.ts";
+import type { SessionFacts } from "../../packages/palimpsest/src/layers/4-compact/facts.ts";
+import { SessionFactBook } from "../../packages/palimpsest/src/context/compact/session-facts.ts";
+import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
+import { readLines } from "../../packages/palimpsest/src/transcript/lines.ts";
+import type { Draft } from "../../packages/palimpsest/src/transcript/draft.ts";
 import { foldOf } from "../fixture/log.ts";
 import { append, logBytes, reopened, reply, result, testDeps, text, user } from "../fixture/session.ts";
-import { toolUseId } from "../../src/schema/brand.ts";
+import { toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { parametersFor } from "./runs.ts";
 import { type SessionMove, sessionMove, SessionPlayer } from "./session-moves.ts";
 

@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
-import { type EntryId, entryId } from "../../src/schema/brand.ts";
-import { factsOf } from "../../src/layers/4-compact/fact-book.ts";
-import type { SessionFacts } from "../../src/layers/4-compact/facts.ts";
-import { readEntry } from "../../src/schema/entry.ts";
-import { parseJson } from "../../src/schema/json.ts";
+import { type EntryId, entryId } from "../../packages/palimpsest/src/schema/brand.ts";
+import { factsOf } from "../../packages/palimpsest/src/layers/4-compact/fact-book.ts";
+import type { SessionFacts } from "../../packages/palimpsest/src/layers/4-compact/facts.ts";
+import { readEntry } from "../../packages/palimpsest/src/schema/entry.ts";
+import { parseJson } from "../../packages/palimpsest/src/schema/json.ts";
 
 /** Steps of a session whose facts are worth carrying; what is said in them is anything. */
 type Step =

@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
-import { appendBoundary } from "../../src/loop/boundary.ts";
-import type { SessionFacts } from "../../src/layers/4-compact/facts.ts";
-import type { Session, SessionDeps } from "../../src/loop/session.ts";
-import { undo } from "../../src/loop/undo.ts";
-import { type EntryId, tokens } from "../../src/schema/brand.ts";
-import type { Receipt } from "../../src/schema/receipt.ts";
-import type { Draft } from "../../src/transcript/draft.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import type { SessionFacts } from "../../packages/palimpsest/src/layers/4-compact/facts.ts";
+import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
+import { undo } from "../../packages/palimpsest/src/session/undo.ts";
+import { type EntryId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { Receipt } from "../../packages/palimpsest/src/schema/receipt.ts";
+import type { Draft } from "../../packages/palimpsest/src/transcript/draft.ts";
 import { append, call, cleared, offloaded, opened, reopened, reply, result, text, user } from "../fixture/session.ts";
 
 /** Steps of a session of our own, through the door that everybody uses. */

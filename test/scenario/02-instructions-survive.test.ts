@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { undo } from "../../src/loop/undo.ts";
-import { tokens } from "../../src/schema/brand.ts";
+import { undo } from "../../packages/palimpsest/src/session/undo.ts";
+import { tokens } from "../../packages/palimpsest/src/schema/brand.ts";
 import { say, user } from "../fixture/session.ts";
 import { eventsOf, lastRequest, times } from "./support/compaction-checks.ts";
 import { compact, compactionWorld, type CompactionWorldOptions, taskText } from "./support/compaction-world.ts";

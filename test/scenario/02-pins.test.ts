@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { ForkLine } from "../../src/loop/agent/fork-line.ts";
-import { appendBoundary } from "../../src/loop/boundary.ts";
-import type { Session, SessionDeps } from "../../src/loop/session.ts";
-import { undo } from "../../src/loop/undo.ts";
-import { type EntryId, tokens } from "../../src/schema/brand.ts";
-import type { Draft } from "../../src/transcript/draft.ts";
+import { ForkLine } from "../../packages/palimpsest/src/context/fork-line.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
+import { undo } from "../../packages/palimpsest/src/session/undo.ts";
+import { type EntryId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { Draft } from "../../packages/palimpsest/src/transcript/draft.ts";
 import { append, call, openedForTest, opened, reply, result, say, testDeps, text, user } from "../fixture/session.ts";
 
 const codeword = "CODEWORD-PINNED 中 \u2028 \r\n end";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { undo } from "../../src/loop/undo.ts";
-import { tokens } from "../../src/schema/brand.ts";
+import { undo } from "../../packages/palimpsest/src/session/undo.ts";
+import { tokens } from "../../packages/palimpsest/src/schema/brand.ts";
 import { append, user } from "../fixture/session.ts";
 import {
   compactedIn,

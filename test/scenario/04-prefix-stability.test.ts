@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Agent } from "../../src/agent/agent.ts";
+import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import { Asking } from "../fixture/asking.ts";
 import { usagesIn } from "./support/clearing-world.ts";
 import { sharedShare, summaryRequests } from "./support/compaction-checks.ts";

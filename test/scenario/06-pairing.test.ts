@@ -1,16 +1,16 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { appendBoundary } from "../../src/loop/boundary.ts";
-import { chatRequest } from "../../src/model/openai/request.ts";
-import type { Session, SessionDeps } from "../../src/loop/session.ts";
-import type { EntryId } from "../../src/schema/brand.ts";
-import type { Block, Message } from "../../src/schema/block.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
-import { cutPoints } from "../../src/transcript/cut.ts";
-import { mend } from "../../src/transcript/mend.ts";
-import { firstUserLine, interruptedText } from "../../src/transcript/repair.ts";
-import { violations } from "../../src/transcript/wire.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { chatRequest } from "../../packages/palimpsest/src/model/openai/request.ts";
+import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
+import type { EntryId } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { Block, Message } from "../../packages/palimpsest/src/schema/block.ts";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
+import { cutPoints } from "../../packages/palimpsest/src/transcript/cut.ts";
+import { mend } from "../../packages/palimpsest/src/transcript/mend.ts";
+import { firstUserLine, interruptedText } from "../../packages/palimpsest/src/transcript/repair.ts";
+import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
 import { bytesOf, flat, foldOf, loggedOf } from "../fixture/log.ts";
 import { openaiFace } from "../fixture/openai-face.ts";
 import {

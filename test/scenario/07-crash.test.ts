@@ -1,14 +1,14 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
-import { appendBoundary } from "../../src/loop/boundary.ts";
-import { openLog } from "../../src/loop/open.ts";
-import type { Session, SessionDeps } from "../../src/loop/session.ts";
-import { undo } from "../../src/loop/undo.ts";
-import { millis, sessionId, tokens } from "../../src/schema/brand.ts";
-import { memoryBlobs } from "../../src/store/memory/blobs.ts";
-import type { Fault } from "../../src/store/memory/faults.ts";
-import { memoryTranscripts } from "../../src/store/memory/transcripts.ts";
-import { violations } from "../../src/transcript/wire.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { openLog } from "../../packages/palimpsest/src/session/open.ts";
+import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
+import { undo } from "../../packages/palimpsest/src/session/undo.ts";
+import { millis, sessionId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
+import type { Fault } from "../../packages/palimpsest/src/store/memory/faults.ts";
+import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/transcripts.ts";
+import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
 import { append, call, cleared, reply, result, text, user } from "../fixture/session.ts";
 import { runNode, runScript } from "./support/command-line.ts";
 import {

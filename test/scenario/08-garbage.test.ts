@@ -4,12 +4,12 @@ import { mkdir, readdir, rm, symlink, utimes, writeFile } from "node:fs/promises
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createEngine } from "../../src/engine.ts";
-import { appendBoundary } from "../../src/loop/boundary.ts";
-import { collectGarbage } from "../../src/loop/gc.ts";
-import { garbageAgeMin } from "../../src/loop/limits.ts";
-import { type BlobId, millis, sessionId, toolUseId } from "../../src/schema/brand.ts";
-import { fileGarbage } from "../../src/store/files/garbage.ts";
+import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { collectGarbage } from "../../packages/palimpsest/src/session/gc.ts";
+import { garbageAgeMin } from "../../packages/palimpsest/src/session/limits.ts";
+import { type BlobId, millis, sessionId, toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
+import { fileGarbage } from "../../packages/palimpsest/src/store/files/garbage.ts";
 import { append, call, offloaded, reply, user } from "../fixture/session.ts";
 import { runAppend } from "./child/run-append.ts";
 import { expectRefusal, json, newWorld, type World } from "./support/cli-world.ts";

@@ -1,9 +1,9 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { appendBoundary } from "../../src/loop/boundary.ts";
-import { readLog } from "../../src/loop/read-log.ts";
-import { sessionId } from "../../src/schema/brand.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { readLog } from "../../packages/palimpsest/src/session/read-log.ts";
+import { sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { append, call, offloaded, reply, text, user } from "../fixture/session.ts";
 import { newProject, openedSession, pathOf } from "./support/project.ts";
 import { expectListsAlike, expectOpensAlike } from "./support/scale.ts";

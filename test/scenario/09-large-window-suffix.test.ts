@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { numbersInForce } from "../../src/settings/numbers.ts";
-import { resolveSettings } from "../../src/settings/resolve.ts";
-import { anthropicModel } from "../../src/model/anthropic/client.ts";
-import { plainSummariser } from "../../src/loop/compact/plain-summariser.ts";
-import { millis } from "../../src/schema/brand.ts";
-import { isObject, parseJson, text } from "../../src/schema/json.ts";
-import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
+import { numbersInForce } from "../../packages/palimpsest/src/settings/numbers.ts";
+import { resolveSettings } from "../../packages/palimpsest/src/settings/resolve.ts";
+import { anthropicModel } from "../../packages/palimpsest/src/model/anthropic/client.ts";
+import { plainSummariser } from "../../packages/palimpsest/src/context/compact/plain-summariser.ts";
+import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
+import { isObject, parseJson, text } from "../../packages/palimpsest/src/schema/json.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { testAgent } from "../fixture/agent.ts";
 import { openedForTest, testDeps } from "../fixture/session.ts";
 

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
-import type { Agent } from "../../src/agent/agent.ts";
+import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import { lastRequest, times } from "./support/compaction-checks.ts";
 import { type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";
 

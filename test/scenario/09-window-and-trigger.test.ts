@@ -2,14 +2,14 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { createEngine } from "../../src/engine.ts";
-import { openSession } from "../../src/loop/session.ts";
-import { sessionId } from "../../src/schema/brand.ts";
-import { settingDrafts } from "../../src/settings/change.ts";
-import type { SettingsNews } from "../../src/settings/watch.ts";
-import { learnedFrom } from "../../src/tokens/learned-window.ts";
-import { pressureOf } from "../../src/tokens/thresholds.ts";
-import { tokens } from "../../src/schema/brand.ts";
+import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { openSession } from "../../packages/palimpsest/src/session/session.ts";
+import { sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
+import { settingDrafts } from "../../packages/cli/src/settings/change.ts";
+import type { SettingsNews } from "../../packages/cli/src/settings/watch.ts";
+import { learnedFrom } from "../../packages/palimpsest/src/tokens/learned-window.ts";
+import { pressureOf } from "../../packages/palimpsest/src/tokens/thresholds.ts";
+import { tokens } from "../../packages/palimpsest/src/schema/brand.ts";
 import { json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 
 interface Explained {

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Agent } from "../../src/agent/agent.ts";
+import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import { connectTo, fakeServer, offered } from "../fixture/tool-servers.ts";
 import { lastRequest, times } from "./support/compaction-checks.ts";
 import { compact, type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";

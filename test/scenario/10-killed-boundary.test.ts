@@ -2,8 +2,8 @@ import { globSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type SessionId, tokens } from "../../src/schema/brand.ts";
-import { undo } from "../../src/loop/undo.ts";
+import { type SessionId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
+import { undo } from "../../packages/palimpsest/src/session/undo.ts";
 import { lastRequest, times } from "./support/compaction-checks.ts";
 import { compact, type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";
 

@@ -1,9 +1,9 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Agent } from "../../src/agent/agent.ts";
-import type { PlanAnswer, PlanAsk, PlanReview } from "../../src/ports/planning.ts";
-import type { LoopEvent } from "../../src/schema/event.ts";
+import type { Agent } from "../../packages/cli/src/agent/agent.ts";
+import type { PlanAnswer, PlanAsk, PlanReview } from "../../packages/palimpsest/src/ports/planning.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
 import { eventsOf, lastRequest, times } from "./support/compaction-checks.ts";
 import { compact, type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";
 

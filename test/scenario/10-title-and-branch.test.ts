@@ -1,9 +1,9 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { titleDraft } from "../../src/loop/session-title.ts";
-import type { Agent } from "../../src/agent/agent.ts";
-import { type JsonObject, isObject, parseJson } from "../../src/schema/json.ts";
+import { titleDraft } from "../../packages/palimpsest/src/session/session-title.ts";
+import type { Agent } from "../../packages/cli/src/agent/agent.ts";
+import { type JsonObject, isObject, parseJson } from "../../packages/palimpsest/src/schema/json.ts";
 import { compactedIn, lastRequest } from "./support/compaction-checks.ts";
 import { compact, type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";
 

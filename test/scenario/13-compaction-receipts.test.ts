@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import type { Agent } from "../../src/agent/agent.ts";
-import { usdOf } from "../../src/cache/price.ts";
-import { createEngine } from "../../src/engine.ts";
-import { pastReceipts } from "../../src/loop/past-receipts.ts";
-import { undo } from "../../src/loop/undo.ts";
-import { type EntryId, nanoUsd, tokens } from "../../src/schema/brand.ts";
-import type { LoopEvent } from "../../src/schema/event.ts";
-import type { Receipt } from "../../src/schema/receipt.ts";
-import { estimateBlock } from "../../src/tokens/estimate.ts";
+import type { Agent } from "../../packages/cli/src/agent/agent.ts";
+import { usdOf } from "../../packages/palimpsest/src/cache/price.ts";
+import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { pastReceipts } from "../../packages/palimpsest/src/session/past-receipts.ts";
+import { undo } from "../../packages/palimpsest/src/session/undo.ts";
+import { type EntryId, nanoUsd, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { Receipt } from "../../packages/palimpsest/src/schema/receipt.ts";
+import { estimateBlock } from "../../packages/palimpsest/src/tokens/estimate.ts";
 import {
   compactedIn,
   expectAccepted,

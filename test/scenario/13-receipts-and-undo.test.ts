@@ -1,14 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { appendBoundary } from "../../src/loop/boundary.ts";
-import { expand } from "../../src/loop/expand.ts";
-import type { Edited, Session, SessionDeps } from "../../src/loop/session.ts";
-import { undo, type Undone } from "../../src/loop/undo.ts";
-import { type EntryId, tokens } from "../../src/schema/brand.ts";
-import type { Message } from "../../src/schema/block.ts";
-import type { Receipt } from "../../src/schema/receipt.ts";
-import { estimateBlock } from "../../src/tokens/estimate.ts";
-import type { Draft } from "../../src/transcript/draft.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { expand } from "../../packages/palimpsest/src/session/expand.ts";
+import type { Edited, Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
+import { undo, type Undone } from "../../packages/palimpsest/src/session/undo.ts";
+import { type EntryId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { Message } from "../../packages/palimpsest/src/schema/block.ts";
+import type { Receipt } from "../../packages/palimpsest/src/schema/receipt.ts";
+import { estimateBlock } from "../../packages/palimpsest/src/tokens/estimate.ts";
+import type { Draft } from "../../packages/palimpsest/src/transcript/draft.ts";
 import { flat, sourceOf } from "../fixture/log.ts";
 import {
   append,

@@ -1,19 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { contextReport, createEngine, openCounted } from "../../src/index.ts";
-import { appendBoundary } from "../../src/loop/boundary.ts";
-import { bpeCounter } from "../../src/model/bpe/counter.ts";
-import type { TokenCounter } from "../../src/ports/token-counter.ts";
-import type { Block } from "../../src/schema/block.ts";
-import { type Tokens, tokens } from "../../src/schema/brand.ts";
-import { Calibration } from "../../src/tokens/calibration.ts";
-import { measureBlock, noBytes, addBytes } from "../../src/tokens/content.ts";
-import { tokensOf } from "../../src/tokens/estimate.ts";
-import { palimpsest } from "../../src/presets/palimpsest.ts";
-import { thresholdsOf } from "../../src/tokens/thresholds.ts";
-import { memoryBlobs } from "../../src/store/memory/blobs.ts";
-import { readLines } from "../../src/transcript/lines.ts";
+import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { contextReport, openCounted } from "../../packages/palimpsest/src/index.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { bpeCounter } from "../../packages/palimpsest/src/model/bpe/counter.ts";
+import type { TokenCounter } from "../../packages/palimpsest/src/ports/token-counter.ts";
+import type { Block } from "../../packages/palimpsest/src/schema/block.ts";
+import { type Tokens, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
+import { Calibration } from "../../packages/palimpsest/src/tokens/calibration.ts";
+import { measureBlock, noBytes, addBytes } from "../../packages/palimpsest/src/tokens/content.ts";
+import { tokensOf } from "../../packages/palimpsest/src/tokens/estimate.ts";
+import { palimpsest } from "../../packages/palimpsest/src/policy/palimpsest.ts";
+import { thresholdsOf } from "../../packages/palimpsest/src/tokens/thresholds.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
+import { readLines } from "../../packages/palimpsest/src/transcript/lines.ts";
 import { corpusBytes, corpusFiles, hasCorpus } from "../fixture/corpus.ts";
 import { importFixture } from "../fixture/imported.ts";
 import { nextCallErrors, quantile } from "../fixture/next-call.ts";
@@ -214,7 +215,9 @@ describe("14. Accounting", () => {
     it("code from many files, in the sum of a round", async () => {
       const files = ["block", "brand", "edit", "entry", "json", "model", "usage", "receipt", "settings", "event"];
       const all = files
-        .map((name) => readFileSync(new URL(`../../src/schema/${name}.ts`, import.meta.url), "utf8"))
+        .map((name) =>
+          readFileSync(new URL(`../../packages/palimpsest/src/schema/${name}.ts`, import.meta.url), "utf8"),
+        )
         .join("");
       const piece = (part: number): Block => {
         const from = (part * 7919) % (all.length - 1500);

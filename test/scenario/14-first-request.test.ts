@@ -2,9 +2,9 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openAgent } from "../../src/agent/open-agent.ts";
-import { bpeCounter } from "../../src/model/bpe/counter.ts";
-import { estimateFixedPart, measureFixedPart } from "../../src/tokens/fixed-part.ts";
+import { openAgent } from "../../packages/cli/src/agent/open-agent.ts";
+import { bpeCounter } from "../../packages/palimpsest/src/model/bpe/counter.ts";
+import { estimateFixedPart, measureFixedPart } from "../../packages/palimpsest/src/tokens/fixed-part.ts";
 import { newWorld } from "./support/cli-world.ts";
 
 /** Safe is over; what is far over compacts early and shows a number that nobody believes. */

@@ -4,12 +4,12 @@ import { setTimeout } from "node:timers/promises";
 import { buffer } from "node:stream/consumers";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { AgentOptions } from "../../src/agent/agent-options.ts";
-import type { Agent } from "../../src/agent/agent.ts";
-import { openAgent } from "../../src/agent/open-agent.ts";
-import { saidMessages } from "../../src/loop/rewind.ts";
-import { anthropicModel } from "../../src/model/anthropic/client.ts";
-import { millis } from "../../src/schema/brand.ts";
+import type { AgentOptions } from "../../packages/cli/src/agent/agent-options.ts";
+import type { Agent } from "../../packages/cli/src/agent/agent.ts";
+import { openAgent } from "../../packages/cli/src/agent/open-agent.ts";
+import { saidMessages } from "../../packages/palimpsest/src/session/rewind.ts";
+import { anthropicModel } from "../../packages/palimpsest/src/model/anthropic/client.ts";
+import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
 import { newWorld, type World } from "./support/cli-world.ts";
 import { served } from "./support/simulated.ts";
 

@@ -2,12 +2,17 @@ import { access, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { AgentOptions } from "../../src/agent/agent-options.ts";
-import { openAgent } from "../../src/agent/open-agent.ts";
-import { nobody, type PermissionAnswer, type PermissionAsk, type Person } from "../../src/ports/person.ts";
-import type { LoopEvent } from "../../src/schema/event.ts";
-import type { SaidBlock } from "../../src/simulator/actor/actor.ts";
-import type { Net } from "../../src/tool/web/get.ts";
+import type { AgentOptions } from "../../packages/cli/src/agent/agent-options.ts";
+import { openAgent } from "../../packages/cli/src/agent/open-agent.ts";
+import {
+  nobody,
+  type PermissionAnswer,
+  type PermissionAsk,
+  type Person,
+} from "../../packages/palimpsest/src/ports/person.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
+import type { Net } from "../../packages/cli/src/tool/web/get.ts";
 import { playing, says } from "./support/simulated.ts";
 import { type AgentWorld, agentWorld, turn } from "./support/whole-agent.ts";
 

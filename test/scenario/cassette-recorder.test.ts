@@ -3,10 +3,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, expectTypeOf, it, onTestFinished } from "vitest";
-import { readFolder } from "../../src/simulator/cassette/folder.ts";
-import { CassetteRecorder } from "../../src/simulator/cassette/recorder.ts";
-import type { serveRecorder } from "../../src/simulator/cassette/serve.ts";
-import { recordedBodyBytesMax } from "../../src/simulator/limits.ts";
+import { readFolder } from "../../packages/simulator/src/cassette/folder.ts";
+import { CassetteRecorder } from "../../packages/simulator/src/cassette/recorder.ts";
+import type { serveRecorder } from "../../packages/simulator/src/cassette/serve.ts";
+import { recordedBodyBytesMax } from "../../packages/simulator/src/limits.ts";
 import { bearer, cookie, folder, key, playerOf, recording } from "./support/cassettes.ts";
 import { playing, says, served } from "./support/simulated.ts";
 

@@ -2,10 +2,10 @@ import Anthropic, { APIConnectionError, InternalServerError, NotFoundError, Rate
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { SaidBlock } from "../../src/simulator/actor/actor.ts";
-import { readFolder } from "../../src/simulator/cassette/folder.ts";
-import { CassetteRecorder } from "../../src/simulator/cassette/recorder.ts";
-import { realClock } from "../../src/simulator/clock.ts";
+import type { SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
+import { readFolder } from "../../packages/simulator/src/cassette/folder.ts";
+import { CassetteRecorder } from "../../packages/simulator/src/cassette/recorder.ts";
+import { realClock } from "../../packages/simulator/src/clock.ts";
 import { bearer, cookie, folder, key, playerOf, playingUrl, recording } from "./support/cassettes.ts";
 import { playing, says, served } from "./support/simulated.ts";
 

@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createEngine } from "../../src/engine.ts";
-import { pendingApprovals } from "../../src/settings/tool-servers.ts";
-import type { ApproveAsk, ServerDecision } from "../../src/tui/dialog/approve.ts";
+import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { pendingApprovals } from "../../packages/cli/src/settings/tool-servers.ts";
+import type { ApproveAsk, ServerDecision } from "../../packages/cli/src/tui/dialog/approve.ts";
 import { connectTo, fakeServer, offered } from "../fixture/tool-servers.ts";
 import { itemsOf, openChat } from "./support/chat-world.ts";
 import { playing, says } from "./support/simulated.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Agent } from "../../src/agent/agent.ts";
-import type { ChatAct } from "../../src/tui/state/chat-state.ts";
+import type { Agent } from "../../packages/cli/src/agent/agent.ts";
+import type { ChatAct } from "../../packages/cli/src/tui/state/chat-state.ts";
 import { type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";
 import { slashWorld } from "./support/slash-world.ts";
 

@@ -1,8 +1,8 @@
 import { globSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { createEngine } from "../../src/engine.ts";
-import { rewind, saidMessages } from "../../src/loop/rewind.ts";
-import { entryId } from "../../src/schema/brand.ts";
+import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { rewind, saidMessages } from "../../packages/palimpsest/src/session/rewind.ts";
+import { entryId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { openChat } from "./support/chat-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { type AgentWorld, agentWorld } from "./support/whole-agent.ts";

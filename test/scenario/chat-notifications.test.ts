@@ -2,13 +2,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
-import type { SaidBlock } from "../../src/simulator/actor/actor.ts";
+import type { SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
 import { openChat } from "./support/chat-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { agentWorld } from "./support/whole-agent.ts";
 
-vi.mock("../../src/cli/chat/limits.ts", async (original) => ({
-  ...(await original<typeof import("../../src/cli/chat/limits.ts")>()),
+vi.mock("../../packages/cli/src/chat/limits.ts", async (original) => ({
+  ...(await original<typeof import("../../packages/cli/src/chat/limits.ts")>()),
   idleNotificationMillis: 300,
 }));
 

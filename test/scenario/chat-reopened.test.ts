@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { ChatState } from "../../src/tui/state/chat-shape.ts";
+import type { ChatState } from "../../packages/cli/src/tui/state/chat-shape.ts";
 import { openChat } from "./support/chat-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { agentWorld } from "./support/whole-agent.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { sandboxNotice } from "../../src/cli/chat/sandbox-notice.ts";
-import type { SandboxSearch } from "../../src/ports/sandbox.ts";
+import { sandboxNotice } from "../../packages/cli/src/chat/sandbox-notice.ts";
+import type { SandboxSearch } from "../../packages/palimpsest/src/ports/sandbox.ts";
 import { itemsOf, openChat } from "./support/chat-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { type AgentWorld, agentWorld } from "./support/whole-agent.ts";

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { FrontHandlers } from "../../src/cli/chat/front.ts";
+import type { FrontHandlers } from "../../packages/cli/src/chat/front.ts";
 import { type ChatParts, type ChatWorld, itemsOf, openChat } from "./support/chat-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { type AgentWorld, agentWorld } from "./support/whole-agent.ts";

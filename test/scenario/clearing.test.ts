@@ -1,16 +1,16 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ConversationForks } from "../../src/loop/fork.ts";
-import { undo } from "../../src/loop/undo.ts";
-import { expand } from "../../src/loop/expand.ts";
-import type { Blobs } from "../../src/ports/blobs.ts";
-import { plainClearMarker } from "../../src/schema/edit.ts";
-import type { EditEntry } from "../../src/schema/entry.ts";
-import type { LoopEvent } from "../../src/schema/event.ts";
-import { tokens } from "../../src/schema/brand.ts";
-import type { Usage } from "../../src/schema/usage.ts";
-import { memoryBlobs } from "../../src/store/memory/blobs.ts";
+import { ConversationForks } from "../../packages/palimpsest/src/loop/fork.ts";
+import { undo } from "../../packages/palimpsest/src/session/undo.ts";
+import { expand } from "../../packages/palimpsest/src/session/expand.ts";
+import type { Blobs } from "../../packages/palimpsest/src/ports/blobs.ts";
+import { plainClearMarker } from "../../packages/palimpsest/src/schema/edit.ts";
+import type { EditEntry } from "../../packages/palimpsest/src/schema/entry.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import { tokens } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { Usage } from "../../packages/palimpsest/src/schema/usage.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
 import { testSession } from "../fixture/session.ts";
 import {
   type ClearingAgent,

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readFolder } from "../../src/simulator/cassette/folder.ts";
-import { realClock } from "../../src/simulator/clock.ts";
+import { readFolder } from "../../packages/simulator/src/cassette/folder.ts";
+import { realClock } from "../../packages/simulator/src/clock.ts";
 import { palimpsest } from "./support/command-line.ts";
 import { playing, says, served } from "./support/simulated.ts";
 

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { main } from "../../src/cli/main.ts";
-import type { Audit } from "../../src/layers/4-compact/audit.ts";
-import type { Message } from "../../src/schema/block.ts";
+import { main } from "../../packages/cli/src/main.ts";
+import type { Audit } from "../../packages/palimpsest/src/layers/4-compact/audit.ts";
+import type { Message } from "../../packages/palimpsest/src/schema/block.ts";
 
 interface Called {
   readonly code: number;

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { factKinds } from "../../src/replay/fidelity/fact.ts";
-import type { FidelityOutcome } from "../../src/replay/fidelity/outcome.ts";
+import { factKinds } from "../../packages/lab/src/fidelity/fact.ts";
+import type { FidelityOutcome } from "../../packages/lab/src/fidelity/outcome.ts";
 import { expectRefusal, json, newWorld, rawLog, said } from "./support/cli-world.ts";
 
 /** Long replies, which no policy clears: a window of 60,000 tokens is full more than once. */

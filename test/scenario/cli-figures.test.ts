@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { appendBoundary } from "../../src/loop/boundary.ts";
-import { messageId } from "../../src/schema/brand.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
-import { type Draft, replyDraft } from "../../src/transcript/draft.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { messageId } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import { type Draft, replyDraft } from "../../packages/palimpsest/src/transcript/draft.ts";
 import { append, call, cleared, reply, result, text, user } from "../fixture/session.ts";
 import { json, newWorld, type World } from "./support/cli-world.ts";
 import { openedSession } from "./support/project.ts";

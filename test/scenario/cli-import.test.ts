@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { translatedBytesMax } from "../../src/import/limits.ts";
+import { translatedBytesMax } from "../../packages/palimpsest/src/import/limits.ts";
 import { importFixtures } from "../fixture/imported.ts";
 import { expectRefusal, json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 

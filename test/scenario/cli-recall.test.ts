@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { beforeAll, describe, expect, it } from "vitest";
-import { main } from "../../src/cli/main.ts";
+import { main } from "../../packages/cli/src/main.ts";
 import { append, call, cleared, offloaded, reply, result, text, user } from "../fixture/session.ts";
 import { expectRefusal, json, newWorld, type World } from "./support/cli-world.ts";
 import { openedSession } from "./support/project.ts";

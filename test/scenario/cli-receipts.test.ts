@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { appendBoundary } from "../../src/loop/boundary.ts";
-import { spentDraft } from "../../src/loop/compact/spent.ts";
-import { notesSpentDraft } from "../../src/loop/notes/spent.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { spentDraft } from "../../packages/palimpsest/src/context/compact/spent.ts";
+import { notesSpentDraft } from "../../packages/palimpsest/src/context/notes/spent.ts";
 import { append, call, cleared, reply, result, text, user } from "../fixture/session.ts";
 import { expectRefusal, json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 import { openedSession } from "./support/project.ts";

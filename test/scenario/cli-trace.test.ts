@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { ListedRequest } from "../../src/cli/trace-text.ts";
-import type { TraceDiff } from "../../src/simulator/trace/diff.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
-import { TraceWriter } from "../../src/simulator/trace/writer.ts";
+import type { ListedRequest } from "../../packages/cli/src/trace-text.ts";
+import type { TraceDiff } from "../../packages/simulator/src/trace/diff.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
+import { TraceWriter } from "../../packages/simulator/src/trace/writer.ts";
 import { Asking, longText } from "../fixture/asking.ts";
 import { compactAt, longTalk, onDemandBeta, summarize, thresholdBeta } from "../fixture/compacted.ts";
 import { deletingHeaders, deletingRequest } from "../fixture/deleting.ts";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
-import { appendBoundary } from "../../src/loop/boundary.ts";
-import type { Session } from "../../src/loop/session.ts";
-import type { EntryId } from "../../src/schema/brand.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import type { Session } from "../../packages/palimpsest/src/session/session.ts";
+import type { EntryId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { append, call, cleared, reply, result, text, user } from "../fixture/session.ts";
 import { expectRefusal, json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 import { openedSession } from "./support/project.ts";

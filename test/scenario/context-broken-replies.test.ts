@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { Context } from "../../src/context/context.ts";
-import { openContext } from "../../src/open/open-context.ts";
-import type { ContextOptions } from "../../src/open/options.ts";
-import type { Store } from "../../src/ports/store.ts";
-import type { OpenForWriting } from "../../src/ports/transcripts.ts";
-import { millis } from "../../src/schema/brand.ts";
-import { memoryBlobs } from "../../src/store/memory/blobs.ts";
-import { memoryTranscripts } from "../../src/store/memory/transcripts.ts";
+import type { Context } from "../../packages/palimpsest/src/context/context.ts";
+import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
+import type { ContextOptions } from "../../packages/palimpsest/src/open/options.ts";
+import type { Store } from "../../packages/palimpsest/src/ports/store.ts";
+import type { OpenForWriting } from "../../packages/palimpsest/src/ports/transcripts.ts";
+import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
+import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/transcripts.ts";
 
 const model = "claude-sonnet-5-5";
 const tools = [{ name: "read", input_schema: { type: "object" as const } }];

@@ -4,11 +4,11 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import Anthropic from "@anthropic-ai/sdk";
 import { expect, it } from "vitest";
-import type { Context } from "../../src/context/context.ts";
-import { openContext } from "../../src/open/open-context.ts";
-import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
-import { fileStore } from "../../src/store/files/store.ts";
+import type { Context } from "../../packages/palimpsest/src/context/context.ts";
+import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
+import { fileStore } from "../../packages/palimpsest/src/store/files/store.ts";
 import { runNode, type Said } from "./support/command-line.ts";
 
 const script = resolve(import.meta.dirname, "child/context-run.ts");

@@ -1,7 +1,7 @@
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { openContext } from "../../src/open/open-context.ts";
-import type { Actor } from "../../src/simulator/actor/actor.ts";
+import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
+import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
 import { served } from "./support/simulated.ts";
 
 const model = "gpt-5.6";

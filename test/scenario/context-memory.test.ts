@@ -4,12 +4,12 @@ import { join } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Context } from "../../src/context/context.ts";
-import { openContextBy } from "../../src/open/open-context.ts";
-import type { ContextOptions } from "../../src/open/options.ts";
-import type { Store } from "../../src/ports/store.ts";
-import { fileStore } from "../../src/store/files/store.ts";
-import { memoryStore } from "../../src/store/memory/store.ts";
+import type { Context } from "../../packages/palimpsest/src/context/context.ts";
+import { openContextBy } from "../../packages/palimpsest/src/open/open-context.ts";
+import type { ContextOptions } from "../../packages/palimpsest/src/open/options.ts";
+import type { Store } from "../../packages/palimpsest/src/ports/store.ts";
+import { fileStore } from "../../packages/palimpsest/src/store/files/store.ts";
+import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
 import { parametersFor } from "../property/runs.ts";
 
 const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" as const } }];

@@ -8,8 +8,8 @@ import {
   type Params,
   type Provider,
   type Reply,
-} from "../../src/index.ts";
-import { type Actor, extractActor, Simulator, simulatorFetch } from "../../src/simulator/index.ts";
+} from "../../packages/palimpsest/src/index.ts";
+import { type Actor, extractActor, Simulator, simulatorFetch } from "../../packages/simulator/src/index.ts";
 
 /** Talks at length, and writes a summary where it is asked for one. */
 const talker: Actor = {

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { existsSync, globSync } from "node:fs";
-import { createEngine } from "../../src/engine.ts";
-import { adoptOnce } from "../../src/loop/adopt-once.ts";
-import { openSession } from "../../src/loop/session.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
+import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { adoptOnce } from "../../packages/palimpsest/src/session/adopt-once.ts";
+import { openSession } from "../../packages/palimpsest/src/session/session.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { testAgent } from "../fixture/agent.ts";
 
 const corpus = resolve(import.meta.dirname, "../..", process.env["PALIMPSEST_CORPUS"] ?? "../shared/corpus");

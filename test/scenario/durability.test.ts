@@ -1,6 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { expect, it, vi } from "vitest";
-import { openAgent } from "../../src/agent/open-agent.ts";
+import { openAgent } from "../../packages/cli/src/agent/open-agent.ts";
 import { playing, says } from "./support/simulated.ts";
 import { agentWorld, turn } from "./support/whole-agent.ts";
 

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { translateLog } from "../../src/import/translate.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
-import { Fold } from "../../src/transcript/fold.ts";
-import type { Logged } from "../../src/transcript/lines.ts";
-import { violations } from "../../src/transcript/wire.ts";
+import { translateLog } from "../../packages/palimpsest/src/import/translate.ts";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import { Fold } from "../../packages/palimpsest/src/transcript/fold.ts";
+import type { Logged } from "../../packages/palimpsest/src/transcript/lines.ts";
+import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
 import { importDeps } from "../fixture/imported.ts";
 import { loggedOf } from "../fixture/log.ts";
 

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { openContext } from "../../src/open/open-context.ts";
-import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
-import type { Actor } from "../../src/simulator/actor/actor.ts";
-import { fileStore } from "../../src/store/files/store.ts";
-import { memoryStore } from "../../src/store/memory/store.ts";
+import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
+import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
+import { fileStore } from "../../packages/palimpsest/src/store/files/store.ts";
+import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
 import { served } from "./support/simulated.ts";
 
 const model = "claude-sonnet-5-5";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { presetNames, presetOf } from "../../src/presets/catalogue.ts";
-import { workingState, type WorkingStatePart } from "../../src/ports/working-state.ts";
-import { type JsonObject, text as textIn } from "../../src/schema/json.ts";
-import type { LoopEvent } from "../../src/schema/event.ts";
-import type { PolicyName } from "../../src/schema/settings.ts";
+import { presetNames, presetOf } from "../../packages/palimpsest/src/policy/catalogue.ts";
+import { workingState, type WorkingStatePart } from "../../packages/palimpsest/src/ports/working-state.ts";
+import { type JsonObject, text as textIn } from "../../packages/palimpsest/src/schema/json.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { PolicyName } from "../../packages/palimpsest/src/schema/settings.ts";
 import { loggingTool } from "../fixture/agent.ts";
 import { compactingWorld, summaryRequests } from "../fixture/compacting.ts";
 import { readTool, sentText } from "./support/clearing-world.ts";

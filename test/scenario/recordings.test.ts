@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { requestTokens } from "../../src/schema/usage.ts";
+import { requestTokens } from "../../packages/palimpsest/src/schema/usage.ts";
 import { flawsIn, readingOf } from "../fixture/recording.ts";
 
 /** Recorded sessions of other agents, kept outside the repository. Data, never instructions; never printed. */

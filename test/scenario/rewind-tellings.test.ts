@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { Agent } from "../../src/agent/agent.ts";
-import { saidMessages } from "../../src/loop/rewind.ts";
+import type { Agent } from "../../packages/cli/src/agent/agent.ts";
+import { saidMessages } from "../../packages/palimpsest/src/session/rewind.ts";
 import { connectTo, fakeServer, offered } from "../fixture/tool-servers.ts";
 import { lastRequest, times } from "./support/compaction-checks.ts";
 import { type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";

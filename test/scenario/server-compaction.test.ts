@@ -1,17 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { canServerCompact } from "../../src/layers/4-compact/by-server.ts";
-import { appendBoundary, type BoundaryInput } from "../../src/loop/boundary.ts";
-import { type ServerCall, serverSummary, type ServerSummarised } from "../../src/loop/compact/server-call.ts";
-import { serverSummaryDraft } from "../../src/loop/compact/server-draft.ts";
-import { ConversationForks } from "../../src/loop/fork.ts";
-import { undo } from "../../src/loop/undo.ts";
-import { makeBaseline } from "../../src/cache/baseline.ts";
-import { readSpent } from "../../src/cache/usage-split.ts";
-import { type EntryId, tokens } from "../../src/schema/brand.ts";
-import type { LoopEvent } from "../../src/schema/event.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
-import type { Actor } from "../../src/simulator/actor/actor.ts";
-import type { SimulatorOptions } from "../../src/simulator/options.ts";
+import { canServerCompact } from "../../packages/palimpsest/src/layers/4-compact/by-server.ts";
+import { appendBoundary, type BoundaryInput } from "../../packages/palimpsest/src/session/boundary.ts";
+import {
+  type ServerCall,
+  serverSummary,
+  type ServerSummarised,
+} from "../../packages/palimpsest/src/context/compact/server-call.ts";
+import { serverSummaryDraft } from "../../packages/palimpsest/src/context/compact/server-draft.ts";
+import { ConversationForks } from "../../packages/palimpsest/src/loop/fork.ts";
+import { undo } from "../../packages/palimpsest/src/session/undo.ts";
+import { makeBaseline } from "../../packages/palimpsest/src/cache/baseline.ts";
+import { readSpent } from "../../packages/palimpsest/src/cache/usage-split.ts";
+import { type EntryId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
 import {
   type ClearingAgent,
   type ClearingWorld,

@@ -2,7 +2,7 @@ import { createAnthropic } from "@ai-sdk/anthropic";
 import { APICallError, generateText, isStepCount, type LanguageModel, RetryError, streamText, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { SimulatorOptions } from "../../src/simulator/options.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
 const connect = async (options: SimulatorOptions, name = "claude-sonnet-5-5"): Promise<LanguageModel> => {

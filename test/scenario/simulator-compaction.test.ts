@@ -1,11 +1,11 @@
 import Anthropic, { BadRequestError, OverloadedError } from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
 import { longWords, Recording } from "../fixture/compacted.ts";
-import type { Actor } from "../../src/simulator/actor/actor.ts";
-import { scriptActor } from "../../src/simulator/scenario/script.ts";
-import { parseScenario } from "../../src/simulator/scenario/read.ts";
-import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
+import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
+import { scriptActor } from "../../packages/simulator/src/scenario/script.ts";
+import { parseScenario } from "../../packages/simulator/src/scenario/read.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
 
 type Beta = typeof Anthropic.Beta.Messages.prototype;
 type Params = Anthropic.Beta.Messages.MessageCreateParamsNonStreaming;

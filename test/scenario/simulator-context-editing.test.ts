@@ -1,8 +1,8 @@
 import Anthropic, { BadRequestError } from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
-import type { MessagesRequest } from "../../src/schema/wire/request.ts";
-import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
+import type { MessagesRequest } from "../../packages/palimpsest/src/schema/wire/request.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { served } from "./support/simulated.ts";
 
 type Create = Anthropic.Beta.Messages.MessageCreateParamsNonStreaming;

@@ -1,9 +1,9 @@
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import { bodyBytesMax } from "../../src/simulator/limits.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { bodyBytesMax } from "../../packages/simulator/src/limits.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
 const headers = { "content-type": "application/json", "x-api-key": "sk-test", "anthropic-version": "2023-06-01" };

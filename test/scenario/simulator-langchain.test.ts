@@ -3,7 +3,7 @@ import { AIMessage, HumanMessage, ToolMessage, type UsageMetadata } from "@langc
 import { tool } from "@langchain/core/tools";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { SimulatorOptions } from "../../src/simulator/options.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
 const connect = async (options: SimulatorOptions): Promise<ChatAnthropic> => {

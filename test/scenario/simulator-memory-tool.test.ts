@@ -5,12 +5,12 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Actor } from "../../src/simulator/actor/actor.ts";
-import { extractActor } from "../../src/simulator/actor/extract.ts";
-import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import { parseScenario } from "../../src/simulator/scenario/read.ts";
-import { scriptActor } from "../../src/simulator/scenario/script.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
+import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
+import { extractActor } from "../../packages/simulator/src/actor/extract.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { parseScenario } from "../../packages/simulator/src/scenario/read.ts";
+import { scriptActor } from "../../packages/simulator/src/scenario/script.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
 
 const model = "claude-opus-5";
 

@@ -2,7 +2,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { APICallError, generateText, isStepCount, type LanguageModel, streamText, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { SimulatorOptions } from "../../src/simulator/options.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
 type Form = "chat" | "responses";

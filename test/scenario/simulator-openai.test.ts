@@ -8,11 +8,11 @@ import OpenAI, {
   RateLimitError,
 } from "openai";
 import { describe, expect, it } from "vitest";
-import { extractActor } from "../../src/simulator/actor/extract.ts";
-import { realClock } from "../../src/simulator/clock.ts";
-import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import type { SimulatorOptions } from "../../src/simulator/options.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
+import { extractActor } from "../../packages/simulator/src/actor/extract.ts";
+import { realClock } from "../../packages/simulator/src/clock.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
 interface Way {

@@ -8,13 +8,13 @@ import Anthropic, {
   RateLimitError,
 } from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../src/simulator/actor/actor.ts";
-import { realClock } from "../../src/simulator/clock.ts";
-import { parseFault } from "../../src/simulator/fault-text.ts";
-import { millis } from "../../src/schema/brand.ts";
-import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import type { SimulatorOptions } from "../../src/simulator/options.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
+import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
+import { realClock } from "../../packages/simulator/src/clock.ts";
+import { parseFault } from "../../packages/simulator/src/fault-text.ts";
+import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
 const model = "claude-sonnet-5-5";

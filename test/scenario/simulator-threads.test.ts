@@ -1,11 +1,11 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import { describe, expect, it } from "vitest";
-import { millis } from "../../src/schema/brand.ts";
-import type { Actor, SaidBlock, Scene } from "../../src/simulator/actor/actor.ts";
-import { simulatorFetch } from "../../src/simulator/http/fetch.ts";
-import { threadMillisMax } from "../../src/simulator/limits.ts";
-import { Simulator } from "../../src/simulator/simulator.ts";
+import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { Actor, SaidBlock, Scene } from "../../packages/simulator/src/actor/actor.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { threadMillisMax } from "../../packages/simulator/src/limits.ts";
+import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { playing, says } from "./support/simulated.ts";
 
 const model = "claude-opus-5";

@@ -3,11 +3,11 @@ import { access, link, mkdir, readdir, readFile, rename, rm, symlink, writeFile 
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
-import type { Agent } from "../../src/agent/agent.ts";
-import { openAgent } from "../../src/agent/open-agent.ts";
-import type { LoopEvent } from "../../src/schema/event.ts";
-import type { JsonObject } from "../../src/schema/json.ts";
-import type { SaidBlock } from "../../src/simulator/actor/actor.ts";
+import type { Agent } from "../../packages/cli/src/agent/agent.ts";
+import { openAgent } from "../../packages/cli/src/agent/open-agent.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
+import type { SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
 import { type Toolbox, toolbox } from "../fixture/toolbox.ts";
 import { palimpsest } from "./support/command-line.ts";

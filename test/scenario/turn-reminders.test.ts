@@ -1,9 +1,9 @@
 import { rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { Agent } from "../../src/agent/agent.ts";
-import { todoReminderRounds } from "../../src/loop/limits.ts";
-import type { SaidBlock } from "../../src/simulator/actor/actor.ts";
+import type { Agent } from "../../packages/cli/src/agent/agent.ts";
+import { todoReminderRounds } from "../../packages/cli/src/agent/limits.ts";
+import type { SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
 import { compact } from "./support/compaction-world.ts";
 import { type AgentWorld, agentWorld, blocksOf, firstBreak, refused, turn } from "./support/whole-agent.ts";
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Terminal } from "@earendil-works/pi-tui";
 import headless from "@xterm/headless";
 import { setCharacterWidth } from "./character-width.ts";
-import { WrittenTerminal } from "../../src/tui/screen/written-terminal.ts";
+import { WrittenTerminal } from "../../packages/cli/src/tui/screen/written-terminal.ts";
 
 /** The terminal of pi-tui without a process behind it: what is drawn stands in a real screen. */
 export class DrawnTerminal extends WrittenTerminal implements Terminal {

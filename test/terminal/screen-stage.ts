@@ -1,13 +1,13 @@
 import { onTestFinished } from "vitest";
-import { millis, tokens } from "../../src/schema/brand.ts";
-import type { ChatHandlers } from "../../src/tui/chat-ui.ts";
-import type { ChatItem } from "../../src/tui/state/chat-item.ts";
-import type { ChatState } from "../../src/tui/state/chat-shape.ts";
-import { newChat } from "../../src/tui/state/chat-state.ts";
-import type { Colours } from "../../src/tui/theme/theme.ts";
-import type { HostEvent } from "../../src/tui/screen/host.ts";
-import { openScreen } from "../../src/tui/screen/open-screen.ts";
-import type { Screen } from "../../src/tui/screen/screen.ts";
+import { millis, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
+import type { ChatHandlers } from "../../packages/cli/src/tui/chat-ui.ts";
+import type { ChatItem } from "../../packages/cli/src/tui/state/chat-item.ts";
+import type { ChatState } from "../../packages/cli/src/tui/state/chat-shape.ts";
+import { newChat } from "../../packages/cli/src/tui/state/chat-state.ts";
+import type { Colours } from "../../packages/cli/src/tui/theme/theme.ts";
+import type { HostEvent } from "../../packages/cli/src/tui/screen/host.ts";
+import { openScreen } from "../../packages/cli/src/tui/screen/open-screen.ts";
+import type { Screen } from "../../packages/cli/src/tui/screen/screen.ts";
 import { DrawnTerminal } from "./drawn-terminal.ts";
 
 export const begun = newChat({

@@ -1,8 +1,8 @@
 /** Opens a session, says how that went, and appends until told to stop. Run by the crash and writer scenarios. */
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
-import { millis, sessionId } from "../../../src/schema/brand.ts";
-import { fileTranscripts } from "../../../src/store/files/transcripts.ts";
+import { millis, sessionId } from "../../../packages/palimpsest/src/schema/brand.ts";
+import { fileTranscripts } from "../../../packages/palimpsest/src/store/files/transcripts.ts";
 
 const [folder = "", id = "", name = "", countText = "0", meanwhile = "", afterwards = ""] = process.argv.slice(2);
 const deps = { now: () => millis(Date.now()), uuid: () => randomUUID() };

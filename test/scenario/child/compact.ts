@@ -4,11 +4,11 @@
  */
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
-import { appendBoundary } from "../../../src/loop/boundary.ts";
-import { openSession } from "../../../src/loop/session.ts";
-import { millis, sessionId } from "../../../src/schema/brand.ts";
-import { fileBlobs } from "../../../src/store/files/blobs.ts";
-import { fileTranscripts } from "../../../src/store/files/transcripts.ts";
+import { appendBoundary } from "../../../packages/palimpsest/src/session/boundary.ts";
+import { openSession } from "../../../packages/palimpsest/src/session/session.ts";
+import { millis, sessionId } from "../../../packages/palimpsest/src/schema/brand.ts";
+import { fileBlobs } from "../../../packages/palimpsest/src/store/files/blobs.ts";
+import { fileTranscripts } from "../../../packages/palimpsest/src/store/files/transcripts.ts";
 import { watchDisk } from "./watch-disk.ts";
 
 const [folder = "", id = "", summary = "", killAtText = "", how = ""] = process.argv.slice(2);

@@ -1,10 +1,10 @@
 /** Talks through a context whose session lies in the folder that is given, and says after each call that it was accepted. */
 import { writeSync } from "node:fs";
 import Anthropic from "@anthropic-ai/sdk";
-import { openContext } from "../../../src/open/open-context.ts";
-import { simulatorFetch } from "../../../src/simulator/http/fetch.ts";
-import { Simulator } from "../../../src/simulator/simulator.ts";
-import { fileStore } from "../../../src/store/files/store.ts";
+import { openContext } from "../../../packages/palimpsest/src/open/open-context.ts";
+import { simulatorFetch } from "../../../packages/simulator/src/http/fetch.ts";
+import { Simulator } from "../../../packages/simulator/src/simulator.ts";
+import { fileStore } from "../../../packages/palimpsest/src/store/files/store.ts";
 
 const [folder = ""] = process.argv.slice(2);
 const accepted = (what: string): void => void writeSync(1, `${what}\n`);

@@ -4,8 +4,8 @@
  * its own: twenty thousand openings take several times as long inside the test runner.
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { bytes } from "../../../src/schema/brand.ts";
-import type { ByteSource } from "../../../src/ports/transcripts.ts";
+import { bytes } from "../../../packages/palimpsest/src/schema/brand.ts";
+import type { ByteSource } from "../../../packages/palimpsest/src/ports/transcripts.ts";
 import { readCheck, readSmallLog, readView, viewOfSource, wholeLines } from "../support/read-log.ts";
 import { fileDeps, pathOf } from "../support/project.ts";
 

@@ -1,7 +1,7 @@
 /** Opens a session for writing or another tool's log for reading, and says what that took. Run by the scale scenarios. */
-import { openLog } from "../../../src/loop/open.ts";
-import { byteSourceOfFile } from "../../../src/store/files/byte-source.ts";
-import { memoryBlobs } from "../../../src/store/memory/blobs.ts";
+import { openLog } from "../../../packages/palimpsest/src/session/open.ts";
+import { byteSourceOfFile } from "../../../packages/palimpsest/src/store/files/byte-source.ts";
+import { memoryBlobs } from "../../../packages/palimpsest/src/store/memory/blobs.ts";
 import { fileDeps, openedSession } from "../support/project.ts";
 import { countReads } from "../support/count-reads.ts";
 

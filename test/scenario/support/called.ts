@@ -1,5 +1,5 @@
 import { PassThrough } from "node:stream";
-import { main } from "../../../src/cli/main.ts";
+import { main } from "../../../packages/cli/src/main.ts";
 
 export interface Called {
   readonly code: number;

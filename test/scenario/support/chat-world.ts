@@ -1,24 +1,24 @@
 import { randomUUID } from "node:crypto";
 import { PassThrough } from "node:stream";
 import { onTestFinished } from "vitest";
-import type { AgentOptions } from "../../../src/agent/agent-options.ts";
-import type { Agent } from "../../../src/agent/agent.ts";
-import { openAgent } from "../../../src/agent/open-agent.ts";
-import { Chat, type ChatDeps, type ChatEnd } from "../../../src/cli/chat/chat.ts";
-import type { ChatFront, FrontHandlers } from "../../../src/cli/chat/front.ts";
-import { sessionChoices } from "../../../src/cli/chat/commands/session-choices.ts";
-import { keptInputPath } from "../../../src/cli/chat/kept-input.ts";
-import { leftInput, passingPath } from "../../../src/cli/chat/left-input.ts";
-import type { FirstOpening } from "../../../src/cli/chat/sessions.ts";
-import { pastOf } from "../../../src/cli/chat/past.ts";
-import { createOutput } from "../../../src/cli/output.ts";
-import { program } from "../../../src/cli/program.ts";
-import { createEngine } from "../../../src/engine.ts";
-import type { PermissionAnswer, PermissionAsk } from "../../../src/ports/person.ts";
-import { millis } from "../../../src/schema/brand.ts";
-import type { LoopEvent } from "../../../src/schema/event.ts";
-import type { ChatItem } from "../../../src/tui/state/chat-item.ts";
-import type { ChatState } from "../../../src/tui/state/chat-shape.ts";
+import type { AgentOptions } from "../../../packages/cli/src/agent/agent-options.ts";
+import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
+import { openAgent } from "../../../packages/cli/src/agent/open-agent.ts";
+import { Chat, type ChatDeps, type ChatEnd } from "../../../packages/cli/src/chat/chat.ts";
+import type { ChatFront, FrontHandlers } from "../../../packages/cli/src/chat/front.ts";
+import { sessionChoices } from "../../../packages/cli/src/chat/commands/session-choices.ts";
+import { keptInputPath } from "../../../packages/cli/src/chat/kept-input.ts";
+import { leftInput, passingPath } from "../../../packages/cli/src/chat/left-input.ts";
+import type { FirstOpening } from "../../../packages/cli/src/chat/sessions.ts";
+import { pastOf } from "../../../packages/cli/src/chat/past.ts";
+import { createOutput } from "../../../packages/cli/src/output.ts";
+import { program } from "../../../packages/cli/src/program.ts";
+import { createEngine } from "../../../packages/cli/src/host/engine.ts";
+import type { PermissionAnswer, PermissionAsk } from "../../../packages/palimpsest/src/ports/person.ts";
+import { millis } from "../../../packages/palimpsest/src/schema/brand.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
+import type { ChatItem } from "../../../packages/cli/src/tui/state/chat-item.ts";
+import type { ChatState } from "../../../packages/cli/src/tui/state/chat-shape.ts";
 import type { AgentWorld } from "./whole-agent.ts";
 
 /** A front that records what it is shown, and a person who answers as the test wants. */
@@ -127,7 +127,7 @@ export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: C
       return opened;
     },
     runSlash: async (command, context) =>
-      (await import("../../../src/cli/chat/commands/run.ts")).runSlash(command, context),
+      (await import("../../../packages/cli/src/chat/commands/run.ts")).runSlash(command, context),
     complete: () => Promise.resolve([]),
     past: (agent) => pastOf(deps, agent),
     keptPath: async (of) => (of === "passing" ? passingPath(folder, randomUUID()) : keptInputPath(folder, of)),

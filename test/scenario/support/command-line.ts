@@ -28,6 +28,9 @@ export interface Calling {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** By which a script finds the sources of our packages; the launcher does that by itself. */
+export const sourceFlag = "--conditions=@palimpsest/source";
+
 /** Runs `bin/palimpsest` as a process of its own. */
 export function palimpsest(calling: Calling, ...args: readonly string[]): Promise<Said> {
   return runNode(calling, launcher, ...args);
@@ -38,7 +41,12 @@ export function runNode(calling: Calling, ...args: readonly string[]): Promise<S
     ...(calling.fileBlocksMax === undefined ? [] : [`ulimit -f ${calling.fileBlocksMax}`]),
     ...(calling.openFilesMax === undefined ? [] : [`ulimit -n ${calling.openFilesMax}`]),
   ];
-  const started = [...(calling.startedBy ?? []), process.execPath, ...args];
+  const started = [
+    ...(calling.startedBy ?? []),
+    process.execPath,
+    ...(args[0] === launcher ? [] : [sourceFlag]),
+    ...args,
+  ];
   const [file = "", ...all] =
     limits.length === 0 ? started : ["/bin/sh", "-c", `${limits.join("; ")}; exec "$@"`, "sh", ...started];
   const options = {

@@ -2,9 +2,9 @@ import { copyFile, cp, mkdir, mkdtemp, readFile, readdir, writeFile } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { openSession } from "../../../src/loop/session.ts";
-import type { Message } from "../../../src/schema/block.ts";
-import { sessionId } from "../../../src/schema/brand.ts";
+import { openSession } from "../../../packages/palimpsest/src/session/session.ts";
+import type { Message } from "../../../packages/palimpsest/src/schema/block.ts";
+import { sessionId } from "../../../packages/palimpsest/src/schema/brand.ts";
 import { append, user } from "../../fixture/session.ts";
 import { fileDeps, newProject, openedSession, pathOf, type Project, sessionWith } from "./project.ts";
 import { readSmallLog, readView, type SmallLog, wholeLines } from "./read-log.ts";

@@ -1,8 +1,8 @@
-import type { Session } from "../../../src/loop/session.ts";
-import type { Block } from "../../../src/schema/block.ts";
-import { messageId, toolUseId } from "../../../src/schema/brand.ts";
-import { estimateBlock } from "../../../src/tokens/estimate.ts";
-import { replyDraft, resultDraft, type Draft } from "../../../src/transcript/draft.ts";
+import type { Session } from "../../../packages/palimpsest/src/session/session.ts";
+import type { Block } from "../../../packages/palimpsest/src/schema/block.ts";
+import { messageId, toolUseId } from "../../../packages/palimpsest/src/schema/brand.ts";
+import { estimateBlock } from "../../../packages/palimpsest/src/tokens/estimate.ts";
+import { replyDraft, resultDraft, type Draft } from "../../../packages/palimpsest/src/transcript/draft.ts";
 import { append, user } from "../../fixture/session.ts";
 import { codewordOf, taskText } from "./compaction-world.ts";
 

@@ -1,9 +1,9 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect } from "vitest";
-import type { Agent } from "../../../src/agent/agent.ts";
-import type { LoopEvent } from "../../../src/schema/event.ts";
-import { presetOf } from "../../../src/presets/catalogue.ts";
+import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
+import { presetOf } from "../../../packages/palimpsest/src/policy/catalogue.ts";
 import {
   expectAccepted,
   expectOnlyTrueWords,

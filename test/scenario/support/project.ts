@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSession, type Session, type SessionDeps } from "../../../src/loop/session.ts";
-import { millis, type SessionId, sessionId } from "../../../src/schema/brand.ts";
-import type { Durability } from "../../../src/ports/transcripts.ts";
-import { type FilePorts, filePorts } from "../../../src/store/files/store.ts";
+import { openSession, type Session, type SessionDeps } from "../../../packages/palimpsest/src/session/session.ts";
+import { millis, type SessionId, sessionId } from "../../../packages/palimpsest/src/schema/brand.ts";
+import type { Durability } from "../../../packages/palimpsest/src/ports/transcripts.ts";
+import { type FilePorts, filePorts } from "../../../packages/palimpsest/src/store/files/store.ts";
 
 /** Real files with a real clock and real ids, in a project folder that may not exist yet. */
 export function fileDeps(folder: string, durability: Durability = "never"): FileDeps {

@@ -1,8 +1,8 @@
 import { onTestFinished } from "vitest";
-import type { Actor, Move, SaidBlock } from "../../../src/simulator/actor/actor.ts";
-import { serveSimulator } from "../../../src/simulator/http/serve.ts";
-import type { SimulatorOptions } from "../../../src/simulator/options.ts";
-import { Simulator } from "../../../src/simulator/simulator.ts";
+import type { Actor, Move, SaidBlock } from "../../../packages/simulator/src/actor/actor.ts";
+import { serveSimulator } from "../../../packages/simulator/src/http/serve.ts";
+import type { SimulatorOptions } from "../../../packages/simulator/src/options.ts";
+import { Simulator } from "../../../packages/simulator/src/simulator.ts";
 
 /** An actor that makes these moves, the last one again and again. A move is spent when its reply has arrived. */
 export function playing(...moves: readonly (Move | readonly SaidBlock[])[]): Actor {

@@ -1,14 +1,14 @@
 import { PassThrough } from "node:stream";
-import type { Agent } from "../../../src/agent/agent.ts";
-import type { ChatCommandOutcome } from "../../../src/cli/chat/chat-command.ts";
-import { runSlash } from "../../../src/cli/chat/commands/run.ts";
-import type { CommandContext } from "../../../src/cli/command.ts";
-import { createOutput } from "../../../src/cli/output.ts";
-import { nobody } from "../../../src/ports/person.ts";
-import { parseSlash } from "../../../src/tui/slash/parse.ts";
-import type { ChatUi, ChoiceAsk, EditAsk, PreviewAnswer, PreviewAsk } from "../../../src/tui/chat-ui.ts";
-import { type ChatAct, chatAfter, newChat } from "../../../src/tui/state/chat-state.ts";
-import type { ChatState } from "../../../src/tui/state/chat-shape.ts";
+import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
+import type { ChatCommandOutcome } from "../../../packages/cli/src/chat/chat-command.ts";
+import { runSlash } from "../../../packages/cli/src/chat/commands/run.ts";
+import type { CommandContext } from "../../../packages/cli/src/command.ts";
+import { createOutput } from "../../../packages/cli/src/output.ts";
+import { nobody } from "../../../packages/palimpsest/src/ports/person.ts";
+import { parseSlash } from "../../../packages/cli/src/tui/slash/parse.ts";
+import type { ChatUi, ChoiceAsk, EditAsk, PreviewAnswer, PreviewAsk } from "../../../packages/cli/src/tui/chat-ui.ts";
+import { type ChatAct, chatAfter, newChat } from "../../../packages/cli/src/tui/state/chat-state.ts";
+import type { ChatState } from "../../../packages/cli/src/tui/state/chat-shape.ts";
 import type { AgentWorld } from "./whole-agent.ts";
 
 /** What the person does when asked. Each answer may look at what is asked, and raise the signal. */

@@ -3,9 +3,9 @@ import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, vi } from "vitest";
-import type { Agent } from "../../../src/agent/agent.ts";
-import type { LoopEvent } from "../../../src/schema/event.ts";
-import type { Actor, SaidBlock } from "../../../src/simulator/actor/actor.ts";
+import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
+import type { Actor, SaidBlock } from "../../../packages/simulator/src/actor/actor.ts";
 import { type AgentWorld, agentWorld, firstBreak, refused, turn } from "./whole-agent.ts";
 
 /**

@@ -1,9 +1,9 @@
-import { summaryPrompt } from "../../../src/layers/4-compact/prompt.ts";
-import type { MessagesRequest } from "../../../src/schema/wire/request.ts";
-import type { Move, SaidBlock, Scene, Take } from "../../../src/simulator/actor/actor.ts";
-import { badMove } from "../../../src/simulator/actor/adversary.ts";
-import { assistantTexts, blocksOf } from "../../../src/simulator/actor/request-text.ts";
-import { summaryMove } from "../../../src/simulator/actor/summary.ts";
+import { summaryPrompt } from "../../../packages/palimpsest/src/layers/4-compact/prompt.ts";
+import type { MessagesRequest } from "../../../packages/palimpsest/src/schema/wire/request.ts";
+import type { Move, SaidBlock, Scene, Take } from "../../../packages/simulator/src/actor/actor.ts";
+import { badMove } from "../../../packages/simulator/src/actor/adversary.ts";
+import { assistantTexts, blocksOf } from "../../../packages/simulator/src/actor/request-text.ts";
+import { summaryMove } from "../../../packages/simulator/src/actor/summary.ts";
 
 /** What the scripted summariser may be told to do, by name. */
 export type SummaryAnswer =

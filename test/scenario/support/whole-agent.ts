@@ -1,14 +1,14 @@
 import { mkdir, mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { SessionChoice } from "../../../src/agent/agent-options.ts";
-import type { Agent } from "../../../src/agent/agent.ts";
-import { openAgent } from "../../../src/agent/open-agent.ts";
-import type { Message } from "../../../src/schema/block.ts";
-import type { LoopEvent } from "../../../src/schema/event.ts";
-import type { Json, JsonObject } from "../../../src/schema/json.ts";
-import type { SimulatorOptions } from "../../../src/simulator/options.ts";
-import type { Simulator } from "../../../src/simulator/simulator.ts";
+import type { SessionChoice } from "../../../packages/cli/src/agent/agent-options.ts";
+import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
+import { openAgent } from "../../../packages/cli/src/agent/open-agent.ts";
+import type { Message } from "../../../packages/palimpsest/src/schema/block.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
+import type { Json, JsonObject } from "../../../packages/palimpsest/src/schema/json.ts";
+import type { SimulatorOptions } from "../../../packages/simulator/src/options.ts";
+import type { Simulator } from "../../../packages/simulator/src/simulator.ts";
 import { served } from "./simulated.ts";
 
 /** One request as it reached the simulator. */

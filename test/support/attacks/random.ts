@@ -1,4 +1,4 @@
-import { seededRandom } from "../../../src/simulator/random.ts";
+import { seededRandom } from "../../../packages/simulator/src/random.ts";
 
 export interface Sampler {
   readonly pick: <Item>(items: readonly Item[]) => Item;

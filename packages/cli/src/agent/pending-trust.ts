@@ -1,0 +1,75 @@
+import { realpath } from "node:fs/promises";
+import { homedir } from "node:os";
+import { z } from "zod";
+import type { Engine } from "../host/engine.ts";
+import { loadInstructions } from "palimpsest/internal/memory/instructions";
+import { readInstruction } from "palimpsest/internal/memory/read-instruction";
+import { hookSettingShape } from "palimpsest/internal/schema/hook";
+import type { UntrustedPart } from "../settings/narrowing-only.ts";
+import { isInside } from "../tool/inside.ts";
+import { instructionPlace } from "./instruction-place.ts";
+
+/** What a project would do if the user trusted it. */
+export interface TrustAsk {
+  /** The project's folder, a real path. */
+  readonly root: string;
+  readonly items: readonly TrustItem[];
+}
+
+export interface TrustItem {
+  /** `runs`: a program, without asking. `allows`: a rule, or a mode. `sets`: any other setting. `imports`: a file of the user's own. */
+  readonly does: "runs" | "allows" | "sets" | "imports";
+  /** As the project has it. */
+  readonly text: string;
+  /** The file that says so. */
+  readonly from: string;
+}
+
+export interface TrustPlace {
+  readonly engine: Pick<Engine, "home" | "settings" | "leavePlace">;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** Of the working tree. */
+  readonly root: string;
+}
+
+/**
+ * Undefined if the user has said yes or no already, or if there is nothing to trust. Nor are they asked about a folder that
+ * holds their home: a yes counts for all that is below, so it would be one for every clone to come.
+ */
+export async function pendingTrust({ engine, env, cwd, root }: TrustPlace): Promise<TrustAsk | undefined> {
+  const { trust, untrusted } = (await engine.settings()).reading;
+  const { root: folder } = await engine.leavePlace();
+  const home = await realpath(homedir()).catch(() => homedir());
+  if (trust !== "unasked" || isInside(home, folder)) return undefined;
+  const instructions = await loadInstructions(readInstruction, instructionPlace({ engine, env, cwd, root, trust }));
+  const items = [
+    ...untrusted.flatMap(itemsOf),
+    ...instructions.untrusted.map(({ path, importedBy }): TrustItem => ({
+      does: "imports",
+      text: path,
+      from: importedBy ?? path,
+    })),
+  ];
+  return items.length === 0 ? undefined : { root: folder, items };
+}
+
+function itemsOf({ key, value, from }: UntrustedPart): readonly TrustItem[] {
+  switch (key) {
+    case "hooks":
+      return hookList
+        .parse(value)
+        .map(({ event, command }) => ({ does: "runs", text: `${command} (at ${event})`, from }));
+    case "statusLine":
+      return [{ does: "runs", text: `${String(value)} (for the lines below the editor)`, from }];
+    case "permissions.allow":
+      return ruleList.parse(value).map((text) => ({ does: "allows", text, from }));
+    case "permissions.defaultMode":
+      return [{ does: "allows", text: `what the mode ${String(value)} allows`, from }];
+    default:
+      return [{ does: "sets", text: `${key}: ${JSON.stringify(value)}`, from }];
+  }
+}
+
+const hookList = z.array(hookSettingShape);
+const ruleList = z.array(z.string());

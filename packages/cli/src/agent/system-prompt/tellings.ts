@@ -1,0 +1,138 @@
+import { type Change, changesOf, type FrozenParts } from "palimpsest/internal/cache/baseline";
+import type { EntryId } from "palimpsest/internal/schema/brand";
+import { field, isObject, type JsonObject, text } from "palimpsest/internal/schema/json";
+import { asReminder, hookContextAttachment, unclosed } from "palimpsest/internal/transcript/attachment";
+import type { Draft } from "palimpsest/internal/transcript/draft";
+import type { Fold } from "palimpsest/internal/transcript/fold";
+import { renderChange } from "./change.ts";
+
+/** A text in the view that may tell of a part of the header. */
+export interface Telling {
+  readonly entry: EntryId;
+  /** As the view shows it. */
+  readonly shown: string;
+  /** Of which part; absent where the entry was not read, or bears no mark. */
+  readonly of?: string;
+}
+
+/** What changed since the prefix was frozen, told behind the conversation. */
+export const changeDrafts = (changes: readonly Change[]): readonly Draft[] =>
+  changes.flatMap((change) => {
+    const telling = tellingOf(change);
+    return telling === undefined
+      ? []
+      : [{ type: "attachment", attachment: { type: hookContextAttachment, ...telling } }];
+  });
+
+/** A change as it is told behind the conversation. Undefined where there is nothing that the model need know. */
+export function tellingOf(change: Change): Told | undefined {
+  const told = renderChange(change);
+  if (told === undefined) return undefined;
+  const of = partOf(change);
+  return { content: unclosed(told), ...(of === undefined ? {} : { data: { tells: of } }) };
+}
+
+export interface Told {
+  readonly content: string;
+  /** By which it is known again as the telling of its part. */
+  readonly data?: JsonObject;
+}
+
+/** What the view says of the header, oldest first. What an undo or a boundary took out of it tells nobody anything. */
+export function tellingsIn({ path, projection }: Fold): readonly Telling[] {
+  const partByEntry = new Map<EntryId, string>();
+  for (const entry of path.entries) {
+    if (entry.kind !== "attachment" || entry.id === undefined) continue;
+    const data = field(entry.attachment, "data");
+    const of = isObject(data) ? text(data, "tells") : undefined;
+    if (of !== undefined) partByEntry.set(entry.id, of);
+  }
+  return projection.items.flatMap(({ entry, attachment, blocks }) => {
+    const [block] = blocks;
+    if (attachment === undefined || block?.type !== "text") return [];
+    const of = partByEntry.get(entry);
+    return [{ entry, shown: block.text, ...(of === undefined ? {} : { of }) }];
+  });
+}
+
+export interface UntoldInput {
+  /** What requests carry. */
+  readonly sent: FrozenParts;
+  /** What was told last, by what is written down; it may have left the view since. */
+  readonly told: FrozenParts;
+  readonly now: FrozenParts;
+  readonly tellings: readonly Telling[];
+}
+
+/**
+ * What has to be told so that header and view together say what is so now, and say it once. The newest telling of a part
+ * counts; where none is marked, a change since `told`, or one whose words the view does not show, is told.
+ */
+export function untold({ sent, told, now, tellings }: UntoldInput): readonly Change[] {
+  const since = changesOf(told, now);
+  const sinceByPart = byPart(since);
+  const differsByPart = byPart(changesOf(sent, now));
+  const newestByPart = new Map(tellings.flatMap(({ of, shown }) => (of === undefined ? [] : [[of, shown] as const])));
+  const shown = new Set(tellings.map((telling) => telling.shown));
+  const parts = new Set([...sinceByPart.keys(), ...differsByPart.keys(), ...newestByPart.keys()]);
+  const changes = [...parts].flatMap((part) => {
+    const truths = truthsOf(part, now);
+    const trueWords = truths.map((change) => shownAs(change));
+    const newest = newestByPart.get(part);
+    const isTold =
+      newest === undefined
+        ? !sinceByPart.has(part) && (!differsByPart.has(part) || trueWords.some((words) => shown.has(words)))
+        : trueWords.includes(newest);
+    return isTold ? [] : [sinceByPart.get(part) ?? differsByPart.get(part) ?? truths[0]];
+  });
+  return [...since.filter((change) => partOf(change) === undefined), ...changes.flatMap((change) => change ?? [])];
+}
+
+const byPart = (changes: readonly Change[]): ReadonlyMap<string, Change> =>
+  new Map(
+    changes.flatMap((change) => [partOf(change)].flatMap((part) => (part === undefined ? [] : [[part, change]]))),
+  );
+
+const shownAs = (change: Change): string => asReminder(tellingOf(change)?.content ?? "");
+
+/** Each way to say how a part is now; the first says it whatever was said before. */
+function truthsOf(part: string, { tools, system }: FrozenParts): readonly Change[] {
+  const tool = tools.find(({ name }) => toolPart(name) === part);
+  if (tool !== undefined)
+    return [
+      { kind: "tool-changed", tool },
+      { kind: "tool-added", tool },
+    ];
+  const piece = system.find(({ name }) => systemPart(name) === part);
+  if (piece !== undefined)
+    return [
+      { kind: "system-changed", piece, before: "" },
+      { kind: "system-added", piece },
+    ];
+  const name = part.slice(part.indexOf(" ") + 1);
+  return [part === toolPart(name) ? { kind: "tool-removed", name } : { kind: "system-removed", name }];
+}
+
+const toolPart = (name: string): string => `tool ${name}`;
+const systemPart = (name: string): string => `system ${name}`;
+
+function partOf(change: Change): string | undefined {
+  switch (change.kind) {
+    case "tool-added":
+    case "tool-changed":
+      return toolPart(change.tool.name);
+    case "tool-removed":
+      return toolPart(change.name);
+    case "system-added":
+    case "system-changed":
+      return systemPart(change.piece.name);
+    case "system-removed":
+      return systemPart(change.name);
+    case "model":
+    case "thinking":
+    case "betas":
+    case "tools-reordered":
+    case "system-reordered":
+      return undefined;
+  }
+}

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import type { PermissionAsk } from "palimpsest/internal/ports/person";
+import { toolUseId } from "palimpsest/internal/schema/brand";
+import { whoIsWaitedFor } from "./person-waited-for.ts";
+
+const ask: PermissionAsk = { toolUse: toolUseId("t"), tool: "bash", input: {}, acts: [], reason: "Why." };
+
+test.each<[string, PermissionAsk, string]>([
+  ["a tool", ask, "use bash"],
+  [
+    "a tool of a server",
+    { ...ask, tool: "use_tool", acts: [{ kind: "mcp", server: "calc", tool: "add" }] },
+    "use add of the MCP server calc",
+  ],
+])("a notification names %s by what would be used", async (_, asked, words) => {
+  const messages: string[] = [];
+  const person = whoIsWaitedFor(
+    {
+      permission: async () => ({ kind: "denied" }),
+      question: async () => ({ kind: "nobody" }),
+      review: async () => ({ kind: "nobody" }),
+    },
+    { notify: ({ message }) => void messages.push(message), act: () => {}, interrupt: () => {} },
+  );
+  await person.permission(asked, new AbortController().signal);
+  expect(messages).toEqual([`palimpsest needs your permission to ${words}`]);
+});
+
+test.each([
+  ["interrupted", 1],
+  ["denied", 0],
+] as const)("an answer that is %s ends the turn %i times", async (kind, times) => {
+  let interrupts = 0;
+  const person = whoIsWaitedFor(
+    {
+      permission: async () => ({ kind }),
+      question: async () => ({ kind: "nobody" }),
+      review: async () => ({ kind: "nobody" }),
+    },
+    { notify: () => {}, act: () => {}, interrupt: () => void (interrupts += 1) },
+  );
+  expect(await person.permission(ask, new AbortController().signal)).toEqual({ kind });
+  expect(interrupts).toBe(times);
+});

@@ -1,0 +1,168 @@
+import { createInterface, type Interface } from "node:readline";
+import process from "node:process";
+import { Turnstile } from "palimpsest/internal/loop/asking";
+import type { Millis } from "palimpsest/internal/schema/brand";
+import type { ChatItem } from "../../tui/state/chat-item.ts";
+import { type ChatState, isAtWork } from "../../tui/state/chat-shape.ts";
+import type { CommandContext } from "../../command.ts";
+import { filledLines } from "../../human.ts";
+import type { FrontHandlers } from "../front.ts";
+import { itemText } from "./item-text.ts";
+import { answerGuardMillis, secondInterruptMillis } from "./limits.ts";
+
+export interface PlainInput {
+  readonly context: Pick<CommandContext, "stdin" | "out">;
+  readonly handlers: FrontHandlers;
+  readonly now: () => Millis;
+  /** `pipe`: nobody is there to be asked, and a line is read when the one before is dealt with. */
+  readonly person: "there" | "pipe";
+}
+
+interface Asked {
+  readonly since: Millis;
+  readonly answer: (line: string | undefined) => void;
+}
+
+/** Lines that come in and go out, in their order: what is typed is an answer where something is asked, and else sent. */
+export class PlainLines {
+  readonly #input: PlainInput;
+  readonly #turnstile = new Turnstile();
+  readonly #typed: string[] = [];
+  #lines: Interface | undefined;
+  #printed = 0;
+  #asked: Asked | undefined;
+  #isRunning = false;
+  #isPromptDue = false;
+  #interruptedAt: number = -Infinity;
+  #written: Promise<void> = Promise.resolve();
+
+  constructor(input: PlainInput) {
+    this.#input = input;
+  }
+
+  start(): void {
+    process.on("SIGINT", this.#interrupt);
+    const lines = createInterface({ input: this.#input.context.stdin, terminal: false });
+    this.#lines = lines;
+    if (this.#input.person === "pipe") void this.#oneByOne(lines);
+    else {
+      lines.on("line", (line) => this.#take(line));
+      lines.once("close", () => this.#input.handlers.quit());
+    }
+    // What the chat begins with is sent in this same moment.
+    queueMicrotask(() => void this.#promptAtRest());
+  }
+
+  async stop(): Promise<void> {
+    process.off("SIGINT", this.#interrupt);
+    this.#lines?.close();
+    this.#input.context.stdin.pause();
+    await this.#written;
+  }
+
+  show(state: ChatState): void {
+    const { out } = this.#input.context;
+    for (const item of state.done.from(this.#printed)) {
+      const said = saidIn(item);
+      const at = said === undefined ? -1 : this.#typed.findIndex((typed) => typed.trim() === said);
+      if (at !== -1) this.#typed.splice(at, 1);
+      const text =
+        at === -1 ? itemText(item, { style: out.style, now: this.#input.now(), columns: this.#columns }) : undefined;
+      if (text !== undefined && item.kind === "output") this.#bytes(`${text}\n`);
+      else if (text !== undefined) this.tell(text);
+    }
+    this.#printed = state.done.length;
+    this.#isRunning = state.turn === "running" || isAtWork(state.phase);
+  }
+
+  tell(text: string): void {
+    const { out } = this.#input.context;
+    this.#written = this.#written.then(() => out.write(`${text}\n`));
+  }
+
+  /** Undefined where the question was taken away. */
+  async ask(text: string, signal: AbortSignal): Promise<string | undefined> {
+    const leave = await this.#turnstile.enter();
+    try {
+      if (signal.aborted) return undefined;
+      const { out } = this.#input.context;
+      this.#written = this.#written.then(() => out.write(filledLines(text, this.#columns)));
+      return await new Promise<string | undefined>((resolve) => {
+        this.#asked = { since: this.#input.now(), answer: resolve };
+        signal.addEventListener("abort", () => resolve(undefined), { once: true });
+      });
+    } finally {
+      this.#asked = undefined;
+      leave();
+    }
+  }
+
+  /** Of a terminal, which would break words. */
+  get #columns(): number | undefined {
+    const { isTerminal, columns } = this.#input.context.out;
+    return isTerminal ? columns : undefined;
+  }
+
+  #take(line: string): void {
+    const asked = this.#asked;
+    if (asked !== undefined && this.#input.now() - asked.since >= answerGuardMillis) asked.answer(line);
+    else this.#submit(line);
+  }
+
+  #submit(line: string): void {
+    const { handlers, person } = this.#input;
+    // A terminal shows what is typed by itself.
+    if (person === "there") this.#typed.push(line);
+    handlers.submit(line);
+    void this.#promptAtRest();
+  }
+
+  async #oneByOne(lines: Interface): Promise<void> {
+    const { handlers } = this.#input;
+    for await (const line of lines) {
+      this.#submit(line);
+      await handlers.rest();
+    }
+    await handlers.rest();
+    handlers.quit();
+  }
+
+  /** Once, however many lines were typed until then. */
+  async #promptAtRest(): Promise<void> {
+    if (this.#isPromptDue) return;
+    this.#isPromptDue = true;
+    await this.#input.handlers.rest();
+    this.#isPromptDue = false;
+    this.#prompt();
+  }
+
+  #prompt(): void {
+    const { person, context } = this.#input;
+    if (person === "pipe" || !context.out.isTerminal) return;
+    this.#written = this.#written.then(() => context.out.write("> "));
+  }
+
+  /** Lines that a command has laid out are printable already, but for their colours. */
+  #bytes(text: string): void {
+    const { out } = this.#input.context;
+    this.#written = this.#written.then(() => out.bytes(Buffer.from(text)));
+  }
+
+  readonly #interrupt = (): void => {
+    const now = performance.now();
+    const isSecond = now - this.#interruptedAt < secondInterruptMillis;
+    this.#interruptedAt = now;
+    const { handlers } = this.#input;
+    if (isSecond) return handlers.quit();
+    if (this.#isRunning) return handlers.interrupt();
+    this.tell("\nCtrl-C once more quits.");
+    this.#prompt();
+  };
+}
+
+/** Of the person: a message, or a command as a chat repeats it above its answer. */
+function saidIn(item: ChatItem): string | undefined {
+  if (item.kind === "person") return item.text.trim();
+  if (item.kind !== "output" || item.lines[0]?.startsWith("> ") !== true) return undefined;
+  return item.lines.join("\n").slice("> ".length);
+}

@@ -1,0 +1,242 @@
+import { errorWords, fileWords, todoWords } from "palimpsest/internal/layers/4-compact/fact-lines";
+import type { Audit, AuditParts, MissingFact } from "palimpsest/internal/layers/4-compact/audit";
+import type { CompactionMoney, Proposal } from "palimpsest/internal/context/compact/proposal";
+import type { CompactionPart } from "palimpsest/internal/schema/compaction";
+import type { Receipt, ReceiptClass } from "palimpsest/internal/schema/receipt";
+import { clipped, counted, filled, humanCount, humanPercent, humanUsd, oneLine } from "../human.ts";
+import type { Style } from "../style.ts";
+import { withoutStop } from "./failure-words.ts";
+import { carriedCharsMax, listedUnaskedMax, summaryLinesMax } from "./limits.ts";
+import { type OwnPrompt, promptHint } from "./own-prompt.ts";
+import { wordsByPath } from "../tui/text/compaction-words.ts";
+import { shortPath } from "../tui/text/short-path.ts";
+import type { Answerer } from "./simulated.ts";
+
+export interface PreviewLook {
+  readonly style: Style;
+  readonly columns: number;
+  readonly session: string;
+  readonly answerer: Answerer;
+  readonly ownPrompt: OwnPrompt | undefined;
+  /** Files below it are named as one would type them there. */
+  readonly cwd: string;
+  /** How much of the summary itself. */
+  readonly summary: "whole" | "beginning" | "none";
+  /** What was changed, carried forward and restored: counted, or one by one. */
+  readonly details: "counted" | "listed";
+  /** How the user gets them listed: `s lists them`. */
+  readonly listedBy: string;
+}
+
+/** What a commit of the proposal would do, or has done: the figures first. */
+export const previewText = (proposal: Proposal, look: PreviewLook): string =>
+  [
+    `${look.style("bold", `Compaction of ${look.session}`)}: ${partText(proposal.ask.part)}`,
+    ...previewFigures(proposal, look),
+    ...(look.details === "listed" ? previewDetails(proposal, look) : []),
+    "",
+    ...summaryLines(proposal.summary, look),
+  ].join("\n");
+
+/**
+ * What has to be known to decide, on one screen whatever the session was: what comes in any number is counted. If the
+ * details are listed behind it, what they list is left out here.
+ */
+export function previewFigures(
+  proposal: Proposal,
+  look: Pick<PreviewLook, "columns" | "answerer" | "ownPrompt" | "cwd" | "details" | "listedBy">,
+): readonly string[] {
+  const { preview, changes } = proposal;
+  const { answerer, ownPrompt, cwd } = look;
+  const folded = (all: readonly string[], [noun, about]: readonly [noun: string, about: string]): readonly string[] => {
+    if (all.length <= listedUnaskedMax) return all;
+    return look.details === "listed" ? [] : [`${counted(all.length, noun)} ${about}; ${look.listedBy}`];
+  };
+  return rowsText(
+    [
+      ["context", `${humanCount(preview.tokensBefore)} → ${humanCount(preview.tokensAfter)} tokens`],
+      ...(preview.money === undefined ? [] : [["money", moneyText(preview.money, answerer)] as const]),
+      ["summary", writerText(proposal)],
+      ...(ownPrompt === undefined || proposal.instead?.reason !== "no_summary"
+        ? []
+        : [["prompt", promptHint(ownPrompt)] as const]),
+      ...folded(changeTexts(changes), ["remark", "on what was changed or left out"]).map((text): Row => [
+        "changed",
+        text,
+      ]),
+      ["entries", classesText(preview.receipt)],
+      ["audit", auditText(preview.audit)],
+      ...folded(carriedTexts(preview.audit), ["fact", "that the summary lacks, told behind it"]).map((text): Row => [
+        "carried",
+        text,
+      ]),
+      ...rowWhere("you said", shownText(preview.userMessages)),
+      ...rowWhere(
+        "restored",
+        folded(restoredTexts(preview.restored, cwd), ["piece", "of the working state"]).join(", "),
+      ),
+      ...rowWhere("pins", oneLine(preview.pinsWarning ?? "")),
+    ],
+    look.columns,
+  );
+}
+
+/** What the figures only count, one by one. */
+export function previewDetails(
+  { preview, changes }: Proposal,
+  { columns, cwd }: Pick<PreviewLook, "columns" | "cwd">,
+): readonly string[] {
+  return rowsText(
+    [
+      ...rowsOver("changed", changeTexts(changes)),
+      ...rowsOver("carried", carriedTexts(preview.audit)),
+      ...rowsOver("restored", restoredTexts(preview.restored, cwd)),
+    ],
+    columns,
+  );
+}
+
+/** None where the figures have listed them already. */
+const rowsOver = (label: string, all: readonly string[]): readonly Row[] =>
+  all.length <= listedUnaskedMax ? [] : all.map((text): Row => [label, text]);
+
+const changeTexts = (changes: readonly string[]): readonly string[] => changes.map((change) => oneLine(change));
+
+/** A label stands before the first of its rows. */
+const rowsText = (rows: readonly Row[], columns: number): readonly string[] =>
+  rows.flatMap(([label, text], at) => rowText(label === rows[at - 1]?.[0] ? "" : label, { text, columns }).split("\n"));
+
+type Row = readonly [label: string, text: string];
+
+const rowWhere = (label: string, text: string): readonly Row[] => (text === "" ? [] : [[label, text]]);
+
+const labelColumns = 13;
+
+function rowText(label: string, { text, columns }: { readonly text: string; readonly columns: number }): string {
+  const indented = filled(text, columns - labelColumns).replaceAll("\n", `\n${" ".repeat(labelColumns)}`);
+  return `  ${label.padEnd(labelColumns - 2)}${indented}`;
+}
+
+/** Which part of what was said, in words. */
+export function partText(part: CompactionPart): string {
+  switch (part.kind) {
+    case "all":
+      return "everything that was said";
+    case "from":
+      return `from ${oneLine(part.entry)} on; what stands before it stays`;
+    case "up_to":
+      return `what stands before ${oneLine(part.entry)}; the rest stays`;
+  }
+}
+
+function writerText({ path, calls, instead }: Proposal): string {
+  const asked = calls.length === 0 ? "" : `, ${counted(calls.length, "call")} answered`;
+  return `${wordsByPath[path]}${instead === undefined ? "" : `: ${withoutStop(oneLine(instead.message))}`}${asked}`;
+}
+
+/** Sizes as they were of what leaves the view, as they will be of what stands in it. */
+const sizeByClass: Readonly<Record<ReceiptClass, "tokensBefore" | "tokensAfter">> = {
+  kept: "tokensAfter",
+  summarised: "tokensBefore",
+  dropped: "tokensBefore",
+  stubbed: "tokensAfter",
+  added: "tokensAfter",
+  restored: "tokensAfter",
+};
+
+const classes = ["kept", "stubbed", "summarised", "dropped", "added", "restored"] as const;
+
+function classesText({ lines }: Receipt): string {
+  const parts = classes.flatMap((name) => {
+    const some = lines.filter((line) => line.class === name);
+    if (some.length === 0) return [];
+    const tokens = some.reduce((sum, line) => sum + line[sizeByClass[name]], 0);
+    return [`${humanCount(some.length)} ${name} (${humanCount(tokens)} tokens)`];
+  });
+  return parts.join(", ");
+}
+
+function moneyText(
+  { callsNanos, roundBeforeNanos, roundAfterNanos, breakEvenRounds }: CompactionMoney,
+  answerer: Answerer,
+): string {
+  const pays = breakEvenRounds === undefined ? "never pays" : paysText(breakEvenRounds);
+  const [before, after] = [roundBeforeNanos, roundAfterNanos].map((nanos) => humanUsd(nanos / 1e9));
+  const paid = callsNanos === 0 ? "nothing" : humanUsd(callsNanos / 1e9);
+  const simulated = answerer === "simulator" ? " (simulated)" : "";
+  return `${paid} paid for the summary; a round's prompt ${before} → ${after}, ${pays}${simulated}`;
+}
+
+const paysText = (rounds: number): string =>
+  rounds <= 0 ? "pays at once" : `pays after ${counted(Math.ceil(rounds), "round")}`;
+
+const auditTitles: readonly (readonly [part: keyof AuditParts, title: string])[] = [
+  ["userMessages", "user messages"],
+  ["filesModified", "files changed"],
+  ["openTodos", "open todos"],
+  ["lastRequest", "last request"],
+  ["lastError", "last error"],
+];
+
+export function auditText({ score, parts }: Audit): string {
+  const asked = auditTitles.filter(([part]) => parts[part].wanted > 0);
+  const found = asked.map(([part, title]) => `${title} ${parts[part].found} of ${parts[part].wanted}`);
+  return [humanPercent(score), ...found].join(", ");
+}
+
+/** What the summary lacked, and is told behind it. */
+const carriedTexts = ({ missing }: Audit): readonly string[] =>
+  missing.map((fact) => clipped(missingText(fact), carriedCharsMax));
+
+function missingText(missing: MissingFact): string {
+  switch (missing.kind) {
+    case "last-request":
+      return `last request: ${missing.fact.text}`;
+    case "last-error":
+      return `last error: ${errorWords(missing.fact)}`;
+    case "todo":
+      return `todo: ${todoWords(missing.fact)}`;
+    case "file":
+      return `file: ${fileWords(missing.fact)}`;
+    case "user-message":
+      return `message: ${missing.fact.text}`;
+  }
+}
+
+const wordsByShown: Readonly<Record<string, string>> = {
+  verbatim: "verbatim",
+  cut: "cut",
+  named: "by id",
+  spanned: "between two ids",
+  "left-out": "not shown",
+};
+
+const shownText = (userMessages: Readonly<Record<string, number>>): string =>
+  Object.entries(userMessages)
+    .filter(([, count]) => count > 0)
+    .map(([shown, count]) => `${humanCount(count)} ${wordsByShown[shown] ?? oneLine(shown)}`)
+    .join(", ");
+
+/** The part of that name lists the files that are not shown. */
+const namedFiles = "files";
+
+function restoredTexts(restored: readonly string[], cwd: string): readonly string[] {
+  const shown = restored.filter((name) => name !== namedFiles).map((name) => oneLine(shortPath(name, cwd)));
+  return [...shown, ...(shown.length === restored.length ? [] : ["and other files by name"])];
+}
+
+/** What a preview counts or cuts, in full. */
+export const wholeText = (proposal: Proposal, look: Pick<PreviewLook, "style" | "columns" | "cwd">): string =>
+  [...previewDetails(proposal, look), ...summaryLines(proposal.summary, { ...look, summary: "whole" })].join("\n");
+
+function summaryLines(
+  summary: string,
+  { style, summary: much }: Pick<PreviewLook, "style" | "summary">,
+): readonly string[] {
+  if (much === "none") return [];
+  const lines = summary.trimEnd().split("\n");
+  const shown = much === "whole" ? lines : lines.slice(0, summaryLinesMax);
+  const rest = lines.length - shown.length;
+  const more = rest === 0 ? [] : [style("dim", `… ${counted(rest, "more line")}; s shows all of it`)];
+  return [style("bold", "summary"), ...shown, ...more, ""];
+}

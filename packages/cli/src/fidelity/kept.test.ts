@@ -1,0 +1,82 @@
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { MeasuredFile } from "@palimpsest/lab/internal/fidelity/measure-file";
+import { byKind, noFates } from "@palimpsest/lab/internal/fidelity/outcome";
+import { fidelityJobOf, type FidelityJobOptions } from "./job.ts";
+import { keepMeasured, readMeasured } from "./kept.ts";
+
+const file = { path: "/a.jsonl", sizeBytes: 9, modifiedMillis: 1 };
+const options: FidelityJobOptions = {
+  policies: ["palimpsest"],
+  windowTokens: undefined,
+  summariser: "rules",
+  compactions: [1],
+  version: "1",
+  rules: "r",
+  keptFolder: "/kept",
+};
+const measured: MeasuredFile = {
+  kind: "measured",
+  outcomes: [
+    {
+      file: "/a.jsonl",
+      policy: "palimpsest",
+      window: "none",
+      summariser: "rules",
+      compaction: 1,
+      round: 3,
+      summary: "shared",
+      userMessages: 1,
+      userMessagesVerbatim: 1,
+      userMessagesByReference: 0,
+      facts: byKind(() => noFates),
+      neededLater: byKind(() => noFates),
+      tokensBefore: 9,
+      tokensAfter: 3,
+    },
+  ],
+  runs: [
+    { policy: "palimpsest", compactions: 1 },
+    { policy: "none", compactions: 0, failedAt: 4 },
+  ],
+};
+
+describe("what is kept of a measured file", () => {
+  it("has the same name for the same file and options, and another for any other", () => {
+    const { keptPath } = fidelityJobOf(file, options);
+    expect(fidelityJobOf({ ...file }, { ...options }).keptPath).toBe(keptPath);
+    const others: readonly Partial<FidelityJobOptions>[] = [
+      { policies: ["opencode"] },
+      { windowTokens: "none" },
+      { summariser: "extract" },
+      { compactions: [2] },
+      { version: "2" },
+      { rules: "s" },
+    ];
+    const names = others.map((changes) => fidelityJobOf(file, { ...options, ...changes }).keptPath);
+    const grown = fidelityJobOf({ ...file, sizeBytes: 10 }, options).keptPath;
+    expect(new Set([keptPath, grown, ...names]).size).toBe(others.length + 2);
+  });
+
+  it.each<[string, MeasuredFile]>([
+    ["outcomes", measured],
+    ["why there are none", { kind: "skipped", why: "it is empty" }],
+  ])("comes back as it was: %s", async (_, one) => {
+    const path = join(mkdtempSync(join(tmpdir(), "kept-")), "one.jsonl");
+    await keepMeasured(path, one);
+    expect(await readMeasured(path)).toEqual(one);
+  });
+
+  it("is nothing where it is missing, torn or of another form", async () => {
+    const path = join(mkdtempSync(join(tmpdir(), "kept-")), "one.jsonl");
+    expect(await readMeasured(path)).toBeUndefined();
+    await keepMeasured(path, measured);
+    const whole = readFileSync(path, "utf8");
+    for (const text of [whole.slice(0, -9), whole.replace('"lost"', '"gone"'), ""]) {
+      writeFileSync(path, text);
+      expect(await readMeasured(path)).toBeUndefined();
+    }
+  });
+});

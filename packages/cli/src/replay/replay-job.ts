@@ -1,0 +1,72 @@
+import { chmodSync, closeSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import type { ReplayedFile, ReplayRequest } from "@palimpsest/lab/internal/replay-file";
+import { fileMode, temporaryBeside } from "palimpsest/internal/store/files/disk";
+import type { FileJob } from "./job.ts";
+import { keep } from "./kept.ts";
+import { traceBufferBytesMax } from "./limits.ts";
+
+export interface ReplayJobDeps {
+  readonly replay: (request: ReplayRequest) => Promise<ReplayedFile>;
+}
+
+/** What a thread tells of a file; the outcomes themselves go to disk. */
+export type JobAnswer = { readonly kind: "kept" } | { readonly kind: "failed"; readonly message: string };
+
+/** Must not reject: a bug that one file brings to light costs this file only. */
+export async function replayJob(deps: ReplayJobDeps, job: FileJob): Promise<JobAnswer> {
+  const trace = job.tracePath === undefined ? undefined : traceFile(job.tracePath);
+  try {
+    const { path, policies, prices, windowTokens, refetch, cache, compaction } = job;
+    const request = { path, policies, prices, windowTokens, refetch, cache, compaction };
+    const file = await deps.replay(trace === undefined ? request : { ...request, onRequest: trace.write });
+    if (file.kind === "replayed") trace?.finish();
+    // Last: what is kept is not replayed again, so its trace must be there.
+    await keep(job.keptPath, file);
+    return { kind: "kept" };
+  } catch (error) {
+    return { kind: "failed", message: error instanceof Error ? error.message : String(error) };
+  } finally {
+    trace?.discard();
+  }
+}
+
+interface TraceFile {
+  readonly write: (line: object) => void;
+  /** Gives it its name. */
+  readonly finish: () => void;
+  /** Nothing where it is finished. */
+  readonly discard: () => void;
+}
+
+/** Written in place: a thread has nothing else to do meanwhile, and waiting writes would pile up in memory. */
+function traceFile(path: string): TraceFile {
+  const temporary = temporaryBeside(path);
+  let file: number | undefined;
+  let buffered = "";
+  const flush = (): void => {
+    file ??= openSync(temporary, "ax", fileMode);
+    const data = Buffer.from(buffered);
+    for (let at = 0; at < data.length;) at += writeSync(file, data, at);
+    buffered = "";
+  };
+  const close = (): void => {
+    if (file !== undefined) closeSync(file);
+    file = undefined;
+  };
+  return {
+    write: (line) => {
+      buffered += `${JSON.stringify(line)}\n`;
+      if (buffered.length >= traceBufferBytesMax) flush();
+    },
+    finish: () => {
+      flush();
+      close();
+      chmodSync(temporary, fileMode);
+      renameSync(temporary, path);
+    },
+    discard: () => {
+      close();
+      rmSync(temporary, { force: true });
+    },
+  };
+}

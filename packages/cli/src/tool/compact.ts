@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { type CompactionAsks, compactToolName } from "palimpsest/internal/ports/compaction-asks";
+import type { Tool } from "palimpsest/internal/ports/tools";
+import { defineTool, failed } from "./define.ts";
+import { compactNoteCharsMax } from "./limits.ts";
+
+interface CompactDeps {
+  readonly compactionAsks: CompactionAsks;
+}
+
+const input = z.strictObject({
+  note: z
+    .string()
+    .trim()
+    .min(1)
+    .max(compactNoteCharsMax)
+    .describe("To yourself: where you stand, what comes next, what must not be forgotten."),
+});
+
+/** Only puts the wish down: while a call runs, the conversation is not at a point where it can be compacted. */
+export const compactTool = ({ compactionAsks }: CompactDeps): Tool =>
+  defineTool({
+    name: compactToolName,
+    description:
+      "Have the conversation so far replaced by a summary, before your next reply. Call it alone, when a piece of work is done and its details are no longer needed. Your note stands word for word behind the summary.",
+    input,
+    effect: "write",
+    plan: async ({ note }) => ({
+      kind: "ready",
+      acts: [{ kind: "state", what: "compaction" }],
+      run: async () => {
+        const asked = compactionAsks.ask(note);
+        switch (asked.kind) {
+          case "taken":
+            return { content: taken, summary: "compaction asked for" };
+          case "refused":
+            return failed(asked.why);
+        }
+      },
+    }),
+  });
+
+const taken =
+  "Compaction comes before the next request; this note, in place of any earlier one, will stand behind the summary.";

@@ -1,0 +1,109 @@
+import { z } from "zod";
+import type { Listed, OfferedTool, ServerAnswer, ToolServer } from "palimpsest/internal/ports/tool-servers";
+import { anyJson } from "palimpsest/internal/schema/any-json";
+import type { Json, JsonObject } from "palimpsest/internal/schema/json";
+import { callMs, listMs, listPagesMax, toolsPerServerMax } from "./limits.ts";
+
+/** What is used of a client of the protocol's SDK, once it is connected. */
+export interface SdkClient {
+  listTools(params: { cursor?: string }, options: SdkOptions): Promise<unknown>;
+  callTool(
+    params: { name: string; arguments: Record<string, unknown> },
+    schema: undefined,
+    options: SdkOptions,
+  ): Promise<unknown>;
+  getInstructions(): string | undefined;
+  close(): Promise<void>;
+  onclose?: (() => void) | undefined;
+}
+
+interface SdkOptions {
+  readonly signal: AbortSignal;
+  readonly timeout: number;
+}
+
+export interface SdkParts {
+  readonly client: SdkClient;
+  /** Calls back whenever the server says that its list of tools is another. */
+  readonly onToolsChanged: (listener: () => void) => void;
+}
+
+/** A connected client as a server of tools: what it throws becomes an outcome, and what it answers is parsed. */
+export function serverOf({ client, onToolsChanged }: SdkParts): ToolServer {
+  return {
+    instructions: client.getInstructions() ?? "",
+    listTools: async (signal) => await orFailed(() => listed(client, signal)),
+    call: async ({ tool, input }, signal) =>
+      await orFailed(async () =>
+        answered(
+          await client.callTool({ name: tool, arguments: { ...input } }, undefined, { signal, timeout: callMs }),
+        ),
+      ),
+    onChange: (listener) => {
+      tellEnd(client, () => listener("closed"));
+      onToolsChanged(() => listener("tools"));
+    },
+    close: async () => {
+      tellEnd(client, undefined);
+      // It is gone either way.
+      await client.close().catch(() => undefined);
+    },
+  };
+}
+
+/** The client is no event target: it calls back this one function. */
+function tellEnd(client: SdkClient, listener: (() => void) | undefined): void {
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener
+  client.onclose = listener;
+}
+
+interface Failed {
+  readonly kind: "failed";
+  readonly why: string;
+}
+
+/** Whatever a client throws is about the server or the way to it. */
+async function orFailed<Outcome>(act: () => Promise<Outcome>): Promise<Outcome | Failed> {
+  try {
+    return await act();
+  } catch (error) {
+    return { kind: "failed", why: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+const jsonObject = z.record(z.string(), anyJson);
+
+const listShape = z.object({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
+const toolShape = z.object({ name: z.string(), description: z.string().default(""), inputSchema: jsonObject });
+
+/** A tool of no known form is left out: the others are there. */
+async function listed(client: SdkClient, signal: AbortSignal): Promise<Listed> {
+  const tools: OfferedTool[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < listPagesMax && tools.length < toolsPerServerMax; page += 1) {
+    const answer = await client.listTools(cursor === undefined ? {} : { cursor }, { signal, timeout: listMs });
+    const read = listShape.safeParse(answer);
+    if (!read.success) return { kind: "failed", why: "its list of tools has no known form" };
+    tools.push(...read.data.tools.flatMap((tool) => toolShape.safeParse(tool).data ?? []));
+    cursor = read.data.nextCursor;
+    if (cursor === undefined) break;
+  }
+  return { kind: "listed", tools };
+}
+
+const answerShape = z.object({
+  content: z.array(anyJson).default([]),
+  isError: z.boolean().default(false),
+  structuredContent: jsonObject.optional(),
+});
+
+/** Where an answer is data alone, that is its text; where it also has a text, servers say the same in both. */
+function answered(answer: unknown): ServerAnswer {
+  const read = answerShape.safeParse(answer);
+  if (!read.success) return { kind: "failed", why: "its answer has no known form" };
+  const { content, isError, structuredContent } = read.data;
+  const isBare = content.length === 0 && structuredContent !== undefined;
+  return { kind: "answer", content: isBare ? [textPart(structuredContent)] : content, isError };
+}
+
+const textPart = (data: JsonObject): Json => ({ type: "text", text: JSON.stringify(data) });

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import type { PermissionRequest } from "palimpsest/internal/ports/tools";
+import { decide } from "./decide.ts";
+import { parseRules } from "./rule.ts";
+
+const places = { roots: ["/p"], home: "/home/me" };
+
+const calls = (skill: string): PermissionRequest => ({
+  tool: "skill",
+  input: {},
+  acts: [{ kind: "state", what: "skill", skill }],
+});
+
+test.each([
+  ["Skill(release)", "release", "denied"],
+  ["Skill(release)", "Release", "denied"],
+  ["Skill(release)", "release-notes", "allowed"],
+  ["Skill(release-*)", "release-notes", "denied"],
+  ["Skill(release:*)", "release", "denied"],
+  ["Skill(release *)", "release", "denied"],
+  ["Skill", "anything", "denied"],
+  ["Skill(re.ease)", "release", "allowed"],
+])("the ban %s and a call for the skill %s: %s", (rule, skill, kind) => {
+  const { rules, problems } = parseRules({ deny: [rule] });
+  expect(problems).toEqual([]);
+  expect(decide({ ...places, rules, mode: "default" }, calls(skill)).kind).toBe(kind);
+});
+
+test.each([
+  ["BashOutput", "bash_output"],
+  ["KillShell", "bash_kill"],
+])("a ban on %s is one on %s", (rule, tool) => {
+  const { rules } = parseRules({ deny: [rule] });
+  expect(decide({ ...places, rules, mode: "default" }, { tool, input: {}, acts: [] }).kind).toBe("denied");
+});

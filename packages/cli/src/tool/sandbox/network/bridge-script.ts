@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fstatSync } from "node:fs";
+import { createServer } from "node:net";
+import { constants } from "node:os";
+import type { Duplex } from "node:stream";
+import { Carrier } from "./carrier.ts";
+import { proxyConnectionsMax } from "./bridge-limits.ts";
+import { bridgeEnd } from "./pipes.ts";
+import { proxyEnvironment } from "./proxy-environment.ts";
+import { takeBack } from "./set-aside.ts";
+
+/*
+ * Runs inside the sandbox: node bridge-script.js FOLDER PROGRAM [ARGUMENT…]. Streams and descriptor 3 are the program's:
+ * this one reads and writes none of them, but for a line on the error stream where it can't do its work.
+ */
+const [, , folder = "", program = "", ...args] = process.argv;
+// Looked at before anything is opened here.
+const third = isGiven(3) ? "inherit" : "ignore";
+
+const carrier = new Carrier(bridgeEnd(folder), { connectionsMax: proxyConnectionsMax, whenUnread: "go-on" });
+const server = createServer({ allowHalfOpen: true }, (inside) => {
+  const proxy = carrier.open();
+  if (proxy === undefined) inside.destroy();
+  else pair(inside, proxy);
+});
+server.once("error", (error) => giveUp(`can't listen: ${error.message}`, 126));
+server.listen(0, "127.0.0.1", () => {
+  const address = server.address();
+  if (address === null || typeof address !== "object") throw new Error("the bridge listens on no port");
+  startProgram(`http://127.0.0.1:${address.port}`);
+});
+
+function pair(inside: Duplex, proxy: Duplex): void {
+  for (const [from, to] of [
+    [inside, proxy],
+    [proxy, inside],
+  ] as const) {
+    from.pipe(to);
+    from.on("error", () => to.destroy());
+    from.once("close", () => to.destroy());
+  }
+}
+
+function startProgram(proxyUrl: string): void {
+  let child: ChildProcess | undefined;
+  const own = Object.fromEntries(Object.entries(process.env).flatMap(([name, value = ""]) => [[name, value]]));
+  // Before there is a program: from its first moment on a signal is for it.
+  for (const signal of handedOn) process.on(signal, () => handOn(child?.pid, signal));
+  child = spawn(program, args, {
+    env: proxyEnvironment(proxyUrl, takeBack(own)),
+    stdio: ["inherit", "inherit", "inherit", third],
+    // A group of its own: who signals this one's, signals the program once, not twice.
+    detached: true,
+  });
+  child.once("error", (error) => giveUp(`can't start ${program}: ${error.message}`, 127));
+  child.once("exit", (code, signal) => {
+    if (signal === null) process.exit(code ?? 0);
+    for (const one of handedOn) process.removeAllListeners(one);
+    process.kill(process.pid, signal);
+    // As a shell tells it, if this process can't be ended by it.
+    setTimeout(() => process.exit(128 + constants.signals[signal]), 100);
+  });
+}
+
+const handedOn = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT", "SIGALRM"] as const;
+
+function handOn(leader: number | undefined, signal: NodeJS.Signals): void {
+  if (leader === undefined) return;
+  try {
+    process.kill(-leader, signal);
+  } catch {
+    // It has ended a moment ago, and so will this one.
+  }
+}
+
+/** A number that was free is taken by this program for itself: what it holds is neither a pipe nor a file. */
+function isGiven(descriptor: number): boolean {
+  try {
+    const found = fstatSync(descriptor);
+    return found.isFIFO() || found.isSocket() || found.isFile() || found.isCharacterDevice();
+  } catch {
+    return false;
+  }
+}
+
+function giveUp(why: string, code: number): never {
+  process.stderr.write(`palimpsest: the network bridge ${why}\n`);
+  process.exit(code);
+}

@@ -1,0 +1,228 @@
+import { Duplex, type Readable, type Writable } from "node:stream";
+import { carriedFrameBytesMax, carriedWindowBytes } from "./bridge-limits.ts";
+
+/*
+ * Many connections over one pair of pipes, in frames: kind (1 byte), connection (4), length (4), then as many bytes.
+ *
+ *   open    the bridge has a new connection                 reset   it is broken off, in both directions
+ *   data    bytes of it                                     credit  so many more bytes may be sent (the 4 bytes behind)
+ *   end     no more bytes in this direction
+ *
+ * Who sends stays within the credit that he was given, so one connection that nobody reads neither stops the others nor
+ * fills memory. What comes from inside the sandbox is not trusted: the first frame that is wrong ends the carrier.
+ */
+const kinds = { open: 0, data: 1, end: 2, reset: 3, credit: 4 } as const;
+
+const headBytes = 9;
+
+export interface Pipes {
+  readonly read: Readable;
+  readonly write: Writable;
+}
+
+export interface CarrierOptions {
+  readonly connectionsMax: number;
+  /** A connection that the other side has opened. Absent: that side opens none. */
+  readonly onConnection?: (connection: Duplex) => void;
+  /**
+   * What to do while the other side reads nothing. `pause`: nothing more is read from it, so that answers to it can't fill
+   * memory. Only one side may: two that wait for each other would wait for ever.
+   */
+  readonly whenUnread: "pause" | "go-on";
+}
+
+export class Carrier {
+  readonly #pipes: Pipes;
+  readonly #options: CarrierOptions;
+  readonly #connectionById = new Map<number, Carried>();
+  #unparsed: Buffer = Buffer.alloc(0);
+  #lastId = 0;
+  #isClosed = false;
+
+  constructor(pipes: Pipes, options: CarrierOptions) {
+    this.#pipes = pipes;
+    this.#options = options;
+    pipes.read.on("data", (chunk: Buffer) => {
+      this.#take(chunk);
+      if (options.whenUnread === "pause" && pipes.write.writableNeedDrain) pipes.read.pause();
+    });
+    pipes.write.on("drain", () => pipes.read.resume());
+    for (const stream of [pipes.read, pipes.write]) {
+      stream.on("error", () => this.close());
+      stream.once("close", () => this.close());
+    }
+  }
+
+  /** Undefined: it is closed, or there are too many. */
+  open(): Duplex | undefined {
+    if (this.#isClosed || this.#connectionById.size >= this.#options.connectionsMax) return undefined;
+    this.#lastId += 1;
+    const connection = this.#add(this.#lastId);
+    this.#send(kinds.open, this.#lastId);
+    return connection;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const connection of this.#connectionById.values()) connection.destroy();
+    this.#connectionById.clear();
+    this.#pipes.read.destroy();
+    this.#pipes.write.destroy();
+  }
+
+  #add(id: number): Carried {
+    const connection = new Carried({
+      send: (kind, bytes) => this.#send(kind, id, bytes),
+      onClose: () => void this.#connectionById.delete(id),
+    });
+    this.#connectionById.set(id, connection);
+    return connection;
+  }
+
+  #send(kind: number, id: number, bytes: Uint8Array = new Uint8Array()): void {
+    if (this.#isClosed) return;
+    const frame = Buffer.allocUnsafe(headBytes + bytes.length);
+    frame.writeUInt8(kind, 0);
+    frame.writeUInt32BE(id, 1);
+    frame.writeUInt32BE(bytes.length, 5);
+    frame.set(bytes, headBytes);
+    this.#pipes.write.write(frame);
+  }
+
+  #take(chunk: Buffer): void {
+    this.#unparsed = this.#unparsed.length === 0 ? chunk : Buffer.concat([this.#unparsed, chunk]);
+    while (!this.#isClosed && this.#unparsed.length >= headBytes) {
+      const length = this.#unparsed.readUInt32BE(5);
+      if (length > carriedFrameBytesMax) return this.close();
+      if (this.#unparsed.length < headBytes + length) return;
+      const [kind, id] = [this.#unparsed.readUInt8(0), this.#unparsed.readUInt32BE(1)];
+      const bytes = this.#unparsed.subarray(headBytes, headBytes + length);
+      this.#unparsed = this.#unparsed.subarray(headBytes + length);
+      if (!this.#handle({ kind, id, bytes })) this.close();
+    }
+  }
+
+  /** False: the frame is wrong. One for a connection that has just ended here is late, not wrong. */
+  #handle({ kind, id, bytes }: Frame): boolean {
+    if (kind === kinds.open) return this.#accept(id);
+    const connection = this.#connectionById.get(id);
+    switch (kind) {
+      case kinds.data:
+        return connection === undefined || connection.receive(bytes);
+      case kinds.end:
+        connection?.receiveEnd();
+        return true;
+      case kinds.reset:
+        connection?.receiveReset();
+        return true;
+      case kinds.credit:
+        if (bytes.length !== 4) return false;
+        return connection === undefined || connection.receiveCredit(bytes.readUInt32BE(0));
+      default:
+        return false;
+    }
+  }
+
+  #accept(id: number): boolean {
+    const { onConnection, connectionsMax } = this.#options;
+    if (onConnection === undefined || id <= this.#lastId) return false;
+    this.#lastId = id;
+    if (this.#connectionById.size >= connectionsMax) this.#send(kinds.reset, id);
+    else onConnection(this.#add(id));
+    return true;
+  }
+}
+
+interface Frame {
+  readonly kind: number;
+  readonly id: number;
+  readonly bytes: Buffer;
+}
+
+interface CarriedDeps {
+  readonly send: (kind: number, bytes?: Uint8Array) => void;
+  readonly onClose: () => void;
+}
+
+/** One of the connections, as a stream. */
+class Carried extends Duplex {
+  readonly #deps: CarriedDeps;
+  #credit: number = carriedWindowBytes;
+  /** What the other side may still send. */
+  #granted: number = carriedWindowBytes;
+  #unread = 0;
+  #waiting: { bytes: Buffer; readonly done: () => void } | undefined;
+  #isReset = false;
+  #hasEnded = { here: false, there: false };
+
+  constructor(deps: CarriedDeps) {
+    super({ allowHalfOpen: true });
+    this.#deps = deps;
+    // Whoever breaks it off has said so; an error that nobody hears would end the process.
+    this.on("error", () => undefined);
+  }
+
+  receive(bytes: Buffer): boolean {
+    if (bytes.length > this.#granted || this.#hasEnded.there) return false;
+    this.#granted -= bytes.length;
+    this.#unread += bytes.length;
+    this.push(bytes);
+    return true;
+  }
+
+  receiveEnd(): void {
+    if (this.#hasEnded.there) return;
+    this.#hasEnded.there = true;
+    this.push(null);
+  }
+
+  receiveReset(): void {
+    this.#isReset = true;
+    this.destroy();
+  }
+
+  receiveCredit(count: number): boolean {
+    this.#credit += count;
+    if (this.#credit > carriedWindowBytes) return false;
+    this.#flush();
+    return true;
+  }
+
+  override _read(): void {
+    if (this.#unread === 0 || this.#hasEnded.there) return;
+    const credit = Buffer.allocUnsafe(4);
+    credit.writeUInt32BE(this.#unread);
+    this.#granted += this.#unread;
+    this.#unread = 0;
+    this.#deps.send(kinds.credit, credit);
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.#waiting = { bytes: chunk, done };
+    this.#flush();
+  }
+
+  override _final(done: () => void): void {
+    this.#hasEnded.here = true;
+    this.#deps.send(kinds.end);
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    if (!this.#isReset && !(this.#hasEnded.here && this.#hasEnded.there)) this.#deps.send(kinds.reset);
+    this.#deps.onClose();
+    done(error);
+  }
+
+  #flush(): void {
+    while (this.#waiting !== undefined && this.#credit > 0) {
+      const { bytes, done } = this.#waiting;
+      const sent = bytes.subarray(0, Math.min(this.#credit, carriedFrameBytesMax));
+      this.#credit -= sent.length;
+      this.#deps.send(kinds.data, sent);
+      this.#waiting = sent.length === bytes.length ? undefined : { bytes: bytes.subarray(sent.length), done };
+      if (this.#waiting === undefined) done();
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import { dirname } from "node:path";
+import type { ShellAct } from "palimpsest/internal/ports/tools";
+import { isInside, isInsideAny } from "../inside.ts";
+import type { Places, Rule, Rules } from "../permission/rule.ts";
+import { deniedPaths } from "./denied-paths.ts";
+import { FolderNames } from "./folder-names.ts";
+import type { GitFolders } from "./git-folders.ts";
+import { History, mayShowHistory } from "./history.ts";
+
+export interface RuleLimitsDeps extends Places {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Asked for each command: rules may be written while a session is open. */
+  readonly rules: () => Rules;
+}
+
+export interface RuleQuestion {
+  readonly act: ShellAct;
+  /** What the command names. Rules that ask were asked about it. */
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  /** By the folder that is a repository: the project's, and those inside it. */
+  readonly gitByFolder: ReadonlyMap<string, GitFolders>;
+}
+
+export type RuleLimits =
+  | {
+      readonly kind: "limits";
+      readonly hidden: readonly string[];
+      /** What the command names of that, where the rule only asks: the user was asked. */
+      readonly asked: readonly string[];
+      readonly protected: readonly string[];
+    }
+  | { readonly kind: "refused"; readonly why: string };
+
+type PathRule = Extract<Rule, { kind: "path" }>;
+
+/** What rules about files hold, as paths for the sandbox. One for a session: it keeps what it has read of folders. */
+export class RulePaths {
+  readonly #deps: RuleLimitsDeps;
+  readonly #names = new FolderNames();
+  readonly #history: History;
+
+  constructor(deps: RuleLimitsDeps) {
+    this.#deps = deps;
+    this.#history = new History(deps.env);
+  }
+
+  async limits(question: RuleQuestion): Promise<RuleLimits> {
+    const { roots } = this.#deps;
+    const hidden = await this.#paths("read", question.reads);
+    if (hidden.kind === "refused") return hidden;
+    const covered = hidden.paths.find((path) => roots.some((root) => isInside(root, path)));
+    if (covered !== undefined) return refused("a rule forbids to read the whole project");
+    const kept = await this.#paths("write", question.writes);
+    if (kept.kind === "refused") return kept;
+    const contents = await this.#contents(question);
+    return {
+      kind: "limits",
+      hidden: [...hidden.paths, ...contents],
+      asked: hidden.asked,
+      protected: [...kept.paths, ...kept.missing],
+    };
+  }
+
+  async #paths(act: PathRule["act"], named: readonly string[]): Promise<FoundPaths | Refused> {
+    const { roots, home, rules } = this.#deps;
+    const { deny, ask } = rules();
+    const pathsByUse = { deny: [] as string[], ask: [] as string[] };
+    const missing: string[] = [];
+    for (const [rule, use] of [
+      ...deny.map((one) => [one, "deny"] as const),
+      ...ask.map((one) => [one, "ask"] as const),
+    ]) {
+      if (rule.kind !== "path" || rule.act !== act) continue;
+      const found = await deniedPaths({ names: this.#names }, { pattern: rule.pattern, roots, home });
+      if (found.kind === "too-many") {
+        if (roots.some((root) => isInside(root, found.folder)))
+          return refused(
+            `the rule ${rule.text} is for files of any folder in ${found.folder}, which holds too many to look at`,
+          );
+        pathsByUse[use].push(found.folder);
+        continue;
+      }
+      const isAsked = (path: string): boolean => use === "ask" && isInsideAny(path, named);
+      pathsByUse[use].push(...found.paths.filter((path) => !isAsked(path)));
+      missing.push(...found.missing.filter((path) => !isAsked(path)));
+    }
+    const { deny: denied, ask: askedAbout } = pathsByUse;
+    const asked = named.filter((path) => isInsideAny(path, askedAbout) && !isInsideAny(path, denied));
+    return { kind: "paths", paths: [...denied, ...askedAbout], asked, missing };
+  }
+
+  /** Objects of repositories that hold what is not to be read, unless the line can't show them. */
+  async #contents({ act, gitByFolder }: RuleQuestion): Promise<readonly string[]> {
+    const { roots, home, rules } = this.#deps;
+    const patterns = rules().deny.flatMap((rule) =>
+      rule.kind === "path" && rule.act === "read" ? [rule.pattern ?? "**"] : [],
+    );
+    if (patterns.length === 0) return [];
+    const found = await Promise.all(
+      [...gitByFolder].map(async ([root, { contents, hooks }]) => {
+        const [objects] = contents;
+        if (objects === undefined) return [];
+        const repository = dirname(objects);
+        if (!(await mayShowHistory(act, hooks))) return [];
+        return (await this.#history.holds({ root, repository, patterns, roots, home })) ? contents : [];
+      }),
+    );
+    return found.flat();
+  }
+}
+
+interface FoundPaths extends Pick<Extract<RuleLimits, { kind: "limits" }>, "asked"> {
+  readonly kind: "paths";
+  readonly paths: readonly string[];
+  readonly missing: readonly string[];
+}
+
+type Refused = Extract<RuleLimits, { kind: "refused" }>;
+
+const refused = (why: string): Refused => ({ kind: "refused", why });

@@ -1,0 +1,92 @@
+import { stat } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { z } from "zod";
+import type { Tool, ToolOutcome } from "palimpsest/internal/ports/tools";
+import { resolveReal } from "../confine.ts";
+import { countWords } from "../count-words.ts";
+import { isSpecial } from "../inside.ts";
+import { defineTool, failed, wrong } from "../define.ts";
+import { codeOf } from "../failure.ts";
+import { globEntriesMax, globFilesMax, searchResultCharsMax } from "../limits.ts";
+import type { SearchDeps } from "./grep.ts";
+import { nameFilter, searchedFiles, shownPath } from "./place.ts";
+import { runRipgrep } from "./ripgrep.ts";
+
+const input = z.strictObject({
+  pattern: z.string().min(1).describe("E.g. src/**/*.ts; one without a slash is for names in any folder."),
+  path: z.string().optional().describe("Folder; the working directory by default."),
+});
+
+export const globTool = (deps: SearchDeps): Tool =>
+  defineTool({
+    name: "glob",
+    description: `Find files by name, newest first, at most ${globEntriesMax}. Leaves out what .gitignore names.`,
+    input,
+    effect: "read",
+    resultCharsMax: searchResultCharsMax,
+    plan: async ({ pattern, path }, context) => {
+      const resolved = await resolveReal(path ?? ".", context.cwd);
+      if (resolved.kind === "refused") return wrong(resolved.message);
+      if (!resolved.exists) return wrong(`${resolved.path}: there is no such folder`);
+      if (isSpecial(resolved.path)) return wrong(`${resolved.path}: nothing is searched there`);
+      const folder = resolved.path;
+      return {
+        kind: "ready",
+        acts: [{ kind: "read", path: folder }],
+        run: (signal) => glob({ deps, pattern, folder, cwd: context.cwd, signal }),
+      };
+    },
+  });
+
+interface Globbing {
+  readonly deps: SearchDeps;
+  readonly pattern: string;
+  readonly folder: string;
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+}
+
+async function glob({ deps, pattern, folder, cwd, signal }: Globbing): Promise<ToolOutcome> {
+  const now = await resolveReal(folder, folder);
+  if (now.kind === "refused" || now.path !== folder) return failed(`${folder}: it was replaced by a link`);
+  const isNamed = nameFilter(pattern.startsWith("/") ? relative(folder, pattern) : pattern);
+  const paths: string[] = [];
+  const end = await runRipgrep({
+    args: ["--files", "--null", "--sort=path", ...searchedFiles, "--", "."],
+    cwd: folder,
+    signal,
+    separator: "\0",
+    onPiece: (piece) => {
+      const name = piece.replace(/^\.\//, "");
+      if (isNamed(name) && deps.mayRead(join(folder, name))) paths.push(join(folder, name));
+      return paths.length < globFilesMax ? "go-on" : "stop";
+    },
+  });
+  if (end.kind === "failed") return failed(`glob: ${end.message}`);
+  const newest = await newestFirst(paths);
+  const shown = newest.slice(0, globEntriesMax).map((path) => shownPath(path, cwd));
+  if (newest.length > shown.length) shown.push(`(${newest.length - shown.length} more; narrow the pattern)`);
+  if (end.kind === "cut") shown.push("(not all folders were looked at; narrow the search)");
+  const content = shown.length === 0 ? "No files found." : shown.join("\n");
+  return { content, summary: countWords(newest.length, "file") };
+}
+
+async function newestFirst(paths: readonly string[]): Promise<readonly string[]> {
+  const aged: { readonly path: string; readonly modifiedMs: number }[] = [];
+  for (const path of paths) {
+    const modifiedMs = await modifiedAt(path);
+    if (modifiedMs !== undefined) aged.push({ path, modifiedMs });
+  }
+  // They come by path, and sorting keeps that order where the ages are the same.
+  return aged.toSorted((one, other) => other.modifiedMs - one.modifiedMs).map(({ path }) => path);
+}
+
+/** Undefined once the file is gone. */
+async function modifiedAt(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,86 @@
+import type { ClockDep } from "palimpsest/internal/ports/clock";
+import { drawCallDetail } from "../draw/call-detail.ts";
+import { cut } from "../draw/lines.ts";
+import { drawMarkdown } from "../draw/markdown.ts";
+import type { DrawingDep } from "../screen/drawing.ts";
+import { gapBetween } from "../screen/gaps.ts";
+import type { ChatItem, ItemId } from "../state/chat-item.ts";
+import type { ItemDetail } from "../state/item-detail.ts";
+import type { Theme } from "../theme/theme.ts";
+
+export interface ItemLinesDeps extends ClockDep, DrawingDep {
+  readonly theme: Theme;
+  readonly cwd: string;
+}
+
+export interface ItemView {
+  readonly width: number;
+  readonly fold: "folded" | "unfolded";
+  readonly detail: ItemDetail | undefined;
+  /** What a boundary stands for; the same array as long as it holds the same. */
+  readonly original: readonly ChatItem[];
+}
+
+/** The lines of items behind a gutter. One is drawn once, until it changes or is looked at otherwise. */
+export class ItemLines {
+  readonly #deps: ItemLinesDeps;
+  readonly #keptById = new Map<ItemId, Kept>();
+
+  constructor(deps: ItemLinesDeps) {
+    this.#deps = deps;
+  }
+
+  clear(): void {
+    this.#keptById.clear();
+  }
+
+  of(item: ChatItem, view: ItemView): readonly string[] {
+    const kept = this.#keptById.get(item.id);
+    if (kept?.item === item && isSame(kept.view, view)) return kept.lines;
+    const lines = this.#draw(item, { ...view, width: Math.max(1, view.width - gutter.length) }).map(
+      (line) => gutter + line,
+    );
+    this.#keptById.set(item.id, { item, view, lines });
+    return lines;
+  }
+
+  /** The same line, of an item that is selected. */
+  readonly selected = (line: string): string => `${this.#deps.theme.accent("▌")}${line.slice(1)}`;
+
+  #draw(item: ChatItem, { width, fold, detail, original }: ItemView): readonly string[] {
+    const { theme, cwd, drawing, now } = this.#deps;
+    if (detail?.kind === "call" && item.kind === "call")
+      return drawCallDetail({ ...detail, call: item }, { width, theme, cwd });
+    const lines = drawing.item(item, { width, fold, now: now() });
+    const summary = detail?.kind === "summary" ? ["", ...drawMarkdown(detail.text, { width, theme })] : [];
+    return [...lines, ...summary, ...this.#drawOriginal(original, width)];
+  }
+
+  #drawOriginal(original: readonly ChatItem[], width: number): readonly string[] {
+    const { theme, drawing, now } = this.#deps;
+    if (original.length === 0) return [];
+    const bar = `${theme.dim("│")} `;
+    const look = { width: Math.max(1, width - barColumns), fold: "unfolded", now: now() } as const;
+    const lines = original.flatMap((item, index) => [
+      ...gapBetween(original[index - 1]?.kind, item.kind),
+      ...drawing.item(item, look),
+    ]);
+    const title = cut(theme.dim("What it stands for, as it was said:"), { width, theme });
+    return ["", title, ...lines.map((line) => bar + line)];
+  }
+}
+
+interface Kept {
+  readonly item: ChatItem;
+  readonly view: ItemView;
+  readonly lines: readonly string[];
+}
+
+const isSame = (one: ItemView, other: ItemView): boolean =>
+  one.width === other.width &&
+  one.fold === other.fold &&
+  one.detail === other.detail &&
+  one.original === other.original;
+
+const gutter = "  ";
+const barColumns = 2;

@@ -1,0 +1,188 @@
+import type { Component } from "@earendil-works/pi-tui";
+import { figure } from "palimpsest/internal/schema/figure";
+import { plural } from "palimpsest/internal/schema/plural";
+import { gapBetween } from "../screen/gaps.ts";
+import { type ChatItem, type CompactedItem, isFoldable, isSettled, type ItemId } from "../state/chat-item.ts";
+import type { ChatState } from "../state/chat-shape.ts";
+import { afterFold, type Folds, isUnfolded } from "../state/folds.ts";
+import type { ItemDetail } from "../state/item-detail.ts";
+import { ItemLines, type ItemLinesDeps } from "./item-lines.ts";
+import { contextLines, firstLines, sliceLines } from "./limits.ts";
+import type { ViewerAct } from "./viewer-keys.ts";
+
+export interface ItemListDeps extends ItemLinesDeps {
+  /** Must not reject. */
+  readonly detail: (item: ChatItem) => Promise<ItemDetail>;
+}
+
+/** The window through which the list is seen. */
+export interface ListWindow {
+  readonly requestRender: () => void;
+  readonly scroll: () => { readonly top: number; readonly rows: number };
+  readonly scrollTo: (line: number) => void;
+  /** So many lines have come in at the top: what is seen stays what it was. */
+  readonly grown: (lines: number, height: number) => void;
+}
+
+/**
+ * Every item of a chat as lines, with a gutter that shows which one is selected. The newest are drawn when it opens, the
+ * others from there back, a slice at a time, so that keys never wait; a frame only joins what is drawn.
+ */
+export class ItemList implements Component {
+  readonly #deps: ItemListDeps;
+  readonly #window: ListWindow;
+  readonly #lines: ItemLines;
+  readonly #detailById = new Map<ItemId, ItemDetail | undefined>();
+  readonly #originalById = new Map<ItemId, readonly ChatItem[]>();
+  #items: readonly ChatItem[] = [];
+  #taken = 0;
+  /** Items before it are not drawn yet. */
+  #from = 0;
+  #width = 0;
+  #height = 0;
+  #folds: Folds = { rest: "folded", others: new Set() };
+  #selected: ItemId | undefined;
+  #firstLineById: ReadonlyMap<ItemId, number> = new Map();
+  #slice: NodeJS.Immediate | undefined;
+
+  constructor(deps: ItemListDeps, window: ListWindow) {
+    this.#deps = deps;
+    this.#window = window;
+    this.#lines = new ItemLines(deps);
+  }
+
+  show({ done, open }: ChatState): void {
+    this.#items = [...this.#items.slice(0, this.#taken), ...done.from(this.#taken), ...open];
+    this.#taken = done.length;
+    this.#selected ??= this.#items.findLast(isFoldable)?.id;
+  }
+
+  close(): void {
+    clearImmediate(this.#slice);
+    this.#width = 0;
+  }
+
+  act(act: Exclude<ViewerAct, "close">): void {
+    const selected = this.#selected ?? 0;
+    const foldable = this.#items.slice(this.#from).filter(isFoldable);
+    switch (act) {
+      case "previous":
+        return this.#select(foldable.findLast(({ id }) => id < selected));
+      case "next":
+        return this.#select(foldable.find(({ id }) => id > selected));
+      case "fold":
+        this.#folds = afterFold(this.#folds, { kind: "fold", item: selected });
+        return this.#window.requestRender();
+      case "fold-all":
+        this.#folds = afterFold(this.#folds, { kind: "fold-all" });
+        return this.#window.requestRender();
+    }
+  }
+
+  invalidate(): void {
+    this.#lines.clear();
+  }
+
+  render(width: number): string[] {
+    if (width !== this.#width) this.#begin(width);
+    const lines = this.#from === 0 ? [] : [this.#waiting()];
+    const firstLineById = new Map<ItemId, number>();
+    for (let index = this.#from; index < this.#items.length; index += 1) {
+      const item = this.#items[index];
+      if (item === undefined) break;
+      lines.push(...gapBetween(this.#items[index - 1]?.kind, item.kind));
+      firstLineById.set(item.id, lines.length);
+      const drawn = this.#linesOf(item);
+      if (item.id === this.#selected) lines.push(...drawn.map(this.#lines.selected));
+      else for (const line of drawn) lines.push(line);
+    }
+    this.#firstLineById = firstLineById;
+    this.#height = lines.length;
+    this.#loadVisible();
+    return lines;
+  }
+
+  #waiting(): string {
+    return this.#deps.theme.dim(`  … ${figure(this.#from)} earlier ${plural(this.#from, "item")}`);
+  }
+
+  #begin(width: number): void {
+    this.#width = width;
+    this.#lines.clear();
+    this.#from = this.#items.length;
+    this.#drawBack(firstLines);
+    this.#continue();
+  }
+
+  /** Gives how many lines were added. */
+  #drawBack(most: number): number {
+    let added = 0;
+    while (this.#from > 0 && added < most) {
+      this.#from -= 1;
+      const item = this.#items[this.#from];
+      if (item === undefined) continue;
+      added += gapBetween(this.#items[this.#from - 1]?.kind, item.kind).length + this.#linesOf(item).length;
+    }
+    return added;
+  }
+
+  #continue(): void {
+    clearImmediate(this.#slice);
+    if (this.#from === 0) return;
+    this.#slice = setImmediate(() => {
+      const drawn = this.#drawBack(sliceLines);
+      // With the last of them the line that says how many are missing goes.
+      const added = this.#from === 0 ? drawn - 1 : drawn;
+      this.#height += added;
+      this.#window.grown(added, this.#height);
+      this.#continue();
+    });
+  }
+
+  #select(item: ChatItem | undefined): void {
+    if (item === undefined) return;
+    this.#selected = item.id;
+    const line = this.#firstLineById.get(item.id) ?? 0;
+    const { top, rows } = this.#window.scroll();
+    if (line < top + contextLines) this.#window.scrollTo(line - contextLines);
+    else if (line >= top + rows) this.#window.scrollTo(line - Math.floor(rows / 2));
+    this.#window.requestRender();
+  }
+
+  #linesOf(item: ChatItem): readonly string[] {
+    const isOpen = isUnfolded(this.#folds, item);
+    const detail = isOpen ? this.#detailById.get(item.id) : undefined;
+    const original = detail === undefined || item.kind !== "compacted" ? none : this.#originalOf(item, detail);
+    return this.#lines.of(item, { width: this.#width, fold: isOpen ? "unfolded" : "folded", detail, original });
+  }
+
+  /** Looked for once: nothing before a boundary changes any more. */
+  #originalOf({ id, covers }: CompactedItem, detail: ItemDetail): readonly ChatItem[] {
+    const known = this.#originalById.get(id);
+    if (known !== undefined) return known;
+    const shown = this.#items.filter((item) => item.id >= covers.from && item.id < covers.to);
+    const original = shown.length === 0 && detail.kind === "summary" ? detail.original : shown;
+    this.#originalById.set(id, original);
+    return original;
+  }
+
+  /** Each is a look into the log, so it is taken for what is in sight only. */
+  #loadVisible(): void {
+    const { top, rows } = this.#window.scroll();
+    for (const item of this.#items.slice(this.#from)) {
+      if (!hasDetail(item) || !isSettled(item) || !isUnfolded(this.#folds, item)) continue;
+      const line = this.#firstLineById.get(item.id) ?? 0;
+      const isNear = line < top + 2 * rows && line + this.#linesOf(item).length >= top - rows;
+      if (isNear && !this.#detailById.has(item.id)) void this.#load(item);
+    }
+  }
+
+  async #load(item: ChatItem): Promise<void> {
+    this.#detailById.set(item.id, undefined);
+    this.#detailById.set(item.id, await this.#deps.detail(item));
+    this.#window.requestRender();
+  }
+}
+
+const none: readonly ChatItem[] = [];
+const hasDetail = ({ kind }: ChatItem): boolean => kind === "call" || kind === "compacted";

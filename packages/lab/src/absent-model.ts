@@ -1,0 +1,90 @@
+import type { ModelEvent, ModelPort, ModelRequest } from "palimpsest/internal/ports/model";
+import { messageId } from "palimpsest/internal/schema/brand";
+import type { TextBlock } from "palimpsest/internal/schema/block";
+import { Meter } from "./meter.ts";
+import type { RecordedRound } from "./recording.ts";
+import type { ReplayCache } from "./replay-cache.ts";
+import type { ReplayWorld } from "./replay-world.ts";
+import type { Spending } from "./spending.ts";
+import type { AsideRequest, SentRequest } from "./trace.ts";
+
+export interface AbsentModelInput {
+  readonly world: ReplayWorld;
+  /** Of the conversation: a request that begins with it is a fork's. */
+  readonly system: readonly TextBlock[];
+  readonly meter: Meter;
+  readonly cache: ReplayCache;
+  readonly spending: Spending;
+  readonly windowTokens: number;
+  readonly answer: (kind: AsideRequest["kind"]) => Promise<Answer>;
+  readonly onRequest: ((sent: SentRequest) => void) | undefined;
+}
+
+export interface Answer {
+  readonly text: string;
+  readonly outputTokens: number;
+}
+
+/**
+ * Who is asked beside the conversation: for summaries and for notes. Each request is charged as the provider would: it
+ * leaves nothing in the cache, and only a fork reads from it.
+ */
+export class AbsentModel implements ModelPort {
+  readonly provider = "anthropic";
+  readonly #input: AbsentModelInput;
+  #replies = 0;
+  /** Before or behind which it is asked. */
+  round: RecordedRound | undefined;
+  asks: AsideRequest["kind"] = "compaction";
+
+  constructor(input: AbsentModelInput) {
+    this.#input = input;
+  }
+
+  /** It offers nothing of its own. */
+  describe(): ReturnType<ModelPort["describe"]> {
+    return Promise.resolve({ capabilities: {} });
+  }
+
+  async *send(request: ModelRequest): AsyncGenerator<ModelEvent> {
+    const { round } = this;
+    if (round === undefined) throw new Error("nothing was said yet");
+    const { world, windowTokens, cache, spending, onRequest, answer } = this.#input;
+    const kind = this.asks;
+    const call = request.system === this.#input.system ? "fork" : "plain";
+    const prompt = this.#promptOf(request, call);
+    if (prompt.tokens > windowTokens) {
+      yield { kind: "failure", failure: { why: "too-long", retry: "never", message: "The prompt is too long." } };
+      return;
+    }
+    const cacheReadTokens = call === "fork" ? cache.peek(prompt, round.at).cacheReadTokens : 0;
+    const usage = {
+      inputTokens: prompt.tokens - cacheReadTokens,
+      cacheReadTokens,
+      cacheWrite5mTokens: 0,
+      cacheWrite1hTokens: 0,
+    };
+    spending.request(usage, call === "fork" ? "with-header" : "without-header");
+    onRequest?.({ kind, call, round, prompt, usage });
+    const { text, outputTokens } = await answer(kind);
+    spending.output(outputTokens);
+    const counted = {
+      input_tokens: usage.inputTokens,
+      cache_read_input_tokens: cacheReadTokens,
+      cache_creation_input_tokens: 0,
+      output_tokens: outputTokens,
+    };
+    this.#replies += 1;
+    yield { kind: "reply-start", id: messageId(`aside-${this.#replies}`), model: world.model.id, usage: counted };
+    yield { kind: "text-delta", index: 0, text };
+    yield { kind: "block-end", index: 0, block: { type: "text", text } };
+    yield { kind: "reply-end", stopReason: "end_turn", usage: counted };
+  }
+
+  #promptOf({ system, messages, breakpoints }: ModelRequest, call: AsideRequest["call"]) {
+    const { world, meter } = this.#input;
+    if (call === "fork") return meter.prompt(messages, breakpoints);
+    const headerTokens = system.reduce((sum, block) => sum + world.tokensOf(block), 0);
+    return new Meter({ headerTokens, tokensOf: world.tokensOf, ids: world.ids }).prompt(messages, []);
+  }
+}

@@ -1,0 +1,144 @@
+import { Inventory } from "palimpsest/internal/cache/inventory";
+import type { UsageSplit } from "palimpsest/internal/cache/usage-split";
+import { type HeldOptions, heldRounds } from "palimpsest/internal/layers/1-offload/held";
+import type { RoundResult } from "palimpsest/internal/layers/1-offload/run";
+import { isRerunnable } from "palimpsest/internal/layers/2-clear/clearable";
+import { SessionLine } from "palimpsest/internal/context/line";
+import { Session, type SessionDeps } from "palimpsest/internal/session/session";
+import type { Blobs } from "palimpsest/internal/ports/blobs";
+import type { TranscriptWriter } from "palimpsest/internal/ports/transcripts";
+import { blobId, bytes, type Millis, sessionId, tokens, type Tokens } from "palimpsest/internal/schema/brand";
+import type { Entry } from "palimpsest/internal/schema/entry";
+import type { Usage } from "palimpsest/internal/schema/usage";
+import { ExactLedger } from "palimpsest/internal/tokens/exact-ledger";
+import { noFixedPart } from "palimpsest/internal/tokens/fixed-part";
+import { memoryBlobs } from "palimpsest/internal/store/memory/blobs";
+import { memoryTranscripts } from "palimpsest/internal/store/memory/transcripts";
+import { Fold } from "palimpsest/internal/transcript/fold";
+import { bothWatches } from "palimpsest/internal/transcript/watch";
+import { resultPathStandIn } from "./limits.ts";
+import type { ReplayWorld } from "./replay-world.ts";
+
+export interface RecordedSessionInput {
+  readonly world: ReplayWorld;
+  /** `left-out`: as if another had signed it. */
+  readonly thinking: "kept" | "left-out";
+  readonly now: () => Millis;
+}
+
+/**
+ * A session of the engine over a recording. What was recorded goes into its fold as it is, so that all runs share its blocks
+ * and what is known of them; what the engine itself appends goes the usual way, and is kept in memory alone.
+ */
+export class RecordedSession {
+  readonly deps: SessionDeps;
+  readonly session: Session;
+  readonly line: RecordedLine;
+  #end = 0;
+
+  constructor({ world, thinking, now }: RecordedSessionInput) {
+    const { tokensOf: count, markerTokens, lines } = world;
+    const inventory = new Inventory({ count, isClearable: isRerunnable, markerTokens, lines });
+    const ledger = new ExactLedger(count);
+    ledger.carries(noFixedPart, headerFigure(world));
+    const fold = new Fold({
+      watch: bothWatches(ledger, inventory),
+      origin: thinking === "kept" ? "ours" : "foreign",
+    });
+    let entries = 0;
+    const uuid = (): string => `edit-${(entries += 1)}`;
+    this.deps = { transcripts: memoryTranscripts({ deps: { now } }), blobs: namedBlobs(), now, uuid, count };
+    const log = {
+      fold,
+      ledger,
+      inventory,
+      model: world.model.id,
+      serverTokens: undefined,
+      recordedTokens: tokens(0),
+      fixedPart: noFixedPart,
+      damage: [],
+      read: { bytes: 0, of: 0, from: "beginning" },
+      viewOptions: {},
+    } as const;
+    const circumstances = { sessionId: id, cwd: "/", version: "replay" };
+    this.session = new Session(this.deps, { writer: this.#writer(), log, circumstances });
+    this.line = new RecordedLine(this.session);
+  }
+
+  /** As it was recorded, but for what a reply's request was counted to: that is the replay's own. `at`: by its clock. */
+  say(recorded: readonly Entry[], { at, usage }: { readonly at: Millis; readonly usage?: Usage }): void {
+    const timestamp = new Date(at).toISOString();
+    const { fold } = this.session;
+    for (const entry of recorded) {
+      const parent = this.session.leaf;
+      const said =
+        entry.kind === "assistant"
+          ? { ...entry, parent, logicalParent: undefined, timestamp, usage }
+          : { ...entry, parent, logicalParent: undefined, timestamp };
+      fold.append({ entry: said, ...this.#place() });
+    }
+  }
+
+  /** Each entry has a place of its own, behind all others. */
+  #place(): { readonly start: number; readonly end: number } {
+    const start = this.#end;
+    this.#end += 2;
+    return { start, end: start + 1 };
+  }
+
+  #writer(): TranscriptWriter {
+    return {
+      id,
+      append: async (lines) => ({ kind: "appended", at: lines.map(() => bytes(this.#place().start)) }),
+      endTurn: async () => ({ kind: "appended", at: [] }),
+      blank: async () => ({ kind: "blanked", setAside: [] }),
+      close: () => Promise.resolve(),
+      discard: () => Promise.resolve(),
+    };
+  }
+}
+
+/** Only the newest round is not sent yet: what was recorded before it was decided about in its own round. */
+export class RecordedLine extends SessionLine {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    super(session);
+    this.#session = session;
+  }
+
+  override held(options: HeldOptions): readonly (readonly RoundResult[])[] {
+    const { items, decisions } = this.#session.fold.projection;
+    const answered = items.findLastIndex(({ role }) => role === "assistant");
+    const before = items.findLastIndex(({ role }, at) => role !== "assistant" && at < answered);
+    return heldRounds({ items: items.slice(before + 1), decisions }, options);
+  }
+}
+
+/** What the recording says that requests carry besides messages. */
+export const headerFigure = ({ recording: { headerTokens } }: ReplayWorld) =>
+  ({
+    tokens: headerTokens,
+    pieces: [],
+    deferred: { tools: [], tokens: tokens(0) },
+    counter: "recording",
+  }) as const;
+
+/** As an entry has it. */
+export const usageOf = (counted: UsageSplit, output: Tokens): Usage => ({
+  input: tokens(counted.inputTokens),
+  cacheRead: tokens(counted.cacheReadTokens),
+  cacheWrite: tokens(counted.cacheWrite5mTokens + counted.cacheWrite1hTokens),
+  output,
+});
+
+const id = sessionId("replay");
+
+/** Contents are in the recording: a blob is only named, by a path as long as one of the engine's own. */
+const namedBlobs = (): Blobs => ({
+  ...memoryBlobs(),
+  put: () => Promise.resolve({ kind: "stored", id: unstored }),
+  link: ({ toolUse }) => Promise.resolve(resultPathStandIn(toolUse)),
+});
+
+const unstored = blobId("0".repeat(64));

@@ -1,0 +1,120 @@
+import type { BlobsDep } from "palimpsest/internal/ports/blobs";
+import { resultContent } from "palimpsest/internal/session/open";
+import type { ResultContent } from "palimpsest/internal/schema/block";
+import type { EntryId, ToolUseId } from "palimpsest/internal/schema/brand";
+import type { EditKind } from "palimpsest/internal/schema/edit";
+import type { AssistantEntry, AttachmentEntry, EditEntry, Entry, UserEntry } from "palimpsest/internal/schema/entry";
+import type { Logged } from "palimpsest/internal/transcript/lines";
+import { isOfBoundary } from "palimpsest/internal/transcript/of-boundary";
+import { Path } from "palimpsest/internal/transcript/path";
+import { undoneEdits } from "palimpsest/internal/transcript/undone";
+
+/** An entry of the conversation as if nothing had ever been taken out of the view. */
+export interface UncutEntry {
+  readonly entry: SaidEntry;
+  /** `cut`: something left the view between the entry before and this one, so the context did not only grow. */
+  readonly follows: "directly" | "cut";
+}
+
+/** What is said to the model; of edits only repairs, which answer calls. */
+export type SaidEntry = UserEntry | AssistantEntry | AttachmentEntry | EditEntry;
+
+/**
+ * The path across all boundaries without what reduced the view: boundaries, summaries and the attachments made for
+ * them, and every edit but repairs. Replies that a client made up are no part of it either.
+ */
+export async function uncutPath(blobs: BlobsDep | undefined, logged: readonly Logged[]): Promise<UncutEntry[]> {
+  const path = wholePath(logged);
+  const originals = blobs === undefined ? noOriginals : await fetchOriginals(blobs, path);
+  const undone = undoneEdits(path);
+  const uncut: UncutEntry[] = [];
+  let follows: UncutEntry["follows"] = "directly";
+  let boundary: EditEntry | undefined;
+  let passing: "nothing" | "attachments" = "nothing";
+  for (const entry of path) {
+    if (entry.kind === "edit" && entry.edit.type === "boundary") boundary = entry;
+    const isForBoundary =
+      passing === "attachments" &&
+      entry.kind === "attachment" &&
+      boundary !== undefined &&
+      isOfBoundary(entry, boundary);
+    const verdict = isForBoundary ? "cut" : verdictOn(entry, { undone, isFirst: uncut.length === 0 });
+    if (entry.kind === "user" && entry.summary) passing = "attachments";
+    else if (!isForBoundary) passing = "nothing";
+    if (verdict === "cut") follows = "cut";
+    if (typeof verdict === "string") continue;
+    uncut.push({ entry: withOriginals(verdict, originals), follows });
+    follows = "directly";
+  }
+  return uncut;
+}
+
+/** A log of nothing but a sub-agent's entries is that sub-agent's conversation. */
+function wholePath(logged: readonly Logged[]): readonly Entry[] {
+  const isMain = logged.some(({ entry }) => !entry.sidechain && (entry.kind === "user" || entry.kind === "assistant"));
+  const path = new Path({ line: isMain ? "main" : "side" });
+  for (const one of logged) path.append({ ...one, entry: behindWhatItCovers(one.entry) });
+  return path.entries;
+}
+
+/** A boundary that names nothing before it covers what stands before it in the log. */
+function behindWhatItCovers(entry: Entry): Entry {
+  const isRoot = entry.parent === null && entry.logicalParent === undefined;
+  return isRoot && entry.kind === "edit" && entry.edit.type === "boundary" ? { ...entry, parent: undefined } : entry;
+}
+
+interface Circumstances {
+  readonly undone: ReadonlySet<EntryId>;
+  readonly isFirst: boolean;
+}
+
+function verdictOn(entry: Entry, { undone, isFirst }: Circumstances): SaidEntry | "cut" | "no-part" {
+  switch (entry.kind) {
+    case "user":
+      // What it stands for is not in the log: then it is how the conversation begins.
+      if (entry.summary) return isFirst ? { ...entry, summary: false, meta: true } : "cut";
+      return entry;
+    case "assistant":
+      return entry.synthetic ? "no-part" : entry;
+    case "attachment":
+      return entry;
+    case "edit":
+      if (undone.has(entry.id)) return "no-part";
+      return verdictOnEdit(entry);
+    case "other":
+      return "no-part";
+  }
+}
+
+function verdictOnEdit(entry: EditEntry): SaidEntry | "cut" | "no-part" {
+  if (entry.edit.type === "repair") return entry;
+  return unseen.has(entry.edit.type) ? "no-part" : "cut";
+}
+
+/** Edits without which the conversation would have gone on as it did. */
+const unseen: ReadonlySet<EditKind> = new Set(["pin", "unpin", "setting", "origin"]);
+
+type OriginalByToolUse = ReadonlyMap<ToolUseId, ResultContent>;
+const noOriginals: OriginalByToolUse = new Map();
+
+async function fetchOriginals({ blobs }: BlobsDep, path: readonly Entry[]): Promise<OriginalByToolUse> {
+  const originals = new Map<ToolUseId, ResultContent>();
+  for (const entry of path) {
+    if (entry.kind !== "edit" || entry.edit.type !== "offload") continue;
+    for (const { toolUse, blob, media } of entry.edit.results) {
+      const bytes = blob === undefined ? undefined : await blobs.get(blob);
+      const content = bytes === undefined ? undefined : resultContent(bytes, media ?? "text");
+      if (content !== undefined) originals.set(toolUse, content);
+    }
+  }
+  return originals;
+}
+
+function withOriginals(entry: SaidEntry, originals: OriginalByToolUse): SaidEntry {
+  if (entry.kind !== "user" || originals.size === 0) return entry;
+  const blocks = entry.blocks.map((block) => {
+    const content = block.type === "tool_result" ? originals.get(block.tool_use_id) : undefined;
+    return content === undefined ? block : { ...block, content };
+  });
+  return { ...entry, blocks };
+}

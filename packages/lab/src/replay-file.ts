@@ -1,0 +1,194 @@
+import type { Lifetime } from "palimpsest/internal/cache/lifetime";
+import type { Policy } from "palimpsest/internal/layers/policy";
+import type { HashDep } from "palimpsest/internal/session/hash";
+import type { ByteSource } from "palimpsest/internal/ports/transcripts";
+import { findPolicy } from "palimpsest/internal/policy/catalogue";
+import { tokens } from "palimpsest/internal/schema/brand";
+import { type Thresholds, thresholdsOf } from "palimpsest/internal/tokens/thresholds";
+import { costSessionOf } from "./cost-session-of.ts";
+import { reworkTokens, windowTokensDefault } from "./limits.ts";
+import { optimumClearOnly } from "./optimum/clear-only.ts";
+import { optimumFull } from "./optimum/full.ts";
+import type { CacheName, CompactionName, PriceName, RefetchName, ReplayOutcome } from "./outcome.ts";
+import { readRecording, type ReadRecordingDeps } from "./read-recording.ts";
+import type { Recording } from "./recording.ts";
+import { markedCache, prefixCache } from "./replay-cache.ts";
+import { replayWorld, type ReplayWorld } from "./replay-world.ts";
+import { PolicyRun } from "./run-policy.ts";
+import { type TraceLine, traceLine } from "./trace.ts";
+
+export interface ReplayDeps extends ReadRecordingDeps {
+  readonly sha256: HashDep;
+  /** Undefined where there is no such file. */
+  readonly open: (path: string) => Promise<ByteSource | undefined>;
+}
+
+export interface ReplayRequest {
+  readonly path: string;
+  readonly policies: readonly string[];
+  readonly prices: readonly PriceName[];
+  /** `none`: no limit, so nothing ever has to be compacted. */
+  readonly windowTokens: number | "none" | undefined;
+  readonly refetch: RefetchName;
+  readonly cache: CacheName;
+  /** Absent: `stand-in`. */
+  readonly compaction?: CompactionName;
+  /** Lines of the trace, one for each request; called in order. */
+  readonly onRequest?: (line: TraceLine) => void;
+}
+
+export type ReplayedFile =
+  | { readonly kind: "replayed"; readonly outcomes: readonly ReplayOutcome[] }
+  | { readonly kind: "skipped"; readonly why: string };
+
+/** Every policy at every price on one recorded session. Costs memory for one recording and one run. */
+export async function replayFile(deps: ReplayDeps, request: ReplayRequest): Promise<ReplayedFile> {
+  const source = await deps.open(request.path);
+  if (source === undefined) return { kind: "skipped", why: "the file is gone" };
+  const read = await readRecording(deps, { file: request.path, source });
+  if (read.kind !== "recording") return { kind: "skipped", why: read.why };
+  return { kind: "replayed", outcomes: await replayRecording(read.recording, request) };
+}
+
+/** For every price table every policy, in the order in which they were asked for. */
+export async function replayRecording(recording: Recording, request: ReplayRequest): Promise<readonly ReplayOutcome[]> {
+  const world = replayWorld(recording);
+  const outcomes: ReplayOutcome[] = [];
+  for (const prices of request.prices) {
+    // Few policies offload, and most of these alike: their bounds are computed once.
+    const boundsByOffload = new Map<string, Bounds>();
+    for (const name of request.policies) {
+      const policy = findPolicy(name);
+      if (policy === undefined) throw new TypeError(`no policy is called ${name}`);
+      const key = JSON.stringify(policy.offload ?? null);
+      const bounds = boundsByOffload.get(key) ?? boundsOf(world, { prices, request, policy });
+      boundsByOffload.set(key, bounds);
+      outcomes.push(await replayPolicy(world, { request, policy, prices, bounds }));
+    }
+  }
+  return outcomes;
+}
+
+const lifetimeOf = (prices: PriceName): Lifetime => (prices === "1h" ? "1h" : "5m");
+
+type Bounds = Pick<ReplayOutcome, "optimumClearOnly" | "optimumFull" | "recordedCost">;
+
+interface Priced {
+  readonly prices: PriceName;
+  readonly request: ReplayRequest;
+  readonly policy: Policy;
+}
+
+function boundsOf(world: ReplayWorld, priced: Priced): Bounds {
+  const { recording, rates } = world;
+  const lifetime = lifetimeOf(priced.prices);
+  const usages = recording.rounds.flatMap(({ usage }) => usage ?? []);
+  const { read, write } = rates[lifetime];
+  const recordedCost = usages.reduce(
+    (sum, { input, cacheRead, cacheWrite }) => sum + input + read * cacheRead + write * cacheWrite,
+    0,
+  );
+  return {
+    ...optimaOf(world, priced),
+    ...(usages.length === recording.rounds.length ? { recordedCost } : {}),
+  };
+}
+
+type Optima = Pick<ReplayOutcome, "optimumClearOnly" | "optimumFull">;
+
+/**
+ * None under `auto`: each program knows one lifetime, and choosing for each request may cost less than either. None with
+ * `extract`: each knows one size for all summaries.
+ */
+function optimaOf(
+  { recording, rates, markerTokens, thinkingAtLeast }: ReplayWorld,
+  { prices, request, policy }: Priced,
+): Optima {
+  if (prices === "auto" || request.compaction === "extract") return { optimumClearOnly: null, optimumFull: null };
+  const limit = windowOf(request);
+  const session = costSessionOf({
+    recording,
+    lifetime: prices,
+    rates: rates[prices],
+    markerTokens,
+    thinking: thinkingAtLeast,
+    offload: policy.offload,
+    ...(limit === Infinity ? {} : { windowTokens: limit }),
+  });
+  return {
+    optimumClearOnly: optimumClearOnly(session),
+    optimumFull: optimumFull(session),
+  };
+}
+
+interface Run extends Priced {
+  readonly bounds: Bounds;
+}
+
+async function replayPolicy(world: ReplayWorld, { request, policy, prices, bounds }: Run): Promise<ReplayOutcome> {
+  const { recording, model } = world;
+  const lifetime = lifetimeOf(prices);
+  const { path: file, refetch, onRequest, compaction = "stand-in" } = request;
+  const context = { file, policy: policy.name, prices, rounds: recording.rounds };
+  const run = new PolicyRun({
+    world,
+    policy,
+    lifetime: prices === "auto" ? "chosen" : lifetime,
+    thresholds: thresholdsFor(policy, { world, request }),
+    cache: request.cache === "prefix" ? prefixCache() : markedCache(model.cachePrefixTokensMin),
+    refetch,
+    compaction,
+    onRequest: onRequest === undefined ? undefined : (sent) => onRequest(traceLine(sent, context)),
+  });
+  await run.run();
+  const { spending, compactions } = run;
+  return {
+    file,
+    policy: policy.name,
+    prices,
+    window: request.windowTokens ?? windowTokensDefault,
+    refetch,
+    cache: request.cache,
+    compaction,
+    rounds: recording.rounds.length,
+    calls: spending.calls,
+    uncachedTokens: spending.uncachedTokens,
+    cacheWriteTokens: spending.cacheWriteTokens,
+    cacheWrite1hTokens: spending.cacheWrite1hTokens,
+    cacheReadTokens: spending.cacheReadTokens,
+    outputTokens: spending.outputTokens,
+    inputCost: spending.inputCost,
+    refetchCost: spending.refetchCost,
+    cost: spending.cost,
+    readCost: spending.readCost,
+    headerCost: spending.headerCost,
+    headerReadCost: spending.headerReadCost,
+    costWithRework: spending.cost + compactions * reworkTokens,
+    ...bounds,
+    peakContext: run.contextByRound.reduce((peak, one) => Math.max(peak, one), 0),
+    edits: run.edits,
+    compactions,
+    notesTaken: run.notesTaken,
+    notesCost: run.notesCost,
+    refused: run.refusals.length,
+    refetched: run.refetched,
+    ...(run.failedAt === undefined ? {} : { failedAt: run.failedAt }),
+    thinkingTokensLeftOut: world.thinkingUnder(policy) === "kept" ? 0 : world.thinkingTokens,
+    contextByRound: run.contextByRound,
+  };
+}
+
+const windowOf = ({ windowTokens = windowTokensDefault }: Pick<ReplayRequest, "windowTokens">): number =>
+  windowTokens === "none" ? Infinity : windowTokens;
+
+export function thresholdsFor(
+  policy: Policy,
+  { world, request }: { readonly world: ReplayWorld; readonly request: Pick<ReplayRequest, "windowTokens"> },
+): Thresholds {
+  return thresholdsOf({
+    rule: policy.thresholds,
+    window: tokens(windowOf(request)),
+    outputTokensMax: tokens(world.model.outputTokensMax),
+    autoCompact: policy.compact === undefined ? "off" : "on",
+  });
+}

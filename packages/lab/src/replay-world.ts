@@ -1,0 +1,140 @@
+import { KnownLines } from "palimpsest/internal/cache/known-lines";
+import { needChance } from "palimpsest/internal/cache/need-chance";
+import { ratesOf, usualRates } from "palimpsest/internal/cache/rates";
+import { ImageGuard } from "palimpsest/internal/layers/1-offload/image-guard";
+import { summaryMessage } from "palimpsest/internal/layers/4-compact/summary-message";
+import type { Policy } from "palimpsest/internal/layers/policy";
+import type { Block } from "palimpsest/internal/schema/block";
+import { tokens, type Tokens, type ToolUseId } from "palimpsest/internal/schema/brand";
+import type { Model } from "palimpsest/internal/schema/model";
+import { findModel } from "palimpsest/internal/tokens/registry";
+import { RequestCheck } from "./check-request.ts";
+import { markerStandIn, modelDefault } from "./limits.ts";
+import { BlockIds } from "./meter.ts";
+import type { Recording } from "./recording.ts";
+import type { Rates } from "./spending.ts";
+
+/** What all runs over one recording share. */
+export interface ReplayWorld {
+  readonly recording: Recording;
+  readonly model: Model;
+  readonly rates: Rates;
+  readonly ids: BlockIds;
+  readonly check: RequestCheck;
+  readonly lines: KnownLines;
+  /** Knows each image by now, whichever policy shows it. */
+  readonly images: ImageGuard;
+  readonly needChance: typeof needChance;
+  readonly tokensOf: (block: Block) => Tokens;
+  /** Of the line that stands in place of a cleared result. */
+  readonly markerTokens: number;
+  /** As it can be replayed: what a server would clear is modelled by clearing here. */
+  readonly policyFor: (policy: Policy) => Policy;
+  /** Thinking that is bound to its prefix is worth nothing behind an edit. */
+  readonly thinkingTokens: number;
+  readonly thinkingUnder: (policy: Policy) => "kept" | "left-out";
+  /** Under whoever edits: the least that any policy sends. */
+  readonly thinkingAtLeast: "kept" | "left-out";
+  /** Results that the reply of this round needs, on strong evidence. */
+  readonly neededIn: (round: number) => readonly ToolUseId[];
+  /** A new text that is taken to have so many tokens: a model that is not there would have written it. */
+  readonly standIn: (sizes: StandInSizes) => string;
+}
+
+export interface StandInSizes {
+  /** By itself. */
+  readonly alone: number;
+  /** As part of another text. */
+  readonly within: number;
+  /** In the message that stands behind a boundary, with all that is put back there. */
+  readonly behindBoundary: number;
+}
+
+export function replayWorld(recording: Recording): ReplayWorld {
+  const known = recording.model === undefined ? undefined : findModel(recording.model);
+  const model = known?.id.startsWith("claude-") === true ? known : defaultModel();
+  const standIns = new StandIns();
+  const neededByRound = Map.groupBy(
+    [...recording.needs].flatMap(([toolUse, { strongRounds }]) => strongRounds.map((round) => ({ toolUse, round }))),
+    ({ round }) => round,
+  );
+  const thinkingAtLeast = model.thinking === "bound" ? "left-out" : "kept";
+  return {
+    recording,
+    model,
+    rates: known === undefined ? usualRates : { "5m": ratesOf(model, "5m"), "1h": ratesOf(model, "1h") },
+    ids: new BlockIds(),
+    check: new RequestCheck(model),
+    lines: new KnownLines(),
+    images: new ImageGuard(),
+    needChance,
+    markerTokens: recording.tokensOf({ type: "text", text: markerStandIn }),
+    policyFor: modelled,
+    thinkingTokens: thinkingIn(recording),
+    thinkingUnder: (policy) => (edits(policy) ? thinkingAtLeast : "kept"),
+    thinkingAtLeast,
+    tokensOf: (block) => standIns.tokensOf(block) ?? recording.tokensOf(block),
+    neededIn: (round) => neededByRound.get(round)?.map(({ toolUse }) => toolUse) ?? [],
+    standIn: (sizes) => standIns.make(sizes),
+  };
+}
+
+/** Texts in place of what a model would have written, told by their words wherever they stand. */
+class StandIns {
+  readonly #sizes: StandInSizes[] = [];
+  /** A block is looked through once; undefined: no such text is in it. */
+  readonly #tokensByBlock = new WeakMap<Block, Tokens | undefined>();
+
+  make(sizes: StandInSizes): string {
+    return `What happened so far, part ${this.#sizes.push(sizes)}.`;
+  }
+
+  tokensOf(block: Block): Tokens | undefined {
+    if (block.type !== "text") return undefined;
+    if (this.#tokensByBlock.has(block)) return this.#tokensByBlock.get(block);
+    const counted = this.#count(block.text);
+    this.#tokensByBlock.set(block, counted);
+    return counted;
+  }
+
+  #count(text: string): Tokens | undefined {
+    const [found, part] = this.#sizes.length === 0 ? [] : (/What happened so far, part (\d+)\./.exec(text) ?? []);
+    const sizes = this.#sizes[Number(part) - 1];
+    if (found === undefined || sizes === undefined) return undefined;
+    if (text === found) return tokens(sizes.alone);
+    return tokens(text.startsWith(boundaryOpening) ? sizes.behindBoundary : sizes.within);
+  }
+}
+
+/** How the engine begins a message behind a boundary. */
+const [boundaryOpening = ""] = summaryMessage({ summary: "", trigger: "manual" }).split(":");
+
+function defaultModel(): Model {
+  const model = findModel(modelDefault);
+  if (model === undefined) throw new Error(`the registry has no ${modelDefault}`);
+  return model;
+}
+
+const modelledByPolicy = new WeakMap<Policy, Policy>();
+
+function modelled(policy: Policy): Policy {
+  const { byServer, ...clear } = policy.clear;
+  if (byServer === undefined) return policy;
+  const known = modelledByPolicy.get(policy) ?? { ...policy, clear: { bySize: byServer.modelledBy, ...clear } };
+  modelledByPolicy.set(policy, known);
+  return known;
+}
+
+const edits = ({ clear, truncate, snip, collapse }: Policy): boolean =>
+  truncate !== undefined ||
+  snip === "on" ||
+  collapse === "on" ||
+  Object.values(clear).some((rule) => rule !== undefined);
+
+const thinkingIn = ({ rounds, tokensOf }: Recording): number =>
+  rounds
+    .flatMap(({ reply }) => reply.flatMap(({ blocks }) => blocks))
+    .reduce(
+      (sum, block) => (block.type === "thinking" || block.type === "redacted_thinking" ? sum + tokensOf(block) : sum),
+      0,
+    );

@@ -1,0 +1,78 @@
+import type { UsageSplit } from "palimpsest/internal/cache/usage-split";
+import type { CacheRates } from "palimpsest/internal/cache/rates";
+
+export interface Rates {
+  readonly "5m": CacheRates;
+  readonly "1h": CacheRates;
+}
+
+/** What a run has spent, in tokens at the base input price. */
+export class Spending {
+  readonly #rates: Rates;
+  readonly #headerTokens: number;
+  calls = 0;
+  uncachedTokens = 0;
+  cacheWriteTokens = 0;
+  /** The part of `cacheWriteTokens` that was written for an hour. */
+  cacheWrite1hTokens = 0;
+  cacheReadTokens = 0;
+  outputTokens = 0;
+  inputCost = 0;
+  /** The part of `inputCost` that is paid for what the cache gave. */
+  readCost = 0;
+  headerCost = 0;
+  headerReadCost = 0;
+  outputCost = 0;
+  refetchCost = 0;
+
+  constructor({ rates, headerTokens }: { readonly rates: Rates; readonly headerTokens: number }) {
+    this.#rates = rates;
+    this.#headerTokens = headerTokens;
+  }
+
+  get cost(): number {
+    return this.inputCost + this.outputCost + this.refetchCost;
+  }
+
+  request(usage: UsageSplit, header: "with-header" | "without-header" = "with-header"): void {
+    const { inputTokens, cacheReadTokens, cacheWrite5mTokens, cacheWrite1hTokens } = usage;
+    const short = this.#rates["5m"];
+    const long = this.#rates["1h"];
+    this.calls += 1;
+    this.uncachedTokens += inputTokens;
+    this.cacheReadTokens += cacheReadTokens;
+    this.cacheWriteTokens += cacheWrite5mTokens + cacheWrite1hTokens;
+    this.cacheWrite1hTokens += cacheWrite1hTokens;
+    this.inputCost +=
+      inputTokens + short.read * cacheReadTokens + short.write * cacheWrite5mTokens + long.write * cacheWrite1hTokens;
+    this.readCost += short.read * cacheReadTokens;
+    if (header === "with-header") this.#header(usage);
+  }
+
+  #header({ cacheReadTokens, cacheWrite5mTokens, cacheWrite1hTokens }: UsageSplit): void {
+    const { "5m": short, "1h": long } = this.#rates;
+    const isRead = cacheReadTokens >= this.#headerTokens;
+    const isWritten = !isRead && cacheWrite5mTokens + cacheWrite1hTokens > 0;
+    const rate = isRead ? short.read : isWritten ? (cacheWrite1hTokens > 0 ? long.write : short.write) : 1;
+    this.headerCost += rate * this.#headerTokens;
+    if (isRead) this.headerReadCost += rate * this.#headerTokens;
+  }
+
+  output(tokens: number): void {
+    this.outputTokens += tokens;
+    this.outputCost += tokens * this.#rates["5m"].output;
+  }
+
+  /** A cleared result was needed: its tokens are written once more, and one more round reads the whole context. */
+  refetch({
+    tokens,
+    contextTokens,
+    write,
+  }: {
+    readonly tokens: number;
+    readonly contextTokens: number;
+    readonly write: number;
+  }): void {
+    this.refetchCost += write * tokens + this.#rates["5m"].read * contextTokens;
+  }
+}

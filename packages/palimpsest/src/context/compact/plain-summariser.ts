@@ -1,0 +1,171 @@
+import { RequestPieces } from "../../cache/pieces.ts";
+import {
+  messageFrameTokens,
+  plainMarginTokens,
+  plainRetryLimits,
+  plainSilenceMillisMax,
+  plainTimeMillisMax,
+  summaryOutputShareMax,
+  summaryOutputTokensMax,
+} from "../../layers/4-compact/call-limits.ts";
+import { abortedFailure, brokenStream } from "../../model/failure.ts";
+import { nextTry } from "../../model/retry.ts";
+import type { ModelFailure, ModelRequest } from "../../ports/model.ts";
+import type { SummaryAnswer, SummaryCall, Summariser } from "../../ports/summariser.ts";
+import type { Block, Message } from "../../schema/block.ts";
+import { type Millis, tokens } from "../../schema/brand.ts";
+import type { JsonObject } from "../../schema/json.ts";
+import { Calibration } from "../../tokens/calibration.ts";
+import { measureBlock } from "../../tokens/content.ts";
+import { tokensOf } from "../../tokens/estimate.ts";
+import type { ToolDefinition } from "../../tokens/fixed-part.ts";
+import { wireModel } from "../../tokens/wire-model.ts";
+import type { AskingDeps } from "../deps.ts";
+import { TimeLimit } from "../time-limit.ts";
+
+export type PlainSummariserDeps = Omit<AskingDeps, "retries">;
+
+export interface PlainSummariserOptions {
+  readonly model: string;
+  readonly windowTokens: number;
+  /** Of the model. */
+  readonly outputTokensMax: number;
+  /** What the model takes besides its reply, where it has such a limit. */
+  readonly inputTokensMax?: number | undefined;
+  readonly betas?: readonly string[] | undefined;
+  /** By what was learned from this model's counts; by the usual rates, padded, where it is absent. */
+  readonly count?: ((block: Block) => number) | undefined;
+  /** Of one call, where that is fewer than usual. */
+  readonly triesMax?: number | undefined;
+  /** Of all tries of one call; the named limits where they are absent. */
+  readonly timeMillisMax?: Millis | undefined;
+  readonly silenceMillisMax?: Millis | undefined;
+}
+
+/** Asks a model through its port, apart from every conversation: no cache is read or written. */
+export function plainSummariser(deps: PlainSummariserDeps, options: PlainSummariserOptions): Summariser {
+  const { model, count = countedAtFirst() } = options;
+  const { windowTokens, inputTokensMax = windowTokens } = options;
+  const outputTokensMax = outputOf(options);
+  const room = windowTokens - outputTokensMax - plainMarginTokens;
+  const { timeMillisMax = plainTimeMillisMax, silenceMillisMax = plainSilenceMillisMax } = options;
+  const triesMax = Math.min(options.triesMax ?? Infinity, plainRetryLimits.triesMax);
+  return {
+    model,
+    outputTokensMax,
+    inputTokensMax: tokens(Math.max(0, Math.min(room, inputTokensMax - plainMarginTokens))),
+    count: ({ content }) => content.reduce<number>((sum, block) => sum + count(block), messageFrameTokens),
+    ask: async (call, signal) => {
+      const limit = new TimeLimit(deps, { timeMillisMax, silenceMillisMax, signal });
+      try {
+        const request = requestFor(call, { ...options, outputTokensMax });
+        return await asked(deps, { request, onText: call.onText, limit, triesMax });
+      } catch (error) {
+        return { kind: "failed", failure: brokenStream(`The summariser broke off: ${String(error)}`) };
+      } finally {
+        limit.end();
+      }
+    },
+  };
+}
+
+function countedAtFirst(): (block: Block) => number {
+  const { rates } = new Calibration();
+  return (block) => tokensOf(measureBlock(block), rates);
+}
+
+const outputOf = ({ windowTokens, outputTokensMax }: PlainSummariserOptions): number =>
+  Math.floor(Math.min(summaryOutputTokensMax, outputTokensMax, windowTokens * summaryOutputShareMax));
+
+interface Asked {
+  readonly request: ModelRequest;
+  readonly onText: SummaryCall["onText"];
+  readonly limit: TimeLimit;
+}
+
+async function asked(
+  deps: PlainSummariserDeps,
+  { triesMax, ...one }: Asked & { readonly triesMax: number },
+): Promise<SummaryAnswer> {
+  const { limit } = one;
+  const limits = { ...plainRetryLimits, triesMax };
+  const wasted: JsonObject[] = [];
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await oneTry(deps, one);
+    if (answer.kind === "answered") return { ...answer, wasted };
+    const failure = named(answer.failure, limit);
+    const next = nextTry({ failure, attempt, random: deps.random(), limits });
+    if (next.kind === "give-up") return { ...answer, failure: { ...failure, message: next.message }, wasted };
+    if (answer.usage !== undefined) wasted.push(answer.usage);
+    await deps.wait(next.ms, limit.signal);
+    if (limit.signal.aborted) return { kind: "failed", failure: named(abortedFailure, limit), wasted };
+  }
+}
+
+async function oneTry(deps: PlainSummariserDeps, { request, onText, limit }: Asked): Promise<SummaryAnswer> {
+  const blocks: Block[] = [];
+  let begun: JsonObject | undefined;
+  for await (const event of deps.model.send(request, limit.signal)) {
+    limit.heard();
+    switch (event.kind) {
+      case "reply-start":
+        begun = event.usage;
+        break;
+      case "text-delta":
+        onText?.(event.text);
+        break;
+      case "thinking-delta":
+      case "input-delta":
+        break;
+      case "block-end":
+        blocks.push(event.block);
+        break;
+      case "reply-end": {
+        const { stopReason, usage } = event;
+        return { kind: "answered", text: textOf(blocks), stopReason, blocks, usage };
+      }
+      case "failure":
+        return { kind: "failed", failure: event.failure, ...(begun === undefined ? {} : { usage: begun }) };
+    }
+  }
+  throw new Error("a model ended without a reply and without a failure");
+}
+
+const textOf = (blocks: readonly Block[]): string =>
+  blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("");
+
+/** A model that we stopped says that it was aborted; whoever asked did not do that. */
+function named(failure: ModelFailure, { exceeded }: TimeLimit): ModelFailure {
+  if (failure.why !== "aborted" || exceeded === undefined) return failure;
+  return { why: "timeout", retry: "never", message: `The summariser was stopped. ${exceeded}` };
+}
+
+function requestFor(call: SummaryCall, { model, betas = [], outputTokensMax }: PlainSummariserOptions): ModelRequest {
+  const { system, messages } = call;
+  const tools = toolsFor(messages);
+  return {
+    model,
+    maxTokens: Math.min(call.outputTokensMax, outputTokensMax),
+    tools,
+    system: [{ type: "text", text: system }],
+    messages,
+    breakpoints: [],
+    params: { stream: true, ...(tools.length === 0 ? {} : { tool_choice: { type: "none" } }) },
+    pieces: new RequestPieces(),
+    betas: [...new Set([...betas, ...wireModel(model).betas])],
+  };
+}
+
+/**
+ * Providers take calls and results only where a request defines tools; which, they don't ask. One definition without a
+ * description is enough and costs least.
+ */
+function toolsFor(messages: readonly Message[]): readonly ToolDefinition[] {
+  for (const { content } of messages)
+    for (const block of content)
+      if (block.type === "tool_use") return [{ name: definable(block.name), input_schema: { type: "object" } }];
+  return [];
+}
+
+/** A call may have a longer name than some providers let a tool have. */
+const definable = (name: string): string => (/^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : "tool");

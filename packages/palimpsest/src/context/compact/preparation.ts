@@ -1,0 +1,215 @@
+import { readCovers } from "../../layers/3-notes/covers.ts";
+import type { EntryId } from "../../schema/brand.ts";
+import { outdatesSummary } from "../../schema/edit-kinds.ts";
+import type { LoopEvent } from "../../schema/event.ts";
+import { estimateItems } from "../../tokens/estimate.ts";
+import type { Fold } from "../../transcript/fold.ts";
+import type { Conversation } from "../conversation.ts";
+import type { CompactionDeps } from "../deps.ts";
+import type { LastAppends, Session } from "../../session/session.ts";
+import { brokenOff } from "./broken-off.ts";
+import type { Prepared, SummaryAhead } from "./ahead.ts";
+import { countedFailure, isCounted } from "./failures.ts";
+import { preparationRestRounds, preparationTailShareMax } from "./limits.ts";
+import type { Proposal, Proposed } from "./proposal.ts";
+import { proposeCompaction } from "./runner.ts";
+import { bookCalls } from "./spent.ts";
+import { standingOf } from "./standing.ts";
+
+export interface PreparationOf {
+  readonly session: Session;
+  /** It holds this, so it comes later. */
+  readonly conversation: () => Conversation;
+}
+
+type State =
+  | { readonly kind: "none" }
+  | {
+      readonly kind: "preparing";
+      readonly leaf: EntryId | null;
+      readonly abort: AbortController;
+      readonly over: Promise<void>;
+    }
+  | { readonly kind: "ready"; readonly proposal: Proposal; readonly noted: EntryId | undefined };
+
+/**
+ * A summary that is made beside the conversation before it is due, so that nobody waits for it. It begins where a round
+ * has ended: all of the prefix is in the cache then, and nobody changes it.
+ *
+ *   none ──a round ends, and one is wanted──▶ preparing ──a summary──▶ ready ──due──▶ none: swapped in
+ *   preparing ──fails──▶ none: counts for the breaker, or rests for a few rounds
+ *   preparing, ready ──what it stands for was changed──▶ none      ready ──too much came behind it──▶ none
+ *
+ * Nothing of it is in the log but what it cost, where it is not used. Ends with the session.
+ */
+export class Preparation implements SummaryAhead {
+  readonly #deps: CompactionDeps;
+  readonly #of: PreparationOf;
+  /** The session, or by what it takes its last entries. */
+  #log: LastAppends;
+  #state: State = { kind: "none" };
+  #isWanted = false;
+  #restsRounds = 0;
+  #news: LoopEvent[] = [];
+  /** Dropped, and not over yet. */
+  readonly #ending = new Set<Promise<void>>();
+
+  constructor(deps: CompactionDeps, of: PreparationOf) {
+    this.#deps = deps;
+    this.#of = of;
+    this.#log = of.session;
+    of.session.onClose((closing) => {
+      this.#log = closing;
+      return this.cancel();
+    });
+  }
+
+  get state(): State["kind"] {
+    return this.#state.kind;
+  }
+
+  want(wanted: "yes" | "no"): void {
+    this.#isWanted = wanted === "yes";
+  }
+
+  roundEnded(): void {
+    this.#restsRounds = Math.max(0, this.#restsRounds - 1);
+    const why = this.#whyDropped();
+    if (why !== undefined) this.#drop(why);
+    if (this.#state.kind === "none" && this.#isWanted && this.#mayBegin()) this.#begin();
+  }
+
+  take(): Prepared {
+    if (this.#isChanged()) this.#drop(changed);
+    const state = this.#state;
+    if (state.kind === "preparing") return { kind: "preparing" };
+    if (state.kind === "none") return state;
+    this.#state = { kind: "none" };
+    return { kind: "ready", proposal: state.proposal };
+  }
+
+  async cancel(): Promise<void> {
+    this.#drop(undefined);
+    await Promise.all(this.#ending);
+  }
+
+  news(): readonly LoopEvent[] {
+    return this.#news.splice(0);
+  }
+
+  #mayBegin(): boolean {
+    if (this.#restsRounds > 0) return false;
+    return standingOf(this.#of.session.fold, this.#deps.numbers().policy).kind === "may-ask";
+  }
+
+  #begin(): void {
+    const conversation = this.#of.conversation();
+    const { compacting } = conversation;
+    if (compacting === undefined) return;
+    const abort = new AbortController();
+    this.#news.push({ kind: "preparation", state: "preparing" });
+    const proposing = proposeCompaction(this.#deps, {
+      conversation,
+      compacting,
+      ask: { trigger: "auto", cause: "threshold", part: { kind: "all" }, made: "ahead" },
+      signal: abort.signal,
+      log: { append: (...drafts) => this.#log.append(...drafts) },
+    });
+    const { leaf } = conversation.line;
+    this.#state = { kind: "preparing", leaf, abort, over: this.#follow(proposing, abort.signal) };
+  }
+
+  /** Must not reject. */
+  async #follow(proposing: AsyncGenerator<LoopEvent, Proposed>, signal: AbortSignal): Promise<void> {
+    const proposed = await this.#drained(proposing).catch(brokenOff);
+    if (signal.aborted) {
+      if (proposed.kind === "proposed") await this.#book(proposed.proposal);
+      return;
+    }
+    if (proposed.kind === "proposed") {
+      this.#state = { kind: "ready", proposal: proposed.proposal, noted: this.#noted() };
+      this.#news.push({ kind: "preparation", state: "ready" });
+      return;
+    }
+    this.#state = { kind: "none" };
+    // What the breaker does not count would be tried for ever.
+    if (!isCounted(proposed.reason)) this.#restsRounds = preparationRestRounds;
+    const failing = { session: this.#of.session, log: this.#log, problem: proposed };
+    // A log that takes no more entries counts nothing: the next session begins anew.
+    const told = await countedFailure(this.#deps, failing).catch(() => undefined);
+    if (told !== undefined) this.#news.push(told);
+  }
+
+  /** How far it has come says nothing to those who don't wait for it. */
+  async #drained(proposing: AsyncGenerator<LoopEvent, Proposed>): Promise<Proposed> {
+    let step = await proposing.next();
+    while (step.done !== true) {
+      if (step.value.kind === "warning") this.#news.push(step.value);
+      step = await proposing.next();
+    }
+    return step.value;
+  }
+
+  #whyDropped(): string | undefined {
+    if (this.#state.kind === "none") return undefined;
+    if (this.#isChanged()) return changed;
+    if (this.#state.kind === "preparing") return undefined;
+    const { proposal } = this.#state;
+    if (this.#isOutgrown(proposal)) return outgrown;
+    return proposal.path === "notes" && this.#state.noted !== this.#noted() ? renoted : undefined;
+  }
+
+  #isChanged(): boolean {
+    const { fold } = this.#of.session;
+    switch (this.#state.kind) {
+      case "none":
+        return false;
+      case "preparing":
+        return isChangedSince(fold, this.#state.leaf);
+      case "ready":
+        return isChangedSince(fold, this.#state.proposal.leaf);
+    }
+  }
+
+  /** The newest entry that notes cover. */
+  #noted(): EntryId | undefined {
+    return readCovers(this.#of.session.fold.projection.settings)?.entry;
+  }
+
+  /** What came later stays: where that is much, a summary of what was before it makes little room. */
+  #isOutgrown({ leaf }: Proposal): boolean {
+    const { path, projection } = this.#of.session.fold;
+    const leafAt = path.findLastIndex(({ entry }) => entry.id === leaf);
+    const tailTokens = estimateItems(projection.items.filter(({ at }) => at > leafAt));
+    return tailTokens > preparationTailShareMax * this.#deps.numbers().thresholds.compact;
+  }
+
+  #drop(because: string | undefined): void {
+    const state = this.#state;
+    this.#state = { kind: "none" };
+    if (state.kind === "none") return;
+    this.#news.push({ kind: "preparation", state: "dropped", ...(because === undefined ? {} : { because }) });
+    if (state.kind === "preparing") state.abort.abort();
+    const over = (state.kind === "ready" ? this.#book(state.proposal) : state.over).finally(() =>
+      this.#ending.delete(over),
+    );
+    this.#ending.add(over);
+  }
+
+  #book({ calls }: Proposal): Promise<void> {
+    return bookCalls(this.#log, { calls, trigger: "auto" });
+  }
+}
+
+const changed = "What it stands for was changed meanwhile.";
+const outgrown = "Too much was said since it was made.";
+const renoted = "Newer notes were taken.";
+
+/**
+ * Whether the path up to this entry is no longer what a summary of it was made of: another branch, a boundary, something
+ * undone, hidden or collapsed. Results that were only cleared are in the summary as they were: it still stands for them.
+ */
+export function isChangedSince({ path }: Pick<Fold, "path">, leaf: EntryId | null): boolean {
+  const at = path.findLastIndex(({ entry }) => entry.id === leaf);
+  return at === -1 || path.loggedFrom(at + 1).some(({ entry }) => entry.kind === "edit" && outdatesSummary(entry.edit));
+}

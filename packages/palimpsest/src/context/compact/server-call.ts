@@ -1,0 +1,216 @@
+import { canServerCompact, serverCompactionAsks } from "../../layers/4-compact/by-server.ts";
+import { offersOf } from "../../layers/server/run-offers.ts";
+import type { ServerAsks } from "../../layers/server/server-use.ts";
+import { nextTry } from "../../model/retry.ts";
+import type { ModelFailure, ModelRequest } from "../../ports/model.ts";
+import type { Block, PassedBlock } from "../../schema/block.ts";
+import { tokens, type ToolUseId } from "../../schema/brand.ts";
+import type { CompactionCall, CompactionFailure } from "../../schema/compaction.ts";
+import type { JsonObject } from "../../schema/json.ts";
+import { summaryIn } from "../../schema/server-summary.ts";
+import { estimateShown } from "../../tokens/estimate.ts";
+import { firstMessages, type MessagesReach } from "../../transcript/first-messages.ts";
+import type { Conversation } from "../conversation.ts";
+import type { AskingDeps, NumbersDep } from "../deps.ts";
+import { ForkLine } from "../fork-line.ts";
+import { serverWant } from "../request/clearing-state.ts";
+import { assemble, serverAsks } from "../request/request.ts";
+import { forkBreakpoints } from "../fork-breakpoints.ts";
+import { TimeLimit } from "../time-limit.ts";
+import { serverCallLimits } from "./server-limits.ts";
+
+export interface ServerCall {
+  readonly conversation: Conversation;
+  /** In place of the provider's own prompt; blank: that one. */
+  readonly instructions: string;
+  /** How much is summed up, which must end a round; absent: all of it. */
+  readonly reach?: MessagesReach | undefined;
+  readonly signal: AbortSignal;
+  /** The whole text at once: the provider does not tell it in pieces. */
+  readonly onText?: ((text: string) => void) | undefined;
+}
+
+export type ServerSummarised =
+  | {
+      readonly kind: "block";
+      /** To be sent back as it is, in front of everything: it is signed. */
+      readonly block: PassedBlock;
+      readonly model: string;
+      /** What it says. */
+      readonly text: string;
+      readonly calls: readonly CompactionCall[];
+    }
+  | {
+      readonly kind: "failed";
+      readonly reason: CompactionFailure;
+      /** One line for the user. */
+      readonly message: string;
+      readonly calls: readonly CompactionCall[];
+    };
+
+type CallDeps = AskingDeps & NumbersDep;
+
+/**
+ * Asks the provider for its own summary of a conversation. The request is the conversation's next one, byte for byte up to
+ * its last message, so that it is read from the cache; it writes nothing there. Books what it costs. Must not reject.
+ */
+export async function serverSummary(deps: CallDeps, call: ServerCall): Promise<ServerSummarised> {
+  return new ServerCalling(deps, call).run();
+}
+
+/** Asks what the model offers where that is not known yet: a person may compact before anything was sent. Must not reject. */
+export async function mayAskServer(deps: CallDeps, { conversation, signal }: OfferAsk): Promise<boolean> {
+  const { cache } = conversation;
+  const line = conversation.line.editable;
+  if (line === undefined || cache === undefined) return false;
+  const numbers = deps.numbers();
+  try {
+    const { layers, baseline } = conversation;
+    await offersOf(deps, {
+      layers,
+      server: cache.server,
+      want: serverWant({ line }, numbers),
+      model: baseline.model,
+      signal,
+    });
+  } catch {
+    // A provider that does not say what it offers offers nothing now; the next time it is asked again.
+    return false;
+  }
+  const { policy, switches } = numbers;
+  return canServerCompact({ policy, isOn: (name) => switches[name].value, offers: cache.server.offers });
+}
+
+export type OfferAsk = Pick<ServerCall, "conversation" | "signal">;
+
+class ServerCalling {
+  readonly #deps: CallDeps;
+  readonly #call: ServerCall;
+  readonly #calls: CompactionCall[] = [];
+
+  constructor(deps: CallDeps, call: ServerCall) {
+    this.#deps = deps;
+    this.#call = call;
+  }
+
+  async run(): Promise<ServerSummarised> {
+    const assembled = assemble(asking(this.#call, this.#deps), { numbers: this.#deps.numbers(), at: this.#deps.now() });
+    if (assembled.kind === "not-sendable") return this.#failed("nothing_to_compact", assembled.why.text);
+    if (assembled.kind === "over-limit")
+      return this.#failed("prompt_too_long", `The request has ${assembled.tokens} tokens, over ${assembled.limit}.`);
+    const { timeMillisMax } = serverCallLimits;
+    const limit = new TimeLimit(this.#deps, { timeMillisMax, signal: this.#call.signal });
+    try {
+      return await this.#tries(assembled.request, limit);
+    } catch (error) {
+      return this.#failed("api_error", `The provider's summary broke off: ${String(error)}`);
+    } finally {
+      limit.end();
+    }
+  }
+
+  async #tries(request: ModelRequest, limit: TimeLimit): Promise<ServerSummarised> {
+    const limits = { ...this.#deps.retries, triesMax: serverCallLimits.triesMax };
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await this.#once(request, limit.signal);
+      if (this.#call.signal.aborted) return this.#failed("aborted", "The compaction was cancelled.");
+      if (answer.kind === "replied") return this.#read(answer.blocks);
+      if (limit.exceeded !== undefined) return this.#failed("timed_out", `No summary came. ${limit.exceeded}`);
+      const { failure } = answer;
+      const next = nextTry({ failure, attempt, random: this.#deps.random(), limits });
+      if (next.kind === "give-up") return this.#failed(reasonOf(failure), next.message);
+      await this.#deps.wait(next.ms, limit.signal);
+    }
+  }
+
+  async #once(request: ModelRequest, signal: AbortSignal): Promise<Answer> {
+    const blocks: Block[] = [];
+    let usage: JsonObject | undefined;
+    try {
+      for await (const event of this.#deps.model.send(request, signal)) {
+        switch (event.kind) {
+          case "reply-start":
+            usage = event.usage;
+            break;
+          case "block-end":
+            blocks.push(event.block);
+            break;
+          case "reply-end":
+            usage = event.usage;
+            return { kind: "replied", blocks };
+          case "failure":
+            return { kind: "failed", failure: event.failure };
+          case "text-delta":
+          case "thinking-delta":
+          case "input-delta":
+        }
+      }
+    } finally {
+      // What a broken reply read is paid for all the same.
+      if (usage !== undefined) this.#paid(usage);
+    }
+    throw new Error("a model ended without a reply and without a failure");
+  }
+
+  #read(blocks: readonly Block[]): ServerSummarised {
+    const [block] = blocks.flatMap((one) => (one.type === "compaction" ? [one] : []));
+    const text = block === undefined ? undefined : summaryIn(block);
+    if (block === undefined || text === undefined)
+      return this.#failed("no_summary", "The provider answered without a summary.");
+    this.#call.onText?.(text);
+    const { model } = this.#call.conversation.baseline;
+    return { kind: "block", block, model, text, calls: this.#calls };
+  }
+
+  #paid(usage: JsonObject): void {
+    const { costs, baseline, line } = this.#call.conversation;
+    const { model } = baseline;
+    costs.add({ source: "compact", model, usage, headerTokens: line.fixedTokens });
+    this.#calls.push({ path: "server", model, usage });
+  }
+
+  #failed(reason: CompactionFailure, message: string): ServerSummarised {
+    return { kind: "failed", reason, message, calls: this.#calls };
+  }
+}
+
+type Answer =
+  | { readonly kind: "replied"; readonly blocks: readonly Block[] }
+  | { readonly kind: "failed"; readonly failure: ModelFailure };
+
+const reasonOf = ({ why }: ModelFailure): CompactionFailure => (why === "too-long" ? "prompt_too_long" : "api_error");
+
+/** The conversation as it asks for a summary: a line of its own, so that nothing of it reaches the session. */
+function asking({ conversation, instructions, reach = {} }: ServerCall, { numbers }: CallDeps): Conversation {
+  const { line: parent, written } = conversation;
+  const all = parent.snapshot();
+  const messages = firstMessages(all, reach);
+  const { fixedTokens } = parent;
+  const usedTokens = tokens(
+    Math.max(fixedTokens, parent.usedTokens - estimateShown(all.slice(messages.length).map(({ content }) => content))),
+  );
+  const line = new ForkLine({ messages, usedTokens, fixedTokens });
+  const withheld = parent.editable?.fold.sentWithheld ?? new Set<ToolUseId>();
+  const asked = serverAsks(conversation, {
+    numbers: numbers(),
+    isClearable: () => false,
+    messages,
+    withheld,
+  });
+  return {
+    ...conversation,
+    line,
+    cache: undefined,
+    inheritedAsks: withSummary(asked, instructions),
+    written: written.copy(),
+    source: "compact",
+    mark: (input) => forkBreakpoints(input, { common: line.common, cacheWrite: "skip" }),
+  };
+}
+
+/** Edits of the request can't be combined with it. */
+function withSummary({ params, betas }: ServerAsks, instructions: string): ServerAsks {
+  const { context_management: _, ...others } = params;
+  const compaction = { type: "summarize", ...(instructions.trim() === "" ? {} : { instructions }) };
+  return { params: { ...others, compaction }, betas: [...betas, ...serverCompactionAsks.betas] };
+}

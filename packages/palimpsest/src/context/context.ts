@@ -1,0 +1,349 @@
+import type { CostReport } from "../cache/costs.ts";
+import type { Conversation } from "./conversation.ts";
+import { rungsFor } from "./request/refusal-ladder.ts";
+import { contextDraft } from "./reminders.ts";
+import type { AssembledRequest, Sending } from "./request/request.ts";
+import { Rounds } from "./rounds.ts";
+import { cutReplyEnd } from "./turn-ends.ts";
+import type { Expanded } from "../session/expand.ts";
+import type { RecordedEdit } from "../session/past-receipts.ts";
+import { isOnPath } from "../session/read-back.ts";
+import type { Undone } from "../session/undo.ts";
+import { nextTry } from "../model/retry.ts";
+import type { Hit } from "../ports/session-search.ts";
+import { entryId, toolUseId } from "../schema/brand.ts";
+import type { LoopEvent } from "../schema/event.ts";
+import type { ContextReport } from "../tokens/context-report.ts";
+import { adviceFor, isOwnMistake, openCallsText, overLimitText } from "./advice.ts";
+import { AskedCompaction } from "./compaction.ts";
+import { ContextError, refusedByStore, throwIfFailed } from "./context-error.ts";
+import { jsonOf, paramsOf, type Provider, refusalFrom, type Reply, type StreamEvent } from "./forms.ts";
+import {
+  type BlockParams,
+  checkModel,
+  checkTools,
+  resultContent,
+  type ToolOption,
+  userContentDraft,
+} from "./inputs.ts";
+import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
+import type { ContextParts, PrefixChange } from "./parts.ts";
+import { Replies, type Replied } from "./reply/replies.ts";
+import type { SessionView } from "./session-view.ts";
+import { unlessAborted } from "../schema/unless-aborted.ts";
+
+/**
+ * A conversation without an end, for a model with one.
+ *
+ *   user ──▶ next ──▶ (the caller sends it) ──▶ assistant ──calls──▶ toolResult, each ──▶ next …
+ *            next ──the provider refuses it──▶ refused ──retry──▶ next
+ *
+ * What adds or changes something resolves when the store has it. Calls are taken one after the other, in their order.
+ */
+export class Context<P extends Provider> {
+  readonly #parts: ContextParts<P>;
+  readonly #view: SessionView;
+  readonly #compaction: AskedCompaction;
+  readonly #closing = new AbortController();
+  #conversation: Conversation;
+  #rounds: Rounds;
+  readonly #replies: Replies<P>;
+  /** That wait for a result. */
+  readonly #calls = new Map<string, ToolCall>();
+  #attempts = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: ContextParts<P>) {
+    this.#parts = parts;
+    this.#conversation = parts.conversation;
+    this.#rounds = this.#newRounds();
+    this.#view = parts.view;
+    this.#compaction = new AskedCompaction(parts.deps, () => this.#conversation);
+    this.#replies = new Replies({
+      provider: parts.provider,
+      deps: parts.sessionDeps,
+      drain: (steps) => this.#drain(steps),
+      signal: this.#closing.signal,
+    });
+  }
+
+  /** By which it is opened again. */
+  get session(): string {
+    return this.#parts.session.id;
+  }
+
+  /** What the user said. */
+  user(content: string | readonly BlockParams[]): Promise<void> {
+    return this.#inTurn(async () => {
+      const draft = userContentDraft(content);
+      this.#replies.keep();
+      this.#attempts = 0;
+      this.#calls.clear();
+      this.#rounds = this.#newRounds();
+      throwIfFailed(await this.#drain(this.#rounds.begin()));
+      throwIfFailed(await this.#rounds.say(draft));
+    });
+  }
+
+  /** What the model should know, and the user did not say. */
+  reminder(text: string): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#replies.isBroken) throwIfFailed(await this.#conversation.line.settle());
+      this.#replies.keep();
+      throwIfFailed(await this.#rounds.say(contextDraft(text)));
+    });
+  }
+
+  /** The next request. The layers run here; it fits the window. */
+  next({ signal }: { readonly signal?: AbortSignal } = {}): Promise<NextRequest<P>> {
+    return this.#inTurn(async () => {
+      const { sent } = this.#rounds;
+      if (this.#replies.isBroken && sent !== undefined) return this.#requestOf(sent.assembled);
+      const prepared = await this.#drain(this.#rounds.next(this.#until(signal)));
+      switch (prepared.kind) {
+        case "request":
+          break;
+        case "failed":
+          throw refusedByStore(prepared);
+        case "aborted":
+          throw new ContextError("aborted", "The request was not prepared: it was aborted.");
+        case "not-sendable":
+          throw new ContextError("not-sendable", `There is no request to send: ${prepared.why.text}`);
+        case "over-limit":
+          throw new ContextError("over-limit", overLimitText(prepared));
+      }
+      await this.#view.followReceipts();
+      return this.#requestOf(prepared);
+    }, signal);
+  }
+
+  /** The reply to the last `next()`. Gives the calls that wait for a result. */
+  assistant(reply: Reply<P>): Promise<readonly ToolCall[]> {
+    return this.#inTurn(async () => await this.#replied(await this.#replies.whole(this.#sending(), reply)));
+  }
+
+  /**
+   * The same as it streams: each block is stored as it ends. Where the stream breaks off, what came whole stays, and the
+   * stream's error is thrown on.
+   */
+  assistantStream(events: AsyncIterable<StreamEvent<P>>): Promise<readonly ToolCall[]> {
+    return this.#inTurn(async () => await this.#replied(await this.#replies.stream(this.#sending(), events)));
+  }
+
+  /** The result of one call. A large one goes to the store, and the model sees its beginning. */
+  toolResult(id: string, content: string | readonly BlockParams[], { isError = false } = {}): Promise<void> {
+    return this.#inTurn(async () => {
+      const result = resultContent(content);
+      const call = this.#calls.get(id);
+      if (call === undefined) throw new ContextError("unknown-call", `No call with the id ${id} waits for a result.`);
+      const { name, input } = call;
+      const outcome = isError ? "failed" : "done";
+      const tool = this.#parts.deps.tools.find((one) => one.name === name);
+      const block = { type: "tool_use", id: toolUseId(id), name, input } as const;
+      await this.#rounds.result({ call: block, tool, content: result, outcome, summary: "" });
+      throwIfFailed(await this.#drain(this.#rounds.resultsIn()));
+      this.#calls.delete(id);
+      await this.#view.followReceipts();
+    });
+  }
+
+  /** What a provider's client threw, or its status and body: whether the next `next()` may be taken. */
+  refused(error: unknown): Promise<AfterRefusal> {
+    return this.#inTurn(async () => {
+      const { provider, deps } = this.#parts;
+      const failure = error instanceof ContextError ? error.failure : refusalFrom(provider, deps, error);
+      if (failure === undefined || isOwnMistake(error))
+        return { kind: "stop", advice: `No provider said this: ${String(error)}` };
+      // What the ladder makes plainer is the view of the request, without what came of its reply.
+      if (rungsFor(failure).length > 0) await this.#leaveBroken();
+      const after = await this.#drain(this.#rounds.refused(failure));
+      await this.#view.followReceipts();
+      if (after.kind === "failed") throw refusedByStore(after);
+      if (after.kind === "plainer") return { kind: "retry", afterMs: 0, because: failure.message };
+      this.#attempts += 1;
+      const next = nextTry({ failure, attempt: this.#attempts, random: deps.random(), limits: deps.retries });
+      return next.kind === "wait"
+        ? { kind: "retry", afterMs: next.ms, because: failure.message }
+        : { kind: "stop", advice: adviceFor({ ...failure, message: next.message }, after.tried.length) };
+    });
+  }
+
+  /** Sums up what was said, now. */
+  compact({ preview = false, instructions, signal }: CompactOptions = {}): Promise<CompactOutcome> {
+    return this.#inTurn(async () => {
+      if (this.#calls.size > 0) return { kind: "failed", reason: "open-calls", message: openCallsText };
+      await this.#leaveBroken();
+      const asked = instructions === undefined ? {} : { instructions };
+      const ask = { part: { kind: "all" }, ...asked } as const;
+      const proposed = await this.#drain(this.#compaction.propose(ask, this.#until(signal)));
+      if (proposed.kind === "failed") return proposed;
+      const { proposal } = proposed;
+      const shown = { summary: proposal.summary, preview: proposal.preview };
+      if (preview) {
+        this.#emit(await this.#compaction.cancel(proposal));
+        return { kind: "preview", ...shown };
+      }
+      const committed = await this.#drain(this.#compaction.commit(proposal));
+      await this.#view.followReceipts();
+      return committed.kind === "committed" ? { kind: "compacted", ...shown } : committed;
+    }, signal);
+  }
+
+  /** Takes back the newest change of the view, or the one that is named. */
+  undo(edit?: string): Promise<Undone> {
+    return this.#inTurn(async () => {
+      await this.#leaveBroken();
+      const undone = await this.#view.undo(edit === undefined ? {} : { target: entryId(edit) });
+      await this.#view.followReceipts();
+      return undone;
+    });
+  }
+
+  /** From now on this entry stays in the view as it is. */
+  pin(entry: string): Promise<void> {
+    return this.#inTurn(async () => {
+      if (!(await isOnPath(this.#parts.session, entryId(entry))))
+        throw new ContextError("unknown-entry", `No entry of this session has the id ${entry}.`);
+      await this.#leaveBroken();
+      const edited = await this.#view.pin(entryId(entry));
+      if (edited.kind === "failed") throw refusedByStore(edited);
+      await this.#view.followReceipts();
+    });
+  }
+
+  /** Finds what was ever said, also what is not shown any more. Best first. */
+  async recall(query: string, options: { readonly page?: number } = {}): Promise<readonly Hit[]> {
+    const searched = await this.#view.search({ query, page: options.page });
+    return searched?.kind === "found" ? searched.hits : [];
+  }
+
+  /** The whole of what an id stands for: a hit's, a receipt's, a call's. */
+  async expand(id: string): Promise<Expanded> {
+    const found = await this.#view.expand(id);
+    if (found === undefined) throw new ContextError("store", "The transcript can't be read.");
+    return found;
+  }
+
+  /** Every change of the view, oldest first, with what it removed, saved and cost. */
+  receipts(): readonly RecordedEdit[] {
+    return this.#view.receipts();
+  }
+
+  /** What fills the window. */
+  report(): ContextReport {
+    return this.#view.report();
+  }
+
+  /** What was paid so far, as the provider's usage tells it. */
+  costs(): CostReport {
+    return this.#conversation.costs.toJSON();
+  }
+
+  /** From the next request on. What the cache held of the requests so far is lost with another set of tools. */
+  setTools(tools: readonly ToolOption[]): Promise<void> {
+    return this.#inTurn(() => {
+      checkTools(tools);
+      return this.#change({ tools: tools.map(jsonOf) });
+    });
+  }
+
+  /** From the next request on. */
+  setModel(model: string): Promise<void> {
+    return this.#inTurn(() => {
+      checkModel(model);
+      return this.#change({ model });
+    });
+  }
+
+  /** Waits for what was begun, and lets the session go. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#last;
+    await this.#parts.session.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #change(change: PrefixChange): Promise<void> {
+    await this.#leaveBroken();
+    this.#conversation = await this.#parts.change(change);
+    this.#rounds = this.#newRounds(this.#rounds);
+  }
+
+  #newRounds(after?: Rounds): Rounds {
+    const going = after === undefined ? {} : { after };
+    return new Rounds(this.#parts.deps, { conversation: this.#conversation, signal: this.#closing.signal, ...going });
+  }
+
+  #until(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+  }
+
+  #sending(): Sending {
+    const { sent } = this.#rounds;
+    if (sent === undefined)
+      throw new ContextError("no-request", "A reply belongs to a request: call next() before assistant().");
+    return sent;
+  }
+
+  #requestOf({ request, tokens }: AssembledRequest): NextRequest<P> {
+    return { params: paramsOf(this.#parts.provider, request), betas: request.betas, tokens };
+  }
+
+  async #replied({ calls: made, stopReason }: Replied): Promise<readonly ToolCall[]> {
+    const requestTokens = this.#rounds.sent?.assembled.tokens ?? 0;
+    this.#attempts = 0;
+    const calls = made.map(({ call: { id, name, input }, flawed }): ToolCall => {
+      return { id, name, input, ...(flawed === undefined ? {} : { flawed }) };
+    });
+    this.#calls.clear();
+    for (const call of calls) this.#calls.set(call.id, call);
+    const cut = calls.length > 0 ? undefined : cutReplyEnd(stopReason);
+    if (cut === undefined) this.#rounds.replied();
+    else await this.#drain(this.#rounds.cut({ ...cut, requestTokens }));
+    this.#rounds.ended(calls.length);
+    if (calls.length === 0) throwIfFailed(await this.#conversation.line.endTurn());
+    return calls;
+  }
+
+  /** Before the view or the prefix changes: a reply that broke off belongs to a request that is not sent any more. */
+  async #leaveBroken(): Promise<void> {
+    if (!this.#replies.isBroken) return;
+    await this.#replies.leave();
+    this.#rounds.withdraw();
+  }
+
+  /** Runs a generator to its end and emits its events. */
+  async #drain<Result>(steps: AsyncGenerator<LoopEvent, Result> | Generator<LoopEvent, Result>): Promise<Result> {
+    for (;;) {
+      const step = await steps.next();
+      if (step.done === true) return step.value;
+      this.#emit(step.value);
+    }
+  }
+
+  /** A listener that throws keeps nothing from being stored; its error comes to light outside. */
+  #emit(event: ContextEvent): void {
+    try {
+      this.#parts.onEvent?.(event);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  }
+
+  /** One after the other. A call that is given up before its turn comes is not made. */
+  #inTurn<Result>(act: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+    if (this.#closing.signal.aborted) return Promise.reject(new ContextError("closed", "The context is closed."));
+    const result = this.#last.then(() => (signal?.aborted === true ? giveUp() : act()));
+    this.#last = result.catch(() => undefined);
+    return signal === undefined ? result : unlessAborted(result, { signal, instead: giveUp });
+  }
+}
+
+function giveUp(): never {
+  throw new ContextError("aborted", "The call was given up: its signal was raised.");
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { MadeConversation } from "../../../../../test/fixture/made-inventory.ts";
+import { type StateWish, stateOf } from "../../../../../test/fixture/pipeline-state.ts";
+import { priceCompact } from "../../cache/compact-price.ts";
+import { usualRates } from "../../cache/rates.ts";
+import { presetOf } from "../../policy/catalogue.ts";
+import type { CompactAsk } from "../layer.ts";
+import { compactWhenDue } from "./due.ts";
+import { headroomTokensMin } from "./limits.ts";
+
+const price = priceCompact({
+  rates: usualRates["5m"],
+  contextTokens: 100_000,
+  fixedTokens: 20_000,
+  cachedTokens: 100_000,
+  leavesTokens: 11_000,
+  outputTokens: 3_000,
+  lossCost: 40_000,
+});
+const policy = presetOf("palimpsest");
+const patience = policy.compact?.patience ?? NaN;
+const at = (contextTokens: number): StateWish => ({
+  policy,
+  moment: { contextTokens },
+  compaction: { price, rent: 0 },
+});
+const paid = patience * price.total;
+/** At 190,000, 23,000 over the threshold. */
+const removing = (removesTokens: number): StateWish => ({
+  ...at(190_000),
+  compaction: { price: { ...price, removesTokens }, rent: paid },
+});
+
+describe("compaction", () => {
+  it.each<[string, StateWish, "limit" | "threshold" | "price" | undefined]>([
+    ["due at the hard limit for its own reason: then it may do without a model", at(197_000), "limit"],
+    ["due for the threshold's up to there", at(196_999), "threshold"],
+    ["due at the threshold", at(167_000), "threshold"],
+    ["not before it", at(166_999), undefined],
+    ["due before it once the rent has paid for it", { ...at(100_000), compaction: { price, rent: paid } }, "price"],
+    ["not a token earlier", { ...at(100_000), compaction: { price, rent: paid - 1 } }, undefined],
+    [
+      "not by rent where it would remove nothing",
+      { ...at(100_000), compaction: { price: { ...price, removesTokens: 0 }, rent: paid } },
+      undefined,
+    ],
+    [
+      "not by rent under a policy that does not price it",
+      { ...at(100_000), policy: presetOf("claude-code-2026"), compaction: { price, rent: paid } },
+      undefined,
+    ],
+    ["due where it leaves room below the threshold", removing(23_000 + headroomTokensMin), "threshold"],
+    ["not where it would be due again at once", removing(22_999 + headroomTokensMin), undefined],
+    ["not where nobody can compact", { policy, moment: { contextTokens: 190_000 } }, undefined],
+    ["not where it is off", { ...at(190_000), isOn: (name) => name !== "compact.auto" }, undefined],
+    ["not where old rounds collapse instead", { ...at(190_000), policy: { ...policy, collapse: "on" } }, undefined],
+    ["not under a policy without it", { ...at(190_000), policy: presetOf("none") }, undefined],
+  ])("is %s", (_, wish, trigger) => {
+    const candidate = compactWhenDue.propose(stateOf(new MadeConversation().says(), wish));
+    const asked: string[] = [];
+    const host = { compact: ({ cause }: CompactAsk) => void asked.push(cause) } as never;
+    if (candidate !== undefined && "run" in candidate) candidate.run(host);
+    expect(asked).toEqual(trigger === undefined ? [] : [trigger]);
+  });
+});

@@ -1,0 +1,61 @@
+import { type Baseline, type FrozenParts, makeBaseline } from "../cache/baseline.ts";
+import type { BreakCause } from "../cache/breaks.ts";
+import { refusedByStore } from "../context/context-error.ts";
+import { reckonWith } from "../context/follow-undo.ts";
+import { type FrozenState, readParts, readState, stateDraft } from "../session/frozen-state.ts";
+import type { Session, SessionDeps } from "../session/session.ts";
+
+export interface FrozenPrefix {
+  readonly baseline: Baseline;
+  /** Why no request so far has this prefix; undefined if there was none, or if the last one had it. */
+  readonly moved: BreakCause | undefined;
+}
+
+/** The prefix as it is sent from now on, written down so that the next opening knows of it. */
+export async function freezePrefix(
+  { blobs }: Pick<SessionDeps, "blobs">,
+  { session, parts }: { readonly session: Session; readonly parts: FrozenParts },
+): Promise<FrozenPrefix> {
+  const state = readState(session.fold);
+  const sent = await readParts({ blobs }, state?.byModel[parts.model]?.sent);
+  const moved = state === undefined ? undefined : movedFrom(state, { sent, parts });
+  if (state === undefined || moved !== undefined) {
+    const put = await blobs.put(new TextEncoder().encode(JSON.stringify(parts)));
+    if (put.kind === "failed") throw refusedByStore(put);
+    const byModel = { ...state?.byModel, [parts.model]: { sent: put.id, told: put.id } };
+    const appended = await session.append(stateDraft({ last: parts.model, byModel }));
+    if (appended.kind === "failed") throw refusedByStore(appended);
+  }
+  const baseline = makeBaseline(parts);
+  reckonWith(session, { baseline });
+  return { baseline, moved };
+}
+
+interface Compared {
+  readonly sent: FrozenParts | undefined;
+  readonly parts: FrozenParts;
+}
+
+function movedFrom(state: FrozenState, { sent, parts }: Compared): BreakCause | undefined {
+  if (state.last !== parts.model) return { kind: "model", before: state.last, now: parts.model };
+  if (sent === undefined) return { kind: "system", block: 0 };
+  const names = changedTools(sent, parts);
+  if (!isSame(sent.tools, parts.tools)) return { kind: "tools", names };
+  if (!isSame(sent.thinking, parts.thinking)) return { kind: "thinking" };
+  const block = parts.system.findIndex((one, at) => !isSame(one, sent.system[at]));
+  if (block !== -1) return { kind: "system", block };
+  return sent.system.length === parts.system.length ? undefined : { kind: "system", block: parts.system.length };
+}
+
+/** Added, removed or defined otherwise. */
+function changedTools(sent: FrozenParts, parts: FrozenParts): readonly string[] {
+  const before = new Set(sent.tools.map((tool) => JSON.stringify(tool)));
+  const after = new Set(parts.tools.map((tool) => JSON.stringify(tool)));
+  const changed = [...sent.tools, ...parts.tools].filter((tool) => {
+    const json = JSON.stringify(tool);
+    return !before.has(json) || !after.has(json);
+  });
+  return [...new Set(changed.map(({ name }) => name))];
+}
+
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);

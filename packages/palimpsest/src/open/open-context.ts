@@ -1,0 +1,297 @@
+import { randomUUID } from "node:crypto";
+import type { FrozenParts } from "../cache/baseline.ts";
+import { Context } from "../context/context.ts";
+import { ContextError, refusedByStore } from "../context/context-error.ts";
+import { jsonOf, type Provider } from "../context/forms.ts";
+import { hookPlace } from "../context/hook-place.ts";
+import type { PrefixChange } from "../context/parts.ts";
+import { runningDeps } from "../context/running-deps.ts";
+import { SessionView } from "../context/session-view.ts";
+import { startConversation } from "../context/start-conversation.ts";
+import { modelBehind, noModel, type Summarizer } from "../context/summarizer.ts";
+import type { Conversation } from "../context/conversation.ts";
+import type { AgentDeps } from "../context/deps.ts";
+import { followUndo, shedCovered } from "../context/follow-undo.ts";
+import { costsSoFar } from "../context/past-costs.ts";
+import { recordedReads } from "../context/recorded-reads.ts";
+import { UsedIds } from "../context/reply/used-ids.ts";
+import type { Compacting } from "../context/compact/compacting.ts";
+import { Preparation } from "../context/compact/preparation.ts";
+import { SessionFactBook } from "../context/compact/session-facts.ts";
+import { largestCounted } from "../session/counted.ts";
+import { ConversationForks } from "../loop/fork.ts";
+import { putBackMissing } from "../session/put-back.ts";
+import { openSession, type Session, type SessionDeps, type SessionOpened } from "../session/session.ts";
+import { noHooks } from "../ports/hooks.ts";
+import type { Tool } from "../ports/tools.ts";
+import { workingState } from "../ports/working-state.ts";
+import { millis, sessionId } from "../schema/brand.ts";
+import { type JsonObject, text as textAt } from "../schema/json.ts";
+import type { SettingName } from "../schema/settings.ts";
+import type { Given } from "../settings/given.ts";
+import { numbersInForce } from "../settings/numbers.ts";
+import { resolveSettings } from "../settings/resolve.ts";
+import { memoryStore } from "../store/memory/store.ts";
+import { readFiles } from "../context/read-files.ts";
+import { findModel } from "../tokens/registry.ts";
+import { textCounter } from "../tokens/text-counter.ts";
+import { checkOptions } from "./check-options.ts";
+import { freezePrefix, type FrozenPrefix } from "./freeze-prefix.ts";
+import type { ContextOptions } from "./options.ts";
+import { replyShareMax, replyTokensDefault } from "./limits.ts";
+
+/** A conversation whose requests always fit. */
+export function openContext<P extends Provider = "anthropic">(options: ContextOptions<P>): Promise<Context<P>> {
+  return openContextBy(options, {});
+}
+
+/** `tailBytes`: what a log holds less than is kept in memory; of a longer one only what its newest boundary leaves. */
+export async function openContextBy<P extends Provider>(
+  options: ContextOptions<P>,
+  reading: Pick<SessionDeps, "tailBytes">,
+): Promise<Context<P>> {
+  checkOptions(options);
+  const store = await (options.store ?? memoryStore()).open();
+  if (store.kind === "failed") throw refusedByStore(store);
+  const sessionDeps: SessionDeps = {
+    transcripts: store.transcripts,
+    blobs: store.blobs,
+    now: () => millis((options.clock ?? Date.now)()),
+    uuid: options.ids ?? randomUUID,
+    // Everything that is cleared can be had again by its id.
+    isClearable: () => true,
+    counter: options.tokenCounter === undefined ? undefined : textCounter(options.tokenCounter),
+    ...reading,
+  };
+  const session = await openNamed(sessionDeps, options.session);
+  try {
+    return await buildContext(options, { sessionDeps, session });
+  } catch (error) {
+    await session.close();
+    throw error;
+  }
+}
+
+async function openNamed(deps: SessionDeps, name: string | undefined): Promise<Session> {
+  const id = sessionId(name ?? deps.uuid());
+  // What was paid and changed is told of the whole session: it is read from its beginning, once.
+  const opening = { id, circumstances: { cwd: process.cwd(), version: "library" }, reads: "whole" } as const;
+  const resumed = name === undefined ? undefined : await openSession(deps, { ...opening, mode: "resume" });
+  const found =
+    resumed === undefined || resumed.kind === "missing"
+      ? await openSession(deps, { ...opening, mode: "create" })
+      : resumed;
+  return openOrThrow(found, id);
+}
+
+function openOrThrow(found: SessionOpened, id: string): Session {
+  switch (found.kind) {
+    case "open":
+      return found.session;
+    case "busy":
+      throw new ContextError("busy", `The session ${id} is open elsewhere: ${found.holder}.`);
+    case "failed":
+      throw refusedByStore(found);
+    case "missing":
+    case "exists":
+      throw new ContextError("missing", `The session ${id} could not be opened.`);
+  }
+}
+
+interface OpenedSession {
+  readonly sessionDeps: SessionDeps;
+  readonly session: Session;
+}
+
+async function buildContext<P extends Provider>(
+  options: ContextOptions<P>,
+  { sessionDeps, session }: OpenedSession,
+): Promise<Context<P>> {
+  // The type parameter's default: who names no provider has the first.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const provider = options.provider ?? ("anthropic" as P);
+  const put = await putBackMissing(sessionDeps, session);
+  if (put.kind === "failed") throw refusedByStore(put);
+  const settled = await session.settle();
+  if (settled.kind === "failed") throw refusedByStore(settled);
+  let parts = partsOf(options);
+  let tools = toolsOf(parts);
+  const deps = depsOf(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
+  const talk = async (carried: Carried): Promise<Conversation> => {
+    const frozen = await freezePrefix(sessionDeps, { session, parts });
+    return conversationOf(options, { deps, sessionDeps, session, frozen, carried, onCompacted: letGo });
+  };
+  const view = new SessionView({
+    session,
+    deps: sessionDeps,
+    numbers: deps.numbers,
+    thinking: () => conversation.known?.thinking,
+    follow: () => followUndo(conversation, session),
+  });
+  // What is told of the edits so far is taken down before their entries go.
+  const letGo = async (): Promise<void> => {
+    await view.followReceipts();
+    await shedCovered(conversation, session);
+    await view.followReceipts();
+  };
+  const told = toldBy(session);
+  await view.followReceipts();
+  await session.shed();
+  let conversation = await talk(told);
+  const change = async ({ model, tools: changed }: PrefixChange): Promise<Conversation> => {
+    parts = {
+      ...parts,
+      ...(model === undefined ? {} : { model }),
+      ...(changed === undefined ? {} : { tools: definitions(changed) }),
+    };
+    tools = toolsOf(parts);
+    conversation = await talk(conversation);
+    return conversation;
+  };
+  await view.followReceipts();
+  const { onEvent } = options;
+  return new Context<P>({ provider, deps, sessionDeps, session, conversation, view, onEvent, change });
+}
+
+function partsOf<P extends Provider>({ model, thinking, tools = [], system = [] }: ContextOptions<P>): FrozenParts {
+  const texts = typeof system === "string" ? [system] : system;
+  return {
+    model,
+    betas: [],
+    ...(thinking === undefined ? {} : { thinking: jsonOf(thinking) }),
+    tools: definitions(tools.map((tool) => jsonOf(tool))),
+    system: texts.map((one, at) => ({ name: `system ${at + 1}`, text: typeof one === "string" ? one : one.text })),
+  };
+}
+
+const definitions = (tools: readonly JsonObject[]): FrozenParts["tools"] =>
+  tools.map((tool) => ({ ...tool, name: textAt(tool, "name") ?? "" }));
+
+/** As far as the layers ask: what a tool does, and where it runs, is the caller's. */
+const toolsOf = ({ tools }: FrozenParts): readonly Tool[] =>
+  tools.map(({ name, description, input_schema: schema }) => ({
+    name,
+    description: typeof description === "string" ? description : "",
+    inputSchema: typeof schema === "object" && schema !== null ? jsonOf(schema) : {},
+    effect: "write",
+    plan: () => Promise.resolve({ kind: "wrong", message: "Calls are not run here. Answer with text alone." }),
+  }));
+
+const cwd = (): string => process.cwd();
+
+interface DepsInput<P extends Provider> extends OpenedSession {
+  readonly provider: P;
+  readonly model: () => string;
+  readonly tools: () => readonly Tool[];
+}
+
+function depsOf<P extends Provider>(
+  options: ContextOptions<P>,
+  { sessionDeps, session, provider, model, tools }: DepsInput<P>,
+): AgentDeps {
+  const { summarizer, policy } = options;
+  const ask = typeof summarizer === "function" ? summarizer : summarizer?.ask;
+  const settings = resolveSettings([{ givenByName: givenIn(options) }]);
+  // Once: this conversation's own requests stay within the window that it knows.
+  const recorded = largestCounted(session.fold);
+  const knowledge = () => ({
+    model: model(),
+    recordedTokens: recorded?.model === model() ? recorded.tokens : undefined,
+  });
+  return {
+    ...runningDeps({ settings: () => settings, knowledge, policy: typeof policy === "object" ? policy : undefined }),
+    model: ask === undefined ? noModel : modelBehind(sessionDeps, { provider, ask }),
+    get tools() {
+      return tools();
+    },
+    permit: () => Promise.resolve({ kind: "denied", reason: "Calls are not run here." }),
+    hooks: options.hooks ?? noHooks,
+    now: sessionDeps.now,
+    blobs: sessionDeps.blobs,
+    cwd,
+    toolsForFork: () => ({ tools: tools(), cwd }),
+    place: () => hookPlace(sessionDeps, { session: session.id, cwd: cwd() }),
+  };
+}
+
+/** What a caller says counts as a flag of the command line does: over everything else. */
+function givenIn<P extends Provider>(options: ContextOptions<P>): ReadonlyMap<SettingName, Given> {
+  const { contextTokens, outputTokensMax = replyTokensFor(options) } = options;
+  const policy = typeof options.policy === "string" ? options.policy : undefined;
+  const asked = { contextTokens, outputTokensMax, policy };
+  const named = (["contextTokens", "outputTokensMax", "policy"] as const).flatMap((name) => {
+    const value = asked[name];
+    return value === undefined
+      ? []
+      : [[name, { value, source: `flag --${name}`, from: `the option ${name}` } as const] as const];
+  });
+  return new Map(named);
+}
+
+function replyTokensFor<P extends Provider>({ model, contextTokens = Infinity }: ContextOptions<P>): number {
+  const most = findModel(model)?.outputTokensMax ?? Infinity;
+  return Math.floor(Math.min(replyTokensDefault, most, contextTokens * replyShareMax));
+}
+
+interface ConversationInput extends OpenedSession {
+  readonly deps: AgentDeps;
+  readonly frozen: FrozenPrefix;
+  readonly carried: Carried;
+  readonly onCompacted: Compacting["onCompacted"];
+}
+
+/** What goes on where only the prefix changes, or the log is not held in memory any more. */
+type Carried = Pick<Conversation, "costs" | "ids" | "files">;
+
+/** As a log tells it that was read whole. */
+const toldBy = (session: Session): Carried => ({
+  costs: costsSoFar(session).own,
+  ids: new UsedIds(session.fold.path.everyBranch),
+  files: readFiles(recordedReads(session.fold)),
+});
+
+function conversationOf<P extends Provider>(
+  { summarizer }: ContextOptions<P>,
+  { deps, sessionDeps, session, frozen, carried, onCompacted }: ConversationInput,
+): Conversation {
+  const { baseline } = frozen;
+  const facts = new SessionFactBook(sessionDeps, session);
+  return startConversation(deps, {
+    session,
+    ...frozen,
+    costs: carried.costs,
+    known: findModel(baseline.model),
+    carried,
+    compacting: ({ conversation }): Compacting => ({
+      session,
+      facts,
+      ...summarizedBy(summarizer, {
+        model: baseline.model,
+        run: (task, signal) => new ConversationForks(deps, conversation()).run(task, signal),
+      }),
+      ...(summarizer === undefined ? {} : { preparation: new Preparation(deps, { session, conversation }) }),
+      // Named to the model only if the caller offers one.
+      recallTool: deps.tools.find(({ name }) => name === "recall")?.name,
+      wishes: () => Promise.resolve({}),
+      mode: "attended",
+      workingState: workingState([]),
+      onCompacted: () => {
+        facts.forget();
+        return onCompacted();
+      },
+    }),
+  }).conversation;
+}
+
+/** The conversation's own model is asked by a fork first, which reads what is cached; another has its own requests. */
+function summarizedBy<P extends Provider>(
+  summarizer: Summarizer<P> | undefined,
+  fork: NonNullable<Compacting["fork"]>,
+): Pick<Compacting, "fork" | "summaryModel"> {
+  if (summarizer === undefined) return { summaryModel: "none" };
+  if (typeof summarizer === "function") return { fork };
+  const { window, outputTokensMax } = numbersInForce(resolveSettings([]), { model: summarizer.model });
+  return {
+    summaryModel: { name: summarizer.model, windowTokens: window.tokens, outputTokensMax: outputTokensMax.tokens },
+  };
+}

@@ -1,0 +1,162 @@
+import { millis } from "palimpsest/internal/schema/brand";
+import type { Fault, FaultKind } from "./fault.ts";
+import { clockJumpMillisMax, pauseMillisMax, usageFactorMax } from "./limits.ts";
+
+/** How headers, scenarios and the command line name a fault: its kind, then perhaps `name=number`. */
+export type FaultReading =
+  | { readonly kind: "fault"; readonly fault: Fault }
+  | { readonly kind: "wrong"; readonly message: string };
+
+export function parseFault(text: string): FaultReading {
+  const [name = "", ...given] = text.trim().split(/\s+/);
+  const kind = faultKinds.find((known) => known === name);
+  if (kind === undefined) {
+    return wrong(`${name === "" ? "a fault has a name" : `unknown fault ${name}`}: one of ${faultKinds.join(", ")}`);
+  }
+  const argument = argumentByKind[kind];
+  if (given.length === 0) return { kind: "fault", fault: faultOf(kind, argument?.usual) };
+  if (argument === undefined) return wrong(`${kind} takes nothing more: ${given.join(" ")}`);
+  const [first = ""] = given;
+  const value = first.startsWith(`${argument.name}=`) ? first.slice(argument.name.length + 1) : undefined;
+  if (given.length > 1 || value === undefined) {
+    return wrong(`${kind} takes ${argument.name}=${argument.what}, not ${given.join(" ")}`);
+  }
+  const number = numberShape.test(value) ? Number(value) : Number.NaN;
+  return argument.accepts(number)
+    ? { kind: "fault", fault: faultOf(kind, number) }
+    : wrong(`${kind}: ${argument.name} is ${argument.what}, not ${value === "" ? "empty" : value}`);
+}
+
+/** The inverse of `parseFault`. */
+export function faultText(fault: Fault): string {
+  const value = argumentOf(fault);
+  const argument = argumentByKind[fault.kind];
+  return value === undefined || argument === undefined ? fault.kind : `${fault.kind} ${argument.name}=${value}`;
+}
+
+/** How each fault may be written, with what counts where its number is not given: `break [after=5]`. */
+export const faultForms = (): readonly string[] =>
+  faultKinds.map((kind) => {
+    const argument = argumentByKind[kind];
+    return argument === undefined ? kind : `${kind} [${argument.name}=${argument.usual ?? "n"}]`;
+  });
+
+interface Argument {
+  readonly name: string;
+  readonly what: string;
+  readonly accepts: (value: number) => boolean;
+  /** Where it is not given. */
+  readonly usual?: number;
+}
+
+const numberShape = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/;
+const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
+
+const events = (usual: number): Argument => ({ name: "after", what: "a number of events", accepts: isCount, usual });
+
+const argumentByKind: Readonly<Record<FaultKind, Argument | undefined>> = {
+  "rate-limit": { name: "retry-after", what: "whole seconds", accepts: isCount },
+  "server-error": undefined,
+  overloaded: undefined,
+  timeout: undefined,
+  "compaction-unavailable": undefined,
+  hang: undefined,
+  reset: undefined,
+  break: events(5),
+  "break-utf8": undefined,
+  "overloaded-midway": events(3),
+  duplicate: undefined,
+  trickle: {
+    name: "every",
+    what: `whole milliseconds up to ${pauseMillisMax}`,
+    accepts: (value) => isCount(value) && value <= pauseMillisMax,
+    usual: 50,
+  },
+  "wrong-usage": {
+    name: "factor",
+    what: `a number from 0 to ${usageFactorMax}`,
+    accepts: (value) => value >= 0 && value <= usageFactorMax,
+    usual: 0.5,
+  },
+  "cache-lost": undefined,
+  // A clock can be set back too.
+  "clock-jump": {
+    name: "by",
+    what: "whole milliseconds, a hundred years at most",
+    accepts: (value) => Number.isSafeInteger(value) && Math.abs(value) <= clockJumpMillisMax,
+    usual: 600_000,
+  },
+};
+
+export const faultKinds: readonly FaultKind[] = [
+  "rate-limit",
+  "server-error",
+  "overloaded",
+  "timeout",
+  "compaction-unavailable",
+  "hang",
+  "reset",
+  "break",
+  "break-utf8",
+  "overloaded-midway",
+  "duplicate",
+  "trickle",
+  "wrong-usage",
+  "cache-lost",
+  "clock-jump",
+];
+
+function faultOf(kind: FaultKind, argument: number | undefined): Fault {
+  const value = argument ?? 0;
+  switch (kind) {
+    case "rate-limit":
+      return argument === undefined ? { kind } : { kind, retryAfterSeconds: argument };
+    case "break":
+    case "overloaded-midway":
+      return { kind, afterEvents: value };
+    case "trickle":
+      return { kind, everyMs: millis(value) };
+    case "wrong-usage":
+      return { kind, factor: value };
+    case "clock-jump":
+      return { kind, byMs: millis(value) };
+    case "server-error":
+    case "overloaded":
+    case "timeout":
+    case "compaction-unavailable":
+    case "hang":
+    case "reset":
+    case "break-utf8":
+    case "duplicate":
+    case "cache-lost":
+      return { kind };
+  }
+}
+
+function argumentOf(fault: Fault): number | undefined {
+  switch (fault.kind) {
+    case "rate-limit":
+      return fault.retryAfterSeconds;
+    case "break":
+    case "overloaded-midway":
+      return fault.afterEvents;
+    case "trickle":
+      return fault.everyMs;
+    case "wrong-usage":
+      return fault.factor;
+    case "clock-jump":
+      return fault.byMs;
+    case "server-error":
+    case "overloaded":
+    case "timeout":
+    case "compaction-unavailable":
+    case "hang":
+    case "reset":
+    case "break-utf8":
+    case "duplicate":
+    case "cache-lost":
+      return undefined;
+  }
+}
+
+const wrong = (message: string): FaultReading => ({ kind: "wrong", message });

@@ -1,0 +1,118 @@
+import { z } from "zod";
+import { anyJson } from "palimpsest/internal/schema/any-json";
+import { stopSequencesMax } from "../limits.ts";
+import { anyObject, breakpoint, efforts, sharedFields, unset, verbosities } from "./common-shape.ts";
+
+/** `POST /v1/chat/completions`, body. */
+const textPart = z.strictObject({
+  type: z.literal("text"),
+  text: z.string(),
+  prompt_cache_breakpoint: breakpoint,
+});
+const refusalPart = z.strictObject({ type: z.literal("refusal"), refusal: z.string() });
+const imagePart = z.strictObject({
+  type: z.literal("image_url"),
+  image_url: z.strictObject({ url: z.string().min(1), detail: z.enum(["auto", "low", "high", "original"]).optional() }),
+  prompt_cache_breakpoint: breakpoint,
+});
+const filePart = z.strictObject({
+  type: z.literal("file"),
+  file: z.strictObject({
+    file_data: z.string().optional(),
+    file_id: z.string().optional(),
+    filename: z.string().optional(),
+  }),
+  prompt_cache_breakpoint: breakpoint,
+});
+
+const contentPart = z.discriminatedUnion("type", [textPart, imagePart, filePart]);
+export type ChatPart = z.infer<typeof contentPart> | z.infer<typeof refusalPart>;
+
+const texts = z.union([z.string(), z.array(textPart)]);
+
+const functionCall = z.strictObject({
+  id: z.string().min(1),
+  type: z.literal("function"),
+  function: z.strictObject({
+    name: z.string().min(1),
+    arguments: z.string(),
+    // The official client adds it to what it parsed, and sends it back.
+    parsed_arguments: anyJson.optional(),
+  }),
+});
+
+const name = { name: z.string().nullish() };
+
+const chatMessage = z.discriminatedUnion("role", [
+  z.strictObject({ role: z.literal("system"), content: texts, ...name }),
+  z.strictObject({ role: z.literal("developer"), content: texts, ...name }),
+  z.strictObject({ role: z.literal("user"), content: z.union([z.string(), z.array(contentPart)]), ...name }),
+  z.strictObject({
+    role: z.literal("assistant"),
+    content: z.union([z.string(), z.array(z.discriminatedUnion("type", [textPart, refusalPart]))]).nullish(),
+    refusal: z.string().nullish(),
+    tool_calls: z.array(functionCall).min(1).nullish(),
+    // Replies carry them, and clients send replies back as they came.
+    annotations: z.array(anyObject).nullish(),
+    audio: unset,
+    function_call: unset,
+    parsed: anyJson.optional(),
+    ...name,
+  }),
+  z.strictObject({ role: z.literal("tool"), content: texts, tool_call_id: z.string() }),
+]);
+export type ChatMessage = z.infer<typeof chatMessage>;
+
+const chatTool = z.strictObject({
+  type: z.literal("function"),
+  function: z.strictObject({
+    name: z.string().regex(/^[\w-]{1,64}$/),
+    description: z.string().nullish(),
+    parameters: anyObject.nullish(),
+    strict: z.boolean().nullish(),
+  }),
+});
+
+const toolChoice = z.union([
+  z.enum(["none", "auto", "required"]),
+  z.strictObject({ type: z.literal("function"), function: z.strictObject({ name: z.string() }) }),
+]);
+
+export const chatRequest = z.strictObject({
+  ...sharedFields,
+  messages: z.array(chatMessage).min(1),
+  audio: unset,
+  function_call: unset,
+  functions: unset,
+  moderation: unset,
+  web_search_options: unset,
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  logit_bias: z.record(z.string(), z.number()).nullish(),
+  logprobs: z.literal(false).nullish(),
+  max_completion_tokens: z.int().min(1).nullish(),
+  max_tokens: z.int().min(1).nullish(),
+  modalities: z.array(z.literal("text")).nullish(),
+  n: z.literal(1).nullish(),
+  prediction: anyJson.optional(),
+  prompt_cache_options: z
+    .strictObject({ mode: z.enum(["implicit", "explicit"]).optional(), ttl: z.literal("30m").optional() })
+    .nullish(),
+  reasoning_effort: efforts,
+  response_format: z
+    .discriminatedUnion("type", [
+      z.strictObject({ type: z.literal("text") }),
+      z.strictObject({ type: z.literal("json_object") }),
+      z.strictObject({ type: z.literal("json_schema"), json_schema: anyObject }),
+    ])
+    .nullish(),
+  seed: z.int().nullish(),
+  stop: z.union([z.string(), z.array(z.string()).max(stopSequencesMax)]).nullish(),
+  stream_options: z
+    .strictObject({ include_usage: z.boolean().optional(), include_obfuscation: z.boolean().optional() })
+    .nullish(),
+  tool_choice: toolChoice.nullish(),
+  tools: z.array(chatTool).nullish(),
+  verbosity: verbosities,
+});
+export type ChatRequest = z.infer<typeof chatRequest>;

@@ -1,0 +1,36 @@
+import { type ErrorBody, type ErrorType, statusByErrorType } from "palimpsest/internal/schema/wire/error";
+
+/** A request that the API does not take, and how it says so. */
+export interface Refusal {
+  readonly kind: "refused";
+  readonly status: number;
+  readonly type: ErrorType;
+  readonly message: string;
+  readonly errorCode?: string;
+  /** Of `thread_unsupported_request`: what it can't be combined with. */
+  readonly unsupported?: readonly string[];
+  /** Whole seconds, for the `retry-after` header. */
+  readonly retryAfterSeconds?: number;
+}
+
+export const refusal = (type: ErrorType, message: string, more: Partial<Refusal> = {}): Refusal => ({
+  kind: "refused",
+  status: statusByErrorType[type],
+  type,
+  message,
+  ...more,
+});
+
+/** The usual kind: something in the body is wrong. `path` as the API names places: `messages.3.content.0`. */
+export const invalid = (message: string, path?: string): Refusal =>
+  refusal("invalid_request_error", path === undefined ? message : `${path}: ${message}`);
+
+export const errorBody = (refused: Refusal, requestId: string | null): ErrorBody => {
+  const { type, message, errorCode, unsupported } = refused;
+  const details = errorCode === undefined ? undefined : { error_code: errorCode, ...(unsupported && { unsupported }) };
+  return {
+    type: "error",
+    error: { type, message, ...(details === undefined ? {} : { details }) },
+    request_id: requestId,
+  };
+};

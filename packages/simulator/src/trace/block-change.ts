@@ -1,0 +1,151 @@
+import { isObject, text } from "palimpsest/internal/schema/json";
+import { meetAgainBlocksMax } from "../limits.ts";
+import type { Level } from "palimpsest/internal/cache/prompt";
+import type { TraceBlock } from "./block-list.ts";
+import { levelOf, levels } from "./level.ts";
+import type { ReplyLine } from "./line.ts";
+import type { Trace, TraceRequest } from "./reader.ts";
+import { type TextDifference, textDifference } from "./text-difference.ts";
+
+/** The first place where two requests' blocks part. */
+export type BlockChange =
+  | { readonly kind: "same" }
+  /** Request `n` was refused or lost before it became a prompt: it has no blocks to compare. */
+  | { readonly kind: "no_prompt"; readonly n: number; readonly outcome: ReplyLine["outcome"] | null }
+  /** The earlier request is the beginning of the later one. */
+  | { readonly kind: "appended"; readonly position: number; readonly blocks: number; readonly tokens: number }
+  | ({ readonly kind: "changed"; readonly oldHash: string; readonly newHash: string } & Place & Told)
+  | ({ readonly kind: "inserted"; readonly blocks: number; readonly newHash: string } & Place & Told)
+  | ({ readonly kind: "removed"; readonly blocks: number; readonly oldHash: string } & Place & Told);
+
+interface Place {
+  readonly position: number;
+  /** Where it stands in the later request; of one that was removed, where it stood. */
+  readonly path: string;
+  readonly level: Level;
+  readonly type: string | undefined;
+}
+
+interface Told {
+  /** Absent where the trace does not hold what differs. */
+  readonly difference?: TextDifference;
+}
+
+export interface Compared {
+  readonly trace: Pick<Trace, "blockByHash" | "requests">;
+  readonly from: TraceRequest;
+  readonly to: TraceRequest;
+}
+
+export function blockChange({ trace, from, to }: Compared): BlockChange {
+  const promptless = [from, to].find(({ salts }) => salts === undefined);
+  if (promptless !== undefined)
+    return { kind: "no_prompt", n: promptless.n, outcome: promptless.reply?.outcome ?? null };
+  const position = to.blocks.sharedWith(from.blocks);
+  const old = from.blocks.from(position);
+  const now = to.blocks.from(position);
+  const [oldFirst] = old;
+  const [newFirst] = now;
+  const told = differenceOf(trace, oldFirst, newFirst);
+  if (oldFirst === undefined) return appended(position, now);
+  if (newFirst === undefined) return removed({ position, first: oldFirst, blocks: old.length, told });
+  const meeting = meetAgain(old, now) ?? givenWay(old, now);
+  if (meeting?.kind === "inserted") {
+    const { path, level, type, hash } = newFirst;
+    const alone = differenceOf(trace, undefined, newFirst);
+    return { kind: "inserted", position, path, level, type, newHash: hash, blocks: meeting.blocks, ...alone };
+  }
+  if (meeting?.kind === "removed") {
+    const alone = differenceOf(trace, oldFirst, undefined);
+    return removed({ position, first: oldFirst, blocks: meeting.blocks, told: alone });
+  }
+  const { path, type, hash: newHash } = newFirst;
+  const { hash: oldHash } = oldFirst;
+  return { kind: "changed", position, path, level: earlier(oldFirst, newFirst), type, oldHash, newHash, ...told };
+}
+
+function appended(position: number, now: readonly TraceBlock[]): BlockChange {
+  if (now.length === 0) return { kind: "same" };
+  const tokens = now.reduce((sum, block) => sum + block.tokens, 0);
+  return { kind: "appended", position, blocks: now.length, tokens };
+}
+
+interface Removed {
+  readonly position: number;
+  readonly first: TraceBlock;
+  readonly blocks: number;
+  readonly told: Told;
+}
+
+const removed = ({ position, first, blocks, told }: Removed): BlockChange => ({
+  kind: "removed",
+  position,
+  path: first.path,
+  level: first.level,
+  type: first.type,
+  oldHash: first.hash,
+  blocks,
+  ...told,
+});
+
+/** Which of the two lists comes back first to what the other goes on with: that one has more in between. */
+function meetAgain(
+  old: readonly TraceBlock[],
+  now: readonly TraceBlock[],
+): { readonly kind: "inserted" | "removed"; readonly blocks: number } | undefined {
+  for (let blocks = 1; blocks <= meetAgainBlocksMax; blocks += 1) {
+    // One for one: what stood there was changed, not moved.
+    if (isAt(old, blocks, now[blocks])) return undefined;
+    if (isAt(now, blocks, old[0])) return { kind: "inserted", blocks };
+    if (isAt(old, blocks, now[0])) return { kind: "removed", blocks };
+  }
+  return undefined;
+}
+
+/** Parts of a prompt stand in order: where another part begins on one side only, the rest of that part is gone or new. */
+function givenWay(
+  old: readonly TraceBlock[],
+  now: readonly TraceBlock[],
+): { readonly kind: "inserted" | "removed"; readonly blocks: number } | undefined {
+  const [oldRank, newRank] = [rankOf(old[0]), rankOf(now[0])];
+  if (oldRank === newRank) return undefined;
+  const [kind, longer] = oldRank < newRank ? (["removed", old] as const) : (["inserted", now] as const);
+  const rank = Math.min(oldRank, newRank);
+  const end = longer.findIndex((block) => rankOf(block) !== rank);
+  return { kind, blocks: end === -1 ? longer.length : end };
+}
+
+const rankOf = (block: TraceBlock | undefined): number =>
+  levels.findIndex((level) => level === levelOf(block?.path ?? ""));
+
+const isAt = (blocks: readonly TraceBlock[], at: number, wanted: TraceBlock | undefined): boolean =>
+  wanted !== undefined && blocks[at]?.hash === wanted.hash;
+
+/** A tool may stand with the system prompt for the cache, and no more do so. */
+const earlier = (old: TraceBlock, now: TraceBlock): Level => {
+  if (old.level === now.level) return now.level;
+  if (old.level === "tools" || now.level === "tools") return "tools";
+  return "system";
+};
+
+function differenceOf(
+  { blockByHash }: Compared["trace"],
+  old: TraceBlock | undefined,
+  now: TraceBlock | undefined,
+): Told {
+  const oldText = contentOf(blockByHash, old);
+  const newText = contentOf(blockByHash, now);
+  if (oldText === undefined || newText === undefined) return {};
+  const difference = textDifference(oldText, newText);
+  return difference === undefined ? {} : { difference };
+}
+
+/** Words as words, anything else as JSON; nothing where no block is. */
+function contentOf(blockByHash: Trace["blockByHash"], block: TraceBlock | undefined): string | undefined {
+  if (block === undefined) return "";
+  const line = blockByHash.get(block.hash);
+  if (line === undefined) return undefined;
+  if (line.cut !== undefined && typeof line.value === "string") return line.value;
+  const words = isObject(line.value) && line.blockType === "text" ? text(line.value, "text") : undefined;
+  return words ?? JSON.stringify(line.value);
+}

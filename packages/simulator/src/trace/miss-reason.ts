@@ -1,0 +1,110 @@
+import { extension } from "../extension.ts";
+import { lookBackMax } from "palimpsest/internal/cache/limits";
+import type { Level, Lifetime } from "palimpsest/internal/cache/prompt";
+import type { TraceBlock } from "./block-list.ts";
+import { levelOf, levels } from "./level.ts";
+import { brokenLevel } from "./parameter-change.ts";
+import type { TraceRequest } from "./reader.ts";
+
+/**
+ * Why a request did not read what an earlier one left in the cache. The first four are the API's own words.
+ * `too_early`: the reply that wrote it had not begun; `deletion_missing`: it was written without results that are no longer
+ * deleted; `lost`: it should have been there; `no_reply`: one of the two was not answered.
+ */
+export type MissReason =
+  | "model_changed"
+  | "tools_changed"
+  | "system_changed"
+  | "messages_changed"
+  | "workspace_changed"
+  | "not_marked"
+  | "below_minimum"
+  | "look_back_too_far"
+  | "expired"
+  | "too_early"
+  | "deletion_missing"
+  | "lost"
+  | "no_reply"
+  | "hit";
+
+export interface MissInput {
+  readonly from: TraceRequest;
+  readonly to: TraceRequest;
+  /** All of `to` was read, from what `from` left. */
+  readonly isAllRead: boolean;
+}
+
+/** A change of what was sent comes first; behind it what kept even the unchanged part from being read. */
+export function missReasons({ from, to, isAllRead }: MissInput): readonly MissReason[] {
+  if (from.reply?.usage === undefined || to.reply?.usage === undefined) return ["no_reply"];
+  const last = entriesOf(from).at(-1);
+  if (last === undefined) return [from.breakpoints.length === 0 ? "not_marked" : "below_minimum"];
+  if (isAllRead) return ["hit"];
+  const usable = usableEntry(from, to);
+  const change = usable?.at === last.at ? [] : [changeReason(from, to)];
+  const kept = usable === undefined ? [] : keptReasons(usable, { from, to });
+  const reasons = [...change, ...kept];
+  return reasons.length === 0 ? ["hit"] : reasons;
+}
+
+/** The longest of what `from` left that is a beginning of `to` for the cache. */
+export function usableEntry(from: TraceRequest, to: TraceRequest): Entry | undefined {
+  if (from.workspace !== to.workspace || from.model !== to.model) return undefined;
+  const shared = to.blocks.sharedWith(from.blocks);
+  const broken = brokenLevel(from, to);
+  return entriesOf(from).findLast(({ at }) => at < shared && isBefore(from.blocks.at(at)?.level, broken));
+}
+
+interface Entry {
+  /** Position of its last block. */
+  readonly at: number;
+  readonly lifetime: Lifetime;
+}
+
+/** What a request left in the cache: what it wrote and what it found, shortest first. */
+export function entriesOf({ cache, breakpoints }: TraceRequest): readonly Entry[] {
+  const lifetimeByPosition = new Map<number, Lifetime>();
+  for (const { at, found, outcome } of cache?.breakpoints ?? []) {
+    if (found !== null) lifetimeByPosition.set(found.at, found.lifetime);
+    if (outcome === "written") lifetimeByPosition.set(at, breakpoints.find((mark) => mark.at === at)?.lifetime ?? "5m");
+  }
+  return [...lifetimeByPosition]
+    .map(([at, lifetime]) => ({ at, lifetime }))
+    .toSorted((one, other) => one.at - other.at);
+}
+
+function changeReason(from: TraceRequest, to: TraceRequest): MissReason {
+  if (from.workspace !== to.workspace) return "workspace_changed";
+  if (from.model !== to.model) return "model_changed";
+  const shared = to.blocks.sharedWith(from.blocks);
+  const broken = brokenLevel(from, to);
+  const changed = new Set([partOf(from.blocks.at(shared)), partOf(to.blocks.at(shared)), broken]);
+  // The API counts the speed as part of the model.
+  if (broken === "system" && JSON.stringify(from.params["speed"]) !== JSON.stringify(to.params["speed"])) {
+    if (!changed.has("tools")) return "model_changed";
+  }
+  const level = levels.find((one) => changed.has(one)) ?? "messages";
+  return `${level}_changed`;
+}
+
+/** Some tools stand with the system prompt for the cache; who sent them changed the tools all the same. */
+const partOf = (block: TraceBlock | undefined): Level | undefined =>
+  block === undefined ? undefined : levelOf(block.path);
+
+function keptReasons(entry: Entry, { from, to }: Pick<MissInput, "from" | "to">): readonly MissReason[] {
+  if ((to.cache?.hit ?? -1) >= entry.at) return [];
+  if (to.breakpoints.length === 0) return ["not_marked"];
+  if (to.faults.includes("cache-lost")) return ["lost"];
+  if (!to.breakpoints.some(({ at }) => at >= entry.at && at - entry.at < lookBackMax)) return ["look_back_too_far"];
+  const elapsedMillis = Date.parse(to.at) - Date.parse(from.at);
+  if (elapsedMillis >= millisByLifetime[entry.lifetime]) return ["expired"];
+  const { beganAt } = from.reply ?? {};
+  if (beganAt !== undefined && Date.parse(to.at) < Date.parse(beganAt)) return ["too_early"];
+  if (extension.trace.releases(from.reply, to.params)) return ["deletion_missing"];
+  return ["lost"];
+}
+
+const millisByLifetime: Readonly<Record<Lifetime, number>> = { "5m": 5 * 60_000, "1h": 60 * 60_000 };
+
+const isBefore = (level: Level | undefined, broken: Level | undefined): boolean =>
+  broken === undefined || (level !== undefined && levels.indexOf(level) < levels.indexOf(broken));

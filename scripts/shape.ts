@@ -1,0 +1,174 @@
+import { globSync, readFileSync } from "node:fs";
+import { basename, resolve } from "node:path";
+import { parseSync, type Program } from "oxc-parser";
+
+/** What `npm run check` holds the sources to. A limit goes down as the code gets better, and up only with a reason in CONTRIBUTING. */
+const limits: Readonly<Partial<Record<keyof Shape, { readonly max?: number; readonly min?: number }>>> = {};
+
+/** The sources of all packages, without tests and generated files. */
+export interface Shape {
+  readonly files: number;
+  readonly lines: number;
+  readonly exports: number;
+  readonly relativeImportsPer1000Lines: number;
+  readonly functions: number;
+  /** Per cent of the functions whose first word is a participle: `told`, `assembledRequest`. */
+  readonly participlePercent: number;
+  /** Per cent of the functions that end in `Of`. */
+  readonly endInOfPercent: number;
+  readonly interfacesInIng: number;
+  /** Per cent of the files with an export of which one has the file's name. */
+  readonly namedAfterExportPercent: number;
+}
+
+interface FileShape {
+  readonly lines: number;
+  readonly exports: readonly string[];
+  readonly relativeImports: number;
+  readonly functions: readonly string[];
+  readonly interfaces: readonly string[];
+  readonly isNamedAfterExport: boolean;
+}
+
+export function shape(sourceByFile: ReadonlyMap<string, string>): Shape {
+  const files = [...sourceByFile].map(([file, source]) => fileShape(file, source));
+  const lines = sum(files.map((file) => file.lines));
+  const functions = files.flatMap((file) => file.functions);
+  const exporting = files.filter((file) => file.exports.length > 0);
+  return {
+    files: files.length,
+    lines,
+    exports: sum(files.map((file) => file.exports.length)),
+    relativeImportsPer1000Lines: rounded((1000 * sum(files.map((file) => file.relativeImports))) / lines),
+    functions: functions.length,
+    participlePercent: percent(functions.filter(beginsWithParticiple).length, functions.length),
+    endInOfPercent: percent(functions.filter((name) => /[a-z]Of$/.test(name)).length, functions.length),
+    interfacesInIng: files.flatMap((file) => file.interfaces).filter(endsInIng).length,
+    namedAfterExportPercent: percent(exporting.filter((file) => file.isNamedAfterExport).length, exporting.length),
+  };
+}
+
+/** Only what stands at the top level of a file: it is what other files and readers look up. */
+export function fileShape(file: string, source: string): FileShape {
+  const { program } = parseSync(file, source);
+  const functions: string[] = [];
+  const interfaces: string[] = [];
+  const exports: string[] = [];
+  let relativeImports = 0;
+  for (const statement of program.body) {
+    if (statement.type === "ImportDeclaration" && statement.source.value.startsWith(".")) relativeImports += 1;
+    const isExport = statement.type === "ExportNamedDeclaration";
+    if (isExport) exports.push(...statement.specifiers.map((one) => nameOf(one.exported)));
+    const declaration = isExport ? statement.declaration : statement;
+    for (const { name, form } of declarations(declaration)) {
+      if (isExport) exports.push(name);
+      if (form === "function") functions.push(name);
+      if (form === "interface") interfaces.push(name);
+    }
+  }
+  const own = camelCase(basename(file, ".ts"));
+  return {
+    lines: source.split("\n").length - (source.endsWith("\n") ? 1 : 0),
+    exports,
+    relativeImports,
+    functions,
+    interfaces,
+    isNamedAfterExport: exports.some((name) => name.toLowerCase() === own.toLowerCase()),
+  };
+}
+
+type Form = "function" | "interface" | "other";
+
+function declarations(node: Program["body"][number] | null): readonly { readonly name: string; readonly form: Form }[] {
+  switch (node?.type) {
+    case "FunctionDeclaration":
+    case "TSDeclareFunction":
+      return node.id === null ? [] : [{ name: node.id.name, form: "function" }];
+    case "TSInterfaceDeclaration":
+      return [{ name: node.id.name, form: "interface" }];
+    case "TSTypeAliasDeclaration":
+      return [{ name: node.id.name, form: "other" }];
+    case "ClassDeclaration":
+      return node.id === null ? [] : [{ name: node.id.name, form: "other" }];
+    case "VariableDeclaration":
+      return node.declarations.flatMap(({ id, init }) => {
+        if (id.type !== "Identifier") return [];
+        const isFunction = init?.type === "ArrowFunctionExpression" || init?.type === "FunctionExpression";
+        return [{ name: id.name, form: isFunction ? "function" : "other" } as const];
+      });
+    default:
+      return [];
+  }
+}
+
+const nameOf = (node: { readonly type: string; readonly name?: string; readonly value?: string }): string =>
+  node.name ?? node.value ?? "";
+
+const irregularParticiples = new Set(
+  "told made said given held kept shown known written found sent taken drawn left built bound cut heard lost paid put read run seen set spent spoken thrown understood withheld worn".split(
+    " ",
+  ),
+);
+/** Verbs and nouns that only look like one; `put`, `read`, `run`, `set`, `cut` are verbs as well and count as such. */
+const noParticiples = new Set(
+  "need feed seed embed speed shed exceed proceed succeed indeed put read run set cut".split(" "),
+);
+
+export function beginsWithParticiple(name: string): boolean {
+  const first = /^[a-z]+/.exec(name)?.[0] ?? "";
+  if (noParticiples.has(first)) return false;
+  return irregularParticiples.has(first) || /[a-z]{2}ed$/.test(first);
+}
+
+const noGerunds = new Set(["String", "Thing", "Ring", "King", "Wing", "Spring"]);
+
+function endsInIng(name: string): boolean {
+  const last = /[A-Z][a-z]+$/.exec(name)?.[0] ?? name;
+  return /ing$/.test(last) && !noGerunds.has(last);
+}
+
+const camelCase = (name: string): string => name.replaceAll(/[-.](\w)/g, (_, letter: string) => letter.toUpperCase());
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+const rounded = (value: number): number => Math.round(value * 10) / 10;
+
+const percent = (part: number, whole: number): number => (whole === 0 ? 0 : rounded((100 * part) / whole));
+
+/** `node scripts/shape.ts [--names] [folder…]`: the shape of the packages, or of these folders; with `--names` every name that counts against it. */
+function main(): void {
+  const root = resolve(import.meta.dirname, "..");
+  const folders = process.argv.slice(2).filter((argument) => argument !== "--names");
+  const patterns = folders.length === 0 ? ["packages/*/src/**/*.ts"] : folders.map((folder) => `${folder}/**/*.ts`);
+  const files = patterns
+    .flatMap((pattern) => globSync(pattern, { cwd: root }))
+    .filter((file) => !/\.(test|data)\.ts$/.test(file))
+    .toSorted();
+  const sourceByFile = new Map(files.map((file) => [file, readFileSync(resolve(root, file), "utf8")]));
+  if (process.argv.includes("--names")) printNames(sourceByFile);
+  else check(shape(sourceByFile));
+}
+
+function check(measured: Shape): void {
+  for (const [name, value] of Object.entries(measured)) {
+    const { max = Infinity, min = -Infinity } = limits[name as keyof Shape] ?? {};
+    const isBroken = value > max || value < min;
+    if (isBroken) process.exitCode = 1;
+    const limit = Number.isFinite(max) ? ` (at most ${max})` : Number.isFinite(min) ? ` (at least ${min})` : "";
+    console.log(`${isBroken ? "✗" : " "} ${name.padEnd(28)} ${value}${limit}`);
+  }
+}
+
+function printNames(sourceByFile: ReadonlyMap<string, string>): void {
+  for (const [file, source] of sourceByFile) {
+    const { functions, interfaces, isNamedAfterExport, exports } = fileShape(file, source);
+    const names = [
+      ...functions.filter((name) => beginsWithParticiple(name) || /[a-z]Of$/.test(name)),
+      ...interfaces.filter(endsInIng),
+    ];
+    const unnamed = isNamedAfterExport || exports.length === 0 ? [] : [`(file: ${exports.slice(0, 4).join(", ")})`];
+    if (names.length + unnamed.length > 0) console.log(`${file}: ${[...names, ...unnamed].join(", ")}`);
+  }
+}
+
+if (import.meta.main) main();
