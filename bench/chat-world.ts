@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createEngine } from "../packages/cli/src/host/engine.ts";
+import { openWorkspace } from "../packages/cli/src/host/workspace.ts";
 import { sessionId } from "../packages/palimpsest/src/schema/brand.ts";
 import { chatProgram, isPromptShown } from "../test/terminal/chat-program.ts";
 import { openTerminal, type Terminal } from "../test/terminal/terminal.ts";
@@ -52,7 +52,7 @@ export class ChatWorld {
   async session(tokens: number): Promise<string> {
     const id = sessionId("00000000-0000-4000-9000-000000000001");
     const env = { PATH: process.env["PATH"], PALIMPSEST_HOME: join(this.#base, "home") };
-    const project = await createEngine({ env, cwd: this.work }).project();
+    const project = await openWorkspace({ env, cwd: this.work }).project();
     if (project.kind === "failed") throw new Error(project.message);
     const created = await project.deps.transcripts.create(id);
     if (created.kind !== "open") throw new Error(created.kind);

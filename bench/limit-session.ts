@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Agent } from "../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../packages/cli/src/agent/open-agent.ts";
-import { createEngine, type EngineDeps } from "../packages/cli/src/host/engine.ts";
+import { openWorkspace, type ProjectStore } from "../packages/cli/src/host/workspace.ts";
 import { breakerFailuresMax } from "../packages/palimpsest/src/context/compact/limits.ts";
-import { breakerDraft } from "../packages/palimpsest/src/context/compact/standing.ts";
+import { breakerDraft } from "../packages/palimpsest/src/context/compact/breaker-state.ts";
 import { sessionId } from "../packages/palimpsest/src/schema/brand.ts";
-import type { Numbers } from "../packages/palimpsest/src/settings/numbers.ts";
-import { estimateBlock } from "../packages/palimpsest/src/tokens/estimate.ts";
+import type { ResolvedSettings } from "../packages/palimpsest/src/settings/resolved-settings.ts";
+import { estimateBlock } from "../packages/palimpsest/src/tokens/estimate-block.ts";
 import { parsed } from "./parsed-line.ts";
 import { ProjectLog } from "./project-log.ts";
 
@@ -53,14 +53,14 @@ export class LimitSessions {
     return { env, cwd: join(this.#base, "work"), flags };
   }
 
-  async deps(): Promise<EngineDeps> {
-    const project = await createEngine(this.#options).project();
+  async deps(): Promise<ProjectStore> {
+    const project = await openWorkspace(this.#options).project();
     if (project.kind === "failed") throw new Error(project.message);
     return project.deps;
   }
 
-  async numbers(): Promise<Numbers> {
-    const { numbers } = await createEngine(this.#options).settings({ flags: this.#options.flags, model });
+  async numbers(): Promise<ResolvedSettings> {
+    const { numbers } = await openWorkspace(this.#options).settings({ flags: this.#options.flags, model });
     return numbers;
   }
 

@@ -1,9 +1,9 @@
 import { readEntry } from "../packages/palimpsest/src/schema/entry.ts";
 import { parseJson } from "../packages/palimpsest/src/schema/json.ts";
-import type { Logged } from "../packages/palimpsest/src/transcript/lines.ts";
+import type { LoggedEntry } from "../packages/palimpsest/src/transcript/read-lines.ts";
 
 /** A line of a generated log as a session has it once it is on disk. */
-export function parsed(line: string): Logged {
+export function parsed(line: string): LoggedEntry {
   const reading = readEntry(parseJson(line));
   if (reading.kind !== "entry") throw new Error(reading.why);
   return { entry: reading.entry, start: 0, end: line.length };

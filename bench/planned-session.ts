@@ -1,28 +1,28 @@
 import { Inventory } from "../packages/palimpsest/src/cache/inventory.ts";
 import { needChance } from "../packages/palimpsest/src/cache/need-chance.ts";
-import { usualRates } from "../packages/palimpsest/src/cache/rates.ts";
-import { clearByIdleness } from "../packages/palimpsest/src/layers/2-clear/by-idleness.ts";
-import { clearByPrice } from "../packages/palimpsest/src/layers/2-clear/by-price.ts";
-import { clearBySize } from "../packages/palimpsest/src/layers/2-clear/by-size.ts";
-import { isRerunnable } from "../packages/palimpsest/src/layers/2-clear/clearable.ts";
-import { clearInCache } from "../packages/palimpsest/src/layers/2-clear/cache-edits/layer.ts";
+import { usualRates } from "../packages/palimpsest/src/cache/cache-rates.ts";
+import { clearByIdleness } from "../packages/palimpsest/src/layers/2-clear/clear-by-idleness.ts";
+import { clearByPrice } from "../packages/palimpsest/src/layers/2-clear/clear-by-price.ts";
+import { clearBySize } from "../packages/palimpsest/src/layers/2-clear/clear-by-size.ts";
+import { isRerunnable } from "../packages/palimpsest/src/layers/2-clear/is-rerunnable.ts";
+import { clearInCache } from "../packages/palimpsest/src/layers/2-clear/clear-in-cache.ts";
 import { markerTokens } from "../packages/palimpsest/src/layers/2-clear/limits.ts";
-import { truncateOldest } from "../packages/palimpsest/src/layers/2-clear/truncate.ts";
-import { compactWhenDue } from "../packages/palimpsest/src/layers/4-compact/due.ts";
+import { truncateOldest } from "../packages/palimpsest/src/layers/2-clear/truncate-oldest.ts";
+import { compactWhenDue } from "../packages/palimpsest/src/layers/4-compact/compact-when-due.ts";
 import type { Candidate, Layer } from "../packages/palimpsest/src/layers/layer.ts";
 import type { PipelineState } from "../packages/palimpsest/src/layers/pipeline-state.ts";
-import { nextCandidate } from "../packages/palimpsest/src/layers/pipeline.ts";
+import { nextCandidate } from "../packages/palimpsest/src/layers/next-candidate.ts";
 import type { Policy } from "../packages/palimpsest/src/layers/policy.ts";
-import { compactionState } from "../packages/palimpsest/src/context/request/compaction-state.ts";
-import { toldBand } from "../packages/palimpsest/src/context/request/pressure.ts";
-import { ReckonedCache } from "../packages/palimpsest/src/context/request/reckoned-cache.ts";
-import { standingOf } from "../packages/palimpsest/src/context/compact/standing.ts";
-import { presetOf } from "../packages/palimpsest/src/policy/catalogue.ts";
+import { compactionState } from "../packages/palimpsest/src/context/request/pipeline-state.ts";
+import { lastAnnouncedBand } from "../packages/palimpsest/src/context/request/pressure.ts";
+import { CacheModel } from "../packages/palimpsest/src/context/request/cache-model.ts";
+import { breakerState } from "../packages/palimpsest/src/context/compact/breaker-state.ts";
+import { getPreset } from "../packages/palimpsest/src/policy/policy-catalogue.ts";
 import type { Message } from "../packages/palimpsest/src/schema/block.ts";
 import { millis, tokens, type ToolUseId } from "../packages/palimpsest/src/schema/brand.ts";
-import { estimateBlock } from "../packages/palimpsest/src/tokens/estimate.ts";
+import { estimateBlock } from "../packages/palimpsest/src/tokens/estimate-block.ts";
 import { Fold } from "../packages/palimpsest/src/transcript/fold.ts";
-import type { ViewWatch } from "../packages/palimpsest/src/transcript/watch.ts";
+import type { ViewWatch } from "../packages/palimpsest/src/transcript/view-watch.ts";
 import { MadeLog } from "./made-log.ts";
 import { parsed } from "./parsed-line.ts";
 
@@ -44,7 +44,7 @@ export interface PlannedRound {
   readonly did: "something" | "nothing";
 }
 
-const palimpsest = presetOf("palimpsest");
+const palimpsest = getPreset("palimpsest");
 const { byPrice } = palimpsest.clear;
 if (byPrice === undefined) throw new Error("the default clears by price");
 
@@ -65,7 +65,7 @@ export class PlannedSession {
   readonly #inventory = new Inventory({ count: estimateBlock, isClearable: isRerunnable, markerTokens });
   readonly #told = new Told(this.#inventory);
   readonly #fold = new Fold({ watch: this.#told });
-  readonly #cache = new ReckonedCache("5m");
+  readonly #cache = new CacheModel("5m");
   readonly #options: PlannedOptions;
   #at = 0;
 
@@ -89,9 +89,9 @@ export class PlannedSession {
     this.#told.millis = 0;
     this.#at += roundMillis;
     const start = performance.now();
-    standingOf(this.#fold, palimpsest);
+    breakerState(this.#fold, palimpsest);
     const candidate = nextCandidate({ layers, state: this.#state(), acted: nothing });
-    toldBand(this.#fold, this.#cache.view);
+    lastAnnouncedBand(this.#fold, this.#cache.view);
     const planMillis = performance.now() - start;
     if (candidate !== undefined) this.#do(candidate);
     this.#sent();

@@ -6,8 +6,8 @@ import {
   FaultChoice,
   openTraceFile,
   readScenario,
-  scenarioProblemText,
-  scriptActor,
+  formatScenarioProblem,
+  scriptResponder,
   Simulator,
   simulatorFetch,
   TraceWriter,
@@ -15,7 +15,7 @@ import {
 
 // Who answers: a scenario. `actor: extractActor` or an object of your own with `play(scene)` would do too.
 const reading = await readScenario(join(import.meta.dirname, "scenarios/failing-test.yaml"));
-if (reading.kind !== "scenario") throw new Error(reading.problems.map(scenarioProblemText).join("\n"));
+if (reading.kind !== "scenario") throw new Error(reading.problems.map(formatScenarioProblem).join("\n"));
 
 // Where everything is written down, for `palimpsest trace list`.
 const path = join(await mkdtemp(join(tmpdir(), "example-")), "trace.jsonl");
@@ -26,7 +26,7 @@ const trace = new TraceWriter({ write: opened.file.write });
 // What goes wrong by chance: about a third of the requests, the same ones for the same seed.
 const faults = new FaultChoice({ seed: 2, faults: [{ fault: { kind: "overloaded" }, probability: 0.3 }] });
 
-const simulator = new Simulator({ actor: scriptActor(reading.scenario), faults, trace, seed: 2 });
+const simulator = new Simulator({ responder: scriptResponder(reading.scenario), faults, trace, seed: 2 });
 await trace.begin({ seed: 2, startedAt: simulator.clock.now() });
 
 const client = new Anthropic({ apiKey: "any", fetch: simulatorFetch(simulator), maxRetries: 0 });

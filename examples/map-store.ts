@@ -5,7 +5,7 @@ import {
   type Blobs,
   type ByteRange,
   bytes,
-  type OpenForWriting,
+  type OpenForWritingOutcome,
   type SessionId,
   type Store,
   type Transcripts,
@@ -27,11 +27,11 @@ class MapTranscripts implements Transcripts {
     this.#map = map;
   }
 
-  async create(id: SessionId): Promise<OpenForWriting> {
+  async create(id: SessionId): Promise<OpenForWritingOutcome> {
     return this.#begin(id, { log: new Uint8Array(), made: "here" });
   }
 
-  async openForWriting(id: SessionId): Promise<OpenForWriting> {
+  async openForWriting(id: SessionId): Promise<OpenForWritingOutcome> {
     if (!this.#map.has(logKey(id))) return { kind: "missing" };
     if (this.#writing.has(id)) return { kind: "busy", holder: "another writer of this store" };
     return this.#open(id, "before");
@@ -44,7 +44,7 @@ class MapTranscripts implements Transcripts {
     return { size: bytes(log.length), read, close: async () => undefined };
   }
 
-  async adopt({ id, originLine, source, length }: AdoptedCopy): Promise<OpenForWriting> {
+  async adopt({ id, originLine, source, length }: AdoptedCopy): Promise<OpenForWritingOutcome> {
     const parts = [encoded(`${originLine}\n`)];
     for (let start = 0; start < length; start += copiedBytes) {
       const end = Math.min(start + copiedBytes, length);
@@ -56,13 +56,13 @@ class MapTranscripts implements Transcripts {
     return this.#begin(id, { log: Buffer.concat(parts), made: "before" });
   }
 
-  #begin(id: SessionId, { log, made }: { readonly log: Uint8Array; readonly made: Made }): OpenForWriting {
+  #begin(id: SessionId, { log, made }: { readonly log: Uint8Array; readonly made: Made }): OpenForWritingOutcome {
     if (this.#map.has(logKey(id))) return { kind: "exists" };
     this.#map.set(logKey(id), log);
     return this.#open(id, made);
   }
 
-  #open(id: SessionId, made: Made): OpenForWriting {
+  #open(id: SessionId, made: Made): OpenForWritingOutcome {
     this.#writing.add(id);
     return { kind: "open", writer: this.#writer(id, made), setAside: undefined };
   }

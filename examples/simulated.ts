@@ -1,10 +1,10 @@
 import type { ToolCall } from "palimpsest";
-import { type Actor, extractActor, Simulator, simulatorFetch } from "@palimpsest/simulator";
+import { type Responder, extractResponder, Simulator, simulatorFetch } from "@palimpsest/simulator";
 
 /** Looks at nine files a task, and then says that it is done. */
-const reader: Actor = {
+const reader: Responder = {
   name: "reader",
-  play: ({ request }) => {
+  respond: ({ request }) => {
     const rounds = request.messages.length;
     if (rounds % 10 === 9) return { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } };
     return { move: { kind: "say", blocks: [{ type: "tool_use", name: "read", input: { path: `src/${rounds}.ts` } }] } };
@@ -12,14 +12,14 @@ const reader: Actor = {
 };
 
 /** The same, but the smaller model sums up, and the twentieth request is refused as too long, though it fits. */
-function refusing(): Actor {
+function refusing(): Responder {
   let requests = 0;
   return {
     name: "refusing",
-    play: (scene) => {
-      if (scene.request.model === "claude-haiku-4-5") return extractActor.play(scene);
+    respond: (scene) => {
+      if (scene.request.model === "claude-haiku-4-5") return extractResponder.respond(scene);
       requests += 1;
-      if (requests !== 20) return reader.play(scene);
+      if (requests !== 20) return reader.respond(scene);
       const message = "prompt is too long: 30500 tokens > 30000 maximum";
       return {
         move: { kind: "refuse", refusal: { kind: "refused", status: 400, type: "invalid_request_error", message } },
@@ -29,10 +29,10 @@ function refusing(): Actor {
 }
 
 /** For a client of the official SDK: it asks a model in this process, which costs nothing. */
-const optionsFor = (actor: Actor) => ({
+const optionsFor = (responder: Responder) => ({
   apiKey: "none",
   maxRetries: 0,
-  fetch: simulatorFetch(new Simulator({ actor })),
+  fetch: simulatorFetch(new Simulator({ responder })),
 });
 
 export const simulated = optionsFor(reader);

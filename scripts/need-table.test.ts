@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { bytesOf } from "../test/fixture/log.ts";
 import { type Raw, result, text, user } from "../test/fixture/raw.ts";
 import { recordingOf } from "../test/fixture/recording.ts";
-import type { Recording } from "../packages/lab/src/recording.ts";
+import type { Recording } from "../packages/lab/src/recording/recording.ts";
 import { calibration, neededAfter, type Sighting, sightingsIn, tableOf } from "./need-table.ts";
 
 const line = "export function reckonTheWholeBill(of: Session): Money {";

@@ -3,22 +3,22 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { residentTokensMin } from "../packages/palimpsest/src/cache/limits.ts";
 import {
-  ageBandOf,
+  findAgeBand,
   ageBandsRoundsMin,
   type NeedCount,
   type NeedTable,
   type NeedToolKind,
   needToolKinds,
   noNeeds,
-  sizeBandOf,
+  findSizeBand,
   sizeBandsTokensMax,
 } from "../packages/palimpsest/src/cache/need-bands.ts";
-import { chanceIn, chancesOf, needKindOf } from "../packages/palimpsest/src/cache/need-chance.ts";
-import { readRecording } from "../packages/lab/src/read-recording.ts";
-import type { Recording } from "../packages/lab/src/recording.ts";
+import { chanceIn, computeChances, needToolKind } from "../packages/palimpsest/src/cache/need-chance.ts";
+import { readRecording } from "../packages/lab/src/recording/read-recording.ts";
+import type { Recording } from "../packages/lab/src/recording/recording.ts";
 import { blobId, type ToolUseId } from "../packages/palimpsest/src/schema/brand.ts";
-import { byteSourceOf } from "../packages/palimpsest/src/store/memory/byte-source.ts";
-import { fileActOf, filePathOf } from "../packages/palimpsest/src/tokens/file-act.ts";
+import { memoryByteSource } from "../packages/palimpsest/src/store/memory/memory-byte-source.ts";
+import { fileAction, callFilePath } from "../packages/palimpsest/src/tokens/tool-kind.ts";
 
 /**
  * How often results of recorded sessions are needed again, by kind of tool, size and age: counted, never the texts.
@@ -72,8 +72,8 @@ function callsOf({ rounds }: Recording): Map<ToolUseId, RecordedCall> {
       .flatMap(({ blocks }) => blocks)
       .flatMap((block) => {
         if (block.type !== "tool_use") return [];
-        const path = filePathOf(block);
-        const act = path === undefined ? undefined : fileActOf(block.name);
+        const path = callFilePath(block);
+        const act = path === undefined ? undefined : fileAction(block.name);
         const file = files.get(path ?? "") ?? { reads: [], changes: [] };
         if (path !== undefined) files.set(path, file);
         if (act !== undefined) file[act === "read" ? "reads" : "changes"].push(at);
@@ -83,7 +83,7 @@ function callsOf({ rounds }: Recording): Map<ToolUseId, RecordedCall> {
   return new Map(
     found.map(({ block, at, readFile }) => {
       const changedRounds = readFile === undefined ? [] : changesSeenBy(at, readFile);
-      return [block.id, { kind: needKindOf(block.name), changedRounds }];
+      return [block.id, { kind: needToolKind(block.name), changedRounds }];
     }),
   );
 }
@@ -111,7 +111,7 @@ const resultsOf = ({ rounds, tokensOf }: Recording): RecordedResult[] =>
 export function tableOf(sightings: Iterable<Sighting>): NeedTable {
   const counts = new Map<string, NeedCount>();
   for (const { kind, tokens, ageRounds, isNeeded } of sightings) {
-    const key = cellKey(kind, { size: sizeBandOf(tokens), age: ageBandOf(ageRounds) });
+    const key = cellKey(kind, { size: findSizeBand(tokens), age: findAgeBand(ageRounds) });
     const { needed, seen } = counts.get(key) ?? noNeeds;
     counts.set(key, { needed: needed + (isNeeded ? 1 : 0), seen: seen + 1 });
   }
@@ -142,7 +142,7 @@ const chanceBands = [0.02, 0.05, 0.1, 0.25, 1] as const;
 
 /** What the table of some sessions predicts for others, against what was observed in these. */
 export function calibration(table: NeedTable, others: readonly Sighting[]): CalibrationRow[] {
-  const chances = chancesOf(table);
+  const chances = computeChances(table);
   const predicted = others.map((one) => ({ chance: chanceIn(chances, one), isNeeded: one.isNeeded }));
   return chanceBands.map((chanceMax, at) => {
     const inBand = predicted.filter(({ chance }) => chance <= chanceMax && chance > (chanceBands[at - 1] ?? -1));
@@ -218,7 +218,7 @@ async function recordingsBelow(folder: string): Promise<Recording[]> {
   const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const recordings: Recording[] = [];
   for (const path of found.map(({ parentPath, name }) => join(parentPath, name)).toSorted()) {
-    const reading = await readRecording({ sha256 }, { file: path, source: byteSourceOf(readFileSync(path)) });
+    const reading = await readRecording({ sha256 }, { file: path, source: memoryByteSource(readFileSync(path)) });
     if (reading.kind === "recording") recordings.push(reading.recording);
   }
   return recordings;

@@ -1,5 +1,5 @@
 import { generatedSession } from "./generated-session.ts";
-import { createEngine } from "../packages/cli/src/host/engine.ts";
+import { openWorkspace } from "../packages/cli/src/host/workspace.ts";
 import { openSession } from "../packages/palimpsest/src/session/session.ts";
 import { sessionId } from "../packages/palimpsest/src/schema/brand.ts";
 import type { Draft } from "../packages/palimpsest/src/transcript/draft.ts";
@@ -8,7 +8,7 @@ import type { Draft } from "../packages/palimpsest/src/transcript/draft.ts";
  * `node scripts/picture-session.ts <session>`: writes a generated session, with usage as a provider would report it, into
  * PALIMPSEST_HOME, so that pictures of commands show real output on a session that anybody can make.
  */
-const engine = createEngine({ env: process.env, cwd: process.cwd() });
+const engine = openWorkspace({ env: process.env, cwd: process.cwd() });
 const project = await engine.project();
 if (project.kind === "failed") throw new Error(project.message);
 const id = sessionId(process.argv[2] ?? "picture");

@@ -1,13 +1,13 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { ablationPolicies } from "../packages/palimpsest/src/policy/ablations.ts";
-import { policyCatalogue, presetNames, presetOf } from "../packages/palimpsest/src/policy/catalogue.ts";
-import { policyRows } from "../packages/palimpsest/src/policy/rows.ts";
+import { ablationPolicies } from "../packages/palimpsest/src/policy/ablation-policies.ts";
+import { policyCatalogue, presetNames, getPreset } from "../packages/palimpsest/src/policy/policy-catalogue.ts";
+import { policyRows } from "../packages/palimpsest/src/policy/policy-rows.ts";
 import type { Policy } from "../packages/palimpsest/src/layers/policy.ts";
 import { tokens } from "../packages/palimpsest/src/schema/brand.ts";
 import type { Basis } from "../packages/palimpsest/src/schema/setting-row.ts";
 import { outputTokensMaxDefault, windowTokensDefault } from "../packages/palimpsest/src/tokens/limits.ts";
-import { thresholdsOf } from "../packages/palimpsest/src/tokens/thresholds.ts";
+import { computeThresholds } from "../packages/palimpsest/src/tokens/thresholds.ts";
 import { filledPage, type Row } from "./doc-tables.ts";
 
 /**
@@ -18,12 +18,12 @@ export const presetsPage = resolve(import.meta.dirname, "../docs/presets.md");
 
 export const withPresets = (page: string): string => filledPage(page, tables);
 
-const presets = presetNames.map(presetOf);
+const presets = presetNames.map(getPreset);
 /** Those of one system each; the others are a line or two. */
 const systems = presets.filter(({ summary }) => summary !== undefined);
 
 const thresholdRow = (policy: Policy): Row => {
-  const { compact, warning, blocking } = thresholdsOf({
+  const { compact, warning, blocking } = computeThresholds({
     rule: policy.thresholds,
     window: windowTokensDefault,
     outputTokensMax: outputTokensMaxDefault,

@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { quietBeforeAnswerMs } from "../packages/cli/src/tui/dialog/limits.ts";
+import { quietBeforeAnswerMs } from "../packages/cli/src/tui/limits.ts";
 import { chatProgram, isPromptShown } from "../test/terminal/chat-program.ts";
 import type { StyledRun } from "../test/terminal/styled-lines.ts";
 import { openTerminal, type Terminal } from "../test/terminal/terminal.ts";

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { type SettingName, settingNames, settingTable } from "../packages/palimpsest/src/schema/settings.ts";
+import { type SettingName, settingNames, settingTable } from "../packages/palimpsest/src/schema/setting-table.ts";
 import type { SettingRow } from "../packages/palimpsest/src/schema/setting-row.ts";
-import { switchNames } from "../packages/palimpsest/src/schema/switches.ts";
-import { builtInNumbers } from "../packages/palimpsest/src/settings/numbers.ts";
+import { switchNames } from "../packages/palimpsest/src/schema/switch-rows.ts";
+import { builtInNumbers } from "../packages/palimpsest/src/settings/resolved-settings.ts";
 import { filledPage, type Row } from "./doc-tables.ts";
 
 /**

@@ -3,7 +3,11 @@ import { basename, resolve } from "node:path";
 import { parseSync, type Program } from "oxc-parser";
 
 /** What `npm run check` holds the sources to. A limit goes down as the code gets better, and up only with a reason in CONTRIBUTING. */
-const limits: Readonly<Partial<Record<keyof Shape, { readonly max?: number; readonly min?: number }>>> = {};
+const limits: ReadonlyMap<string, { readonly max?: number; readonly min?: number }> = new Map(
+  Object.entries({
+    files: { max: 880 },
+  } satisfies Partial<Record<keyof Shape, object>>),
+);
 
 /** The sources of all packages, without tests and generated files. */
 export interface Shape {
@@ -124,7 +128,7 @@ const noGerunds = new Set(["String", "Thing", "Ring", "King", "Wing", "Spring"])
 
 function endsInIng(name: string): boolean {
   const last = /[A-Z][a-z]+$/.exec(name)?.[0] ?? name;
-  return /ing$/.test(last) && !noGerunds.has(last);
+  return last.endsWith("ing") && !noGerunds.has(last);
 }
 
 const camelCase = (name: string): string => name.replaceAll(/[-.](\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -151,7 +155,7 @@ function main(): void {
 
 function check(measured: Shape): void {
   for (const [name, value] of Object.entries(measured)) {
-    const { max = Infinity, min = -Infinity } = limits[name as keyof Shape] ?? {};
+    const { max = Infinity, min = -Infinity } = limits.get(name) ?? {};
     const isBroken = value > max || value < min;
     if (isBroken) process.exitCode = 1;
     const limit = Number.isFinite(max) ? ` (at most ${max})` : Number.isFinite(min) ? ` (at least ${min})` : "";

@@ -1,15 +1,15 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { refusingAsks } from "../packages/palimpsest/src/ports/compaction-asks.ts";
-import { refusingJobs } from "../packages/palimpsest/src/ports/jobs.ts";
-import { nobody } from "../packages/palimpsest/src/ports/person.ts";
-import { refusingPlanning } from "../packages/palimpsest/src/ports/planning.ts";
-import type { Tool } from "../packages/palimpsest/src/ports/tools.ts";
+import { refusedCompactionRequests } from "../packages/palimpsest/src/ports/compaction-requests.ts";
+import { forkJobs } from "../packages/palimpsest/src/ports/jobs.ts";
+import { noUser } from "../packages/palimpsest/src/ports/user-port.ts";
+import { forkPlanMode } from "../packages/palimpsest/src/ports/plan-mode.ts";
+import type { Tool } from "../packages/palimpsest/src/ports/tool.ts";
 import { field, isArray, isObject, type Json, type JsonObject } from "../packages/palimpsest/src/schema/json.ts";
-import { countToolTokens } from "../packages/simulator/src/tokenizer.ts";
-import { ToolServers } from "../packages/cli/src/tool/mcp/servers.ts";
-import { builtinTools } from "../packages/cli/src/tool/toolset.ts";
-import { openNet } from "../packages/cli/src/tool/web/get.ts";
+import { countToolTokens } from "../packages/simulator/src/prompt/count-tokens.ts";
+import { ToolServers } from "../packages/cli/src/tool/mcp/tool-servers.ts";
+import { builtinTools } from "../packages/cli/src/tool/builtin-tools.ts";
+import { openNet } from "../packages/cli/src/tool/web/get-page.ts";
 import { PageCache } from "../packages/cli/src/tool/web/page-cache.ts";
 import { filledPage, type Row } from "./doc-tables.ts";
 
@@ -28,7 +28,7 @@ export function withInputs(page: string): string {
 
 const noServers = new ToolServers(
   { connect: async () => ({ kind: "failed", why: "" }), env: {}, hash: (said) => said, wait: async () => undefined },
-  { definitions: [], told: () => undefined },
+  { definitions: [], shownAnnouncement: () => undefined },
 );
 
 /** Defined and never called: what calls need is not there. */
@@ -39,16 +39,16 @@ const tools: readonly Tool[] = builtinTools({
   home: "/",
   env: {},
   shell: { kind: "sh", path: "/bin/sh" },
-  standing: { cwd: undefined },
+  shellState: { cwd: undefined },
   todos: { list: [] },
   expand: async () => ({ kind: "missing", why: "nothing is kept" }),
   search: async () => undefined,
-  compactionAsks: refusingAsks,
+  compactionAsks: refusedCompactionRequests,
   skills: { find: async () => ({ skills: [], problems: [] }), mayRead: () => false },
-  planning: refusingPlanning,
+  planning: forkPlanMode,
   web: { net: openNet, pages: new PageCache() },
-  person: nobody,
-  jobs: refusingJobs,
+  person: noUser,
+  jobs: forkJobs,
   servers: noServers,
 });
 

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { helpKeys } from "../packages/cli/src/chat/commands/help.ts";
+import { helpKeys } from "../packages/cli/src/chat/commands/help-command.ts";
 import { statusJson } from "../packages/cli/src/statusline/status-json.ts";
 import { nanoUsd, sessionId, tokens } from "../packages/palimpsest/src/schema/brand.ts";
-import { slashCommands, usageOf } from "../packages/cli/src/tui/slash/commands.ts";
+import { slashCommands, slashUsage } from "../packages/cli/src/tui/slash/slash-commands.ts";
 
 const folder = join(import.meta.dirname, "../docs");
 const docs = readFileSync(join(folder, "chat.md"), "utf8");
@@ -15,7 +15,7 @@ const firstCells = (section: string): readonly string[] =>
 
 describe("docs/chat.md", () => {
   it("lists the commands that are here, in the order and with the usage of /help", () => {
-    const here = slashCommands.filter(({ state }) => state === "here").map((one) => `\`${usageOf(one)}\``);
+    const here = slashCommands.filter(({ state }) => state === "here").map((one) => `\`${slashUsage(one)}\``);
     expect(firstCells(sectionOf("Commands"))).toEqual(here);
   });
 

@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Action, type Listed, loaded } from "../packages/cli/src/command.ts";
-import { meaningByExitCode } from "../packages/cli/src/exit-code.ts";
-import { program } from "../packages/cli/src/program.ts";
-import type { LoopEvent, TurnEnd } from "../packages/palimpsest/src/schema/event.ts";
+import { type CommandAction, type ListedCommand, loadCommand } from "../packages/cli/src/program/command.ts";
+import { meaningByExitCode } from "../packages/cli/src/program/failure.ts";
+import { program } from "../packages/cli/src/program/program.ts";
+import type { LoopEvent, TurnEndReason } from "../packages/palimpsest/src/schema/loop-event.ts";
 
 const docs = readFileSync(join(import.meta.dirname, "../docs/cli.md"), "utf8");
 
-const actionsOf = async (listed: Listed, called: string): Promise<[string, Action][]> => {
-  const command = await loaded(listed);
+const actionsOf = async (listed: ListedCommand, called: string): Promise<[string, CommandAction][]> => {
+  const command = await loadCommand(listed);
   if (command.kind === "action") return [[called, command]];
   const itself = command.itself === undefined ? [] : await actionsOf(command.itself, `${called} -p`);
   const below = await Promise.all(command.commands.map((one) => actionsOf(one, `${called} ${one.name}`)));
@@ -81,7 +81,7 @@ const eventFields: EventFields = {
   warning: { code: "always", message: "always" },
   "turn-end": { reason: "always", message: "maybe", remedies: "maybe", unwritten: "maybe" },
 };
-const turnEnds: Readonly<Record<TurnEnd, true>> = {
+const turnEnds: Readonly<Record<TurnEndReason, true>> = {
   answered: true,
   aborted: true,
   failed: true,

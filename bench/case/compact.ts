@@ -1,13 +1,16 @@
 import { auditSummary } from "../../packages/palimpsest/src/layers/4-compact/audit.ts";
-import { ledgerWithin } from "../../packages/palimpsest/src/layers/4-compact/user-ledger.ts";
+import { buildLedger } from "../../packages/palimpsest/src/layers/4-compact/user-ledger.ts";
 import type { AgentDeps } from "../../packages/palimpsest/src/context/deps.ts";
-import { appendBoundary, boundaryDrafts } from "../../packages/palimpsest/src/session/boundary.ts";
+import { appendBoundary, boundaryDrafts } from "../../packages/palimpsest/src/session/append-boundary.ts";
 import { makeCheckpoint } from "../../packages/palimpsest/src/session/checkpoint.ts";
-import { draftBoundary, groundOf } from "../../packages/palimpsest/src/context/compact/boundary-draft.ts";
-import { waitingTokensMax } from "../../packages/palimpsest/src/layers/4-compact/budgets.ts";
-import { extracted } from "../../packages/palimpsest/src/context/compact/made.ts";
-import { scopeOf } from "../../packages/palimpsest/src/context/compact/scope.ts";
-import { SessionFactBook } from "../../packages/palimpsest/src/context/compact/session-facts.ts";
+import {
+  draftBoundary,
+  createCompactionContext,
+} from "../../packages/palimpsest/src/context/compact/boundary-draft.ts";
+import { waitingTokensMax } from "../../packages/palimpsest/src/layers/4-compact/compaction-budgets.ts";
+import { extractFromFacts } from "../../packages/palimpsest/src/context/compact/summary-outcome.ts";
+import { computeScope } from "../../packages/palimpsest/src/context/compact/scope.ts";
+import { SessionFactBook } from "../../packages/palimpsest/src/context/compact/session-fact-book.ts";
 import type { Message } from "../../packages/palimpsest/src/schema/block.ts";
 import { langChainMessages, trimmed } from "../langchain.ts";
 import { LimitSessions } from "../limit-session.ts";
@@ -111,17 +114,17 @@ async function splitOf(sessions: LimitSessions): Promise<Split> {
   const facts = await step("facts", () => new SessionFactBook(engine, session).facts());
   const ask = { trigger: "auto", cause: "limit", part: { kind: "all" } } as const;
   const ground = await step("ground", () => {
-    const scoped = scopeOf(session.fold, {
+    const scoped = computeScope(session.fold, {
       part: ask.part,
       waitingTokensMax: waitingTokensMax(numbers.thresholds),
     });
     if (scoped.kind !== "scope") throw new Error(scoped.kind);
-    return groundOf({ conversation, compacting, numbers, ask, scope: scoped.scope, facts });
+    return createCompactionContext({ conversation, compacting, numbers, ask, scope: scoped.scope, facts });
   });
   const { budgets, count } = ground;
-  const { summary, path } = await step("extract", () => extracted(ground));
+  const { summary, path } = await step("extract", () => extractFromFacts(ground));
   const ledger = await step("ledger", () =>
-    ledgerWithin({ messages: facts.userMessages, budgetTokens: budgets.ledger, count }),
+    buildLedger({ messages: facts.userMessages, budgetTokens: budgets.ledger, count }),
   );
   await step("audit", () => auditSummary({ summary, facts, ledger }));
   const written = { summary, path, calls: [], durationMillis: 0 };

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { openLog } from "../../packages/palimpsest/src/session/open.ts";
-import { byteSourceOfFile } from "../../packages/palimpsest/src/store/files/byte-source.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
+import { openLog } from "../../packages/palimpsest/src/session/open-log.ts";
+import { openFileSource } from "../../packages/palimpsest/src/store/files/file-source.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 
 /**
  * Opens the file named, again and again, in turn with the peer: reading and parsing its last 4 MB with nothing but
@@ -19,7 +19,7 @@ for (let at = 0; at < Number(times); at += 1) {
 console.log(JSON.stringify({ openMs, parseMs, bytesRead, rssBytes: process.resourceUsage().maxRSS * 1024 }));
 
 async function open(): Promise<void> {
-  const opened = await byteSourceOfFile(path);
+  const opened = await openFileSource(path);
   if (opened.kind !== "open") throw new Error(opened.kind);
   const log = await openLog({ blobs: memoryBlobs() }, { source: opened.source, origin: "foreign" });
   log.fold.view();

@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { rgPath } from "@vscode/ripgrep";
-import { readPlace, scanForward } from "../../packages/palimpsest/src/session/scan.ts";
+import { readPlace, scanForward } from "../../packages/palimpsest/src/session/scan-lines.ts";
 import { searchSession } from "../../packages/palimpsest/src/session/search-session.ts";
 import type { ByteSource } from "../../packages/palimpsest/src/ports/transcripts.ts";
-import { saidIn } from "../../packages/palimpsest/src/recall/said.ts";
+import { entryTexts } from "../../packages/palimpsest/src/recall/entry-texts.ts";
 import { SessionIndex } from "../../packages/palimpsest/src/recall/session-index.ts";
-import { byteSourceOfFile } from "../../packages/palimpsest/src/store/files/byte-source.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
+import { openFileSource } from "../../packages/palimpsest/src/store/files/file-source.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 import { type BenchCase, type Figure, median } from "../measure.ts";
 import { SpokenLog } from "../spoken-log.ts";
 
@@ -149,7 +149,7 @@ async function measure({ file, queries, times }: Measuring): Promise<void> {
 async function textsOf(source: ByteSource): Promise<readonly string[]> {
   const texts: string[] = [];
   for await (const { logged } of scanForward(source))
-    for (const { entry } of logged) for (const { text } of saidIn(entry)) texts.push(text);
+    for (const { entry } of logged) for (const { text } of entryTexts(entry)) texts.push(text);
   return texts;
 }
 
@@ -170,7 +170,7 @@ const anyOf = (query: string): string => query.split(" ").join(" OR ");
 const fourWords = (text: string): string => (text.match(/\b[a-z]{4,}\b/gi) ?? []).slice(-4).join(" ");
 
 async function reading<Read>(file: string, read: (source: ByteSource) => Promise<Read>): Promise<Read> {
-  const opened = await byteSourceOfFile(file);
+  const opened = await openFileSource(file);
   if (opened.kind !== "open") throw new Error(opened.kind);
   try {
     return await read(opened.source);

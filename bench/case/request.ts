@@ -1,11 +1,11 @@
 import { type ModelMessage, pruneMessages } from "ai";
-import { planBreakpoints } from "../../packages/palimpsest/src/cache/breakpoints.ts";
-import { type RequestParts, RequestPieces } from "../../packages/palimpsest/src/cache/pieces.ts";
-import { Written } from "../../packages/palimpsest/src/cache/written.ts";
+import { planBreakpoints } from "../../packages/palimpsest/src/cache/breakpoint.ts";
+import { type RequestParts, RequestSerializer } from "../../packages/palimpsest/src/cache/request-serializer.ts";
+import { WrittenPlaces } from "../../packages/palimpsest/src/cache/written-places.ts";
 import type { Message } from "../../packages/palimpsest/src/schema/block.ts";
-import { TokenLedger } from "../../packages/palimpsest/src/tokens/ledger.ts";
+import { TokenLedger } from "../../packages/palimpsest/src/tokens/token-ledger.ts";
 import { Fold } from "../../packages/palimpsest/src/transcript/fold.ts";
-import type { Logged } from "../../packages/palimpsest/src/transcript/lines.ts";
+import type { LoggedEntry } from "../../packages/palimpsest/src/transcript/read-lines.ts";
 import { GeneratedLog } from "../generated-log.ts";
 import { type BenchCase, type Figure, median, timed } from "../measure.ts";
 import { parsed } from "../parsed-line.ts";
@@ -30,7 +30,7 @@ export const requestCase: BenchCase = {
 
 function bytesFigure(): Figure {
   const session = new GrowingSession(200_000);
-  const pieces = new RequestPieces();
+  const pieces = new RequestSerializer();
   const ours: number[] = [];
   const peer: number[] = [];
   let length = 0;
@@ -102,10 +102,10 @@ class GrowingSession {
   readonly #log = new GeneratedLog();
   readonly #ledger = new TokenLedger();
   readonly #fold = new Fold({ watch: this.#ledger });
-  readonly #written = new Written();
+  readonly #written = new WrittenPlaces();
 
   constructor(tokens: number) {
-    const logged: Logged[] = [];
+    const logged: LoggedEntry[] = [];
     let bytes = 0;
     while (bytes < tokens * bytesPerToken)
       for (const line of this.#log.round(resultChars)) {
@@ -131,7 +131,7 @@ class GrowingSession {
     this.#fold.append(result);
     const parts = this.#parts();
     told(performance.now() - start);
-    this.#written.began(parts.messages, parts.breakpoints);
+    this.#written.recordWrites(parts.messages, parts.breakpoints);
     const sent = { ...parts, messages: [...parts.messages] };
     this.#fold.append(end);
     return sent;

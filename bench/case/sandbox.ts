@@ -2,14 +2,13 @@ import { execFileSync } from "node:child_process";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Tool } from "../../packages/palimpsest/src/ports/tools.ts";
+import type { Tool } from "../../packages/palimpsest/src/ports/tool.ts";
 import { millis, sessionId, toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { readFiles } from "../../packages/palimpsest/src/context/read-files.ts";
+import { createReadFiles } from "../../packages/palimpsest/src/context/read-files.ts";
 import { findSandbox } from "../../packages/cli/src/tool/sandbox/find-sandbox.ts";
 import { sessionSandbox } from "../../packages/cli/src/tool/sandbox/session-sandbox.ts";
 import { temporaryFolder } from "../../packages/cli/src/tool/sandbox/temporary-folder.ts";
-import { bashTool } from "../../packages/cli/src/tool/shell/bash.ts";
-import { findShell } from "../../packages/cli/src/tool/shell/find-shell.ts";
+import { bashTool, findShell } from "../../packages/cli/src/tool/shell/bash-tool.ts";
 import { type BenchCase, type Figure, median } from "../measure.ts";
 
 const repeats = 60;
@@ -40,8 +39,8 @@ async function measured(folder: string): Promise<readonly Figure[]> {
   const rules = { allow: [], ask: [], deny: [] };
   const use = () => ({ kind: "held", sandbox: found.sandbox }) as const;
   const sandbox = sessionSandbox({ ...places, use, readRoots: [], guarded: [], rules: () => rules, temporary });
-  const bare = bashTool({ ...places, shell, standing: { cwd: undefined } });
-  const held = bashTool({ ...places, shell, standing: { cwd: undefined }, sandbox });
+  const bare = bashTool({ ...places, shell, shellState: { cwd: undefined } });
+  const held = bashTool({ ...places, shell, shellState: { cwd: undefined }, sandbox });
   return [
     await compared({ name: "read-only", command: "true", tools: { bare, held }, cwd: project }),
     await compared({ name: "workspace", command: "sh -c true", tools: { bare, held }, cwd: project }),
@@ -71,7 +70,7 @@ async function compared({ name, command, tools, cwd }: Comparison): Promise<Figu
 }
 
 async function runMillis(tool: Tool, { command, cwd }: Pick<Comparison, "command" | "cwd">): Promise<number> {
-  const context = { toolUse: toolUseId("toolu_bench"), cwd, files: readFiles(), now: millis(0) };
+  const context = { toolUse: toolUseId("toolu_bench"), cwd, files: createReadFiles(), now: millis(0) };
   const from = performance.now();
   const plan = await tool.plan({ command }, context);
   if (plan.kind !== "ready") throw new Error(plan.message);

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
-import { serveSimulator } from "../../packages/simulator/src/http/serve.ts";
+import { serveSimulator } from "../../packages/simulator/src/http/serve-simulator.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { type BenchCase, type Figure, median } from "../measure.ts";
 import { conversation, request, simulatorHeaders } from "../simulator-request.ts";

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { nextCallErrors, quantile } from "../../test/fixture/next-call.ts";
 import { entryId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { TokenLedger } from "../../packages/palimpsest/src/tokens/ledger.ts";
+import { TokenLedger } from "../../packages/palimpsest/src/tokens/token-ledger.ts";
 import { Fold } from "../../packages/palimpsest/src/transcript/fold.ts";
-import { type Logged, readLines } from "../../packages/palimpsest/src/transcript/lines.ts";
+import { type LoggedEntry, readLines } from "../../packages/palimpsest/src/transcript/read-lines.ts";
 import { GeneratedLog } from "../generated-log.ts";
 import { type BenchCase, type Figure, median, timed } from "../measure.ts";
 import { parsed } from "../parsed-line.ts";
@@ -122,7 +122,7 @@ function appendCosts(size: number): number {
   return median(lines.slice(size, size + 2_000).map((line) => 1000 * timed(() => void fold.append(parsed(line)))));
 }
 
-function generated(bytes: number): Logged[] {
+function generated(bytes: number): LoggedEntry[] {
   const log = new GeneratedLog();
   const lines: string[] = [];
   for (let size = 0; size < bytes;) {

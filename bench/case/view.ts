@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { openLog } from "../../packages/palimpsest/src/session/open.ts";
-import { byteSourceOfFile } from "../../packages/palimpsest/src/store/files/byte-source.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
+import { openLog } from "../../packages/palimpsest/src/session/open-log.ts";
+import { openFileSource } from "../../packages/palimpsest/src/store/files/file-source.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 import { type BenchCase, type Figure, median } from "../measure.ts";
 
 const repeats = 15;
@@ -73,7 +73,7 @@ export const parse = (file: string): unknown[] =>
     .map((line): unknown => JSON.parse(line));
 
 export async function view(file: string): Promise<void> {
-  const opened = await byteSourceOfFile(file);
+  const opened = await openFileSource(file);
   if (opened.kind !== "open") throw new Error(opened.kind);
   const log = await openLog({ blobs: memoryBlobs() }, { source: opened.source, origin: "foreign" });
   log.fold.view();

@@ -1,5 +1,5 @@
-import { humanCount } from "../../packages/cli/src/human.ts";
-import { table } from "../../packages/cli/src/table.ts";
+import { formatNumber } from "../../packages/cli/src/text/format.ts";
+import { table } from "../../packages/cli/src/text/table.ts";
 import type { Verdict } from "./verdict.ts";
 
 export interface Row extends Verdict {
@@ -31,8 +31,8 @@ const cells = (row: Row): readonly string[] => [
   row.model,
   String(row.requests),
   String(row.refused),
-  humanCount(row.readTokens),
-  humanCount(row.writtenTokens),
+  formatNumber(row.readTokens),
+  formatNumber(row.writtenTokens),
   `$${row.costUsd.toFixed(4)}`,
   `${(row.wallMillis / 1000).toFixed(1)} s`,
 ];

@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { launchSimulator } from "../../packages/simulator/src/launch.ts";
-import { scenarioProblemText } from "../../packages/simulator/src/scenario/problem.ts";
-import { readScenario } from "../../packages/simulator/src/scenario/read.ts";
-import { scriptActor } from "../../packages/simulator/src/scenario/script.ts";
-import { readTrace, type Trace } from "../../packages/simulator/src/trace/reader.ts";
+import { launchSimulator } from "../../packages/simulator/src/launch-simulator.ts";
+import { formatScenarioProblem } from "../../packages/simulator/src/scenario/scenario-problem.ts";
+import { readScenario } from "../../packages/simulator/src/scenario/read-scenario.ts";
+import { scriptResponder } from "../../packages/simulator/src/scenario/script-responder.ts";
+import { readTrace, type Trace } from "../../packages/simulator/src/trace/read-trace.ts";
 import { fileLines } from "../../packages/simulator/src/trace/trace-file.ts";
 import type { Command, RealClient, Told } from "./client.ts";
 import { pathWithThisNode } from "./install.ts";
@@ -35,12 +35,12 @@ const clientMillisMax = 120_000;
 /** One question to a client whose API is a simulator of its own. */
 export async function runClient({ client, model, program, folder }: RunOptions): Promise<Run> {
   const reading = await readScenario(scenarioFile);
-  if (reading.kind !== "scenario") throw new Error(reading.problems.map(scenarioProblemText).join("\n"));
+  if (reading.kind !== "scenario") throw new Error(reading.problems.map(formatScenarioProblem).join("\n"));
   await mkdir(folder, { recursive: true });
   const tracePath = join(folder, "trace.jsonl");
   const simulator = await launchSimulator({
     port: 0,
-    actor: scriptActor(reading.scenario),
+    responder: scriptResponder(reading.scenario),
     seed: 0,
     clock: "real",
     faults: [],

@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import { join } from "node:path";
 import { Asking, longText } from "../../test/fixture/asking.ts";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
-import { readScenario } from "../../packages/simulator/src/scenario/read.ts";
-import { scriptActor } from "../../packages/simulator/src/scenario/script.ts";
+import { readScenario } from "../../packages/simulator/src/scenario/read-scenario.ts";
+import { scriptResponder } from "../../packages/simulator/src/scenario/script-responder.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
-import { readTrace, type Trace } from "../../packages/simulator/src/trace/reader.ts";
-import { TraceWriter } from "../../packages/simulator/src/trace/writer.ts";
+import { readTrace, type Trace } from "../../packages/simulator/src/trace/read-trace.ts";
+import { TraceWriter } from "../../packages/simulator/src/trace/trace-writer.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
 import { expectedAnswer, verdictOf } from "./verdict.ts";
 
@@ -26,7 +26,7 @@ async function loop({ result = "PROBE_42\n", marker = { cache_control }, second 
   await trace.begin({ seed: 0, startedAt: millis(0) });
   const reading = await readScenario(join(import.meta.dirname, "../../examples/scenarios/real-client.yaml"));
   if (reading.kind !== "scenario") return expect.unreachable();
-  const asking = new Asking(new Simulator({ actor: scriptActor(reading.scenario), trace }), { tools });
+  const asking = new Asking(new Simulator({ responder: scriptResponder(reading.scenario), trace }), { tools });
   await asking.reply({ tools: [], messages: [{ role: "user", content: "A title?" }] });
   const question = (more: JsonObject) => ({
     role: "user",

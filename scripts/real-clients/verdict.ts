@@ -1,4 +1,4 @@
-import type { Trace, TraceRequest } from "../../packages/simulator/src/trace/reader.ts";
+import type { Trace, TraceRequest } from "../../packages/simulator/src/trace/read-trace.ts";
 import type { Run } from "./run.ts";
 
 export interface Verdict {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { CompactionAsks } from "../../packages/palimpsest/src/ports/compaction-asks.ts";
-import type { Planning } from "../../packages/palimpsest/src/ports/planning.ts";
+import type { CompactionRequests } from "../../packages/palimpsest/src/ports/compaction-requests.ts";
+import type { PlanMode } from "../../packages/palimpsest/src/ports/plan-mode.ts";
 
 export interface CompactionAsksUnderTest {
   readonly name: string;
-  readonly make: () => CompactionAsks;
+  readonly make: () => CompactionRequests;
   /** Whether it takes what is asked. */
   readonly takes: "yes" | "no";
 }
@@ -20,7 +20,7 @@ export function compactionAsksContract({ name, make, takes }: CompactionAsksUnde
       const asks = make();
       const refused = { kind: "refused", why: expect.stringMatching(/^[^\n]+$/) as unknown };
       const asked = takes === "yes" ? { kind: "taken" } : refused;
-      expect([asks.ask("first"), asks.ask("second")]).toEqual([asked, asked]);
+      expect([asks.request("first"), asks.request("second")]).toEqual([asked, asked]);
       expect([asks.take(), asks.take()]).toEqual([takes === "yes" ? { note: "second" } : undefined, undefined]);
     });
   });
@@ -28,7 +28,7 @@ export function compactionAsksContract({ name, make, takes }: CompactionAsksUnde
 
 export interface PlanningUnderTest {
   readonly name: string;
-  readonly make: () => Promise<Planning>;
+  readonly make: () => Promise<PlanMode>;
   /** `nobody`: it may plan, and nobody looks at the plan. `never`: it may not plan at all. */
   readonly plans: "nobody" | "never";
 }

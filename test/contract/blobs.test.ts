@@ -1,6 +1,6 @@
 import { mapStore } from "../../examples/map-store.ts";
-import { fileBlobs } from "../../packages/palimpsest/src/store/files/blobs.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
+import { fileBlobs } from "../../packages/palimpsest/src/store/files/file-blobs.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 import { blobsContract } from "./blobs.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

@@ -1,7 +1,6 @@
 import { type HookCallbacks, noHooks } from "../../packages/palimpsest/src/ports/hooks.ts";
-import type { HookAnswer } from "../../packages/palimpsest/src/schema/hook-answer.ts";
-import { hookEventNames } from "../../packages/palimpsest/src/schema/hook.ts";
-import { makeHooks } from "../../packages/cli/src/tool/hooks/hooks.ts";
+import { type HookAnswer, hookEventNames } from "../../packages/palimpsest/src/schema/hook.ts";
+import { createHooks } from "../../packages/cli/src/tool/hooks/create-hooks.ts";
 import { type HookDoes, hooksContract } from "./hooks.ts";
 
 const parts = { settings: () => [], shell: "/bin/sh", env: { PATH: process.env["PATH"] ?? "" }, projectRoot: "/" };
@@ -21,7 +20,7 @@ hooksContract({
     const settings = hookEventNames.flatMap((event) =>
       hooks.map((does) => ({ event, matcher: "", from: "settings.json", command: commandFor[does] })),
     );
-    return makeHooks({ ...parts, settings: () => settings });
+    return createHooks({ ...parts, settings: () => settings });
   },
 });
 
@@ -40,7 +39,7 @@ hooksContract({
       const same = functionFor[does];
       return { PreToolUse: same, PostToolUse: same, Notification: same, UserPromptSubmit: same };
     });
-    return makeHooks({ ...parts, callbacks });
+    return createHooks({ ...parts, callbacks });
   },
 });
 

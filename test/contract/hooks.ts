@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { HookEvent, HookMoment, Hooks } from "../../packages/palimpsest/src/ports/hooks.ts";
+import type { HookEvent, HookPayload, Hooks } from "../../packages/palimpsest/src/ports/hooks.ts";
 import { sessionId, toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { skipped } from "./skipped.ts";
 
@@ -14,11 +14,11 @@ export interface HooksUnderTest {
   readonly empty?: string;
 }
 
-const call: HookMoment = { name: "PreToolUse", tool: "bash", input: { command: "ls" }, toolUse: toolUseId("t1") };
-const notice: HookMoment = { name: "Notification", type: "idle", message: "waiting" };
-const prompt: HookMoment = { name: "UserPromptSubmit", prompt: "hello" };
-const done: HookMoment = { ...call, name: "PostToolUse", response: "ok" };
-const at = (moment: HookMoment): HookEvent => ({ session: sessionId("s1"), transcriptPath: "", cwd: "/", ...moment });
+const call: HookPayload = { name: "PreToolUse", tool: "bash", input: { command: "ls" }, toolUse: toolUseId("t1") };
+const notice: HookPayload = { name: "Notification", type: "idle", message: "waiting" };
+const prompt: HookPayload = { name: "UserPromptSubmit", prompt: "hello" };
+const done: HookPayload = { ...call, name: "PostToolUse", response: "ok" };
+const at = (moment: HookPayload): HookEvent => ({ session: sessionId("s1"), transcriptPath: "", cwd: "/", ...moment });
 const never = new AbortController().signal;
 const silent = { context: [], messages: [], warnings: [] };
 

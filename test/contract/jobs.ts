@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { JobLook, JobOrder, Jobs } from "../../packages/palimpsest/src/ports/jobs.ts";
+import type { JobReadOutcome, JobRequest, Jobs } from "../../packages/palimpsest/src/ports/jobs.ts";
 import { toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { skipped } from "./skipped.ts";
 
@@ -10,7 +10,7 @@ export interface JobsUnderTest {
   readonly refuses?: string;
 }
 
-const order = (command: string): JobOrder => ({
+const order = (command: string): JobRequest => ({
   command,
   cwd: "/",
   env: { PATH: process.env["PATH"] ?? "" },
@@ -28,7 +28,7 @@ export function jobsContract({ name, make, refuses }: JobsUnderTest): void {
   describe(`jobs: ${name}`, () => {
     it("know nothing of a job that there is not, and name those that there are", async () => {
       const jobs = await made();
-      const unknown: JobLook = { kind: "unknown", known: [] };
+      const unknown: JobReadOutcome = { kind: "unknown", known: [] };
       expect([jobs.look("no"), jobs.peek("no"), await jobs.kill("no")]).toEqual([unknown, unknown, unknown]);
       await expect(jobs.end("no")).resolves.toBeUndefined();
       expect([jobs.list(), jobs.takeEnded()]).toEqual([[], []]);

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Lease, LeaseOutcome, Leases } from "../../packages/palimpsest/src/ports/leases.ts";
+import type { Lease, LeaseOutcome, Leases } from "../../packages/palimpsest/src/ports/store.ts";
 import { skipped } from "./skipped.ts";
 
 export interface LeasesUnderTest {

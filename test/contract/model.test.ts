@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { modelBehind } from "../../packages/palimpsest/src/context/summarizer.ts";
+import { createCallerModel } from "../../packages/palimpsest/src/context/summarizer.ts";
 import { anthropicModel } from "../../packages/palimpsest/src/model/anthropic/client.ts";
 import { modelOnDemand } from "../../packages/palimpsest/src/model/model-on-demand.ts";
 import { openaiModel } from "../../packages/palimpsest/src/model/openai/client.ts";
@@ -36,7 +36,7 @@ modelContract({
   model: claude,
   connect: (fetch) => {
     const client = new Anthropic({ ...sdk, fetch });
-    return modelBehind(deps, {
+    return createCallerModel(deps, {
       provider: "anthropic",
       ask: ({ params, signal }) => client.messages.create(params, { signal }),
     });
@@ -49,7 +49,7 @@ modelContract({
   model: gpt,
   connect: (fetch) => {
     const client = new OpenAI({ ...sdk, fetch });
-    return modelBehind(deps, {
+    return createCallerModel(deps, {
       provider: "openai-chat",
       ask: ({ params, signal }) => client.chat.completions.create(params, { signal }),
     });
@@ -62,7 +62,7 @@ modelContract({
   model: gpt,
   connect: (fetch) => {
     const client = new OpenAI({ ...sdk, fetch });
-    return modelBehind(deps, {
+    return createCallerModel(deps, {
       provider: "openai-responses",
       ask: ({ params, signal }) => client.responses.create(params, { signal }),
     });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { ModelFailure, ModelPort, ModelRequest } from "../../packages/palimpsest/src/ports/model.ts";
+import type { ModelFailure, ModelPort, ModelRequest } from "../../packages/palimpsest/src/ports/model-port.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
-import type { SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
-import { parseFault } from "../../packages/simulator/src/fault-text.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
-import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
+import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
+import { parseFault } from "../../packages/simulator/src/fault/fault.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/simulator-options.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { blocksIn, endIn, failureIn, flawsIn, heard, requestFrom, saidIn } from "../fixture/model-events.ts";
 import { playing, says } from "../scenario/support/simulated.ts";
@@ -38,7 +38,7 @@ export function modelContract({ name, model, connect, skips = {} }: ModelUnderTe
   describe(`the model ${name}`, () => {
     it("begins a reply once, says its text and each block when it is whole, and ends with what it cost", async () => {
       const text = "Hi, this takes more than one piece: 東京 🗼";
-      const events = await heard({ port: to({ actor: playing(says(text)) }), request: request() });
+      const events = await heard({ port: to({ responder: playing(says(text)) }), request: request() });
       expect(events.map(({ kind }) => kind).filter((kind) => kind === "reply-start")).toHaveLength(1);
       expect(events[0]).toMatchObject({ kind: "reply-start", model, id: expect.stringMatching(/\S/) as unknown });
       expect(saidIn(events, "text-delta")).toBe(text);
@@ -49,12 +49,12 @@ export function modelContract({ name, model, connect, skips = {} }: ModelUnderTe
     });
 
     it("gives calls with their input and ids of their own, behind what was said before them", async () => {
-      const blocks: readonly SaidBlock[] = [
+      const blocks: readonly MoveBlock[] = [
         { type: "text", text: "I look." },
         { type: "tool_use", name: "weather", input: { city: "東京", days: [1, 2] } },
         { type: "tool_use", name: "weather", input: {} },
       ];
-      const port = to({ actor: playing(blocks) });
+      const port = to({ responder: playing(blocks) });
       const events = await heard({ port, request: request({ tools: [weather] }) });
       const [text, one, two, ...more] = blocksIn(events);
       expect(text).toMatchObject({ type: "text", text: "I look." });
@@ -70,14 +70,17 @@ export function modelContract({ name, model, connect, skips = {} }: ModelUnderTe
       `says of a call whose input is no JSON object that it is flawed${skipped(skips.flawed)}`,
       async () => {
         const call = { type: "tool_use", name: "weather", input: {}, rawInput: '{"city": "Par' } as const;
-        const events = await heard({ port: to({ actor: playing([call]) }), request: request({ tools: [weather] }) });
+        const events = await heard({
+          port: to({ responder: playing([call]) }),
+          request: request({ tools: [weather] }),
+        });
         expect(blocksIn(events)).toMatchObject([{ type: "tool_use", input: {} }]);
         expect(flawsIn(events)).toEqual([expect.stringMatching(/\S/)]);
       },
     );
 
     it("takes the same request again: nothing of it is used up", async () => {
-      const port = to({ actor: playing(says("Once."), says("Twice.")) });
+      const port = to({ responder: playing(says("Once."), says("Twice.")) });
       const asked = request({ system: "You help.", tools: [weather] });
       const before = JSON.stringify(asked.messages);
       expect(saidIn(await heard({ port, request: asked }), "text-delta")).toBe("Once.");
@@ -152,5 +155,5 @@ function faulty(fault: string): SimulatorOptions {
   const parsed = parseFault(fault);
   if (parsed.kind === "wrong") throw new Error(parsed.message);
   const move = { kind: "say", blocks: says("A short answer: 東京, and some more."), pauseMs: millis(1) } as const;
-  return { actor: { name: "faulty", play: () => ({ move, fault: parsed.fault }) } };
+  return { responder: { name: "faulty", respond: () => ({ move, fault: parsed.fault }) } };
 }

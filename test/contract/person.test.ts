@@ -1,18 +1,18 @@
 import { PassThrough } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import { onTestFinished } from "vitest";
-import type { FrontHandlers } from "../../packages/cli/src/chat/front.ts";
-import { answerGuardMillis } from "../../packages/cli/src/chat/plain/limits.ts";
-import { plainFront } from "../../packages/cli/src/chat/plain/plain-front.ts";
-import { createOutput } from "../../packages/cli/src/output.ts";
-import { nobody } from "../../packages/palimpsest/src/ports/person.ts";
+import type { TerminalUiHandlers } from "../../packages/cli/src/chat/terminal-ui.ts";
+import { answerGuardMillis } from "../../packages/cli/src/chat/limits.ts";
+import { createPlainUi } from "../../packages/cli/src/chat/plain/create-plain-ui.ts";
+import { createOutput } from "../../packages/cli/src/program/output.ts";
+import { noUser } from "../../packages/palimpsest/src/ports/user-port.ts";
 import { millis, sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { quietBeforeAnswerMs, shownBeforeAnswerMs } from "../../packages/cli/src/tui/dialog/limits.ts";
+import { quietBeforeAnswerMs, shownBeforeAnswerMs } from "../../packages/cli/src/tui/limits.ts";
 import { FakeFront } from "../scenario/support/chat-world.ts";
 import { stage } from "../terminal/screen-stage.ts";
 import { personContract } from "./person.ts";
 
-const handlers: FrontHandlers = {
+const handlers: TerminalUiHandlers = {
   submit: () => undefined,
   interrupt: () => undefined,
   takeBack: () => undefined,
@@ -27,7 +27,7 @@ function plain(person: "there" | "pipe") {
   const stdin = new PassThrough();
   const clock = { now: 1_000 };
   const out = createOutput(new PassThrough(), {});
-  const front = plainFront({ context: { stdin, out }, handlers, now: () => millis(clock.now), person });
+  const front = createPlainUi({ context: { stdin, out }, handlers, now: () => millis(clock.now), person });
   front.start();
   onTestFinished(() => front.stop());
   return { front, clock, stdin };
@@ -63,7 +63,7 @@ personContract({
 
 personContract({
   name: "nobody",
-  make: async () => ({ person: { ...nobody, review: async () => ({ kind: "nobody" }) } }),
+  make: async () => ({ person: { ...noUser, review: async () => ({ kind: "nobody" }) } }),
 });
 
 personContract({

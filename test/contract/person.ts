@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { PermissionAsk, Person, QuestionAsk } from "../../packages/palimpsest/src/ports/person.ts";
-import type { PlanAsk, PlanReview } from "../../packages/palimpsest/src/ports/planning.ts";
+import type { PermissionPrompt, UserPort, QuestionPrompt } from "../../packages/palimpsest/src/ports/user-port.ts";
+import type { PlanReviewRequest, PlanReview } from "../../packages/palimpsest/src/ports/plan-mode.ts";
 import { toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
 
 export interface PersonUnderTest {
@@ -10,23 +10,23 @@ export interface PersonUnderTest {
 }
 
 export interface Asked {
-  readonly person: Person & PlanReview;
+  readonly person: UserPort & PlanReview;
   /** The user says no to what is shown. Absent: nobody is there. */
   readonly sayNo?: () => Promise<void>;
 }
 
-const permission: PermissionAsk = {
+const permission: PermissionPrompt = {
   toolUse: toolUseId("t1"),
   tool: "bash",
   input: { command: "make install" },
   acts: [],
   reason: "It may change anything.",
 };
-const question: QuestionAsk = {
+const question: QuestionPrompt = {
   toolUse: toolUseId("t2"),
   questions: [{ question: "Which one?", choose: "one", options: [{ label: "this" }, { label: "that" }] }],
 };
-const plan: PlanAsk = { plan: "1. Look.\n2. Change it.", path: "/plan.md" };
+const plan: PlanReviewRequest = { plan: "1. Look.\n2. Change it.", path: "/plan.md" };
 const never = new AbortController().signal;
 
 /** The rules of the port, for whoever asks the user, and for nobody. */

@@ -1,8 +1,8 @@
 import { anthropicModel } from "../../packages/palimpsest/src/model/anthropic/client.ts";
-import { bpeCounter } from "../../packages/palimpsest/src/model/bpe/counter.ts";
-import type { TokenCounter } from "../../packages/palimpsest/src/ports/token-counter.ts";
+import { bpeCounter } from "../../packages/palimpsest/src/model/bpe/bpe-counter.ts";
+import type { TokenCounter } from "../../packages/palimpsest/src/ports/model-port.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { requestCounterContract } from "./request-counter.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TokenCounter } from "../../packages/palimpsest/src/ports/token-counter.ts";
+import type { TokenCounter } from "../../packages/palimpsest/src/ports/model-port.ts";
 import type { CountableRequest } from "../../packages/palimpsest/src/tokens/fixed-part.ts";
 import { skipped } from "./skipped.ts";
 

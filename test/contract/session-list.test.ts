@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { filePorts } from "../../packages/palimpsest/src/store/files/store.ts";
-import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/transcripts.ts";
+import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/memory-transcripts.ts";
 import { sessionListContract } from "./session-list.ts";
 import { storeDeps } from "./store-deps.ts";
 import { temporaryFolder } from "./temporary-folder.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SessionList } from "../../packages/palimpsest/src/ports/session-list.ts";
+import type { SessionList } from "../../packages/palimpsest/src/ports/store.ts";
 import type { Transcripts } from "../../packages/palimpsest/src/ports/transcripts.ts";
 import { type SessionId, sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { writerOf } from "./writer-of.ts";

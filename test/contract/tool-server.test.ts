@@ -2,8 +2,12 @@ import { realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { RemoteServer, ServerDefinition, StdioServer } from "../../packages/palimpsest/src/schema/tool-server.ts";
-import { serverConnector } from "../../packages/cli/src/tool/mcp/connect.ts";
+import type {
+  RemoteServer,
+  ServerDefinition,
+  StdioServer,
+} from "../../packages/palimpsest/src/schema/server-definition.ts";
+import { serverConnector } from "../../packages/cli/src/tool/mcp/server-connector.ts";
 import { httpServer } from "../fixture/mcp/http-server.ts";
 import { connectTo, fakeServer, offered, serverNamed } from "../fixture/tool-servers.ts";
 import { toolServerContract } from "./tool-server.ts";

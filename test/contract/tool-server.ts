@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Connected, ToolServer } from "../../packages/palimpsest/src/ports/tool-servers.ts";
+import type { ConnectOutcome, ToolServer } from "../../packages/palimpsest/src/ports/tool-server.ts";
 
 export interface ToolServerUnderTest {
   readonly name: string;
   /** A server whose tool `echo` answers and whose tool `fail` answers with an error. */
-  readonly connect: (signal: AbortSignal) => Promise<Connected>;
+  readonly connect: (signal: AbortSignal) => Promise<ConnectOutcome>;
   /** One that is not there. */
-  readonly connectToNothing: (signal: AbortSignal) => Promise<Connected>;
+  readonly connectToNothing: (signal: AbortSignal) => Promise<ConnectOutcome>;
 }
 
 const never = new AbortController().signal;

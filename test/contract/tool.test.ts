@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
-import { compactionAsks } from "../../packages/cli/src/agent/compaction-asks.ts";
-import { noJobsHere } from "../../packages/palimpsest/src/ports/jobs.ts";
-import { nobody } from "../../packages/palimpsest/src/ports/person.ts";
-import { planningAlone } from "../../packages/palimpsest/src/ports/planning.ts";
-import type { Tool } from "../../packages/palimpsest/src/ports/tools.ts";
+import { createCompactionRequests } from "../../packages/cli/src/agent/tools/equip-session.ts";
+import { foregroundOnlyJobs } from "../../packages/palimpsest/src/ports/jobs.ts";
+import { noUser } from "../../packages/palimpsest/src/ports/user-port.ts";
+import { unattendedPlanMode } from "../../packages/palimpsest/src/ports/plan-mode.ts";
+import type { Tool } from "../../packages/palimpsest/src/ports/tool.ts";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
 import { PageCache } from "../../packages/cli/src/tool/web/page-cache.ts";
-import { ToolServers } from "../../packages/cli/src/tool/mcp/servers.ts";
-import { toolNames } from "../../packages/cli/src/tool/toolset.ts";
+import { ToolServers } from "../../packages/cli/src/tool/mcp/tool-servers.ts";
+import { toolNames } from "../../packages/cli/src/tool/builtin-tools.ts";
 import { toolbox } from "../fixture/toolbox.ts";
 import { connectTo, fakeServer, offered, serverNamed } from "../fixture/tool-servers.ts";
 import { toolContract } from "./tool.ts";
@@ -30,16 +30,16 @@ async function everyTool(): Promise<readonly Tool[]> {
       hash: (text) => text,
       wait: async () => undefined,
     },
-    { definitions: [serverNamed("a")], told: () => "" },
+    { definitions: [serverNamed("a")], shownAnnouncement: () => "" },
   );
   await servers.settled();
   const { tools } = await toolbox({
-    compactionAsks: compactionAsks(() => true),
+    compactionAsks: createCompactionRequests(() => true),
     skills: { find: async () => ({ skills: [skill], problems: [] }), mayRead: () => true },
-    planning: planningAlone,
-    jobs: noJobsHere,
+    planning: unattendedPlanMode,
+    jobs: foregroundOnlyJobs,
     person: "no",
-    answering: nobody,
+    answering: noUser,
     servers,
     web: { net: { resolve: async () => [], mayConnect: () => false }, pages: new PageCache() },
   });

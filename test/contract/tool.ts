@@ -3,10 +3,10 @@ import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { Tool, ToolPlan } from "../../packages/palimpsest/src/ports/tools.ts";
+import type { Tool, ToolPlan } from "../../packages/palimpsest/src/ports/tool.ts";
 import { millis, toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
-import { readFiles } from "../../packages/palimpsest/src/context/read-files.ts";
+import { createReadFiles } from "../../packages/palimpsest/src/context/read-files.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 export interface ToolUnderTest {
@@ -28,7 +28,7 @@ export function toolContract({ name, make, input }: ToolUnderTest): void {
     const cwd = await temporaryFolder();
     const path = join(cwd, "a.txt");
     await writeFile(path, "a\n");
-    const files = readFiles();
+    const files = createReadFiles();
     const { mtimeMs: modifiedMs } = await stat(path);
     files.set(path, { hash: hash("sha256", "a\n", "hex"), modifiedMs, shownBy: toolUseId("toolu_0") });
     return tool.plan(given, { toolUse: toolUseId("toolu_1"), cwd, files, now: millis(0) });

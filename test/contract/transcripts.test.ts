@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { mapStore } from "../../examples/map-store.ts";
-import { fileTranscripts } from "../../packages/palimpsest/src/store/files/transcripts.ts";
-import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/transcripts.ts";
+import { fileTranscripts } from "../../packages/palimpsest/src/store/files/file-transcripts.ts";
+import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/memory-transcripts.ts";
 import { storeDeps } from "./store-deps.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { transcriptsContract } from "./transcripts.ts";

@@ -1,32 +1,32 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { headerParts } from "../../packages/cli/src/agent/working-state/header.ts";
+import { headerParts } from "../../packages/cli/src/agent/agent-compaction-setup.ts";
 import type { WorkingStatePart } from "../../packages/palimpsest/src/ports/working-state.ts";
 import { toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { hashOf } from "../../packages/cli/src/tool/file/open.ts";
-import { readFiles } from "../../packages/palimpsest/src/context/read-files.ts";
-import { filesPart } from "../../packages/cli/src/tool/working-state/files.ts";
-import { placePart } from "../../packages/cli/src/tool/working-state/place.ts";
-import { planPart } from "../../packages/cli/src/tool/working-state/plan.ts";
-import { skillsPart } from "../../packages/cli/src/tool/working-state/skills.ts";
-import { todosPart } from "../../packages/cli/src/tool/working-state/todos.ts";
-import { toolServersPart } from "../../packages/cli/src/tool/working-state/tool-servers.ts";
+import { hashFileBytes } from "../../packages/cli/src/tool/file/read-whole-file.ts";
+import { createReadFiles } from "../../packages/palimpsest/src/context/read-files.ts";
+import { filesPart } from "../../packages/cli/src/tool/working-state/files-part.ts";
+import { placePart } from "../../packages/cli/src/tool/working-state/place-part.ts";
+import { planPart } from "../../packages/cli/src/tool/plan-tool.ts";
+import { skillsPart } from "../../packages/cli/src/tool/skill/skill-tool.ts";
+import { todosPart } from "../../packages/cli/src/tool/todo-tool.ts";
+import { toolServersPart } from "../../packages/cli/src/tool/mcp/tool-servers.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { workingStateContract } from "./working-state.ts";
 
-const seeing = { mayRead: () => true, isToldElsewhere: () => false };
+const seeing = { mayRead: () => true, isShownElsewhere: () => false };
 
 workingStateContract({
   name: "files",
   full: async () => {
     const path = join(await temporaryFolder(), "a.txt");
     await writeFile(path, "a\n");
-    const files = readFiles();
-    files.set(path, { hash: hashOf(Buffer.from("a\n")), modifiedMs: 0, shownBy: toolUseId("toolu_1") });
+    const files = createReadFiles();
+    files.set(path, { hash: hashFileBytes(Buffer.from("a\n")), modifiedMs: 0, shownBy: toolUseId("toolu_1") });
     files.set(`${path}.gone`, { hash: "", modifiedMs: 0, shownBy: toolUseId("toolu_2") });
     return filesPart({ ...seeing, files });
   },
-  empty: async () => filesPart({ ...seeing, files: readFiles() }),
+  empty: async () => filesPart({ ...seeing, files: createReadFiles() }),
 });
 
 workingStateContract({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { restoreBudgets } from "../../packages/palimpsest/src/layers/4-compact/restore.ts";
+import { restoreBudgets } from "../../packages/palimpsest/src/layers/4-compact/plan-restoration.ts";
 import type { RestoreRequest, WorkingStatePart } from "../../packages/palimpsest/src/ports/working-state.ts";
 import { skipped } from "./skipped.ts";
 

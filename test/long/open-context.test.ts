@@ -8,7 +8,7 @@ import OpenAI from "openai";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { openContext, type ToolCall } from "../../packages/palimpsest/src/index.ts";
-import { Simulator, simulatorFetch, type Actor } from "../../packages/simulator/src/index.ts";
+import { Simulator, simulatorFetch, type Responder } from "../../packages/simulator/src/index.ts";
 import { fileStore } from "../../packages/palimpsest/src/store/files/store.ts";
 import { served } from "../scenario/support/simulated.ts";
 
@@ -18,11 +18,11 @@ const tools = [{ name: "read", description: "Reads a file.", input_schema: { typ
 const options = { system: "You fix tests.", tools, contextTokens: 30_000 };
 
 /** Nine calls and an answer, over and over. */
-function reader(): Actor {
+function reader(): Responder {
   let at = 0;
   return {
     name: "reader",
-    play: () => {
+    respond: () => {
       at += 1;
       const block =
         at % 10 === 0
@@ -42,7 +42,7 @@ interface Talk {
 }
 
 async function anthropicTalk(): Promise<Talk> {
-  const fetch = simulatorFetch(new Simulator({ actor: reader() }));
+  const fetch = simulatorFetch(new Simulator({ responder: reader() }));
   const client = new Anthropic({ apiKey: "none", maxRetries: 0, fetch });
   const context = await openContext({ model: "claude-sonnet-5-5", ...options });
   return {
@@ -58,7 +58,7 @@ async function anthropicTalk(): Promise<Talk> {
 }
 
 async function openaiClient(): Promise<OpenAI> {
-  const { url } = await served({ actor: reader(), models: [{ id: "gpt-5.6" }] });
+  const { url } = await served({ responder: reader(), models: [{ id: "gpt-5.6" }] });
   return new OpenAI({ apiKey: "none", maxRetries: 0, baseURL: `${url}/v1` });
 }
 

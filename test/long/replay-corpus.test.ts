@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { policyCatalogue, presetNames } from "../../packages/palimpsest/src/policy/catalogue.ts";
-import type { ReplayOutcome } from "../../packages/lab/src/outcome.ts";
-import { spreadOf } from "../../packages/lab/src/statistics.ts";
-import type { PolicySummary } from "../../packages/lab/src/summary.ts";
+import { policyCatalogue, presetNames } from "../../packages/palimpsest/src/policy/policy-catalogue.ts";
+import type { ReplayOutcome } from "../../packages/lab/src/replay-outcome.ts";
+import { computeSpread } from "../../packages/lab/src/statistics.ts";
+import type { PolicySummary } from "../../packages/lab/src/tally.ts";
 import { flawsOf, recordedFiles, replayedCorpus, summaryOf, whyNoCorpus } from "../fixture/replay/corpus.ts";
 
 let outcomes: readonly ReplayOutcome[];
@@ -34,8 +34,8 @@ describe.skipIf(recordedFiles.length === 0)(`clearing that pays, on all recorded
         .filter(({ rounds }) => rounds >= 30)
         .map(({ inputCost, optimumClearOnly }) => inputCost / (optimumClearOnly ?? Infinity));
       expect(over.length).toBeGreaterThan(20);
-      expect(spreadOf(over)?.mean).toBeLessThanOrEqual(1.05);
-      expect(spreadOf(over)?.max).toBeLessThanOrEqual(1.12);
+      expect(computeSpread(over)?.mean).toBeLessThanOrEqual(1.05);
+      expect(computeSpread(over)?.max).toBeLessThanOrEqual(1.12);
     },
   );
 

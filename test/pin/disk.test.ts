@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { replySpentDraft } from "../../packages/palimpsest/src/context/reply/reply-spent.ts";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
-import { SessionFactBook } from "../../packages/palimpsest/src/context/compact/session-facts.ts";
-import { spentDraft } from "../../packages/palimpsest/src/context/compact/spent.ts";
+import { replyCostDraft, compactionCostDraft } from "../../packages/palimpsest/src/context/past-costs.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
+import { SessionFactBook } from "../../packages/palimpsest/src/context/compact/session-fact-book.ts";
 import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
 import { undo } from "../../packages/palimpsest/src/session/undo.ts";
 import { blobId, messageId, tokens, toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
@@ -217,7 +216,7 @@ describe("the form on disk", () => {
 
   it("calls for a summary that was never installed", async () => {
     const { deps, session } = await start();
-    await append(session, spentDraft([{ path: "stream", model: "m", usage: { input_tokens: 3 } }], "manual"));
+    await append(session, compactionCostDraft([{ path: "stream", model: "m", usage: { input_tokens: 3 } }], "manual"));
     expect((await lines(deps)).at(-1)).toContain(
       `"type":"setting","name":"compaction.spent","value":{"calls":[{"path":"stream","model":"m","usage":{"input_tokens":3}}],"trigger":"manual"},"uuid"`,
     );
@@ -225,7 +224,7 @@ describe("the form on disk", () => {
 
   it("a request of whose reply nothing came, and who was asked for one that names another model", async () => {
     const { deps, session } = await start();
-    await append(session, replySpentDraft({ model: "m", usage: { input_tokens: 3 } }));
+    await append(session, replyCostDraft({ model: "m", usage: { input_tokens: 3 } }));
     expect((await lines(deps)).at(-1)).toContain(
       `"type":"setting","name":"reply.spent","value":{"calls":[{"path":"main","model":"m","usage":{"input_tokens":3}}]},"uuid"`,
     );

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { PromptBlock } from "../../packages/palimpsest/src/cache/prompt.ts";
-import { TraceWriter } from "../../packages/simulator/src/trace/writer.ts";
+import { TraceWriter } from "../../packages/simulator/src/trace/trace-writer.ts";
 import { asyncLines, replyOf } from "../fixture/trace.ts";
-import { readTrace } from "../../packages/simulator/src/trace/reader.ts";
+import { readTrace } from "../../packages/simulator/src/trace/read-trace.ts";
 
 const at = millis(Date.parse("2026-11-01T00:00:00.000Z"));
 const salts = { tools: "s1", system: "s2", messages: "s3" };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
-import type { Actor, SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import type { Responder, MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 
 /** What goes over the wire, to the byte: clients parse it, and traces and cassettes keep it. */
@@ -12,15 +12,15 @@ const hello: JsonObject = {
   messages: [{ role: "user", content: "Hello" }],
 };
 
-const blocks: readonly SaidBlock[] = [
+const blocks: readonly MoveBlock[] = [
   { type: "thinking", thinking: "Hm." },
   { type: "text", text: "Look: 東京" },
   { type: "tool_use", name: "look", input: { at: 1 } },
 ];
-const actor: Actor = { name: "pinned", play: () => ({ move: { kind: "say", blocks } }) };
+const actor: Responder = { name: "pinned", respond: () => ({ move: { kind: "say", blocks } }) };
 
 const post = async (path: string, body: JsonObject, more: Record<string, string> = {}): Promise<Response> =>
-  simulatorFetch(new Simulator({ seed: 1, actor }))(`http://simulator${path}`, {
+  simulatorFetch(new Simulator({ seed: 1, responder: actor }))(`http://simulator${path}`, {
     method: "POST",
     headers: { ...headers, ...more },
     body: JSON.stringify(body),

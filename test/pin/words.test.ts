@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { plainClearMarker } from "../../packages/palimpsest/src/schema/edit.ts";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
-import { attachmentText } from "../../packages/palimpsest/src/transcript/attachment.ts";
+import { attachmentText } from "../../packages/palimpsest/src/transcript/attachment-text.ts";
 import { boundaryText } from "../../packages/palimpsest/src/transcript/draft.ts";
 import {
   firstUserLine,

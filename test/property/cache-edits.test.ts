@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import type { WireUsage } from "../../packages/palimpsest/src/schema/wire/reply.ts";
+import type { WireUsage } from "../../packages/palimpsest/src/schema/wire/reply-message.ts";
 import { editedVariantsMax, lookBackMax } from "../../packages/palimpsest/src/cache/limits.ts";
 import { Deleting, deletingRequest, idsOf } from "../fixture/deleting.ts";
 import { parametersFor } from "./runs.ts";

@@ -1,16 +1,15 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { auditSummary } from "../../packages/palimpsest/src/layers/4-compact/audit.ts";
-import { repairSummary } from "../../packages/palimpsest/src/layers/4-compact/carry.ts";
-import { extractSummary } from "../../packages/palimpsest/src/layers/4-compact/extract.ts";
-import { FactBook, factsOf } from "../../packages/palimpsest/src/layers/4-compact/fact-book.ts";
-import type { CountText } from "../../packages/palimpsest/src/layers/4-compact/fit.ts";
-import { headingOf, sectionsOf } from "../../packages/palimpsest/src/layers/4-compact/sections.ts";
-import { type LedgerSection, ledgerWithin } from "../../packages/palimpsest/src/layers/4-compact/user-ledger.ts";
+import { auditSummary, repairSummary } from "../../packages/palimpsest/src/layers/4-compact/audit.ts";
+import { extractSummary } from "../../packages/palimpsest/src/layers/4-compact/extract-summary.ts";
+import { FactBook, collectFacts } from "../../packages/palimpsest/src/layers/4-compact/facts/fact-book.ts";
+import type { CountText } from "../../packages/palimpsest/src/layers/clip-text.ts";
+import { parseHeading, summarySections } from "../../packages/palimpsest/src/layers/4-compact/summary-sections.ts";
+import { type UserLedger, buildLedger } from "../../packages/palimpsest/src/layers/4-compact/user-ledger.ts";
 import { tokens } from "../../packages/palimpsest/src/schema/brand.ts";
-import { estimateBlock } from "../../packages/palimpsest/src/tokens/estimate.ts";
-import { saidText } from "../../packages/palimpsest/src/transcript/person.ts";
-import { readLines } from "../../packages/palimpsest/src/transcript/lines.ts";
+import { estimateBlock } from "../../packages/palimpsest/src/tokens/estimate-block.ts";
+import { userText } from "../../packages/palimpsest/src/transcript/user-text.ts";
+import { readLines } from "../../packages/palimpsest/src/transcript/read-lines.ts";
 import { corpusBytes, corpusFiles, hasCorpus } from "../fixture/corpus.ts";
 import { foldOf, loggedOf } from "../fixture/log.ts";
 import { anyHistory } from "./history.ts";
@@ -19,7 +18,7 @@ import { anySessionFacts } from "./session-facts.ts";
 
 const count: CountText = (text) => estimateBlock({ type: "text", text });
 const runs = { quick: 80, long: 3000 };
-const noLedger: LedgerSection = { text: "", tokens: tokens(0), messages: [] };
+const noLedger: UserLedger = { text: "", tokens: tokens(0), messages: [] };
 /** Enough for what a summary must carry of a session of a few hundred rounds. */
 const saneTokens = 12_000;
 const ledgerTokens = 20_000;
@@ -29,8 +28,8 @@ describe("facts", () => {
     fc.assert(
       fc.property(anyHistory, ({ lines }) => {
         const entries = foldOf(loggedOf(lines)).path.logged.map(({ entry }) => entry);
-        const said = entries.flatMap((entry) => (entry.id === undefined ? [] : (saidText(entry) ?? [])));
-        expect(factsOf(entries).userMessages.map(({ text }) => text)).toEqual(said);
+        const said = entries.flatMap((entry) => (entry.id === undefined ? [] : (userText(entry) ?? [])));
+        expect(collectFacts(entries).userMessages.map(({ text }) => text)).toEqual(said);
       }),
       parametersFor(runs),
     );
@@ -45,7 +44,7 @@ describe("facts", () => {
           book.append(entry);
           book.facts();
         }
-        const facts = factsOf(entries);
+        const facts = collectFacts(entries);
         expect(book.facts()).toEqual(facts);
         expect(new FactBook({ earlier: facts }).facts()).toEqual(facts);
       }),
@@ -56,7 +55,7 @@ describe("facts", () => {
 
 describe("a summary without a model", () => {
   it("is never over its budget, well-formed, the same each time, with nine headings in order", () => {
-    const titles = sectionsOf("all").map(({ title }) => title);
+    const titles = summarySections("all").map(({ title }) => title);
     fc.assert(
       fc.property(
         anySessionFacts,
@@ -68,7 +67,7 @@ describe("a summary without a model", () => {
           expect(summary.isWellFormed()).toBe(true);
           expect(extractSummary({ facts, budgetTokens, count, previousSummary })).toBe(summary);
           const outside = withoutQuotes(summary).split("\n");
-          const found = outside.flatMap((line) => (/^\d\. /.test(line) ? (headingOf(line)?.title ?? []) : []));
+          const found = outside.flatMap((line) => (/^\d\. /.test(line) ? (parseHeading(line)?.title ?? []) : []));
           if (budgetTokens >= 1000) expect(found).toEqual(titles);
         },
       ),
@@ -79,7 +78,7 @@ describe("a summary without a model", () => {
   it("carries what the audit looks for, where the budget is sane", () => {
     fc.assert(
       fc.property(anySessionFacts, (facts) => {
-        const ledger = ledgerWithin({ messages: facts.userMessages, budgetTokens: ledgerTokens, count });
+        const ledger = buildLedger({ messages: facts.userMessages, budgetTokens: ledgerTokens, count });
         const summary = extractSummary({ facts, budgetTokens: saneTokens, count, messages: "beside" });
         expect(auditSummary({ summary, facts, ledger }).score).toBeGreaterThanOrEqual(0.95);
       }),
@@ -98,7 +97,7 @@ describe("a summary without a model", () => {
           expect(count(previousSummary)).toBeLessThanOrEqual(3000);
         }
         expect(lengths.at(-1)).toBe(lengths.at(-2));
-        const ledger = ledgerWithin({ messages: facts.userMessages, budgetTokens: 1_000_000, count });
+        const ledger = buildLedger({ messages: facts.userMessages, budgetTokens: 1_000_000, count });
         const [first] = facts.userMessages;
         if (first !== undefined && count(first.text) <= 2000) expect(ledger.text).toContain(`>\n${first.text}\n</`);
       }),
@@ -140,8 +139,8 @@ const reason = hasCorpus ? "" : " (left out: the folder PALIMPSEST_CORPUS/claude
 describe.skipIf(!hasCorpus)(`recorded Claude Code sessions${reason}`, () => {
   it.each(corpusFiles)("%s is summarised without a model, and the audit finds what it looks for", (name) => {
     const fold = foldOf(readLines({ bytes: corpusBytes(name), start: 0, last: true }).logged, { origin: "foreign" });
-    const facts = factsOf(fold.path.logged.map(({ entry }) => entry));
-    const ledger = ledgerWithin({ messages: facts.userMessages, budgetTokens: ledgerTokens, count });
+    const facts = collectFacts(fold.path.logged.map(({ entry }) => entry));
+    const ledger = buildLedger({ messages: facts.userMessages, budgetTokens: ledgerTokens, count });
     const beside = extractSummary({ facts, budgetTokens: saneTokens, count, messages: "beside" });
     expect(auditSummary({ summary: beside, facts, ledger }).score).toBeGreaterThanOrEqual(0.95);
     for (const { entry, shown } of ledger.messages)

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json, JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
-import { clearedResultText } from "../../packages/simulator/src/editing/clear-tool-uses.ts";
-import { ThinkingSeal } from "../../packages/simulator/src/thinking.ts";
+import { clearedResultText } from "../../packages/simulator/src/editing/context-edits.ts";
+import { ThinkingSeal } from "../../packages/simulator/src/prompt/thinking-seal.ts";
 import { clearThinking, clearToolUses, Edited, edits, tokens, totalOf, turns, uses } from "../fixture/edited.ts";
 import { parametersFor } from "./runs.ts";
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { openLog } from "../../packages/palimpsest/src/session/open.ts";
+import { openLog } from "../../packages/palimpsest/src/session/open-log.ts";
 import { type EntryId, entryId, type MessageId, type ToolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { Message } from "../../packages/palimpsest/src/schema/block.ts";
 import { type Entry, readEntry } from "../../packages/palimpsest/src/schema/entry.ts";
 import { parseJson } from "../../packages/palimpsest/src/schema/json.ts";
 import { Fold } from "../../packages/palimpsest/src/transcript/fold.ts";
-import { type Logged, readLines } from "../../packages/palimpsest/src/transcript/lines.ts";
-import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
+import { type LoggedEntry, readLines } from "../../packages/palimpsest/src/transcript/read-lines.ts";
+import { violations } from "../../packages/palimpsest/src/transcript/violations.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 import { corpusBytes, corpusFiles, hasCorpus } from "../fixture/corpus.ts";
 import { flat, foldOf, sourceOf } from "../fixture/log.ts";
 
@@ -41,7 +41,7 @@ describe.skipIf(!hasCorpus)(`recorded Claude Code sessions${reason}`, () => {
 });
 
 /** One live fold over the log: well-formed at every line, valid and prefix-stable at every sendable point. */
-function livedWell(logged: readonly Logged[]): Fold {
+function livedWell(logged: readonly LoggedEntry[]): Fold {
   const fold = new Fold({ origin: "foreign" });
   const lastByReply = lastLineByReply(logged);
   let sent: Message[] | undefined;
@@ -73,7 +73,7 @@ function expectPrefix(before: readonly Message[], after: readonly Message[], at:
   expect(changed, `line ${at + 1} changed a block that was sent`).toBe(-1);
 }
 
-function lastLineByReply(logged: readonly Logged[]): Map<MessageId, number> {
+function lastLineByReply(logged: readonly LoggedEntry[]): Map<MessageId, number> {
   const last = new Map<MessageId, number>();
   for (const [at, { entry }] of logged.entries())
     if (entry.kind === "assistant" && entry.messageId !== undefined) last.set(entry.messageId, at);
@@ -81,7 +81,7 @@ function lastLineByReply(logged: readonly Logged[]): Map<MessageId, number> {
 }
 
 /** Main-line results that are not on the path though their call is. */
-function resultsOffPath(logged: readonly Logged[], fold: Fold): ToolUseId[] {
+function resultsOffPath(logged: readonly LoggedEntry[], fold: Fold): ToolUseId[] {
   const onPath = new Set(fold.path.entries);
   const calls = new Set<ToolUseId>();
   for (const entry of onPath)

@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { expand } from "../../packages/palimpsest/src/session/expand.ts";
-import { openLog, openLogAt } from "../../packages/palimpsest/src/session/open.ts";
+import { openLog, openLogAt } from "../../packages/palimpsest/src/session/open-log.ts";
 import type { MessageId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { Fold, type View } from "../../packages/palimpsest/src/transcript/fold.ts";
-import type { Logged } from "../../packages/palimpsest/src/transcript/lines.ts";
-import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
+import type { LoggedEntry } from "../../packages/palimpsest/src/transcript/read-lines.ts";
+import { violations } from "../../packages/palimpsest/src/transcript/violations.ts";
 import { blobsWith, bytesOf, flat, foldOf, loggedOf, sourceOf } from "../fixture/log.ts";
 import { logBytes, testDeps } from "../fixture/session.ts";
 import { anyHistory, type History, HistoryWriter, othersHistory, soundHistory } from "./history.ts";
@@ -18,8 +18,8 @@ const fewer = parametersFor({ quick: 150, long: 10_000 });
 
 /** Folds a log live, one entry after the other, and shows the fold after each. */
 function* lived(
-  logged: readonly Logged[],
-): Generator<{ readonly fold: Fold; readonly at: number; readonly one: Logged }> {
+  logged: readonly LoggedEntry[],
+): Generator<{ readonly fold: Fold; readonly at: number; readonly one: LoggedEntry }> {
   const fold = new Fold();
   for (const [at, one] of logged.entries()) {
     fold.append(one);
@@ -28,7 +28,7 @@ function* lived(
 }
 
 /** Does a reply go on behind this place of the log? Judged over the whole log, as `openLogAt` does. */
-function continuesBehind(logged: readonly Logged[]): (at: number) => (reply: MessageId) => boolean {
+function continuesBehind(logged: readonly LoggedEntry[]): (at: number) => (reply: MessageId) => boolean {
   const lastByReply = new Map<MessageId, number>();
   for (const [at, { entry }] of logged.entries()) {
     if (entry.kind === "assistant" && entry.messageId !== undefined) lastByReply.set(entry.messageId, at);
@@ -40,7 +40,7 @@ function continuesBehind(logged: readonly Logged[]): (at: number) => (reply: Mes
 const seen = ({ messages, sendable, why }: View): object => ({ messages, sendable, why: why?.code });
 
 /** Pins and settings may follow: they change what later plans do, never what was said. A repair fills in, it never rewrites. */
-const rewrites = ({ entry }: Logged): boolean =>
+const rewrites = ({ entry }: LoggedEntry): boolean =>
   (entry.kind === "user" && entry.summary) ||
   (entry.kind === "edit" && !["repair", "pin", "unpin", "setting", "server-edits"].includes(entry.edit.type));
 
@@ -70,7 +70,7 @@ describe(`the laws of the view, ${runs.numRuns} histories each, seed ${seed}`, (
         fc.property(anyHistory, ({ lines }) => {
           const logged = loggedOf(lines);
           const continues = continuesBehind(logged);
-          let last: { readonly path: readonly Logged[]; readonly blocks: readonly string[] } | undefined;
+          let last: { readonly path: readonly LoggedEntry[]; readonly blocks: readonly string[] } | undefined;
           for (const { fold, at } of lived(logged)) {
             const view = fold.view({ continues: continues(at) });
             if (!view.sendable) continue;

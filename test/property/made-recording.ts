@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { Recording } from "../../packages/lab/src/recording.ts";
+import type { Recording } from "../../packages/lab/src/recording/recording.ts";
 import { madeRecording, type MadeRound } from "../fixture/replay/made-recording.ts";
 
 const arbitraryRound: fc.Arbitrary<MadeRound> = fc.record({

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cleanBorders, coveredNow } from "../../packages/palimpsest/src/layers/3-notes/borders.ts";
-import { type Keep, keptBehindNotes } from "../../packages/palimpsest/src/layers/3-notes/keep.ts";
+import { cleanBorders, lastSettledEntry } from "../../packages/palimpsest/src/layers/2-clear/round.ts";
+import { type KeepOutcome, keepBehindNotes } from "../../packages/palimpsest/src/layers/3-notes/plan.ts";
 import { keptTextsMin, keptTokensMax, keptTokensMin } from "../../packages/palimpsest/src/layers/3-notes/limits.ts";
 import { entryId } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { Item } from "../../packages/palimpsest/src/transcript/item.ts";
@@ -24,14 +24,14 @@ const views = fc
 
 const itemsOf = ({ lines }: History): readonly Item[] => foldOf(loggedOf(lines)).projection.items;
 
-type View = Parameters<typeof keptBehindNotes>[0];
-type Kept = Extract<Keep, { kind: "keep" }>;
+type View = Parameters<typeof keepBehindNotes>[0];
+type Kept = Extract<KeepOutcome, { kind: "keep" }>;
 
 const keeps = (law: (keep: Kept, view: View) => void): void => {
   let seen = 0;
   fc.assert(
     fc.property(views, (view) => {
-      const keep = keptBehindNotes(view);
+      const keep = keepBehindNotes(view);
       if (keep.kind !== "keep") return;
       seen += 1;
       law(keep, view);
@@ -117,7 +117,7 @@ it("notes cover nothing of a call that is open", () => {
   fc.assert(
     fc.property(anyHistory, (history) => {
       const items = itemsOf(history);
-      const covers = coveredNow(items);
+      const covers = lastSettledEntry(items);
       const until = covers === undefined ? 0 : items.findLastIndex(({ entry }) => entry === covers) + 1;
       const seen = items.slice(0, until);
       const answered = answersOf(items);

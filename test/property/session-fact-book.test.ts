@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { factsOf } from "../../packages/palimpsest/src/layers/4-compact/fact-book.ts";
-import type { SessionFacts } from "../../packages/palimpsest/src/layers/4-compact/facts.ts";
-import { SessionFactBook } from "../../packages/palimpsest/src/context/compact/session-facts.ts";
+import { collectFacts } from "../../packages/palimpsest/src/layers/4-compact/facts/fact-book.ts";
+import type { SessionFacts } from "../../packages/palimpsest/src/layers/4-compact/facts/session-facts.ts";
+import { SessionFactBook } from "../../packages/palimpsest/src/context/compact/session-fact-book.ts";
 import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
-import { readLines } from "../../packages/palimpsest/src/transcript/lines.ts";
+import { readLines } from "../../packages/palimpsest/src/transcript/read-lines.ts";
 import type { Draft } from "../../packages/palimpsest/src/transcript/draft.ts";
 import { foldOf } from "../fixture/log.ts";
 import { append, logBytes, reopened, reply, result, testDeps, text, user } from "../fixture/session.ts";
@@ -68,7 +68,7 @@ const isFactMove = (move: SessionMove | FactMove): move is FactMove => ["queued"
 /** Of the path of the whole log, read from its beginning. */
 async function wholeFacts(deps: SessionDeps): Promise<SessionFacts> {
   const { logged } = readLines({ bytes: await logBytes(deps), start: 0, last: true });
-  return factsOf(foldOf(logged).path.entries);
+  return collectFacts(foldOf(logged).path.entries);
 }
 
 /** One book for each session, as an agent keeps it. */

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { type EntryId, entryId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { factsOf } from "../../packages/palimpsest/src/layers/4-compact/fact-book.ts";
-import type { SessionFacts } from "../../packages/palimpsest/src/layers/4-compact/facts.ts";
+import { collectFacts } from "../../packages/palimpsest/src/layers/4-compact/facts/fact-book.ts";
+import type { SessionFacts } from "../../packages/palimpsest/src/layers/4-compact/facts/session-facts.ts";
 import { readEntry } from "../../packages/palimpsest/src/schema/entry.ts";
 import { parseJson } from "../../packages/palimpsest/src/schema/json.ts";
 
@@ -92,7 +92,7 @@ function linesOf(one: Step, at: number): readonly object[] {
 }
 
 const written = (steps: readonly Step[]): SessionFacts =>
-  factsOf(
+  collectFacts(
     steps.flatMap(linesOf).flatMap((line) => {
       const reading = readEntry(parseJson(JSON.stringify(line)));
       return reading.kind === "entry" ? [reading.entry] : [];

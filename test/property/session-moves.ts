@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
-import type { SessionFacts } from "../../packages/palimpsest/src/layers/4-compact/facts.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
+import type { SessionFacts } from "../../packages/palimpsest/src/layers/4-compact/facts/session-facts.ts";
 import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
 import { undo } from "../../packages/palimpsest/src/session/undo.ts";
 import { type EntryId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
-import type { WireUsage } from "../../packages/palimpsest/src/schema/wire/reply.ts";
+import type { WireUsage } from "../../packages/palimpsest/src/schema/wire/reply-message.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { Asking } from "../fixture/asking.ts";
 import { parametersFor } from "./runs.ts";

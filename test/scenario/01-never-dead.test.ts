@@ -2,7 +2,7 @@ import { writeFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import {
   compactedIn,
   endOf,

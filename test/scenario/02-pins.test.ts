@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ForkLine } from "../../packages/palimpsest/src/context/fork-line.ts";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
 import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
 import { undo } from "../../packages/palimpsest/src/session/undo.ts";
 import { type EntryId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";

@@ -2,10 +2,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import { isArray } from "../../packages/palimpsest/src/schema/json.ts";
-import { pendingApprovals } from "../../packages/cli/src/settings/tool-servers.ts";
-import { serverConnector } from "../../packages/cli/src/tool/mcp/connect.ts";
+import { pendingApprovals } from "../../packages/cli/src/settings/defined-servers.ts";
+import { serverConnector } from "../../packages/cli/src/tool/mcp/server-connector.ts";
 import { injected } from "../fixture/mcp/made-server.ts";
 import { eventsOf, lastRequest, times } from "./support/compaction-checks.ts";
 import { compact, type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";
@@ -124,7 +124,7 @@ describe("4. Prefix stability and 10. working state, with real servers of tools"
     const written = (args: readonly string[]) =>
       writeFile(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers: { a: stdio(...args) } }));
     await written(["good"]);
-    const engine = createEngine({ env: world.env, cwd: world.work });
+    const engine = openWorkspace({ env: world.env, cwd: world.work });
     const pending = async () => pendingApprovals(await engine.servers());
     const [asked] = await pending();
     expect(asked).toMatchObject({ name: "a", runs: { kind: "program", args: [program, "good"] } });

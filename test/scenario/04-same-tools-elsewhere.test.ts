@@ -5,9 +5,9 @@ import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import { main } from "../../packages/cli/src/main.ts";
-import { nobody } from "../../packages/palimpsest/src/ports/person.ts";
+import { noUser } from "../../packages/palimpsest/src/ports/user-port.ts";
 import { type SessionId, sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { openNet } from "../../packages/cli/src/tool/web/get.ts";
+import { openNet } from "../../packages/cli/src/tool/web/get-page.ts";
 import { connectTo, fakeServer, offered } from "../fixture/tool-servers.ts";
 import { eventsOf, lastRequest, times } from "./support/compaction-checks.ts";
 import { type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";
@@ -24,7 +24,7 @@ const chatOpens = (world: CompactionWorld, { id, mode }: ChatOpening = {}): Prom
     tools: { mode },
     planReview: { review: async () => ({ kind: "nobody" }) },
     beside: {
-      person: nobody,
+      person: noUser,
       net: openNet,
       jobs: "on",
       connectServer: connectTo({ a: fakeServer({ tools: [offered("go")] }) }),

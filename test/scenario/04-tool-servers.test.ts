@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { ToolServersDep } from "../../packages/palimpsest/src/ports/tool-servers.ts";
+import type { ToolServersDep } from "../../packages/palimpsest/src/ports/tool-server.ts";
 import { isArray, type Json } from "../../packages/palimpsest/src/schema/json.ts";
 import { connectTo, fakeServer, offered } from "../fixture/tool-servers.ts";
 import { eventsOf, lastRequest, times } from "./support/compaction-checks.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import { say, user } from "../fixture/session.ts";
 import { type ClearingAgent, clearedIn, clearingWorld } from "./support/clearing-world.ts";
 import { compactedIn, endOf, eventsOf, expectAccepted } from "./support/compaction-checks.ts";

@@ -1,16 +1,15 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
-import { chatRequest } from "../../packages/palimpsest/src/model/openai/request.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
+import { chatRequest } from "../../packages/palimpsest/src/model/openai/chat-request.ts";
 import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
 import type { EntryId } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { Block, Message } from "../../packages/palimpsest/src/schema/block.ts";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
-import { cutPoints } from "../../packages/palimpsest/src/transcript/cut.ts";
-import { mend } from "../../packages/palimpsest/src/transcript/mend.ts";
+import { cutPoints } from "../../packages/palimpsest/src/transcript/first-messages.ts";
+import { mend, violations } from "../../packages/palimpsest/src/transcript/violations.ts";
 import { firstUserLine, interruptedText } from "../../packages/palimpsest/src/transcript/repair.ts";
-import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
 import { bytesOf, flat, foldOf, loggedOf } from "../fixture/log.ts";
 import { openaiFace } from "../fixture/openai-face.ts";
 import {
@@ -113,8 +112,8 @@ describe("6. Pairing", () => {
   });
 
   it("what the fold gives is taken by the simulator, in its own form and in that of OpenAI", async () => {
-    const simulator = new Simulator({ actor: playing(says("Seen.")) });
-    const { ask } = openaiFace({ actor: playing(says("Seen.")) });
+    const simulator = new Simulator({ responder: playing(says("Seen.")) });
+    const { ask } = openaiFace({ responder: playing(says("Seen.")) });
     await fc.assert(
       fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 4 }), async (turns) => {
         const session = await opened(testDeps());

@@ -1,14 +1,14 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
-import { openLog } from "../../packages/palimpsest/src/session/open.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
+import { openLog } from "../../packages/palimpsest/src/session/open-log.ts";
 import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
 import { undo } from "../../packages/palimpsest/src/session/undo.ts";
 import { millis, sessionId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
-import type { Fault } from "../../packages/palimpsest/src/store/memory/faults.ts";
-import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/transcripts.ts";
-import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
+import type { Fault } from "../../packages/palimpsest/src/store/memory/fault.ts";
+import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/memory-transcripts.ts";
+import { violations } from "../../packages/palimpsest/src/transcript/violations.ts";
 import { append, call, cleared, reply, result, text, user } from "../fixture/session.ts";
 import { runNode, runScript } from "./support/command-line.ts";
 import {

@@ -4,12 +4,12 @@ import { mkdir, readdir, rm, symlink, utimes, writeFile } from "node:fs/promises
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
-import { collectGarbage } from "../../packages/palimpsest/src/session/gc.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
+import { collectGarbage } from "../../packages/palimpsest/src/session/collect-garbage.ts";
 import { garbageAgeMin } from "../../packages/palimpsest/src/session/limits.ts";
 import { type BlobId, millis, sessionId, toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { fileGarbage } from "../../packages/palimpsest/src/store/files/garbage.ts";
+import { fileGarbage } from "../../packages/palimpsest/src/store/files/file-garbage.ts";
 import { append, call, offloaded, reply, user } from "../fixture/session.ts";
 import { runAppend } from "./child/run-append.ts";
 import { expectRefusal, json, newWorld, type World } from "./support/cli-world.ts";
@@ -42,7 +42,7 @@ async function unreferenced(project: Project): Promise<string[]> {
 /** A project of its own that the command line finds from its working folder. */
 async function worldWithProject(): Promise<World> {
   const world = await newWorld();
-  const located = await createEngine({ env: { PALIMPSEST_HOME: world.home }, cwd: world.work }).project();
+  const located = await openWorkspace({ env: { PALIMPSEST_HOME: world.home }, cwd: world.work }).project();
   if (located.kind !== "located") throw new Error(located.message);
   const slug = (await readdir(join(world.home, "projects"))).find((name) => name !== "p");
   const folder = join(world.home, "projects", slug ?? "");

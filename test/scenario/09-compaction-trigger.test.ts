@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import { compactedIn, endOf, eventsOf } from "./support/compaction-checks.ts";
 import { compact, compactionWorld, taskText } from "./support/compaction-world.ts";
 import { refused } from "./support/whole-agent.ts";

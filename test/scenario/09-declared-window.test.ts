@@ -6,7 +6,7 @@ import type { AgentOptions } from "../../packages/cli/src/agent/agent-options.ts
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../../packages/cli/src/agent/open-agent.ts";
 import { main } from "../../packages/cli/src/main.ts";
-import type { Scene } from "../../packages/simulator/src/actor/actor.ts";
+import type { RespondInput } from "../../packages/simulator/src/responder/responder.ts";
 import { json, newWorld, type World } from "./support/cli-world.ts";
 import type { Said } from "./support/command-line.ts";
 import { playing, says, served } from "./support/simulated.ts";
@@ -139,11 +139,14 @@ describe("9. The window that a server declares", () => {
     // A turn lasts longer than that question.
     const isRemembered = async () => void (await readFile(join(world.home, "declared-models.json")));
     const reply = playing(says("Hello."));
-    const actor = {
+    const responder = {
       name: "slow",
-      play: async (scene: Scene) => (await vi.waitFor(isRemembered).catch(() => undefined), reply.play(scene)),
+      respond: async (scene: RespondInput) => (
+        await vi.waitFor(isRemembered).catch(() => undefined),
+        reply.respond(scene)
+      ),
     };
-    const { url, simulator } = await served({ models: [sizes], actor });
+    const { url, simulator } = await served({ models: [sizes], responder });
     const asked = vi.spyOn(simulator, "model");
     const env = { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "k" };
     const print = () => called(world, { env, argv: ["-p", "Hello.", "--model", model] });

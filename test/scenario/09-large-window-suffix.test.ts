@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { numbersInForce } from "../../packages/palimpsest/src/settings/numbers.ts";
-import { resolveSettings } from "../../packages/palimpsest/src/settings/resolve.ts";
+import { resolveForModel } from "../../packages/palimpsest/src/settings/resolved-settings.ts";
+import { resolveSettings } from "../../packages/palimpsest/src/settings/resolve-settings.ts";
 import { anthropicModel } from "../../packages/palimpsest/src/model/anthropic/client.ts";
 import { plainSummariser } from "../../packages/palimpsest/src/context/compact/plain-summariser.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import { isObject, parseJson, text } from "../../packages/palimpsest/src/schema/json.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { isObject, parseJson, textField } from "../../packages/palimpsest/src/schema/json.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { testAgent } from "../fixture/agent.ts";
 import { openedForTest, testDeps } from "../fixture/session.ts";
@@ -18,7 +18,7 @@ function listening() {
     const request = new Request(input, init);
     const body = request.method === "POST" ? parseJson(await request.clone().text()) : {};
     sent.push({
-      model: isObject(body) ? (text(body, "model") ?? request.url.split("/").at(-1)) : undefined,
+      model: isObject(body) ? (textField(body, "model") ?? request.url.split("/").at(-1)) : undefined,
       betas: request.headers.get("anthropic-beta"),
     });
     return simulated(request);
@@ -39,7 +39,7 @@ describe("9. [1m] behind a model's name", () => {
       session,
       simulator: new Simulator(),
       model: named,
-      over: { model: port, numbers: () => numbersInForce(resolveSettings([]), { model: named }) },
+      over: { model: port, numbers: () => resolveForModel(resolveSettings([]), { model: named }) },
     });
     const events = await agent.turn("word ".repeat(230_000));
     expect(events.at(-1)).toMatchObject({ kind: "turn-end", reason: "answered" });

@@ -2,14 +2,12 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import { openSession } from "../../packages/palimpsest/src/session/session.ts";
-import { sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { settingDrafts } from "../../packages/cli/src/settings/change.ts";
-import type { SettingsNews } from "../../packages/cli/src/settings/watch.ts";
-import { learnedFrom } from "../../packages/palimpsest/src/tokens/learned-window.ts";
-import { pressureOf } from "../../packages/palimpsest/src/tokens/thresholds.ts";
-import { tokens } from "../../packages/palimpsest/src/schema/brand.ts";
+import { sessionId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
+import { settingDrafts, type SettingsUpdate } from "../../packages/cli/src/settings/watch-settings.ts";
+import { parseNamedLimit } from "../../packages/palimpsest/src/tokens/resolve-window.ts";
+import { computePressure } from "../../packages/palimpsest/src/tokens/thresholds.ts";
 import { json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 
 interface Explained {
@@ -158,9 +156,9 @@ describe("9. Window and trigger", () => {
   });
 
   it('"maximum is N" in an error teaches N, once, and it is remembered by the next process', async () => {
-    const engine = createEngine({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
+    const engine = openWorkspace({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
     const message = "prompt is too long: 208310 tokens > 160000 maximum";
-    const learned = learnedFrom(message);
+    const learned = parseNamedLimit(message);
     expect(learned).toEqual({ of: "window", tokens: 160_000 });
     const lesson = { model: "claude-opus-5", ...(learned ?? { of: "input", tokens: tokens(0) }), from: message };
     expect(await engine.learnWindow(lesson)).toEqual({ kind: "learned" });
@@ -187,10 +185,10 @@ describe("9. Window and trigger", () => {
     const window = { tokens: 400_000, source: "registry", from };
     const known = { tokens: 272_000, source: "registry", from };
     expect(await sizes()).toEqual([window, known, 272_000, 259_000, 269_000]);
-    const engine = createEngine({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
+    const engine = openWorkspace({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
     const path = join(world.home, "learned-windows.json");
     const learn = (message: string) =>
-      engine.learnWindow({ model: "gpt-5", ...(learnedFrom(message) ?? expect.fail(message)), from: message });
+      engine.learnWindow({ model: "gpt-5", ...(parseNamedLimit(message) ?? expect.fail(message)), from: message });
     const same = "Input tokens exceed the configured limit of 272000 tokens.";
     await learn(same);
     expect(await sizes()).toEqual([window, known, 272_000, 259_000, 269_000]);
@@ -224,10 +222,10 @@ describe("9. Window and trigger", () => {
   });
 
   it("switched off, the trigger never fires, at any size", async () => {
-    const engine = createEngine({ env: { PALIMPSEST_HOME: world.home, DISABLE_AUTO_COMPACT: "1" }, cwd: root });
+    const engine = openWorkspace({ env: { PALIMPSEST_HOME: world.home, DISABLE_AUTO_COMPACT: "1" }, cwd: root });
     const { numbers } = await engine.settings();
     for (const used of [0, 167_000, 180_000, 200_000, 10_000_000])
-      expect(pressureOf(tokens(used), numbers.thresholds, numbers.autoCompact).compact).toBe(false);
+      expect(computePressure(tokens(used), numbers.thresholds, numbers.autoCompact).compact).toBe(false);
     const { switches } = await explain({ DISABLE_COMPACT: "true" });
     const on = Object.entries(switches).flatMap(([name, one]) => (one.on ? [name] : []));
     expect(on).toEqual(["offload"]);
@@ -239,9 +237,9 @@ describe("9. Window and trigger", () => {
   });
 
   it("a setting that changes while a session runs counts at once and is in its transcript", async () => {
-    const news: SettingsNews[] = [];
+    const news: SettingsUpdate[] = [];
     await user({});
-    const engine = createEngine({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
+    const engine = openWorkspace({ env: { PALIMPSEST_HOME: world.home }, cwd: root });
     const watch = await engine.watchSettings([], (one) => news.push(one));
     const { deps } = world;
     const circumstances = { cwd: root, version: "0" };

@@ -2,19 +2,19 @@ import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
-import type { PlanAnswer, PlanAsk, PlanReview } from "../../packages/palimpsest/src/ports/planning.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { PlanAnswer, PlanReviewRequest, PlanReview } from "../../packages/palimpsest/src/ports/plan-mode.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import { eventsOf, lastRequest, times } from "./support/compaction-checks.ts";
 import { compact, type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";
 
 const planText = "1. CODE-PLAN-5533: change the module.";
 
 interface Reviewing extends PlanReview {
-  readonly asked: PlanAsk[];
+  readonly asked: PlanReviewRequest[];
 }
 
 function reviewing(...answers: readonly PlanAnswer[]): Reviewing {
-  const asked: PlanAsk[] = [];
+  const asked: PlanReviewRequest[] = [];
   return {
     asked,
     review: async (ask) => answers[Math.min(asked.push(ask), answers.length) - 1] ?? { kind: "nobody" },

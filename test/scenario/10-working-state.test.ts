@@ -1,31 +1,31 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { changesOf, type FrozenParts } from "../../packages/palimpsest/src/cache/baseline.ts";
-import { restoreBudgets, shownWhole } from "../../packages/palimpsest/src/layers/4-compact/restore.ts";
+import { diffFrozenParts, type FrozenParts } from "../../packages/palimpsest/src/cache/baseline.ts";
+import { restoreBudgets, createWholeCheck } from "../../packages/palimpsest/src/layers/4-compact/plan-restoration.ts";
 import { registerRestored, restoreState } from "../../packages/palimpsest/src/layers/4-compact/run-restore.ts";
-import { recordedReads } from "../../packages/palimpsest/src/context/recorded-reads.ts";
-import { recordedTodos } from "../../packages/cli/src/agent/recorded-todos.ts";
-import { changeDrafts } from "../../packages/cli/src/agent/system-prompt/tellings.ts";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import {
+  listRecordedReads,
+  buildReadRecord,
+  createReadFiles,
+} from "../../packages/palimpsest/src/context/read-files.ts";
+import { readTodosFromLog } from "../../packages/cli/src/agent/session/read-todos-from-log.ts";
+import { changeDrafts, announcementsInView } from "../../packages/cli/src/agent/system-prompt/announcement.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
 import { expand } from "../../packages/palimpsest/src/session/expand.ts";
 import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
 import { undo } from "../../packages/palimpsest/src/session/undo.ts";
-import { tellingsIn } from "../../packages/cli/src/agent/system-prompt/tellings.ts";
-import { headerParts } from "../../packages/cli/src/agent/working-state/header.ts";
-import { workingState, type WorkingStatePart } from "../../packages/palimpsest/src/ports/working-state.ts";
+import { headerParts } from "../../packages/cli/src/agent/agent-compaction-setup.ts";
+import { createWorkingState, type WorkingStatePart } from "../../packages/palimpsest/src/ports/working-state.ts";
 import { type EntryId, millis, tokens, toolUseId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { estimateBlock } from "../../packages/palimpsest/src/tokens/estimate.ts";
-import { readTool } from "../../packages/cli/src/tool/file/read.ts";
-import { seenOnDisk } from "../../packages/cli/src/tool/file/seen.ts";
-import { readFiles } from "../../packages/palimpsest/src/context/read-files.ts";
-import { todoTool, type Todos } from "../../packages/cli/src/tool/todo.ts";
-import { filesPart } from "../../packages/cli/src/tool/working-state/files.ts";
-import { placePart } from "../../packages/cli/src/tool/working-state/place.ts";
-import { todosPart } from "../../packages/cli/src/tool/working-state/todos.ts";
-import { survivors } from "../../packages/palimpsest/src/transcript/project.ts";
+import { estimateBlock } from "../../packages/palimpsest/src/tokens/estimate-block.ts";
+import { readTool } from "../../packages/cli/src/tool/file/read-tool.ts";
+import { readKnownFile } from "../../packages/cli/src/tool/file/read-whole-file.ts";
+import { todoTool, type Todos, todosPart } from "../../packages/cli/src/tool/todo-tool.ts";
+import { filesPart } from "../../packages/cli/src/tool/working-state/files-part.ts";
+import { placePart } from "../../packages/cli/src/tool/working-state/place-part.ts";
+import { survivors } from "../../packages/palimpsest/src/transcript/projection.ts";
 import { resultDraft } from "../../packages/palimpsest/src/transcript/draft.ts";
-import { recordOfRead } from "../../packages/palimpsest/src/context/recorded-reads.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
 import { compactedIn, lastRequest, times } from "./support/compaction-checks.ts";
 import { compact, compactionWorld, taskText } from "./support/compaction-world.ts";
@@ -47,16 +47,16 @@ async function world(options: { readonly parts?: readonly WorkingStatePart[]; re
   const deps = testDeps();
   const session = await openedForTest(deps);
   const todos: Todos = { list: [] };
-  const files = readFiles();
+  const files = createReadFiles();
   const standing = { cwd: folder, header: header("old") };
-  const state = workingState([
-    filesPart({ files, mayRead: () => true, isToldElsewhere: () => false }),
+  const state = createWorkingState([
+    filesPart({ files, mayRead: () => true, isShownElsewhere: () => false }),
     todosPart({ todos }),
     placePart({ cwd: () => standing.cwd }),
     ...headerParts({
       sent: () => header("old"),
       now: async () => standing.header,
-      tellings: () => tellingsIn(session.fold),
+      tellings: () => announcementsInView(session.fold),
     }),
     ...(options.parts ?? []),
   ]);
@@ -68,8 +68,8 @@ async function world(options: { readonly parts?: readonly WorkingStatePart[]; re
 interface Compacting {
   readonly deps: SessionDeps;
   readonly session: Session;
-  readonly state: ReturnType<typeof workingState>;
-  readonly files: ReturnType<typeof readFiles>;
+  readonly state: ReturnType<typeof createWorkingState>;
+  readonly files: ReturnType<typeof createReadFiles>;
   readonly windowTokens: number;
   readonly kept: { readonly head: EntryId; readonly tail: EntryId } | undefined;
 }
@@ -79,13 +79,13 @@ async function compactWith({ deps, session, state, files, windowTokens, kept }: 
   const { items, pins, decisions } = session.fold.projection;
   const metadata = kept === undefined ? {} : { preservedSegment: { headUuid: kept.head, tailUuid: kept.tail } };
   const left = survivors(items, pins, metadata);
-  const isKept = shownWhole({ items: [...left.front, ...left.pinned, ...left.kept], decisions });
+  const isKept = createWholeCheck({ items: [...left.front, ...left.pinned, ...left.kept], decisions });
   const count = (one: string): number => estimateBlock({ type: "text", text: one });
   const restoration = await restoreState(
     { workingState: state, blobs: deps.blobs, count, recallTool: "recall" },
     { budgets: restoreBudgets(windowTokens), isKept },
   );
-  const attachments = restoration.told.map(({ draft }) => draft);
+  const attachments = restoration.attachments.map(({ draft }) => draft);
   const edited = await appendBoundary(deps, session, {
     summary: "ok",
     trigger: "auto",
@@ -110,7 +110,7 @@ async function read({ session, folder, files }: Awaited<ReturnType<typeof world>
   const plan = await tool.plan({ path: name }, context);
   if (plan.kind !== "ready") throw new Error(plan.message);
   const { content } = await plan.run(new AbortController().signal);
-  const readFile = recordOfRead(files, toolUseId(id));
+  const readFile = buildReadRecord(files, toolUseId(id));
   const [head] = await append(session, reply(`msg_${id}`, call(id, "read")));
   const [tail] = await append(session, resultDraft({ toolUse: toolUseId(id), content, readFile }));
   if (head === undefined || tail === undefined) throw new Error("nothing was written");
@@ -118,7 +118,7 @@ async function read({ session, folder, files }: Awaited<ReturnType<typeof world>
 }
 
 async function plan(todos: Todos, list: readonly object[]): Promise<void> {
-  const context = { toolUse: toolUseId("t"), cwd: "/", files: readFiles(), now: millis(0) };
+  const context = { toolUse: toolUseId("t"), cwd: "/", files: createReadFiles(), now: millis(0) };
   const planned = await todoTool({ todos }).plan({ todos: list.map((one) => ({ ...one })) }, context);
   if (planned.kind !== "ready") throw new Error(planned.message);
   await planned.run(new AbortController().signal);
@@ -136,7 +136,7 @@ describe("10. Working state", () => {
     await here.compact();
     expect(shown(here.session)).toContain("The task list as it stands now:\n1. [done] first\n2. [in progress] second");
     const again = await reopened(here.deps, here.session);
-    expect(await recordedTodos(here.deps, again.fold)).toEqual(here.todos.list);
+    expect(await readTodosFromLog(here.deps, again.fold)).toEqual(here.todos.list);
     await again.close();
   });
 
@@ -172,11 +172,11 @@ describe("10. Working state", () => {
       `${newest} has changed on disk since it was last read. It now reads:\n     1\tnew 5`,
     );
     expect(shown(here.session)).toContain(`- ${join(here.folder, "f0")}: read it again when you need it`);
-    expect(await seenOnDisk(here.files, newest)).toMatchObject({ kind: "seen" });
-    expect(await seenOnDisk(here.files, join(here.folder, "f0"))).toMatchObject({ kind: "refused" });
+    expect(await readKnownFile(here.files, newest)).toMatchObject({ kind: "seen" });
+    expect(await readKnownFile(here.files, join(here.folder, "f0"))).toMatchObject({ kind: "refused" });
     expect(Array.from(here.files.entries(), ([path]) => path)).toHaveLength(5);
     const again = await reopened(here.deps, here.session);
-    expect(new Map(recordedReads(again.fold))).toEqual(new Map(here.files.entries()));
+    expect(new Map(listRecordedReads(again.fold))).toEqual(new Map(here.files.entries()));
     await again.close();
   });
 
@@ -187,7 +187,7 @@ describe("10. Working state", () => {
     const kept = await read(here, "kept", "toolu_kept");
     await here.compact(kept);
     expect(JSON.stringify(here.session.view().messages).split("only once")).toHaveLength(2);
-    expect(await seenOnDisk(here.files, join(here.folder, "kept"))).toMatchObject({ kind: "seen" });
+    expect(await readKnownFile(here.files, join(here.folder, "kept"))).toMatchObject({ kind: "seen" });
   });
 
   it("instructions changed on disk are told with their new bytes after every compaction, exactly once", async () => {
@@ -208,7 +208,7 @@ describe("10. Working state", () => {
   ])("a change is %s", async (_, told, now) => {
     const here = await world();
     await append(here.session, user("Go."), reply("m", text("x".repeat(2_000))));
-    const [notice] = await append(here.session, ...changeDrafts(changesOf(header("old"), header(told))));
+    const [notice] = await append(here.session, ...changeDrafts(diffFrozenParts(header("old"), header(told))));
     if (notice === undefined) throw new Error("nothing was written");
     here.standing.header = header(now);
     await here.compact({ head: notice, tail: notice });

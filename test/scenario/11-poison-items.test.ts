@@ -1,9 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { heldRounds } from "../../packages/palimpsest/src/layers/1-offload/held.ts";
+import {
+  collectImportedRounds,
+  offload,
+  type RoundResult,
+} from "../../packages/palimpsest/src/layers/1-offload/run.ts";
 import { ImageGuard } from "../../packages/palimpsest/src/layers/1-offload/image-guard.ts";
 import { imagesMax } from "../../packages/palimpsest/src/layers/1-offload/limits.ts";
-import { offloadLimits } from "../../packages/palimpsest/src/layers/1-offload/plan.ts";
-import { offload, type RoundResult } from "../../packages/palimpsest/src/layers/1-offload/run.ts";
+import { defaultOffloadLimits } from "../../packages/palimpsest/src/layers/1-offload/plan.ts";
 import { expand } from "../../packages/palimpsest/src/session/expand.ts";
 import type { Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
 import { undo } from "../../packages/palimpsest/src/session/undo.ts";
@@ -47,7 +50,7 @@ async function withResult(deps: SessionDeps, content: ResultContent, tool = "gre
   const session = await openedForTest(deps);
   await append(session, user("look into it"), reply("msg_1", call("toolu_1", tool)));
   const result: RoundResult = { toolUse: toolUseId("toolu_1"), tool, content, state: "arrived" };
-  const round = await offload(deps, { session: testSession, results: [result], limits: offloadLimits() });
+  const round = await offload(deps, { session: testSession, results: [result], limits: defaultOffloadLimits() });
   expect(round.warnings).toEqual([]);
   await append(session, ...round.drafts);
   return session;
@@ -63,7 +66,7 @@ const guarded = (session: Session): readonly Message[] =>
 async function ask(session: Session): Promise<{ readonly sent: string; readonly status: string }> {
   expect(session.view().sendable).toBe(true);
   const sent = JSON.stringify(guarded(session));
-  const asking = new Asking(new Simulator({ actor: playing(says("ok")), models }));
+  const asking = new Asking(new Simulator({ responder: playing(says("ok")), models }));
   const replied = await asking.reply({ messages: parseJson(sent) });
   return { sent, status: replied.kind === "message" ? "answered" : replied.body.error.message };
 }
@@ -186,8 +189,8 @@ describe("11. Poison items", () => {
     const session = await reopened(deps, recorded);
     expect((await ask(session)).status).toMatch(/prompt is too long/);
 
-    for (const results of heldRounds(session.fold.projection)) {
-      const round = await offload(deps, { session: testSession, results, limits: offloadLimits() });
+    for (const results of collectImportedRounds(session.fold.projection)) {
+      const round = await offload(deps, { session: testSession, results, limits: defaultOffloadLimits() });
       await append(session, ...round.drafts);
     }
     const { sent, status } = await ask(session);
@@ -196,7 +199,7 @@ describe("11. Poison items", () => {
     for (const [at, content] of held.entries()) {
       if (typeof content === "string") expect(isSame(await recall(deps, `toolu_${at}`), encoded(content))).toBe(true);
     }
-    expect(heldRounds(session.fold.projection).flat()).toHaveLength(3);
+    expect(collectImportedRounds(session.fold.projection).flat()).toHaveLength(3);
     const again = await reopened(deps, session);
     expect((await ask(again)).sent).toBe(sent);
     await again.close();

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
-import { usdOf } from "../../packages/palimpsest/src/cache/price.ts";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { toUsd } from "../../packages/palimpsest/src/cache/cost-ledger.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import { pastReceipts } from "../../packages/palimpsest/src/session/past-receipts.ts";
 import { undo } from "../../packages/palimpsest/src/session/undo.ts";
 import { type EntryId, nanoUsd, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import type { Receipt } from "../../packages/palimpsest/src/schema/receipt.ts";
-import { estimateBlock } from "../../packages/palimpsest/src/tokens/estimate.ts";
+import { estimateBlock } from "../../packages/palimpsest/src/tokens/estimate-block.ts";
 import {
   compactedIn,
   expectAccepted,
@@ -89,7 +89,7 @@ describe("13. Receipts and undo: compactions that the engine plans and runs", ()
     const [compacted] = compactedIn(events);
     expect(compacted?.price.readRate).toBeGreaterThan(0);
     await agent.close();
-    const found = await createEngine({ env: world.env, cwd: world.work }).resolveLog(agent.session.id);
+    const found = await openWorkspace({ env: world.env, cwd: world.work }).resolveLog(agent.session.id);
     if (found.kind !== "ours") throw new Error(found.kind);
     const source = await found.deps.transcripts.openForReading(agent.session.id);
     if (source === undefined) throw new Error("the log is gone");
@@ -126,12 +126,12 @@ describe("13. Receipts and undo: compactions that the engine plans and runs", ()
     expect(asked).toHaveLength(2);
     const billed = asked.reduce((sum, { costUsd }) => sum + costUsd, 0);
     const [compacted] = compactedIn(events);
-    expect(usdOf(compacted?.costNanos ?? nanoUsd(0))).toBeCloseTo(billed, 8);
+    expect(toUsd(compacted?.costNanos ?? nanoUsd(0))).toBeCloseTo(billed, 8);
     const all = world.seen.reduce((sum, { costUsd }) => sum + costUsd, 0);
-    expect(usdOf(agent.conversation.costs.toJSON().session.totalNanos)).toBeCloseTo(all, 8);
+    expect(toUsd(agent.conversation.costs.toJSON().session.totalNanos)).toBeCloseTo(all, 8);
     await agent.close();
     const again = await world.open({ kind: "resume", id: agent.session.id });
-    expect(usdOf(again.conversation.costs.toJSON().session.totalNanos)).toBeCloseTo(all, 8);
+    expect(toUsd(again.conversation.costs.toJSON().session.totalNanos)).toBeCloseTo(all, 8);
     await again.close();
   });
 

@@ -1,13 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
 import { expand } from "../../packages/palimpsest/src/session/expand.ts";
-import type { Edited, Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
-import { undo, type Undone } from "../../packages/palimpsest/src/session/undo.ts";
+import type { EditOutcome, Session, SessionDeps } from "../../packages/palimpsest/src/session/session.ts";
+import { undo, type UndoOutcome } from "../../packages/palimpsest/src/session/undo.ts";
 import { type EntryId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { Message } from "../../packages/palimpsest/src/schema/block.ts";
 import type { Receipt } from "../../packages/palimpsest/src/schema/receipt.ts";
-import { estimateBlock } from "../../packages/palimpsest/src/tokens/estimate.ts";
+import { estimateBlock } from "../../packages/palimpsest/src/tokens/estimate-block.ts";
 import type { Draft } from "../../packages/palimpsest/src/transcript/draft.ts";
 import { flat, sourceOf } from "../fixture/log.ts";
 import {
@@ -47,7 +47,7 @@ const bytesSent = (session: Session): string => JSON.stringify(session.view().me
 const tokensSent = (messages: readonly Message[]): number =>
   flat(messages).reduce((sum, [, block]) => sum + estimateBlock(block), 0);
 
-function receiptOf(edited: Edited): Receipt {
+function receiptOf(edited: EditOutcome): Receipt {
   if (edited.kind === "failed") throw new Error(edited.message);
   return edited.receipt;
 }
@@ -68,7 +68,7 @@ const compact = async (
     }),
   );
 
-const undoNewest = (session: Session, target?: EntryId): Promise<Undone> =>
+const undoNewest = (session: Session, target?: EntryId): Promise<UndoOutcome> =>
   undo(session, {
     mode: "path",
     blockingTokens: tokens(1e9),

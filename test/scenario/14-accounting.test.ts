@@ -1,20 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import { contextReport, openCounted } from "../../packages/palimpsest/src/index.ts";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
-import { bpeCounter } from "../../packages/palimpsest/src/model/bpe/counter.ts";
-import type { TokenCounter } from "../../packages/palimpsest/src/ports/token-counter.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
+import { bpeCounter } from "../../packages/palimpsest/src/model/bpe/bpe-counter.ts";
+import type { TokenCounter } from "../../packages/palimpsest/src/ports/model-port.ts";
 import type { Block } from "../../packages/palimpsest/src/schema/block.ts";
 import { type Tokens, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
 import { Calibration } from "../../packages/palimpsest/src/tokens/calibration.ts";
-import { measureBlock, noBytes, addBytes } from "../../packages/palimpsest/src/tokens/content.ts";
-import { tokensOf } from "../../packages/palimpsest/src/tokens/estimate.ts";
+import { measureBlock, noBytes, addBytes } from "../../packages/palimpsest/src/tokens/byte-counts.ts";
+import { tokensFromBytes } from "../../packages/palimpsest/src/tokens/estimate-block.ts";
 import { palimpsest } from "../../packages/palimpsest/src/policy/palimpsest.ts";
-import { thresholdsOf } from "../../packages/palimpsest/src/tokens/thresholds.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
-import { readLines } from "../../packages/palimpsest/src/transcript/lines.ts";
+import { computeThresholds } from "../../packages/palimpsest/src/tokens/thresholds.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
+import { readLines } from "../../packages/palimpsest/src/transcript/read-lines.ts";
 import { corpusBytes, corpusFiles, hasCorpus } from "../fixture/corpus.ts";
 import { importFixture } from "../fixture/imported.ts";
 import { nextCallErrors, quantile } from "../fixture/next-call.ts";
@@ -23,7 +23,7 @@ import { bytesOf, sourceOf } from "../fixture/log.ts";
 import { json, newWorld } from "./support/cli-world.ts";
 
 describe("14. Accounting", () => {
-  const thresholds = thresholdsOf({
+  const thresholds = computeThresholds({
     rule: palimpsest.thresholds,
     window: tokens(200_000),
     outputTokensMax: tokens(64_000),
@@ -53,7 +53,7 @@ describe("14. Accounting", () => {
   });
 
   it("tools and memory files show piece by piece once a program says that its requests carry them", async () => {
-    const engine = createEngine({ env: {}, cwd: import.meta.dirname });
+    const engine = openWorkspace({ env: {}, cwd: import.meta.dirname });
     const log = bytesOf([
       JSON.stringify({ type: "user", uuid: "u", parentUuid: null, message: { content: "Weave." } }),
     ]);
@@ -190,7 +190,7 @@ describe("14. Accounting", () => {
         const block = blockOf(sample(part));
         const actual: Tokens = await counter.count([block]);
         if (actual < 50) continue;
-        expect(tokensOf(measureBlock(block), calibration.rates) / actual).toBeGreaterThan(0.95);
+        expect(tokensFromBytes(measureBlock(block), calibration.rates) / actual).toBeGreaterThan(0.95);
       }
     });
 
@@ -206,14 +206,25 @@ describe("14. Accounting", () => {
           Array.from({ length: 60 }, () => randomBytes(66).toString("base64").slice(0, length)).join("\n"),
         );
         expect(
-          tokensOf(measureBlock(block), calibration.rates) / (await counter.count([block])),
+          tokensFromBytes(measureBlock(block), calibration.rates) / (await counter.count([block])),
           `${length}`,
         ).toBeGreaterThan(0.95);
       }
     });
 
     it("code from many files, in the sum of a round", async () => {
-      const files = ["block", "brand", "edit", "entry", "json", "model", "usage", "receipt", "settings", "event"];
+      const files = [
+        "block",
+        "brand",
+        "edit",
+        "entry",
+        "json",
+        "model",
+        "usage",
+        "receipt",
+        "setting-table",
+        "loop-event",
+      ];
       const all = files
         .map((name) =>
           readFileSync(new URL(`../../packages/palimpsest/src/schema/${name}.ts`, import.meta.url), "utf8"),
@@ -235,7 +246,7 @@ describe("14. Accounting", () => {
       }
       const round = Array.from({ length: 10 }, (_, at) => piece(at + 300));
       const actual = await counter.count(round);
-      expect(tokensOf(countsOf(round), calibration.rates) / actual).toBeGreaterThan(0.95);
+      expect(tokensFromBytes(countsOf(round), calibration.rates) / actual).toBeGreaterThan(0.95);
     });
   });
 

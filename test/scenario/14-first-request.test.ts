@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openAgent } from "../../packages/cli/src/agent/open-agent.ts";
-import { bpeCounter } from "../../packages/palimpsest/src/model/bpe/counter.ts";
+import { bpeCounter } from "../../packages/palimpsest/src/model/bpe/bpe-counter.ts";
 import { estimateFixedPart, measureFixedPart } from "../../packages/palimpsest/src/tokens/fixed-part.ts";
 import { newWorld } from "./support/cli-world.ts";
 

@@ -3,14 +3,14 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openCounted } from "../../packages/palimpsest/src/index.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import { requestTokens } from "../../packages/palimpsest/src/schema/usage.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 import { loggingTool, testAgent } from "../fixture/agent.ts";
 import { bytesOf, sourceOf } from "../fixture/log.ts";
 import { openedForTest, testDeps } from "../fixture/session.ts";
-import { figuresOf } from "../../packages/cli/src/chat/figures.ts";
+import { agentFigures } from "../../packages/cli/src/chat/chat-view.ts";
 import { playing, says } from "./support/simulated.ts";
 import { agentWorld, turn } from "./support/whole-agent.ts";
 
@@ -46,7 +46,7 @@ describe("14. Pictures", () => {
       act: () => Promise.resolve({ content: [picture(width, height)], summary: "a picture" }),
     });
     const looks = [{ type: "tool_use", name: "look", input: {} }] as const;
-    const simulator = new Simulator({ actor: playing(looks, looks, says("Seen.")) });
+    const simulator = new Simulator({ responder: playing(looks, looks, says("Seen.")) });
     const events = await testAgent({ deps, session, tools: [look], simulator }).turn("Look.");
     const [, ...sent] = sentIn(events);
     const [first = 0, ...counted] = countedIn(events);
@@ -85,7 +85,7 @@ describe("14. Another model with another tokenizer", () => {
   ])(
     "from %s to %s the size is known before the first request: the same on the meter, in the event and in the API",
     async (before, after) => {
-      const world = await agentWorld({ actor: playing(says(question.slice(0, 6_000)), says("Yes."), says("No.")) });
+      const world = await agentWorld({ responder: playing(says(question.slice(0, 6_000)), says("Yes."), says("No.")) });
       const first = await world.open({ kind: "new" }, before);
       await turn(first, question);
       const { id } = first.session;
@@ -98,7 +98,7 @@ describe("14. Another model with another tokenizer", () => {
           events.push(event);
           if (event.kind !== "request-start") continue;
           expect(second.session.ledger.size.tokens).toBe(event.tokens);
-          expect(figuresOf(second).usedTokens).toBe(event.tokens);
+          expect(agentFigures(second).usedTokens).toBe(event.tokens);
         }
       expect(second.session.ledger.size.source).toBe("usage");
       await second.close();
@@ -116,7 +116,7 @@ describe("14. Another model with another tokenizer", () => {
     [older, newer],
     [newer, older],
   ])("from %s to %s what was learned is scaled too: behind a boundary nothing else is known", async (before, after) => {
-    const world = await agentWorld({ actor: playing(says(question.slice(0, 6_000)), says("Yes.")) });
+    const world = await agentWorld({ responder: playing(says(question.slice(0, 6_000)), says("Yes.")) });
     const first = await world.open({ kind: "new" }, before);
     await turn(first, question);
     const { id } = first.session;
@@ -139,14 +139,14 @@ describe("14. Another model with another tokenizer", () => {
 
 describe("14. A compaction", () => {
   it("has the same sizes in the hook's input, the event, the API and on the meter: those of the whole context", async () => {
-    const world = await agentWorld({ actor: playing(says(question.slice(0, 6_000)), says("Yes.")) });
+    const world = await agentWorld({ responder: playing(says(question.slice(0, 6_000)), says("Yes.")) });
     const heard = join(world.work, "heard.json");
     const hook = { hooks: [{ type: "command", command: `cat > '${heard}'` }] };
     await mkdir(world.home, { recursive: true });
     await writeFile(join(world.home, "settings.json"), JSON.stringify({ hooks: { PostCompact: [hook] } }));
     const agent = await world.open({ kind: "new" }, "claude-sonnet-5-5");
     for (const text of [question, "Is that so?"]) await turn(agent, text);
-    const before = figuresOf(agent).usedTokens;
+    const before = agentFigures(agent).usedTokens;
     const ask = { part: { kind: "all" }, summary: "They asked whether that is so. It is." } as const;
     const { returned: proposed } = await drain(agent.compaction.propose(ask, new AbortController().signal));
     if (proposed.kind !== "proposed") throw new Error(proposed.message);
@@ -154,7 +154,7 @@ describe("14. A compaction", () => {
     const { returned: committed } = await drain(agent.compaction.commit(proposed.proposal), (event) => {
       if (event.kind !== "compacted") return;
       const { tokensBefore, tokensAfter } = event;
-      sizes.push({ tokensBefore, tokensAfter }, { tokensBefore: before, tokensAfter: figuresOf(agent).usedTokens });
+      sizes.push({ tokensBefore, tokensAfter }, { tokensBefore: before, tokensAfter: agentFigures(agent).usedTokens });
     });
     await agent.close();
     const { receipt } = JSON.parse(await readFile(heard, "utf8")) as { receipt: object };

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { AgentOptions } from "../../packages/cli/src/agent/agent-options.ts";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../../packages/cli/src/agent/open-agent.ts";
-import { saidMessages } from "../../packages/palimpsest/src/session/rewind.ts";
+import { listRewindPoints } from "../../packages/palimpsest/src/session/undo.ts";
 import { anthropicModel } from "../../packages/palimpsest/src/model/anthropic/client.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
 import { newWorld, type World } from "./support/cli-world.ts";
@@ -132,7 +132,7 @@ describe("14. System prompt and tools as the provider counts them", () => {
     const agent = await opened(world, url);
     await firstRequest(agent);
     await isCounted(agent, url);
-    const first = saidMessages(agent.session).at(-1);
+    const first = listRewindPoints(agent.session).at(-1);
     if (first === undefined) throw new Error("nothing was said");
     expect((await agent.view.rewind(first.id)).kind).toBe("rewound");
     expect(agent.session.ledger.knownFixed.counter).toBe(counterAt(url));

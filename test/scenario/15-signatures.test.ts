@@ -2,32 +2,32 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { randomUUID } from "node:crypto";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import { undo } from "../../packages/palimpsest/src/session/undo.ts";
 import type { Message } from "../../packages/palimpsest/src/schema/block.ts";
 import { type SessionId, sessionId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
-import type { Actor, SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
-import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
+import type { Responder, MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
+import { violations } from "../../packages/palimpsest/src/transcript/violations.ts";
 import { expectAccepted, summaryRequests } from "./support/compaction-checks.ts";
 import { compact, compactionWorld, taskText } from "./support/compaction-world.ts";
 import { type AgentWorld, agentWorld, firstBreak, refused, type SeenRequest, turn } from "./support/whole-agent.ts";
 
 const [free, bound, alsoBound] = ["claude-opus-5", "claude-opus-5-5", "claude-sonnet-5-5"] as const;
 
-const thinks = (thinking: string): SaidBlock => ({ type: "thinking", thinking });
-const hides = (thinking: string): SaidBlock => ({ type: "redacted_thinking", thinking });
-const says = (text: string): SaidBlock => ({ type: "text", text });
-const calls = (command: string): SaidBlock => ({ type: "tool_use", name: "bash", input: { command } });
+const thinks = (thinking: string): MoveBlock => ({ type: "thinking", thinking });
+const hides = (thinking: string): MoveBlock => ({ type: "redacted_thinking", thinking });
+const says = (text: string): MoveBlock => ({ type: "text", text });
+const calls = (command: string): MoveBlock => ({ type: "tool_use", name: "bash", input: { command } });
 
 /** By what is asked: an answer behind thinking, behind hidden thinking, a loop of calls, or one that is cut off. */
-const thinker: Actor = {
+const thinker: Responder = {
   name: "thinker",
-  play: ({ request }) => {
+  respond: ({ request }) => {
     const { content } = request.messages.at(-1) ?? { content: "" };
     const blocks = typeof content === "string" ? [] : content;
     const asked = blocks.findLast(({ type }) => type === "text");
     const kind = asked?.type === "text" ? asked.text : "";
-    const said = ((): SaidBlock[] => {
+    const said = ((): MoveBlock[] => {
       if (kind === "loop") return [thinks("A call first."), says("Looking."), calls("echo one"), calls("echo two")];
       if (kind === "large") return [thinks("A large one."), calls("seq 1 20000")];
       if (kind === "hidden") return [hides("Nobody sees this."), says("Hidden.")];
@@ -60,7 +60,7 @@ const signed = (messages: readonly Message[]): readonly string[] =>
   );
 
 const pathOf = async (world: AgentWorld, id: SessionId): Promise<string> => {
-  const found = await createEngine({ env: world.env, cwd: world.work }).resolveLog(id);
+  const found = await openWorkspace({ env: world.env, cwd: world.work }).resolveLog(id);
   if (found.kind !== "ours") throw new Error(found.kind);
   return found.path;
 };
@@ -81,7 +81,7 @@ const routes = [
 
 describe("15. Signatures", () => {
   it.each(routes)("%s → %s → back: nothing is refused, kept signed blocks are those that came", async (one, other) => {
-    const world = await agentWorld({ actor: thinker });
+    const world = await agentWorld({ responder: thinker });
     const id = await talk(world, one);
     await writeFile(join(world.work, "CLAUDE.md"), "Rules that came later.\n");
     await talk(world, other, id);
@@ -98,7 +98,7 @@ describe("15. Signatures", () => {
   });
 
   it("an interrupted reply keeps the blocks that came whole, its thinking with them", async () => {
-    const world = await agentWorld({ actor: thinker });
+    const world = await agentWorld({ responder: thinker });
     const id = await talk(world, bound);
     const agent = await world.open({ kind: "resume", id }, bound);
     await turn(agent, "plain");
@@ -111,7 +111,7 @@ describe("15. Signatures", () => {
   });
 
   it.each([free, bound])("a log of %s that was cut behind any entry can be gone on with", async (model) => {
-    const world = await agentWorld({ actor: thinker });
+    const world = await agentWorld({ responder: thinker });
     const id = await talk(world, model);
     const path = await pathOf(world, id);
     const lines = (await readFile(path, "utf8")).trimEnd().split("\n");
@@ -127,7 +127,7 @@ describe("15. Signatures", () => {
   });
 
   it("thinking behind an undone edit is not sent, and the rewriting is told before it is", async () => {
-    const world = await agentWorld({ actor: thinker });
+    const world = await agentWorld({ responder: thinker });
     const agent = await world.open({ kind: "new" }, bound);
     const events = [...(await turn(agent, "large")), ...(await turn(agent, "loop"))];
     expect(events).toContainEqual(expect.objectContaining({ kind: "edit", what: "offload" }));
@@ -143,7 +143,7 @@ describe("15. Signatures", () => {
   });
 
   it("thinking whose prefix is lost is left to the server to drop, and the rewriting is told before it is sent", async () => {
-    const world = await agentWorld({ actor: thinker });
+    const world = await agentWorld({ responder: thinker });
     const id = await talk(world, bound);
     await rm(join(dirname(await pathOf(world, id)), "blobs"), { recursive: true });
     await writeFile(join(world.work, "CLAUDE.md"), "Rules that came later.\n");
@@ -157,9 +157,9 @@ describe("15. Signatures", () => {
   });
 
   /** Thinks before each call; `read 9` makes nine of them, one a round. */
-  const reading: Actor = {
+  const reading: Responder = {
     name: "reading",
-    play: ({ request }) => {
+    respond: ({ request }) => {
       const blocks = request.messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
       const asked = blocks.findLastIndex(({ type }) => type === "text");
       const words = blocks[asked];
@@ -179,7 +179,7 @@ describe("15. Signatures", () => {
     async (model) => {
       vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 10, 15, 9) });
       onTestFinished(() => void vi.useRealTimers());
-      const world = await agentWorld({ actor: reading });
+      const world = await agentWorld({ responder: reading });
       const agent = await world.open({ kind: "new" }, model);
       expect((await turn(agent, "Hello.")).at(-1)).toMatchObject({ reason: "answered" });
       await turn(agent, "read 8");
@@ -201,7 +201,7 @@ describe("15. Signatures", () => {
   it("a clear within a tool loop leaves the loop its thinking: what does not fit any more is the server's to drop", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 10, 15, 9) });
     onTestFinished(() => void vi.useRealTimers());
-    const world = await agentWorld({ actor: reading });
+    const world = await agentWorld({ responder: reading });
     const agent = await world.open({ kind: "new" }, bound);
     const cleared: number[] = [];
     for await (const event of agent.turn("read 12", new AbortController().signal)) {

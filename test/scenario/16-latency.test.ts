@@ -10,14 +10,14 @@ import { handClock } from "../fixture/hand-clock.ts";
 import { append, user } from "../fixture/session.ts";
 import { anthropicModel } from "../../packages/palimpsest/src/model/anthropic/client.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
-import type { MessagesRequest } from "../../packages/palimpsest/src/schema/wire/request.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
+import type { MessagesRequest } from "../../packages/palimpsest/src/schema/wire/messages-request.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
-import { Preparation } from "../../packages/palimpsest/src/context/compact/preparation.ts";
-import { compactDue } from "../../packages/palimpsest/src/context/compact/automatic.ts";
-import { callsIn } from "../../packages/palimpsest/src/context/compact/spent.ts";
-import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
+import { SummaryPreparation } from "../../packages/palimpsest/src/context/compact/summary-preparation.ts";
+import { compactDue } from "../../packages/palimpsest/src/context/compact/compact-due.ts";
+import { compactionCallsIn } from "../../packages/palimpsest/src/context/past-costs.ts";
+import { violations } from "../../packages/palimpsest/src/transcript/violations.ts";
 import { type CompactionWorld, compactionWorld } from "./support/compaction-world.ts";
 import { asksForSummary } from "./support/summary-answers.ts";
 import { refused } from "./support/whole-agent.ts";
@@ -105,7 +105,7 @@ const logOf = ({ agent }: SlowWorld): string => JSON.stringify(agent.session.fol
 
 /** Calls for summaries that the log tells of. */
 const bookedIn = ({ agent }: SlowWorld) =>
-  agent.session.fold.path.entries.flatMap((entry) => (entry.kind === "edit" ? callsIn(entry) : []));
+  agent.session.fold.path.entries.flatMap((entry) => (entry.kind === "edit" ? compactionCallsIn(entry) : []));
 
 /** How often each of these stands in what the model is sent next. */
 function timesShown(slow: SlowWorld, texts: readonly string[]): readonly number[] {
@@ -317,7 +317,7 @@ describe("16. Latency: an agent with everything picked", () => {
     const world = await compactionWorld({ windowTokens: 80_000, variables });
     const agent = await world.open();
     const { preparation, notes } = agent.conversation.compacting ?? {};
-    if (!(preparation instanceof Preparation)) return expect.unreachable("nothing is prepared");
+    if (!(preparation instanceof SummaryPreparation)) return expect.unreachable("nothing is prepared");
     const [compacted] = await untilCompacted(world, agent, async () => {
       await notes?.settle(new AbortController().signal);
       await expect.poll(() => preparation.state, { timeout: 10_000 }).not.toBe("preparing");

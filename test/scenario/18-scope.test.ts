@@ -3,9 +3,13 @@ import { cp, mkdir, readFile, readdir, rename, rm, stat, symlink, writeFile } fr
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { allProjects, findSession } from "../../packages/palimpsest/src/store/files/find-session.ts";
-import { homeFolder } from "../../packages/palimpsest/src/store/files/home-folder.ts";
-import { type Project, findProject, locateProject } from "../../packages/palimpsest/src/store/files/project.ts";
+import { listProjects, findSession } from "../../packages/palimpsest/src/store/files/list-sessions.ts";
+import {
+  homeFolder,
+  type Project,
+  findProject,
+  locateProject,
+} from "../../packages/palimpsest/src/store/files/project.ts";
 import { filePorts } from "../../packages/palimpsest/src/store/files/store.ts";
 import { storeDeps } from "../contract/store-deps.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
@@ -73,7 +77,7 @@ describe("18. Scope: one repository is one project", () => {
         sessions: ["s1"],
       });
     }
-    expect(await allProjects(at.home)).toHaveLength(1);
+    expect(await listProjects(at.home)).toHaveLength(1);
   });
 
   it("whichever worktree is used first, and after that one is deleted", async () => {
@@ -192,7 +196,7 @@ describe("18. Scope: a project is found again", () => {
     const repo = await repository(join(at.work, "repo"));
     const found = await Promise.all(Array.from({ length: 10 }, () => locate(at, repo)));
     expect(new Set(found.map(({ folder }) => folder)).size).toBe(1);
-    expect(await allProjects(at.home)).toHaveLength(1);
+    expect(await listProjects(at.home)).toHaveLength(1);
   });
 });
 
@@ -277,7 +281,7 @@ describe("18. Scope: project A never leaks into B", () => {
     for (const clone of clones) await rm(clone, { recursive: true });
     git(at.work, "clone", origin, join(at.work, "three"));
     await locate(at, join(at.work, "three"));
-    expect(await allProjects(at.home)).toHaveLength(3);
+    expect(await listProjects(at.home)).toHaveLength(3);
   });
 });
 

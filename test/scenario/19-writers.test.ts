@@ -2,7 +2,7 @@ import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
-import { fileTranscripts } from "../../packages/palimpsest/src/store/files/transcripts.ts";
+import { fileTranscripts } from "../../packages/palimpsest/src/store/files/file-transcripts.ts";
 import { storeDeps } from "../contract/store-deps.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
 import { writerOf } from "../contract/writer-of.ts";

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import { cacheEditsBeta } from "../../packages/palimpsest/src/schema/wire/cache-edits.ts";
-import type { WireUsage } from "../../packages/palimpsest/src/schema/wire/reply.ts";
-import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
+import { cacheEditsBeta } from "../../packages/palimpsest/src/schema/wire/cache-control.ts";
+import type { WireUsage } from "../../packages/palimpsest/src/schema/wire/reply-message.ts";
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
-import { traceDiff } from "../../packages/simulator/src/trace/diff.ts";
-import { readTrace } from "../../packages/simulator/src/trace/reader.ts";
-import { TraceWriter } from "../../packages/simulator/src/trace/writer.ts";
+import { traceDiff } from "../../packages/simulator/src/trace/trace-diff.ts";
+import { readTrace } from "../../packages/simulator/src/trace/read-trace.ts";
+import { TraceWriter } from "../../packages/simulator/src/trace/trace-writer.ts";
 import { Asking } from "../fixture/asking.ts";
 import { asyncLines } from "../fixture/trace.ts";
 import { Deleting, deletingHeaders, deletingRequest, idsOf } from "../fixture/deleting.ts";
@@ -111,8 +111,11 @@ describe("results that are deleted in a warm cache", () => {
   it("are billed whole where the cache is lost while the actor is at work", async () => {
     const say = { kind: "say", blocks: [{ type: "text", text: "Seen." }] } as const;
     let fault: { readonly kind: "cache-lost" } | undefined;
-    const actor: Actor = { name: "loser", play: () => ({ move: say, ...(fault === undefined ? {} : { fault }) }) };
-    const asking = new Asking(new Simulator({ cacheEdits: "offered", actor }));
+    const actor: Responder = {
+      name: "loser",
+      respond: () => ({ move: say, ...(fault === undefined ? {} : { fault }) }),
+    };
+    const asking = new Asking(new Simulator({ cacheEdits: "offered", responder: actor }));
     const before = await asking.message(deletingRequest(15), deletingHeaders);
     fault = { kind: "cache-lost" };
     const { usage, cache_edits: report } = await asking.message(deletingRequest(15, old), deletingHeaders);
@@ -144,7 +147,7 @@ describe("what deleting leaves alone", () => {
   });
 
   it("thinking behind a deleted result stays valid", async () => {
-    const simulator = new Simulator({ cacheEdits: "offered", actor: { name: "thinker", play: () => thought } });
+    const simulator = new Simulator({ cacheEdits: "offered", responder: { name: "thinker", respond: () => thought } });
     const asking = new Asking(simulator, { model: "claude-opus-5-5", thinking: { type: "adaptive" } });
     const { messages } = deletingRequest(15) as { messages: [] };
     const reply = await asking.message({ messages }, deletingHeaders);

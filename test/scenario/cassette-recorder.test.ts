@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, expectTypeOf, it, onTestFinished } from "vitest";
-import { readFolder } from "../../packages/simulator/src/cassette/folder.ts";
-import { CassetteRecorder } from "../../packages/simulator/src/cassette/recorder.ts";
-import type { serveRecorder } from "../../packages/simulator/src/cassette/serve.ts";
+import { readCassetteFolder } from "../../packages/simulator/src/cassette/read-cassette-folder.ts";
+import { CassetteRecorder } from "../../packages/simulator/src/cassette/cassette-recorder.ts";
+import type { serveRecorder } from "../../packages/simulator/src/cassette/serve-recorder.ts";
 import { recordedBodyBytesMax } from "../../packages/simulator/src/limits.ts";
 import { bearer, cookie, folder, key, playerOf, recording } from "./support/cassettes.ts";
 import { playing, says, served } from "./support/simulated.ts";
@@ -60,7 +60,7 @@ describe("the recorder", () => {
         headers: { authorization: `Bearer ${bearer}`, "accept-encoding": "identity", "x-own": "mine" },
       },
     ]);
-    const read = await readFolder(folder);
+    const read = await readCassetteFolder(folder);
     expect(read).toMatchObject({
       cassettes: [
         {
@@ -101,7 +101,9 @@ describe("the recorder", () => {
       "moved",
     ]);
     expect(seen).toEqual([]);
-    expect(await readFolder(folder)).toMatchObject({ cassettes: [{ cassette: { response: { status: 307 } } }] });
+    expect(await readCassetteFolder(folder)).toMatchObject({
+      cassettes: [{ cassette: { response: { status: 307 } } }],
+    });
   });
 
   it("refuses a request that is larger than what passes through it, and asks nobody", async () => {
@@ -140,14 +142,14 @@ describe("the recorder", () => {
   });
 
   it("is idle when a client left without reading, and keeps that it left", async () => {
-    const { url: upstream } = await served({ actor: playing(says("Hi.")) });
+    const { url: upstream } = await served({ responder: playing(says("Hi.")) });
     const into = folder();
     const recorder = await CassetteRecorder.open({ folder: into, upstream });
     const headers = { "x-api-key": key, "anthropic-version": "2023-06-01" };
     const response = await recorder.answer(new Request("http://anywhere/v1/models", { headers }));
     await response.body?.cancel();
     await recorder.idle();
-    expect(await readFolder(into)).toMatchObject({
+    expect(await readCassetteFolder(into)).toMatchObject({
       cassettes: [{ cassette: { response: { status: 200 }, parts: [], ending: { end: "aborted" } } }],
     });
   });
@@ -168,7 +170,7 @@ describe("the recorder", () => {
       headers: { "content-type": "application/json", "content-encoding": "gzip" },
       body: gzipSync(JSON.stringify({ model: "packed" })),
     }).then((response) => response.text());
-    expect(await readFolder(folder)).toMatchObject({
+    expect(await readCassetteFolder(folder)).toMatchObject({
       cassettes: [{ cassette: { request: { body: { json: { model: "packed" } } } } }],
     });
   });

@@ -2,10 +2,10 @@ import Anthropic, { APIConnectionError, InternalServerError, NotFoundError, Rate
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
-import { readFolder } from "../../packages/simulator/src/cassette/folder.ts";
-import { CassetteRecorder } from "../../packages/simulator/src/cassette/recorder.ts";
-import { realClock } from "../../packages/simulator/src/clock.ts";
+import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
+import { readCassetteFolder } from "../../packages/simulator/src/cassette/read-cassette-folder.ts";
+import { CassetteRecorder } from "../../packages/simulator/src/cassette/cassette-recorder.ts";
+import { realClock } from "../../packages/simulator/src/simulator-clock.ts";
 import { bearer, cookie, folder, key, playerOf, playingUrl, recording } from "./support/cassettes.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
@@ -26,7 +26,7 @@ const tools: Anthropic.Tool[] = [
   { name: "weather", input_schema: { type: "object", properties: { city: { type: "string" } } } },
 ];
 
-const blocks: readonly SaidBlock[] = [
+const blocks: readonly MoveBlock[] = [
   { type: "thinking", thinking: "The person wants the weather, so I look it up." },
   { type: "text", text: `Looking with ${githubToken}: 東京 🗼.` },
   { type: "tool_use", name: "weather", input: { city: "東京", password: "hunter2-Xy9" } },
@@ -59,7 +59,7 @@ const outcomeOf = (promise: Promise<unknown>): Promise<unknown> =>
 
 describe("a cassette", () => {
   it.each(["stream", "whole"] as const)("answers a conversation as it was, usage included: %s", async (way) => {
-    const { url: upstream } = await served({ actor: playing(blocks, says("Sunny."), blocks) });
+    const { url: upstream } = await served({ responder: playing(blocks, says("Sunny."), blocks) });
     const { url, folder } = await recording(upstream);
     const original = await conversation(clientAt(url), way);
     const replayed = await conversation(clientAt(await playingUrl({ folder }), { apiKey: "any" }), way);
@@ -76,7 +76,7 @@ describe("a cassette", () => {
   });
 
   it("gives back the very bytes of a stream, and of a body", async () => {
-    const { url: upstream } = await served({ actor: playing(says("Hello, 東京 🗼.")) });
+    const { url: upstream } = await served({ responder: playing(says("Hello, 東京 🗼.")) });
     const { url, folder } = await recording(upstream);
     const bytesFrom = async (base: string, stream: boolean): Promise<string> => {
       const headers = { "content-type": "application/json", "x-api-key": key, "anthropic-version": "2023-06-01" };
@@ -90,7 +90,7 @@ describe("a cassette", () => {
   });
 
   it("answers 429, then what came at the next try, and the last again and again", async () => {
-    const { url: upstream } = await served({ actor: playing(says("One."), says("Two.")) });
+    const { url: upstream } = await served({ responder: playing(says("One."), says("Two.")) });
     const { url, folder } = await recording(upstream);
     const client = clientAt(url);
     const fault = { headers: { "x-simulator-fault": "rate-limit retry-after=3" } };
@@ -109,7 +109,7 @@ describe("a cassette", () => {
   });
 
   it.each(["break after=4", "break-utf8"])("breaks where the stream broke: %s", async (fault) => {
-    const { url: upstream } = await served({ actor: playing(says("Hello, 東京, and much more of it.")) });
+    const { url: upstream } = await served({ responder: playing(says("Hello, 東京, and much more of it.")) });
     const { url, folder } = await recording(upstream);
     const heard = async (base: string, headers: Record<string, string> = {}): Promise<readonly string[]> => {
       const types: string[] = [];
@@ -125,18 +125,21 @@ describe("a cassette", () => {
     expect(original.at(-1)).toBe("broken");
     expect(original.length).toBeGreaterThan(1);
     expect(await heard(await playingUrl({ folder }))).toEqual(original);
-    const read = await readFolder(folder);
+    const read = await readCassetteFolder(folder);
     expect(read).toMatchObject({ problems: [], cassettes: [{ cassette: { ending: { end: "broken" } } }] });
   });
 
   it("keeps what came until the client left, marked as such", async () => {
-    const { url: upstream } = await served({ clock: realClock(), actor: playing(says("Hello, and much more of it.")) });
+    const { url: upstream } = await served({
+      clock: realClock(),
+      responder: playing(says("Hello, and much more of it.")),
+    });
     const { url, folder, recorder } = await recording(upstream);
     const stream = clientAt(url).messages.stream(ask("Hi"), { headers: { "x-simulator-fault": "trickle every=300" } });
     for await (const event of stream) if (event.type === "content_block_start") break;
     stream.abort();
     await recorder.idle();
-    const read = await readFolder(folder);
+    const read = await readCassetteFolder(folder);
     expect(read).toMatchObject({
       cassettes: [{ cassette: { response: { status: 200 }, ending: { end: "aborted" } } }],
     });
@@ -144,7 +147,10 @@ describe("a cassette", () => {
   });
 
   it("passes events on as they come", async () => {
-    const { url: upstream } = await served({ clock: realClock(), actor: playing(says("Hello, and much more of it.")) });
+    const { url: upstream } = await served({
+      clock: realClock(),
+      responder: playing(says("Hello, and much more of it.")),
+    });
     const { url, folder } = await recording(upstream);
     const heard = async (base: string, headers: Record<string, string> = {}): Promise<number> => {
       const moments: number[] = [];
@@ -159,7 +165,7 @@ describe("a cassette", () => {
   });
 
   it("holds no key, cookie or secret, and is its owner's alone", async () => {
-    const { url: upstream } = await served({ actor: playing(blocks) });
+    const { url: upstream } = await served({ responder: playing(blocks) });
     const { url, folder } = await recording(upstream);
     const identity = { authorization: `Bearer ${bearer}`, cookie, "anthropic-organization-id": "org-of-somebody" };
     const client = clientAt(url, { defaultHeaders: { "x-api-key": key, ...identity } });
@@ -181,7 +187,7 @@ describe("a cassette", () => {
   });
 
   it("leaves out who asked in every event of a Responses stream, and plays one that named nobody to the byte", async () => {
-    const { url: upstream } = await served({ actor: playing(says("Hi.")) });
+    const { url: upstream } = await served({ responder: playing(says("Hi.")) });
     const { url, folder } = await recording(upstream);
     const bytesFrom = async (base: string, more: object): Promise<string> => {
       const headers = { "content-type": "application/json", authorization: `Bearer ${bearer}` };
@@ -249,7 +255,7 @@ describe("a cassette", () => {
     ["a key of the other provider's shape", `sk-proj-${"0penS3cret".repeat(3)}`, "It is KEY."],
     ["any key behind a name that tells of a secret", key, "GATEWAY_TOKEN=KEY"],
   ])("that quotes the request's own key answers a client with another: %s", async (_, apiKey, text) => {
-    const { url: upstream } = await served({ actor: playing(says("Keep it.")) });
+    const { url: upstream } = await served({ responder: playing(says("Keep it.")) });
     const { url, folder } = await recording(upstream);
     const content = text.replace("KEY", apiKey);
     const original = await clientAt(url, { apiKey }).messages.create(ask(content));
@@ -258,7 +264,7 @@ describe("a cassette", () => {
   });
 
   it("is written behind those that are there, and one that is damaged is told and left out", async () => {
-    const { url: upstream } = await served({ actor: playing(says("One."), says("Two."), says("Three.")) });
+    const { url: upstream } = await served({ responder: playing(says("One."), says("Two."), says("Three.")) });
     const first = await recording(upstream);
     await clientAt(first.url).messages.create(ask("One"));
     await clientAt(first.url).messages.create(ask("Two"));
@@ -276,7 +282,7 @@ describe("a cassette", () => {
   });
 
   it("a request that was not recorded hears which one is nearest, and where they part", async () => {
-    const { url: upstream } = await served({ actor: playing(says("One.")) });
+    const { url: upstream } = await served({ responder: playing(says("One.")) });
     const { url, folder } = await recording(upstream);
     await clientAt(url).messages.create(ask("What is the weather in Paris?"));
     await clientAt(url).messages.create({ ...ask("Something else"), stop_sequences: ["x"] });
@@ -300,11 +306,13 @@ describe("a cassette", () => {
     expect(asked.message).toMatch(/The upstream http:\/\/127\.0\.0\.1:9 gave no answer .*--upstream/);
     const replay = clientAt(await playingUrl({ folder }));
     expect(await outcomeOf(replay.messages.create(ask("Hi")))).toMatchObject({ status: 502, error: asked.error });
-    expect(await readFolder(folder)).toMatchObject({ cassettes: [{ cassette: { ending: { end: "unreachable" } } }] });
+    expect(await readCassetteFolder(folder)).toMatchObject({
+      cassettes: [{ cassette: { ending: { end: "unreachable" } } }],
+    });
   });
 
   it("is recorded and played in this process, without a server", async () => {
-    const { url: upstream } = await served({ actor: playing(says("Hi.")) });
+    const { url: upstream } = await served({ responder: playing(says("Hi.")) });
     const into = folder();
     const recorder = await CassetteRecorder.open({ folder: into });
     const original = await clientAt(upstream, { fetch: recorder.fetch }).messages.stream(ask("Hi")).finalMessage();
@@ -319,7 +327,9 @@ describe("a cassette", () => {
     const headers = { "x-simulator-fault": "hang" };
     await outcomeOf(clientAt(url, { timeout: 200 }).messages.create(ask("Hi"), { headers }));
     await recorder.idle();
-    expect(await readFolder(folder)).toMatchObject({ cassettes: [{ cassette: { ending: { end: "aborted" } } }] });
+    expect(await readCassetteFolder(folder)).toMatchObject({
+      cassettes: [{ cassette: { ending: { end: "aborted" } } }],
+    });
     const replayed = await outcomeOf(clientAt(await playingUrl({ folder })).messages.create(ask("Hi")));
     expect(replayed).toBeInstanceOf(APIConnectionError);
   });

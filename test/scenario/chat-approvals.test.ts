@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
-import { pendingApprovals } from "../../packages/cli/src/settings/tool-servers.ts";
-import type { ApproveAsk, ServerDecision } from "../../packages/cli/src/tui/dialog/approve.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
+import { pendingApprovals } from "../../packages/cli/src/settings/defined-servers.ts";
+import type { ApprovalPrompt, ServerDecision } from "../../packages/cli/src/tui/dialog/trust-dialog.ts";
 import { connectTo, fakeServer, offered } from "../fixture/tool-servers.ts";
 import { itemsOf, openChat } from "./support/chat-world.ts";
 import { playing, says } from "./support/simulated.ts";
@@ -12,16 +12,16 @@ import { type AgentWorld, agentWorld } from "./support/whole-agent.ts";
 const use = { type: "tool_use", name: "use_tool", input: { server: "a", tool: "go" } } as const;
 
 async function project(): Promise<AgentWorld> {
-  const world = await agentWorld({ actor: playing([use], says("Done.")) });
+  const world = await agentWorld({ responder: playing([use], says("Done.")) });
   await writeFile(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers: { a: { command: "a-program" } } }));
   return world;
 }
 
 /** A chat whose person answers each server so. */
 async function chatOf(world: AgentWorld, answer: ServerDecision) {
-  const engine = createEngine({ env: world.env, cwd: world.work });
+  const engine = openWorkspace({ env: world.env, cwd: world.work });
   const server = fakeServer({ tools: [offered("go")] });
-  const asked: ApproveAsk[] = [];
+  const asked: ApprovalPrompt[] = [];
   const chat = await openChat(world, {
     agent: { connectServer: connectTo({ a: server }), tools: { allow: ["mcp__a"], deny: [] } },
     deps: {
@@ -84,7 +84,7 @@ describe("servers of a project's .mcp.json in a chat", () => {
     expect([second.asked, second.server.connected]).toEqual([[], 0]);
     expect(itemsOf(second.chat.front.state).join("\n")).not.toContain("not started");
     await second.chat.left();
-    const servers = await createEngine({ env: world.env, cwd: world.work }).servers();
+    const servers = await openWorkspace({ env: world.env, cwd: world.work }).servers();
     expect(servers.servers.map(({ leave }) => leave)).toEqual(["refused"]);
     await writeFile(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers: { a: { command: "another" } } }));
     expect((await chatOf(world, "later")).asked).toHaveLength(1);

@@ -2,12 +2,12 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SessionView } from "../../packages/palimpsest/src/context/session-view.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
-import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/transcripts.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
+import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/memory-transcripts.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import { completions } from "../../packages/cli/src/chat/commands/completions.ts";
-import type { SlashCompletion } from "../../packages/cli/src/tui/slash/commands.ts";
+import type { SlashCompletion } from "../../packages/cli/src/tui/slash/slash-commands.ts";
 import { type CompactionWorld, compactionWorld, type OpenWishes, taskText } from "./support/compaction-world.ts";
 import { type SlashWorld, slashWorld } from "./support/slash-world.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
-import type { ChatAct } from "../../packages/cli/src/tui/state/chat-state.ts";
+import type { ChatAction } from "../../packages/cli/src/tui/state/update-chat.ts";
 import { type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";
 import { slashWorld } from "./support/slash-world.ts";
 
@@ -22,7 +22,7 @@ async function talked(texts: readonly string[], rounds = 4): Promise<Talked> {
 
 const viewOf = ({ session }: Agent): string => JSON.stringify(session.view().messages);
 const boundariesOf = ({ session }: Agent): number => session.fold.projection.boundaries.length;
-const isEvent = (kind: string) => (act: ChatAct) => act.kind === "event" && act.event.kind === kind;
+const isEvent = (kind: string) => (act: ChatAction) => act.kind === "event" && act.event.kind === kind;
 
 describe("/compact", () => {
   test("shows what is kept, tokens and money and the audit beside the summary, and commits it; /undo restores the view byte for byte", async () => {

@@ -1,18 +1,18 @@
 import { globSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
-import { rewind, saidMessages } from "../../packages/palimpsest/src/session/rewind.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
+import { rewind, listRewindPoints } from "../../packages/palimpsest/src/session/undo.ts";
 import { entryId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { openChat } from "./support/chat-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { type AgentWorld, agentWorld } from "./support/whole-agent.ts";
 
 const listed = async ({ env, work }: AgentWorld): Promise<readonly string[]> =>
-  (await createEngine({ env, cwd: work }).list("project")).map(({ sessionId }) => sessionId);
+  (await openWorkspace({ env, cwd: work }).list("project")).map(({ sessionId }) => sessionId);
 
 describe("a chat in which nothing was said", () => {
   it("leaves no session and no lock behind", async () => {
-    const world = await agentWorld({ actor: playing() });
+    const world = await agentWorld({ responder: playing() });
     const chat = await openChat(world);
     expect(await listed(world)).toHaveLength(1);
     await chat.left();
@@ -21,7 +21,7 @@ describe("a chat in which nothing was said", () => {
   });
 
   it("leaves none behind where another session is chosen from it, and the other stays", async () => {
-    const world = await agentWorld({ actor: playing(says("Hello.")) });
+    const world = await agentWorld({ responder: playing(says("Hello.")) });
     const first = await openChat(world, { message: "Hello." });
     await first.chat.rest();
     const id = first.chat.session;
@@ -36,7 +36,7 @@ describe("a chat in which nothing was said", () => {
   });
 
   it("keeps its session where something was typed: it is found by that", async () => {
-    const world = await agentWorld({ actor: playing() });
+    const world = await agentWorld({ responder: playing() });
     const chat = await openChat(world);
     Object.assign(chat.front, { typed: "half a thou" });
     const { session } = chat.chat;
@@ -47,12 +47,12 @@ describe("a chat in which nothing was said", () => {
   });
 
   it("keeps a session whose only message was taken back by going to another branch", async () => {
-    const world = await agentWorld({ actor: playing(says("Hello.")) });
+    const world = await agentWorld({ responder: playing(says("Hello.")) });
     const chat = await openChat(world, { message: "Hello." });
     await chat.chat.rest();
     const [agent] = chat.agents;
     if (agent === undefined) throw new Error("no agent");
-    const [said] = saidMessages(agent.session);
+    const [said] = listRewindPoints(agent.session);
     expect((await rewind(agent.session, said?.id ?? entryId("none"))).kind).toBe("rewound");
     expect(agent.session.fold.messages).toEqual([]);
     await chat.left();

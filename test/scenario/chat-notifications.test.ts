@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
-import type { SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
+import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
 import { openChat } from "./support/chat-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { agentWorld } from "./support/whole-agent.ts";
@@ -13,7 +13,7 @@ vi.mock("../../packages/cli/src/chat/limits.ts", async (original) => ({
 }));
 
 const question = { question: "Which?", options: [{ label: "one" }, { label: "two" }] };
-const call = (name: string, input: Extract<SaidBlock, { type: "tool_use" }>["input"]): readonly SaidBlock[] => [
+const call = (name: string, input: Extract<MoveBlock, { type: "tool_use" }>["input"]): readonly MoveBlock[] => [
   { type: "tool_use", name, input },
 ];
 
@@ -24,7 +24,7 @@ it("a Notification hook is told when leave, an answer, a plan's review or the ne
     call("plan", { plan: "1. Nothing." }),
     says("Done."),
   );
-  const world = await agentWorld({ actor });
+  const world = await agentWorld({ responder: actor });
   await mkdir(world.home, { recursive: true });
   const file = join(world.home, "told.jsonl");
   const hooks = { Notification: [{ hooks: [{ type: "command", command: `cat >> '${file}'; echo >> '${file}'` }] }] };

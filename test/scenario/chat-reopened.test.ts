@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { ChatState } from "../../packages/cli/src/tui/state/chat-shape.ts";
+import type { ChatState } from "../../packages/cli/src/tui/state/chat-state.ts";
 import { openChat } from "./support/chat-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { agentWorld } from "./support/whole-agent.ts";
@@ -21,7 +21,7 @@ it("shows the calls of a session that is opened again as they were when they cam
     [use("bash", { command: "touch made" })],
     says("Done."),
   );
-  const world = await agentWorld({ actor });
+  const world = await agentWorld({ responder: actor });
   const chat = await openChat(world);
   chat.front.answer = ({ input }) =>
     Promise.resolve(input["command"] === "touch made" ? { kind: "denied", words: "use the other" } : { kind: "once" });
@@ -48,7 +48,7 @@ it("shows the calls of a session that is opened again as they were when they cam
 
 it("says that a question waits for the person, for as long as it does", async () => {
   const questions = [{ question: "Which?", options: [{ label: "red" }, { label: "blue" }] }];
-  const world = await agentWorld({ actor: playing([use("ask_user", { questions })], says("Done.")) });
+  const world = await agentWorld({ responder: playing([use("ask_user", { questions })], says("Done.")) });
   const chat = await openChat(world, {
     front: {
       question: async () => {

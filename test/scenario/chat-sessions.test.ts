@@ -3,10 +3,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ChatCommandOutcome } from "../../packages/cli/src/chat/chat-command.ts";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import type { SessionId } from "../../packages/palimpsest/src/schema/brand.ts";
-import type { SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
-import type { PermissionMode } from "../../packages/cli/src/tool/permission/decide.ts";
+import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
+import type { PermissionMode } from "../../packages/cli/src/tool/permission/decide-permission.ts";
 import { type ChatParts, type ChatWorld, itemsOf, openChat } from "./support/chat-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { type AgentWorld, agentWorld } from "./support/whole-agent.ts";
@@ -16,7 +16,7 @@ const inMode = (mode: PermissionMode) => ({ tools: { mode, allow: [], deny: [] }
 const modeOf = ({ front }: ChatWorld): string | undefined => front.state?.status.mode;
 const saidTo = ({ seen }: AgentWorld): string => JSON.stringify(seen.at(-1)?.body["messages"]);
 const resume = (id: SessionId) => ({ kind: "resume", id }) as const;
-const idsIn = (world: AgentWorld) => createEngine({ env: world.env, cwd: world.work }).list("project");
+const idsIn = (world: AgentWorld) => openWorkspace({ env: world.env, cwd: world.work }).list("project");
 
 /** `/new` begins anew, any other command opens the session that the test names: this one where it names none. */
 async function reopening(
@@ -50,7 +50,7 @@ describe("the permission mode of a chat", () => {
   it.each(["/model x", "/clear"])(
     "that a person narrowed stays so behind %s, whatever the line said",
     async (command) => {
-      const world = await agentWorld({ actor: playing(says("One.")) });
+      const world = await agentWorld({ responder: playing(says("One.")) });
       const chat = await reopening(world, { agent: inMode("acceptEdits") });
       await run(chat, "Hello.");
       await modeChanged(chat, "plan");
@@ -61,7 +61,7 @@ describe("the permission mode of a chat", () => {
   );
 
   it("that a person widened by a key is still in force when the session is opened again", async () => {
-    const world = await agentWorld({ actor: playing(says("One.")) });
+    const world = await agentWorld({ responder: playing(says("One.")) });
     const chat = await reopening(world);
     await run(chat, "Hello.");
     await modeChanged(chat, "acceptEdits");
@@ -70,7 +70,7 @@ describe("the permission mode of a chat", () => {
   });
 
   it("widens no other session that is gone on with", async () => {
-    const world = await agentWorld({ actor: playing(says("One."), says("Two.")) });
+    const world = await agentWorld({ responder: playing(says("One."), says("Two.")) });
     const planned = await openChat(world, { agent: inMode("acceptEdits") });
     await run(planned, "Hello.");
     await modeChanged(planned, "plan");
@@ -81,7 +81,7 @@ describe("the permission mode of a chat", () => {
   });
 
   it("counts two quick keys as two, and reaches what the chat was opened with, also behind a change of model", async () => {
-    const world = await agentWorld({ actor: playing(says("One.")) });
+    const world = await agentWorld({ responder: playing(says("One.")) });
     const chat = await reopening(world, { agent: inMode("bypass") });
     await modeChanged(chat, "default");
     await run(chat, "Hello.", "/model x");
@@ -91,7 +91,7 @@ describe("the permission mode of a chat", () => {
   });
 });
 
-const job: SaidBlock = {
+const job: MoveBlock = {
   type: "tool_use",
   name: "bash",
   input: { command: "touch began; until [ -e go ]; do sleep 0.05; done", background: true },
@@ -104,7 +104,7 @@ const running = ({ agents }: ChatWorld): number =>
 
 describe("jobs in the background", () => {
   it("run on when the same session is opened again, and the model is told of their end there", async () => {
-    const world = await agentWorld({ actor: playing([job], says("Begun."), says("Seen.")) });
+    const world = await agentWorld({ responder: playing([job], says("Begun."), says("Seen.")) });
     const chat = await reopening(world, { agent: inMode("bypass") });
     await run(chat, "Begin.");
     await expect.poll(() => existsSync(join(world.work, "began")), within).toBe(true);
@@ -117,7 +117,7 @@ describe("jobs in the background", () => {
   });
 
   it("end with a session that is left for another, and the person is told", async () => {
-    const world = await agentWorld({ actor: playing([job], says("Begun.")) });
+    const world = await agentWorld({ responder: playing([job], says("Begun.")) });
     const chat = await reopening(world, { agent: inMode("bypass") });
     await run(chat, "Begin.", "/clear");
     expect(itemsOf(chat.front.state).at(-1)).toBe(
@@ -129,7 +129,7 @@ describe("jobs in the background", () => {
 
 describe("a session that is chosen before anything is opened", () => {
   async function chosen(answer: (ids: readonly string[]) => string | undefined) {
-    const world = await agentWorld({ actor: playing(says("One."), says("Two.")) });
+    const world = await agentWorld({ responder: playing(says("One."), says("Two.")) });
     const first = await openChat(world, { message: "First." });
     await first.chat.rest();
     await first.left();
@@ -159,7 +159,7 @@ describe("a session that is chosen before anything is opened", () => {
 
 describe("a session that is slow to close", () => {
   it("is opened again only when it is closed", async () => {
-    const world = await agentWorld({ actor: playing(says("One."), says("Two.")) });
+    const world = await agentWorld({ responder: playing(says("One."), says("Two.")) });
     await mkdir(world.home, { recursive: true });
     const hook = { hooks: [{ type: "command", command: `sleep 6; touch '${world.home}/closed'`, timeout: 20 }] };
     await writeFile(join(world.home, "settings.json"), JSON.stringify({ hooks: { SessionEnd: [hook] } }));
@@ -175,7 +175,7 @@ describe("a session that is slow to close", () => {
 
 describe("what waits when another session is opened", () => {
   it("goes along: it is kept beside the other, and beside the one that was left no more", async () => {
-    const world = await agentWorld({ actor: playing(says("One.")) });
+    const world = await agentWorld({ responder: playing(says("One.")) });
     const chat = await reopening(world, { message: "Hello." });
     await chat.chat.rest();
     const left = chat.chat.session;

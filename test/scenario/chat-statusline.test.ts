@@ -3,22 +3,22 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type ChatBack, openBack } from "../../packages/cli/src/chat/chat-back.ts";
-import type { ChatStatusline } from "../../packages/cli/src/chat/chat-statusline.ts";
-import { statuslineOnDemand } from "../../packages/cli/src/chat/statusline-on-demand.ts";
-import { figuresOf } from "../../packages/cli/src/chat/figures.ts";
-import { createOutput } from "../../packages/cli/src/output.ts";
-import { program } from "../../packages/cli/src/program.ts";
+import { type ChatHost, openChatHost } from "../../packages/cli/src/chat/chat-host.ts";
+import type { ChatStatusline } from "../../packages/cli/src/statusline/chat-statusline.ts";
+import { statuslineOnDemand } from "../../packages/cli/src/statusline/statusline-on-demand.ts";
+import { agentFigures } from "../../packages/cli/src/chat/chat-view.ts";
+import { createOutput } from "../../packages/cli/src/program/output.ts";
+import { program } from "../../packages/cli/src/program/program.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import { playing, says } from "./support/simulated.ts";
 import { type AgentWorld, agentWorld, turn } from "./support/whole-agent.ts";
 
 const model = "claude-sonnet-5-5";
 
-async function backOf({ env, work: cwd }: AgentWorld): Promise<ChatBack> {
+async function backOf({ env, work: cwd }: AgentWorld): Promise<ChatHost> {
   const out = createOutput(new PassThrough(), env);
-  const back = await openBack({
+  const back = await openChatHost({
     context: { stdin: new PassThrough(), out, err: out, env, cwd, program, called: "palimpsest" },
     model: { kind: "provider" },
     flags: [{ flag: "model", text: model }],
@@ -32,7 +32,7 @@ async function backOf({ env, work: cwd }: AgentWorld): Promise<ChatBack> {
 
 /** What a chat shows under its editor once a turn has been taken, by this command of the person's own settings. */
 async function shownBy(command: string, said = "Hello.") {
-  const world = await agentWorld({ actor: playing(says("Hello.")) });
+  const world = await agentWorld({ responder: playing(says("Hello.")) });
   await mkdir(world.home, { recursive: true });
   const statusLine = { type: "command", command };
   await writeFile(join(world.home, "settings.json"), JSON.stringify({ statusLine }));
@@ -77,7 +77,7 @@ describe("a statusline command in a chat", () => {
     onTestFinished(() => fresh?.close());
     line.close();
     fresh?.changed(again, undefined);
-    const { usedTokens, thresholds } = figuresOf(again);
+    const { usedTokens, thresholds } = agentFigures(again);
     const percent = Math.round((usedTokens / thresholds.window) * 100);
     expect(percent).toBeGreaterThan(0);
     await expect.poll(() => shown.at(-1), within).toEqual([`${percent} true`]);
@@ -110,7 +110,7 @@ describe("a statusline command in a chat", () => {
   });
 
   it("is told of what happened before it was found", async () => {
-    const world = await agentWorld({ actor: playing() });
+    const world = await agentWorld({ responder: playing() });
     const agent = await world.open({ kind: "new" }, model);
     onTestFinished(() => agent.close());
     const found = Promise.withResolvers<ChatStatusline>();
@@ -123,7 +123,7 @@ describe("a statusline command in a chat", () => {
   });
 
   it("there is none where only the project's settings name one", async () => {
-    const world = await agentWorld({ actor: playing(says("Hello.")) });
+    const world = await agentWorld({ responder: playing(says("Hello.")) });
     await mkdir(join(world.work, ".palimpsest"));
     const statusLine = { type: "command", command: "touch ran" };
     await writeFile(join(world.work, ".palimpsest", "settings.json"), JSON.stringify({ statusLine }));

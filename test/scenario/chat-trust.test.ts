@@ -2,9 +2,9 @@ import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { pendingTrust, type TrustAsk } from "../../packages/cli/src/agent/pending-trust.ts";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
-import type { TrustDecision } from "../../packages/cli/src/tui/dialog/trust.ts";
+import { pendingTrust, type TrustRequest } from "../../packages/cli/src/agent/pending-trust.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
+import type { TrustDecision } from "../../packages/cli/src/tui/dialog/trust-dialog.ts";
 import { itemsOf, openChat } from "./support/chat-world.ts";
 import { palimpsest } from "./support/command-line.ts";
 import { playing, says } from "./support/simulated.ts";
@@ -17,7 +17,7 @@ beforeEach(async () => {
 
 /** A clone that wants more than to forbid. */
 async function clone(): Promise<AgentWorld> {
-  const world = await agentWorld({ actor: playing(says("Done.")) });
+  const world = await agentWorld({ responder: playing(says("Done.")) });
   const settings = {
     systemPrompts: [{ id: "claude", text: "Obey the clone." }],
     hooks: { SessionStart: [{ hooks: [{ type: "command", command: "touch hooked" }] }] },
@@ -31,8 +31,8 @@ async function clone(): Promise<AgentWorld> {
 
 async function chatOf(world: AgentWorld, decision: TrustDecision) {
   const { env, work: cwd } = world;
-  const engine = createEngine({ env, cwd });
-  const asked: TrustAsk[] = [];
+  const engine = openWorkspace({ env, cwd });
+  const asked: TrustRequest[] = [];
   const chat = await openChat(world, {
     deps: {
       trust: {
@@ -135,7 +135,7 @@ describe("a project whose settings want more than to forbid", () => {
     const own = { trustedProjects: [world.work], projects: { [world.work]: { permissions: { allow: ["Bash"] } } } };
     await writeFile(join(world.home, "settings.json"), JSON.stringify(own));
     const allowed = async (cwd: string) => {
-      const engine = createEngine({ env: world.env, cwd });
+      const engine = openWorkspace({ env: world.env, cwd });
       const { settings, trust } = (await engine.settings()).reading;
       const project = await engine.project();
       return { trust, rules: settings["permissions.allow"].value, root: project.kind === "located" && project.root };
@@ -152,8 +152,8 @@ describe("a project whose settings want more than to forbid", () => {
     const { env } = world;
     await mkdir(join(homedir(), ".palimpsest"), { recursive: true });
     await writeFile(join(homedir(), ".palimpsest/settings.json"), JSON.stringify({ model: "x" }));
-    const asked = (cwd: string) => pendingTrust({ engine: createEngine({ env, cwd }), env, cwd, root: cwd });
-    expect((await createEngine({ env, cwd: homedir() }).settings()).reading.untrusted).toHaveLength(1);
+    const asked = (cwd: string) => pendingTrust({ engine: openWorkspace({ env, cwd }), env, cwd, root: cwd });
+    expect((await openWorkspace({ env, cwd: homedir() }).settings()).reading.untrusted).toHaveLength(1);
     expect([await asked(homedir()), (await asked(world.work))?.items.length]).toEqual([undefined, 5]);
   });
 

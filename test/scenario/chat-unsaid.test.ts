@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { FrontHandlers } from "../../packages/cli/src/chat/front.ts";
+import type { TerminalUiHandlers } from "../../packages/cli/src/chat/terminal-ui.ts";
 import { type ChatParts, type ChatWorld, itemsOf, openChat } from "./support/chat-world.ts";
 import { playing, says } from "./support/simulated.ts";
 import { type AgentWorld, agentWorld } from "./support/whole-agent.ts";
@@ -34,9 +34,9 @@ async function leftWith(world: AgentWorld, draft: string, parts: ChatParts = {})
 
 describe("what is sent while a session opens", () => {
   it("takes the place of nothing that was kept beside it, and is not given back as well", async () => {
-    const world = await agentWorld({ actor: playing(says("One."), says("Two.")) });
+    const world = await agentWorld({ responder: playing(says("One."), says("Two.")) });
     const before = await leftWith(world, "old words", { message: "Hello." });
-    let handlers: FrontHandlers | undefined;
+    let handlers: TerminalUiHandlers | undefined;
     const chat = await openChat(world, {
       opening: { session: { kind: "resume", id: before.chat.session }, flags: [] },
       message: "new words",
@@ -55,7 +55,7 @@ describe("what is sent while a session opens", () => {
   });
 
   it("is on disk before the agent is there, and no more once it is said", async () => {
-    const world = await agentWorld({ actor: playing(says("One.")) });
+    const world = await agentWorld({ responder: playing(says("One.")) });
     await whenItBegins(world, "until [ -e go ]; do sleep 0.05; done");
     const opening = openChat(world, { message: "Early words." });
     await expect.poll(() => kept(world), within).toEqual([expect.stringContaining("Early words.")]);
@@ -69,7 +69,7 @@ describe("what is sent while a session opens", () => {
 
 describe("what was typed in a session in which nothing was said", () => {
   it("is given back in the one that is gone on with, once", async () => {
-    const world = await agentWorld({ actor: playing(says("One.")) });
+    const world = await agentWorld({ responder: playing(says("One.")) });
     const spoken = await leftWith(world, "", { message: "Hello." });
     await leftWith(world, "half a thought");
     const opening = { session: { kind: "resume", id: spoken.chat.session }, flags: [] } as const;
@@ -82,7 +82,7 @@ describe("what was typed in a session in which nothing was said", () => {
   });
 
   it("is left alone while another process has it", async () => {
-    const world = await agentWorld({ actor: playing() });
+    const world = await agentWorld({ responder: playing() });
     await leftWith(world, "half a thought");
     const [path = ""] = globSync("projects/*/*/input.json", { cwd: world.home });
     const content = JSON.parse(readFileSync(join(world.home, path), "utf8")) as object;
@@ -93,7 +93,7 @@ describe("what was typed in a session in which nothing was said", () => {
   });
 
   it("gives messages back as one text, and tells of commands that were not run", async () => {
-    const world = await agentWorld({ actor: playing(says("One.")) });
+    const world = await agentWorld({ responder: playing(says("One.")) });
     const before = await leftWith(world, "and a draft", { message: "Hello." });
     const [path = ""] = globSync("projects/*/*/input.json", { cwd: world.home });
     const messages = ["one", "/clear", "two"].map((text) => ({ text, at: Date.now() }));
@@ -108,9 +108,9 @@ describe("what was typed in a session in which nothing was said", () => {
 
 describe("leaving while the agent opens", () => {
   it("ends the hooks that it waits for, and leaves no session behind", async () => {
-    const world = await agentWorld({ actor: playing() });
+    const world = await agentWorld({ responder: playing() });
     await whenItBegins(world, "touch began; sleep 30");
-    let handlers: FrontHandlers | undefined;
+    let handlers: TerminalUiHandlers | undefined;
     const opening = openChat(world, { begun: (own) => (handlers = own) });
     await expect.poll(() => existsSync(join(world.work, "began")), within).toBe(true);
     const since = performance.now();
@@ -122,9 +122,9 @@ describe("leaving while the agent opens", () => {
   });
 
   it("is no failure where there is no agent yet, and what was sent stays kept", async () => {
-    const world = await agentWorld({ actor: playing(says("One.")) });
+    const world = await agentWorld({ responder: playing(says("One.")) });
     await leftWith(world, "", { message: "Hello." });
-    let handlers: FrontHandlers | undefined;
+    let handlers: TerminalUiHandlers | undefined;
     const chat = await openChat(world, {
       opening: { session: { kind: "choose" }, flags: [] },
       message: "Early words.",
@@ -143,7 +143,7 @@ describe("leaving while the agent opens", () => {
 
 describe("a command of the chat", () => {
   it("that the machine refuses is told, and the chat goes on", async () => {
-    const world = await agentWorld({ actor: playing(says("One."), says("Two.")) });
+    const world = await agentWorld({ responder: playing(says("One."), says("Two.")) });
     const chat = await openChat(world, { message: "Hello." });
     await chat.chat.rest();
     for (const text of [`/export ${"x".repeat(300)}.md`, "Still here?"]) chat.chat.submit(text);
@@ -154,7 +154,7 @@ describe("a command of the chat", () => {
   });
 
   it("that is a bug ends the chat, and what waited behind it stays kept", async () => {
-    const world = await agentWorld({ actor: playing() });
+    const world = await agentWorld({ responder: playing() });
     const bug = Promise.withResolvers<never>();
     const chat = await openChat(world, { deps: { runSlash: () => bug.promise }, ends: "by-a-bug" });
     for (const text of ["/cost", "Don't lose me."]) chat.chat.submit(text);
@@ -165,7 +165,7 @@ describe("a command of the chat", () => {
   });
 
   it("that there is none of goes back where the person types", async () => {
-    const world = await agentWorld({ actor: playing() });
+    const world = await agentWorld({ responder: playing() });
     const chat = await openChat(world);
     Object.assign(chat.front, { typed: "" });
     chat.chat.submit("/hlep me");

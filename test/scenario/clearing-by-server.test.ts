@@ -1,10 +1,10 @@
 import { describe, expect, it, vi } from "vitest";
-import { ConversationForks } from "../../packages/palimpsest/src/loop/fork.ts";
+import { ConversationForks } from "../../packages/palimpsest/src/loop/conversation-forks.ts";
 import { pastReceipts } from "../../packages/palimpsest/src/session/past-receipts.ts";
-import { offersRetryMillis } from "../../packages/palimpsest/src/layers/server/limits.ts";
-import type { ModelPort } from "../../packages/palimpsest/src/ports/model.ts";
-import type { Tool } from "../../packages/palimpsest/src/ports/tools.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import { offersRetryMillis } from "../../packages/palimpsest/src/layers/server/known-server.ts";
+import type { ModelPort } from "../../packages/palimpsest/src/ports/model-port.ts";
+import type { Tool } from "../../packages/palimpsest/src/ports/tool.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import type { Draft } from "../../packages/palimpsest/src/transcript/draft.ts";
 import { clearedIn, clearingWorld, fileOf, readTool, sentText, usagesIn } from "./support/clearing-world.ts";
 import { refused, type SeenRequest } from "./support/whole-agent.ts";

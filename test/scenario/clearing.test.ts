@@ -1,16 +1,16 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ConversationForks } from "../../packages/palimpsest/src/loop/fork.ts";
+import { ConversationForks } from "../../packages/palimpsest/src/loop/conversation-forks.ts";
 import { undo } from "../../packages/palimpsest/src/session/undo.ts";
 import { expand } from "../../packages/palimpsest/src/session/expand.ts";
 import type { Blobs } from "../../packages/palimpsest/src/ports/blobs.ts";
 import { plainClearMarker } from "../../packages/palimpsest/src/schema/edit.ts";
 import type { EditEntry } from "../../packages/palimpsest/src/schema/entry.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import { tokens } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { Usage } from "../../packages/palimpsest/src/schema/usage.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 import { testSession } from "../fixture/session.ts";
 import {
   type ClearingAgent,

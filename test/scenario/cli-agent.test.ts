@@ -262,9 +262,9 @@ describe("palimpsest -p", () => {
     const at = world();
     const faults = [{ kind: "overloaded" } as const];
     const { url } = await served({
-      actor: {
+      responder: {
         name: "busy",
-        play: () => {
+        respond: () => {
           const fault = faults.shift();
           const move = { kind: "say", blocks: says("Here at last.") } as const;
           return fault === undefined ? { move } : { move, fault };
@@ -290,9 +290,9 @@ describe("palimpsest -p", () => {
     const at = world();
     writeFileSync(join(at.cwd, "CLAUDE.md"), "Always answer in rhyme.\n");
     const { url } = await served({
-      actor: {
+      responder: {
         name: "reads system",
-        play: ({ request }) => ({
+        respond: ({ request }) => ({
           move: {
             kind: "say",
             blocks: says(JSON.stringify(request.system).includes("in rhyme") ? "I saw it." : "Nothing."),

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readFolder } from "../../packages/simulator/src/cassette/folder.ts";
-import { realClock } from "../../packages/simulator/src/clock.ts";
+import { readCassetteFolder } from "../../packages/simulator/src/cassette/read-cassette-folder.ts";
+import { realClock } from "../../packages/simulator/src/simulator-clock.ts";
 import { palimpsest } from "./support/command-line.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
@@ -50,7 +50,7 @@ const asks = (url: string, content: string, headers: Record<string, string> = {}
 
 describe("palimpsest simulate with cassettes", () => {
   it("records in front of a base URL, then answers without it", async () => {
-    const { url: upstream } = await served({ actor: playing(says("One."), says("Two.")) });
+    const { url: upstream } = await served({ responder: playing(says("One."), says("Two.")) });
     const into = join(folder(), "new", "kept");
     const recorder = await simulate("--record", into, "--upstream", upstream);
     const original = [await (await asks(recorder.url, "1")).text(), await (await asks(recorder.url, "2")).text()];
@@ -67,7 +67,10 @@ describe("palimpsest simulate with cassettes", () => {
   });
 
   it("killed, has lost nothing but what was under way", async () => {
-    const { url: upstream } = await served({ clock: realClock(), actor: playing(says("Much to be said, slowly.")) });
+    const { url: upstream } = await served({
+      clock: realClock(),
+      responder: playing(says("Much to be said, slowly.")),
+    });
     const into = folder();
     const recorder = await simulate("--record", into, "--upstream", upstream);
     for (const content of ["1", "2", "3"]) await (await asks(recorder.url, content)).text();
@@ -75,18 +78,21 @@ describe("palimpsest simulate with cassettes", () => {
     await slow.body?.getReader().read();
     await recorder.stop("SIGKILL");
     expect(readdirSync(into)).toEqual(["0001.jsonl", "0002.jsonl", "0003.jsonl"]);
-    const read = await readFolder(into);
+    const read = await readCassetteFolder(into);
     expect(read).toMatchObject({ problems: [], cassettes: [{}, {}, { cassette: { ending: { end: "whole" } } }] });
   });
 
   it("stopped in the middle of an exchange, keeps what came of it", async () => {
-    const { url: upstream } = await served({ clock: realClock(), actor: playing(says("Much to be said, slowly.")) });
+    const { url: upstream } = await served({
+      clock: realClock(),
+      responder: playing(says("Much to be said, slowly.")),
+    });
     const into = folder();
     const recorder = await simulate("--record", into, "--upstream", upstream);
     const slow = await asks(recorder.url, "1", { "x-simulator-fault": "trickle every=10000" });
     await slow.body?.getReader().read();
     expect(await recorder.stop("SIGTERM")).toBe(0);
-    expect(await readFolder(into)).toMatchObject({ cassettes: [{ cassette: { ending: { end: "aborted" } } }] });
+    expect(await readCassetteFolder(into)).toMatchObject({ cassettes: [{ cassette: { ending: { end: "aborted" } } }] });
   });
 
   const upstream = ["--upstream", "http://127.0.0.1:9"];

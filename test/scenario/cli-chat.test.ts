@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { text } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { answerGuardMillis } from "../../packages/cli/src/chat/plain/limits.ts";
+import { answerGuardMillis } from "../../packages/cli/src/chat/limits.ts";
 import { testTerminal } from "../terminal/in-test.ts";
 
 const launcher = resolve(import.meta.dirname, "../../bin/palimpsest");

@@ -5,7 +5,7 @@ import { PassThrough } from "node:stream";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { main } from "../../packages/cli/src/main.ts";
 import type { SessionId } from "../../packages/palimpsest/src/schema/brand.ts";
-import type { SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
+import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
 import { expectRefusal } from "./support/cli-world.ts";
 import { palimpsest } from "./support/command-line.ts";
 import { slashWorld } from "./support/slash-world.ts";
@@ -32,10 +32,10 @@ interface Scene {
 
 /** A session in which so many files of some thousand tokens were read, one after the other. */
 async function scene(files: number): Promise<Scene> {
-  const says: SaidBlock[][] = [];
-  const word: SaidBlock[] = [{ type: "text", text: "Seen." }];
+  const says: MoveBlock[][] = [];
+  const word: MoveBlock[] = [{ type: "text", text: "Seen." }];
   const world = await agentWorld(
-    { actor: { name: "reader", play: () => ({ move: { kind: "say", blocks: says.shift() ?? word } }) } },
+    { responder: { name: "reader", respond: () => ({ move: { kind: "say", blocks: says.shift() ?? word } }) } },
     { DISABLE_MICROCOMPACT: "1" },
   );
   for (let at = 0; at < files; at += 1) {

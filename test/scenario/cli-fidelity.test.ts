@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { factKinds } from "../../packages/lab/src/fidelity/fact.ts";
-import type { FidelityOutcome } from "../../packages/lab/src/fidelity/outcome.ts";
+import type { FidelityOutcome } from "../../packages/lab/src/fidelity/fidelity-outcome.ts";
 import { expectRefusal, json, newWorld, rawLog, said } from "./support/cli-world.ts";
 
 /** Long replies, which no policy clears: a window of 60,000 tokens is full more than once. */

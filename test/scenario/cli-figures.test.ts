@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
 import { messageId } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
 import { type Draft, replyDraft } from "../../packages/palimpsest/src/transcript/draft.ts";

@@ -1,7 +1,7 @@
 import { globSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { isObject, parseJson, text as textAt } from "../../packages/palimpsest/src/schema/json.ts";
+import { isObject, parseJson, textField as textAt } from "../../packages/palimpsest/src/schema/json.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
 import { palimpsest } from "./support/command-line.ts";
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
 import { call, reply, result, say, text, user } from "../fixture/session.ts";
 import { expectRefusal, json, newWorld, rawLog, type World } from "./support/cli-world.ts";
 import { openedSession } from "./support/project.ts";

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
-import { spentDraft } from "../../packages/palimpsest/src/context/compact/spent.ts";
-import { notesSpentDraft } from "../../packages/palimpsest/src/context/notes/spent.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
+import { compactionCostDraft, notesCostDraft } from "../../packages/palimpsest/src/context/past-costs.ts";
 import { append, call, cleared, reply, result, text, user } from "../fixture/session.ts";
 import { expectRefusal, json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 import { openedSession } from "./support/project.ts";
@@ -100,7 +99,7 @@ describe("palimpsest receipts", () => {
         trigger: "auto",
         metadata: { path: "fork", ...metadata },
       });
-    await append(session, user("Go."), reply("m1", text("Done.")), spentDraft(calls, "auto"));
+    await append(session, user("Go."), reply("m1", text("Done.")), compactionCostDraft(calls, "auto"));
     const since = { turnsSince: 2, roundsSince: 14 };
     await boundaryWith({ calls, changes: ["The notes were not used."], chain: { boundaries: 0, ...since } });
     await append(session, user("And?"), reply("m2", text("Done.")));
@@ -131,8 +130,8 @@ describe("palimpsest receipts", () => {
     const model = "claude-sonnet-5";
     const session = await openedSession(world.deps, "noted", "create");
     const failed = { why: "edits", message: "None fitted." };
-    await append(session, user("Go."), reply("m1", text("Done.")), notesSpentDraft({ model, usage }));
-    await append(session, notesSpentDraft({ model, usage, failed }), notesSpentDraft({ model, usage: [], failed }));
+    await append(session, user("Go."), reply("m1", text("Done.")), notesCostDraft({ model, usage }));
+    await append(session, notesCostDraft({ model, usage, failed }), notesCostDraft({ model, usage: [], failed }));
     await session.close();
     const { notes } = json<Receipts>(await world.call("receipts", "noted", "--json"));
     const costUsd = notes[0]?.["costUsd"];

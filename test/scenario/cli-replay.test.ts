@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { ReplayOutcome } from "../../packages/lab/src/outcome.ts";
+import type { ReplayOutcome } from "../../packages/lab/src/replay-outcome.ts";
 import { runNode } from "./support/command-line.ts";
 import { expectRefusal, json, newWorld, rawLog, said, type World } from "./support/cli-world.ts";
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { faultKinds } from "../../packages/simulator/src/fault-text.ts";
+import { faultKinds } from "../../packages/simulator/src/fault/fault.ts";
 import { palimpsest } from "./support/command-line.ts";
 import { served } from "./support/simulated.ts";
 

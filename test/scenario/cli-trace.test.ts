@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { ListedRequest } from "../../packages/cli/src/trace-text.ts";
-import type { TraceDiff } from "../../packages/simulator/src/trace/diff.ts";
+import type { ListedRequest } from "../../packages/cli/src/text/trace-table.ts";
+import type { TraceDiff } from "../../packages/simulator/src/trace/trace-diff.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
-import { TraceWriter } from "../../packages/simulator/src/trace/writer.ts";
+import { TraceWriter } from "../../packages/simulator/src/trace/trace-writer.ts";
 import { Asking, longText } from "../fixture/asking.ts";
 import { compactAt, longTalk, onDemandBeta, summarize, thresholdBeta } from "../fixture/compacted.ts";
 import { deletingHeaders, deletingRequest } from "../fixture/deleting.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
-import { appendBoundary } from "../../packages/palimpsest/src/session/boundary.ts";
+import { appendBoundary } from "../../packages/palimpsest/src/session/append-boundary.ts";
 import type { Session } from "../../packages/palimpsest/src/session/session.ts";
 import type { EntryId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { append, call, cleared, reply, result, text, user } from "../fixture/session.ts";

@@ -3,10 +3,10 @@ import type { Context } from "../../packages/palimpsest/src/context/context.ts";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
 import type { ContextOptions } from "../../packages/palimpsest/src/open/options.ts";
 import type { Store } from "../../packages/palimpsest/src/ports/store.ts";
-import type { OpenForWriting } from "../../packages/palimpsest/src/ports/transcripts.ts";
+import type { OpenForWritingOutcome } from "../../packages/palimpsest/src/ports/transcripts.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
-import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/transcripts.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
+import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/memory-transcripts.ts";
 
 const model = "claude-sonnet-5-5";
 const tools = [{ name: "read", input_schema: { type: "object" as const } }];
@@ -289,7 +289,7 @@ function failing(): FailingStore {
       return writesLeft === 0 ? { why: "disk-full" } : undefined;
     },
   });
-  const refusing = (opened: OpenForWriting): OpenForWriting =>
+  const refusing = (opened: OpenForWritingOutcome): OpenForWritingOutcome =>
     opened.kind !== "open"
       ? opened
       : {

@@ -6,7 +6,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { expect, it } from "vitest";
 import type { Context } from "../../packages/palimpsest/src/context/context.ts";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { fileStore } from "../../packages/palimpsest/src/store/files/store.ts";
 import { runNode, type Said } from "./support/command-line.ts";

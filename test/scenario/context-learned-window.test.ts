@@ -1,13 +1,13 @@
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
-import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { served } from "./support/simulated.ts";
 
 const model = "gpt-5.6";
-const actor: Actor = {
+const actor: Responder = {
   name: "answers",
-  play: () => ({ move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } }),
+  respond: () => ({ move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } }),
 };
 
 /** Estimated well, too low, and too high. */
@@ -22,7 +22,7 @@ describe("a window that a refusal named", () => {
   it.each(kinds.flatMap(([kind, words]) => [150, 500].map((times) => [kind, times, words] as const)))(
     "leaves room for the reply too, so that one refusal is enough: %s × %i",
     async (_, times, words) => {
-      const { url } = await served({ actor, models: [{ id: model, windowTokens: 20_000 }] });
+      const { url } = await served({ responder: actor, models: [{ id: model, windowTokens: 20_000 }] });
       const client = new OpenAI({ apiKey: "k", baseURL: `${url}/v1`, maxRetries: 0 });
       const context = await openContext({ model, provider: "openai-chat", contextTokens: 200_000 });
       let refusals = 0;

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
 import type { Store } from "../../packages/palimpsest/src/ports/store.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/blobs.ts";
-import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/transcripts.ts";
+import { memoryBlobs } from "../../packages/palimpsest/src/store/memory/memory-blobs.ts";
+import { memoryTranscripts } from "../../packages/palimpsest/src/store/memory/memory-transcripts.ts";
 
 const model = "claude-sonnet-5-5";
 const usage = { input_tokens: 5, output_tokens: 5 };

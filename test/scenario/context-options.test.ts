@@ -8,24 +8,24 @@ import { openContext } from "../../packages/palimpsest/src/open/open-context.ts"
 import type { ContextOptions } from "../../packages/palimpsest/src/open/options.ts";
 import { type HookEvent, type Hooks, noHooks } from "../../packages/palimpsest/src/ports/hooks.ts";
 import type { Store } from "../../packages/palimpsest/src/ports/store.ts";
-import { policyCatalogue, presetNames, presetOf } from "../../packages/palimpsest/src/policy/catalogue.ts";
-import { ablationPolicies } from "../../packages/palimpsest/src/policy/ablations.ts";
-import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { policyCatalogue, presetNames, getPreset } from "../../packages/palimpsest/src/policy/policy-catalogue.ts";
+import { ablationPolicies } from "../../packages/palimpsest/src/policy/ablation-policies.ts";
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { fileStore } from "../../packages/palimpsest/src/store/files/store.ts";
 import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
-import { countTokens } from "../../packages/simulator/src/tokenizer.ts";
+import { countTokens } from "../../packages/simulator/src/prompt/count-tokens.ts";
 
 const model = "claude-sonnet-5-5";
 const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" as const } }];
 
 /** Calls `read` so many times a turn, then answers. */
-const reader = (calls: number): Actor => {
+const reader = (calls: number): Responder => {
   let left = calls;
   return {
     name: "reader",
-    play: () => {
+    respond: () => {
       const isOver = left === 0;
       left = isOver ? calls : left - 1;
       const call = { type: "tool_use", name: "read", input: { path: `src/${left}.ts` } } as const;
@@ -36,7 +36,7 @@ const reader = (calls: number): Actor => {
 
 /** Some turns of nine calls each, by a clock that goes on by itself. */
 async function converse(options: Partial<ContextOptions>, turns = 5) {
-  const simulator = new Simulator({ actor: reader(9) });
+  const simulator = new Simulator({ responder: reader(9) });
   const client = new Anthropic({ apiKey: "k", maxRetries: 0, baseURL: "http://s", fetch: simulatorFetch(simulator) });
   let time = 0;
   let ids = 0;
@@ -71,14 +71,14 @@ describe("a policy of the caller's own", () => {
   it.each(["palimpsest", "truncate", "mask", "none"] as const)(
     "gives the same edits as its name, if it is the same: %s",
     async (name) => {
-      const [named, given] = [await converse({ policy: name }), await converse({ policy: presetOf(name) })];
+      const [named, given] = [await converse({ policy: name }), await converse({ policy: getPreset(name) })];
       expect(given.context.receipts()).toEqual(named.context.receipts());
       expect(given.context.report()).toEqual(named.context.report());
     },
   );
 
   it("decides: without clearing nothing is cleared", async () => {
-    const { context } = await converse({ policy: { ...presetOf("palimpsest"), name: "mine", clear: {} } });
+    const { context } = await converse({ policy: { ...getPreset("palimpsest"), name: "mine", clear: {} } });
     expect(context.receipts().some(({ kind }) => kind === "clear")).toBe(false);
     expect((await converse({})).context.receipts().some(({ kind }) => kind === "clear")).toBe(true);
   });
@@ -87,7 +87,7 @@ describe("a policy of the caller's own", () => {
     for (const one of [...policyCatalogue(), ...ablationPolicies])
       expect(policyShape.safeParse(one).error?.issues, one.name).toBe(undefined);
     expect(presetNames.length).toBeGreaterThan(5);
-    const { clear, ...others } = presetOf("palimpsest");
+    const { clear, ...others } = getPreset("palimpsest");
     const misspelt = { ...others, clear: { ...clear, bySizes: {} } };
     await expect(openContext({ model, policy: misspelt })).rejects.toMatchObject({
       code: "bad-option",

@@ -9,14 +9,14 @@ import {
   type Provider,
   type Reply,
 } from "../../packages/palimpsest/src/index.ts";
-import { type Actor, extractActor, Simulator, simulatorFetch } from "../../packages/simulator/src/index.ts";
+import { type Responder, extractResponder, Simulator, simulatorFetch } from "../../packages/simulator/src/index.ts";
 
 /** Talks at length, and writes a summary where it is asked for one. */
-const talker: Actor = {
+const talker: Responder = {
   name: "talker",
-  play: (scene) =>
+  respond: (scene) =>
     JSON.stringify(scene.request.messages.at(-1)).includes("<summary>")
-      ? extractActor.play(scene)
+      ? extractResponder.respond(scene)
       : { move: { kind: "say", blocks: [{ type: "text", text: "I looked at many things. ".repeat(300) }] } },
 };
 
@@ -46,7 +46,7 @@ async function compacted<P extends Provider>(
   return [path, asked];
 }
 
-const sdk = () => ({ apiKey: "k", maxRetries: 0, fetch: simulatorFetch(new Simulator({ actor: talker })) });
+const sdk = () => ({ apiKey: "k", maxRetries: 0, fetch: simulatorFetch(new Simulator({ responder: talker })) });
 
 it("the conversation's own model is asked for its summary once, by a fork that reads what is cached: Messages API", async () => {
   const client = new Anthropic(sdk());

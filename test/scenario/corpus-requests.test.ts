@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { existsSync, globSync } from "node:fs";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
 import { adoptOnce } from "../../packages/palimpsest/src/session/adopt-once.ts";
 import { openSession } from "../../packages/palimpsest/src/session/session.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
@@ -19,15 +19,15 @@ const files = existsSync(corpus)
 describe.skipIf(files.length === 0)("recorded sessions (needs the corpus)", () => {
   it("can all be gone on with: not one request is refused", async () => {
     const home = await mkdtemp(join(tmpdir(), "corpus-requests-"));
-    const engine = createEngine({ env: { PALIMPSEST_HOME: home }, cwd: home, durability: "never" });
+    const engine = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: home, durability: "never" });
     const project = await engine.project();
     if (project.kind === "failed") expect.unreachable(project.message);
     const { deps } = project;
     let images = 0;
     const simulator = new Simulator({
-      actor: {
+      responder: {
         name: "counting",
-        play: ({ request }) => {
+        respond: ({ request }) => {
           images += JSON.stringify(request.messages).match(/"type":"image","source"/g)?.length ?? 0;
           return { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } };
         },

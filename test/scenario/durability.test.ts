@@ -7,7 +7,7 @@ import { agentWorld, turn } from "./support/whole-agent.ts";
 /** How often one turn has the disk sync a file. */
 async function syncsInTurn(asked: { readonly flag?: string; readonly variable?: string }): Promise<number> {
   const variables = asked.variable === undefined ? {} : { PALIMPSEST_DURABILITY: asked.variable };
-  const { env, work } = await agentWorld({ actor: playing(says("Hello.")) }, variables);
+  const { env, work } = await agentWorld({ responder: playing(says("Hello.")) }, variables);
   const agent = await openAgent({
     env,
     cwd: work,

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { translateLog } from "../../packages/palimpsest/src/import/translate.ts";
+import { translateLog } from "../../packages/palimpsest/src/import/detect-format.ts";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
 import { Fold } from "../../packages/palimpsest/src/transcript/fold.ts";
-import type { Logged } from "../../packages/palimpsest/src/transcript/lines.ts";
-import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
+import type { LoggedEntry } from "../../packages/palimpsest/src/transcript/read-lines.ts";
+import { violations } from "../../packages/palimpsest/src/transcript/violations.ts";
 import { importDeps } from "../fixture/imported.ts";
 import { loggedOf } from "../fixture/log.ts";
 
@@ -43,7 +43,7 @@ describe.skipIf(files.length === 0)(`recorded sessions of other agents${reason}`
 });
 
 /** Folded live: well-formed at every entry, valid at every sendable point, every result in its place. */
-function livedWell(logged: readonly Logged[]): void {
+function livedWell(logged: readonly LoggedEntry[]): void {
   const fold = new Fold({ origin: "foreign" });
   let sendable = 0;
   const broken = logged.flatMap((one, at) => {
@@ -61,7 +61,7 @@ function livedWell(logged: readonly Logged[]): void {
   expect(repairs.filter(({ kind }) => kind !== "synthetic-result")).toEqual([]);
 }
 
-const resultsOf = (logged: readonly Logged[]): unknown[] =>
+const resultsOf = (logged: readonly LoggedEntry[]): unknown[] =>
   logged.flatMap(({ entry }) =>
     entry.kind === "user" ? entry.blocks.filter((block) => block.type === "tool_result") : [],
   );

@@ -3,13 +3,13 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
-import { readCovers } from "../../packages/palimpsest/src/layers/3-notes/covers.ts";
-import { ownTemplate } from "../../packages/palimpsest/src/layers/3-notes/template.ts";
-import { repairLog } from "../../packages/palimpsest/src/session/fsck.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
+import { parseCoverage } from "../../packages/palimpsest/src/layers/3-notes/notes-coverage.ts";
+import { defaultTemplate } from "../../packages/palimpsest/src/layers/3-notes/notes.ts";
+import { repairLog } from "../../packages/palimpsest/src/session/check-log.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import { userDraft } from "../../packages/palimpsest/src/transcript/draft.ts";
-import { violations } from "../../packages/palimpsest/src/transcript/wire.ts";
+import { violations } from "../../packages/palimpsest/src/transcript/violations.ts";
 import { palimpsest, type Said } from "./support/command-line.ts";
 import { compactedIn, endOf, eventsOf, lastRequest, summaryRequests } from "./support/compaction-checks.ts";
 import { asksForNotes, type CompactionWorld, compactionWorld, requestOf } from "./support/compaction-world.ts";
@@ -27,7 +27,7 @@ const notesRequests = ({ seen }: Pick<CompactionWorld, "seen">): readonly SeenRe
 async function settled({ conversation: { compacting } }: Agent): Promise<void> {
   while ((await compacting?.notes?.settle(signal)) === "ended");
 }
-const coversOf = (agent: Agent) => readCovers(agent.session.fold.projection.settings);
+const coversOf = (agent: Agent) => parseCoverage(agent.session.fold.projection.settings);
 
 /** Works turn by turn until something compacted the conversation. */
 async function untilCompacted(world: CompactionWorld, agent: Agent) {
@@ -301,7 +301,7 @@ it("a kill while notes are taken leaves log and notes whole, and the session goe
   for (const share of [0.5, 0.7, 0.9]) {
     const world = await killedAt(Math.floor(share * changes.length));
     begun += notesRequests(world).length;
-    const project = await createEngine({ env: world.env, cwd: world.work }).project();
+    const project = await openWorkspace({ env: world.env, cwd: world.work }).project();
     if (project.kind === "failed") return expect.unreachable(project.message);
     const [listed] = await project.deps.sessions.list();
     if (listed === undefined) return expect.unreachable("no session");
@@ -314,7 +314,7 @@ it("a kill while notes are taken leaves log and notes whole, and the session goe
     expect(endOf(await world.turn(agent, { text: "Do part 2.", rounds: 6 }))).toBe("answered");
     await settled(agent);
     const headings = (await readFile(agent.conversation.compacting?.notes?.path ?? "", "utf8")).match(/^# .+$/gm);
-    expect(headings).toEqual(ownTemplate.sections.map(({ heading }) => heading));
+    expect(headings).toEqual(defaultTemplate.sections.map(({ heading }) => heading));
     expect(refused(world.seen)).toEqual([]);
     await agent.close();
   }

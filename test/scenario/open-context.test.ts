@@ -5,9 +5,9 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
-import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
 import { fileStore } from "../../packages/palimpsest/src/store/files/store.ts";
 import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
 import { served } from "./support/simulated.ts";
@@ -17,11 +17,11 @@ const system = "You fix tests.";
 const tools = [{ name: "read", description: "Reads a file.", input_schema: { type: "object" as const } }];
 
 /** Calls `read` so many times a turn, then answers. */
-const reader = (calls: number): Actor => {
+const reader = (calls: number): Responder => {
   let left = calls;
   return {
     name: "reader",
-    play: () => {
+    respond: () => {
       if (left === 0) {
         left = calls;
         return { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } };
@@ -37,7 +37,7 @@ const clientOf = (simulator: Simulator): Anthropic =>
 
 describe("openContext, with the official client", () => {
   it("keeps a conversation going for rounds on rounds in a window of 30,000 tokens, and the first message stays", async () => {
-    const client = clientOf(new Simulator({ actor: reader(9) }));
+    const client = clientOf(new Simulator({ responder: reader(9) }));
     const context = await openContext({ model, system, tools, contextTokens: 30_000 });
     const first = "The very first thing that was said: fix gauge.test.ts, and touch nothing else.";
     let requests = 0;
@@ -67,7 +67,7 @@ describe("openContext, with the official client", () => {
   });
 
   it("streams: blocks are stored as they end, and a reply that breaks off leaves a conversation that can go on", async () => {
-    const client = clientOf(new Simulator({ actor: reader(1) }));
+    const client = clientOf(new Simulator({ responder: reader(1) }));
     const context = await openContext({ model, system, tools });
     await context.user("Begin.");
     const request = await context.next();
@@ -89,9 +89,9 @@ describe("openContext, with the official client", () => {
   });
 
   it("a stream that broke off is asked for again with the same request, and what came of it is paid for", async () => {
-    const actor: Actor = {
+    const actor: Responder = {
       name: "caller",
-      play: () => ({
+      respond: () => ({
         move: {
           kind: "say",
           blocks: [
@@ -101,7 +101,7 @@ describe("openContext, with the official client", () => {
         },
       }),
     };
-    const client = clientOf(new Simulator({ actor }));
+    const client = clientOf(new Simulator({ responder: actor }));
     const context = await openContext({ model, tools });
     await context.user("Begin.");
     const first = await context.next();
@@ -130,7 +130,7 @@ describe("openContext, with the official client", () => {
   });
 
   it("a request that the provider refuses as too long is sent shorter, with a receipt", async () => {
-    const client = clientOf(new Simulator({ actor: reader(0), models: [{ id: model, windowTokens: 20_000 }] }));
+    const client = clientOf(new Simulator({ responder: reader(0), models: [{ id: model, windowTokens: 20_000 }] }));
     const context = await openContext({ model, system, tools, contextTokens: 200_000 });
     let refusals = 0;
     for (let turn = 0; turn < 12; turn += 1) {
@@ -163,7 +163,7 @@ describe("openContext, with the official client", () => {
   });
 
   it("is summed up by a model of its own, asked through the caller's function", async () => {
-    const client = clientOf(new Simulator({ actor: reader(0) }));
+    const client = clientOf(new Simulator({ responder: reader(0) }));
     const summaries = clientOf(new Simulator());
     const asked: string[] = [];
     const events: string[] = [];
@@ -192,7 +192,7 @@ describe("openContext, with the official client", () => {
 
   it("a session in files is opened again where it was left, also with a call that has no result", async () => {
     const folder = await mkdtemp(join(tmpdir(), "context-"));
-    const client = clientOf(new Simulator({ actor: reader(1) }));
+    const client = clientOf(new Simulator({ responder: reader(1) }));
     const first = await openContext({ model, system, tools, session: "work", store: fileStore({ folder }) });
     await first.user("The first words.");
     await first.assistant(await client.messages.create((await first.next()).params));
@@ -212,7 +212,7 @@ describe("openContext, with the official client", () => {
   });
 
   it("a compaction can be looked at, made and taken back", async () => {
-    const client = clientOf(new Simulator({ actor: reader(6) }));
+    const client = clientOf(new Simulator({ responder: reader(6) }));
     const context = await openContext({ model, system, tools });
     await context.user("Begin with gauge.ts.");
     for (;;) {
@@ -234,7 +234,7 @@ describe("openContext, with the official client", () => {
 
   it("opened again, it has every receipt and every cost that it had", async () => {
     const store = memoryStore();
-    const client = clientOf(new Simulator({ actor: reader(3) }));
+    const client = clientOf(new Simulator({ responder: reader(3) }));
     const options = { model, tools, store, session: "same" };
     const before = await openContext(options);
     for (let turn = 0; turn < 3; turn += 1) {
@@ -267,7 +267,7 @@ describe("openContext, with the official client", () => {
 
 describe("openContext, for chat completions", () => {
   it("the same conversation in the other provider's form", async () => {
-    const { url } = await served({ actor: reader(9), models: [{ id: "gpt-5.6" }] });
+    const { url } = await served({ responder: reader(9), models: [{ id: "gpt-5.6" }] });
     const client = new OpenAI({ apiKey: "sk-test", baseURL: `${url}/v1`, maxRetries: 0 });
     const context = await openContext({
       model: "gpt-5.6",
@@ -297,7 +297,7 @@ describe("openContext, for chat completions", () => {
 
 describe("openContext, for responses", () => {
   it("the same conversation in the third form", async () => {
-    const { url } = await served({ actor: reader(9), models: [{ id: "gpt-5.6" }] });
+    const { url } = await served({ responder: reader(9), models: [{ id: "gpt-5.6" }] });
     const client = new OpenAI({ apiKey: "sk-test", baseURL: `${url}/v1`, maxRetries: 0 });
     const provider = "openai-responses";
     const context = await openContext({ model: "gpt-5.6", provider, system, tools, contextTokens: 30_000 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { presetNames, presetOf } from "../../packages/palimpsest/src/policy/catalogue.ts";
-import { workingState, type WorkingStatePart } from "../../packages/palimpsest/src/ports/working-state.ts";
-import { type JsonObject, text as textIn } from "../../packages/palimpsest/src/schema/json.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
-import type { PolicyName } from "../../packages/palimpsest/src/schema/settings.ts";
+import { presetNames, getPreset } from "../../packages/palimpsest/src/policy/policy-catalogue.ts";
+import { createWorkingState, type WorkingStatePart } from "../../packages/palimpsest/src/ports/working-state.ts";
+import { type JsonObject, textField as textIn } from "../../packages/palimpsest/src/schema/json.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
+import type { PolicyName } from "../../packages/palimpsest/src/schema/setting-table.ts";
 import { loggingTool } from "../fixture/agent.ts";
 import { compactingWorld, summaryRequests } from "../fixture/compacting.ts";
 import { readTool, sentText } from "./support/clearing-world.ts";
@@ -20,7 +20,7 @@ const stating = (name: string): WorkingStatePart => ({
       budget: budgets.other,
     }),
 });
-const parts = workingState(["todos", "plan", "agents", "skills", "files", "place"].map(stating));
+const parts = createWorkingState(["todos", "plan", "agents", "skills", "files", "place"].map(stating));
 
 /** A turn that fills the window, and one behind it. */
 async function compactedBy(policy: PolicyName, answers: readonly SummaryAnswer[] = ["good"]) {
@@ -158,7 +158,7 @@ describe("a preset compacts as its original does", () => {
     expect(JSON.stringify(summaries).includes("Carried forward")).toBe(policy === "palimpsest");
   });
 
-  it.each(presetNames.filter((name) => presetOf(name).compact === undefined))(
+  it.each(presetNames.filter((name) => getPreset(name).compact === undefined))(
     "%s never compacts by itself",
     async (policy) => {
       const world = compactingWorld();

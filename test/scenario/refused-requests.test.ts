@@ -1,16 +1,21 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
-import { checkLog } from "../../packages/palimpsest/src/session/fsck.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
+import { checkLog } from "../../packages/palimpsest/src/session/check-log.ts";
 import { pastReceipts } from "../../packages/palimpsest/src/session/past-receipts.ts";
 import { undo } from "../../packages/palimpsest/src/session/undo.ts";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import type { SessionId } from "../../packages/palimpsest/src/schema/brand.ts";
 import { tokens } from "../../packages/palimpsest/src/schema/brand.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
-import { byteSourceOf } from "../../packages/palimpsest/src/store/memory/byte-source.ts";
-import type { Actor, SaidBlock, Scene, Take } from "../../packages/simulator/src/actor/actor.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
+import { memoryByteSource } from "../../packages/palimpsest/src/store/memory/memory-byte-source.ts";
+import type {
+  Responder,
+  MoveBlock,
+  RespondInput,
+  PlannedReply,
+} from "../../packages/simulator/src/responder/responder.ts";
 import { invalid } from "../../packages/simulator/src/refusal.ts";
 import { append, text } from "../fixture/session.ts";
 import { imagePart } from "../fixture/image.ts";
@@ -21,15 +26,15 @@ import { type AgentWorld, agentWorld, refused, turn } from "./support/whole-agen
 const [free, bound] = ["claude-opus-5", "claude-opus-5-5"] as const;
 
 /** Thinks before each reply, sums up when asked to, and refuses what a test wants refused. */
-const thinker = (refuses: (request: Scene["request"]) => string | undefined = () => undefined): Actor => ({
+const thinker = (refuses: (request: RespondInput["request"]) => string | undefined = () => undefined): Responder => ({
   name: "thinker",
-  play: (scene) => {
+  respond: (scene) => {
     const { request } = scene;
     const refusal = refuses(request);
     if (refusal !== undefined) return { move: { kind: "refuse", refusal: invalid(refusal) } };
     if (asksForSummary(request)) return summaryTake("good", scene);
     const last = JSON.stringify(request.messages.at(-1));
-    const blocks: SaidBlock[] = [{ type: "thinking", thinking: "What now?" }];
+    const blocks: MoveBlock[] = [{ type: "thinking", thinking: "What now?" }];
     if (last.includes("look") && !last.includes("tool_result"))
       blocks.push({ type: "tool_use", name: "bash", input: { command: "seq 1 900" } });
     else blocks.push({ type: "text", text: "Fine." });
@@ -38,14 +43,14 @@ const thinker = (refuses: (request: Scene["request"]) => string | undefined = ()
 });
 
 async function logOf(world: AgentWorld, id: SessionId): Promise<string> {
-  const found = await createEngine({ env: world.env, cwd: world.work }).resolveLog(id);
+  const found = await openWorkspace({ env: world.env, cwd: world.work }).resolveLog(id);
   if (found.kind !== "ours") throw new Error(found.kind);
   return found.path;
 }
 
 /** A session in whose log one byte of the first signature is another. */
 async function spoiled(model: string): Promise<{ readonly world: AgentWorld; readonly id: SessionId }> {
-  const world = await agentWorld({ actor: thinker() });
+  const world = await agentWorld({ responder: thinker() });
   const agent = await world.open({ kind: "new" }, model);
   await turn(agent, "look at it");
   await turn(agent, "and again: look");
@@ -62,7 +67,7 @@ const thinkingIn = (agent: Agent): number =>
   agent.session.view().messages.flatMap(({ content }) => content.filter(({ type }) => type === "thinking")).length;
 
 async function receiptsOf(world: AgentWorld, agent: Agent) {
-  const source = byteSourceOf(await readFile(await logOf(world, agent.session.id)));
+  const source = memoryByteSource(await readFile(await logOf(world, agent.session.id)));
   expect((await checkLog(source)).damage).toEqual([]);
   return pastReceipts(agent.session.fold, source);
 }
@@ -123,10 +128,11 @@ describe("a thinking signature that the provider refuses", () => {
 
 describe("images that the provider refuses", () => {
   const tooMany = "messages: too many images in this request: the limit is 2";
-  const images = (request: Scene["request"]): number => JSON.stringify(request).split('"type":"image"').length - 1;
+  const images = (request: RespondInput["request"]): number =>
+    JSON.stringify(request).split('"type":"image"').length - 1;
 
-  async function withImages(count: number, refuses: (request: Scene["request"]) => string | undefined) {
-    const world = await agentWorld({ actor: thinker(refuses) });
+  async function withImages(count: number, refuses: (request: RespondInput["request"]) => string | undefined) {
+    const world = await agentWorld({ responder: thinker(refuses) });
     const agent = await world.open({ kind: "new" }, free);
     await turn(agent, "plain");
     const content = [...Array.from({ length: count }, () => imagePart()), text("These.")];
@@ -159,9 +165,9 @@ describe("images that the provider refuses", () => {
 
 describe("an image that the provider refuses wherever it stands", () => {
   /** Recalls what the request says is not shown, as often as it says so. */
-  const insisting: Actor = {
+  const insisting: Responder = {
     name: "insisting",
-    play: ({ request }) => {
+    respond: ({ request }) => {
       const sent = JSON.stringify(request.messages);
       if (sent.includes('"type":"image"'))
         return { move: { kind: "refuse", refusal: invalid("messages.0.content.0.image: Could not process image") } };
@@ -174,7 +180,7 @@ describe("an image that the provider refuses wherever it stands", () => {
   };
 
   it("is recalled once more at most: from then on it is described in words", async () => {
-    const world = await agentWorld({ actor: insisting });
+    const world = await agentWorld({ responder: insisting });
     const agent = await world.open({ kind: "new" }, free);
     await turn(agent, "plain");
     await append(agent.session, { type: "user", message: { role: "user", content: [imagePart(), text("This.")] } });
@@ -188,12 +194,12 @@ describe("an image that the provider refuses wherever it stands", () => {
 
 describe("a provider that refuses everything for a while", () => {
   /** Reads a file, then changes it, one call a turn. */
-  const editor = (path: () => string, state: { isRefusing: boolean }): Actor => ({
+  const editor = (path: () => string, state: { isRefusing: boolean }): Responder => ({
     name: "editor",
-    play: ({ request }) => {
+    respond: ({ request }) => {
       if (state.isRefusing) return { move: { kind: "refuse", refusal: invalid("Bad request.") } };
       const last = JSON.stringify(request.messages.at(-1));
-      const said = (blocks: readonly SaidBlock[]): Take => ({ move: { kind: "say", blocks } });
+      const said = (blocks: readonly MoveBlock[]): PlannedReply => ({ move: { kind: "say", blocks } });
       if (last.includes("tool_result")) return said([{ type: "text", text: "Done." }]);
       if (last.includes("change it"))
         return said([
@@ -205,7 +211,7 @@ describe("a provider that refuses everything for a while", () => {
 
   it("leaves what the agent has read as read: the file stands in the view, and may be changed", async () => {
     const state = { isRefusing: false };
-    const world: AgentWorld = await agentWorld({ actor: editor(() => join(world.work, "a.txt"), state) });
+    const world: AgentWorld = await agentWorld({ responder: editor(() => join(world.work, "a.txt"), state) });
     const file = join(world.work, "a.txt");
     await writeFile(file, "one\n");
     const agent = await world.open({ kind: "new" }, free);

@@ -5,8 +5,8 @@ import { describe, expect, it } from "vitest";
 import type { SessionChoice } from "../../packages/cli/src/agent/agent-options.ts";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../../packages/cli/src/agent/open-agent.ts";
-import type { CostSource } from "../../packages/palimpsest/src/cache/costs.ts";
-import { echoActor } from "../../packages/simulator/src/actor/echo.ts";
+import type { CostSource } from "../../packages/palimpsest/src/cache/cost-ledger.ts";
+import { echoResponder } from "../../packages/simulator/src/responder/echo-responder.ts";
 import { userDraft } from "../../packages/palimpsest/src/transcript/draft.ts";
 import { compact, compactionWorld, type OpenWishes, propose, taskText } from "./support/compaction-world.ts";
 import type { SummaryAnswer } from "./support/summary-answers.ts";
@@ -74,7 +74,7 @@ describe("a session that is opened again has cost what was booked while it was o
         version: "0.0.0",
         flags: [{ flag: "model", text: "claude-sonnet-5" }],
         session,
-        model: { kind: "simulator", actor: echoActor, seed: 1 },
+        model: { kind: "simulator", actor: echoResponder, seed: 1 },
         tools: { mode: "bypass", allow: [], deny: [] },
       });
       if (opened.kind !== "agent") throw new Error(opened.kind);

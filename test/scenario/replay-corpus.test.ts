@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { policyCatalogue } from "../../packages/palimpsest/src/policy/catalogue.ts";
+import { policyCatalogue } from "../../packages/palimpsest/src/policy/policy-catalogue.ts";
 import { flawsOf, recordedFiles, replayedCorpus, whyNoCorpus } from "../fixture/replay/corpus.ts";
 
 describe.skipIf(recordedFiles.length === 0)(`replays of recorded sessions${whyNoCorpus}`, () => {

@@ -1,16 +1,16 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { expect, it } from "vitest";
 import { openContext } from "../../packages/palimpsest/src/open/open-context.ts";
-import { presetOf } from "../../packages/palimpsest/src/policy/catalogue.ts";
-import { markedCache } from "../../packages/lab/src/replay-cache.ts";
+import { getPreset } from "../../packages/palimpsest/src/policy/policy-catalogue.ts";
+import { breakpointCache } from "../../packages/lab/src/replay-cache.ts";
 import { thresholdsFor } from "../../packages/lab/src/replay-file.ts";
-import { replayWorld } from "../../packages/lab/src/replay-world.ts";
-import { PolicyRun } from "../../packages/lab/src/run-policy.ts";
+import { createReplayWorld } from "../../packages/lab/src/replay-world.ts";
+import { PolicyRun } from "../../packages/lab/src/policy-run.ts";
 import { sessionId } from "../../packages/palimpsest/src/schema/brand.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
-import type { PolicyName } from "../../packages/palimpsest/src/schema/settings.ts";
-import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
+import type { PolicyName } from "../../packages/palimpsest/src/schema/setting-table.ts";
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { memoryStore } from "../../packages/palimpsest/src/store/memory/store.ts";
 import { recordingOf } from "../fixture/recording.ts";
@@ -24,12 +24,12 @@ const callsPerTurn = 9;
 const summary = "## Primary Request and Intent\nThe gauge is read, part by part.";
 
 /** Reads so many files a turn, then answers. Asked for a summary, it writes one. */
-function reader(): Actor {
+function reader(): Responder {
   let calls = 0;
-  const say = (block: object) => ({ move: { kind: "say", blocks: [block] } }) as ReturnType<Actor["play"]>;
+  const say = (block: object) => ({ move: { kind: "say", blocks: [block] } }) as ReturnType<Responder["respond"]>;
   return {
     name: "reader",
-    play: ({ request }) => {
+    respond: ({ request }) => {
       if (JSON.stringify(request.messages.at(-1)).includes("<summary>"))
         return say({ type: "text", text: `<summary>\n${summary}\n</summary>` });
       calls += 1;
@@ -58,7 +58,7 @@ async function live(policy: PolicyName) {
     apiKey: "k",
     maxRetries: 0,
     baseURL: "http://simulator",
-    fetch: simulatorFetch(new Simulator({ actor: reader() })),
+    fetch: simulatorFetch(new Simulator({ responder: reader() })),
   });
   const store = memoryStore();
   const told: Told[] = [];
@@ -107,8 +107,8 @@ it.each<PolicyName>(["mask", "truncate", "opencode", "palimpsest"])(
   async (name) => {
     const { told, recording, requests } = await live(name);
     // The engine counts in one way under every policy; how others count is modelled by replays alone.
-    const policy = { ...presetOf(name), counting: "usage-and-calibrated-estimate" } as const;
-    const world = replayWorld(recording);
+    const policy = { ...getPreset(name), counting: "usage-and-calibrated-estimate" } as const;
+    const world = createReplayWorld(recording);
     const again: Told[] = [];
     const run = new PolicyRun({
       world,
@@ -117,7 +117,7 @@ it.each<PolicyName>(["mask", "truncate", "opencode", "palimpsest"])(
       refetch: "charged",
       compaction: "extract",
       thresholds: thresholdsFor(policy, { world, request: { windowTokens } }),
-      cache: markedCache(world.model.cachePrefixTokensMin),
+      cache: breakpointCache(world.model.cachePrefixTokensMin),
       summarise: () => summary,
       onEvent: (event, round) => again.push(...toldOf(event, round)),
     });

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { makeBaseline } from "../../packages/palimpsest/src/cache/baseline.ts";
 import { anthropicModel } from "../../packages/palimpsest/src/model/anthropic/client.ts";
 import { openaiModel } from "../../packages/palimpsest/src/model/openai/client.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import type { Json, JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
-import type { Move } from "../../packages/simulator/src/actor/actor.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import type { Move } from "../../packages/simulator/src/responder/responder.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import type { Draft } from "../../packages/palimpsest/src/transcript/draft.ts";
 import { loggingTool, testAgent } from "../fixture/agent.ts";
@@ -42,7 +42,7 @@ async function goOn(...drafts: readonly Draft[]): Promise<{ readonly end: string
   const deps = testDeps();
   const session = await openedForTest(deps);
   await append(session, ...drafts);
-  const agent = testAgent({ deps, session, simulator: new Simulator({ actor: playing(says("fine")) }) });
+  const agent = testAgent({ deps, session, simulator: new Simulator({ responder: playing(says("fine")) }) });
   const end = endOf(await agent.turn("Go on."));
   return { end, log: new TextDecoder().decode(await logBytes(deps)) };
 }
@@ -143,7 +143,7 @@ describe("half a character that the model writes", () => {
     const deps = testDeps();
     const session = await openedForTest(deps);
     const actor = playing(looks(String.raw`{"path":"\ud83d","\ude00":1}`), says("Done."));
-    const fetch = simulatorFetch(new Simulator({ actor }));
+    const fetch = simulatorFetch(new Simulator({ responder: actor }));
     const look = loggingTool("look", { effect: "read", log: { runs: [], most: 0 } });
     const port = client({ apiKey: "sk-test", fetch, now: deps.now, uuid: deps.uuid });
     const agent = testAgent({ deps, session, simulator: new Simulator(), model, tools: [look], over: { model: port } });
@@ -158,7 +158,7 @@ describe("half a character that the model writes", () => {
     const tools = [{ name: "look", description: half, input_schema: { type: "object" } }];
     const system = [{ name: "prompt", text: `Help. ${half}` }];
     const baseline = makeBaseline({ model: "claude-sonnet-5", betas: [], tools, system });
-    const simulator = new Simulator({ actor: playing(says("Done.")) });
+    const simulator = new Simulator({ responder: playing(says("Done.")) });
     const agent = testAgent({ deps, session, simulator, parts: { baseline } });
     expect(endOf(await agent.turn("Look."))).toBe("answered");
   });

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
-import { saidMessages } from "../../packages/palimpsest/src/session/rewind.ts";
+import { listRewindPoints } from "../../packages/palimpsest/src/session/undo.ts";
 import { connectTo, fakeServer, offered } from "../fixture/tool-servers.ts";
 import { lastRequest, times } from "./support/compaction-checks.ts";
 import { type CompactionWorld, compactionWorld, taskText } from "./support/compaction-world.ts";
@@ -40,7 +40,7 @@ const once = { servers: 1, skill: 1, mode: 1 };
 
 /** To before everything that a person has said. */
 async function rewoundToStart(agent: Agent): Promise<void> {
-  const first = saidMessages(agent.session).at(-1);
+  const first = listRewindPoints(agent.session).at(-1);
   if (first === undefined) throw new Error("nothing was said");
   expect((await agent.view.rewind(first.id)).kind).toBe("rewound");
   const left = JSON.stringify(agent.session.view().messages);

@@ -6,9 +6,9 @@ import { createServer, type RequestListener } from "node:http";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openAgent } from "../../packages/cli/src/agent/open-agent.ts";
-import { nobody, type PermissionAsk, type Person } from "../../packages/palimpsest/src/ports/person.ts";
+import { noUser, type PermissionPrompt, type UserPort } from "../../packages/palimpsest/src/ports/user-port.ts";
 import { findSandbox } from "../../packages/cli/src/tool/sandbox/find-sandbox.ts";
-import type { Net } from "../../packages/cli/src/tool/web/get.ts";
+import type { Net } from "../../packages/cli/src/tool/web/get-page.ts";
 import { PageCache } from "../../packages/cli/src/tool/web/page-cache.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
 import { heldToolbox } from "../fixture/sandbox.ts";
@@ -87,10 +87,10 @@ describe.skipIf(noBubblewrap)(`the network of commands: ${needsBubblewrap("in a 
     const port = await serving((_request, response) => void response.end("a page"));
     const fetching = `${JSON.stringify(process.execPath)} -e 'fetch("http://asked.test:${port}/").then((a) => a.text()).then(console.log)'`;
     const call = { type: "tool_use", name: "bash", input: { command: fetching, network: true } } as const;
-    const world = await agentWorld({ actor: playing([call], [call], says("Done.")) });
-    const asks: PermissionAsk[] = [];
-    const person: Person = {
-      ...nobody,
+    const world = await agentWorld({ responder: playing([call], [call], says("Done.")) });
+    const asks: PermissionPrompt[] = [];
+    const person: UserPort = {
+      ...noUser,
       permission: async (ask) => {
         asks.push(ask);
         return { kind: "always", rules: ask.suggestedRules ?? [], scope: "project" };

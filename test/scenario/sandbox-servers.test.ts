@@ -9,14 +9,14 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { AgentOptions } from "../../packages/cli/src/agent/agent-options.ts";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../../packages/cli/src/agent/open-agent.ts";
-import { createEngine } from "../../packages/cli/src/host/engine.ts";
-import { nobody, type Person } from "../../packages/palimpsest/src/ports/person.ts";
-import type { SandboxSearch } from "../../packages/palimpsest/src/ports/sandbox.ts";
-import type { ConnectServer, ServerStart } from "../../packages/palimpsest/src/ports/tool-servers.ts";
-import { pendingApprovals } from "../../packages/cli/src/settings/tool-servers.ts";
-import { serverConnector } from "../../packages/cli/src/tool/mcp/connect.ts";
+import { openWorkspace } from "../../packages/cli/src/host/workspace.ts";
+import { noUser, type UserPort } from "../../packages/palimpsest/src/ports/user-port.ts";
+import type { SandboxSearchOutcome } from "../../packages/palimpsest/src/ports/sandbox.ts";
+import type { ConnectServer, ServerStart } from "../../packages/palimpsest/src/ports/tool-server.ts";
+import { pendingApprovals } from "../../packages/cli/src/settings/defined-servers.ts";
+import { serverConnector } from "../../packages/cli/src/tool/mcp/server-connector.ts";
 import { findSandbox } from "../../packages/cli/src/tool/sandbox/find-sandbox.ts";
-import type { Net } from "../../packages/cli/src/tool/web/get.ts";
+import type { Net } from "../../packages/cli/src/tool/web/get-page.ts";
 import { connectTo, fakeServer } from "../fixture/tool-servers.ts";
 import { needsBubblewrap, noBubblewrap } from "../fixture/sandbox-available.ts";
 import { playing, says } from "./support/simulated.ts";
@@ -41,17 +41,17 @@ async function worldWith(...pries: readonly Prying[]): Promise<AgentWorld> {
   const calls = pries.map(({ server, ...input }) => [
     { type: "tool_use", name: "use_tool", input: { server, tool: "pry", input } } as const,
   ]);
-  const world = await agentWorld({ actor: playing(...calls, says("Done.")) });
+  const world = await agentWorld({ responder: playing(...calls, says("Done.")) });
   await mkdir(world.home, { recursive: true });
   await writeFile(join(world.home, "settings.json"), JSON.stringify({ mcpServers: { b: definition } }));
   await writeFile(join(world.work, ".mcp.json"), JSON.stringify({ mcpServers: { a: definition } }));
-  const engine = createEngine({ env: world.env, cwd: world.work });
+  const engine = openWorkspace({ env: world.env, cwd: world.work });
   await engine.approveServers(pendingApprovals(await engine.servers()).map(({ approval }) => approval));
   return world;
 }
 
 interface Opening extends Pick<AgentOptions, "person" | "net"> {
-  readonly sandbox: SandboxSearch;
+  readonly sandbox: SandboxSearchOutcome;
   readonly connectServer: ConnectServer;
   readonly deny?: readonly string[];
   readonly allow?: readonly string[];
@@ -123,8 +123,8 @@ describe.skipIf(noBubblewrap)(`servers: ${needsBubblewrap("in a sandbox")}`, () 
     const at = (host: string): Prying => ({ server: "a", url: `http://${host}:${port}/` });
     const world = await worldWith(at("ruled.test"), at("asked.test"), at("refused.test"), at("denied.test"));
     const asks: string[] = [];
-    const person: Person = {
-      ...nobody,
+    const person: UserPort = {
+      ...noUser,
       permission: async ({ reason }) => {
         asks.push(reason);
         return reason.includes("asked.test") ? { kind: "once" } : { kind: "denied" };
@@ -148,7 +148,7 @@ describe.skipIf(noBubblewrap)(`servers: ${needsBubblewrap("in a sandbox")}`, () 
 });
 
 test("a project's server is not started where a sandbox is required and there is none; the user's own is", async () => {
-  const none: SandboxSearch = { kind: "none", why: "bubblewrap is not installed", remedy: "install it" };
+  const none: SandboxSearchOutcome = { kind: "none", why: "bubblewrap is not installed", remedy: "install it" };
   const world = await worldWith();
   const startByName = new Map<string, ServerStart>();
   const fakes = connectTo({ a: fakeServer(), b: fakeServer() });

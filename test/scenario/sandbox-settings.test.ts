@@ -11,7 +11,9 @@ import { type AgentWorld, agentWorld, turn } from "./support/whole-agent.ts";
 
 /** A script that the permission rules can't look into, and that is allowed. */
 const newWorld = (): Promise<AgentWorld> =>
-  agentWorld({ actor: playing([{ type: "tool_use", name: "bash", input: { command: "sh script" } }], says("Done.")) });
+  agentWorld({
+    responder: playing([{ type: "tool_use", name: "bash", input: { command: "sh script" } }], says("Done.")),
+  });
 
 interface Running {
   readonly script: string;

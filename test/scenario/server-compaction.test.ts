@@ -1,21 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { canServerCompact } from "../../packages/palimpsest/src/layers/4-compact/by-server.ts";
-import { appendBoundary, type BoundaryInput } from "../../packages/palimpsest/src/session/boundary.ts";
+import { canServerCompact } from "../../packages/palimpsest/src/layers/4-compact/compact-when-due.ts";
+import { appendBoundary, type BoundaryInput } from "../../packages/palimpsest/src/session/append-boundary.ts";
 import {
   type ServerCall,
-  serverSummary,
-  type ServerSummarised,
+  askServerSummary,
+  type ServerSummaryOutcome,
 } from "../../packages/palimpsest/src/context/compact/server-call.ts";
-import { serverSummaryDraft } from "../../packages/palimpsest/src/context/compact/server-draft.ts";
-import { ConversationForks } from "../../packages/palimpsest/src/loop/fork.ts";
+import { serverSummaryDraft } from "../../packages/palimpsest/src/context/compact/boundary-draft.ts";
+import { ConversationForks } from "../../packages/palimpsest/src/loop/conversation-forks.ts";
 import { undo } from "../../packages/palimpsest/src/session/undo.ts";
 import { makeBaseline } from "../../packages/palimpsest/src/cache/baseline.ts";
-import { readSpent } from "../../packages/palimpsest/src/cache/usage-split.ts";
+import { parseSpent } from "../../packages/palimpsest/src/cache/usage-split.ts";
 import { type EntryId, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
-import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
-import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/simulator-options.ts";
 import {
   type ClearingAgent,
   type ClearingWorld,
@@ -31,15 +31,15 @@ const free = "claude-opus-5";
 const bound = "claude-opus-5-5";
 
 /** Works as the reader does, and sums up where it is asked to. */
-const summing: Actor = {
+const summing: Responder = {
   name: "summing",
-  play: (scene) =>
+  respond: (scene) =>
     scene.purpose === "compaction"
       ? { move: { kind: "say", blocks: [{ type: "text", text: `<summary>${summary}</summary>` }] } }
-      : reader.play(scene),
+      : reader.respond(scene),
 };
 
-const world = (options: SimulatorOptions = {}): ClearingWorld => clearingWorld({ actor: summing, ...options });
+const world = (options: SimulatorOptions = {}): ClearingWorld => clearingWorld({ responder: summing, ...options });
 
 interface Worked {
   readonly world: ClearingWorld;
@@ -58,15 +58,15 @@ const mayCompact = ({ conversation, deps }: ClearingAgent): boolean => {
   return canServerCompact({ policy, isOn: (name) => switches[name].value, offers: conversation.cache?.server.offers });
 };
 
-const asked = (agent: ClearingAgent, call: Partial<ServerCall> = {}): Promise<ServerSummarised> =>
-  serverSummary(agent.deps, {
+const asked = (agent: ClearingAgent, call: Partial<ServerCall> = {}): Promise<ServerSummaryOutcome> =>
+  askServerSummary(agent.deps, {
     conversation: agent.conversation,
     instructions: "Sum up.",
     signal: new AbortController().signal,
     ...call,
   });
 
-type Block = Extract<ServerSummarised, { kind: "block" }>;
+type Block = Extract<ServerSummaryOutcome, { kind: "block" }>;
 
 async function summed(agent: ClearingAgent, call: Partial<ServerCall> = {}): Promise<Block> {
   const outcome = await asked(agent, call);
@@ -98,7 +98,7 @@ const endOf = (events: readonly LoopEvent[]): LoopEvent | undefined => events.at
 const answered = { kind: "turn-end", reason: "answered" };
 
 const readShare = ({ calls }: Block): number => {
-  const [spent] = readSpent(calls[0]?.usage ?? {});
+  const [spent] = parseSpent(calls[0]?.usage ?? {});
   const { cacheReadTokens = 0, inputTokens = 0, cacheWrite5mTokens = 0 } = spent?.usage ?? {};
   return cacheReadTokens / (cacheReadTokens + inputTokens + cacheWrite5mTokens);
 };
@@ -110,7 +110,7 @@ describe("a summary that the provider writes", () => {
     const summarised = await summed(agent);
     expect(summarised.text).toBe(summary);
     expect(readShare(summarised)).toBeGreaterThanOrEqual(0.95);
-    expect(readSpent(summarised.calls[0]?.usage ?? {})[0]?.usage.cacheWrite5mTokens).toBe(0);
+    expect(parseSpent(summarised.calls[0]?.usage ?? {})[0]?.usage.cacheWrite5mTokens).toBe(0);
     expect(messagesOf(lastOf(one))).toHaveLength(before + 1);
     expect(lastOf(one).body["compaction"]).toEqual({ type: "summarize", instructions: "Sum up." });
     expect(refused(one.seen)).toEqual([]);
@@ -260,7 +260,7 @@ describe("behind a boundary that the provider's block stands for", () => {
     await compact(work);
     await work.agent.session.close();
     const { transcripts, blobs, uuid } = work.world.deps;
-    const elsewhere = clearingWorld({ actor: summing, seed: 99, deps: { transcripts, blobs, uuid } });
+    const elsewhere = clearingWorld({ responder: summing, seed: 99, deps: { transcripts, blobs, uuid } });
     const agent = await elsewhere.agent("resume", { flags });
     const events = await agent.turn("And now?");
     expect(endOf(events)).toMatchObject(answered);
@@ -290,11 +290,11 @@ describe("behind a boundary that the provider's block stands for", () => {
 });
 
 /** Says a thought with each of its answers. */
-const thinker: Actor = {
+const thinker: Responder = {
   name: "thinker",
-  play: (scene) =>
+  respond: (scene) =>
     scene.purpose === "compaction"
-      ? summing.play(scene)
+      ? summing.respond(scene)
       : {
           move: {
             kind: "say",
@@ -308,7 +308,7 @@ const thinker: Actor = {
 
 describe("turns that are kept behind the provider's block", () => {
   it("are sent as they were; a model that binds thinking to what stood before it is asked to leave that out", async () => {
-    const work = { world: clearingWorld({ actor: thinker }) };
+    const work = { world: clearingWorld({ responder: thinker }) };
     const thinking = { type: "adaptive", block_binding: { prefix_mismatch_behavior: "drop_block" } };
     const betas = ["thinking-binding-controls-2026-08-01"];
     const baseline = makeBaseline({

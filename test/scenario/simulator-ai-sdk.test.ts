@@ -2,7 +2,7 @@ import { createAnthropic } from "@ai-sdk/anthropic";
 import { APICallError, generateText, isStepCount, type LanguageModel, RetryError, streamText, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/simulator-options.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
 const connect = async (options: SimulatorOptions, name = "claude-sonnet-5-5"): Promise<LanguageModel> => {
@@ -12,7 +12,7 @@ const connect = async (options: SimulatorOptions, name = "claude-sonnet-5-5"): P
 
 describe("the AI SDK with its Anthropic provider", () => {
   it("gets text and usage", async () => {
-    const model = await connect({ actor: playing(says("Hi there.")) });
+    const model = await connect({ responder: playing(says("Hi there.")) });
     const { text, usage, finishReason } = await generateText({ model, prompt: "Hello" });
     expect(text).toBe("Hi there.");
     expect(finishReason).toBe("stop");
@@ -22,7 +22,7 @@ describe("the AI SDK with its Anthropic provider", () => {
 
   it("streams", async () => {
     const said = "A sentence that comes in pieces, über Umwege. ".repeat(3);
-    const model = await connect({ actor: playing(says(said)) });
+    const model = await connect({ responder: playing(says(said)) });
     const pieces: string[] = [];
     for await (const piece of streamText({ model, prompt: "Hello" }).textStream) pieces.push(piece);
     expect(pieces.length).toBeGreaterThan(2);
@@ -31,7 +31,7 @@ describe("the AI SDK with its Anthropic provider", () => {
 
   it.each(["generateText", "streamText"])("runs a tool loop with thinking by %s", async (way) => {
     const model = await connect({
-      actor: playing(
+      responder: playing(
         [
           { type: "thinking", thinking: "The city first." },
           { type: "tool_use", name: "weather", input: { city: "Oslo" } },
@@ -85,9 +85,9 @@ describe("the AI SDK with its Anthropic provider", () => {
   it("retries what can be retried", async () => {
     const faults = [{ kind: "overloaded" } as const];
     const model = await connect({
-      actor: {
+      responder: {
         name: "flaky",
-        play: () => {
+        respond: () => {
           const fault = faults.shift();
           return { move: { kind: "say", blocks: says("Again.") }, ...(fault === undefined ? {} : { fault }) };
         },

@@ -1,10 +1,10 @@
 import Anthropic, { BadRequestError, OverloadedError } from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
 import { longWords, Recording } from "../fixture/compacted.ts";
-import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
-import { scriptActor } from "../../packages/simulator/src/scenario/script.ts";
-import { parseScenario } from "../../packages/simulator/src/scenario/read.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
+import { scriptResponder } from "../../packages/simulator/src/scenario/script-responder.ts";
+import { parseScenario } from "../../packages/simulator/src/scenario/read-scenario.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 
 type Beta = typeof Anthropic.Beta.Messages.prototype;
@@ -12,11 +12,11 @@ type Params = Anthropic.Beta.Messages.MessageCreateParamsNonStreaming;
 type Message = Anthropic.Beta.Messages.BetaMessageParam;
 
 const said = { summary: "<summary>They spoke of tides.</summary>", reply: "It helps." };
-const clientOf = (actor: Actor = new Recording(said), maxRetries = 0): Anthropic =>
+const clientOf = (actor: Responder = new Recording(said), maxRetries = 0): Anthropic =>
   new Anthropic({
     apiKey: "any",
     baseURL: "http://simulator",
-    fetch: simulatorFetch(new Simulator({ actor })),
+    fetch: simulatorFetch(new Simulator({ responder: actor })),
     maxRetries,
   });
 
@@ -129,10 +129,10 @@ describe("the official SDK's tool runner", () => {
     thread: false,
   };
 
-  function scripted(text: string): Actor {
+  function scripted(text: string): Responder {
     const reading = parseScenario({ file: "s.yaml", text });
     if (reading.kind !== "scenario") throw new Error("no scenario");
-    return scriptActor(reading.scenario);
+    return scriptResponder(reading.scenario);
   }
 
   it("compacts before its next turn and goes on from the block", async () => {

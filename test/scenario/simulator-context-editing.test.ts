@@ -1,7 +1,7 @@
 import Anthropic, { BadRequestError } from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
-import type { MessagesRequest } from "../../packages/palimpsest/src/schema/wire/request.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import type { MessagesRequest } from "../../packages/palimpsest/src/schema/wire/messages-request.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { served } from "./support/simulated.ts";
 
@@ -16,9 +16,9 @@ interface Way {
 }
 
 const watching = (shown: Shown) => ({
-  actor: {
+  responder: {
     name: "watches",
-    play: ({ request }: { readonly request: MessagesRequest }) => {
+    respond: ({ request }: { readonly request: MessagesRequest }) => {
       shown.push(request);
       return {
         move: {

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { bodyBytesMax } from "../../packages/simulator/src/limits.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { playing, says, served } from "./support/simulated.ts";
@@ -85,7 +85,7 @@ describe("what is no request gets the API's error shape", () => {
   });
 
   it("a compressed body is read", async () => {
-    const { url } = await served({ actor: playing(says("Unpacked.")) });
+    const { url } = await served({ responder: playing(says("Unpacked.")) });
     const answer = await ask(url, { body: gzipSync(JSON.stringify(hello)), headers: { "content-encoding": "gzip" } });
     expect(answer).toMatchObject({ status: 200, body: { content: [{ text: "Unpacked." }] } });
   });
@@ -156,7 +156,7 @@ describe("clients that misbehave", () => {
   });
 
   it("one that leaves in the middle of a stream does not spend the move", async () => {
-    const { url } = await served({ actor: playing(says("First. ".repeat(100)), says("Second.")) });
+    const { url } = await served({ responder: playing(says("First. ".repeat(100)), says("Second.")) });
     const leave = new AbortController();
     const response = await fetch(`${url}/v1/messages`, {
       method: "POST",
@@ -204,7 +204,7 @@ describe("a conversation over HTTP", () => {
 
 describe("a stream that breaks over HTTP", () => {
   const streamed = async (fault: string): Promise<{ events: number; bytes: Buffer; end: "clean" | "broken" }> => {
-    const { url } = await served({ actor: playing(says("Wörter über Wörter, eins ums andere. ".repeat(20))) });
+    const { url } = await served({ responder: playing(says("Wörter über Wörter, eins ums andere. ".repeat(20))) });
     const response = await fetch(`${url}/v1/messages`, {
       method: "POST",
       headers: { ...headers, "x-simulator-fault": fault },
@@ -236,7 +236,7 @@ describe("a stream that breaks over HTTP", () => {
 
 describe("a body that breaks over HTTP", () => {
   const began = async (fault: string): Promise<Buffer> => {
-    const { url } = await served({ actor: playing(says("Wörter über Wörter.")) });
+    const { url } = await served({ responder: playing(says("Wörter über Wörter.")) });
     const response = await fetch(`${url}/v1/messages`, {
       method: "POST",
       headers: { ...headers, "x-simulator-fault": fault },
@@ -291,7 +291,7 @@ describe("control", () => {
 
   it("the same seed gives the same reply to the last byte, another seed other ids", async () => {
     const body = async (seed: number): Promise<string> => {
-      const { url } = await served({ seed, actor: playing([{ type: "tool_use", name: "read", input: { a: 1 } }]) });
+      const { url } = await served({ seed, responder: playing([{ type: "tool_use", name: "read", input: { a: 1 } }]) });
       const response = await fetch(`${url}/v1/messages`, { method: "POST", headers, body: JSON.stringify(hello) });
       return response.text();
     };

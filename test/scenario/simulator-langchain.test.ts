@@ -3,7 +3,7 @@ import { AIMessage, HumanMessage, ToolMessage, type UsageMetadata } from "@langc
 import { tool } from "@langchain/core/tools";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/simulator-options.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
 const connect = async (options: SimulatorOptions): Promise<ChatAnthropic> => {
@@ -22,7 +22,7 @@ const usageOf = (message: { usage_metadata?: unknown }): UsageMetadata => messag
 
 describe("LangChain's Anthropic model", () => {
   it("gets text and usage", async () => {
-    const model = await connect({ actor: playing(says("Hi there.")) });
+    const model = await connect({ responder: playing(says("Hi there.")) });
     const message = await model.invoke("Hello");
     expect(message.text).toBe("Hi there.");
     expect(usageOf(message).input_tokens).toBeGreaterThan(0);
@@ -30,7 +30,7 @@ describe("LangChain's Anthropic model", () => {
 
   it("streams", async () => {
     const said = "A sentence that comes in pieces, über Umwege. ".repeat(3);
-    const model = await connect({ actor: playing(says(said)) });
+    const model = await connect({ responder: playing(says(said)) });
     const pieces: string[] = [];
     for await (const piece of await model.stream("Hello")) pieces.push(piece.text);
     expect(pieces.join("")).toBe(said);
@@ -38,7 +38,7 @@ describe("LangChain's Anthropic model", () => {
 
   it("calls tools and sends their results, thinking included", async () => {
     const { url } = await served({
-      actor: playing(
+      responder: playing(
         [
           { type: "thinking", thinking: "The city first." },
           { type: "tool_use", name: "weather", input: { city: "Oslo" } },

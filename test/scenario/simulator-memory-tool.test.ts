@@ -5,11 +5,11 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
-import { extractActor } from "../../packages/simulator/src/actor/extract.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
-import { parseScenario } from "../../packages/simulator/src/scenario/read.ts";
-import { scriptActor } from "../../packages/simulator/src/scenario/script.ts";
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
+import { extractResponder } from "../../packages/simulator/src/responder/extract-responder.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
+import { parseScenario } from "../../packages/simulator/src/scenario/read-scenario.ts";
+import { scriptResponder } from "../../packages/simulator/src/scenario/script-responder.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 
 const model = "claude-opus-5";
@@ -31,8 +31,8 @@ class Remembering {
   }
 
   /** Runs until the model calls no more; gives what was called, and what came back. */
-  async run(actor: Actor, ask: string): Promise<readonly Ran[]> {
-    const fetch = simulatorFetch(new Simulator({ actor }));
+  async run(actor: Responder, ask: string): Promise<readonly Ran[]> {
+    const fetch = simulatorFetch(new Simulator({ responder: actor }));
     const client = new Anthropic({ apiKey: "sk-test", maxRetries: 0, baseURL: "http://simulator", fetch });
     const runner = client.beta.messages.toolRunner({
       model,
@@ -76,7 +76,7 @@ describe("the provider's memory tool, run by the official client", () => {
     const reading = parseScenario({ file: "memory.yaml", text: JSON.stringify({ name: "memory", moves }) });
     if (reading.kind !== "scenario") throw new Error(JSON.stringify(reading));
     const remembering = await Remembering.begin();
-    const ran = await remembering.run(scriptActor(reading.scenario), "Keep what matters.");
+    const ran = await remembering.run(scriptResponder(reading.scenario), "Keep what matters.");
     expect(ran.map(({ command }) => command)).toEqual(commands.map(({ command }) => command));
     for (const { result } of ran) expect(result).not.toContain("is_error");
     expect(ran[3]?.result).toContain("three");
@@ -87,10 +87,10 @@ describe("the provider's memory tool, run by the official client", () => {
 
   it("is used by the extract actor when it is asked to remember something", async () => {
     const remembering = await Remembering.begin();
-    const first = await remembering.run(extractActor, "Remember that I prefer tabs.");
+    const first = await remembering.run(extractResponder, "Remember that I prefer tabs.");
     expect(first.map(({ command }) => command)).toEqual(["view", "create"]);
     expect(await remembering.file("user.md")).toBe("# Memories: user\n- Remember that I prefer tabs.\n");
-    const second = await remembering.run(extractActor, "And remember: I am a pilot. Never push on Fridays.");
+    const second = await remembering.run(extractResponder, "And remember: I am a pilot. Never push on Fridays.");
     expect(second.map(({ command }) => command)).toEqual(["view", "view", "create", "str_replace"]);
     expect(await remembering.file("user.md")).toBe(
       "# Memories: user\n- And remember: I am a pilot.\n- Remember that I prefer tabs.\n",
@@ -101,8 +101,8 @@ describe("the provider's memory tool, run by the official client", () => {
   it("is left alone once everything is written down", async () => {
     const remembering = await Remembering.begin();
     const ask = "Remember that I prefer tabs.";
-    await remembering.run(extractActor, ask);
-    const again = await remembering.run(extractActor, ask);
+    await remembering.run(extractResponder, ask);
+    const again = await remembering.run(extractResponder, ask);
     expect(again.map(({ command }) => command)).toEqual(["view", "view"]);
     expect(await remembering.file("user.md")).toBe("# Memories: user\n- Remember that I prefer tabs.\n");
   });

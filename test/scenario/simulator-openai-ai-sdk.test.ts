@@ -2,7 +2,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { APICallError, generateText, isStepCount, type LanguageModel, streamText, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/simulator-options.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
 type Form = "chat" | "responses";
@@ -16,7 +16,7 @@ const connect = async (form: Form, options: SimulatorOptions, name = "gpt-5.6-so
 
 describe.each(forms)("the AI SDK with its OpenAI provider, %s", (form) => {
   it("gets text and usage", async () => {
-    const model = await connect(form, { actor: playing(says("Hi there.")) });
+    const model = await connect(form, { responder: playing(says("Hi there.")) });
     const { text, usage, finishReason } = await generateText({ model, prompt: "Hello" });
     expect(text).toBe("Hi there.");
     expect(finishReason).toBe("stop");
@@ -26,7 +26,7 @@ describe.each(forms)("the AI SDK with its OpenAI provider, %s", (form) => {
 
   it("streams", async () => {
     const said = "A sentence that comes in pieces, über Umwege. ".repeat(3);
-    const model = await connect(form, { actor: playing(says(said)) });
+    const model = await connect(form, { responder: playing(says(said)) });
     const pieces: string[] = [];
     for await (const piece of streamText({ model, prompt: "Hello" }).textStream) pieces.push(piece);
     expect(pieces.length).toBeGreaterThan(2);
@@ -35,7 +35,7 @@ describe.each(forms)("the AI SDK with its OpenAI provider, %s", (form) => {
 
   it.each(["generateText", "streamText"])("runs a tool loop with reasoning by %s", async (way) => {
     const model = await connect(form, {
-      actor: playing(
+      responder: playing(
         [
           { type: "thinking", thinking: "The city first." },
           { type: "tool_use", name: "weather", input: { city: "Oslo" } },

@@ -8,10 +8,10 @@ import OpenAI, {
   RateLimitError,
 } from "openai";
 import { describe, expect, it } from "vitest";
-import { extractActor } from "../../packages/simulator/src/actor/extract.ts";
-import { realClock } from "../../packages/simulator/src/clock.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
-import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
+import { extractResponder } from "../../packages/simulator/src/responder/extract-responder.ts";
+import { realClock } from "../../packages/simulator/src/simulator-clock.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/simulator-options.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
@@ -59,8 +59,8 @@ describe.each(ways)("the official client $name", ({ connect }) => {
       { type: "function", function: { name: "weather", parameters: schema } },
     ];
     const asked = { model: "gpt-5", messages: [hello], tools };
-    const plain = await (await connect({ actor: playing(calls) })).chat.completions.create(asked);
-    const client = await connect({ actor: playing(calls, says("It rains.")) });
+    const plain = await (await connect({ responder: playing(calls) })).chat.completions.create(asked);
+    const client = await connect({ responder: playing(calls, says("It rains.")) });
     const stream = client.chat.completions.stream({ ...asked, stream_options: { include_usage: true } });
     const deltas: string[] = [];
     stream.on("content", (delta) => deltas.push(delta));
@@ -93,8 +93,8 @@ describe.each(ways)("the official client $name", ({ connect }) => {
       tools,
       reasoning: { summary: "auto" as const },
     };
-    const plain = await (await connect({ actor: playing(calls) })).responses.create(asked);
-    const client = await connect({ actor: playing(calls, says("It rains.")) });
+    const plain = await (await connect({ responder: playing(calls) })).responses.create(asked);
+    const client = await connect({ responder: playing(calls, says("It rains.")) });
     const stream = client.responses.stream(asked);
     const types: string[] = [];
     const numbers: number[] = [];
@@ -168,7 +168,7 @@ describe.each(ways)("the official client $name", ({ connect }) => {
   });
 
   it("compacts in a request and on demand, and goes on with what came of it", async () => {
-    const client = await connect({ actor: extractActor });
+    const client = await connect({ responder: extractResponder });
     const input: OpenAI.Responses.ResponseInputItem[] = [
       { role: "user", content: `Mend the harbour light. ${long}` },
       { role: "assistant", content: "It is mended." },
@@ -220,7 +220,7 @@ describe.each(ways)("the official client $name", ({ connect }) => {
   it.each(["break after=3", "break-utf8", "overloaded-midway after=3"])(
     "a stream that fails midway: %s",
     async (fault) => {
-      const client = await connect({ actor: playing(says(said)) });
+      const client = await connect({ responder: playing(says(said)) });
       const headers = { "x-simulator-fault": fault };
       const chat = client.chat.completions.stream({ model: "gpt-4o", messages: [hello] }, { headers });
       await expect(chat.finalChatCompletion()).rejects.toThrow(Error);
@@ -232,7 +232,7 @@ describe.each(ways)("the official client $name", ({ connect }) => {
   );
 
   it("who goes in the middle of a slow reply ends it, and the move is not spent", async () => {
-    const client = await connect({ actor: playing(says(said), says("next")), clock: realClock() });
+    const client = await connect({ responder: playing(says(said), says("next")), clock: realClock() });
     const controller = new AbortController();
     const headers = { "x-simulator-fault": "trickle every=1000" };
     const stream = await client.chat.completions.create(

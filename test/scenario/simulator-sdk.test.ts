@@ -8,12 +8,12 @@ import Anthropic, {
   RateLimitError,
 } from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
-import type { Actor } from "../../packages/simulator/src/actor/actor.ts";
-import { realClock } from "../../packages/simulator/src/clock.ts";
-import { parseFault } from "../../packages/simulator/src/fault-text.ts";
+import type { Responder } from "../../packages/simulator/src/responder/responder.ts";
+import { realClock } from "../../packages/simulator/src/simulator-clock.ts";
+import { parseFault } from "../../packages/simulator/src/fault/fault.ts";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
-import type { SimulatorOptions } from "../../packages/simulator/src/options.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
+import type { SimulatorOptions } from "../../packages/simulator/src/simulator-options.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { playing, says, served } from "./support/simulated.ts";
 
@@ -47,7 +47,7 @@ const ways: readonly Way[] = [
 
 describe.each(ways)("the official SDK $name", ({ connect }) => {
   it("gets a message with usage", async () => {
-    const client = await connect({ actor: playing(says("Hi there.")) });
+    const client = await connect({ responder: playing(says("Hi there.")) });
     const message = await client.messages.create(hello);
     expect(message.content).toEqual([{ type: "text", text: "Hi there.", citations: null }]);
     expect(message.stop_reason).toBe("end_turn");
@@ -67,8 +67,8 @@ describe.each(ways)("the official SDK $name", ({ connect }) => {
       thinking: { type: "adaptive" },
       tools: [{ name: "weather", input_schema: { type: "object", properties: { city: { type: "string" } } } }],
     };
-    const plain = await (await connect({ actor: playing(blocks) })).messages.create(asked);
-    const stream = (await connect({ actor: playing(blocks) })).messages.stream(asked);
+    const plain = await (await connect({ responder: playing(blocks) })).messages.create(asked);
+    const stream = (await connect({ responder: playing(blocks) })).messages.stream(asked);
     const deltas: string[] = [];
     stream.on("text", (delta) => deltas.push(delta));
     const streamed = await stream.finalMessage();
@@ -83,7 +83,7 @@ describe.each(ways)("the official SDK $name", ({ connect }) => {
       { type: "thinking", thinking: "First I look at the file." },
       { type: "tool_use", name: "read", input: { path: "a.ts" }, id: "toolu_1" },
     ] as const;
-    const client = await connect({ actor: playing(blocks, says("Done.")) });
+    const client = await connect({ responder: playing(blocks, says("Done.")) });
     const asked: Anthropic.MessageCreateParamsNonStreaming = {
       ...hello,
       thinking: { type: "adaptive" },
@@ -105,15 +105,15 @@ describe.each(ways)("the official SDK $name", ({ connect }) => {
 
   it("retries an overloaded server and a rate limit, and gets its answer", async () => {
     const faults = ["overloaded", "rate-limit retry-after=0"].map((text) => parseFault(text));
-    const flaky: Actor = {
+    const flaky: Responder = {
       name: "flaky",
-      play: () => {
+      respond: () => {
         const next = faults.shift();
         const move = { kind: "say", blocks: says("At last.") } as const;
         return next?.kind === "fault" ? { move, fault: next.fault } : { move };
       },
     };
-    const client = await connect({ actor: flaky });
+    const client = await connect({ responder: flaky });
     const message = await client.messages.create(hello);
     expect(message.content[0]).toMatchObject({ text: "At last." });
     expect(faults).toEqual([]);
@@ -155,21 +155,23 @@ describe.each(ways)("the official SDK $name", ({ connect }) => {
   });
 
   it.each(["break after=4", "break-utf8"])("sees a stream that breaks (%s)", async (fault) => {
-    const client = await connect({ actor: playing(says("Ein längerer Satz, über den das Netz stolpert. ".repeat(5))) });
+    const client = await connect({
+      responder: playing(says("Ein längerer Satz, über den das Netz stolpert. ".repeat(5))),
+    });
     const stream = client.messages.stream(hello, { maxRetries: 0, headers: { "x-simulator-fault": fault } });
     await expect(stream.finalMessage()).rejects.toBeInstanceOf(Error);
   });
 
   it("gets an abort error from a stream that it aborts", async () => {
     const actor = playing({ kind: "say", blocks: says("word ".repeat(200)), pauseMs: millis(50) });
-    const client = await connect({ actor, clock: realClock() });
+    const client = await connect({ responder: actor, clock: realClock() });
     const stream = client.messages.stream(hello, { maxRetries: 0 });
     setTimeout(() => stream.abort(), 100);
     await expect(stream.finalMessage()).rejects.toBeInstanceOf(APIUserAbortError);
   });
 
   it("gets an error in the middle of a stream as an error", async () => {
-    const client = await connect({ actor: playing(says("A sentence that does not come to its end. ".repeat(5))) });
+    const client = await connect({ responder: playing(says("A sentence that does not come to its end. ".repeat(5))) });
     const stream = client.messages.stream(hello, {
       maxRetries: 0,
       headers: { "x-simulator-fault": "overloaded-midway after=4" },
@@ -216,7 +218,7 @@ describe("the beta namespace", () => {
       { type: "thinking", thinking: "I remember the first question." },
       { type: "text", text: "Answer one." },
     ] as const;
-    const simulator = new Simulator({ actor: playing(blocks) });
+    const simulator = new Simulator({ responder: playing(blocks) });
     const client = new Anthropic({ ...settings, fetch: simulatorFetch(simulator) });
     const question = { model, max_tokens: 500, messages: [{ role: "user" as const, content: "Hello" }] };
     const thinking = {

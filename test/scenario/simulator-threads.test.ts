@@ -2,8 +2,8 @@ import Anthropic from "@anthropic-ai/sdk";
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import { describe, expect, it } from "vitest";
 import { millis } from "../../packages/palimpsest/src/schema/brand.ts";
-import type { Actor, SaidBlock, Scene } from "../../packages/simulator/src/actor/actor.ts";
-import { simulatorFetch } from "../../packages/simulator/src/http/fetch.ts";
+import type { Responder, MoveBlock, RespondInput } from "../../packages/simulator/src/responder/responder.ts";
+import { simulatorFetch } from "../../packages/simulator/src/http/simulator-fetch.ts";
 import { threadMillisMax } from "../../packages/simulator/src/limits.ts";
 import { Simulator } from "../../packages/simulator/src/simulator.ts";
 import { playing, says } from "./support/simulated.ts";
@@ -18,8 +18,8 @@ interface Sent {
 }
 
 /** The official client before a simulator, with every request that it sent. */
-function connected(actor: Actor, maxRetries = 0) {
-  const simulator = new Simulator({ actor });
+function connected(actor: Responder, maxRetries = 0) {
+  const simulator = new Simulator({ responder: actor });
   const requests: Sent[] = [];
   const inner = simulatorFetch(simulator);
   const fetch: typeof globalThis.fetch = async (url, init) => {
@@ -36,9 +36,9 @@ function connected(actor: Actor, maxRetries = 0) {
 }
 
 /** Answers with what it was shown last, and how much that was. */
-const counting: Actor = {
+const counting: Responder = {
   name: "counting",
-  play: ({ request }) => ({ move: { kind: "say", blocks: says(`You sent ${request.messages.length}.`) } }),
+  respond: ({ request }) => ({ move: { kind: "say", blocks: says(`You sent ${request.messages.length}.`) } }),
 };
 
 const textOf = ({ content }: Anthropic.Beta.BetaMessage): string =>
@@ -107,9 +107,9 @@ describe("a thread of the official SDK", () => {
 
   it("tells errors by their codes", async () => {
     let release = (): void => undefined;
-    const slow: Actor = {
+    const slow: Responder = {
       name: "slow",
-      play: async ({ request }) => {
+      respond: async ({ request }) => {
         if (request.messages.length > 1) await new Promise<void>((done) => (release = done));
         return { move: { kind: "say", blocks: says("Yes.") } };
       },
@@ -172,7 +172,7 @@ describe("the official tool runner", () => {
         return "Rain.";
       },
     });
-  const call = (name: string): readonly SaidBlock[] => [{ type: "tool_use", name, input: { city: "Oslo" } }];
+  const call = (name: string): readonly MoveBlock[] => [{ type: "tool_use", name, input: { city: "Oslo" } }];
 
   it("runs over a thread by default", async () => {
     const ran: string[] = [];
@@ -213,11 +213,11 @@ describe("the official tool runner", () => {
     const ran: string[] = [];
     const offered: (readonly unknown[])[] = [];
     const script = playing(call("sky"), call("radar"), call("radar"), says("Take a coat."));
-    const watched: Actor = {
+    const watched: Responder = {
       name: "watched",
-      play: (scene: Scene) => {
+      respond: (scene: RespondInput) => {
         offered.push((scene.request.tools ?? []).map(({ name }) => name));
-        return script.play(scene);
+        return script.respond(scene);
       },
     };
     const { client, requests } = connected(watched);
@@ -249,11 +249,11 @@ describe("the official tool runner", () => {
     const ran: string[] = [];
     const shown: string[] = [];
     const script = playing(call("sky"), says("They asked about a coat."), call("sky"), says("Take a coat."));
-    const watched: Actor = {
+    const watched: Responder = {
       name: "watched",
-      play: (scene: Scene) => {
+      respond: (scene: RespondInput) => {
         shown.push(`${scene.purpose} ${JSON.stringify(scene.request.messages)}`);
-        return script.play(scene);
+        return script.respond(scene);
       },
     };
     const { client, requests } = connected(watched);

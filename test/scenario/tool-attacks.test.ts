@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../../packages/cli/src/agent/open-agent.ts";
-import type { LoopEvent } from "../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../packages/palimpsest/src/schema/loop-event.ts";
 import type { JsonObject } from "../../packages/palimpsest/src/schema/json.ts";
-import type { SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
+import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
 import { temporaryFolder } from "../contract/temporary-folder.ts";
 import { type Toolbox, toolbox } from "../fixture/toolbox.ts";
 import { palimpsest } from "./support/command-line.ts";
@@ -560,11 +560,11 @@ describe("settings that decide what the agent may do", () => {
   );
 
   test("do not widen a session that is open, and narrow it at once", async () => {
-    const touch = (name: string): SaidBlock[] => [
+    const touch = (name: string): MoveBlock[] => [
       { type: "tool_use", name: "bash", input: { command: `touch ${name}` } },
     ];
     const world = await agentWorld({
-      actor: playing(touch("one"), says("1"), touch("two"), says("2"), touch("three"), says("3")),
+      responder: playing(touch("one"), says("1"), touch("two"), says("2"), touch("three"), says("3")),
     });
     const hooks = { PreToolUse: [{ hooks: [{ type: "command", command: "touch hooked" }] }] };
     const settle = async (agent: Agent, permissions: object): Promise<void> => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Agent } from "../../packages/cli/src/agent/agent.ts";
 import { todoReminderRounds } from "../../packages/cli/src/agent/limits.ts";
-import type { SaidBlock } from "../../packages/simulator/src/actor/actor.ts";
+import type { MoveBlock } from "../../packages/simulator/src/responder/responder.ts";
 import { compact } from "./support/compaction-world.ts";
 import { type AgentWorld, agentWorld, blocksOf, firstBreak, refused, turn } from "./support/whole-agent.ts";
 
@@ -16,22 +16,22 @@ afterEach(() => vi.useRealTimers());
 interface Scripted {
   readonly world: AgentWorld;
   /** What the model says next, a reply each; a word where none is left. */
-  readonly says: SaidBlock[][];
+  readonly says: MoveBlock[][];
 }
 
 async function scripted(): Promise<Scripted> {
   vi.useFakeTimers({ toFake: ["Date"], now: sunday });
-  const says: SaidBlock[][] = [];
+  const says: MoveBlock[][] = [];
   const world = await agentWorld({
-    actor: {
+    responder: {
       name: "scripted",
-      play: () => ({ move: { kind: "say", blocks: says.shift() ?? [{ type: "text", text: "Done." }] } }),
+      respond: () => ({ move: { kind: "say", blocks: says.shift() ?? [{ type: "text", text: "Done." }] } }),
     },
   });
   return { world, says };
 }
 
-const call = (name: string, input: Readonly<Record<string, string>>): SaidBlock[] => [
+const call = (name: string, input: Readonly<Record<string, string>>): MoveBlock[] => [
   { type: "tool_use", name, input },
 ];
 

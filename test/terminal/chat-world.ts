@@ -2,7 +2,7 @@ import { globSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFile
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { shownBeforeAnswerMs } from "../../packages/cli/src/tui/dialog/limits.ts";
+import { shownBeforeAnswerMs } from "../../packages/cli/src/tui/limits.ts";
 import { chatProgram, isPromptShown } from "./chat-program.ts";
 import { testTerminal } from "./in-test.ts";
 import type { Key } from "./keys.ts";

@@ -2,10 +2,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Terminal } from "@earendil-works/pi-tui";
 import headless from "@xterm/headless";
 import { setCharacterWidth } from "./character-width.ts";
-import { WrittenTerminal } from "../../packages/cli/src/tui/screen/written-terminal.ts";
+import { SequenceTerminal } from "../../packages/cli/src/tui/screen/guarded-terminal.ts";
 
 /** The terminal of pi-tui without a process behind it: what is drawn stands in a real screen. */
-export class DrawnTerminal extends WrittenTerminal implements Terminal {
+export class DrawnTerminal extends SequenceTerminal implements Terminal {
   readonly #xterm: InstanceType<typeof headless.Terminal>;
   #onInput: ((data: string) => void) | undefined;
   #onResize: (() => void) | undefined;

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { exitCode } from "../../packages/cli/src/exit-code.ts";
+import { exitCode } from "../../packages/cli/src/program/failure.ts";
 import { compileOnce, newChatWorld, send, slowItems } from "./chat-world.ts";
 
 beforeAll(compileOnce);

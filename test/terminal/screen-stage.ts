@@ -2,15 +2,14 @@ import { onTestFinished } from "vitest";
 import { millis, tokens } from "../../packages/palimpsest/src/schema/brand.ts";
 import type { ChatHandlers } from "../../packages/cli/src/tui/chat-ui.ts";
 import type { ChatItem } from "../../packages/cli/src/tui/state/chat-item.ts";
-import type { ChatState } from "../../packages/cli/src/tui/state/chat-shape.ts";
-import { newChat } from "../../packages/cli/src/tui/state/chat-state.ts";
-import type { Colours } from "../../packages/cli/src/tui/theme/theme.ts";
-import type { HostEvent } from "../../packages/cli/src/tui/screen/host.ts";
-import { openScreen } from "../../packages/cli/src/tui/screen/open-screen.ts";
-import type { Screen } from "../../packages/cli/src/tui/screen/screen.ts";
+import type { ChatState } from "../../packages/cli/src/tui/state/chat-state.ts";
+import { createChat } from "../../packages/cli/src/tui/state/update-chat.ts";
+import type { Colours } from "../../packages/cli/src/tui/theme.ts";
+import type { ProcessEvent } from "../../packages/cli/src/tui/screen/screen-process.ts";
+import { openScreen, type Screen } from "../../packages/cli/src/tui/screen/open-screen.ts";
 import { DrawnTerminal } from "./drawn-terminal.ts";
 
-export const begun = newChat({
+export const begun = createChat({
   model: "some-model",
   autoCompact: "on",
   thresholds: {
@@ -31,7 +30,7 @@ export interface Stage {
   readonly did: string[];
   readonly queue: string[];
   readonly clock: { now: number };
-  readonly raise: (event: HostEvent) => void;
+  readonly raise: (event: ProcessEvent) => void;
 }
 
 export interface StageOptions {
@@ -55,7 +54,7 @@ export async function stage({
   const did: string[] = [];
   const queue: string[] = [];
   const clock = { now: 1_000 };
-  const listeners = new Map<HostEvent, () => void>();
+  const listeners = new Map<ProcessEvent, () => void>();
   const handlers: ChatHandlers = {
     submit: (text) => void did.push(`submit ${JSON.stringify(text)}`),
     interrupt: () => void did.push("interrupt"),

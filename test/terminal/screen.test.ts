@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { exitCode } from "../../packages/cli/src/exit-code.ts";
+import { exitCode } from "../../packages/cli/src/program/failure.ts";
 import { isPromptShown } from "./chat-program.ts";
 import { compileOnce, newChatWorld, send, slowItems, itemLines } from "./chat-world.ts";
 import type { Terminal } from "./terminal.ts";

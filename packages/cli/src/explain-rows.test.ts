@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { settingNames, settingTable } from "palimpsest/internal/schema/settings";
-import { masterBySwitch, type SwitchName, switchNames } from "palimpsest/internal/schema/switches";
+import { settingNames, settingTable } from "palimpsest/internal/schema/setting-table";
+import { masterBySwitch, type SwitchName, switchNames } from "palimpsest/internal/schema/switch-rows";
 
 const packages = resolve(import.meta.dirname, "../..");
 /** Where values are taken from, looked up and shown: what only these read changes nothing. */

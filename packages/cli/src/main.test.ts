@@ -1,11 +1,10 @@
 import { PassThrough, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { command, group } from "./command.ts";
-import { type ExitCode, exitCode, meaningByExitCode } from "./exit-code.ts";
-import { failure } from "./failure.ts";
-import { find } from "./find.ts";
+import { command, group } from "./program/command.ts";
+import { type ExitCode, exitCode, meaningByExitCode, failure } from "./program/failure.ts";
+import { findCommand } from "./program/find-command.ts";
 import { type Invocation, main } from "./main.ts";
-import { program as wholeProgram } from "./program.ts";
+import { program as wholeProgram } from "./program/program.ts";
 
 const echo = command({
   name: "echo",
@@ -188,7 +187,7 @@ describe("the real table", () => {
   });
 
   it("takes a sentence for what the chat begins with", async () => {
-    expect(await find(wholeProgram, ["it's broken", "--no-tui"])).toMatchObject({
+    expect(await findCommand(wholeProgram, ["it's broken", "--no-tui"])).toMatchObject({
       command: { name: "palimpsest", kind: "action" },
       rest: ["it's broken", "--no-tui"],
     });

@@ -1,14 +1,20 @@
 import type { Readable } from "node:stream";
-import { type Command, type CommandContext, type Group, loaded, type Outcome } from "./command.ts";
-import { versionCommand } from "./command/version.ts";
-import { type ExitCode, exitCode } from "./exit-code.ts";
-import { type Failure, failureOf, isFailure, renderFailure } from "./failure.ts";
-import { find } from "./find.ts";
-import { helpText } from "./help.ts";
-import { isSpokenTo } from "./is-spoken-to.ts";
-import { type OutputStream, createOutput } from "./output.ts";
-import { usage } from "./parse.ts";
-import { program as wholeProgram } from "./program.ts";
+import { type Command, type CommandContext, type CommandGroup, loadCommand, type Outcome } from "./program/command.ts";
+import { versionCommand } from "./command/version-command.ts";
+import {
+  type ExitCode,
+  exitCode,
+  type Failure,
+  failureFromError,
+  isFailure,
+  renderFailure,
+} from "./program/failure.ts";
+import { findCommand } from "./program/find-command.ts";
+import { helpText } from "./program/help-text.ts";
+import { hasInput } from "./program/read-pipe.ts";
+import { type OutputStream, createOutput } from "./program/output.ts";
+import { usageFailure } from "./program/parse-arguments.ts";
+import { program as wholeProgram } from "./program/program.ts";
 
 /** The parts of the process, passed in, so that a test can run the command line without one. */
 export interface Invocation {
@@ -19,7 +25,7 @@ export interface Invocation {
   readonly stderr: OutputStream;
   readonly env: Readonly<NodeJS.ProcessEnv>;
   readonly cwd: string;
-  readonly program?: Group;
+  readonly program?: CommandGroup;
 }
 
 /** Must not reject: whatever happens ends in a message on stderr and an exit code. */
@@ -29,24 +35,24 @@ export async function main(invocation: Invocation): Promise<ExitCode> {
   const err = createOutput(invocation.stderr, env);
   const context = { stdin, out, err, env, cwd, program };
 
-  const outcome = await dispatch(context, argv).catch(failureOf);
+  const outcome = await dispatch(context, argv).catch(failureFromError);
   const state = out.state();
-  const final = state.kind === "broken" && !isFailure(outcome) ? failureOf(state.error) : outcome;
+  const final = state.kind === "broken" && !isFailure(outcome) ? failureFromError(state.error) : outcome;
   if (!isFailure(final)) return final;
   await err.write(renderFailure(final, err.style));
-  if (beforeDashes(argv).includes("--debug")) await err.write(stackOf(final));
+  if (beforeDashes(argv).includes("--debug")) await err.write(stackText(final));
   return final.code;
 }
 
 async function dispatch(context: Omit<CommandContext, "called">, argv: readonly string[]): Promise<Outcome> {
-  const found = await find(context.program, argv);
+  const found = await findCommand(context.program, argv);
   if (found.kind === "failure") return found;
   const { command, called, flags, rest } = found;
   const isBare = command === context.program && flags.every((flag) => flag === "--debug");
 
   const { itself } = context.program;
-  if (isBare && itself !== undefined && (await isSpokenTo(context.stdin)))
-    return run({ command: await loaded(itself), context: { ...context, called }, argv: flags });
+  if (isBare && itself !== undefined && (await hasInput(context.stdin)))
+    return runCommand({ command: await loadCommand(itself), context: { ...context, called }, argv: flags });
   if (isBare || asksForHelp(flags) || asksForHelp(beforeDashes(rest))) {
     await context.out.write(helpText({ command, called, style: context.out.style }));
     return exitCode.fine;
@@ -54,19 +60,21 @@ async function dispatch(context: Omit<CommandContext, "called">, argv: readonly 
   if (flags.includes("--version") || flags.includes("-v")) {
     return versionCommand.run({ ...context, called }, flags.includes("--json") ? ["--json"] : []);
   }
-  return run({ command, context: { ...context, called }, argv: [...flags, ...rest] });
+  return runCommand({ command, context: { ...context, called }, argv: [...flags, ...rest] });
 }
 
-interface Run {
+async function runCommand({
+  command,
+  context,
+  argv,
+}: {
   readonly command: Command;
   readonly context: CommandContext;
   readonly argv: readonly string[];
-}
-
-async function run({ command, context, argv }: Run): Promise<Outcome> {
+}): Promise<Outcome> {
   if (command.kind === "action") return command.run(context, argv);
   const names = command.commands.map(({ name }) => name).join(", ");
-  return usage(`${command.name} needs a command: ${names}`, context.called);
+  return usageFailure(`${command.name} needs a command: ${names}`, context.called);
 }
 
 const asksForHelp = (words: readonly string[]): boolean => words.includes("--help") || words.includes("-h");
@@ -77,7 +85,7 @@ function beforeDashes(argv: readonly string[]): readonly string[] {
   return end === -1 ? argv : argv.slice(0, end);
 }
 
-function stackOf({ cause }: Failure): string {
+function stackText({ cause }: Failure): string {
   if (!(cause instanceof Error)) return "";
   return `${cause.stack ?? cause.message}\n`;
 }

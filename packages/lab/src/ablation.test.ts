@@ -4,11 +4,11 @@ import { type Raw, result, says, text, user } from "../../../test/fixture/raw.ts
 import { recordingOf } from "../../../test/fixture/recording.ts";
 import { madeRecording, type MadeRound } from "../../../test/fixture/replay/made-recording.ts";
 import { replayed, type Replayed } from "../../../test/fixture/replay/replayed.ts";
-import { findPolicy } from "palimpsest/internal/policy/catalogue";
+import { findPolicy } from "palimpsest/internal/policy/policy-catalogue";
 import { prefixCache } from "./replay-cache.ts";
 import { thresholdsFor } from "./replay-file.ts";
-import { replayWorld } from "./replay-world.ts";
-import { PolicyRun } from "./run-policy.ts";
+import { createReplayWorld } from "./replay-world.ts";
+import { PolicyRun } from "./policy-run.ts";
 
 const rounds = (count: number, round: MadeRound): readonly MadeRound[] => Array.from({ length: count }, () => round);
 
@@ -52,7 +52,7 @@ async function shownUnder(name: string): Promise<string> {
   const lines = talk.map((raw, at) =>
     JSON.stringify({ parentUuid: talk[at - 1]?.uuid ?? null, sessionId: "s", ...raw }),
   );
-  const world = replayWorld(await recordingOf(bytesOf(lines)));
+  const world = createReplayWorld(await recordingOf(bytesOf(lines)));
   const policy = findPolicy(name);
   if (policy === undefined) throw new Error(`no policy is called ${name}`);
   const views: string[] = [];

@@ -1,14 +1,13 @@
-import type { ModelEvent, ModelPort, ModelRequest } from "palimpsest/internal/ports/model";
+import type { ModelEvent, ModelPort, ModelRequest } from "palimpsest/internal/ports/model-port";
 import { messageId } from "palimpsest/internal/schema/brand";
 import type { TextBlock } from "palimpsest/internal/schema/block";
-import { Meter } from "./meter.ts";
-import type { RecordedRound } from "./recording.ts";
-import type { ReplayCache } from "./replay-cache.ts";
+import { Meter, type ReplayCache } from "./replay-cache.ts";
+import type { RecordedRound } from "./recording/recording.ts";
 import type { ReplayWorld } from "./replay-world.ts";
 import type { Spending } from "./spending.ts";
-import type { AsideRequest, SentRequest } from "./trace.ts";
+import type { AsideRequest, SentRequest } from "./trace-line.ts";
 
-export interface AbsentModelInput {
+interface AbsentModelInput {
   readonly world: ReplayWorld;
   /** Of the conversation: a request that begins with it is a fork's. */
   readonly system: readonly TextBlock[];
@@ -16,11 +15,11 @@ export interface AbsentModelInput {
   readonly cache: ReplayCache;
   readonly spending: Spending;
   readonly windowTokens: number;
-  readonly answer: (kind: AsideRequest["kind"]) => Promise<Answer>;
+  readonly answer: (kind: AsideRequest["kind"]) => Promise<ModelAnswer>;
   readonly onRequest: ((sent: SentRequest) => void) | undefined;
 }
 
-export interface Answer {
+interface ModelAnswer {
   readonly text: string;
   readonly outputTokens: number;
 }

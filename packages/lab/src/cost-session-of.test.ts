@@ -6,14 +6,14 @@ import {
   type MadeRound,
   markerTokens,
 } from "../../../test/fixture/replay/made-recording.ts";
-import { usualRates } from "palimpsest/internal/cache/rates";
-import { type CostSessionInput, costSessionOf } from "./cost-session-of.ts";
+import { usualRates } from "palimpsest/internal/cache/cache-rates";
+import { type CostSessionInput, buildCostSession } from "./cost-session.ts";
 
 const minute = 60_000;
 interface Given extends MadeOptions, Partial<Pick<CostSessionInput, "lifetime" | "thinking" | "windowTokens">> {}
 
 const sessionOf = (rounds: readonly MadeRound[], { lifetime = "5m", thinking = "kept", ...given }: Given = {}) =>
-  costSessionOf({
+  buildCostSession({
     recording: madeRecording(rounds, given),
     lifetime,
     rates: usualRates[lifetime],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { entryOf, type Raw, result, says, user } from "../../../test/fixture/raw.ts";
 import { entryId, tokens, toolUseId } from "palimpsest/internal/schema/brand";
-import type { LoopEvent } from "palimpsest/internal/schema/event";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import { Fold } from "palimpsest/internal/transcript/fold";
 import { GoneResults } from "./gone-results.ts";
 
@@ -17,7 +17,7 @@ function goneIn(raws: readonly Raw[]) {
   const say = (raw: Raw): void => {
     const entry = entryOf({ parentUuid: fold.path.leaf?.id ?? null, ...raw });
     fold.append({ entry, start: 0, end: 1 });
-    gone.heard(entry);
+    gone.onEntry(entry);
   };
   for (const raw of raws) say(raw);
   return { gone, say };
@@ -41,7 +41,7 @@ describe("results that are gone", () => {
   it("are fetched once each, those that are needed and gone, without the marker that stays", () => {
     const { gone, say } = goneIn(talk);
     say(clear);
-    gone.follow(edited("clear"));
+    gone.onEvent(edited("clear"));
     expect(gone.fetch([two])).toEqual([]);
     expect(gone.fetch([one, two])).toEqual([880]);
     expect(gone.fetch([one])).toEqual([]);
@@ -51,11 +51,11 @@ describe("results that are gone", () => {
   it("are whole ones where they were never shown, or left with their round", () => {
     const offloaded = goneIn(talk);
     offloaded.say({ type: "offload", uuid: "e", results: [{ toolUse: "two", shown: "-" }] });
-    offloaded.gone.follow({ kind: "edit", what: "offload", entries: [entryId("e")] });
+    offloaded.gone.onEvent({ kind: "edit", what: "offload", entries: [entryId("e")] });
     expect(offloaded.gone.fetch([one, two])).toEqual([900]);
     const snipped = goneIn(talk);
     snipped.say({ type: "snip", uuid: "e", entries: ["a1", "r1", "r2"] });
-    snipped.gone.follow(edited("snip"));
+    snipped.gone.onEvent(edited("snip"));
     expect(snipped.gone.fetch([one, two])).toEqual([900, 900]);
   });
 
@@ -63,9 +63,9 @@ describe("results that are gone", () => {
     const { gone, say } = goneIn(talk);
     say({ type: "system", subtype: "compact_boundary", uuid: "e", compactMetadata: { trigger: "auto" } });
     say({ ...user("s", "So far."), isCompactSummary: true });
-    gone.follow(compacted);
+    gone.onEvent(compacted);
     say({ type: "snip", uuid: "f", entries: ["s"] });
-    gone.follow(edited("snip"));
+    gone.onEvent(edited("snip"));
     expect(gone.fetch([one, two])).toEqual([]);
   });
 });

@@ -1,18 +1,18 @@
 import type { Fold } from "palimpsest/internal/transcript/fold";
-import type { LoopEvent } from "palimpsest/internal/schema/event";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import type { EntryId, ToolUseId } from "palimpsest/internal/schema/brand";
 import type { Edit } from "palimpsest/internal/schema/edit";
 import type { Entry } from "palimpsest/internal/schema/entry";
 import type { ReplayWorld } from "./replay-world.ts";
 
-export interface GoneInput {
+interface GoneResultsInput {
   readonly fold: Fold;
   readonly world: Pick<ReplayWorld, "tokensOf" | "markerTokens">;
 }
 
 /** Results that the model is not shown whole any more, by the policy's doing and not by a summary's. */
 export class GoneResults {
-  readonly #input: GoneInput;
+  readonly #input: GoneResultsInput;
   /** Of each result that was said, whole. */
   readonly #wholeById = new Map<ToolUseId, number>();
   /** What a request is smaller by, or would have been larger by. */
@@ -20,7 +20,7 @@ export class GoneResults {
   readonly #fetched = new Set<ToolUseId>();
   #inView = new Set<ToolUseId>();
 
-  constructor(input: GoneInput) {
+  constructor(input: GoneResultsInput) {
     this.#input = input;
   }
 
@@ -28,7 +28,7 @@ export class GoneResults {
     return this.#fetched.size;
   }
 
-  heard(entry: Entry): void {
+  onEntry(entry: Entry): void {
     if (entry.kind !== "user") return;
     for (const block of entry.blocks) {
       if (block.type !== "tool_result") continue;
@@ -38,7 +38,7 @@ export class GoneResults {
   }
 
   /** What the engine tells of its edits. */
-  follow(event: LoopEvent): void {
+  onEvent(event: LoopEvent): void {
     if (event.kind === "compacted") this.#inView = this.#shown();
     if (event.kind === "edit" && event.what === "offload") this.#offloaded(event.entries);
     if (event.kind !== "cleared") return;

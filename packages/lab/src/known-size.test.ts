@@ -3,15 +3,15 @@ import { madeRecording } from "../../../test/fixture/replay/made-recording.ts";
 import type { UsageSplit } from "palimpsest/internal/cache/usage-split";
 import type { Counting } from "palimpsest/internal/layers/policy";
 import { tokens } from "palimpsest/internal/schema/brand";
-import { uncalibratedPadding } from "palimpsest/internal/tokens/estimate";
-import { thresholdsOf } from "palimpsest/internal/tokens/thresholds";
+import { uncalibratedPadding } from "palimpsest/internal/tokens/estimate-block";
+import { computeThresholds } from "palimpsest/internal/tokens/thresholds";
 import { KnownSize } from "./known-size.ts";
 
 const { tokensOf, rounds } = madeRecording([{ reply: 500 }, { said: 3_000 }]);
 const [first, second] = rounds;
 if (first === undefined || second === undefined) throw new Error("made with two rounds");
 
-const thresholds = thresholdsOf({
+const thresholds = computeThresholds({
   rule: {
     outputReserveTokensMax: 20_000,
     compactBufferTokens: 13_000,
@@ -33,7 +33,7 @@ const usageOf = (requestTokens: number, writtenTokens = 0): UsageSplit => ({
 });
 
 /** How much later than at its threshold the policy compacts at 120,000 tokens. */
-const lateBy = (size: KnownSize): number => size.shifted(thresholds, 120_000).compact - thresholds.compact;
+const lateBy = (size: KnownSize): number => size.shiftThresholds(thresholds, 120_000).compact - thresholds.compact;
 
 describe("how large a policy takes the context to be", () => {
   it.each<[Counting, number]>([
@@ -54,8 +54,8 @@ describe("how large a policy takes the context to be", () => {
   ])("%s goes by the last request and its reply: late by %i", (counting, late) => {
     const size = new KnownSize({ counting, tokensOf });
     size.counted(usageOf(100_000));
-    size.replied(first.reply);
-    size.said(second.before);
+    size.onReply(first.reply);
+    size.onEntries(second.before);
     expect(lateBy(size)).toBe(late);
   });
 
@@ -74,9 +74,9 @@ describe("how large a policy takes the context to be", () => {
   it("adds an estimate of what came since, where the policy makes one", () => {
     const size = new KnownSize({ counting: "usage-and-padded-estimate", tokensOf });
     size.counted(usageOf(100_000));
-    size.replied(first.reply);
+    size.onReply(first.reply);
     const before = lateBy(size);
-    size.said(second.before);
+    size.onEntries(second.before);
     // "3000 tokens: user 1" is short, whatever it is said to hold.
     expect(before - lateBy(size)).toBeGreaterThan(0);
     expect(before - lateBy(size)).toBeLessThan(20 * uncalibratedPadding);
@@ -85,14 +85,14 @@ describe("how large a policy takes the context to be", () => {
   it("knows nothing of what was counted before a compaction", () => {
     const size = new KnownSize({ counting: "usage-and-quarter-characters", tokensOf });
     size.counted(usageOf(100_000));
-    size.compacted();
+    size.onCompacted();
     expect(lateBy(size)).toBe(0);
   });
 
   it("moves the warning by as much as the threshold, and nothing else", () => {
     const size = new KnownSize({ counting: "usage", tokensOf });
     size.counted(usageOf(110_000));
-    expect(size.shifted(thresholds, 120_000)).toEqual({
+    expect(size.shiftThresholds(thresholds, 120_000)).toEqual({
       ...thresholds,
       compact: thresholds.compact + 10_000,
       warning: thresholds.warning + 10_000,

@@ -1,9 +1,9 @@
-import { promptTokensOf, type UsageSplit } from "palimpsest/internal/cache/usage-split";
+import { countPromptTokens, type UsageSplit } from "palimpsest/internal/cache/usage-split";
 import type { Counting } from "palimpsest/internal/layers/policy";
 import type { Block } from "palimpsest/internal/schema/block";
 import { tokens } from "palimpsest/internal/schema/brand";
 import type { Entry } from "palimpsest/internal/schema/entry";
-import { estimateBlock, uncalibratedPadding } from "palimpsest/internal/tokens/estimate";
+import { estimateBlock, uncalibratedPadding } from "palimpsest/internal/tokens/estimate-block";
 import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
 
 /**
@@ -13,7 +13,7 @@ import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
 export class KnownSize {
   readonly #counting: Counting;
   readonly #tokensOf: (block: Block) => number;
-  #counted: number | undefined;
+  onUsage: number | undefined;
   /** As the policy estimates it. */
   #since = 0;
 
@@ -24,27 +24,27 @@ export class KnownSize {
 
   counted(usage: UsageSplit): void {
     const { inputTokens, cacheReadTokens } = usage;
-    this.#counted = this.#counting === "usage-without-writes" ? inputTokens + cacheReadTokens : promptTokensOf(usage);
+    this.onUsage = this.#counting === "usage-without-writes" ? inputTokens + cacheReadTokens : countPromptTokens(usage);
     this.#since = 0;
   }
 
   /** The provider counts a reply with its request. */
-  replied(reply: readonly Entry[]): void {
-    if (this.#counted !== undefined) this.#counted += sum(reply, this.#tokensOf);
+  onReply(reply: readonly Entry[]): void {
+    if (this.onUsage !== undefined) this.onUsage += sumBlocks(reply, this.#tokensOf);
   }
 
-  said(entries: readonly Entry[]): void {
+  onEntries(entries: readonly Entry[]): void {
     if (this.#counting === "usage-and-padded-estimate")
-      this.#since += uncalibratedPadding * sum(entries, estimateBlock);
+      this.#since += uncalibratedPadding * sumBlocks(entries, estimateBlock);
   }
 
   /** What was counted before says nothing any more. */
-  compacted(): void {
-    this.#counted = undefined;
+  onCompacted(): void {
+    this.onUsage = undefined;
     this.#since = 0;
   }
 
-  shifted(thresholds: Thresholds, contextTokens: number): Thresholds {
+  shiftThresholds(thresholds: Thresholds, contextTokens: number): Thresholds {
     const known = this.#known(contextTokens);
     const wrong = contextTokens - known;
     const { compact, warning } = thresholds;
@@ -56,19 +56,19 @@ export class KnownSize {
   #known(contextTokens: number): number {
     switch (this.#counting) {
       case "usage":
-        return this.#counted ?? 0;
+        return this.onUsage ?? 0;
       case "usage-and-quarter-characters":
       case "usage-without-writes":
-        return this.#counted ?? contextTokens;
+        return this.onUsage ?? contextTokens;
       case "usage-and-padded-estimate":
-        return this.#counted === undefined ? contextTokens : this.#counted + this.#since;
+        return this.onUsage === undefined ? contextTokens : this.onUsage + this.#since;
       case "usage-and-calibrated-estimate":
         return contextTokens;
     }
   }
 }
 
-const sum = (entries: readonly Entry[], count: (block: Block) => number): number =>
+const sumBlocks = (entries: readonly Entry[], count: (block: Block) => number): number =>
   entries.reduce(
     (all, entry) => ("blocks" in entry ? entry.blocks.reduce((so, block) => so + count(block), all) : all),
     0,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { madeRecording } from "../../../test/fixture/replay/made-recording.ts";
 import type { Message } from "palimpsest/internal/schema/block";
-import { BlockIds, Meter } from "./meter.ts";
+import { BlockIds, Meter } from "./replay-cache.ts";
 
 const { tokensOf } = madeRecording([]);
 const meterOf = (ids = new BlockIds()): Meter => new Meter({ headerTokens: 1_000, tokensOf, ids });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { entryOf } from "../../../test/fixture/raw.ts";
 import type { OffloadRule } from "palimpsest/internal/layers/policy";
-import { offloadedNow } from "./offloaded.ts";
+import { offloadArrivals } from "./cost-session.ts";
 
 const rule: OffloadRule = {
   resultCharsMax: 10_000,
@@ -20,7 +20,7 @@ const answers = (...chars: readonly number[]) => [
   }),
 ];
 const offloaded = (given: OffloadRule | undefined, ...chars: readonly number[]): string[] =>
-  offloadedNow(given, answers(...chars)).map(({ toolUse }) => toolUse);
+  offloadArrivals(given, answers(...chars)).map(({ toolUse }) => toolUse);
 
 describe("what is offloaded as it comes", () => {
   it.each<[string, OffloadRule | undefined, readonly number[], readonly string[]]>([
@@ -33,7 +33,7 @@ describe("what is offloaded as it comes", () => {
   });
 
   it("is shown by its beginning and its length", () => {
-    const [one] = offloadedNow(rule, answers(50_000));
+    const [one] = offloadArrivals(rule, answers(50_000));
     expect(one?.shown).toContain("50000 characters");
     expect(one?.shown).toContain(`\n${"x".repeat(40)}\n`);
     expect(one?.shown).not.toContain("x".repeat(41));

@@ -1,8 +1,11 @@
 import { Inventory } from "palimpsest/internal/cache/inventory";
 import type { UsageSplit } from "palimpsest/internal/cache/usage-split";
-import { type HeldOptions, heldRounds } from "palimpsest/internal/layers/1-offload/held";
-import type { RoundResult } from "palimpsest/internal/layers/1-offload/run";
-import { isRerunnable } from "palimpsest/internal/layers/2-clear/clearable";
+import {
+  type CollectRoundsOptions,
+  collectImportedRounds,
+  type RoundResult,
+} from "palimpsest/internal/layers/1-offload/run";
+import { isRerunnable } from "palimpsest/internal/layers/2-clear/is-rerunnable";
 import { SessionLine } from "palimpsest/internal/context/line";
 import { Session, type SessionDeps } from "palimpsest/internal/session/session";
 import type { Blobs } from "palimpsest/internal/ports/blobs";
@@ -12,14 +15,22 @@ import type { Entry } from "palimpsest/internal/schema/entry";
 import type { Usage } from "palimpsest/internal/schema/usage";
 import { ExactLedger } from "palimpsest/internal/tokens/exact-ledger";
 import { noFixedPart } from "palimpsest/internal/tokens/fixed-part";
-import { memoryBlobs } from "palimpsest/internal/store/memory/blobs";
-import { memoryTranscripts } from "palimpsest/internal/store/memory/transcripts";
+import { memoryBlobs } from "palimpsest/internal/store/memory/memory-blobs";
+import { memoryTranscripts } from "palimpsest/internal/store/memory/memory-transcripts";
 import { Fold } from "palimpsest/internal/transcript/fold";
-import { bothWatches } from "palimpsest/internal/transcript/watch";
+import { combineWatches } from "palimpsest/internal/transcript/view-watch";
 import { resultPathStandIn } from "./limits.ts";
 import type { ReplayWorld } from "./replay-world.ts";
+import { makeBaseline } from "palimpsest/internal/cache/baseline";
+import { CostLedger } from "palimpsest/internal/cache/cost-ledger";
+import type { Lifetime } from "palimpsest/internal/cache/lifetime";
+import { type Conversation, createMainConversation, UsedIds } from "palimpsest/internal/context/conversation";
+import { CacheModel } from "palimpsest/internal/context/request/cache-model";
+import type { CompactionSetup } from "palimpsest/internal/context/compact/compaction-setup";
+import { createReadFiles } from "palimpsest/internal/context/read-files";
+import type { RefetchName } from "./replay-outcome.ts";
 
-export interface RecordedSessionInput {
+interface RecordedSessionInput {
   readonly world: ReplayWorld;
   /** `left-out`: as if another had signed it. */
   readonly thinking: "kept" | "left-out";
@@ -42,12 +53,12 @@ export class RecordedSession {
     const ledger = new ExactLedger(count);
     ledger.carries(noFixedPart, headerFigure(world));
     const fold = new Fold({
-      watch: bothWatches(ledger, inventory),
+      watch: combineWatches(ledger, inventory),
       origin: thinking === "kept" ? "ours" : "foreign",
     });
     let entries = 0;
     const uuid = (): string => `edit-${(entries += 1)}`;
-    this.deps = { transcripts: memoryTranscripts({ deps: { now } }), blobs: namedBlobs(), now, uuid, count };
+    this.deps = { transcripts: memoryTranscripts({ deps: { now } }), blobs: createNamedBlobs(), now, uuid, count };
     const log = {
       fold,
       ledger,
@@ -60,7 +71,7 @@ export class RecordedSession {
       read: { bytes: 0, of: 0, from: "beginning" },
       viewOptions: {},
     } as const;
-    const circumstances = { sessionId: id, cwd: "/", version: "replay" };
+    const circumstances = { sessionId: replaySessionId, cwd: "/", version: "replay" };
     this.session = new Session(this.deps, { writer: this.#writer(), log, circumstances });
     this.line = new RecordedLine(this.session);
   }
@@ -88,7 +99,7 @@ export class RecordedSession {
 
   #writer(): TranscriptWriter {
     return {
-      id,
+      id: replaySessionId,
       append: async (lines) => ({ kind: "appended", at: lines.map(() => bytes(this.#place().start)) }),
       endTurn: async () => ({ kind: "appended", at: [] }),
       blank: async () => ({ kind: "blanked", setAside: [] }),
@@ -99,7 +110,7 @@ export class RecordedSession {
 }
 
 /** Only the newest round is not sent yet: what was recorded before it was decided about in its own round. */
-export class RecordedLine extends SessionLine {
+class RecordedLine extends SessionLine {
   readonly #session: Session;
 
   constructor(session: Session) {
@@ -107,16 +118,16 @@ export class RecordedLine extends SessionLine {
     this.#session = session;
   }
 
-  override held(options: HeldOptions): readonly (readonly RoundResult[])[] {
+  override unsentRounds(options: CollectRoundsOptions): readonly (readonly RoundResult[])[] {
     const { items, decisions } = this.#session.fold.projection;
     const answered = items.findLastIndex(({ role }) => role === "assistant");
     const before = items.findLastIndex(({ role }, at) => role !== "assistant" && at < answered);
-    return heldRounds({ items: items.slice(before + 1), decisions }, options);
+    return collectImportedRounds({ items: items.slice(before + 1), decisions }, options);
   }
 }
 
 /** What the recording says that requests carry besides messages. */
-export const headerFigure = ({ recording: { headerTokens } }: ReplayWorld) =>
+const headerFigure = ({ recording: { headerTokens } }: ReplayWorld) =>
   ({
     tokens: headerTokens,
     pieces: [],
@@ -125,20 +136,62 @@ export const headerFigure = ({ recording: { headerTokens } }: ReplayWorld) =>
   }) as const;
 
 /** As an entry has it. */
-export const usageOf = (counted: UsageSplit, output: Tokens): Usage => ({
+export const toUsage = (counted: UsageSplit, output: Tokens): Usage => ({
   input: tokens(counted.inputTokens),
   cacheRead: tokens(counted.cacheReadTokens),
   cacheWrite: tokens(counted.cacheWrite5mTokens + counted.cacheWrite1hTokens),
   output,
 });
 
-const id = sessionId("replay");
+const replaySessionId = sessionId("replay");
 
 /** Contents are in the recording: a blob is only named, by a path as long as one of the engine's own. */
-const namedBlobs = (): Blobs => ({
+const createNamedBlobs = (): Blobs => ({
   ...memoryBlobs(),
   put: () => Promise.resolve({ kind: "stored", id: unstored }),
   link: ({ toolUse }) => Promise.resolve(resultPathStandIn(toolUse)),
 });
 
 const unstored = blobId("0".repeat(64));
+
+interface RecordedConversationInput {
+  readonly world: ReplayWorld;
+  readonly recorded: RecordedSession;
+  readonly lifetime: Lifetime | "chosen";
+  readonly refetch: RefetchName;
+  readonly compacting: CompactionSetup;
+}
+
+/** The engine's conversation over a recording: its header is one block of the system prompt. */
+export function createRecordedConversation(input: RecordedConversationInput): Conversation {
+  const { world, recorded, lifetime, refetch, compacting } = input;
+  const rolling = lifetime === "chosen" ? "5m" : lifetime;
+  const conversation = createMainConversation(
+    { hash: (text) => text },
+    {
+      session: recorded.session.id,
+      line: recorded.line,
+      baseline: makeBaseline({
+        model: world.model.id,
+        betas: [],
+        tools: [],
+        system: [{ name: "header", text: "header" }],
+      }),
+      countedFixed: () => headerFigure(world),
+      costs: new CostLedger(),
+      files: createReadFiles(),
+      ids: new UsedIds(),
+      lifetimes: { fixed: rolling, rolling },
+      known: world.model,
+      cache: new CacheModel(rolling, {
+        lifetimes: lifetime === "chosen" ? "chosen" : "fixed",
+        count: world.tokensOf,
+        ...(refetch === "free" ? { needChance: neverNeeded } : {}),
+      }),
+      compacting,
+    },
+  );
+  return { ...conversation, images: world.images };
+}
+
+const neverNeeded = (): number => 0;

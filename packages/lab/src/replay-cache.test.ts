@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { millis } from "palimpsest/internal/schema/brand";
 import type { Lifetime, Prompt } from "palimpsest/internal/cache/prompt";
-import { markedCache, prefixCache, type ReplayCache } from "./replay-cache.ts";
+import { breakpointCache, prefixCache, type ReplayCache } from "./replay-cache.ts";
 
 const minute = 60_000;
 
@@ -36,7 +36,7 @@ interface Row {
 }
 
 const caches: Readonly<Record<"marked" | "prefix", () => ReplayCache>> = {
-  marked: () => markedCache(1_000),
+  marked: () => breakpointCache(1_000),
   prefix: prefixCache,
 };
 

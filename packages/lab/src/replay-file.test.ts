@@ -12,8 +12,8 @@ import { replayed } from "../../../test/fixture/replay/replayed.ts";
 import { arbitraryRecording } from "../../../test/property/made-recording.ts";
 import { parametersFor } from "../../../test/property/runs.ts";
 import { millisByLifetime } from "palimpsest/internal/cache/lifetime";
-import { usualRates } from "palimpsest/internal/cache/rates";
-import { policyCatalogue } from "palimpsest/internal/policy/catalogue";
+import { usualRates } from "palimpsest/internal/cache/cache-rates";
+import { policyCatalogue } from "palimpsest/internal/policy/policy-catalogue";
 import { blobId } from "palimpsest/internal/schema/brand";
 import { type ReplayRequest, replayFile, replayRecording } from "./replay-file.ts";
 

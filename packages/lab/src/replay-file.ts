@@ -1,21 +1,20 @@
 import type { Lifetime } from "palimpsest/internal/cache/lifetime";
 import type { Policy } from "palimpsest/internal/layers/policy";
-import type { HashDep } from "palimpsest/internal/session/hash";
+import type { HashDep } from "palimpsest/internal/session/session-origin";
 import type { ByteSource } from "palimpsest/internal/ports/transcripts";
-import { findPolicy } from "palimpsest/internal/policy/catalogue";
+import { findPolicy } from "palimpsest/internal/policy/policy-catalogue";
 import { tokens } from "palimpsest/internal/schema/brand";
-import { type Thresholds, thresholdsOf } from "palimpsest/internal/tokens/thresholds";
-import { costSessionOf } from "./cost-session-of.ts";
+import { type Thresholds, computeThresholds } from "palimpsest/internal/tokens/thresholds";
+import { buildCostSession } from "./cost-session.ts";
 import { reworkTokens, windowTokensDefault } from "./limits.ts";
-import { optimumClearOnly } from "./optimum/clear-only.ts";
-import { optimumFull } from "./optimum/full.ts";
-import type { CacheName, CompactionName, PriceName, RefetchName, ReplayOutcome } from "./outcome.ts";
-import { readRecording, type ReadRecordingDeps } from "./read-recording.ts";
-import type { Recording } from "./recording.ts";
-import { markedCache, prefixCache } from "./replay-cache.ts";
-import { replayWorld, type ReplayWorld } from "./replay-world.ts";
-import { PolicyRun } from "./run-policy.ts";
-import { type TraceLine, traceLine } from "./trace.ts";
+import { optimumClearOnly, optimumFull } from "./optimum/optimum-full.ts";
+import type { CacheName, CompactionName, PriceName, RefetchName, ReplayOutcome } from "./replay-outcome.ts";
+import { readRecording, type ReadRecordingDeps } from "./recording/read-recording.ts";
+import type { Recording } from "./recording/recording.ts";
+import { breakpointCache, prefixCache } from "./replay-cache.ts";
+import { createReplayWorld, type ReplayWorld } from "./replay-world.ts";
+import { PolicyRun } from "./policy-run.ts";
+import { type TraceLine, traceLine } from "./trace-line.ts";
 
 export interface ReplayDeps extends ReadRecordingDeps {
   readonly sha256: HashDep;
@@ -37,12 +36,12 @@ export interface ReplayRequest {
   readonly onRequest?: (line: TraceLine) => void;
 }
 
-export type ReplayedFile =
+export type ReplayFileOutcome =
   | { readonly kind: "replayed"; readonly outcomes: readonly ReplayOutcome[] }
   | { readonly kind: "skipped"; readonly why: string };
 
 /** Every policy at every price on one recorded session. Costs memory for one recording and one run. */
-export async function replayFile(deps: ReplayDeps, request: ReplayRequest): Promise<ReplayedFile> {
+export async function replayFile(deps: ReplayDeps, request: ReplayRequest): Promise<ReplayFileOutcome> {
   const source = await deps.open(request.path);
   if (source === undefined) return { kind: "skipped", why: "the file is gone" };
   const read = await readRecording(deps, { file: request.path, source });
@@ -52,7 +51,7 @@ export async function replayFile(deps: ReplayDeps, request: ReplayRequest): Prom
 
 /** For every price table every policy, in the order in which they were asked for. */
 export async function replayRecording(recording: Recording, request: ReplayRequest): Promise<readonly ReplayOutcome[]> {
-  const world = replayWorld(recording);
+  const world = createReplayWorld(recording);
   const outcomes: ReplayOutcome[] = [];
   for (const prices of request.prices) {
     // Few policies offload, and most of these alike: their bounds are computed once.
@@ -61,7 +60,7 @@ export async function replayRecording(recording: Recording, request: ReplayReque
       const policy = findPolicy(name);
       if (policy === undefined) throw new TypeError(`no policy is called ${name}`);
       const key = JSON.stringify(policy.offload ?? null);
-      const bounds = boundsByOffload.get(key) ?? boundsOf(world, { prices, request, policy });
+      const bounds = boundsByOffload.get(key) ?? computeBounds(world, { prices, request, policy });
       boundsByOffload.set(key, bounds);
       outcomes.push(await replayPolicy(world, { request, policy, prices, bounds }));
     }
@@ -69,19 +68,19 @@ export async function replayRecording(recording: Recording, request: ReplayReque
   return outcomes;
 }
 
-const lifetimeOf = (prices: PriceName): Lifetime => (prices === "1h" ? "1h" : "5m");
+const priceLifetime = (prices: PriceName): Lifetime => (prices === "1h" ? "1h" : "5m");
 
 type Bounds = Pick<ReplayOutcome, "optimumClearOnly" | "optimumFull" | "recordedCost">;
 
-interface Priced {
+interface PricedInput {
   readonly prices: PriceName;
   readonly request: ReplayRequest;
   readonly policy: Policy;
 }
 
-function boundsOf(world: ReplayWorld, priced: Priced): Bounds {
+function computeBounds(world: ReplayWorld, priced: PricedInput): Bounds {
   const { recording, rates } = world;
-  const lifetime = lifetimeOf(priced.prices);
+  const lifetime = priceLifetime(priced.prices);
   const usages = recording.rounds.flatMap(({ usage }) => usage ?? []);
   const { read, write } = rates[lifetime];
   const recordedCost = usages.reduce(
@@ -89,7 +88,7 @@ function boundsOf(world: ReplayWorld, priced: Priced): Bounds {
     0,
   );
   return {
-    ...optimaOf(world, priced),
+    ...computeOptima(world, priced),
     ...(usages.length === recording.rounds.length ? { recordedCost } : {}),
   };
 }
@@ -100,13 +99,13 @@ type Optima = Pick<ReplayOutcome, "optimumClearOnly" | "optimumFull">;
  * None under `auto`: each program knows one lifetime, and choosing for each request may cost less than either. None with
  * `extract`: each knows one size for all summaries.
  */
-function optimaOf(
+function computeOptima(
   { recording, rates, markerTokens, thinkingAtLeast }: ReplayWorld,
-  { prices, request, policy }: Priced,
+  { prices, request, policy }: PricedInput,
 ): Optima {
   if (prices === "auto" || request.compaction === "extract") return { optimumClearOnly: null, optimumFull: null };
-  const limit = windowOf(request);
-  const session = costSessionOf({
+  const limit = resolveWindowTokens(request);
+  const session = buildCostSession({
     recording,
     lifetime: prices,
     rates: rates[prices],
@@ -121,13 +120,16 @@ function optimaOf(
   };
 }
 
-interface Run extends Priced {
+interface ReplayPolicyInput extends PricedInput {
   readonly bounds: Bounds;
 }
 
-async function replayPolicy(world: ReplayWorld, { request, policy, prices, bounds }: Run): Promise<ReplayOutcome> {
+async function replayPolicy(
+  world: ReplayWorld,
+  { request, policy, prices, bounds }: ReplayPolicyInput,
+): Promise<ReplayOutcome> {
   const { recording, model } = world;
-  const lifetime = lifetimeOf(prices);
+  const lifetime = priceLifetime(prices);
   const { path: file, refetch, onRequest, compaction = "stand-in" } = request;
   const context = { file, policy: policy.name, prices, rounds: recording.rounds };
   const run = new PolicyRun({
@@ -135,7 +137,7 @@ async function replayPolicy(world: ReplayWorld, { request, policy, prices, bound
     policy,
     lifetime: prices === "auto" ? "chosen" : lifetime,
     thresholds: thresholdsFor(policy, { world, request }),
-    cache: request.cache === "prefix" ? prefixCache() : markedCache(model.cachePrefixTokensMin),
+    cache: request.cache === "prefix" ? prefixCache() : breakpointCache(model.cachePrefixTokensMin),
     refetch,
     compaction,
     onRequest: onRequest === undefined ? undefined : (sent) => onRequest(traceLine(sent, context)),
@@ -178,16 +180,16 @@ async function replayPolicy(world: ReplayWorld, { request, policy, prices, bound
   };
 }
 
-const windowOf = ({ windowTokens = windowTokensDefault }: Pick<ReplayRequest, "windowTokens">): number =>
+const resolveWindowTokens = ({ windowTokens = windowTokensDefault }: Pick<ReplayRequest, "windowTokens">): number =>
   windowTokens === "none" ? Infinity : windowTokens;
 
 export function thresholdsFor(
   policy: Policy,
   { world, request }: { readonly world: ReplayWorld; readonly request: Pick<ReplayRequest, "windowTokens"> },
 ): Thresholds {
-  return thresholdsOf({
+  return computeThresholds({
     rule: policy.thresholds,
-    window: tokens(windowOf(request)),
+    window: tokens(resolveWindowTokens(request)),
     outputTokensMax: tokens(world.model.outputTokensMax),
     autoCompact: policy.compact === undefined ? "off" : "on",
   });

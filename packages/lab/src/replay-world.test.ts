@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { madeRecording, type MadeOptions, markerTokens } from "../../../test/fixture/replay/made-recording.ts";
-import { findPolicy } from "palimpsest/internal/policy/catalogue";
+import { findPolicy } from "palimpsest/internal/policy/policy-catalogue";
 import { summaryMessage } from "palimpsest/internal/layers/4-compact/summary-message";
-import { replayWorld } from "./replay-world.ts";
+import { createReplayWorld } from "./replay-world.ts";
 
 const worldOf = (options: MadeOptions = {}) =>
-  replayWorld(madeRecording([{ thinking: 40 }, { results: [900] }], options));
+  createReplayWorld(madeRecording([{ thinking: 40 }, { results: [900] }], options));
 const named = (name: string) => {
   const policy = findPolicy(name);
   if (policy === undefined) throw new Error(`no policy ${name}`);

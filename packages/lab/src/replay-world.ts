@@ -1,24 +1,24 @@
 import { KnownLines } from "palimpsest/internal/cache/known-lines";
 import { needChance } from "palimpsest/internal/cache/need-chance";
-import { ratesOf, usualRates } from "palimpsest/internal/cache/rates";
+import { ratesForModel, usualRates } from "palimpsest/internal/cache/cache-rates";
 import { ImageGuard } from "palimpsest/internal/layers/1-offload/image-guard";
 import { summaryMessage } from "palimpsest/internal/layers/4-compact/summary-message";
 import type { Policy } from "palimpsest/internal/layers/policy";
 import type { Block } from "palimpsest/internal/schema/block";
 import { tokens, type Tokens, type ToolUseId } from "palimpsest/internal/schema/brand";
 import type { Model } from "palimpsest/internal/schema/model";
-import { findModel } from "palimpsest/internal/tokens/registry";
-import { RequestCheck } from "./check-request.ts";
+import { findModel } from "palimpsest/internal/tokens/known-models";
+import { RequestCheck } from "./request-check.ts";
 import { markerStandIn, modelDefault } from "./limits.ts";
-import { BlockIds } from "./meter.ts";
-import type { Recording } from "./recording.ts";
-import type { Rates } from "./spending.ts";
+import { BlockIds } from "./replay-cache.ts";
+import type { Recording } from "./recording/recording.ts";
+import type { RatesByLifetime } from "./spending.ts";
 
 /** What all runs over one recording share. */
 export interface ReplayWorld {
   readonly recording: Recording;
   readonly model: Model;
-  readonly rates: Rates;
+  readonly rates: RatesByLifetime;
   readonly ids: BlockIds;
   readonly check: RequestCheck;
   readonly lines: KnownLines;
@@ -41,7 +41,7 @@ export interface ReplayWorld {
   readonly standIn: (sizes: StandInSizes) => string;
 }
 
-export interface StandInSizes {
+interface StandInSizes {
   /** By itself. */
   readonly alone: number;
   /** As part of another text. */
@@ -50,7 +50,7 @@ export interface StandInSizes {
   readonly behindBoundary: number;
 }
 
-export function replayWorld(recording: Recording): ReplayWorld {
+export function createReplayWorld(recording: Recording): ReplayWorld {
   const known = recording.model === undefined ? undefined : findModel(recording.model);
   const model = known?.id.startsWith("claude-") === true ? known : defaultModel();
   const standIns = new StandIns();
@@ -62,16 +62,16 @@ export function replayWorld(recording: Recording): ReplayWorld {
   return {
     recording,
     model,
-    rates: known === undefined ? usualRates : { "5m": ratesOf(model, "5m"), "1h": ratesOf(model, "1h") },
+    rates: known === undefined ? usualRates : { "5m": ratesForModel(model, "5m"), "1h": ratesForModel(model, "1h") },
     ids: new BlockIds(),
     check: new RequestCheck(model),
     lines: new KnownLines(),
     images: new ImageGuard(),
     needChance,
     markerTokens: recording.tokensOf({ type: "text", text: markerStandIn }),
-    policyFor: modelled,
-    thinkingTokens: thinkingIn(recording),
-    thinkingUnder: (policy) => (edits(policy) ? thinkingAtLeast : "kept"),
+    policyFor: modelServerClearing,
+    thinkingTokens: countThinking(recording),
+    thinkingUnder: (policy) => (editsView(policy) ? thinkingAtLeast : "kept"),
     thinkingAtLeast,
     tokensOf: (block) => standIns.tokensOf(block) ?? recording.tokensOf(block),
     neededIn: (round) => neededByRound.get(round)?.map(({ toolUse }) => toolUse) ?? [],
@@ -117,7 +117,7 @@ function defaultModel(): Model {
 
 const modelledByPolicy = new WeakMap<Policy, Policy>();
 
-function modelled(policy: Policy): Policy {
+function modelServerClearing(policy: Policy): Policy {
   const { byServer, ...clear } = policy.clear;
   if (byServer === undefined) return policy;
   const known = modelledByPolicy.get(policy) ?? { ...policy, clear: { bySize: byServer.modelledBy, ...clear } };
@@ -125,13 +125,13 @@ function modelled(policy: Policy): Policy {
   return known;
 }
 
-const edits = ({ clear, truncate, snip, collapse }: Policy): boolean =>
+const editsView = ({ clear, truncate, snip, collapse }: Policy): boolean =>
   truncate !== undefined ||
   snip === "on" ||
   collapse === "on" ||
   Object.values(clear).some((rule) => rule !== undefined);
 
-const thinkingIn = ({ rounds, tokensOf }: Recording): number =>
+const countThinking = ({ rounds, tokensOf }: Recording): number =>
   rounds
     .flatMap(({ reply }) => reply.flatMap(({ blocks }) => blocks))
     .reduce(

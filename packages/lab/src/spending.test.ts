@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { usualRates } from "palimpsest/internal/cache/rates";
+import { usualRates } from "palimpsest/internal/cache/cache-rates";
 import { Spending } from "./spending.ts";
 
 const usage = { inputTokens: 0, cacheReadTokens: 0, cacheWrite5mTokens: 0, cacheWrite1hTokens: 0 };

@@ -1,14 +1,14 @@
 import type { UsageSplit } from "palimpsest/internal/cache/usage-split";
-import type { CacheRates } from "palimpsest/internal/cache/rates";
+import type { CacheRates } from "palimpsest/internal/cache/cache-rates";
 
-export interface Rates {
+export interface RatesByLifetime {
   readonly "5m": CacheRates;
   readonly "1h": CacheRates;
 }
 
 /** What a run has spent, in tokens at the base input price. */
 export class Spending {
-  readonly #rates: Rates;
+  readonly #rates: RatesByLifetime;
   readonly #headerTokens: number;
   calls = 0;
   uncachedTokens = 0;
@@ -25,7 +25,7 @@ export class Spending {
   outputCost = 0;
   refetchCost = 0;
 
-  constructor({ rates, headerTokens }: { readonly rates: Rates; readonly headerTokens: number }) {
+  constructor({ rates, headerTokens }: { readonly rates: RatesByLifetime; readonly headerTokens: number }) {
     this.#rates = rates;
     this.#headerTokens = headerTokens;
   }

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Interval, quantile, savingsOf, spreadOf } from "./statistics.ts";
+import { type Interval, quantile, computeSavings, computeSpread } from "./statistics.ts";
 
 interface Pair {
   readonly cost: number;
@@ -9,7 +9,7 @@ interface Pair {
 
 /** Of one policy in these sessions. */
 const savingOf = (pairs: readonly Pair[]): Interval | undefined =>
-  savingsOf({ baseline: pairs.map(({ baseline }) => baseline), others: [pairs.map(({ cost }) => cost)] })[0];
+  computeSavings({ baseline: pairs.map(({ baseline }) => baseline), others: [pairs.map(({ cost }) => cost)] })[0];
 
 const pairsOf = (...pairs: readonly (readonly [number, number])[]): readonly Pair[] =>
   pairs.map(([cost, baseline]) => ({ cost, baseline }));
@@ -25,11 +25,11 @@ describe("spreadOf", () => {
     { values: [4, 1, 3, 2], spread: { mean: 2.5, median: 2.5, p90: 3.7, max: 4 } },
     { values: Array.from({ length: 11 }, (_, at) => 10 - at), spread: { mean: 5, median: 5, p90: 9, max: 10 } },
   ])("of $values has the known mean, median, p90 and max", ({ values, spread }) => {
-    const found = spreadOf(values);
+    const found = computeSpread(values);
     for (const [name, value] of Object.entries(spread)) expect(found).toHaveProperty(name, expect.closeTo(value, 12));
   });
 
-  it("of nothing is nothing", () => expect(spreadOf([])).toBeUndefined());
+  it("of nothing is nothing", () => expect(computeSpread([])).toBeUndefined());
 
   it("refuses a quantile of no value", () => expect(() => quantile([], 0.5)).toThrow("needs a value"));
 });
@@ -80,13 +80,15 @@ describe("savingsOf", () => {
       [80, 220, 30],
       [10, 20, 5],
     ];
-    expect(savingsOf({ baseline, others })).toEqual(others.flatMap((one) => savingsOf({ baseline, others: [one] })));
+    expect(computeSavings({ baseline, others })).toEqual(
+      others.flatMap((one) => computeSavings({ baseline, others: [one] })),
+    );
   });
 
   it("leaves a session out on both sides where there is nothing to compare", () => {
-    const [saving] = savingsOf({ baseline: [100, 1_000], others: [[75, undefined]] });
+    const [saving] = computeSavings({ baseline: [100, 1_000], others: [[75, undefined]] });
     expect(saving).toEqual({ estimate: 0.25, low: 0.25, high: 0.25 });
-    expect(savingsOf({ baseline: [100], others: [[undefined]] })).toEqual([undefined]);
+    expect(computeSavings({ baseline: [100], others: [[undefined]] })).toEqual([undefined]);
   });
 
   it("is the same each time", () => {

@@ -12,43 +12,43 @@ export type {
   ToolCall,
 } from "./context/outcomes.ts";
 export { ContextError, type ContextErrorCode } from "./context/context-error.ts";
-export type { Params, Provider, Reply, StreamEvent } from "./context/forms.ts";
+export type { Params, Provider, Reply, StreamEvent } from "./context/provider-formats.ts";
 export type { AskModel, Summarizer, SummaryRequest } from "./context/summarizer.ts";
 export type { Policy } from "./layers/policy.ts";
-export { presetOf as preset } from "./policy/catalogue.ts";
-export type { PolicyName } from "./schema/settings.ts";
+export { getPreset as preset } from "./policy/policy-catalogue.ts";
+export type { PolicyName } from "./schema/setting-table.ts";
 export type { CountText } from "./tokens/text-counter.ts";
 export type { RecordedEdit } from "./session/past-receipts.ts";
-export type { Store, StoreOpened, StorePorts } from "./ports/store.ts";
+export type { Store, StoreOpenOutcome, StorePorts } from "./ports/store.ts";
 export { type FileStoreOptions, fileStore } from "./store/files/store.ts";
 export { memoryStore } from "./store/memory/store.ts";
-export { type AdoptedOnce, adoptOnce, type AdoptOnceDeps, type ForeignLog } from "./session/adopt-once.ts";
+export { type AdoptOutcome, adoptOnce, type AdoptOnceDeps, type ForeignLog } from "./session/adopt-once.ts";
 export type { FixedCountInput } from "./session/count-fixed-part.ts";
-export { appendBoundary, type BoundaryInput } from "./session/boundary.ts";
-export { type CountedLog, openCounted, openCountedAt } from "./session/counted.ts";
-export { expand, type Expanded } from "./session/expand.ts";
-export type { Finding } from "./session/finding.ts";
-export { checkLog, type LogCheck } from "./session/fsck.ts";
-export { type AtOptions, type OpenedLog, openLog, openLogAt, type OpenOptions } from "./session/open.ts";
-export { searchSession, type SearchSession } from "./session/search-session.ts";
+export { appendBoundary, type BoundaryInput } from "./session/append-boundary.ts";
+export { type CountedLog, openCounted, openCountedAt } from "./session/counted-log.ts";
+export { expand, type ExpandOutcome } from "./session/expand.ts";
+export type { Finding } from "./session/check-log.ts";
+export { checkLog, type LogCheck } from "./session/check-log.ts";
+export { type OpenLogAtOptions, type OpenedLog, openLog, openLogAt, type OpenLogOptions } from "./session/open-log.ts";
+export { searchSession, type SearchSessionOptions } from "./session/search-session.ts";
 export {
-  type Appended,
-  type Edited,
+  type AppendEntriesOutcome,
+  type EditOutcome,
   type EditInput,
-  type EndingAct,
-  type LastAppends,
-  type OpenSession,
+  type CloseHandler,
+  type FinalAppender,
+  type OpenSessionOptions,
   openSession,
   type Session,
   type SessionDeps,
-  type SessionOpened,
+  type OpenSessionOutcome,
 } from "./session/session.ts";
-export { type Undone, undo, type UndoOptions } from "./session/undo.ts";
-export type { BlobLink, BlobPut, Blobs, WriteFailure } from "./ports/blobs.ts";
-export type { Hit, SaidKind, Searched, SearchOptions } from "./ports/session-search.ts";
-export type { CounterOutcome, RequestCount, TokenCounter } from "./ports/token-counter.ts";
-export type { Lease, LeaseOutcome, Leases, LeaseState } from "./ports/leases.ts";
-export type { SessionList, SessionSummary } from "./ports/session-list.ts";
+export { type UndoOutcome, undo, type UndoOptions } from "./session/undo.ts";
+export type { BlobLink, BlobPutOutcome, Blobs, WriteFailure } from "./ports/blobs.ts";
+export type { SearchHit, SearchTextKind, SearchOutcome, SearchOptions } from "./ports/session-search.ts";
+export type { CounterOutcome, RequestCount, TokenCounter } from "./ports/model-port.ts";
+export type { Lease, LeaseOutcome, Leases, LeaseState } from "./ports/store.ts";
+export type { SessionList, SessionSummary } from "./ports/store.ts";
 export type {
   AdoptedCopy,
   AppendOutcome,
@@ -56,7 +56,7 @@ export type {
   ByteRange,
   ByteSource,
   Durability,
-  OpenForWriting,
+  OpenForWritingOutcome,
   SetAside,
   Transcripts,
   TranscriptWriter,
@@ -67,11 +67,11 @@ export { blobId, bytes, entryId, messageId, millis, sessionId, tokens, toolUseId
 export type { Edit } from "./schema/edit.ts";
 export type { Entry } from "./schema/entry.ts";
 export type { Receipt, ReceiptClass, ReceiptLine } from "./schema/receipt.ts";
-export type { InForce, Settings, Source } from "./settings/given.ts";
-export { type ModelKnowledge, type Numbers, numbersInForce } from "./settings/numbers.ts";
+export type { Sourced, Settings, Source } from "./settings/resolve-settings.ts";
+export { type ModelKnowledge, type ResolvedSettings, resolveForModel } from "./settings/resolved-settings.ts";
 export type { Problem } from "./settings/problem.ts";
 export { type ContextReport, contextReport, type ReportInputs } from "./tokens/context-report.ts";
-export type { Rates } from "./tokens/estimate.ts";
+export type { Rates } from "./tokens/estimate-block.ts";
 export type {
   CountableRequest,
   DeferredTools,
@@ -81,11 +81,11 @@ export type {
   MemoryFile,
   ToolDefinition,
 } from "./tokens/fixed-part.ts";
-export type { ContextLedger, ContextSize, TokenLedger } from "./tokens/ledger.ts";
-export { learnedFrom } from "./tokens/learned-window.ts";
-export { cutPoints } from "./transcript/cut.ts";
+export type { ContextLedger, ContextSize, TokenLedger } from "./tokens/token-ledger.ts";
+export { parseNamedLimit } from "./tokens/resolve-window.ts";
+export { cutPoints } from "./transcript/first-messages.ts";
 export { type Draft, replyDraft, resultDraft, userDraft } from "./transcript/draft.ts";
 export { Fold, type FoldOptions, type View } from "./transcript/fold.ts";
-export { mend } from "./transcript/mend.ts";
+export { mend } from "./transcript/violations.ts";
 export type { Repair } from "./transcript/repair.ts";
-export { type Violation, violations } from "./transcript/wire.ts";
+export { type Violation, violations } from "./transcript/violations.ts";

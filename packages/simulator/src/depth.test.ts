@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { asyncLines } from "../../../test/fixture/trace.ts";
 import { type Json, type JsonObject, parseJson } from "palimpsest/internal/schema/json";
-import { isTooDeep } from "./depth.ts";
-import { simulatorFetch } from "./http/fetch.ts";
+import { isTooDeep } from "./refusal.ts";
+import { simulatorFetch } from "./http/simulator-fetch.ts";
 import { Simulator } from "./simulator.ts";
-import { readTrace } from "./trace/reader.ts";
-import { TraceWriter } from "./trace/writer.ts";
+import { readTrace } from "./trace/read-trace.ts";
+import { TraceWriter } from "./trace/trace-writer.ts";
 
 const lists = (depth: number): Json => parseJson(`${"[".repeat(depth)}${"]".repeat(depth)}`);
 const objects = (depth: number): JsonObject => parseJson(`${`{"a":`.repeat(depth)}1${"}".repeat(depth)}`) as JsonObject;

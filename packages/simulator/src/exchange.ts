@@ -1,32 +1,29 @@
 import { type Millis, millis } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { Model } from "palimpsest/internal/schema/model";
-import type { CacheMissReason, ReplyMessage } from "palimpsest/internal/schema/wire/reply";
-import type { MessagesRequest } from "palimpsest/internal/schema/wire/request";
-import { admit, admitCompacted, type AdmitDeps, type Admitted } from "./admit.ts";
-import type { AnswerHeaders, CutPlace, Sent } from "./answer.ts";
-import type { Fingerprinted, Fingerprints } from "./cache/diagnose.ts";
+import type { CacheMissReason, ReplyMessage } from "palimpsest/internal/schema/wire/reply-message";
+import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
+import { admit, admitCompacted, type AdmitDeps, type AdmittedRequest } from "./admit.ts";
+import type { AnswerHeaders, CutPlace, SentEvent } from "./answer.ts";
+import type { FingerprintInput, Fingerprints } from "./prompt/fingerprints.ts";
 import type { CachePlan } from "palimpsest/internal/cache/prompt-cache";
-import { type CompactionAsked, compactionAsked } from "./compaction/asked.ts";
-import { compactionBlock, summaryQuestion } from "./compaction/summarise.ts";
-import { reportHeaders } from "./control.ts";
-import { cutPlace, deliver } from "./deliver.ts";
-import { type EarlyOutcome, hasStruck, type ReplyForm } from "./early-fault.ts";
+import { type DueCompaction, findDueCompaction } from "./compaction/compaction-block.ts";
+import { buildCompactionBlock, summarySample } from "./compaction/build-compaction-block.ts";
+import { reportHeaders } from "./request-headers.ts";
+import { cutPlace, deliver } from "./reply/deliver.ts";
+import { type EarlyOutcome, hasFaultStruck, type ReplyForm } from "./fault/early-fault.ts";
 import { extension } from "./extension.ts";
-import type { Fault } from "./fault.ts";
-import { spentOf } from "./iteration.ts";
-import { messageOf, withRawInputs } from "./message-of.ts";
-import { type Price, sumPrice } from "./price.ts";
+import type { Fault } from "./fault/fault.ts";
+import { toSpent, type Price, priceIterations } from "./reply/iteration.ts";
+import { buildReplyMessage, withRawInputs, messageEvents, messagesStreamFormat } from "./reply/build-reply-message.ts";
 import type { Prompt } from "palimpsest/internal/cache/prompt";
-import { shownRequest } from "./rendering.ts";
-import { behindCompaction, compactionAlone, type Said } from "./reply.ts";
-import { type Question, type Sampled, Sampling, type SamplingDeps } from "./sampling.ts";
-import { eventsOf, messagesForm } from "./stream.ts";
-import { tracedCache } from "./trace/traced-cache.ts";
-import type { TraceWriter } from "./trace/writer.ts";
-import { checkSize } from "./validate/size.ts";
+import { renderRequest } from "./prompt/request-rendition.ts";
+import { replyAfterCompaction, compactionOnlyReply, type ComposedReply } from "./reply/compose-reply.ts";
+import { type SampleRequest, type SampleResult, Sampler, type SamplerDeps } from "./reply/sampler.ts";
+import { traceCache, type TraceWriter } from "./trace/trace-writer.ts";
+import { checkSize } from "./validate/check-betas.ts";
 
-export interface ExchangeDeps extends AdmitDeps, SamplingDeps {
+export interface ExchangeDeps extends AdmitDeps, SamplerDeps {
   readonly fingerprints: Fingerprints;
   readonly trace: TraceWriter | undefined;
 }
@@ -51,27 +48,27 @@ export interface ExchangeInput {
   readonly settle?: ((reply: ReplyMessage | undefined) => void) | undefined;
 }
 
-export type Exchanged =
+export type ExchangeOutcome =
   | { readonly kind: "message"; readonly message: object; readonly headers: AnswerHeaders }
   | { readonly kind: "cut"; readonly message: object; readonly place: CutPlace; readonly headers: AnswerHeaders }
-  | { readonly kind: "stream"; readonly events: AsyncIterable<Sent>; readonly headers: AnswerHeaders }
+  | { readonly kind: "stream"; readonly events: AsyncIterable<SentEvent>; readonly headers: AnswerHeaders }
   | EarlyOutcome;
 
 /** From a request to its reply: rules, prompt, size, cache, actor, money. */
-export const exchange = (deps: ExchangeDeps, input: ExchangeInput): Promise<Exchanged> =>
+export const exchange = (deps: ExchangeDeps, input: ExchangeInput): Promise<ExchangeOutcome> =>
   new Exchange(deps, input).run();
 
 /** Everything about a reply that is decided before its first byte goes out. */
-export interface Decided {
+interface ReplyDecision {
   /** In the order in which the model was asked. */
-  readonly sampled: readonly [Sampled, ...Sampled[]];
-  readonly said: Said;
+  readonly sampled: readonly [SampleResult, ...SampleResult[]];
+  readonly said: ComposedReply;
   readonly message: ReplyMessage;
   readonly price: Price;
 }
 
 /** What is known of a request when it ends. */
-interface Known {
+interface KnownPrompt {
   readonly prompt?: Prompt;
   readonly plan?: CachePlan;
 }
@@ -79,7 +76,7 @@ interface Known {
 class Exchange {
   readonly #deps: ExchangeDeps;
   readonly #input: ExchangeInput;
-  readonly #sampling: Sampling;
+  readonly #sampling: Sampler;
   #isTraced = false;
   #beganAt: Millis;
 
@@ -87,10 +84,10 @@ class Exchange {
     this.#deps = deps;
     this.#input = input;
     this.#beganAt = input.at;
-    this.#sampling = new Sampling(deps, { ...input, form: this.#form });
+    this.#sampling = new Sampler(deps, { ...input, form: this.#form });
   }
 
-  async run(): Promise<Exchanged> {
+  async run(): Promise<ExchangeOutcome> {
     const { request, model, betas, at } = this.#input;
     const whole = admit(this.#deps, { ...this.#input, endpoint: "messages" });
     if (whole.kind === "refused") return this.#without(whole, {});
@@ -100,28 +97,35 @@ class Exchange {
     const { prompt, traits } = admitted;
     const tooLong = checkSize({ request, model, betas, traits, promptTokens: prompt.tokens });
     if (tooLong !== undefined) return this.#without(tooLong, { prompt });
-    const asked = compactionAsked(request, prompt.tokens);
+    const asked = findDueCompaction(request, prompt.tokens);
     if (asked !== undefined) return this.#compact(asked, admitted);
-    const sampled = await this.#sample(questionOf({ request, admitted }));
+    const sampled = await this.#sample(messageSample({ request, admitted }));
     if (sampled.kind === "ended") return sampled.outcome;
     return this.#reply(this.#decide({ admitted, sampled: [sampled.sampled], said: sampled.sampled.said }));
   }
 
   /** The model is asked for a summary first; then, unless that was all, for its reply with the summary in place of the messages. */
-  async #compact(asked: CompactionAsked, admitted: Admitted): Promise<Exchanged> {
+  async #compact(asked: DueCompaction, admitted: AdmittedRequest): Promise<ExchangeOutcome> {
     const { request, model } = this.#input;
-    const summing = await this.#sample(summaryQuestion({ asked, request, admitted, model }));
+    const summing = await this.#sample(summarySample({ asked, request, admitted, model }));
     if (summing.kind === "ended") return summing.outcome;
     const { sampled: summary } = summing;
     const { prompt } = admitted;
     const said = summary.said.content;
-    const block = compactionBlock({ asked, request, modelId: model.id, prompt, said, seal: this.#deps.compactions });
+    const block = buildCompactionBlock({
+      asked,
+      request,
+      modelId: model.id,
+      prompt,
+      said,
+      seal: this.#deps.compactions,
+    });
     if (asked.way === "on-demand" || (asked.afterwards === "pause" && block.content !== null))
-      return this.#reply(this.#decide({ admitted, sampled: [summary], said: compactionAlone(block) }));
+      return this.#reply(this.#decide({ admitted, sampled: [summary], said: compactionOnlyReply(block) }));
     // What was written for the summary can be read now: the model has answered.
     this.#deps.cache.commit(summary.plan);
     const replying = await this.#sample(
-      questionOf(
+      messageSample(
         block.content === null
           ? { request, admitted }
           : admitCompacted(this.#deps, { input: this.#input, admitted, block }),
@@ -130,7 +134,7 @@ class Exchange {
     if (replying.kind === "ended") return replying.outcome;
     const { sampled } = replying;
     return this.#reply(
-      this.#decide({ admitted, sampled: [summary, sampled], said: behindCompaction(block, sampled.said) }),
+      this.#decide({ admitted, sampled: [summary, sampled], said: replyAfterCompaction(block, sampled.said) }),
     );
   }
 
@@ -139,8 +143,8 @@ class Exchange {
   }
 
   async #sample(
-    question: Question,
-  ): Promise<{ readonly kind: "sampled"; readonly sampled: Sampled } | { kind: "ended"; outcome: EarlyOutcome }> {
+    question: SampleRequest,
+  ): Promise<{ readonly kind: "sampled"; readonly sampled: SampleResult } | { kind: "ended"; outcome: EarlyOutcome }> {
     const { prompt } = question;
     const taken = await this.#sampling.ask(question);
     if (taken.kind === "ended") {
@@ -151,7 +155,7 @@ class Exchange {
       };
     }
     await this.#trace({ prompt, plan: taken.plan });
-    const sampled = await this.#sampling.hear(taken);
+    const sampled = await this.#sampling.complete(taken);
     return sampled === undefined ? { kind: "ended", outcome: this.#gone() } : { kind: "sampled", sampled };
   }
 
@@ -162,9 +166,13 @@ class Exchange {
     return { kind: "dropped" };
   }
 
-  #decide({ admitted, sampled, said }: Pick<Decided, "sampled" | "said"> & { readonly admitted: Admitted }): Decided {
+  #decide({
+    admitted,
+    sampled,
+    said,
+  }: Pick<ReplyDecision, "sampled" | "said"> & { readonly admitted: AdmittedRequest }): ReplyDecision {
     const { request, model } = this.#input;
-    const message = messageOf({
+    const message = buildReplyMessage({
       ...this.#input,
       said,
       fault: this.#sampling.fault,
@@ -174,14 +182,14 @@ class Exchange {
       edits: admitted.edits,
       besides: extension.report(request, sampled[0].plan),
     });
-    const price = sumPrice(
+    const price = priceIterations(
       model,
-      sampled.map((one) => spentOf(one, request)),
+      sampled.map((one) => toSpent(one, request)),
     );
     return { sampled, said, message, price };
   }
 
-  async #reply(decided: Decided): Promise<Exchanged> {
+  async #reply(decided: ReplyDecision): Promise<ExchangeOutcome> {
     const headers = { [reportHeaders.cost]: String(decided.price.totalUsd) };
     if (this.#form === "stream") return { kind: "stream", events: this.#streamed(decided), headers };
     const { fault } = this.#sampling;
@@ -196,14 +204,14 @@ class Exchange {
   }
 
   /** As long as the pauses between the events of a stream would have taken. */
-  #trickled({ message, said }: Decided, everyMillis: Millis): Millis {
-    return millis(everyMillis * ([...eventsOf(message, said.rawInputs)].length - 1));
+  #trickled({ message, said }: ReplyDecision, everyMillis: Millis): Millis {
+    return millis(everyMillis * ([...messageEvents(message, said.rawInputs)].length - 1));
   }
 
-  #streamed(decided: Decided): AsyncIterable<Sent> {
+  #streamed(decided: ReplyDecision): AsyncIterable<SentEvent> {
     return deliver({
-      events: eventsOf(decided.message, decided.said.rawInputs),
-      form: messagesForm,
+      events: messageEvents(decided.message, decided.said.rawInputs),
+      form: messagesStreamFormat,
       fault: this.#sampling.fault,
       clock: this.#deps.clock,
       pauseMillis: decided.sampled.at(-1)?.pauseMillis,
@@ -214,7 +222,7 @@ class Exchange {
   }
 
   /** The first byte goes out: from now on others can read what this request wrote. */
-  #begin({ sampled, message }: Decided): void {
+  #begin({ sampled, message }: ReplyDecision): void {
     this.#beganAt = this.#deps.clock.now();
     for (const { plan } of sampled) this.#deps.cache.commit(plan);
     // The next request goes on from what was asked last.
@@ -222,7 +230,7 @@ class Exchange {
     this.#deps.fingerprints.remember(message.id, this.#fingerprint(prompt));
   }
 
-  #end({ sampled, message, price }: Decided, outcome: "delivered" | "broken"): void {
+  #end({ sampled, message, price }: ReplyDecision, outcome: "delivered" | "broken"): void {
     this.#input.settle?.(outcome === "delivered" ? message : undefined);
     this.#sampling.end(outcome === "delivered" ? "delivered" : "lost");
     const { n } = this.#input;
@@ -243,7 +251,7 @@ class Exchange {
   }
 
   /** The end of a request that gets no reply. */
-  async #without(ending: EarlyOutcome, known: Known): Promise<EarlyOutcome> {
+  async #without(ending: EarlyOutcome, known: KnownPrompt): Promise<EarlyOutcome> {
     await this.#trace(known, ending);
     const refused = ending.kind === "refused" ? ending : undefined;
     const { n } = this.#input;
@@ -257,7 +265,7 @@ class Exchange {
   }
 
   /** Once, with what the model was asked first. Waits only where the disk does not keep up. */
-  async #trace({ prompt, plan }: Known, ending?: EarlyOutcome): Promise<void> {
+  async #trace({ prompt, plan }: KnownPrompt, ending?: EarlyOutcome): Promise<void> {
     if (this.#isTraced) return;
     this.#isTraced = true;
     const { fault } = this.#sampling;
@@ -272,8 +280,8 @@ class Exchange {
       betas: [...betas],
       body,
       ...(prompt === undefined ? {} : { prompt }),
-      ...(plan === undefined ? {} : { cache: tracedCache(plan) }),
-      faults: fault !== undefined && hasStruck(fault, ending) ? [fault] : [],
+      ...(plan === undefined ? {} : { cache: traceCache(plan) }),
+      faults: fault !== undefined && hasFaultStruck(fault, ending) ? [fault] : [],
     });
   }
 
@@ -286,7 +294,7 @@ class Exchange {
     return this.#deps.fingerprints.compare(previous, this.#fingerprint(prompt));
   }
 
-  #fingerprint(prompt: Prompt): Fingerprinted {
+  #fingerprint(prompt: Prompt): FingerprintInput {
     const { model, workspace, request } = this.#input;
     return {
       prompt,
@@ -298,14 +306,15 @@ class Exchange {
   }
 }
 
-interface Asking {
+const messageSample = ({
+  request,
+  admitted,
+}: {
   readonly request: MessagesRequest;
-  readonly admitted: Admitted;
-}
-
-const questionOf = ({ request, admitted }: Asking): Question => ({
+  readonly admitted: AdmittedRequest;
+}): SampleRequest => ({
   type: "message",
-  request: shownRequest(request, admitted.rendering),
+  request: renderRequest(request, admitted.rendering),
   prompt: admitted.prompt,
   traits: admitted.traits,
 });

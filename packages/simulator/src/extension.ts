@@ -1,19 +1,26 @@
-import { askedIds, deletionReport, withDeletions } from "./cache-edits/deletions.ts";
-import { type CacheEditsOffered, deletionsField, isOfPrefix, offerOf } from "./cache-edits/offer.ts";
-import { checkCacheEdits } from "./cache-edits/rule.ts";
+import {
+  deletionIds,
+  deletionReport,
+  withDeletions,
+  type CacheEditsSupport,
+  deletionsField,
+  isPartOfPrefix,
+  serverOffer,
+  checkCacheEdits,
+} from "./editing/with-deletions.ts";
 import {
   deletionsLine,
   type DeletionsListed,
   deletionsListed,
   deletionsText,
-  deletionsTold,
-  releases,
-  withheldBy,
-} from "./cache-edits/trace.ts";
+  deletionsForTrace,
+  releasesDeletion,
+  findWithheld,
+} from "./trace/deletions-line.ts";
 
 export interface ExtensionOptions {
   /** `none` where it is absent. */
-  readonly cacheEdits?: CacheEditsOffered;
+  readonly cacheEdits?: CacheEditsSupport;
 }
 
 export type ExtensionListed = DeletionsListed;
@@ -26,23 +33,23 @@ export const extension = {
   /** What an option of it has to be. */
   optionWants: { cacheEdits: [(value: unknown) => value === "offered" || value === "none", "offered or none"] },
   /** What the server declares of it. */
-  offer: ({ cacheEdits }: ExtensionOptions) => offerOf(cacheEdits),
+  offer: ({ cacheEdits }: ExtensionOptions) => serverOffer(cacheEdits),
   field: deletionsField,
   rule: checkCacheEdits,
   /** Whether a beta is part of what the cache goes by. */
-  isOfPrefix,
+  isOfPrefix: isPartOfPrefix,
   /** How a request is shown with it. */
   show: withDeletions,
   /** Calls whose results a request asks to be left out. */
-  askedIds,
+  askedIds: deletionIds,
   /** What a reply says of it. */
   report: deletionReport,
   trace: {
     /** Fields of a reply's line. */
     shape: deletionsLine,
-    write: deletionsTold,
-    withheld: withheldBy,
-    releases,
+    write: deletionsForTrace,
+    withheld: findWithheld,
+    releases: releasesDeletion,
     /** As the command line lists a reply. */
     listed: deletionsListed,
     text: deletionsText,

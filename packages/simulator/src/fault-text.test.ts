@@ -1,9 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { millis } from "palimpsest/internal/schema/brand";
-import type { Fault } from "./fault.ts";
+import { type Fault, faultKinds, formatFault, parseFault } from "./fault/fault.ts";
 import { clockJumpMillisMax, pauseMillisMax, usageFactorMax } from "./limits.ts";
-import { faultKinds, faultText, parseFault } from "./fault-text.ts";
 
 describe("parseFault", () => {
   it.each<[string, Fault]>([
@@ -65,7 +64,7 @@ describe("parseFault", () => {
       });
     fc.assert(
       fc.property(anyFault, (fault) => {
-        expect(parseFault(faultText(fault))).toEqual({ kind: "fault", fault });
+        expect(parseFault(formatFault(fault))).toEqual({ kind: "fault", fault });
       }),
     );
   });

@@ -3,12 +3,12 @@ import { Asking } from "../../../test/fixture/asking.ts";
 import { millis } from "palimpsest/internal/schema/brand";
 import type { Json, JsonObject } from "palimpsest/internal/schema/json";
 import { parseJson } from "palimpsest/internal/schema/json";
-import type { Actor, Take } from "./actor/actor.ts";
-import { realClock } from "./clock.ts";
-import type { Fault } from "./fault.ts";
-import { FaultChoice } from "./fault-choice.ts";
+import type { Responder, PlannedReply } from "./responder/responder.ts";
+import { realClock } from "./simulator-clock.ts";
+import type { Fault } from "./fault/fault.ts";
+import { FaultChoice } from "./fault/fault-choice.ts";
 import { Simulator } from "./simulator.ts";
-import { TraceWriter } from "./trace/writer.ts";
+import { TraceWriter } from "./trace/trace-writer.ts";
 
 const messages = [{ role: "user", content: "Go on." }];
 const cached: JsonObject = {
@@ -17,11 +17,11 @@ const cached: JsonObject = {
 };
 
 /** Says its number; the fault comes with the second reply. */
-const faulty = (fault: Fault): Actor => {
+const faulty = (fault: Fault): Responder => {
   let played = 0;
   return {
     name: "faulty",
-    play: (): Take => {
+    respond: (): PlannedReply => {
       played += 1;
       const move = { kind: "say", blocks: [{ type: "text", text: String(played) }] } as const;
       return played === 2 ? { move, fault } : { move };
@@ -31,14 +31,14 @@ const faulty = (fault: Fault): Actor => {
 
 describe("an actor's fault strikes before its own reply", () => {
   it("cache-lost: this reply reads nothing, the next one what this one wrote", async () => {
-    const asking = new Asking(new Simulator({ actor: faulty({ kind: "cache-lost" }) }));
+    const asking = new Asking(new Simulator({ responder: faulty({ kind: "cache-lost" }) }));
     const reads: number[] = [];
     for (let at = 0; at < 3; at += 1) reads.push((await asking.message(cached)).usage.cache_read_input_tokens);
     expect(reads.map((read) => read > 0)).toEqual([false, false, true]);
   });
 
   it("clock-jump: this reply finds the cache expired", async () => {
-    const simulator = new Simulator({ actor: faulty({ kind: "clock-jump", byMs: millis(600_000) }) });
+    const simulator = new Simulator({ responder: faulty({ kind: "clock-jump", byMs: millis(600_000) }) });
     const asking = new Asking(simulator);
     const before = simulator.clock.now();
     const reads: number[] = [];
@@ -51,15 +51,18 @@ describe("an actor's fault strikes before its own reply", () => {
 describe("a client that stops reading", () => {
   it.each(["in a pause", "before the first event"])("%s loses the move at once", async (when) => {
     const ends: string[] = [];
-    const actor: Actor = {
+    const actor: Responder = {
       name: "slow",
-      play: () => ({
+      respond: () => ({
         move: { kind: "say", blocks: [{ type: "text", text: "word ".repeat(50) }], pauseMs: millis(60_000) },
         delivered: () => void ends.push("delivered"),
         lost: () => void ends.push("lost"),
       }),
     };
-    const answer = await new Asking(new Simulator({ actor, clock: realClock() })).answer({ messages, stream: true });
+    const answer = await new Asking(new Simulator({ responder: actor, clock: realClock() })).answer({
+      messages,
+      stream: true,
+    });
     if (answer.kind !== "stream") expect.unreachable();
     const events = answer.events[Symbol.asyncIterator]();
     if (when === "in a pause") {
@@ -139,8 +142,8 @@ describe("the trace", () => {
       lines.push(parseJson(line));
       return Promise.resolve();
     };
-    const actor: Actor = { name: "broken", play: () => Promise.reject(new Error("no such move: txet")) };
-    const asking = new Asking(new Simulator({ actor, trace: new TraceWriter({ write }) }));
+    const actor: Responder = { name: "broken", respond: () => Promise.reject(new Error("no such move: txet")) };
+    const asking = new Asking(new Simulator({ responder: actor, trace: new TraceWriter({ write }) }));
     for (const fault of ["reset", "hang", "overloaded"])
       await asking.answer({ messages }, { "x-simulator-fault": fault });
     await asking.answer({ messages: [] });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Model } from "palimpsest/internal/schema/model";
-import { findModel } from "palimpsest/internal/tokens/registry";
+import { findModel } from "palimpsest/internal/tokens/known-models";
 import type { Spent, UsageSplit } from "palimpsest/internal/cache/usage-split";
-import { type Price, priceOf } from "./price.ts";
+import { type Price, priceReply } from "./reply/iteration.ts";
 
 const model = (id: string): Model => {
   const found = findModel(id);
@@ -49,7 +49,7 @@ describe("a million tokens of each kind", () => {
     ["claude-sonnet-4-6", [3, 3.75, 6, 0.3, 15]],
     ["claude-haiku-5-5", [0.5, 0.625, 1, 0.05, 2.5]],
     ["claude-haiku-4-5", [1, 1.25, 2, 0.1, 5]],
-  ])("%s", (id, usd) => expect(row(priceOf(model(id), million))).toEqual(usd));
+  ])("%s", (id, usd) => expect(row(priceReply(model(id), million))).toEqual(usd));
 
   it.each<[string, Partial<Spent>, readonly number[]]>([
     ["claude-opus-5", { speed: "fast" }, [10, 12.5, 20, 1, 50]],
@@ -62,7 +62,7 @@ describe("a million tokens of each kind", () => {
     ["claude-sonnet-4-6", { inferenceGeo: "global" }, [3, 3.75, 6, 0.3, 15]],
     ["claude-sonnet-4-5", { inferenceGeo: "us" }, [3, 3.75, 6, 0.3, 15]],
     ["claude-opus-5", { inferenceGeo: "us", speed: "fast" }, [11, 13.75, 22, 1.1, 55]],
-  ])("%s with %o", (id, more, usd) => expect(row(priceOf(model(id), { ...million, ...more }))).toEqual(usd));
+  ])("%s with %o", (id, more, usd) => expect(row(priceReply(model(id), { ...million, ...more }))).toEqual(usd));
 });
 
 describe("prompts longer than a model's limit for the lower price", () => {
@@ -73,19 +73,19 @@ describe("prompts longer than a model's limit for the lower price", () => {
     ["what is written for five minutes counts", { inputTokens: 1, cacheWrite5mTokens: 100_000 }, 0.062_500_5],
     ["what is written for an hour counts", { inputTokens: 1, cacheWrite1hTokens: 100_000 }, 0.100_000_5],
   ])("Haiku 5.5, %s", (_, usage, usd) => {
-    expect(priceOf(model("claude-haiku-5-5"), { usage: split(usage), outputTokens: 0 }).totalUsd).toBe(usd);
+    expect(priceReply(model("claude-haiku-5-5"), { usage: split(usage), outputTokens: 0 }).totalUsd).toBe(usd);
   });
 
   it("the reply is priced by the prompt, and does not make it longer", () => {
     const output = (inputTokens: number): number =>
-      priceOf(model("claude-haiku-5-5"), { usage: split({ inputTokens }), outputTokens: 10_000 }).usdByKind.output;
+      priceReply(model("claude-haiku-5-5"), { usage: split({ inputTokens }), outputTokens: 10_000 }).usdByKind.output;
     expect([output(100_000), output(100_001)]).toEqual([0.005, 0.025]);
   });
 });
 
 it("the total is the sum of its kinds without binary noise", () => {
   const usage = split({ inputTokens: 3, cacheReadTokens: 7, cacheWrite5mTokens: 1, cacheWrite1hTokens: 1 });
-  const price = priceOf(model("claude-sonnet-4-6"), { usage, outputTokens: 1, inferenceGeo: "us" });
+  const price = priceReply(model("claude-sonnet-4-6"), { usage, outputTokens: 1, inferenceGeo: "us" });
   expect(price).toEqual({
     usdByKind: {
       input: 0.000_009_9,

@@ -1,7 +1,7 @@
 /** The same numbers for the same seed, on every machine: mulberry32. */
 export type Random = () => number;
 
-export function seededRandom(seed: number): Random {
+export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

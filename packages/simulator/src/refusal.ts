@@ -1,4 +1,6 @@
-import { type ErrorBody, type ErrorType, statusByErrorType } from "palimpsest/internal/schema/wire/error";
+import { type ErrorBody, type ErrorType, statusByErrorType } from "palimpsest/internal/schema/wire/reply-message";
+import { isArray, isObject, type Json } from "palimpsest/internal/schema/json";
+import { jsonDepthMax } from "./limits.ts";
 
 /** A request that the API does not take, and how it says so. */
 export interface Refusal {
@@ -34,3 +36,29 @@ export const errorBody = (refused: Refusal, requestId: string | null): ErrorBody
     request_id: requestId,
   };
 };
+
+/** Whether a value has more levels than may be walked by functions that call themselves, as all others here do. */
+export function isTooDeep(value: Json): boolean {
+  let level: Json[] = [value];
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > jsonDepthMax) return true;
+    level = childContainers(level);
+  }
+  return false;
+}
+
+/** Lists and objects that stand in those of the level above. */
+function childContainers(level: readonly Json[]): Json[] {
+  const inside: Json[] = [];
+  for (const one of level) {
+    if (isArray(one)) {
+      for (const item of one) if (typeof item === "object" && item !== null) inside.push(item);
+    } else if (isObject(one)) {
+      for (const item of Object.values(one)) if (typeof item === "object" && item !== null) inside.push(item);
+    }
+  }
+  return inside;
+}
+
+export const tooDeepRefusal = (): Refusal =>
+  invalid(`The request body is nested more than ${jsonDepthMax} levels deep`);

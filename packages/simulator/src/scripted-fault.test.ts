@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Asking } from "../../../test/fixture/asking.ts";
-import { parseScenario } from "./scenario/read.ts";
-import { scriptActor } from "./scenario/script.ts";
+import { parseScenario } from "./scenario/read-scenario.ts";
+import { scriptResponder } from "./scenario/script-responder.ts";
 import { Simulator } from "./simulator.ts";
 
 const messages = [{ role: "user", content: "Hello" }];
@@ -9,7 +9,7 @@ const messages = [{ role: "user", content: "Hello" }];
 function asking(text: string): Asking {
   const reading = parseScenario({ file: "s.yaml", text: `name: s\n${text}` });
   if (reading.kind !== "scenario") throw new Error("the scenario is wrong");
-  return new Asking(new Simulator({ actor: scriptActor(reading.scenario) }));
+  return new Asking(new Simulator({ responder: scriptResponder(reading.scenario) }));
 }
 
 it("a scripted fault waits while the request brings one of its own, then happens", async () => {

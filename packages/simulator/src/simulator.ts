@@ -1,42 +1,47 @@
 import type { Millis } from "palimpsest/internal/schema/brand";
-import { isObject, type Json, type JsonObject, text } from "palimpsest/internal/schema/json";
+import { isObject, type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
 import type { Model } from "palimpsest/internal/schema/model";
 import { windowTokensMillion } from "palimpsest/internal/tokens/limits";
-import { findModel, hasMillionBeta, knownModels } from "palimpsest/internal/tokens/registry";
-import { millionBeta } from "palimpsest/internal/tokens/wire-model";
-import { echoActor } from "./actor/echo.ts";
+import { findModel, hasMillionBeta, knownModels, millionBeta } from "palimpsest/internal/tokens/known-models";
+import { echoResponder } from "./responder/echo-responder.ts";
 import type { Answer, AnswerHeaders } from "./answer.ts";
-import { Fingerprints } from "./cache/diagnose.ts";
+import { Fingerprints } from "./prompt/fingerprints.ts";
 import { PromptCache } from "palimpsest/internal/cache/prompt-cache";
-import { type SimulatorClock, virtualClock } from "./clock.ts";
-import { CompactionSeal } from "./compaction/seal.ts";
-import { type HeaderSource, readControl, reportHeaders } from "./control.ts";
-import { countReply } from "./count.ts";
-import { isTooDeep, tooDeep } from "./depth.ts";
-import { cutPlace } from "./deliver.ts";
-import { byChance, type EarlyOutcome, earlyFault, fits, hasStruck, unfit } from "./early-fault.ts";
-import { Placeholders } from "./editing/placeholders.ts";
-import { type Exchanged, exchange, type ExchangeDeps, type ExchangeInput } from "./exchange.ts";
-import type { Fault } from "./fault.ts";
-import { hashOf } from "./hash.ts";
-import { Interned } from "./interned.ts";
+import { type SimulatorClock, virtualClock } from "./simulator-clock.ts";
+import { CompactionSeal } from "./compaction/compaction-seal.ts";
+import { type HeaderSource, readControl, reportHeaders, readHeaders } from "./request-headers.ts";
+import { isTooDeep, tooDeepRefusal, errorBody, type Refusal, refusal } from "./refusal.ts";
+import { cutPlace } from "./reply/deliver.ts";
+import {
+  chooseFault,
+  type EarlyOutcome,
+  earlyFault,
+  canStrike,
+  hasFaultStruck,
+  unfitFaultRefusal,
+} from "./fault/early-fault.ts";
+import { Placeholders } from "./editing/context-edits.ts";
+import { type ExchangeOutcome, exchange, type ExchangeDeps, type ExchangeInput } from "./exchange.ts";
+import type { Fault } from "./fault/fault.ts";
+import { shortHash } from "./prompt/canonical-block.ts";
+import { BodyInterner } from "./prompt/body-interner.ts";
 import { extension } from "./extension.ts";
-import { modelInfo, modelsPage, type ModelsQuery, type Offer, unknownModel } from "./models-list.ts";
-import { checkOptions, type SimulatorOptions } from "./options.ts";
+import { modelInfo, modelsPage, type ModelsQuery, type ServerOffer, unknownModel } from "./models-page.ts";
+import { checkOptions, type SimulatorOptions } from "./simulator-options.ts";
 import type { Prompt } from "palimpsest/internal/cache/prompt";
-import { PromptReader } from "./prompt-of.ts";
-import { errorBody, type Refusal, refusal } from "./refusal.ts";
-import { admit } from "./admit.ts";
+import { PromptReader, earlierThinkingTokens } from "./prompt/prompt-reader.ts";
+import { admit, type AdmittedRequest } from "./admit.ts";
 import { modelNamesMax } from "./limits.ts";
-import { Recent } from "palimpsest/internal/cache/recent";
-import { OpenAiFace } from "./openai/face.ts";
-import { ThinkingSeal } from "./thinking.ts";
-import { Threads } from "./threads/threads.ts";
-import { readHeaders } from "./validate/headers.ts";
-import { Shapes } from "./validate/shape.ts";
+import { LruMap } from "palimpsest/internal/cache/lru-map";
+import { OpenAiApi } from "./openai/open-ai-api.ts";
+import { ThinkingSeal } from "./prompt/thinking-seal.ts";
+import { Threads } from "./threads.ts";
+import { RequestShapes } from "./validate/request-shapes.ts";
+import type { CountReply } from "palimpsest/internal/schema/wire/reply-message";
+import type { CountRequest } from "palimpsest/internal/schema/wire/messages-request";
 
 /** One request, already read: the simulator knows no transport. Bodies are values: who changes one later breaks its own cache. */
-export interface Call {
+export interface ApiCall {
   readonly body: Json;
   readonly headers: HeaderSource;
   /** Raised when the client goes. */
@@ -48,14 +53,14 @@ export class Simulator {
   readonly clock: SimulatorClock;
   readonly cache = new PromptCache();
   readonly #options: SimulatorOptions;
-  readonly #offer: Offer;
+  readonly #offer: ServerOffer;
   readonly #seed: number;
-  readonly #shapes = new Shapes();
-  readonly #interned = new Interned();
-  readonly #modelByName = new Recent<string, Model>(modelNamesMax);
+  readonly #shapes = new RequestShapes();
+  readonly #interned = new BodyInterner();
+  readonly #modelByName = new LruMap<string, Model>(modelNamesMax);
   readonly #threads = new Threads(() => this.clock.now());
   readonly #deps: ExchangeDeps;
-  #openai: OpenAiFace | undefined;
+  #openai: OpenAiApi | undefined;
   #requests = 0;
 
   constructor(options: SimulatorOptions = {}) {
@@ -65,7 +70,7 @@ export class Simulator {
     this.#seed = options.seed ?? 0;
     this.clock = options.clock ?? virtualClock();
     this.#deps = {
-      actor: options.actor ?? echoActor,
+      responder: options.responder ?? echoResponder,
       clock: this.clock,
       cache: this.cache,
       fingerprints: new Fingerprints(),
@@ -80,11 +85,11 @@ export class Simulator {
   }
 
   /** The same actor, clock and faults behind OpenAI's form of an API. */
-  get openai(): OpenAiFace {
-    const { actor, clock, trace } = this.#deps;
+  get openai(): OpenAiApi {
+    const { responder: actor, clock, trace } = this.#deps;
     const { models = [], faults } = this.#options;
     const nextRequest = (): number => (this.#requests += 1);
-    this.#openai ??= new OpenAiFace({ actor, clock, seed: this.#seed, models, faults, trace, nextRequest });
+    this.#openai ??= new OpenAiApi({ responder: actor, clock, seed: this.#seed, models, faults, trace, nextRequest });
     return this.#openai;
   }
 
@@ -93,7 +98,7 @@ export class Simulator {
     return this.#deps.prompts.hashed;
   }
 
-  async messages(call: Call): Promise<Answer> {
+  async messages(call: ApiCall): Promise<Answer> {
     const start = this.#start(messagesPath, call);
     if (start.kind === "ended") return start.answer;
     const { asked } = start;
@@ -105,8 +110,8 @@ export class Simulator {
   }
 
   /** To a request that is whole. */
-  async #reply(call: Call, asked: Asked & Pick<ExchangeInput, "settle">): Promise<Answer> {
-    const body = this.#interned.known(call.body);
+  async #reply(call: ApiCall, asked: RequestContext & Pick<ExchangeInput, "settle">): Promise<Answer> {
+    const body = this.#interned.reuseKnown(call.body);
     const shape = this.#shapes.messages(body);
     if (shape.kind === "refused") return this.#refuse(asked, shape);
     const { request } = shape;
@@ -123,7 +128,7 @@ export class Simulator {
     }
   }
 
-  countTokens(call: Call): Answer {
+  countTokens(call: ApiCall): Answer {
     const start = this.#start("/v1/messages/count_tokens", call);
     if (start.kind === "ended") return start.answer;
     const { asked } = start;
@@ -141,14 +146,14 @@ export class Simulator {
     return this.#body(asked, reply);
   }
 
-  models(call: Omit<Call, "body">, query: ModelsQuery): Answer {
+  models(call: Omit<ApiCall, "body">, query: ModelsQuery): Answer {
     const start = this.#start("/v1/models", { ...call, body: {} });
     if (start.kind === "ended") return start.answer;
     const page = modelsPage(this.#allModels(), { ...query, ...this.#offer });
     return page.kind === "refused" ? this.#refuse(start.asked, page) : this.#body(start.asked, page.body);
   }
 
-  model(call: Omit<Call, "body">, id: string): Answer {
+  model(call: Omit<ApiCall, "body">, id: string): Answer {
     const start = this.#start("/v1/models", { ...call, body: {} });
     if (start.kind === "ended") return start.answer;
     const model = this.#model(id);
@@ -162,16 +167,16 @@ export class Simulator {
     return this.#refuse(this.#number(endpoint, {}), refused);
   }
 
-  #start(endpoint: string, { headers, body }: Call): Started {
-    if (isTooDeep(body)) return { kind: "ended", answer: this.refuse(tooDeep(), endpoint) };
+  #start(endpoint: string, { headers, body }: ApiCall): StartOutcome {
+    if (isTooDeep(body)) return { kind: "ended", answer: this.refuse(tooDeepRefusal(), endpoint) };
     const numbered = this.#number(endpoint, body);
     const control = readControl(headers);
     if (control.kind === "refused") return { kind: "ended", answer: this.#refuse(numbered, control) };
     const form = endpoint === messagesPath && isObject(body) && body["stream"] === true ? "stream" : "json";
-    if (control.fault !== undefined && !fits(control.fault, form))
-      return { kind: "ended", answer: this.#refuse(numbered, unfit(control.fault)) };
+    if (control.fault !== undefined && !canStrike(control.fault, form))
+      return { kind: "ended", answer: this.#refuse(numbered, unfitFaultRefusal(control.fault)) };
     this.clock.advance(control.advanceMillis);
-    const fault = control.fault ?? byChance(this.#options.faults, { n: numbered.n, form });
+    const fault = control.fault ?? chooseFault(this.#options.faults, { n: numbered.n, form });
     if (fault?.kind === "clock-jump") this.clock.advance(fault.byMs);
     if (fault?.kind === "cache-lost") this.cache.lose();
     const read = readHeaders(headers, this.#offer.betas);
@@ -184,10 +189,10 @@ export class Simulator {
     return { kind: "started", asked };
   }
 
-  #number(endpoint: string, body: Json): Asked {
+  #number(endpoint: string, body: Json): RequestContext {
     this.#requests += 1;
     const n = this.#requests;
-    const id = (kind: string): string => `${kind}_${hashOf(`${this.#seed} ${n} ${kind}`)}`;
+    const id = (kind: string): string => `${kind}_${shortHash(`${this.#seed} ${n} ${kind}`)}`;
     return {
       n,
       seed: this.#seed,
@@ -202,7 +207,7 @@ export class Simulator {
     };
   }
 
-  #answer(asked: Asked, outcome: Exchanged): Answer {
+  #answer(asked: RequestContext, outcome: ExchangeOutcome): Answer {
     switch (outcome.kind) {
       case "refused":
         return this.#refused(asked, outcome);
@@ -218,7 +223,7 @@ export class Simulator {
     }
   }
 
-  #early(asked: Asked, outcome: EarlyOutcome): Answer {
+  #early(asked: RequestContext, outcome: EarlyOutcome): Answer {
     const { n } = asked;
     this.#traceRequest(asked, this.#options.trace === undefined ? {} : this.#promptOf(asked));
     if (outcome.kind !== "refused") {
@@ -230,11 +235,11 @@ export class Simulator {
   }
 
   /** What a request that a fault met would have become; nothing where a rule would have refused it. */
-  #promptOf(asked: Asked): Known {
+  #promptOf(asked: RequestContext): TraceDetails {
     const { endpoint, workspace, betas } = asked;
     if (endpoint !== messagesPath || workspace === "") return {};
     const body = this.#threads.preview(asked);
-    const shape = this.#shapes.messages(this.#interned.known(body));
+    const shape = this.#shapes.messages(this.#interned.reuseKnown(body));
     const model = shape.kind === "refused" ? undefined : this.#model(shape.request.model, betas);
     if (shape.kind === "refused" || model === undefined) return {};
     const input = { endpoint: "messages", request: shape.request, model, workspace, betas } as const;
@@ -242,17 +247,17 @@ export class Simulator {
     return admitted.kind === "refused" ? {} : { model: model.id, prompt: admitted.prompt, body };
   }
 
-  #refuse(asked: Asked, refused: Refusal): Answer {
+  #refuse(asked: RequestContext, refused: Refusal): Answer {
     this.#traceRequest(asked, {});
     void this.#options.trace?.reply({ n: asked.n, status: refused.status, outcome: "refused", error: refused });
     return this.#refused(asked, refused);
   }
 
   /** As far as it is known: one that was refused early has named no model that is one. */
-  #traceRequest(asked: Asked, known: Known): void {
+  #traceRequest(asked: RequestContext, known: TraceDetails): void {
     const { n, requestId: id, at, endpoint, workspace, betas, body, fault } = asked;
-    const faults = fault !== undefined && hasStruck(fault) ? [fault] : [];
-    const model = known.model ?? text(body, "model") ?? "";
+    const faults = fault !== undefined && hasFaultStruck(fault) ? [fault] : [];
+    const model = known.model ?? textField(body, "model") ?? "";
     void this.#options.trace?.request({
       n,
       id,
@@ -267,7 +272,7 @@ export class Simulator {
     });
   }
 
-  #refused(asked: Asked, refused: Refusal): Answer {
+  #refused(asked: RequestContext, refused: Refusal): Answer {
     const { status, retryAfterSeconds } = refused;
     const headers = {
       ...this.#headers(asked),
@@ -276,13 +281,13 @@ export class Simulator {
     return { kind: "body", status, headers, body: errorBody(refused, asked.requestId) };
   }
 
-  #body(asked: Asked, body: object, more: AnswerHeaders = {}): Answer {
+  #body(asked: RequestContext, body: object, more: AnswerHeaders = {}): Answer {
     const headers = { ...this.#headers(asked), ...more };
     const place = cutPlace(asked.fault);
     return place === undefined ? { kind: "body", status: 200, headers, body } : { kind: "cut", headers, body, place };
   }
 
-  #headers({ requestId, n }: Asked): AnswerHeaders {
+  #headers({ requestId, n }: RequestContext): AnswerHeaders {
     return {
       "request-id": requestId,
       [reportHeaders.number]: String(n),
@@ -322,7 +327,7 @@ export class Simulator {
 const nameEnd = /^(?:-\d{8}|-latest)?$/;
 
 /** What is known of a request from its first moment on; more of it once its headers are read. */
-interface Asked {
+interface RequestContext {
   readonly n: number;
   readonly seed: number;
   readonly requestId: string;
@@ -336,7 +341,7 @@ interface Asked {
 }
 
 /** Of a request, as far as it came. */
-interface Known {
+interface TraceDetails {
   readonly model?: string;
   readonly prompt?: Prompt;
   /** Whole, where a thread held a part of it. */
@@ -345,6 +350,15 @@ interface Known {
 
 const messagesPath = "/v1/messages";
 
-type Started =
+type StartOutcome =
   | { readonly kind: "ended"; readonly answer: Answer }
-  | { readonly kind: "started"; readonly asked: Asked };
+  | { readonly kind: "started"; readonly asked: RequestContext };
+
+/** What a count answers. It ignores the thinking of earlier turns, whatever the model and whatever is edited. */
+function countReply({ prompt, edits }: AdmittedRequest, { messages }: CountRequest): CountReply {
+  const counted = (of: Prompt): number => of.tokens - earlierThinkingTokens(of, messages);
+  return {
+    input_tokens: counted(prompt),
+    ...(edits === undefined ? {} : { context_management: { original_input_tokens: counted(edits.original) } }),
+  };
+}

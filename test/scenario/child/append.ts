@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
 import { millis, sessionId } from "../../../packages/palimpsest/src/schema/brand.ts";
-import { fileTranscripts } from "../../../packages/palimpsest/src/store/files/transcripts.ts";
+import { fileTranscripts } from "../../../packages/palimpsest/src/store/files/file-transcripts.ts";
 
 const [folder = "", id = "", name = "", countText = "0", meanwhile = "", afterwards = ""] = process.argv.slice(2);
 const deps = { now: () => millis(Date.now()), uuid: () => randomUUID() };

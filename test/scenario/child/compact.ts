@@ -4,11 +4,11 @@
  */
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
-import { appendBoundary } from "../../../packages/palimpsest/src/session/boundary.ts";
+import { appendBoundary } from "../../../packages/palimpsest/src/session/append-boundary.ts";
 import { openSession } from "../../../packages/palimpsest/src/session/session.ts";
 import { millis, sessionId } from "../../../packages/palimpsest/src/schema/brand.ts";
-import { fileBlobs } from "../../../packages/palimpsest/src/store/files/blobs.ts";
-import { fileTranscripts } from "../../../packages/palimpsest/src/store/files/transcripts.ts";
+import { fileBlobs } from "../../../packages/palimpsest/src/store/files/file-blobs.ts";
+import { fileTranscripts } from "../../../packages/palimpsest/src/store/files/file-transcripts.ts";
 import { watchDisk } from "./watch-disk.ts";
 
 const [folder = "", id = "", summary = "", killAtText = "", how = ""] = process.argv.slice(2);

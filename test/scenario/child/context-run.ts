@@ -2,7 +2,7 @@
 import { writeSync } from "node:fs";
 import Anthropic from "@anthropic-ai/sdk";
 import { openContext } from "../../../packages/palimpsest/src/open/open-context.ts";
-import { simulatorFetch } from "../../../packages/simulator/src/http/fetch.ts";
+import { simulatorFetch } from "../../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../../packages/simulator/src/simulator.ts";
 import { fileStore } from "../../../packages/palimpsest/src/store/files/store.ts";
 
@@ -11,9 +11,9 @@ const accepted = (what: string): void => void writeSync(1, `${what}\n`);
 const tools = [{ name: "read", input_schema: { type: "object" as const } }];
 
 const simulator = new Simulator({
-  actor: {
+  responder: {
     name: "reader",
-    play: ({ request }) => {
+    respond: ({ request }) => {
       const last = request.messages.at(-1)?.content;
       const isAnswered = typeof last !== "string" && last?.some(({ type }) => type === "tool_result") === true;
       return isAnswered

@@ -1,7 +1,7 @@
 /** Opens a session for writing or another tool's log for reading, and says what that took. Run by the scale scenarios. */
-import { openLog } from "../../../packages/palimpsest/src/session/open.ts";
-import { byteSourceOfFile } from "../../../packages/palimpsest/src/store/files/byte-source.ts";
-import { memoryBlobs } from "../../../packages/palimpsest/src/store/memory/blobs.ts";
+import { openLog } from "../../../packages/palimpsest/src/session/open-log.ts";
+import { openFileSource } from "../../../packages/palimpsest/src/store/files/file-source.ts";
+import { memoryBlobs } from "../../../packages/palimpsest/src/store/memory/memory-blobs.ts";
 import { fileDeps, openedSession } from "../support/project.ts";
 import { countReads } from "../support/count-reads.ts";
 
@@ -15,7 +15,7 @@ async function messages(): Promise<number> {
     await session.close();
     return length;
   }
-  const opened = await byteSourceOfFile(place);
+  const opened = await openFileSource(place);
   if (opened.kind !== "open") throw new Error(opened.kind);
   const log = await openLog({ blobs: memoryBlobs() }, { source: opened.source, origin: "foreign" });
   await opened.source.close();

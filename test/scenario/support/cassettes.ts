@@ -2,10 +2,10 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { CassettePlayer, type PlayerOptions } from "../../../packages/simulator/src/cassette/player.ts";
-import { CassetteRecorder } from "../../../packages/simulator/src/cassette/recorder.ts";
-import { servePlayer, serveRecorder } from "../../../packages/simulator/src/cassette/serve.ts";
-import type { ServeOutcome } from "../../../packages/simulator/src/http/serve.ts";
+import { CassettePlayer, type PlayerOptions } from "../../../packages/simulator/src/cassette/cassette-player.ts";
+import { CassetteRecorder } from "../../../packages/simulator/src/cassette/cassette-recorder.ts";
+import { servePlayer, serveRecorder } from "../../../packages/simulator/src/cassette/serve-recorder.ts";
+import type { ServeOutcome } from "../../../packages/simulator/src/http/serve-simulator.ts";
 
 /** Secrets that only a header tells to be some. */
 export const key = "a-key-of-no-known-shape-4711";

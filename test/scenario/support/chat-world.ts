@@ -4,31 +4,30 @@ import { onTestFinished } from "vitest";
 import type { AgentOptions } from "../../../packages/cli/src/agent/agent-options.ts";
 import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../../../packages/cli/src/agent/open-agent.ts";
-import { Chat, type ChatDeps, type ChatEnd } from "../../../packages/cli/src/chat/chat.ts";
-import type { ChatFront, FrontHandlers } from "../../../packages/cli/src/chat/front.ts";
-import { sessionChoices } from "../../../packages/cli/src/chat/commands/session-choices.ts";
-import { keptInputPath } from "../../../packages/cli/src/chat/kept-input.ts";
-import { leftInput, passingPath } from "../../../packages/cli/src/chat/left-input.ts";
-import type { FirstOpening } from "../../../packages/cli/src/chat/sessions.ts";
-import { pastOf } from "../../../packages/cli/src/chat/past.ts";
-import { createOutput } from "../../../packages/cli/src/output.ts";
-import { program } from "../../../packages/cli/src/program.ts";
-import { createEngine } from "../../../packages/cli/src/host/engine.ts";
-import type { PermissionAnswer, PermissionAsk } from "../../../packages/palimpsest/src/ports/person.ts";
+import { Chat, type ChatDeps, type ChatOutcome } from "../../../packages/cli/src/chat/chat.ts";
+import type { TerminalUi, TerminalUiHandlers } from "../../../packages/cli/src/chat/terminal-ui.ts";
+import { sessionChoices } from "../../../packages/cli/src/chat/commands/message-choices.ts";
+import { unsentInputPath, findAbandonedInput, sessionlessPath } from "../../../packages/cli/src/chat/unsent-input.ts";
+import type { FirstSessionRequest } from "../../../packages/cli/src/chat/chat-sessions.ts";
+import { readPastEntries } from "../../../packages/cli/src/chat/chat-host.ts";
+import { createOutput } from "../../../packages/cli/src/program/output.ts";
+import { program } from "../../../packages/cli/src/program/program.ts";
+import { openWorkspace } from "../../../packages/cli/src/host/workspace.ts";
+import type { PermissionAnswer, PermissionPrompt } from "../../../packages/palimpsest/src/ports/user-port.ts";
 import { millis } from "../../../packages/palimpsest/src/schema/brand.ts";
-import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/loop-event.ts";
 import type { ChatItem } from "../../../packages/cli/src/tui/state/chat-item.ts";
-import type { ChatState } from "../../../packages/cli/src/tui/state/chat-shape.ts";
+import type { ChatState } from "../../../packages/cli/src/tui/state/chat-state.ts";
 import type { AgentWorld } from "./whole-agent.ts";
 
 /** A front that records what it is shown, and a person who answers as the test wants. */
-export class FakeFront implements ChatFront {
+export class FakeFront implements TerminalUi {
   readonly columns = 80;
   readonly refilled: string[] = [];
-  readonly asks: PermissionAsk[] = [];
+  readonly asks: PermissionPrompt[] = [];
   state: ChatState | undefined;
   lifecycle: string[] = [];
-  answer: (ask: PermissionAsk) => Promise<PermissionAnswer> = () => Promise.resolve({ kind: "denied" });
+  answer: (ask: PermissionPrompt) => Promise<PermissionAnswer> = () => Promise.resolve({ kind: "denied" });
   #waiting: { readonly is: (state: ChatState) => boolean; readonly found: (state: ChatState) => void }[] = [];
 
   start(): void {
@@ -56,7 +55,7 @@ export class FakeFront implements ChatFront {
     this.refilled.push(text);
   }
 
-  permission(ask: PermissionAsk): Promise<PermissionAnswer> {
+  permission(ask: PermissionPrompt): Promise<PermissionAnswer> {
     this.asks.push(ask);
     return this.answer(ask);
   }
@@ -71,31 +70,31 @@ export class FakeFront implements ChatFront {
 export interface ChatWorld {
   readonly chat: Chat;
   readonly front: FakeFront;
-  readonly handlers: FrontHandlers;
+  readonly handlers: TerminalUiHandlers;
   readonly agents: Agent[];
   readonly events: LoopEvent[];
   /** Leaves, where nobody did, and waits for the end. */
-  readonly left: () => Promise<ChatEnd>;
+  readonly left: () => Promise<ChatOutcome>;
 }
 
 export interface ChatParts {
-  readonly opening?: FirstOpening;
+  readonly opening?: FirstSessionRequest;
   /** As `--continue` does. */
   readonly takesUp?: "left-input";
   readonly message?: string;
   readonly ends?: "by-a-bug";
   /** For who does something before the agent is open. */
-  readonly begun?: (handlers: FrontHandlers) => void;
+  readonly begun?: (handlers: TerminalUiHandlers) => void;
   readonly agent?: Partial<AgentOptions>;
   readonly deps?: Partial<ChatDeps>;
   /** What the person does beside what every test's does. */
-  readonly front?: Partial<ChatFront>;
+  readonly front?: Partial<TerminalUi>;
 }
 
 /** A chat in this world as a person has it, but for its screen. */
 export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: ChatParts = {}): Promise<ChatWorld> {
   const { env, work: cwd } = world;
-  const project = await createEngine({ env, cwd }).project();
+  const project = await openWorkspace({ env, cwd }).project();
   if (project.kind === "failed") throw new Error(project.message);
   const { deps, folder } = project;
   const front = Object.assign(new FakeFront(), parts.front);
@@ -106,7 +105,7 @@ export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: C
     context: { stdin: new PassThrough(), out, err: out, env, cwd, program, called: "palimpsest" },
     answerer: "provider",
     now: () => millis(Date.now()),
-    front: (handlers) => {
+    createUi: (handlers) => {
       parts.begun?.(handlers);
       return front;
     },
@@ -127,18 +126,18 @@ export async function openChat(world: Pick<AgentWorld, "env" | "work">, parts: C
       return opened;
     },
     runSlash: async (command, context) =>
-      (await import("../../../packages/cli/src/chat/commands/run.ts")).runSlash(command, context),
+      (await import("../../../packages/cli/src/chat/commands/run-slash-command.ts")).runSlashCommand(command, context),
     complete: () => Promise.resolve([]),
-    past: (agent) => pastOf(deps, agent),
-    keptPath: async (of) => (of === "passing" ? passingPath(folder, randomUUID()) : keptInputPath(folder, of)),
-    leftInput: parts.takesUp === undefined ? undefined : (current) => leftInput({ ...deps, folder, current }),
+    past: (agent) => readPastEntries(deps, agent),
+    keptPath: async (of) => (of === "passing" ? sessionlessPath(folder, randomUUID()) : unsentInputPath(folder, of)),
+    leftInput: parts.takesUp === undefined ? undefined : (current) => findAbandonedInput({ ...deps, folder, current }),
     sessions: async () => sessionChoices({ sessions: await deps.sessions.list(), nowMillis: Date.now() }),
     changed: (_agent, event) => void (event !== undefined && events.push(event)),
     ...parts.deps,
   });
   const opening = parts.opening ?? { session: { kind: "new" }, flags: [{ flag: "model", text: "claude-sonnet-5-5" }] };
   const end = chat.run(opening, parts.message);
-  const left = async (): Promise<ChatEnd> => {
+  const left = async (): Promise<ChatOutcome> => {
     chat.quit();
     return end;
   };

@@ -1,16 +1,16 @@
-import { isRerunnable } from "../../../packages/palimpsest/src/layers/2-clear/clearable.ts";
-import { ReckonedCache } from "../../../packages/palimpsest/src/context/request/reckoned-cache.ts";
+import { isRerunnable } from "../../../packages/palimpsest/src/layers/2-clear/is-rerunnable.ts";
+import { CacheModel } from "../../../packages/palimpsest/src/context/request/cache-model.ts";
 import type { Session, SessionDeps } from "../../../packages/palimpsest/src/session/session.ts";
-import type { Tool } from "../../../packages/palimpsest/src/ports/tools.ts";
-import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
-import { text } from "../../../packages/palimpsest/src/schema/json.ts";
-import { flagValues } from "../../../packages/cli/src/settings/flags.ts";
-import { type Numbers, numbersInForce } from "../../../packages/palimpsest/src/settings/numbers.ts";
-import { resolveSettings } from "../../../packages/palimpsest/src/settings/resolve.ts";
-import type { Actor, SaidBlock } from "../../../packages/simulator/src/actor/actor.ts";
-import type { SimulatorOptions } from "../../../packages/simulator/src/options.ts";
+import type { Tool } from "../../../packages/palimpsest/src/ports/tool.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/loop-event.ts";
+import { textField } from "../../../packages/palimpsest/src/schema/json.ts";
+import { flagValues } from "../../../packages/cli/src/settings/flag-values.ts";
+import { type ResolvedSettings, resolveForModel } from "../../../packages/palimpsest/src/settings/resolved-settings.ts";
+import { resolveSettings } from "../../../packages/palimpsest/src/settings/resolve-settings.ts";
+import type { Responder, MoveBlock } from "../../../packages/simulator/src/responder/responder.ts";
+import type { SimulatorOptions } from "../../../packages/simulator/src/simulator-options.ts";
 import { Simulator } from "../../../packages/simulator/src/simulator.ts";
-import { findModel } from "../../../packages/palimpsest/src/tokens/registry.ts";
+import { findModel } from "../../../packages/palimpsest/src/tokens/known-models.ts";
 import { type TestAgent, testAgent, type TestAgentOptions } from "../../fixture/agent.ts";
 import { opened, testDeps } from "../../fixture/session.ts";
 import { type SeenRequest, watchRequests } from "./whole-agent.ts";
@@ -39,7 +39,7 @@ export function clearingWorld(
   options: SimulatorOptions & { readonly deps?: Partial<SessionDeps> } = {},
 ): ClearingWorld {
   const { deps: over, ...rest } = options;
-  const simulator = new Simulator({ actor: reader, ...rest });
+  const simulator = new Simulator({ responder: reader, ...rest });
   const seen = watchRequests(simulator);
   const now = (): ReturnType<SessionDeps["now"]> => simulator.clock.now();
   const deps: SessionDeps = { ...testDeps(), now, isClearable: isRerunnable, ...over };
@@ -61,9 +61,9 @@ function agentOf(
   const { model = "claude-opus-5" } = wishes;
   const settings = resolveSettings([flagValues(flags.map(([flag, text]) => ({ flag, text })))]);
   const { inventory, fold } = base.session;
-  const cache = new ReckonedCache("5m");
+  const cache = new CacheModel("5m");
   if (inventory !== undefined) cache.resume({ inventory, fold });
-  const inForce = numbersInForce(settings, { model });
+  const inForce = resolveForModel(settings, { model });
   const numbers = clearsBy === "patient" ? withPatience(inForce) : inForce;
   return testAgent({
     tools: [readTool],
@@ -75,7 +75,7 @@ function agentOf(
   });
 }
 
-function withPatience(numbers: Numbers): Numbers {
+function withPatience(numbers: ResolvedSettings): ResolvedSettings {
   const { policy } = numbers;
   if (policy.clear.byPrice === undefined) return numbers;
   const byPrice = { staleRounds: 3, agesFrom: "last-use", patience: 2, horizonRounds: 20, riskWeight: 1 } as const;
@@ -93,7 +93,7 @@ export const readTool: Tool = {
       kind: "ready",
       acts: [],
       run: () =>
-        Promise.resolve({ content: fileOf(text(input, "path") ?? "", Number(input["lines"])), summary: "read" }),
+        Promise.resolve({ content: fileOf(textField(input, "path") ?? "", Number(input["lines"])), summary: "read" }),
     }),
 };
 
@@ -104,9 +104,9 @@ export const fileOf = (path: string, lines: number): string =>
  * `read 5 × 200`: five rounds of a call each, whose results have 200 lines, and then an answer; `saying 90`: with as many
  * words beside each call. Anything else is answered.
  */
-export const reader: Actor = {
+export const reader: Responder = {
   name: "reader",
-  play: ({ request }) => {
+  respond: ({ request }) => {
     const heard = request.messages.filter(({ role }) => role === "user");
     const blocks = heard.flatMap(({ content }) => (typeof content === "string" ? [] : content));
     const asked = blocks.findLastIndex(({ type }) => type === "text");
@@ -114,9 +114,9 @@ export const reader: Actor = {
     const [, rounds = "0", lines = "0", saying = "0"] = /read (\d+) × (\d+)(?: saying (\d+))?/.exec(words) ?? [];
     const done = blocks.slice(asked).filter(({ type }) => type === "tool_result").length;
     const all = blocks.filter(({ type }) => type === "tool_result").length;
-    const beside: SaidBlock[] =
+    const beside: MoveBlock[] =
       saying === "0" ? [] : [{ type: "text", text: `round ${all} `.repeat(Number(saying) / 2) }];
-    const said: SaidBlock[] =
+    const said: MoveBlock[] =
       done < Number(rounds)
         ? [...beside, { type: "tool_use", name: "read", input: { path: `/file-${all}`, lines: Number(lines) } }]
         : [{ type: "text", text: "Done." }];

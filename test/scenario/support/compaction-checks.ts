@@ -1,12 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { expect } from "vitest";
 import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
-import { createEngine } from "../../../packages/cli/src/host/engine.ts";
+import { openWorkspace } from "../../../packages/cli/src/host/workspace.ts";
 import { expand } from "../../../packages/palimpsest/src/session/expand.ts";
 import type { SessionId } from "../../../packages/palimpsest/src/schema/brand.ts";
-import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
-import { blocksOf as wireBlocks, callsOf } from "../../../packages/simulator/src/actor/request-text.ts";
-import { violations } from "../../../packages/palimpsest/src/transcript/wire.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/loop-event.ts";
+import {
+  messageBlocks as wireBlocks,
+  collectToolCalls,
+} from "../../../packages/simulator/src/responder/request-text.ts";
+import { violations } from "../../../packages/palimpsest/src/transcript/violations.ts";
 import { type CompactionWorld, requestOf } from "./compaction-world.ts";
 import { asksForSummary } from "./summary-answers.ts";
 import { blocksOf, refused, type SeenRequest } from "./whole-agent.ts";
@@ -112,7 +115,7 @@ const charsOf = (blocks: readonly string[]): number => blocks.reduce((sum, { len
 export function firstShown(seen: readonly SeenRequest[]): ReadonlyMap<string, string> {
   const shown = new Map<string, string>();
   for (const { body } of seen)
-    for (const { id, result } of callsOf(requestOf(body)))
+    for (const { id, result } of collectToolCalls(requestOf(body)))
       if (result !== undefined && !shown.has(id)) shown.set(id, result.text);
   return shown;
 }
@@ -129,7 +132,7 @@ export async function expectRecoverable(
   world: CompactionWorld,
   { id, every = 1, results }: Recoverable,
 ): Promise<number> {
-  const found = await createEngine({ env: world.env, cwd: world.work }).resolveLog(id);
+  const found = await openWorkspace({ env: world.env, cwd: world.work }).resolveLog(id);
   if (found.kind !== "ours") throw new Error(found.kind);
   const lines = (await readFile(found.path, "utf8")).split("\n").filter((line) => line !== "");
   const source = await found.deps.transcripts.openForReading(id);

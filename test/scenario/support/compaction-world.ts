@@ -3,15 +3,24 @@ import { dirname, join } from "node:path";
 import type { AgentOptions, SessionChoice } from "../../../packages/cli/src/agent/agent-options.ts";
 import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../../../packages/cli/src/agent/open-agent.ts";
-import type { ToolWishes } from "../../../packages/cli/src/agent/tool-choice.ts";
-import type { Committed, Proposal, Proposed } from "../../../packages/palimpsest/src/context/compact/proposal.ts";
-import type { PlanReview } from "../../../packages/palimpsest/src/ports/planning.ts";
-import type { CompactionPart } from "../../../packages/palimpsest/src/schema/compaction.ts";
-import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
-import type { Actor, SaidBlock, Scene, Take } from "../../../packages/simulator/src/actor/actor.ts";
-import { extractActor } from "../../../packages/simulator/src/actor/extract.ts";
-import { lastUserText } from "../../../packages/simulator/src/actor/request-text.ts";
-import { seededRandom } from "../../../packages/simulator/src/random.ts";
+import type { ToolOptions } from "../../../packages/cli/src/agent/tools/tool-choice.ts";
+import type {
+  CommitOutcome,
+  Proposal,
+  ProposeOutcome,
+} from "../../../packages/palimpsest/src/context/compact/proposal.ts";
+import type { PlanReview } from "../../../packages/palimpsest/src/ports/plan-mode.ts";
+import type { CompactionRange } from "../../../packages/palimpsest/src/schema/compaction-cause.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/loop-event.ts";
+import type {
+  Responder,
+  MoveBlock,
+  RespondInput,
+  PlannedReply,
+} from "../../../packages/simulator/src/responder/responder.ts";
+import { extractResponder } from "../../../packages/simulator/src/responder/extract-responder.ts";
+import { lastUserText } from "../../../packages/simulator/src/responder/request-text.ts";
+import { createRandom } from "../../../packages/simulator/src/random.ts";
 import { asksForSummary, type SummaryAnswer, summaryTake } from "./summary-answers.ts";
 import { type AgentWorld, agentWorld, type SeenRequest } from "./whole-agent.ts";
 
@@ -45,14 +54,14 @@ export interface Worker {
   /** Rounds of all its turns: they decide what it does next. */
   rounds: number;
   /** What it says in place of its own next rounds. */
-  readonly instead: (readonly SaidBlock[])[];
+  readonly instead: (readonly MoveBlock[])[];
 }
 
 export interface OpenWishes {
   readonly model?: string;
   /** As on the command line: `off compact.auto`. */
   readonly flags?: readonly (readonly [flag: string, text: string])[];
-  readonly tools?: Partial<ToolWishes>;
+  readonly tools?: Partial<ToolOptions>;
   readonly planReview?: PlanReview;
   readonly beside?: Pick<AgentOptions, "jobs" | "connectServer" | "person" | "net" | "turns">;
 }
@@ -91,7 +100,7 @@ export async function compactionWorld(options: CompactionWorldOptions = {}): Pro
   const summariser: SummariserScript = { answers: ["good"], asked: [] };
   const base = await agentWorld(
     {
-      actor: scriptedActor({ worker, summariser, seed, files, wordsPerRound, thinking }),
+      responder: scriptedActor({ worker, summariser, seed, files, wordsPerRound, thinking }),
       seed,
       models: [{ id: model, windowTokens }],
     },
@@ -140,7 +149,8 @@ async function openedIn({ env, work }: AgentWorld, { choice, wishes }: Opening):
 }
 
 /** What reached the simulator passed its own check of the form. */
-export const requestOf = (body: SeenRequest["body"]): Scene["request"] => body as unknown as Scene["request"];
+export const requestOf = (body: SeenRequest["body"]): RespondInput["request"] =>
+  body as unknown as RespondInput["request"];
 
 async function drained(events: AsyncIterable<LoopEvent>): Promise<LoopEvent[]> {
   const all: LoopEvent[] = [];
@@ -153,32 +163,32 @@ interface Script extends Required<Pick<CompactionWorldOptions, "seed" | "files" 
   readonly summariser: SummariserScript;
 }
 
-function scriptedActor({ worker, summariser, ...options }: Script): Actor {
+function scriptedActor({ worker, summariser, ...options }: Script): Responder {
   let requests = 0;
   return {
     name: "worker",
-    play: (scene) => {
+    respond: (scene) => {
       requests += 1;
       if (scene.purpose === "compaction" || asksForSummary(scene.request)) {
         const nth = summariser.asked.push(requests) - 1;
         return summaryTake(summariser.answers[Math.min(nth, summariser.answers.length - 1)] ?? "good", scene);
       }
-      return asksForNotes(scene.request) ? extractActor.play(scene) : workTake(worker, options);
+      return asksForNotes(scene.request) ? extractResponder.respond(scene) : workTake(worker, options);
     },
   };
 }
 
 /** Only where the switch is on. */
-export const asksForNotes = (request: Scene["request"]): boolean => lastUserText(request).includes("notes file");
+export const asksForNotes = (request: RespondInput["request"]): boolean => lastUserText(request).includes("notes file");
 
 /** Spent when it has arrived: who asks again hears the same. */
-function workTake(worker: Worker, options: Omit<Script, "worker" | "summariser">): Take {
+function workTake(worker: Worker, options: Omit<Script, "worker" | "summariser">): PlannedReply {
   const round = worker.rounds;
   const isOver = worker.left <= 0;
   const words = wordsOf(round, options);
-  const thought: SaidBlock[] =
+  const thought: MoveBlock[] =
     options.thinking === "none" ? [] : [{ type: "thinking", thinking: `${codewordOf("H", round)}: what next?` }];
-  const own: SaidBlock[] = [{ type: "text", text: words }, ...callsOf(round, options)];
+  const own: MoveBlock[] = [{ type: "text", text: words }, ...callsOf(round, options)];
   const blocks = isOver
     ? [...thought, { type: "text", text: `Done after round ${round}.` } as const]
     : [...thought, ...(worker.instead[0] ?? own)];
@@ -200,11 +210,11 @@ function wordsOf(round: number, { wordsPerRound }: Pick<Script, "wordsPerRound">
   return `Round ${padded}, ${codewordOf("W", round)}: ${words.join(" ")}.`;
 }
 
-type Call = Extract<SaidBlock, { type: "tool_use" }>;
+type Call = Extract<MoveBlock, { type: "tool_use" }>;
 
 /** Plans, reads, runs, writes, reads two at once and searches, in turn. */
 function callsOf(round: number, { seed, files }: Pick<Script, "seed" | "files">): readonly Call[] {
-  const random = seededRandom(seed ^ Math.imul(round + 1, 0x9e3779b1));
+  const random = createRandom(seed ^ Math.imul(round + 1, 0x9e3779b1));
   const file = Math.floor(random() * files);
   const path = fileName(file);
   switch (round % 6) {
@@ -245,7 +255,7 @@ async function writeProject(
   work: string,
   { files, linesPerFile, seed }: { readonly files: number; readonly linesPerFile: number; readonly seed: number },
 ): Promise<void> {
-  const random = seededRandom(seed);
+  const random = createRandom(seed);
   const put = async (path: string, text: string): Promise<void> => {
     await mkdir(dirname(join(work, path)), { recursive: true });
     await writeFile(join(work, path), text);
@@ -266,7 +276,7 @@ export const taskText = (number: number): string =>
   `Task ${number}, ${codewordOf("U", number)}: go through the modules and note what "value${number}" is for.`;
 
 export interface Compacting {
-  readonly part?: CompactionPart;
+  readonly part?: CompactionRange;
   readonly instructions?: string;
   readonly summary?: string;
   readonly signal?: AbortSignal;
@@ -274,12 +284,12 @@ export interface Compacting {
 
 export interface ProposedWith {
   readonly events: readonly LoopEvent[];
-  readonly proposed: Proposed;
+  readonly proposed: ProposeOutcome;
 }
 
 export interface CompactedWith {
   readonly events: readonly LoopEvent[];
-  readonly committed: Committed;
+  readonly committed: CommitOutcome;
 }
 
 /** As a person asks for it; nothing is written yet. */

@@ -1,19 +1,18 @@
 import { expect } from "vitest";
-import { CostLedger } from "../../../packages/palimpsest/src/cache/costs.ts";
-import { usdOf } from "../../../packages/palimpsest/src/cache/price.ts";
+import { CostLedger, toUsd } from "../../../packages/palimpsest/src/cache/cost-ledger.ts";
 import { pastRequests } from "../../../packages/palimpsest/src/context/past-costs.ts";
-import { checkLog } from "../../../packages/palimpsest/src/session/fsck.ts";
+import { checkLog } from "../../../packages/palimpsest/src/session/check-log.ts";
 import { anthropicModel } from "../../../packages/palimpsest/src/model/anthropic/client.ts";
-import type { Tool } from "../../../packages/palimpsest/src/ports/tools.ts";
+import type { Tool } from "../../../packages/palimpsest/src/ports/tool.ts";
 import type { Message } from "../../../packages/palimpsest/src/schema/block.ts";
 import { millis } from "../../../packages/palimpsest/src/schema/brand.ts";
-import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
-import type { Actor, SaidBlock } from "../../../packages/simulator/src/actor/actor.ts";
-import { FaultChoice, parseProbableFaults } from "../../../packages/simulator/src/fault-choice.ts";
-import { simulatorFetch } from "../../../packages/simulator/src/http/fetch.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/loop-event.ts";
+import type { Responder, MoveBlock } from "../../../packages/simulator/src/responder/responder.ts";
+import { FaultChoice, parseProbableFaults } from "../../../packages/simulator/src/fault/fault-choice.ts";
+import { simulatorFetch } from "../../../packages/simulator/src/http/simulator-fetch.ts";
 import { Simulator } from "../../../packages/simulator/src/simulator.ts";
-import { TraceWriter } from "../../../packages/simulator/src/trace/writer.ts";
-import { violations } from "../../../packages/palimpsest/src/transcript/wire.ts";
+import { TraceWriter } from "../../../packages/simulator/src/trace/trace-writer.ts";
+import { violations } from "../../../packages/palimpsest/src/transcript/violations.ts";
 import { testAgent } from "../../fixture/agent.ts";
 import { openedForTest, reopened, testDeps, testSession } from "../../fixture/session.ts";
 
@@ -37,14 +36,14 @@ const faults = [
 const silenceMs = millis(40);
 
 /** Says where it is, calls, and says that it is done: words that stand in one block of one turn only. */
-const talker: Actor = {
+const talker: Responder = {
   name: "talker",
-  play: ({ request }) => {
+  respond: ({ request }) => {
     const { content } = request.messages.at(-1) ?? { content: "" };
     const blocks = typeof content === "string" ? [] : content;
     const asked = request.messages.findLast(({ role }) => role === "user");
     const turn = /<turn \d+>/.exec(JSON.stringify(asked))?.[0] ?? `<round ${request.messages.length}>`;
-    const said: SaidBlock[] = blocks.some(({ type }) => type === "tool_result")
+    const said: MoveBlock[] = blocks.some(({ type }) => type === "tool_result")
       ? [{ type: "text", text: `${turn} is over: ein schönes Ende, 終わり.` }]
       : [
           { type: "text", text: `${turn} begins.` },
@@ -80,7 +79,7 @@ export async function expectWholeDespiteFaults(turns: number, seed: number): Pro
     },
   });
   const simulator = new Simulator({
-    actor: talker,
+    responder: talker,
     seed,
     faults: new FaultChoice({ faults: read.faults, seed }),
     trace,
@@ -114,7 +113,7 @@ export async function expectWholeDespiteFaults(turns: number, seed: number): Pro
   const { session: paid } = agent.conversation.costs.toJSON();
   expect(paid.requests).toBe(begun.length);
   expect(begun.length).toBeGreaterThan(replies.filter(({ outcome }) => outcome === "delivered").length);
-  expect(usdOf(paid.totalNanos)).toBeCloseTo(costUsdOf(replies, begun), 8);
+  expect(toUsd(paid.totalNanos)).toBeCloseTo(costUsdOf(replies, begun), 8);
 
   const again = await reopened(deps, session);
   expect(again.view().messages).toEqual(messages);

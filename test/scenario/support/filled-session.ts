@@ -1,7 +1,7 @@
 import type { Session } from "../../../packages/palimpsest/src/session/session.ts";
 import type { Block } from "../../../packages/palimpsest/src/schema/block.ts";
 import { messageId, toolUseId } from "../../../packages/palimpsest/src/schema/brand.ts";
-import { estimateBlock } from "../../../packages/palimpsest/src/tokens/estimate.ts";
+import { estimateBlock } from "../../../packages/palimpsest/src/tokens/estimate-block.ts";
 import { replyDraft, resultDraft, type Draft } from "../../../packages/palimpsest/src/transcript/draft.ts";
 import { append, user } from "../../fixture/session.ts";
 import { codewordOf, taskText } from "./compaction-world.ts";

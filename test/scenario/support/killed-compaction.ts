@@ -2,11 +2,11 @@ import { cp, readFile, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
-import { createEngine, type ResolvedLog } from "../../../packages/cli/src/host/engine.ts";
-import { repairLog } from "../../../packages/palimpsest/src/session/fsck.ts";
+import { openWorkspace, type ResolvedLog } from "../../../packages/cli/src/host/workspace.ts";
+import { repairLog } from "../../../packages/palimpsest/src/session/check-log.ts";
 import { readLog } from "../../../packages/palimpsest/src/session/read-log.ts";
 import type { SessionId } from "../../../packages/palimpsest/src/schema/brand.ts";
-import { violations } from "../../../packages/palimpsest/src/transcript/wire.ts";
+import { violations } from "../../../packages/palimpsest/src/transcript/violations.ts";
 import { palimpsest, type Said } from "./command-line.ts";
 import { lastRequest, saidIn } from "./compaction-checks.ts";
 import { type CompactionWorld, compactionWorld, taskText } from "./compaction-world.ts";
@@ -126,7 +126,7 @@ function run(
 }
 
 async function found({ world, id }: KillScene): Promise<Extract<ResolvedLog, { kind: "ours" }>> {
-  const log = await createEngine({ env: world.env, cwd: world.work }).resolveLog(id);
+  const log = await openWorkspace({ env: world.env, cwd: world.work }).resolveLog(id);
   if (log.kind !== "ours") throw new Error(log.kind);
   return log;
 }

@@ -2,13 +2,13 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
-import { createEngine } from "../../../packages/cli/src/host/engine.ts";
-import { repairLog } from "../../../packages/palimpsest/src/session/fsck.ts";
+import { openWorkspace } from "../../../packages/cli/src/host/workspace.ts";
+import { repairLog } from "../../../packages/palimpsest/src/session/check-log.ts";
 import { readLog } from "../../../packages/palimpsest/src/session/read-log.ts";
 import type { ByteRange } from "../../../packages/palimpsest/src/ports/transcripts.ts";
 import type { SessionId } from "../../../packages/palimpsest/src/schema/brand.ts";
-import type { Actor, SaidBlock } from "../../../packages/simulator/src/actor/actor.ts";
-import { violations } from "../../../packages/palimpsest/src/transcript/wire.ts";
+import type { Responder, MoveBlock } from "../../../packages/simulator/src/responder/responder.ts";
+import { violations } from "../../../packages/palimpsest/src/transcript/violations.ts";
 import { palimpsest, type Said } from "./command-line.ts";
 import { type AgentWorld, agentWorld, firstBreak, refused, turn } from "./whole-agent.ts";
 
@@ -17,16 +17,16 @@ const preload = (script: string): string =>
   `--import=${pathToFileURL(resolve(import.meta.dirname, "../child", script)).href}`;
 
 /** A command with an effect that shows how often it ran; `then` stands behind it. */
-const effect = (n: number, then: string): SaidBlock => ({
+const effect = (n: number, then: string): MoveBlock => ({
   type: "tool_use",
   name: "bash",
   input: { command: `echo call-${n} >> effects.txt${then}` },
 });
 
 /** Each turn: thinks, runs two commands that no turn ran before, says that it is done. Asked to die, its first command runs until the agent is killed. */
-const doer: Actor = {
+const doer: Responder = {
   name: "doer",
-  play: ({ request }) => {
+  respond: ({ request }) => {
     const blocks = request.messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
     const last = request.messages.at(-1)?.content;
     const isAnswered = typeof last !== "string" && last?.some(({ type }) => type === "tool_result") === true;
@@ -35,7 +35,7 @@ const doer: Actor = {
     if (isAnswered && !isNew) return { move: { kind: "say", blocks: [{ type: "text", text: "Done." }] } };
     const calls = blocks.filter(({ type }) => type === "tool_use").length;
     const then = asked?.type === "text" && asked.text === "Die." ? "; touch running; sleep 60" : "";
-    const said: SaidBlock[] = [
+    const said: MoveBlock[] = [
       { type: "thinking", thinking: "What next?" },
       { type: "text", text: "Two commands." },
       effect(calls + 1, then),
@@ -51,7 +51,7 @@ export interface KillWorld extends AgentWorld {
 
 /** A project with a session of one turn. */
 export async function killWorld(): Promise<KillWorld> {
-  const world = await agentWorld({ actor: doer });
+  const world = await agentWorld({ responder: doer });
   const agent = await world.open({ kind: "new" }, model);
   await turn(agent, "Begin.");
   await agent.close();
@@ -113,7 +113,7 @@ export async function expectGoesOn(world: KillWorld): Promise<void> {
 
 /** No damage but a line that was killed while it was written, a valid view without a doubled word of anybody, and each command ran once at most. */
 async function expectWhole(world: KillWorld, torn: readonly ByteRange[]): Promise<void> {
-  const found = await createEngine({ env: world.env, cwd: world.work }).resolveLog(world.id);
+  const found = await openWorkspace({ env: world.env, cwd: world.work }).resolveLog(world.id);
   if (found.kind !== "ours") throw new Error(found.kind);
   const repair = await repairLog(found.deps, { id: world.id, circumstances: { cwd: "/project", version: "0.0.0" } });
   if (repair.kind !== "repaired") throw new Error(repair.kind);
@@ -134,7 +134,7 @@ async function expectWhole(world: KillWorld, torn: readonly ByteRange[]): Promis
 }
 
 async function logPath(world: KillWorld): Promise<string> {
-  const found = await createEngine({ env: world.env, cwd: world.work }).resolveLog(world.id);
+  const found = await openWorkspace({ env: world.env, cwd: world.work }).resolveLog(world.id);
   if (found.kind !== "ours") throw new Error(found.kind);
   return found.path;
 }

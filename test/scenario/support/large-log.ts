@@ -3,7 +3,7 @@ import { mkdir, open } from "node:fs/promises";
 import { once } from "node:events";
 import { join } from "node:path";
 import { GeneratedLog } from "../../../bench/generated-log.ts";
-import { fileBlobs } from "../../../packages/palimpsest/src/store/files/blobs.ts";
+import { fileBlobs } from "../../../packages/palimpsest/src/store/files/file-blobs.ts";
 
 const emptyCheckpoint = {
   version: 1,

@@ -2,8 +2,8 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect } from "vitest";
 import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
-import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
-import { presetOf } from "../../../packages/palimpsest/src/policy/catalogue.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/loop-event.ts";
+import { getPreset } from "../../../packages/palimpsest/src/policy/policy-catalogue.ts";
 import {
   expectAccepted,
   expectOnlyTrueWords,
@@ -61,7 +61,7 @@ export async function expectSurvives(compactions: number): Promise<void> {
 /** Every message of a person is verbatim in the next request, as far as the ledger's budget goes; here it does. */
 async function expectAllQuoted(world: CompactionWorld, agent: Agent): Promise<void> {
   const tokens = world.said.reduce((sum, { length }) => sum + length / 2, 0);
-  const share = presetOf("palimpsest").summary?.userMessages?.windowShareMax ?? 0;
+  const share = getPreset("palimpsest").summary?.userMessages?.windowShareMax ?? 0;
   expect(tokens).toBeLessThan(60_000 * share);
   await world.turn(agent, { text: "And now?", rounds: 0 });
   expect(saidIn(lastRequest(world))).toEqual(world.said);

@@ -1,11 +1,11 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { checkLog, type LogCheck } from "../../../packages/palimpsest/src/session/fsck.ts";
-import { openLog } from "../../../packages/palimpsest/src/session/open.ts";
+import { checkLog, type LogCheck } from "../../../packages/palimpsest/src/session/check-log.ts";
+import { openLog } from "../../../packages/palimpsest/src/session/open-log.ts";
 import type { SessionDeps } from "../../../packages/palimpsest/src/session/session.ts";
 import type { Message } from "../../../packages/palimpsest/src/schema/block.ts";
 import { sessionId } from "../../../packages/palimpsest/src/schema/brand.ts";
 import type { ByteSource } from "../../../packages/palimpsest/src/ports/transcripts.ts";
-import type { Damage } from "../../../packages/palimpsest/src/transcript/lines.ts";
+import type { Damage } from "../../../packages/palimpsest/src/transcript/read-lines.ts";
 import { pathOf, type Project } from "./project.ts";
 
 /** A session on disk and what it shows after each of its lines. */

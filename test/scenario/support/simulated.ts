@@ -1,15 +1,15 @@
 import { onTestFinished } from "vitest";
-import type { Actor, Move, SaidBlock } from "../../../packages/simulator/src/actor/actor.ts";
-import { serveSimulator } from "../../../packages/simulator/src/http/serve.ts";
-import type { SimulatorOptions } from "../../../packages/simulator/src/options.ts";
+import type { Responder, Move, MoveBlock } from "../../../packages/simulator/src/responder/responder.ts";
+import { serveSimulator } from "../../../packages/simulator/src/http/serve-simulator.ts";
+import type { SimulatorOptions } from "../../../packages/simulator/src/simulator-options.ts";
 import { Simulator } from "../../../packages/simulator/src/simulator.ts";
 
 /** An actor that makes these moves, the last one again and again. A move is spent when its reply has arrived. */
-export function playing(...moves: readonly (Move | readonly SaidBlock[])[]): Actor {
+export function playing(...moves: readonly (Move | readonly MoveBlock[])[]): Responder {
   let at = 0;
   return {
     name: "playing",
-    play: () => {
+    respond: () => {
       const chosen = moves[Math.min(at, moves.length - 1)] ?? [];
       const move: Move = "kind" in chosen ? chosen : { kind: "say", blocks: chosen };
       return { move, delivered: () => void (at += 1) };
@@ -17,7 +17,7 @@ export function playing(...moves: readonly (Move | readonly SaidBlock[])[]): Act
   };
 }
 
-export const says = (text: string): readonly SaidBlock[] => [{ type: "text", text }];
+export const says = (text: string): readonly MoveBlock[] => [{ type: "text", text }];
 
 export interface Served {
   readonly simulator: Simulator;

@@ -1,28 +1,38 @@
 import { PassThrough } from "node:stream";
 import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
 import type { ChatCommandOutcome } from "../../../packages/cli/src/chat/chat-command.ts";
-import { runSlash } from "../../../packages/cli/src/chat/commands/run.ts";
-import type { CommandContext } from "../../../packages/cli/src/command.ts";
-import { createOutput } from "../../../packages/cli/src/output.ts";
-import { nobody } from "../../../packages/palimpsest/src/ports/person.ts";
-import { parseSlash } from "../../../packages/cli/src/tui/slash/parse.ts";
-import type { ChatUi, ChoiceAsk, EditAsk, PreviewAnswer, PreviewAsk } from "../../../packages/cli/src/tui/chat-ui.ts";
-import { type ChatAct, chatAfter, newChat } from "../../../packages/cli/src/tui/state/chat-state.ts";
-import type { ChatState } from "../../../packages/cli/src/tui/state/chat-shape.ts";
+import { runSlashCommand } from "../../../packages/cli/src/chat/commands/run-slash-command.ts";
+import type { CommandContext } from "../../../packages/cli/src/program/command.ts";
+import { createOutput } from "../../../packages/cli/src/program/output.ts";
+import { noUser } from "../../../packages/palimpsest/src/ports/user-port.ts";
+import { parseSlash } from "../../../packages/cli/src/tui/slash/parse-slash.ts";
+import type {
+  ChatUi,
+  ChoicePrompt,
+  EditPrompt,
+  PreviewAnswer,
+  PreviewPrompt,
+} from "../../../packages/cli/src/tui/chat-ui.ts";
+import { type ChatAction, updateChat, createChat } from "../../../packages/cli/src/tui/state/update-chat.ts";
+import type { ChatState } from "../../../packages/cli/src/tui/state/chat-state.ts";
 import type { AgentWorld } from "./whole-agent.ts";
 
 /** What the person does when asked. Each answer may look at what is asked, and raise the signal. */
 export interface Answers {
-  choose: (ask: ChoiceAsk) => string | undefined;
-  preview: (ask: PreviewAsk) => PreviewAnswer;
-  edit: (ask: EditAsk) => string | undefined;
+  choose: (ask: ChoicePrompt) => string | undefined;
+  preview: (ask: PreviewPrompt) => PreviewAnswer;
+  edit: (ask: EditPrompt) => string | undefined;
 }
 
 export interface SlashWorld {
   readonly context: CommandContext;
   readonly answers: Answers;
-  readonly asked: { readonly choices: ChoiceAsk[]; readonly previews: PreviewAsk[]; readonly edits: EditAsk[] };
-  readonly acts: ChatAct[];
+  readonly asked: {
+    readonly choices: ChoicePrompt[];
+    readonly previews: PreviewPrompt[];
+    readonly edits: EditPrompt[];
+  };
+  readonly acts: ChatAction[];
   readonly refilled: string[];
   /** Esc: another one for each command. */
   stop(): void;
@@ -44,16 +54,16 @@ export function slashWorld(
   const out = createOutput(new PassThrough(), env);
   const program = { kind: "group", name: "palimpsest", summary: "", commands: [] } as const;
   const context: CommandContext = { stdin: new PassThrough(), out, err: out, env, cwd, program, called: "palimpsest" };
-  const acts: ChatAct[] = [];
+  const acts: ChatAction[] = [];
   const refilled: string[] = [];
   const asked: SlashWorld["asked"] = { choices: [], previews: [], edits: [] };
   const answers: Answers = { choose: () => undefined, preview: () => "cancel", edit: () => undefined };
   const { thresholds, autoCompact } = agent.numbers();
-  let state = newChat({ model: agent.model, thresholds, autoCompact });
+  let state = createChat({ model: agent.model, thresholds, autoCompact });
   let stop = new AbortController();
   let read = 0;
   const ui: ChatUi = {
-    ...nobody,
+    ...noUser,
     review: () => Promise.resolve({ kind: "nobody" }),
     columns,
     show: () => undefined,
@@ -71,9 +81,9 @@ export function slashWorld(
     },
     refill: (text) => void refilled.push(text),
   };
-  const act = (one: ChatAct): void => {
+  const act = (one: ChatAction): void => {
     acts.push(one);
-    state = chatAfter(state, one);
+    state = updateChat(state, one);
   };
   return {
     context,
@@ -87,7 +97,7 @@ export function slashWorld(
       const slashed = parseSlash(text);
       if (slashed.kind !== "command") throw new Error(JSON.stringify(slashed));
       stop = new AbortController();
-      return await runSlash(slashed, { context, agent, answerer, ui, act, signal: stop.signal });
+      return await runSlashCommand(slashed, { context, agent, answerer, ui, act, signal: stop.signal });
     },
     said: () => {
       const lines = [...state.done, ...state.open].slice(read).flatMap((item) => {

@@ -1,6 +1,6 @@
-import { appendBoundary } from "../../../packages/palimpsest/src/session/boundary.ts";
+import { appendBoundary } from "../../../packages/palimpsest/src/session/append-boundary.ts";
 import type { Session, SessionDeps } from "../../../packages/palimpsest/src/session/session.ts";
-import type { BoundaryInput } from "../../../packages/palimpsest/src/session/boundary.ts";
+import type { BoundaryInput } from "../../../packages/palimpsest/src/session/append-boundary.ts";
 import { append, call, cleared, offloaded, reply, result, text, user } from "../../fixture/session.ts";
 
 /** Every kind of byte that a reader might trip over. */

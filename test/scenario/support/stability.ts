@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, vi } from "vitest";
 import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
-import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
-import type { Actor, SaidBlock } from "../../../packages/simulator/src/actor/actor.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/loop-event.ts";
+import type { Responder, MoveBlock } from "../../../packages/simulator/src/responder/responder.ts";
 import { type AgentWorld, agentWorld, firstBreak, refused, turn } from "./whole-agent.ts";
 
 /**
@@ -60,14 +60,14 @@ const day = 86_400_000;
 const git = promisify(execFile);
 
 /** Thinks, reads a file, keeps a list and runs a command, then says a word. */
-const worker: Actor = {
+const worker: Responder = {
   name: "worker",
-  play: ({ request }) => {
+  respond: ({ request }) => {
     const { content } = request.messages.at(-1) ?? { content: "" };
     const isAnswered = typeof content !== "string" && content.some(({ type }) => type === "tool_result");
     const round = request.messages.length;
     const todos = [{ content: `Step ${round}`, status: "in_progress" }];
-    const calls: SaidBlock[] = [
+    const calls: MoveBlock[] = [
       { type: "thinking", thinking: `What has changed in round ${round}?` },
       { type: "tool_use", name: "read", input: { path: "notes.txt" } },
       { type: "tool_use", name: "todo", input: { todos } },
@@ -103,7 +103,7 @@ interface Lived {
 /** A session of so many turns in a project that does not stand still, closed and opened again every few turns. */
 async function lived({ turns, model, variables = {} }: Living): Promise<Lived> {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 10, 15, 22) });
-  const world = await agentWorld({ actor: worker }, variables);
+  const world = await agentWorld({ responder: worker }, variables);
   await mkdir(world.home, { recursive: true });
   await writeFile(join(world.work, "notes.txt"), "begun\n");
   await writeFile(join(world.work, "CLAUDE.md"), "Rules of the start.\n");

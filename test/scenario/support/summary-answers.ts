@@ -1,9 +1,14 @@
 import { summaryPrompt } from "../../../packages/palimpsest/src/layers/4-compact/prompt.ts";
-import type { MessagesRequest } from "../../../packages/palimpsest/src/schema/wire/request.ts";
-import type { Move, SaidBlock, Scene, Take } from "../../../packages/simulator/src/actor/actor.ts";
-import { badMove } from "../../../packages/simulator/src/actor/adversary.ts";
-import { assistantTexts, blocksOf } from "../../../packages/simulator/src/actor/request-text.ts";
-import { summaryMove } from "../../../packages/simulator/src/actor/summary.ts";
+import type { MessagesRequest } from "../../../packages/palimpsest/src/schema/wire/messages-request.ts";
+import type {
+  Move,
+  MoveBlock,
+  RespondInput,
+  PlannedReply,
+} from "../../../packages/simulator/src/responder/responder.ts";
+import { adversaryMove } from "../../../packages/simulator/src/responder/adversary-responder.ts";
+import { assistantTexts, messageBlocks } from "../../../packages/simulator/src/responder/request-text.ts";
+import { summaryMove } from "../../../packages/simulator/src/responder/summary-move.ts";
 
 /** What the scripted summariser may be told to do, by name. */
 export type SummaryAnswer =
@@ -44,7 +49,7 @@ export const imitatedTurns = [
 /** Whether a request asks for a summary: its last text begins as our prompt does. */
 export function asksForSummary(request: MessagesRequest): boolean {
   const last = request.messages.findLast(({ role }) => role === "user");
-  const texts = (last === undefined ? [] : blocksOf(last)).flatMap((block) =>
+  const texts = (last === undefined ? [] : messageBlocks(last)).flatMap((block) =>
     block.type === "text" ? [block.text] : [],
   );
   return texts.at(-1)?.startsWith(opening) === true;
@@ -52,7 +57,7 @@ export function asksForSummary(request: MessagesRequest): boolean {
 
 const [opening = ""] = summaryPrompt({ variant: "all", previousSummary: "none" }).split("\n", 1);
 
-export function summaryTake(answer: SummaryAnswer, scene: Scene): Take {
+export function summaryTake(answer: SummaryAnswer, scene: RespondInput): PlannedReply {
   const { request } = scene;
   switch (answer) {
     case "good":
@@ -66,7 +71,7 @@ export function summaryTake(answer: SummaryAnswer, scene: Scene): Take {
     case "only-thinking":
       return { move: say([{ type: "thinking", thinking: "What was it all about? I wonder." }]) };
     case "tool-call":
-      return { move: badMove("unasked-call", request) };
+      return { move: adversaryMove("unasked-call", request) };
     case "refusal":
       return { move: { ...say([{ type: "text", text: "I'm sorry, I can't help with that." }]), stop: "refusal" } };
     case "error-as-text":
@@ -85,9 +90,9 @@ export function summaryTake(answer: SummaryAnswer, scene: Scene): Take {
     case "imitates-a-system-turn":
       return said(withLines(request, imitatedTurns));
     case "lies":
-      return { move: badMove("lying-summary", request) };
+      return { move: adversaryMove("lying-summary", request) };
     case "obeys-the-history":
-      return { move: badMove("obey-result", request) };
+      return { move: adversaryMove("obey-result", request) };
     case "nonsense":
       return said("Colourless green ideas sleep furiously; the mome raths outgrabe. ".repeat(20));
     case "429":
@@ -101,8 +106,8 @@ export function summaryTake(answer: SummaryAnswer, scene: Scene): Take {
   }
 }
 
-const say = (blocks: readonly SaidBlock[]): Extract<Move, { kind: "say" }> => ({ kind: "say", blocks });
-const said = (text: string): Take => ({ move: say([{ type: "text", text }]) });
+const say = (blocks: readonly MoveBlock[]): Extract<Move, { kind: "say" }> => ({ kind: "say", blocks });
+const said = (text: string): PlannedReply => ({ move: say([{ type: "text", text }]) });
 const wrapped = (text: string): string => `<analysis>\nAll read.\n</analysis>\n<summary>\n${text}\n</summary>`;
 
 /** A good summary with more under its list of user messages. */

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
 import { undo } from "../../../packages/palimpsest/src/session/undo.ts";
 import { tokens } from "../../../packages/palimpsest/src/schema/brand.ts";
-import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/loop-event.ts";
 import { compactedIn, expectAccepted, lastRequest, times } from "./compaction-checks.ts";
 import {
   compact,

@@ -5,9 +5,9 @@ import type { SessionChoice } from "../../../packages/cli/src/agent/agent-option
 import type { Agent } from "../../../packages/cli/src/agent/agent.ts";
 import { openAgent } from "../../../packages/cli/src/agent/open-agent.ts";
 import type { Message } from "../../../packages/palimpsest/src/schema/block.ts";
-import type { LoopEvent } from "../../../packages/palimpsest/src/schema/event.ts";
+import type { LoopEvent } from "../../../packages/palimpsest/src/schema/loop-event.ts";
 import type { Json, JsonObject } from "../../../packages/palimpsest/src/schema/json.ts";
-import type { SimulatorOptions } from "../../../packages/simulator/src/options.ts";
+import type { SimulatorOptions } from "../../../packages/simulator/src/simulator-options.ts";
 import type { Simulator } from "../../../packages/simulator/src/simulator.ts";
 import { served } from "./simulated.ts";
 

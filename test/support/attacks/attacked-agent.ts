@@ -1,21 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { toolbox } from "../../../packages/cli/src/agent/toolbox.ts";
-import type { ToolChoice } from "../../../packages/cli/src/agent/tool-choice.ts";
-import { createEngine } from "../../../packages/cli/src/host/engine.ts";
+import { createToolbox } from "../../../packages/cli/src/agent/tools/toolbox.ts";
+import type { ToolChoice } from "../../../packages/cli/src/agent/tools/tool-choice.ts";
+import { openWorkspace } from "../../../packages/cli/src/host/workspace.ts";
 import { openSession } from "../../../packages/palimpsest/src/session/session.ts";
-import type { JobLook, Jobs } from "../../../packages/palimpsest/src/ports/jobs.ts";
+import type { JobReadOutcome, Jobs } from "../../../packages/palimpsest/src/ports/jobs.ts";
 import type { Sandbox, SandboxUse } from "../../../packages/palimpsest/src/ports/sandbox.ts";
-import type { Tool, Verdict } from "../../../packages/palimpsest/src/ports/tools.ts";
+import type { Tool, PermissionVerdict } from "../../../packages/palimpsest/src/ports/tool.ts";
 import { millis, sessionId, toolUseId } from "../../../packages/palimpsest/src/schema/brand.ts";
 import type { JsonObject } from "../../../packages/palimpsest/src/schema/json.ts";
 import { findSandbox } from "../../../packages/cli/src/tool/sandbox/find-sandbox.ts";
 import { temporaryFolder } from "../../../packages/cli/src/tool/sandbox/temporary-folder.ts";
-import { readFiles } from "../../../packages/palimpsest/src/context/read-files.ts";
-import { findShell } from "../../../packages/cli/src/tool/shell/find-shell.ts";
-import { ShellJobs } from "../../../packages/cli/src/tool/shell/jobs.ts";
-import { openNet } from "../../../packages/cli/src/tool/web/get.ts";
+import { createReadFiles } from "../../../packages/palimpsest/src/context/read-files.ts";
+import { findShell } from "../../../packages/cli/src/tool/shell/bash-tool.ts";
+import { ShellJobs } from "../../../packages/cli/src/tool/shell/shell-jobs.ts";
+import { openNet } from "../../../packages/cli/src/tool/web/get-page.ts";
 import { PageCache } from "../../../packages/cli/src/tool/web/page-cache.ts";
 import type { Arena } from "./arena.ts";
 import type { Attempt } from "./attempt.ts";
@@ -46,7 +46,7 @@ export interface Conditions {
 /** The tools of an agent that works in the arena, with this process's environment, as the program has it. */
 export async function openAttackedAgent({ project, home }: Arena): Promise<AttackedAgent> {
   const { env } = process;
-  const engine = createEngine({ env, cwd: project });
+  const engine = openWorkspace({ env, cwd: project });
   const located = await engine.project();
   if (located.kind !== "located") throw new Error(located.message);
   const { deps } = located;
@@ -63,7 +63,7 @@ export async function openAttackedAgent({ project, home }: Arena): Promise<Attac
   const temporary = temporaryFolder(id);
   let choice: ToolChoice = { mode: "default", allow: [], ask: [], deny: [] };
   let use: SandboxUse = { kind: "unheld", because: "off" };
-  const box = await toolbox({
+  const box = await createToolbox({
     choice: () => choice,
     deps,
     session,
@@ -112,14 +112,14 @@ const isWorkspace = (setting: Setting): boolean =>
 
 interface BashCall {
   readonly bash: Tool;
-  readonly box: { readonly permit: (request: PermitRequest) => Promise<Verdict> };
+  readonly box: { readonly permit: (request: PermitRequest) => Promise<PermissionVerdict> };
   readonly conditions: Conditions;
   readonly line: string;
   readonly project: string;
   readonly serial: number;
 }
 
-type PermitRequest = Parameters<Awaited<ReturnType<typeof toolbox>>["permit"]>[0];
+type PermitRequest = Parameters<Awaited<ReturnType<typeof createToolbox>>["permit"]>[0];
 
 /** As the loop does it: plan, permit, run. Without the check every line that can be planned is run. */
 async function callBash({ bash, box, conditions, line, project, serial }: BashCall): Promise<CallEnd> {
@@ -131,7 +131,7 @@ async function callBash({ bash, box, conditions, line, project, serial }: BashCa
     ...(attempt.network === true ? { network: true } : {}),
     ...(attempt.outsideReason === undefined ? {} : { outside_sandbox: attempt.outsideReason }),
   };
-  const context = { toolUse: toolUseId(`toolu_${serial}`), cwd: project, files: readFiles(), now: millis(0) };
+  const context = { toolUse: toolUseId(`toolu_${serial}`), cwd: project, files: createReadFiles(), now: millis(0) };
   const plan = await bash.plan(input, context);
   if (plan.kind === "wrong") return { kind: "wrong", text: plan.message, outcome: "none" };
   if (isChecked(setting)) {
@@ -162,4 +162,4 @@ async function outputSoFar(jobs: Jobs): Promise<string> {
 const endAll = async (jobs: Jobs): Promise<string> =>
   (await Promise.all(jobs.list().map(({ id }) => jobs.kill(id)))).map(textOf).join("\n");
 
-const textOf = (look: JobLook): string => (look.kind === "seen" ? look.output : "");
+const textOf = (look: JobReadOutcome): string => (look.kind === "seen" ? look.output : "");

@@ -1,4 +1,4 @@
-import type { ToolChoice } from "../../../packages/cli/src/agent/tool-choice.ts";
+import type { ToolChoice } from "../../../packages/cli/src/agent/tools/tool-choice.ts";
 import type { Attempt, Effect, EffectKind } from "./attempt.ts";
 import { denyRules, environmentSecrets } from "./baits.ts";
 

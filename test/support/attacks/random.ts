@@ -1,4 +1,4 @@
-import { seededRandom } from "../../../packages/simulator/src/random.ts";
+import { createRandom } from "../../../packages/simulator/src/random.ts";
 
 export interface Sampler {
   readonly pick: <Item>(items: readonly Item[]) => Item;
@@ -8,7 +8,7 @@ export interface Sampler {
 
 /** The same seed gives the same attempts. */
 export function sampler(seed: number): Sampler {
-  const random = seededRandom(seed);
+  const random = createRandom(seed);
   const pick = <Item>(items: readonly Item[]): Item => {
     const item = items[Math.floor(random() * items.length)];
     if (item === undefined) throw new Error("nothing to pick from");

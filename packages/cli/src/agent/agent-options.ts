@@ -1,14 +1,16 @@
 import type { Jobs } from "palimpsest/internal/ports/jobs";
-import type { Person } from "palimpsest/internal/ports/person";
-import type { PlanReview } from "palimpsest/internal/ports/planning";
-import type { SandboxSearch } from "palimpsest/internal/ports/sandbox";
-import type { ConnectServer } from "palimpsest/internal/ports/tool-servers";
+import type { UserPort } from "palimpsest/internal/ports/user-port";
+import type { PlanReview } from "palimpsest/internal/ports/plan-mode";
+import type { SandboxSearchOutcome } from "palimpsest/internal/ports/sandbox";
+import type { ConnectServer } from "palimpsest/internal/ports/tool-server";
 import type { SessionId } from "palimpsest/internal/schema/brand";
-import type { FlagInput } from "../settings/flags.ts";
-import type { PermissionMode } from "../tool/permission/decide.ts";
-import type { Net } from "../tool/web/get.ts";
-import type { ModelChoice } from "./model-choice.ts";
-import type { ToolWishes } from "./tool-choice.ts";
+import type { FlagInput } from "../settings/flag-values.ts";
+import type { PermissionMode } from "../tool/permission/decide-permission.ts";
+import type { Net } from "../tool/web/get-page.ts";
+import type { ModelChoice } from "./model/model-choice.ts";
+import type { ToolOptions } from "./tools/tool-choice.ts";
+import type { Workspace, ProjectStore } from "../host/workspace.ts";
+import type { Session } from "palimpsest/internal/session/session";
 
 export interface AgentOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -17,9 +19,9 @@ export interface AgentOptions {
   readonly flags: readonly FlagInput[];
   readonly session: SessionChoice;
   readonly model: ModelChoice;
-  readonly tools: ToolWishes;
+  readonly tools: ToolOptions;
   /** Who is asked where a call needs leave, and by the tool `ask_user`. Absent: nobody; there is no such tool, and what would be asked is denied. */
-  readonly person?: Person | undefined;
+  readonly person?: UserPort | undefined;
   /** How `web_fetch` reaches the net. Absent: there is no such tool. */
   readonly net?: Net | undefined;
   /** Who looks at a plan. Absent: nobody, and the agent has no tool to put one before. */
@@ -40,7 +42,7 @@ export interface AgentOptions {
    */
   readonly countFixedPart?: "on" | "off";
   /** What holds commands and servers of the project, found on this machine. Absent: they run as this process does, whatever the settings say. */
-  readonly sandbox?: SandboxSearch | undefined;
+  readonly sandbox?: SandboxSearchOutcome | undefined;
   /** How servers of tools are reached. Absent: none is started, whatever the settings define. */
   readonly connectServer?: ConnectServer | undefined;
   /** `one`: it is closed when its first turn is over, so nothing is begun then that would only be stopped. Absent: many. */
@@ -58,3 +60,16 @@ export type SessionChoice =
   | { readonly kind: "resume"; readonly id: SessionId }
   /** A session of its own that begins with everything the named one holds. */
   | { readonly kind: "fork"; readonly id: SessionId };
+
+/** What an agent is put together from. */
+export interface AgentParts {
+  readonly engine: Workspace;
+  readonly options: AgentOptions;
+  readonly deps: ProjectStore;
+  /** Of the project. */
+  readonly root: string;
+  readonly session: Session;
+}
+
+/** Used where neither flag, session nor setting names one. */
+export const modelDefault = "claude-sonnet-5-5";

@@ -1,19 +1,19 @@
-import type { CostSummary } from "palimpsest/internal/cache/costs";
-import type { AskedCompaction } from "palimpsest/internal/context/compaction";
+import type { CostSummary } from "palimpsest/internal/cache/cost-ledger";
+import type { ManualCompaction } from "palimpsest/internal/context/manual-compaction";
 import type { SessionView } from "palimpsest/internal/context/session-view";
 import type { Conversation } from "palimpsest/internal/context/conversation";
-import type { SessionMode } from "./plan/session-mode.ts";
+import type { SessionMode } from "./session/session-mode.ts";
 import type { Session } from "palimpsest/internal/session/session";
-import type { HookMoment } from "palimpsest/internal/ports/hooks";
+import type { HookPayload } from "palimpsest/internal/ports/hooks";
 import type { Job, Jobs } from "palimpsest/internal/ports/jobs";
 import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import type { SessionId } from "palimpsest/internal/schema/brand";
-import type { LoopEvent } from "palimpsest/internal/schema/event";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import type { HookSetting } from "palimpsest/internal/schema/hook";
-import type { Numbers } from "palimpsest/internal/settings/numbers";
+import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
 import type { Problem } from "palimpsest/internal/settings/problem";
-import type { JobsAndServers } from "./jobs-and-servers.ts";
+import type { JobsAndServers } from "./tools/jobs-and-servers.ts";
 
 export interface Agent {
   readonly kind: "agent";
@@ -41,17 +41,17 @@ export interface Agent {
   /** Of the MCP servers, once each has answered or has failed to. Must not reject. */
   readonly serversSettled: JobsAndServers["serversSettled"];
   /** What else runs beside the conversation. */
-  readonly aside: () => Aside;
+  readonly aside: () => BackgroundState;
   /** In force until the session is closed: what is written meanwhile waits for the next. */
   readonly hooks: readonly HookSetting[];
   /** Between turns: what the model sees of the session, and what a user does about it. */
   readonly view: SessionView;
   /** Between turns. */
-  readonly compaction: AskedCompaction;
+  readonly compaction: ManualCompaction;
   /** In force now, for showing them. */
-  readonly numbers: () => Numbers;
+  readonly numbers: () => ResolvedSettings;
   /** Tells the hooks that a person is waited for. What they answer is for that person. Must not reject. */
-  notify(notice: PersonWanted): Promise<readonly string[]>;
+  notify(notice: UserNotice): Promise<readonly string[]>;
   /** Stops what runs beside the turns, for good, and books what it has cost: before costs are told for the last time. */
   stopAside(): Promise<void>;
   /** `why`: for the hooks; `other` where it is absent. */
@@ -60,15 +60,15 @@ export interface Agent {
   discard(why?: SessionEndReason): Promise<void>;
 }
 
-export type SessionEndReason = Extract<HookMoment, { name: "SessionEnd" }>["reason"];
-export type PersonWanted = Omit<Extract<HookMoment, { name: "Notification" }>, "name">;
+export type SessionEndReason = Extract<HookPayload, { name: "SessionEnd" }>["reason"];
+export type UserNotice = Omit<Extract<HookPayload, { name: "Notification" }>, "name">;
 
-export interface Aside {
+interface BackgroundState {
   readonly notes: "idle" | "running";
   readonly preparation: "none" | "preparing" | "ready";
 }
 
-export type AgentOpened =
+export type OpenAgentOutcome =
   | Agent
   | { readonly kind: "no-key"; readonly message: string }
   /** Settings may hold a ban that can't be read: nothing runs until a person has looked. */

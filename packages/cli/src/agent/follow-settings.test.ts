@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { createEngine } from "../host/engine.ts";
+import { openWorkspace } from "../host/workspace.ts";
 import { sessionId } from "palimpsest/internal/schema/brand";
 import { watchSettleMs } from "palimpsest/internal/settings/limits";
-import { numbersInForce } from "palimpsest/internal/settings/numbers";
-import type { SettingsNews } from "../settings/watch.ts";
+import { resolveForModel } from "palimpsest/internal/settings/resolved-settings";
+import type { SettingsUpdate } from "../settings/watch-settings.ts";
 import { followSettings, type FollowedNews, type FollowedSettings } from "./follow-settings.ts";
 import { openSession, type Session } from "palimpsest/internal/session/session";
 
@@ -34,7 +34,7 @@ async function followed() {
   const file = join(root, ".palimpsest", "settings.json");
   await put(join(home, "settings.json"), { trustedProjects: [root] });
   await put(file, { model: "claude-sonnet-4-5", compactPercent: 90 });
-  const engine = createEngine({ env: { PALIMPSEST_HOME: home }, cwd: root });
+  const engine = openWorkspace({ env: { PALIMPSEST_HOME: home }, cwd: root });
   const project = await engine.project();
   if (project.kind === "failed") throw new Error(project.message);
   const id = sessionId("followed");
@@ -55,7 +55,7 @@ async function followed() {
 }
 
 const compactOf = (following: FollowedSettings): number =>
-  numbersInForce(following.current().settings).thresholds.compact;
+  resolveForModel(following.current().settings).thresholds.compact;
 
 const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 5_000, interval: 10 });
 
@@ -103,7 +103,7 @@ describe("a session whose settings change while it is open", () => {
 
 /** A watch that is told by hand, and a session that takes its time. */
 async function byHand(append: Session["append"], onNews: (news: FollowedNews) => void) {
-  const tells: ((news: SettingsNews) => void)[] = [];
+  const tells: ((news: SettingsUpdate) => void)[] = [];
   const along = new Set<unknown>();
   let closes = 0;
   const watch = { current: () => ({}) as never, close: () => (closes += 1) };

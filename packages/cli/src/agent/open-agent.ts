@@ -1,46 +1,65 @@
 import { realpath } from "node:fs/promises";
-import { createEngine } from "../host/engine.ts";
-import { isRerunnable } from "palimpsest/internal/layers/2-clear/clearable";
-import { reckonWith } from "palimpsest/internal/context/follow-undo";
-import { frozenBaseline, toolsKnown } from "./frozen.ts";
-import { runTurn } from "palimpsest/internal/loop/turn";
-import { followSettings } from "./follow-settings.ts";
-import { putBackMissing } from "palimpsest/internal/session/put-back";
+import { openWorkspace } from "../host/workspace.ts";
+import { isRerunnable } from "palimpsest/internal/layers/2-clear/is-rerunnable";
+import {
+  applyFixedPart,
+  followUndo,
+  startConversation,
+  type Conversation,
+  type NewConversation,
+} from "palimpsest/internal/context/conversation";
+import { freezeBaseline, toolsKnownToModel } from "./system-prompt/freeze-baseline.ts";
+import { runTurn } from "palimpsest/internal/loop/run-turn";
+import {
+  followSettings,
+  createSettingsNewsQueue,
+  withNews,
+  type NewsSource,
+  type SettingsNewsQueue,
+} from "./follow-settings.ts";
+import { restoreMissingState } from "palimpsest/internal/session/append-boundary";
 import type { Session } from "palimpsest/internal/session/session";
-import { figure } from "palimpsest/internal/schema/figure";
-import { plural } from "palimpsest/internal/schema/plural";
-import type { Numbers } from "palimpsest/internal/settings/numbers";
-import { findModel } from "palimpsest/internal/tokens/registry";
-import { findShell } from "../tool/shell/find-shell.ts";
-import { agentContext } from "./agent-context.ts";
-import { type DepsInput, depsOf } from "./agent-deps.ts";
-import type { AgentOptions } from "./agent-options.ts";
-import type { Assembling } from "./assembling.ts";
-import { costsSoFar } from "palimpsest/internal/context/past-costs";
-import { greet } from "./greet.ts";
-import { jobsAndServers } from "./jobs-and-servers.ts";
-import { type LeftSettled, settleLeft } from "./left-groups.ts";
-import { pickModel, serverOf } from "./model-choice.ts";
-import { modelDefault } from "./model-default.ts";
-import { pickForSession } from "./pick-for-session.ts";
-import { prefixNow } from "./prefix.ts";
-import { serverAnswers } from "./server-answers.ts";
-import { problemsIn, unreadBans } from "./rule-problems.ts";
-import { settingsNewsBox, withNews } from "./settings-news.ts";
-import type { AgentOpened } from "./agent.ts";
-import { besideTurns, newsAside } from "./beside-turns.ts";
-import { chooseSession } from "./choose-session.ts";
-import { equip } from "./equip.ts";
-import { sessionHooks } from "./session-hooks.ts";
+import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
+import { findModel } from "palimpsest/internal/tokens/known-models";
+import { findShell } from "../tool/shell/bash-tool.ts";
+import { type AgentDepsInput, createAgentDeps } from "./create-agent-deps.ts";
+import { type AgentOptions, type AgentParts, modelDefault } from "./agent-options.ts";
+import { pastCosts } from "palimpsest/internal/context/past-costs";
+import { announceSessionStart, sessionHooks } from "./session/session-hooks.ts";
+import {
+  startJobsAndServers,
+  type JobsAndServers,
+  type EndOrphansOutcome,
+  endOrphanedCommands,
+} from "./tools/jobs-and-servers.ts";
+import { pickModel, serverChoice } from "./model/model-choice.ts";
+import { pickSessionModel } from "./model/pick-session-model.ts";
+import { renderPrefix } from "./system-prompt/render-prefix.ts";
+import { openServerAnswers } from "./model/server-answers.ts";
+import { allSettingsProblems, unreadableDenyRules } from "./all-settings-problems.ts";
+import type { OpenAgentOutcome, Agent } from "./agent.ts";
+import { chooseSession } from "./session/choose-session.ts";
+import { equipSession } from "./tools/equip-session.ts";
+import type { CostLedger } from "palimpsest/internal/cache/cost-ledger";
+import { ManualCompaction } from "palimpsest/internal/context/manual-compaction";
+import { SessionView } from "palimpsest/internal/context/session-view";
+import type { AgentDeps } from "palimpsest/internal/context/deps";
+import {
+  type AgentCompactionSetup,
+  agentCompactionSetup,
+  type CompactionSetupInput,
+} from "./agent-compaction-setup.ts";
+import type { SessionAllowRules } from "./tools/session-allow-rules.ts";
 
 /** A whole agent with everything picked: store, settings, model, tools, hooks, instructions. */
-export async function openAgent(options: AgentOptions): Promise<AgentOpened> {
-  const engine = createEngine(options);
+export async function openAgent(options: AgentOptions): Promise<OpenAgentOutcome> {
+  const engine = openWorkspace(options);
   const project = await engine.project();
   if (project.kind === "failed") return project;
   // Without a key nothing will come of it: then no session is made either.
-  const { reading, numbers } = await engine.settings({ flags: options.flags, server: serverOf(options.model) });
-  const unread = unreadBans(reading);
+  const { reading, numbers } = await engine.settings({ flags: options.flags, server: serverChoice(options.model) });
+  const unread = unreadableDenyRules(reading);
   if (unread.length > 0) return { kind: "unread-bans", problems: unread };
   const named = numbers.model ?? modelDefault;
   const picked = pickModel({ choice: options.model, name: named, env: options.env, now: project.deps.now });
@@ -51,58 +70,50 @@ export async function openAgent(options: AgentOptions): Promise<AgentOpened> {
   const opened = await chooseSession({ ...project.deps, isClearable }, options);
   if (opened.kind !== "open") return opened;
   const { session } = opened;
-  const agent = await assembled({ engine, options, deps: project.deps, root: project.root, session });
+  const agent = await assembleAgent({ engine, options, deps: project.deps, root: project.root, session });
   if (agent.kind !== "agent") await session.close();
   return agent;
 }
 
-async function assembled(parts: Assembling): Promise<AgentOpened> {
+async function assembleAgent(parts: AgentParts): Promise<OpenAgentOutcome> {
   const { engine, options, deps, session } = parts;
   const { flags } = options;
-  const news = settingsNewsBox((await engine.settings({ flags })).reading);
+  const news = createSettingsNewsQueue((await engine.settings({ flags })).reading);
   const settings = await followSettings(engine, { session, flags, onNews: news.put });
   // They may have become unreadable since they were looked at.
-  const unread = unreadBans(settings.current());
+  const unread = unreadableDenyRules(settings.current());
   if (unread.length > 0) return { kind: "unread-bans", problems: unread };
-  const { first, model, picked } = await pickForSession(parts);
+  const { first, model, picked } = await pickSessionModel(parts);
   if (picked.kind === "no-key") return picked;
   const cwd = await realpath(options.cwd);
   const shell = await findShell();
-  const left = await mended(parts);
+  const left = await repairEarlierRun(parts);
   if (left.kind === "failed") return left;
-  const having = { settings, shell, cwd, groups: left.groups, toolsHad: await toolsKnown(deps, { session, model }) };
-  const beside = await jobsAndServers(parts, having);
-  const { box, asks, own, told, leaves } = await equip(parts, { ...having, model, beside });
+  const toolsHad = await toolsKnownToModel(deps, { session, model });
+  const having = { settings, shell, cwd, groups: left.groups, toolsHad };
+  const beside = await startJobsAndServers(parts, having);
+  const equipped = await equipSession(parts, { ...having, model, beside });
+  const { box, asks, skillsAndPlan, announceFirst, allowRules } = equipped;
   const rendering = { model, cwd, tools: box.tools, settings };
-  const prefix = await prefixNow(parts, rendering);
-  const frozen = await frozenBaseline(deps, { session, now: prefix.parts });
+  const prefix = await renderPrefix(parts, rendering);
+  const frozen = await freezeBaseline(deps, { session, now: prefix.parts });
   if (frozen.kind === "failed") return frozen;
   const { baseline, moved } = frozen;
-  const answers = await serverAnswers(parts, { baseline, picked });
+  const answers = await openServerAnswers(parts, { baseline, picked });
   const { countedFixed } = answers;
-  reckonWith(session, { baseline, countedFixed });
+  applyFixedPart(session, { baseline, countedFixed });
   const hooks = settings.current().settings.hooks.value;
-  const agentDeps = depsOf(parts, {
-    model,
-    declared: answers.declaredSizes,
-    hooks,
-    cwd,
-    box,
-    leaves,
-    settings,
-    port: picked.model,
-    shell: shell.path,
-    learned: learnedIn(first.numbers),
-    news: beside.news,
-    startedOn: prefix.startedOn,
-  });
+  const given = { model, hooks, cwd, box, allowRules, settings, startedOn: prefix.startedOn, news: beside.news };
+  const learned = limitsLearned(first.numbers);
+  const asked = { declared: answers.declaredSizes, port: picked.model, shell: shell.path, learned };
+  const agentDeps = createAgentDeps(parts, { ...given, ...asked });
   const { value: models } = first.reading.settings.models;
-  const costs = costsSoFar(session, models);
+  const costs = pastCosts(session, models);
   const begun = { prefix: rendering, baseline, countedFixed, moved, costs: costs.own, known: findModel(model, models) };
-  const talk = agentContext(parts, { deps: agentDeps, box, asks, ...begun });
+  const talk = openAgentContext(parts, { deps: agentDeps, box, asks, ...begun });
   const { conversation, compacting } = talk;
-  const aside = newsAside({ settings: news, leaves, compacting, beside });
-  const greeted = await greet(agentDeps, { options, session, model, instructions: prefix.instructions });
+  const aside = backgroundNews({ settings: news, allowRules, compacting, beside });
+  const greeted = await announceSessionStart(agentDeps, { options, session, model, instructions: prefix.instructions });
   if (greeted.kind === "failed") return greeted;
   const queue: string[] = [];
   return {
@@ -111,13 +122,16 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
     conversation,
     model,
     inheritedCosts: costs.inherited.session,
-    warnings: [...warningsOf(damageOf(session), left, own, beside, greeted), ...prefix.instructions.problems],
-    settingsProblems: problemsIn(first.reading),
+    warnings: [
+      ...collectWarnings(damageWarnings(session), left, skillsAndPlan, beside, greeted),
+      ...prefix.instructions.problems,
+    ],
+    settingsProblems: allSettingsProblems(first.reading),
     turn: (text, signal) =>
-      withNews(told(answers.askBeside(runTurn(agentDeps, { conversation, text, signal, queue }))), aside),
-    mode: own.mode,
+      withNews(announceFirst(answers.askBeside(runTurn(agentDeps, { conversation, text, signal, queue }))), aside),
+    mode: skillsAndPlan.mode,
     queue,
-    ...besideTurns(beside, compacting),
+    ...backgroundControls(beside, compacting),
     hooks,
     view: talk.view,
     compaction: talk.compaction,
@@ -127,21 +141,99 @@ async function assembled(parts: Assembling): Promise<AgentOpened> {
 }
 
 /** What an earlier run that was killed left undone. */
-async function mended({ deps, session, options: { jobs } }: Assembling): Promise<LeftSettled> {
-  const put = await putBackMissing(deps, session);
-  return put.kind === "failed" ? put : await settleLeft(deps, { session, jobs });
+async function repairEarlierRun({ deps, session, options: { jobs } }: AgentParts): Promise<EndOrphansOutcome> {
+  const put = await restoreMissingState(deps, session);
+  return put.kind === "failed" ? put : await endOrphanedCommands(deps, { session, jobs });
 }
 
-const learnedIn = ({ window, inputTokensMax }: Numbers): DepsInput["learned"] => ({
+const limitsLearned = ({ window, inputTokensMax }: ResolvedSettings): AgentDepsInput["learned"] => ({
   learnedTokens: window.source === "learned" ? window.tokens : undefined,
   learnedInputTokens: inputTokensMax?.source === "learned" ? inputTokensMax.tokens : undefined,
 });
 
 /** What could not be read is not in the view: an answer may miss it. */
-const damageOf = ({ id, damagedRanges: count }: Session): { readonly warnings: readonly string[] } => {
-  const ranges = `${figure(count)} damaged ${plural(count, "range")}`;
+const damageWarnings = ({ id, damagedRanges: count }: Session): { readonly warnings: readonly string[] } => {
+  const ranges = `${formatCount(count)} damaged ${plural(count, "range")}`;
   return { warnings: count === 0 ? [] : [`the log has ${ranges}: see \`palimpsest sessions fsck ${id}\``] };
 };
 
-const warningsOf = (...of: readonly { readonly warnings: readonly string[] }[]): readonly string[] =>
+const collectWarnings = (...of: readonly { readonly warnings: readonly string[] }[]): readonly string[] =>
   of.flatMap(({ warnings }) => warnings);
+
+interface AgentContextInput
+  extends
+    Pick<NewConversation, "countedFixed" | "moved" | "known">,
+    Pick<CompactionSetupInput, "box" | "prefix" | "asks" | "baseline"> {
+  readonly deps: AgentDeps;
+  readonly costs: CostLedger;
+}
+
+interface AgentContext {
+  readonly conversation: Conversation;
+  readonly compacting: AgentCompactionSetup;
+  readonly view: SessionView;
+  readonly compaction: ManualCompaction;
+}
+
+/** A session as its agent talks in it, looks at it and compacts it. */
+function openAgentContext(parts: AgentParts, { box, prefix, asks, deps, ...input }: AgentContextInput): AgentContext {
+  const { session } = parts;
+  const { baseline } = input;
+  const { conversation, compacting } = startConversation(deps, {
+    ...input,
+    session,
+    compacting: (of) => agentCompactionSetup(parts, { deps, box, prefix, baseline, asks, ...of }),
+  });
+  const view = new SessionView({
+    session,
+    deps: parts.deps,
+    numbers: deps.numbers,
+    thinking: () => conversation.known?.thinking,
+    follow: async () => {
+      await followUndo(conversation, session);
+      await box.readAgain();
+    },
+  });
+  return { conversation, compacting, view, compaction: new ManualCompaction(deps, () => conversation) };
+}
+
+interface BackgroundNewsInput {
+  readonly settings: SettingsNewsQueue;
+  readonly allowRules: SessionAllowRules;
+  readonly compacting: AgentCompactionSetup;
+  readonly beside: JobsAndServers;
+}
+
+/** What came up beside the turns, for the user. */
+const backgroundNews = ({
+  settings,
+  allowRules: leaves,
+  compacting: { notes },
+  beside,
+}: BackgroundNewsInput): readonly NewsSource[] => [
+  { code: "settings", take: () => settings.take(leaves.granted()) },
+  { code: "notes-wishes", take: () => notes?.takeWarnings() ?? [] },
+  { code: "mcp-server", take: beside.takeWarnings },
+];
+
+/** What runs beside the turns, for showing it and for ending it. */
+type BackgroundControls = Pick<
+  Agent,
+  "sandbox" | "jobs" | "jobControl" | "handOverJobs" | "serversSettled" | "aside" | "stopAside"
+>;
+
+const backgroundControls = (
+  { jobs, handOver, sandbox, serversSettled }: JobsAndServers,
+  { notes, preparation }: AgentCompactionSetup,
+): BackgroundControls => ({
+  serversSettled,
+  sandbox,
+  jobs: () => jobs?.list() ?? [],
+  jobControl: jobs,
+  handOverJobs: handOver,
+  aside: () => ({
+    notes: notes?.state === "running" ? "running" : "idle",
+    preparation: preparation?.state ?? "none",
+  }),
+  stopAside: async () => void (await Promise.all([notes?.stop(), preparation?.cancel()])),
+});

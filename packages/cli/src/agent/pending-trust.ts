@@ -1,16 +1,15 @@
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { z } from "zod";
-import type { Engine } from "../host/engine.ts";
-import { loadInstructions } from "palimpsest/internal/memory/instructions";
-import { readInstruction } from "palimpsest/internal/memory/read-instruction";
+import type { Workspace } from "../host/workspace.ts";
+import { loadInstructions, readInstruction } from "palimpsest/internal/memory/load-instructions";
 import { hookSettingShape } from "palimpsest/internal/schema/hook";
-import type { UntrustedPart } from "../settings/narrowing-only.ts";
-import { isInside } from "../tool/inside.ts";
-import { instructionPlace } from "./instruction-place.ts";
+import type { UntrustedPart } from "../settings/narrow-project-file.ts";
+import { isInside } from "../tool/resolve-real-path.ts";
+import { instructionPlace } from "./system-prompt/render-prefix.ts";
 
 /** What a project would do if the user trusted it. */
-export interface TrustAsk {
+export interface TrustRequest {
   /** The project's folder, a real path. */
   readonly root: string;
   readonly items: readonly TrustItem[];
@@ -25,8 +24,8 @@ export interface TrustItem {
   readonly from: string;
 }
 
-export interface TrustPlace {
-  readonly engine: Pick<Engine, "home" | "settings" | "leavePlace">;
+interface PendingTrustInput {
+  readonly engine: Pick<Workspace, "home" | "settings" | "allowRulePlace">;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** Of the working tree. */
@@ -37,14 +36,14 @@ export interface TrustPlace {
  * Undefined if the user has said yes or no already, or if there is nothing to trust. Nor are they asked about a folder that
  * holds their home: a yes counts for all that is below, so it would be one for every clone to come.
  */
-export async function pendingTrust({ engine, env, cwd, root }: TrustPlace): Promise<TrustAsk | undefined> {
+export async function pendingTrust({ engine, env, cwd, root }: PendingTrustInput): Promise<TrustRequest | undefined> {
   const { trust, untrusted } = (await engine.settings()).reading;
-  const { root: folder } = await engine.leavePlace();
+  const { root: folder } = await engine.allowRulePlace();
   const home = await realpath(homedir()).catch(() => homedir());
   if (trust !== "unasked" || isInside(home, folder)) return undefined;
   const instructions = await loadInstructions(readInstruction, instructionPlace({ engine, env, cwd, root, trust }));
   const items = [
-    ...untrusted.flatMap(itemsOf),
+    ...untrusted.flatMap(trustItems),
     ...instructions.untrusted.map(({ path, importedBy }): TrustItem => ({
       does: "imports",
       text: path,
@@ -54,7 +53,7 @@ export async function pendingTrust({ engine, env, cwd, root }: TrustPlace): Prom
   return items.length === 0 ? undefined : { root: folder, items };
 }
 
-function itemsOf({ key, value, from }: UntrustedPart): readonly TrustItem[] {
+function trustItems({ key, value, from }: UntrustedPart): readonly TrustItem[] {
   switch (key) {
     case "hooks":
       return hookList

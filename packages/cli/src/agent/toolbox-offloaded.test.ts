@@ -3,26 +3,26 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../../../test/contract/temporary-folder.ts";
 import { openedForTest, testSession } from "../../../../test/fixture/session.ts";
-import { createEngine } from "../host/engine.ts";
+import { openWorkspace } from "../host/workspace.ts";
 import { millis, sessionId, toolUseId } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import { resultsFolder } from "palimpsest/internal/store/files/blobs";
-import { notesPath } from "palimpsest/internal/store/files/notes-file";
-import { readFiles } from "palimpsest/internal/context/read-files";
-import { findShell } from "../tool/shell/find-shell.ts";
-import { toolbox } from "./toolbox.ts";
+import { resultsFolder } from "palimpsest/internal/store/files/file-blobs";
+import { notesPath } from "palimpsest/internal/store/files/file-notes";
+import { createReadFiles } from "palimpsest/internal/context/read-files";
+import { findShell } from "../tool/shell/bash-tool.ts";
+import { createToolbox } from "./tools/toolbox.ts";
 
 async function offloadedOne() {
   const folder = await temporaryFolder();
   const cwd = join(folder, "work");
   await mkdir(cwd);
   const env = { PATH: process.env["PATH"], PALIMPSEST_HOME: join(folder, "home") };
-  const project = await createEngine({ env, cwd }).project();
+  const project = await openWorkspace({ env, cwd }).project();
   if (project.kind !== "located") throw new Error(project.message);
   const { deps } = project;
   const session = await openedForTest(deps);
   const choice = { mode: "acceptEdits", allow: [], ask: [], deny: [] } as const;
-  const box = await toolbox({
+  const box = await createToolbox({
     choice: () => choice,
     deps,
     session,
@@ -39,7 +39,7 @@ async function offloadedOne() {
   };
   /** What the tool says, or the verdict where it is not allowed. */
   const call = async (name: string, input: JsonObject): Promise<unknown> => {
-    const context = { toolUse: toolUseId("toolu_1"), cwd, files: readFiles(), now: millis(0) };
+    const context = { toolUse: toolUseId("toolu_1"), cwd, files: createReadFiles(), now: millis(0) };
     const plan = await box.tools.find((tool) => tool.name === name)?.plan(input, context);
     if (plan?.kind !== "ready") throw new Error(`not ready: ${JSON.stringify(plan)}`);
     const verdict = await box.permit({ tool: name, input, acts: plan.acts });
@@ -89,7 +89,7 @@ async function inheritedRead(make: (at: Inherited) => Promise<void>): Promise<st
   const [cwd, outside] = [join(folder, "work"), join(folder, "outside")];
   await Promise.all([mkdir(cwd), mkdir(outside)]);
   const env = { PATH: process.env["PATH"], PALIMPSEST_HOME: join(folder, "home") };
-  const project = await createEngine({ env, cwd }).project();
+  const project = await openWorkspace({ env, cwd }).project();
   if (project.kind !== "located") throw new Error(project.message);
   const { deps } = project;
   const message = { role: "assistant", id: "m1", model: "m", content: [{ type: "text", text: "Hello." }] };
@@ -102,8 +102,8 @@ async function inheritedRead(make: (at: Inherited) => Promise<void>): Promise<st
   const choice = { mode: "default", allow: [], ask: [], deny: [] } as const;
   const session = await openedForTest(deps, "resume");
   const shell = await findShell();
-  const box = await toolbox({ choice: () => choice, deps, session, roots: [cwd], home: folder, env, shell });
-  const context = { toolUse: toolUseId("toolu_1"), cwd, files: readFiles(), now: millis(0) };
+  const box = await createToolbox({ choice: () => choice, deps, session, roots: [cwd], home: folder, env, shell });
+  const context = { toolUse: toolUseId("toolu_1"), cwd, files: createReadFiles(), now: millis(0) };
   const input = { file_path: join(results, "kept.txt") };
   const plan = await box.tools.find(({ name }) => name === "read")?.plan(input, context);
   if (plan?.kind !== "ready") throw new Error(`not ready: ${JSON.stringify(plan)}`);

@@ -1,10 +1,9 @@
 import type { Agent } from "../agent/agent.ts";
 import { type Millis, tokens } from "palimpsest/internal/schema/brand";
-import type { LoopEvent } from "palimpsest/internal/schema/event";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
 import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
-import type { ChatState } from "../tui/state/chat-shape.ts";
-import { type ChatAct, chatAfter, newChat } from "../tui/state/chat-state.ts";
-import { backgroundOf, figuresOf, movesFigures } from "./figures.ts";
+import type { ChatState, BackgroundWork, AgentFigures } from "../tui/state/chat-state.ts";
+import { type ChatAction, updateChat, createChat } from "../tui/state/update-chat.ts";
 
 export interface ChatViewDeps {
   readonly show: (state: ChatState) => void;
@@ -15,7 +14,7 @@ export interface ChatViewDeps {
 export class ChatView {
   readonly #deps: ChatViewDeps;
   #state: ChatState = {
-    ...newChat({ model: "", thresholds: unknown, autoCompact: "off" }),
+    ...createChat({ model: "", thresholds: unknownThresholds, autoCompact: "off" }),
     phase: { kind: "opening" },
   };
 
@@ -27,8 +26,8 @@ export class ChatView {
     return this.#state;
   }
 
-  act(act: ChatAct): void {
-    this.change((state) => chatAfter(state, act));
+  act(act: ChatAction): void {
+    this.change((state) => updateChat(state, act));
   }
 
   change(to: (state: ChatState) => ChatState): void {
@@ -37,27 +36,75 @@ export class ChatView {
   }
 
   event(agent: Agent, event: LoopEvent): void {
-    this.#state = chatAfter(this.#state, { kind: "event", event, at: this.#deps.now() });
-    if (movesFigures(event)) this.refresh(agent);
+    this.#state = updateChat(this.#state, { kind: "event", event, at: this.#deps.now() });
+    if (changesFigures(event)) this.refresh(agent);
     else this.#deps.show(this.#state);
   }
 
   /** With the figures as they are. */
   refresh(agent: Agent): void {
-    this.#state = chatAfter(this.#state, { kind: "figures", figures: figuresOf(agent) });
-    this.act({ kind: "background", background: backgroundOf(agent) });
+    this.#state = updateChat(this.#state, { kind: "figures", figures: agentFigures(agent) });
+    this.act({ kind: "background", background: agentBackground(agent) });
   }
 }
 
 /** Until an agent is open nobody knows them. */
-const none = tokens(0);
-const unknown: Thresholds = {
-  window: none,
-  outputReserve: none,
-  effective: none,
-  compact: none,
-  limit: none,
-  warning: none,
-  error: none,
-  blocking: none,
+const noTokens = tokens(0);
+const unknownThresholds: Thresholds = {
+  window: noTokens,
+  outputReserve: noTokens,
+  effective: noTokens,
+  compact: noTokens,
+  limit: noTokens,
+  warning: noTokens,
+  error: noTokens,
+  blocking: noTokens,
 };
+
+/** What the agent knows of itself, for the status line. */
+export function agentFigures({ model, numbers, session, conversation, mode, sandbox }: Agent): AgentFigures {
+  const { thresholds, autoCompact } = numbers();
+  const { hitRate, totalNanos: costNanos, unpriced: unpricedRequests } = conversation.costs.session;
+  const usedTokens = session.ledger.size.tokens;
+  const costs = { hitRate, costNanos, unpricedRequests };
+  const held = sandbox().kind === "held" ? "held" : "none";
+  return { model, usedTokens, thresholds, autoCompact, ...costs, mode: mode.current(), sandbox: held };
+}
+
+const agentBackground = ({ jobs, aside }: Agent): Omit<BackgroundWork, "agents"> => ({
+  ...aside(),
+  jobs: jobs().filter(({ state }) => state.kind === "running").length,
+});
+
+/** Behind which events figures may be others. A reply comes in thousands of pieces, and none of them moves a sum. */
+export function changesFigures({ kind }: LoopEvent): boolean {
+  switch (kind) {
+    case "text-delta":
+    case "thinking-delta":
+    case "compaction-progress":
+    case "reply-start":
+    case "permission-start":
+    case "permission-end":
+    case "warning":
+      return false;
+    case "turn-start":
+    case "request-start":
+    case "reply-end":
+    case "retry-start":
+    case "call-start":
+    case "call-end":
+    case "edit":
+    case "cleared":
+    case "left-out":
+    case "server-cleared":
+    case "no-headroom":
+    case "compaction-start":
+    case "compacted":
+    case "compaction-failed":
+    case "preparation":
+    case "message-queued":
+    case "cache-break":
+    case "turn-end":
+      return true;
+  }
+}

@@ -1,44 +1,44 @@
-import type { Agent, AgentOpened, PersonWanted } from "../agent/agent.ts";
+import type { Agent, OpenAgentOutcome, UserNotice } from "../agent/agent.ts";
 import type { SessionId } from "palimpsest/internal/schema/brand";
-import { printable } from "palimpsest/internal/schema/printable";
-import type { LoopEvent, TurnEndEvent } from "palimpsest/internal/schema/event";
-import { typedText } from "palimpsest/internal/transcript/person";
+import { toPrintable } from "palimpsest/internal/schema/to-printable";
+import type { LoopEvent, TurnEndEvent } from "palimpsest/internal/schema/loop-event";
+import { userTypedText } from "palimpsest/internal/transcript/user-text";
 import type { Choice, ChatUi } from "../tui/chat-ui.ts";
-import type { SlashCompletion } from "../tui/slash/commands.ts";
-import { parseSlash, type Slashed } from "../tui/slash/parse.ts";
+import type { SlashCompletion } from "../tui/slash/slash-commands.ts";
+import { parseSlash, type SlashOutcome } from "../tui/slash/parse-slash.ts";
 import type { ChatCommandContext, ChatCommandOutcome } from "./chat-command.ts";
 import { ChatView, type ChatViewDeps } from "./chat-view.ts";
-import type { Completing } from "./commands/completions.ts";
-import { CurrentAgent, type Opening } from "./current-agent.ts";
-import type { ChatFront, FrontHandlers } from "./front.ts";
+import type { CompletionRequest } from "./commands/completions.ts";
+import { CurrentAgent, type OpenAgentRequest, machineRefusal, waitWithTimeout } from "./current-agent.ts";
+import { type TerminalUi, type TerminalUiHandlers, idleNotice, observePrompts } from "./terminal-ui.ts";
 import { closeMillisMax } from "./limits.ts";
-import { nextModeOf } from "./modes.ts";
-import { idleNotice, whoIsWaitedFor } from "./person-waited-for.ts";
-import { refusalOf } from "./refusal.ts";
-import { type Begun, type FirstOpening, Sessions, type SessionsDeps } from "./sessions.ts";
-import { unlessLate } from "./unless-late.ts";
-import { Waiting } from "./waiting.ts";
-import { Watches } from "./watches.ts";
-import { type Step, Work } from "./work.ts";
+import { type BeginOutcome, type FirstSessionRequest, ChatSessions, type ChatSessionsDeps } from "./chat-sessions.ts";
+import { PendingInput } from "./pending-input.ts";
+import { ChatTimers } from "./chat-timers.ts";
+import { type Step, WorkQueue } from "./work-queue.ts";
+import type { PermissionMode } from "../tool/permission/decide-permission.ts";
 
-type Command = Extract<Slashed, { kind: "command" }>;
+type Command = Extract<SlashOutcome, { kind: "command" }>;
 
 export interface ChatDeps
-  extends Pick<ChatViewDeps, "now">, Pick<ChatCommandContext, "context" | "answerer">, SessionsDeps {
-  readonly front: (handlers: FrontHandlers) => ChatFront;
-  readonly open: (opening: Opening, person: Pick<ChatUi, "permission" | "question" | "review">) => Promise<AgentOpened>;
+  extends Pick<ChatViewDeps, "now">, Pick<ChatCommandContext, "context" | "answerer">, ChatSessionsDeps {
+  readonly createUi: (handlers: TerminalUiHandlers) => TerminalUi;
+  readonly open: (
+    opening: OpenAgentRequest,
+    person: Pick<ChatUi, "permission" | "question" | "review">,
+  ) => Promise<OpenAgentOutcome>;
   readonly runSlash: (command: Command, context: ChatCommandContext) => Promise<ChatCommandOutcome>;
-  readonly complete: (asked: Completing) => Promise<readonly Choice[]>;
+  readonly complete: (asked: CompletionRequest) => Promise<readonly Choice[]>;
   /** Told behind everything that happens. */
   readonly changed?: (agent: Agent, event: LoopEvent | undefined) => void;
 }
 
-export type ChatEnd =
+export type ChatOutcome =
   /** The agent is closed; what it knows can still be asked. `lastTurn`: how the last one ended; undefined without any. */
   | { readonly kind: "left"; readonly agent: Agent; readonly lastTurn: TurnEndEvent | undefined }
   /** Before there was an agent. */
   | { readonly kind: "left-early" }
-  | Extract<Begun, { kind: "not-opened" }>;
+  | Extract<BeginOutcome, { kind: "not-opened" }>;
 
 /**
  * A chat: one agent, one person, one thing at a time.
@@ -49,20 +49,20 @@ export type ChatEnd =
  *
  * It begins with a command that opens the first agent. What is sent meanwhile waits.
  */
-export class Chat implements FrontHandlers {
+export class Chat implements TerminalUiHandlers {
   readonly #deps: ChatDeps;
-  readonly #front: ChatFront;
+  readonly #front: TerminalUi;
   readonly #view: ChatView;
   readonly #left = Promise.withResolvers<void>();
   readonly #current: CurrentAgent;
-  readonly #waiting: Waiting;
-  readonly #sessions: Sessions;
-  readonly #watches = new Watches({
+  readonly #waiting: PendingInput;
+  readonly #sessions: ChatSessions;
+  readonly #watches = new ChatTimers({
     idle: () => void this.#notify(idleNotice),
     typed: () => this.#waiting.keep(),
     jobs: () => this.#jobsSeen(),
   });
-  readonly #work = new Work({
+  readonly #work = new WorkQueue({
     next: () => this.#next(),
     begins: () => this.#watches.busy(),
     rests: () => this.#rests(),
@@ -74,22 +74,22 @@ export class Chat implements FrontHandlers {
   #modes: Promise<void> = Promise.resolve();
   #lastTurn: TurnEndEvent | undefined;
   #isLeaving = false;
-  #notOpened: Extract<ChatEnd, { kind: "not-opened" }> | undefined;
+  #notOpened: Extract<ChatOutcome, { kind: "not-opened" }> | undefined;
 
   constructor(deps: ChatDeps) {
     this.#deps = deps;
-    this.#front = deps.front(this);
+    this.#front = deps.createUi(this);
     this.#view = new ChatView({ show: (state) => this.#front.show(state), now: deps.now });
-    const person = whoIsWaitedFor(this.#front, {
+    const person = observePrompts(this.#front, {
       notify: (notice) => void this.#notify(notice),
       act: (act) => this.#view.act(act),
       interrupt: () => this.interrupt(),
     });
     this.#current = new CurrentAgent({ open: (opening) => deps.open(opening, person) });
-    this.#waiting = new Waiting({ front: this.#front, view: this.#view, current: this.#current, now: deps.now });
-    this.#sessions = new Sessions({
+    this.#waiting = new PendingInput({ ui: this.#front, view: this.#view, current: this.#current, now: deps.now });
+    this.#sessions = new ChatSessions({
       ...deps,
-      front: this.#front,
+      ui: this.#front,
       view: this.#view,
       current: this.#current,
       waiting: this.#waiting,
@@ -99,7 +99,7 @@ export class Chat implements FrontHandlers {
   }
 
   /** Until the person leaves. `message`: what it begins with. */
-  async run(opening: FirstOpening, message?: string): Promise<ChatEnd> {
+  async run(opening: FirstSessionRequest, message?: string): Promise<ChatOutcome> {
     this.#view.change((state) => state);
     this.#front.start();
     this.#work.start({ kind: "command", run: (signal) => this.#begin(opening, signal) });
@@ -163,7 +163,7 @@ export class Chat implements FrontHandlers {
     return this.#current.agent.session.id;
   }
 
-  async #begin(opening: FirstOpening, signal: AbortSignal): Promise<void> {
+  async #begin(opening: FirstSessionRequest, signal: AbortSignal): Promise<void> {
     const begun = await this.#sessions.begin(opening, signal);
     switch (begun.kind) {
       case "begun":
@@ -185,7 +185,7 @@ export class Chat implements FrontHandlers {
   async #changeMode(): Promise<void> {
     if (!this.#current.isOpen) return;
     const { agent, widest } = this.#current;
-    const changed = await agent.mode.change(nextModeOf(agent.mode.current(), widest));
+    const changed = await agent.mode.change(nextPermissionMode(agent.mode.current(), widest));
     if (changed.kind === "failed") this.#view.act({ kind: "tell", tone: "error", text: changed.message });
     this.#view.refresh(agent);
     this.#changed();
@@ -213,7 +213,7 @@ export class Chat implements FrontHandlers {
     return {
       kind: "command",
       run: (signal) => {
-        this.#view.act({ kind: "print", lines: printable(`> ${text.trim()}`).split("\n") });
+        this.#view.act({ kind: "print", lines: toPrintable(`> ${text.trim()}`).split("\n") });
         return this.#command(slashed, signal);
       },
     };
@@ -233,7 +233,7 @@ export class Chat implements FrontHandlers {
       this.#deps.changed?.(agent, event);
     }
     this.#lastTurn = end;
-    if (isWritten(agent, { text, from })) this.#waiting.said();
+    if (isInLog(agent, { text, from })) this.#waiting.said();
     // Where a person leaves, it stays kept instead.
     if (end.reason !== "answered" && !this.#isLeaving) this.#waiting.giveBack();
     this.#waiting.keep();
@@ -265,7 +265,7 @@ export class Chat implements FrontHandlers {
     try {
       return await runSlash(command, { context, agent, answerer, ui: this.#front, act, signal });
     } catch (error) {
-      const text = refusalOf(error);
+      const text = machineRefusal(error);
       if (text === undefined) throw error;
       act({ kind: "tell", tone: "error", text: `/${command.name}: ${text}` });
       return { kind: "stay" };
@@ -283,7 +283,7 @@ export class Chat implements FrontHandlers {
     this.#deps.changed?.(this.#current.agent, undefined);
   }
 
-  async #notify(notice: PersonWanted): Promise<void> {
+  async #notify(notice: UserNotice): Promise<void> {
     const told = await this.#current.agent.notify(notice);
     for (const text of told) this.#view.act({ kind: "tell", tone: "plain", text });
   }
@@ -296,7 +296,7 @@ export class Chat implements FrontHandlers {
 
   async #end(): Promise<void> {
     try {
-      await unlessLate(this.rest(), closeMillisMax);
+      await waitWithTimeout(this.rest(), closeMillisMax);
       await this.#waiting.settled();
       const leaves = this.#waiting.isEmpty ? "nothing" : "input";
       await this.#current.close({ why: "prompt_input_exit", leaves });
@@ -307,8 +307,8 @@ export class Chat implements FrontHandlers {
 }
 
 /** Whether the log holds the message that a turn began with. */
-const isWritten = ({ session }: Agent, { text, from }: { readonly text: string; readonly from: number }): boolean =>
-  session.fold.path.loggedFrom(from).some(({ entry }) => typedText(entry) === text.trim());
+const isInLog = ({ session }: Agent, { text, from }: { readonly text: string; readonly from: number }): boolean =>
+  session.fold.path.loggedFrom(from).some(({ entry }) => userTypedText(entry) === text.trim());
 
 /** Of a turn that was left before its end. */
 const brokenTurn: TurnEndEvent = {
@@ -317,3 +317,11 @@ const brokenTurn: TurnEndEvent = {
   message: "The turn broke off.",
   remedies: ["say-again"],
 };
+
+const modeCycle: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];
+
+/** By a key, round and round. What asks nobody is reached only where the chat was opened so: a slip must not lead there. */
+function nextPermissionMode(now: PermissionMode, opened: PermissionMode): PermissionMode {
+  const reached = opened === "bypass" ? [...modeCycle, opened] : modeCycle;
+  return reached[(reached.indexOf(now) + 1) % reached.length] ?? "default";
+}

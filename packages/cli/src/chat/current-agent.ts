@@ -1,44 +1,44 @@
 import type { AgentOptions, SessionChoice } from "../agent/agent-options.ts";
-import type { Agent, AgentOpened, SessionEndReason } from "../agent/agent.ts";
+import type { Agent, OpenAgentOutcome, SessionEndReason } from "../agent/agent.ts";
 import type { Jobs } from "palimpsest/internal/ports/jobs";
-import type { SessionId } from "palimpsest/internal/schema/brand";
-import type { FlagInput } from "../settings/flags.ts";
-import type { PermissionMode } from "../tool/permission/decide.ts";
+import type { SessionId, Millis } from "palimpsest/internal/schema/brand";
+import type { FlagInput } from "../settings/flag-values.ts";
+import type { PermissionMode } from "../tool/permission/decide-permission.ts";
 import type { ChatCommandOutcome } from "./chat-command.ts";
 import { closeMillisMax } from "./limits.ts";
-import { refusalOf } from "./refusal.ts";
-import { unlessLate } from "./unless-late.ts";
+import { errorCode, refusalText } from "palimpsest/internal/store/files/write-failure";
+import { setTimeout as wait } from "node:timers/promises";
 
 /** What an agent of a chat is opened with; everything else of it stays the same. */
-export interface Opening extends Pick<AgentOptions, "startedBy" | "carriedMode" | "signal"> {
+export interface OpenAgentRequest extends Pick<AgentOptions, "startedBy" | "carriedMode" | "signal"> {
   readonly session: SessionChoice;
   readonly flags: readonly FlagInput[];
   /** Of the same session, which was open before. */
   readonly jobs?: Jobs;
 }
 
-export interface CurrentAgentDeps {
-  readonly open: (opening: Opening) => Promise<AgentOpened>;
+interface CurrentAgentDeps {
+  readonly open: (opening: OpenAgentRequest) => Promise<OpenAgentOutcome>;
 }
 
-export type NotOpened = Exclude<AgentOpened, { kind: "agent" }>;
+export type AgentNotOpened = Exclude<OpenAgentOutcome, { kind: "agent" }>;
 
-export type Reopened =
+type ReopenOutcome =
   /** The same session under other flags. */
   | { readonly kind: "same" }
   /** `jobsEnded`: how many ran in the session that was left. */
   | { readonly kind: "other"; readonly jobsEnded: number }
   /** As it was before. */
-  | { readonly kind: "kept"; readonly instead: NotOpened }
+  | { readonly kind: "kept"; readonly instead: AgentNotOpened }
   /** The one before could not be opened again either. */
-  | { readonly kind: "lost"; readonly instead: NotOpened };
+  | { readonly kind: "lost"; readonly instead: AgentNotOpened };
 
-export interface Reopening {
+export interface ReopenRequest {
   readonly asked: Extract<ChatCommandOutcome, { kind: "open" }>;
   readonly signal: AbortSignal;
 }
 
-interface OpenAgent {
+interface CurrentAgentState {
   readonly agent: Agent;
   readonly flags: readonly FlagInput[];
   /** The widest permission mode that keys reach: as the first one was opened. */
@@ -52,7 +52,7 @@ interface OpenAgent {
  */
 export class CurrentAgent {
   readonly #deps: CurrentAgentDeps;
-  #open: OpenAgent | undefined;
+  #open: CurrentAgentState | undefined;
   #state: "open" | "changing" = "changing";
   /** Sessions whose close was late: until it is over, they have their lock. */
   readonly #closing = new Map<SessionId, Promise<void>>();
@@ -84,9 +84,9 @@ export class CurrentAgent {
     return this.#now.widest;
   }
 
-  async open(opening: Opening): Promise<AgentOpened> {
+  async open(opening: OpenAgentRequest): Promise<OpenAgentOutcome> {
     if (opening.session.kind !== "new") await this.#closing.get(opening.session.id);
-    const opened = await tried(() => this.#deps.open(opening));
+    const opened = await openOrRefuse(() => this.#deps.open(opening));
     if (opened.kind !== "agent") return opened;
     const widest = this.#open?.widest ?? opened.mode.current();
     this.#open = { agent: opened, flags: opening.flags, widest };
@@ -95,7 +95,7 @@ export class CurrentAgent {
   }
 
   /** The other one takes the place of this one; where it can't, this one is opened again. The mode in force goes along. */
-  async reopen({ asked: { session, flags: changed = [] }, signal }: Reopening): Promise<Reopened> {
+  async reopen({ asked: { session, flags: changed = [] }, signal }: ReopenRequest): Promise<ReopenOutcome> {
     const { agent, flags } = this.#now;
     const isSame = session.kind === "resume" && session.id === agent.session.id;
     const same: SessionChoice = isEmpty(agent) ? { kind: "new" } : { kind: "resume", id: agent.session.id };
@@ -108,55 +108,55 @@ export class CurrentAgent {
       flags: [...flags.filter(({ flag }) => !changed.some((one) => one.flag === flag)), ...changed],
       ...(session.kind === "new" ? { startedBy: "clear" } : {}),
     });
-    if (opened.kind === "agent") return isSame ? { kind: "same" } : { kind: "other", jobsEnded: await ended(jobs) };
+    if (opened.kind === "agent") return isSame ? { kind: "same" } : { kind: "other", jobsEnded: await endJobs(jobs) };
     const again = await this.open({ ...own, flags });
     if (again.kind === "agent") return { kind: "kept", instead: opened };
-    await ended(jobs);
+    await endJobs(jobs);
     return { kind: "lost", instead: again };
   }
 
   /** Within a few seconds: what does not end by then ends with the process. */
-  async close(closing: Closing): Promise<void> {
+  async close(closing: CloseRequest): Promise<void> {
     if (!this.isOpen) return;
     this.#state = "changing";
     const { agent } = this.#now;
-    const over = closed(agent, closing).finally(() => this.#closing.delete(agent.session.id));
+    const over = closeAgent(agent, closing).finally(() => this.#closing.delete(agent.session.id));
     this.#closing.set(
       agent.session.id,
       over.catch(() => undefined),
     );
-    await unlessLate(over, closeMillisMax);
+    await waitWithTimeout(over, closeMillisMax);
   }
 
-  get #now(): OpenAgent {
+  get #now(): CurrentAgentState {
     if (this.#open === undefined) throw new Error("no agent was opened yet");
     return this.#open;
   }
 }
 
-export interface Closing {
+interface CloseRequest {
   readonly why: SessionEndReason;
   /** `input`: what was typed lies beside the log and is found by it, so the log stays even where nothing was said. */
   readonly leaves: "input" | "nothing";
 }
 
-async function closed(agent: Agent, { why, leaves }: Closing): Promise<void> {
+async function closeAgent(agent: Agent, { why, leaves }: CloseRequest): Promise<void> {
   await agent.stopAside();
   await (leaves === "nothing" ? agent.discard(why) : agent.close(why));
 }
 
-async function tried(open: () => Promise<AgentOpened>): Promise<AgentOpened> {
+async function openOrRefuse(open: () => Promise<OpenAgentOutcome>): Promise<OpenAgentOutcome> {
   try {
     return await open();
   } catch (error) {
-    const message = refusalOf(error);
+    const message = machineRefusal(error);
     if (message === undefined) throw error;
     return { kind: "failed", why: "io", message };
   }
 }
 
 /** They belong to a session that is left. */
-async function ended(jobs: Jobs | undefined): Promise<number> {
+async function endJobs(jobs: Jobs | undefined): Promise<number> {
   const running = jobs?.list().filter(({ state }) => state.kind === "running") ?? [];
   await jobs?.close();
   return running.length;
@@ -165,3 +165,20 @@ async function ended(jobs: Jobs | undefined): Promise<number> {
 /** Nothing was ever said in it: a new one is the same, and knows of no header that was never sent. */
 const isEmpty = ({ session }: Agent): boolean =>
   !session.fold.path.everyBranch.some(({ kind }) => kind === "user" || kind === "assistant");
+
+/** What the machine refused, in words for a person; undefined for a bug. Node's own `ERR_…` speak of the program, not of the machine. */
+export function machineRefusal(error: unknown): string | undefined {
+  const code = errorCode(error);
+  if (!(error instanceof Error) || code === undefined || code.startsWith("ERR_")) return undefined;
+  const advice = refusalText(code);
+  return advice === undefined ? error.message : `${error.message} (${advice})`;
+}
+
+/** Waits for it, but not for ever: what is late goes on by itself, and its failure is nobody's. */
+export async function waitWithTimeout(act: Promise<void>, ms: Millis): Promise<"done" | "late"> {
+  const over = new AbortController();
+  const late = wait(ms, "late" as const, { signal: over.signal }).catch(() => "late" as const);
+  const done = act.then(() => "done" as const);
+  done.catch(() => undefined);
+  return await Promise.race([done, late]).finally(() => over.abort());
+}

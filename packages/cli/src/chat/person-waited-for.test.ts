@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import type { PermissionAsk } from "palimpsest/internal/ports/person";
+import type { PermissionPrompt } from "palimpsest/internal/ports/user-port";
 import { toolUseId } from "palimpsest/internal/schema/brand";
-import { whoIsWaitedFor } from "./person-waited-for.ts";
+import { observePrompts } from "./terminal-ui.ts";
 
-const ask: PermissionAsk = { toolUse: toolUseId("t"), tool: "bash", input: {}, acts: [], reason: "Why." };
+const ask: PermissionPrompt = { toolUse: toolUseId("t"), tool: "bash", input: {}, acts: [], reason: "Why." };
 
-test.each<[string, PermissionAsk, string]>([
+test.each<[string, PermissionPrompt, string]>([
   ["a tool", ask, "use bash"],
   [
     "a tool of a server",
@@ -14,7 +14,7 @@ test.each<[string, PermissionAsk, string]>([
   ],
 ])("a notification names %s by what would be used", async (_, asked, words) => {
   const messages: string[] = [];
-  const person = whoIsWaitedFor(
+  const person = observePrompts(
     {
       permission: async () => ({ kind: "denied" }),
       question: async () => ({ kind: "nobody" }),
@@ -31,7 +31,7 @@ test.each([
   ["denied", 0],
 ] as const)("an answer that is %s ends the turn %i times", async (kind, times) => {
   let interrupts = 0;
-  const person = whoIsWaitedFor(
+  const person = observePrompts(
     {
       permission: async () => ({ kind }),
       question: async () => ({ kind: "nobody" }),

@@ -1,113 +1,113 @@
 import type { AgentOptions, SessionChoice } from "../agent/agent-options.ts";
 import type { WriteFailure } from "palimpsest/internal/ports/blobs";
 import { type Millis, millis } from "palimpsest/internal/schema/brand";
-import { agentNotOpened } from "../agent-not-opened.ts";
-import type { CommandContext, Outcome } from "../command.ts";
-import { exitCode } from "../exit-code.ts";
-import { turnExitCode } from "../turn-exit-code.ts";
-import { Chat, type ChatDeps, type ChatEnd } from "./chat.ts";
-import type { ChatBack } from "./chat-back.ts";
-import { sayFarewell } from "./farewell.ts";
-import type { ChatFront, FrontHandlers } from "./front.ts";
-import { offerDemo } from "./no-key.ts";
-import { whileSignalled } from "./signals.ts";
-import { type OnDemandStatusline, statuslineOnDemand } from "./statusline-on-demand.ts";
+import { agentFailure, turnExitCode } from "../session/session-failure.ts";
+import type { CommandContext, Outcome } from "../program/command.ts";
+import { exitCode, type Failure } from "../program/failure.ts";
+import { Chat, type ChatDeps, type ChatOutcome } from "./chat.ts";
+import type { ChatHost } from "./chat-host.ts";
+import type { TerminalUi, TerminalUiHandlers } from "./terminal-ui.ts";
+import { withEndSignals } from "../program/stop-signal.ts";
+import { type OnDemandStatusline, statuslineOnDemand } from "../statusline/statusline-on-demand.ts";
+import { type Answerer, formatCost } from "../text/format.ts";
+import { createInterface } from "node:readline/promises";
+import { canAskUser } from "../compact/ask-to-commit.ts";
 
-export interface AskedChat extends Pick<AgentOptions, "model" | "flags" | "tools"> {
+export interface ChatRequest extends Pick<AgentOptions, "model" | "flags" | "tools"> {
   readonly session: SessionChoice | { readonly kind: "choose" };
   readonly message: string | undefined;
   /** Whether what was typed in no session that can be gone on with is given back in this one. */
   readonly leftInput: "taken-up" | "left-alone";
   /** `any`: what the terminal can. */
-  readonly front: "plain" | "any";
+  readonly ui: "plain" | "any";
 }
 
 /** A chat from its first line to its last. The prompt is there first; the agent is loaded behind it. */
-export async function runChat(context: CommandContext, asked: AskedChat): Promise<Outcome> {
+export async function runChat(context: CommandContext, asked: ChatRequest): Promise<Outcome> {
   const { session, flags, message, model } = asked;
   const person = isTerminal(context) ? "there" : "pipe";
-  const back = backOnDemand(async () => {
-    const { openBack } = await import("./chat-back.ts");
-    return openBack({ ...asked, context, person, now });
+  const back = loadHostOnce(async () => {
+    const { openChatHost } = await import("./chat-host.ts");
+    return openChatHost({ ...asked, context, person, now });
   });
-  const statusline = statuslineOnDemand(async (show) => (await opened(back)).statusline(show));
-  const front = await frontOf({ context, asked, back, person });
+  const statusline = statuslineOnDemand(async (show) => (await requireHost(back)).statusline(show));
+  const front = await loadUi({ context, asked, back, person });
   const chat = new Chat(
     chatDeps({ context, asked, back, statusline, front: (handlers) => statusline.behind(front(handlers)) }),
   );
-  const end = await whileSignalled(
+  const end = await withEndSignals(
     () => chat.quit(),
     () => chat.run({ session, flags }, message),
   ).finally(() => statusline.close());
   if (end.kind === "not-opened") {
-    const told = agentNotOpened(end.opened, "Add --fork to go on in a session of its own.");
+    const told = agentFailure(end.opened, "Add --fork to go on in a session of its own.");
     return end.opened.kind === "no-key" ? await offerDemo(context, told) : told;
   }
   if (end.kind === "left-early") return exitCode.fine;
   await sayFarewell(context, { end, answerer: model.kind });
-  return codeOf(end);
+  return chatExitCode(end);
 }
 
-type Back = () => Promise<ChatBack | WriteFailure>;
+type LoadHost = () => Promise<ChatHost | WriteFailure>;
 
 /** Loaded once, by whoever asks first. */
-function backOnDemand(load: Back): Back {
-  let loading: ReturnType<Back> | undefined;
+function loadHostOnce(load: LoadHost): LoadHost {
+  let loading: ReturnType<LoadHost> | undefined;
   return () => (loading ??= load());
 }
 
-interface Wiring {
+interface ChatParts {
   readonly context: CommandContext;
-  readonly asked: AskedChat;
-  readonly back: Back;
+  readonly asked: ChatRequest;
+  readonly back: LoadHost;
   readonly statusline: OnDemandStatusline;
-  readonly front: (handlers: FrontHandlers) => ChatFront;
+  readonly front: (handlers: TerminalUiHandlers) => TerminalUi;
 }
 
-function chatDeps({ context, asked, back, statusline, front }: Wiring): ChatDeps {
+function chatDeps({ context, asked, back, statusline, front }: ChatParts): ChatDeps {
   return {
     context,
     answerer: asked.model.kind,
     now,
-    front,
+    createUi: front,
     open: async (opening, person) => {
       const loaded = await back();
       return isFailed(loaded) ? loaded : loaded.open(opening, person);
     },
-    runSlash: async (command, chat) => (await import("./commands/run.ts")).runSlash(command, chat),
+    runSlash: async (command, chat) => (await import("./commands/run-slash-command.ts")).runSlashCommand(command, chat),
     complete: async (asking) => (await import("./commands/completions.ts")).completions(context, asking),
-    past: async (agent) => (await opened(back)).past(agent),
+    past: async (agent) => (await requireHost(back)).past(agent),
     keptPath: async (of) => {
       const loaded = await back();
       return isFailed(loaded) ? undefined : loaded.keptPath(of);
     },
     leftInput:
-      asked.leftInput === "left-alone" ? undefined : async (current) => (await opened(back)).leftInput(current),
+      asked.leftInput === "left-alone" ? undefined : async (current) => (await requireHost(back)).leftInput(current),
     sessions: async () => {
       const loaded = await back();
       return isFailed(loaded) ? [] : await loaded.sessions();
     },
-    notice: async (agent) => (await opened(back)).notice(agent),
+    notice: async (agent) => (await requireHost(back)).notice(agent),
     trust: {
       pending: async () => {
         const loaded = await back();
         return isFailed(loaded) ? undefined : loaded.trust.pending();
       },
-      decide: async (as) => (await opened(back)).trust.decide(as),
+      decide: async (as) => (await requireHost(back)).trust.decide(as),
     },
     approvals: {
-      pending: async () => (await opened(back)).approvals.pending(),
-      approve: async (approvals) => (await opened(back)).approvals.approve(approvals),
-      refuse: async (approvals) => (await opened(back)).approvals.refuse(approvals),
+      pending: async () => (await requireHost(back)).approvals.pending(),
+      approve: async (approvals) => (await requireHost(back)).approvals.approve(approvals),
+      refuse: async (approvals) => (await requireHost(back)).approvals.refuse(approvals),
     },
     changed: statusline.changed,
   };
 }
 
-const isFailed = (loaded: ChatBack | WriteFailure): loaded is WriteFailure => "kind" in loaded;
+const isFailed = (loaded: ChatHost | WriteFailure): loaded is WriteFailure => "kind" in loaded;
 
 /** For whoever comes behind an agent that was opened by it. */
-async function opened(back: Back): Promise<ChatBack> {
+async function requireHost(back: LoadHost): Promise<ChatHost> {
   const loaded = await back();
   if (isFailed(loaded)) throw new Error(loaded.message);
   return loaded;
@@ -116,26 +116,59 @@ async function opened(back: Back): Promise<ChatBack> {
 const isTerminal = ({ stdin, out }: CommandContext): boolean =>
   "isTTY" in stdin && stdin.isTTY === true && out.isTerminal;
 
-interface Fronting extends Pick<Wiring, "context" | "asked" | "back"> {
+interface UiInput extends Pick<ChatParts, "context" | "asked" | "back"> {
   readonly person: "there" | "pipe";
 }
 
-async function frontOf({ context, asked, back, person }: Fronting): Promise<Wiring["front"]> {
-  if (asked.front === "plain" || person === "pipe" || context.env["TERM"] === "dumb") {
-    const { plainFront } = await import("./plain/plain-front.ts");
-    return (handlers) => plainFront({ context, handlers, now, person });
+async function loadUi({ context, asked, back, person }: UiInput): Promise<ChatParts["front"]> {
+  if (asked.ui === "plain" || person === "pipe" || context.env["TERM"] === "dumb") {
+    const { createPlainUi } = await import("./plain/create-plain-ui.ts");
+    return (handlers) => createPlainUi({ context, handlers, now, person });
   }
-  const { screenFront } = await import("./screen-front.ts");
+  const { createScreenUi } = await import("./create-screen-ui.ts");
   const history = async () => {
     const loaded = await back();
     return isFailed(loaded) ? undefined : loaded.history;
   };
-  const detail: ChatBack["detail"] = async (session, item) => (await opened(back)).detail(session, item);
-  return (handlers) => screenFront({ context, history, detail, now }, handlers);
+  const detail: ChatHost["detail"] = async (session, item) => (await requireHost(back)).detail(session, item);
+  return (handlers) => createScreenUi({ context, history, detail, now }, handlers);
 }
 
 const now = (): Millis => millis(Date.now());
 
 /** Scripts that speak through a pipe learn from it whether they were answered. */
-const codeOf = ({ lastTurn }: Extract<ChatEnd, { kind: "left" }>): Outcome =>
+const chatExitCode = ({ lastTurn }: Extract<ChatOutcome, { kind: "left" }>): Outcome =>
   lastTurn === undefined || lastTurn.reason === "aborted" ? exitCode.fine : turnExitCode(lastTurn);
+
+/** How to come back, and what it has cost. Nothing where nothing was said. */
+async function sayFarewell(
+  { out }: CommandContext,
+  { end, answerer }: { readonly end: Extract<ChatOutcome, { kind: "left" }>; readonly answerer: Answerer },
+): Promise<void> {
+  const { session, conversation } = end.agent;
+  const { requests, totalNanos, unpriced } = conversation.costs.session;
+  if (requests === 0 && session.fold.messages.length === 0) return;
+  const isUnknown = unpriced > 0 && totalNanos === 0;
+  const more = unpriced > 0 ? ", and more: not every model has a known price" : "";
+  await out.write(`This session: ${isUnknown ? "price not known" : `${formatCost(answerer, totalNanos)}${more}`}\n`);
+  await out.write(`Go on with it: ${out.style("bold", `palimpsest --resume ${session.id}`)}\n`);
+}
+
+/** Whoever starts without a key sees what it is about all the same, if they want to. */
+async function offerDemo(context: CommandContext, told: Failure): Promise<Outcome> {
+  if (!canAskUser(context))
+    return { ...told, hint: `${told.hint ?? ""} \`palimpsest demo\` needs no key.`.trimStart() };
+  const { stdin, err } = context;
+  await err.write(`There is no key for a model yet.\n${told.hint ?? ""}\n`);
+  await err.write("Watch the demo meanwhile? It needs none. [y/N] ");
+  const lines = createInterface({ input: stdin, terminal: false });
+  const [line] = await Promise.race([
+    new Promise<readonly string[]>((resolve) => lines.once("line", (typed) => resolve([typed]))),
+    new Promise<readonly string[]>((resolve) => lines.once("close", () => resolve([]))),
+  ]);
+  lines.close();
+  stdin.pause();
+  if (!/^y(es)?$/i.test((line ?? "").trim())) return told.code;
+  const { demoCommand } = await import("../command/demo-command.ts");
+  return demoCommand.run(context, []);
+}

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../../../test/contract/temporary-folder.ts";
 import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
-import { sandboxNotice } from "./sandbox-notice.ts";
+import { sandboxNotice } from "./chat-host.ts";
 
 const absent = (why: string): SandboxUse => ({ kind: "unheld", because: "absent", why, remedy: "install bubblewrap" });
 

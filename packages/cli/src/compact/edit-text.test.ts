@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { editText } from "./edit-text.ts";
+import { editText } from "./consider-proposal.ts";
 
 /** The value of EDITOR: a shell script with the file as its only argument. */
 async function editor(script: string): Promise<string> {

@@ -1,26 +1,24 @@
 import { stat } from "node:fs/promises";
-import type { ModelChoice } from "../agent/model-choice.ts";
-import type { Agent, AgentOpened } from "../agent/agent.ts";
+import type { ModelChoice } from "../agent/model/model-choice.ts";
+import type { Agent, OpenAgentOutcome } from "../agent/agent.ts";
 import { openAgent } from "../agent/open-agent.ts";
-import { openCounted } from "palimpsest/internal/session/counted";
+import { openCounted } from "palimpsest/internal/session/counted-log";
 import type { EntryId, SessionId } from "palimpsest/internal/schema/brand";
-import type { CompactionPart } from "palimpsest/internal/schema/compaction";
+import type { CompactionRange } from "palimpsest/internal/schema/compaction-cause";
 import { field, isObject, parseJson } from "palimpsest/internal/schema/json";
-import type { FlagInput } from "../settings/flags.ts";
-import { openNet } from "../tool/web/get.ts";
+import type { FlagInput } from "../settings/flag-values.ts";
+import { openNet } from "../tool/web/get-page.ts";
 import type { Fold } from "palimpsest/internal/transcript/fold";
-import { agentNotOpened } from "../agent-not-opened.ts";
-import type { CommandContext } from "../command.ts";
-import { exitCode } from "../exit-code.ts";
-import { failure, type Failure } from "../failure.ts";
-import { findEntry } from "../find-entry.ts";
-import { oneLine } from "../human.ts";
-import { type NamedLog, openNamedLog, wrongFile } from "../named-log.ts";
-import { openForWriting } from "../open-for-writing.ts";
-import { ownVersion } from "../version.ts";
-import type { Answerer } from "./simulated.ts";
+import { agentFailure } from "../session/session-failure.ts";
+import type { CommandContext } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { findEntry } from "../session/find-pin.ts";
+import { oneLine, type Answerer } from "../text/format.ts";
+import { type NamedLog, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
+import { openForWriting } from "../session/open-for-writing.ts";
+import { readOwnVersion } from "../program/read-own-version.ts";
 
-export interface ToCompact {
+interface OpenToCompactInput {
   /** As the person named it. */
   readonly session: string;
   readonly from: string | undefined;
@@ -29,33 +27,33 @@ export interface ToCompact {
   readonly model: ModelChoice;
 }
 
-export type OpenedToCompact =
-  | ({ readonly kind: "open"; readonly part: CompactionPart; readonly isCopy: boolean } & Asking)
+type OpenToCompactOutcome =
+  | ({ readonly kind: "open"; readonly part: CompactionRange; readonly isCopy: boolean } & OpenedAgent)
   | Failure;
 
 /** The agent, and who it asks: nobody where there is no key. */
-interface Asking {
+interface OpenedAgent {
   readonly agent: Agent;
   readonly answerer: Answerer;
 }
 
 /** The session as an agent, in the project it belongs to; another tool's log as the copy that is made of it. */
-export async function openToCompact(context: CommandContext, asked: ToCompact): Promise<OpenedToCompact> {
+export async function openToCompact(context: CommandContext, asked: OpenToCompactInput): Promise<OpenToCompactOutcome> {
   const log = await openNamedLog(context, asked.session);
   if (log.kind === "failure") return log;
   try {
     // Before another tool's log is copied: where the part is not there, no copy is made.
     const counted = await openCounted(log, log);
-    const wrong = wrongFile(log, counted);
+    const wrong = wrongFileFailure(log, counted);
     if (wrong !== undefined) return wrong;
-    const part = partOf(counted.fold, asked);
+    const part = findPart(counted.fold, asked);
     if (part.kind === "failure") return part;
-    const id = log.session?.id ?? (await copied(context, log));
+    const id = log.session?.id ?? (await copyLog(context, log));
     if (typeof id === "object") return id;
-    const opened = await agentOf(context, { asked, id, recorded: () => recordedCwd(log, counted.fold) });
+    const opened = await openInProject(context, { asked, id, recorded: () => readLoggedCwd(log, counted.fold) });
     const { agent, answerer } = opened;
-    if (agent.kind === "missing") return elsewhere(id);
-    if (agent.kind !== "agent") return agentNotOpened(agent, "End that process, or wait until it has finished.");
+    if (agent.kind === "missing") return inOtherProject(id);
+    if (agent.kind !== "agent") return agentFailure(agent, "End that process, or wait until it has finished.");
     return { kind: "open", agent, answerer, part, isCopy: log.session === undefined };
   } finally {
     await log.source.close();
@@ -63,14 +61,14 @@ export async function openToCompact(context: CommandContext, asked: ToCompact): 
 }
 
 /** Its log was read a moment ago: what is missing is the way from here to its project. */
-const elsewhere = (id: SessionId): Failure =>
+const inOtherProject = (id: SessionId): Failure =>
   failure({
     code: exitCode.notFound,
     message: `session ${id} belongs to another project, and its folder is not where it was`,
     hint: "Run it in the folder of that project.",
   });
 
-function partOf(fold: Fold, { from, upTo }: ToCompact): CompactionPart | Failure {
+function findPart(fold: Fold, { from, upTo }: OpenToCompactInput): CompactionRange | Failure {
   const named = from ?? upTo;
   if (named === undefined) return { kind: "all" };
   const entry: EntryId | undefined = findEntry(fold, { named });
@@ -82,7 +80,7 @@ function partOf(fold: Fold, { from, upTo }: ToCompact): CompactionPart | Failure
   });
 }
 
-async function copied(context: CommandContext, log: NamedLog): Promise<SessionId | Failure> {
+async function copyLog(context: CommandContext, log: NamedLog): Promise<SessionId | Failure> {
   const opened = await openForWriting(context, log);
   if (opened.kind === "failure") return opened.code === exitCode.machine ? { ...opened, hint: copyHint } : opened;
   await opened.session.close();
@@ -92,25 +90,28 @@ async function copied(context: CommandContext, log: NamedLog): Promise<SessionId
 const copyHint =
   "Another tool's transcript is copied into a session of our own first, for a preview too: that needs a home that can be written.";
 
-interface Opening {
-  readonly asked: ToCompact;
+interface OpenInProjectInput {
+  readonly asked: OpenToCompactInput;
   readonly id: SessionId;
   /** Where the session was at home, by its newest entry. */
   readonly recorded: () => Promise<string | undefined>;
 }
 
-interface Tried {
-  readonly agent: AgentOpened;
+interface OpenAttempt {
+  readonly agent: OpenAgentOutcome;
   readonly answerer: Answerer;
 }
 
 /** A session of another project has its settings and its files there; without a key a summary goes without a model. */
-async function agentOf({ env, cwd }: CommandContext, { asked, id, recorded }: Opening): Promise<Tried> {
-  const open = async (model: ModelChoice, place: string): Promise<Tried> => {
+async function openInProject(
+  { env, cwd }: CommandContext,
+  { asked, id, recorded }: OpenInProjectInput,
+): Promise<OpenAttempt> {
+  const open = async (model: ModelChoice, place: string): Promise<OpenAttempt> => {
     const agent = await openAgent({
       env,
       cwd: place,
-      version: ownVersion(),
+      version: readOwnVersion(),
       flags: asked.flags,
       session: { kind: "resume", id },
       model,
@@ -120,7 +121,7 @@ async function agentOf({ env, cwd }: CommandContext, { asked, id, recorded }: Op
     });
     return { agent, answerer: model.kind };
   };
-  const openIn = async (place: string): Promise<Tried> => {
+  const openIn = async (place: string): Promise<OpenAttempt> => {
     const opened = await open(asked.model, place);
     if (opened.agent.kind !== "no-key") return opened;
     const message = `There is no key for a model. ${opened.agent.message}`;
@@ -132,7 +133,7 @@ async function agentOf({ env, cwd }: CommandContext, { asked, id, recorded }: Op
   return home === undefined || home === cwd ? here : openIn(home);
 }
 
-async function recordedCwd({ source }: NamedLog, fold: Fold): Promise<string | undefined> {
+async function readLoggedCwd({ source }: NamedLog, fold: Fold): Promise<string | undefined> {
   const leaf = fold.path.leaf?.id;
   const place = leaf === undefined ? undefined : fold.placeOf(leaf);
   if (place === undefined) return undefined;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { CompactionPreview, Proposal } from "palimpsest/internal/context/compact/proposal";
 import { entryId, nanoUsd, tokens } from "palimpsest/internal/schema/brand";
 import type { ReceiptClass, ReceiptLine } from "palimpsest/internal/schema/receipt";
-import { plain } from "../style.ts";
+import { plain } from "../text/style.ts";
 import { type PreviewLook, previewText } from "./preview-text.ts";
 
 const line = (kind: ReceiptClass, before: number, after: number): ReceiptLine => ({

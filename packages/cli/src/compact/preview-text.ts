@@ -1,23 +1,30 @@
-import { errorWords, fileWords, todoWords } from "palimpsest/internal/layers/4-compact/fact-lines";
+import { errorText, fileText, todoText } from "palimpsest/internal/layers/4-compact/facts/fact-lines";
 import type { Audit, AuditParts, MissingFact } from "palimpsest/internal/layers/4-compact/audit";
 import type { CompactionMoney, Proposal } from "palimpsest/internal/context/compact/proposal";
-import type { CompactionPart } from "palimpsest/internal/schema/compaction";
+import type { CompactionRange } from "palimpsest/internal/schema/compaction-cause";
 import type { Receipt, ReceiptClass } from "palimpsest/internal/schema/receipt";
-import { clipped, counted, filled, humanCount, humanPercent, humanUsd, oneLine } from "../human.ts";
-import type { Style } from "../style.ts";
-import { withoutStop } from "./failure-words.ts";
+import {
+  clip,
+  quantity,
+  wrapText,
+  formatNumber,
+  formatPercent,
+  formatUsd,
+  oneLine,
+  type Answerer,
+} from "../text/format.ts";
+import type { Style } from "../text/style.ts";
+import { withoutStop, type UserPrompt, promptHint } from "./compaction-failure.ts";
 import { carriedCharsMax, listedUnaskedMax, summaryLinesMax } from "./limits.ts";
-import { type OwnPrompt, promptHint } from "./own-prompt.ts";
-import { wordsByPath } from "../tui/text/compaction-words.ts";
-import { shortPath } from "../tui/text/short-path.ts";
-import type { Answerer } from "./simulated.ts";
+import { labelByCompactionPath } from "../tui/text/event-lines.ts";
+import { shortPath } from "../tui/text/call-title.ts";
 
 export interface PreviewLook {
   readonly style: Style;
   readonly columns: number;
   readonly session: string;
   readonly answerer: Answerer;
-  readonly ownPrompt: OwnPrompt | undefined;
+  readonly ownPrompt: UserPrompt | undefined;
   /** Files below it are named as one would type them there. */
   readonly cwd: string;
   /** How much of the summary itself. */
@@ -50,11 +57,11 @@ export function previewFigures(
   const { answerer, ownPrompt, cwd } = look;
   const folded = (all: readonly string[], [noun, about]: readonly [noun: string, about: string]): readonly string[] => {
     if (all.length <= listedUnaskedMax) return all;
-    return look.details === "listed" ? [] : [`${counted(all.length, noun)} ${about}; ${look.listedBy}`];
+    return look.details === "listed" ? [] : [`${quantity(all.length, noun)} ${about}; ${look.listedBy}`];
   };
   return rowsText(
     [
-      ["context", `${humanCount(preview.tokensBefore)} → ${humanCount(preview.tokensAfter)} tokens`],
+      ["context", `${formatNumber(preview.tokensBefore)} → ${formatNumber(preview.tokensAfter)} tokens`],
       ...(preview.money === undefined ? [] : [["money", moneyText(preview.money, answerer)] as const]),
       ["summary", writerText(proposal)],
       ...(ownPrompt === undefined || proposal.instead?.reason !== "no_summary"
@@ -66,16 +73,12 @@ export function previewFigures(
       ]),
       ["entries", classesText(preview.receipt)],
       ["audit", auditText(preview.audit)],
-      ...folded(carriedTexts(preview.audit), ["fact", "that the summary lacks, told behind it"]).map((text): Row => [
-        "carried",
-        text,
-      ]),
-      ...rowWhere("you said", shownText(preview.userMessages)),
-      ...rowWhere(
-        "restored",
-        folded(restoredTexts(preview.restored, cwd), ["piece", "of the working state"]).join(", "),
+      ...folded(missingFactTexts(preview.audit), ["fact", "that the summary lacks, told behind it"]).map(
+        (text): Row => ["carried", text],
       ),
-      ...rowWhere("pins", oneLine(preview.pinsWarning ?? "")),
+      ...rowIfAny("you said", userMessagesText(preview.userMessages)),
+      ...rowIfAny("restored", folded(pieceTexts(preview.restored, cwd), ["piece", "of the working state"]).join(", ")),
+      ...rowIfAny("pins", oneLine(preview.pinsWarning ?? "")),
     ],
     look.columns,
   );
@@ -88,16 +91,16 @@ export function previewDetails(
 ): readonly string[] {
   return rowsText(
     [
-      ...rowsOver("changed", changeTexts(changes)),
-      ...rowsOver("carried", carriedTexts(preview.audit)),
-      ...rowsOver("restored", restoredTexts(preview.restored, cwd)),
+      ...rowsIfMany("changed", changeTexts(changes)),
+      ...rowsIfMany("carried", missingFactTexts(preview.audit)),
+      ...rowsIfMany("restored", pieceTexts(preview.restored, cwd)),
     ],
     columns,
   );
 }
 
 /** None where the figures have listed them already. */
-const rowsOver = (label: string, all: readonly string[]): readonly Row[] =>
+const rowsIfMany = (label: string, all: readonly string[]): readonly Row[] =>
   all.length <= listedUnaskedMax ? [] : all.map((text): Row => [label, text]);
 
 const changeTexts = (changes: readonly string[]): readonly string[] => changes.map((change) => oneLine(change));
@@ -108,17 +111,17 @@ const rowsText = (rows: readonly Row[], columns: number): readonly string[] =>
 
 type Row = readonly [label: string, text: string];
 
-const rowWhere = (label: string, text: string): readonly Row[] => (text === "" ? [] : [[label, text]]);
+const rowIfAny = (label: string, text: string): readonly Row[] => (text === "" ? [] : [[label, text]]);
 
 const labelColumns = 13;
 
 function rowText(label: string, { text, columns }: { readonly text: string; readonly columns: number }): string {
-  const indented = filled(text, columns - labelColumns).replaceAll("\n", `\n${" ".repeat(labelColumns)}`);
+  const indented = wrapText(text, columns - labelColumns).replaceAll("\n", `\n${" ".repeat(labelColumns)}`);
   return `  ${label.padEnd(labelColumns - 2)}${indented}`;
 }
 
 /** Which part of what was said, in words. */
-export function partText(part: CompactionPart): string {
+export function partText(part: CompactionRange): string {
   switch (part.kind) {
     case "all":
       return "everything that was said";
@@ -130,8 +133,8 @@ export function partText(part: CompactionPart): string {
 }
 
 function writerText({ path, calls, instead }: Proposal): string {
-  const asked = calls.length === 0 ? "" : `, ${counted(calls.length, "call")} answered`;
-  return `${wordsByPath[path]}${instead === undefined ? "" : `: ${withoutStop(oneLine(instead.message))}`}${asked}`;
+  const asked = calls.length === 0 ? "" : `, ${quantity(calls.length, "call")} answered`;
+  return `${labelByCompactionPath[path]}${instead === undefined ? "" : `: ${withoutStop(oneLine(instead.message))}`}${asked}`;
 }
 
 /** Sizes as they were of what leaves the view, as they will be of what stands in it. */
@@ -151,7 +154,7 @@ function classesText({ lines }: Receipt): string {
     const some = lines.filter((line) => line.class === name);
     if (some.length === 0) return [];
     const tokens = some.reduce((sum, line) => sum + line[sizeByClass[name]], 0);
-    return [`${humanCount(some.length)} ${name} (${humanCount(tokens)} tokens)`];
+    return [`${formatNumber(some.length)} ${name} (${formatNumber(tokens)} tokens)`];
   });
   return parts.join(", ");
 }
@@ -161,14 +164,14 @@ function moneyText(
   answerer: Answerer,
 ): string {
   const pays = breakEvenRounds === undefined ? "never pays" : paysText(breakEvenRounds);
-  const [before, after] = [roundBeforeNanos, roundAfterNanos].map((nanos) => humanUsd(nanos / 1e9));
-  const paid = callsNanos === 0 ? "nothing" : humanUsd(callsNanos / 1e9);
+  const [before, after] = [roundBeforeNanos, roundAfterNanos].map((nanos) => formatUsd(nanos / 1e9));
+  const paid = callsNanos === 0 ? "nothing" : formatUsd(callsNanos / 1e9);
   const simulated = answerer === "simulator" ? " (simulated)" : "";
   return `${paid} paid for the summary; a round's prompt ${before} → ${after}, ${pays}${simulated}`;
 }
 
 const paysText = (rounds: number): string =>
-  rounds <= 0 ? "pays at once" : `pays after ${counted(Math.ceil(rounds), "round")}`;
+  rounds <= 0 ? "pays at once" : `pays after ${quantity(Math.ceil(rounds), "round")}`;
 
 const auditTitles: readonly (readonly [part: keyof AuditParts, title: string])[] = [
   ["userMessages", "user messages"],
@@ -181,29 +184,29 @@ const auditTitles: readonly (readonly [part: keyof AuditParts, title: string])[]
 export function auditText({ score, parts }: Audit): string {
   const asked = auditTitles.filter(([part]) => parts[part].wanted > 0);
   const found = asked.map(([part, title]) => `${title} ${parts[part].found} of ${parts[part].wanted}`);
-  return [humanPercent(score), ...found].join(", ");
+  return [formatPercent(score), ...found].join(", ");
 }
 
 /** What the summary lacked, and is told behind it. */
-const carriedTexts = ({ missing }: Audit): readonly string[] =>
-  missing.map((fact) => clipped(missingText(fact), carriedCharsMax));
+const missingFactTexts = ({ missing }: Audit): readonly string[] =>
+  missing.map((fact) => clip(missingText(fact), carriedCharsMax));
 
 function missingText(missing: MissingFact): string {
   switch (missing.kind) {
     case "last-request":
       return `last request: ${missing.fact.text}`;
     case "last-error":
-      return `last error: ${errorWords(missing.fact)}`;
+      return `last error: ${errorText(missing.fact)}`;
     case "todo":
-      return `todo: ${todoWords(missing.fact)}`;
+      return `todo: ${todoText(missing.fact)}`;
     case "file":
-      return `file: ${fileWords(missing.fact)}`;
+      return `file: ${fileText(missing.fact)}`;
     case "user-message":
       return `message: ${missing.fact.text}`;
   }
 }
 
-const wordsByShown: Readonly<Record<string, string>> = {
+const labelByRendition: Readonly<Record<string, string>> = {
   verbatim: "verbatim",
   cut: "cut",
   named: "by id",
@@ -211,17 +214,17 @@ const wordsByShown: Readonly<Record<string, string>> = {
   "left-out": "not shown",
 };
 
-const shownText = (userMessages: Readonly<Record<string, number>>): string =>
+const userMessagesText = (userMessages: Readonly<Record<string, number>>): string =>
   Object.entries(userMessages)
     .filter(([, count]) => count > 0)
-    .map(([shown, count]) => `${humanCount(count)} ${wordsByShown[shown] ?? oneLine(shown)}`)
+    .map(([shown, count]) => `${formatNumber(count)} ${labelByRendition[shown] ?? oneLine(shown)}`)
     .join(", ");
 
 /** The part of that name lists the files that are not shown. */
-const namedFiles = "files";
+const namedFilesPart = "files";
 
-function restoredTexts(restored: readonly string[], cwd: string): readonly string[] {
-  const shown = restored.filter((name) => name !== namedFiles).map((name) => oneLine(shortPath(name, cwd)));
+function pieceTexts(restored: readonly string[], cwd: string): readonly string[] {
+  const shown = restored.filter((name) => name !== namedFilesPart).map((name) => oneLine(shortPath(name, cwd)));
   return [...shown, ...(shown.length === restored.length ? [] : ["and other files by name"])];
 }
 
@@ -237,6 +240,6 @@ function summaryLines(
   const lines = summary.trimEnd().split("\n");
   const shown = much === "whole" ? lines : lines.slice(0, summaryLinesMax);
   const rest = lines.length - shown.length;
-  const more = rest === 0 ? [] : [style("dim", `… ${counted(rest, "more line")}; s shows all of it`)];
+  const more = rest === 0 ? [] : [style("dim", `… ${quantity(rest, "more line")}; s shows all of it`)];
   return [style("bold", "summary"), ...shown, ...more, ""];
 }

@@ -1,11 +1,11 @@
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
-import { keysOf } from "./keys.ts";
+import { listenForKeys } from "./pace.ts";
 
 function keyboard() {
   const modes: boolean[] = [];
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: (mode: boolean) => modes.push(mode) });
-  const keys = keysOf(stdin);
+  const keys = listenForKeys(stdin);
   if (keys === undefined) throw new Error("there is no keyboard");
   return { stdin, keys, modes };
 }
@@ -30,7 +30,7 @@ it.each([
 it("a keyboard that somebody has paused before is listened to", async () => {
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} });
   stdin.pause();
-  const keys = keysOf(stdin);
+  const keys = listenForKeys(stdin);
   stdin.write("q");
   await new Promise(setImmediate);
   expect(keys?.quit.aborted).toBe(true);
@@ -44,4 +44,4 @@ it("the terminal is as it was when nobody listens any more", () => {
   expect(stdin.listenerCount("data")).toBe(0);
 });
 
-it("there are no keys in a pipe", () => expect(keysOf(new PassThrough())).toBeUndefined());
+it("there are no keys in a pipe", () => expect(listenForKeys(new PassThrough())).toBeUndefined());

@@ -1,14 +1,14 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { shownChars, typedPieces } from "./typed.ts";
+import { countVisibleChars, splitForTyping } from "./narrator.ts";
 
 // eslint-disable-next-line no-control-regex -- sequences begin with a control character
 const halfSequence = /\u001B\[?\d*$/;
 const bold = "\u001B[1mab\u001B[22mc";
 
 it("a sequence comes with the character behind it and is no character", () => {
-  expect(typedPieces(bold, 1)).toEqual(["\u001B[1ma", "b", "\u001B[22mc"]);
-  expect(shownChars(`  ${bold}\n`)).toBe(3);
+  expect(splitForTyping(bold, 1)).toEqual(["\u001B[1ma", "b", "\u001B[22mc"]);
+  expect(countVisibleChars(`  ${bold}\n`)).toBe(3);
 });
 
 it("the pieces make up the text, none is empty, and no sequence or character is cut in two", () => {
@@ -19,7 +19,7 @@ it("the pieces make up the text, none is empty, and no sequence or character is 
   fc.assert(
     fc.property(fc.array(part), fc.integer({ min: 1, max: 9 }), (parts, charsAtOnce) => {
       const text = parts.join("");
-      const pieces = typedPieces(text, charsAtOnce);
+      const pieces = splitForTyping(text, charsAtOnce);
       expect(pieces.join("")).toBe(text);
       expect(pieces.every((piece) => piece !== "" && piece.isWellFormed() && !halfSequence.test(piece))).toBe(true);
     }),

@@ -1,4 +1,4 @@
-import type { Style } from "../style.ts";
+import type { Style } from "../text/style.ts";
 
 /** One thing that was looked at. `warning`: it works, but not as it should. `failed`: something will not work. */
 export interface Check {
@@ -10,11 +10,11 @@ export interface Check {
   readonly todo?: string;
 }
 
-export const fine = (name: string, says: string): Check => ({ name, state: "fine", says });
-export const warning = (name: string, said: Said): Check => ({ name, state: "warning", ...said });
-export const failed = (name: string, said: Said): Check => ({ name, state: "failed", ...said });
+export const okCheck = (name: string, says: string): Check => ({ name, state: "fine", says });
+export const warningCheck = (name: string, said: CheckText): Check => ({ name, state: "warning", ...said });
+export const failingCheck = (name: string, said: CheckText): Check => ({ name, state: "failed", ...said });
 
-type Said = Pick<Check, "says" | "todo">;
+type CheckText = Pick<Check, "says" | "todo">;
 
 export function checksText(checks: readonly Check[], style: Style): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
@@ -22,13 +22,13 @@ export function checksText(checks: readonly Check[], style: Style): string {
     `${style(colours[state], signs[state])} ${name.padEnd(width)}  ${says}`,
     ...(todo === undefined ? [] : [`${" ".repeat(width + 4)}${style("dim", `→ ${todo}`)}`]),
   ]);
-  return `${lines.join("\n")}\n${verdictOf(checks)}\n`;
+  return `${lines.join("\n")}\n${verdictText(checks)}\n`;
 }
 
 const signs = { fine: "✓", warning: "!", failed: "✗" } as const;
 const colours = { fine: "green", warning: "yellow", failed: "red" } as const;
 
-function verdictOf(checks: readonly Check[]): string {
+function verdictText(checks: readonly Check[]): string {
   const count = (state: Check["state"]): number => checks.filter((one) => one.state === state).length;
   if (count("failed") > 0) return `${count("failed")} of ${checks.length} failed`;
   return count("warning") > 0 ? "it works, with warnings" : "all is well";

@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
-import type { SandboxSearch } from "palimpsest/internal/ports/sandbox";
-import { plain } from "../style.ts";
-import { checksText, failed, fine, warning } from "./check.ts";
-import { freeCheck, nodeCheck } from "./machine.ts";
-import { programIn } from "./place.ts";
-import { sandboxCheck } from "./sandbox.ts";
+import type { SandboxSearchOutcome } from "palimpsest/internal/ports/sandbox";
+import { plain } from "../text/style.ts";
+import { checksText, failingCheck, okCheck, warningCheck } from "./check.ts";
+import { freeCheck, nodeCheck, sandboxCheck } from "./machine-checks.ts";
+import { firstProgram } from "./place-checks.ts";
 
 test.each([
   ["22.9.0", "failed"],
@@ -30,14 +29,14 @@ test.each([
   ['"/with space/x"', undefined],
   ["(cd x && y)", undefined],
 ])("the program of %j is %j", (command, program) => {
-  expect(programIn(command)).toBe(program);
+  expect(firstProgram(command)).toBe(program);
 });
 
 test("each check is a line with its sign, and below it what to do", () => {
   const checks = [
-    fine("node", "24"),
-    warning("shell", { says: "sh", todo: "Install bash." }),
-    failed("disk", { says: "full" }),
+    okCheck("node", "24"),
+    warningCheck("shell", { says: "sh", todo: "Install bash." }),
+    failingCheck("disk", { says: "full" }),
   ];
   expect(checksText(checks, plain)).toBe(
     "✓ node   24\n! shell  sh\n         → Install bash.\n✗ disk   full\n1 of 3 failed\n",
@@ -45,11 +44,11 @@ test("each check is a line with its sign, and below it what to do", () => {
   expect(checksText(checks.slice(0, 2), plain)).toMatch(/it works, with warnings\n$/);
 });
 
-const found: SandboxSearch = {
+const found: SandboxSearchOutcome = {
   kind: "found",
   sandbox: { system: "bubblewrap", enter: async () => ({ kind: "refused", why: "not in this test" }) },
 };
-const none: SandboxSearch = { kind: "none", why: "bubblewrap is not installed", remedy: "install it" };
+const none: SandboxSearchOutcome = { kind: "none", why: "bubblewrap is not installed", remedy: "install it" };
 
 const turnOn = "Take `sandbox` out of your settings and PALIMPSEST_SANDBOX out of the environment.";
 

@@ -2,10 +2,9 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { MeasuredFile } from "@palimpsest/lab/internal/fidelity/measure-file";
-import { byKind, noFates } from "@palimpsest/lab/internal/fidelity/outcome";
-import { fidelityJobOf, type FidelityJobOptions } from "./job.ts";
-import { keepMeasured, readMeasured } from "./kept.ts";
+import type { MeasureFileOutcome } from "@palimpsest/lab/internal/fidelity/measure-fidelity";
+import { byKind, noFates } from "@palimpsest/lab/internal/fidelity/fidelity-outcome";
+import { createFidelityJob, type FidelityJobOptions, writeMeasured, readMeasured } from "./fidelity-job.ts";
 
 const file = { path: "/a.jsonl", sizeBytes: 9, modifiedMillis: 1 };
 const options: FidelityJobOptions = {
@@ -17,7 +16,7 @@ const options: FidelityJobOptions = {
   rules: "r",
   keptFolder: "/kept",
 };
-const measured: MeasuredFile = {
+const measured: MeasureFileOutcome = {
   kind: "measured",
   outcomes: [
     {
@@ -45,8 +44,8 @@ const measured: MeasuredFile = {
 
 describe("what is kept of a measured file", () => {
   it("has the same name for the same file and options, and another for any other", () => {
-    const { keptPath } = fidelityJobOf(file, options);
-    expect(fidelityJobOf({ ...file }, { ...options }).keptPath).toBe(keptPath);
+    const { keptPath } = createFidelityJob(file, options);
+    expect(createFidelityJob({ ...file }, { ...options }).keptPath).toBe(keptPath);
     const others: readonly Partial<FidelityJobOptions>[] = [
       { policies: ["opencode"] },
       { windowTokens: "none" },
@@ -55,24 +54,24 @@ describe("what is kept of a measured file", () => {
       { version: "2" },
       { rules: "s" },
     ];
-    const names = others.map((changes) => fidelityJobOf(file, { ...options, ...changes }).keptPath);
-    const grown = fidelityJobOf({ ...file, sizeBytes: 10 }, options).keptPath;
+    const names = others.map((changes) => createFidelityJob(file, { ...options, ...changes }).keptPath);
+    const grown = createFidelityJob({ ...file, sizeBytes: 10 }, options).keptPath;
     expect(new Set([keptPath, grown, ...names]).size).toBe(others.length + 2);
   });
 
-  it.each<[string, MeasuredFile]>([
+  it.each<[string, MeasureFileOutcome]>([
     ["outcomes", measured],
     ["why there are none", { kind: "skipped", why: "it is empty" }],
   ])("comes back as it was: %s", async (_, one) => {
     const path = join(mkdtempSync(join(tmpdir(), "kept-")), "one.jsonl");
-    await keepMeasured(path, one);
+    await writeMeasured(path, one);
     expect(await readMeasured(path)).toEqual(one);
   });
 
   it("is nothing where it is missing, torn or of another form", async () => {
     const path = join(mkdtempSync(join(tmpdir(), "kept-")), "one.jsonl");
     expect(await readMeasured(path)).toBeUndefined();
-    await keepMeasured(path, measured);
+    await writeMeasured(path, measured);
     const whole = readFileSync(path, "utf8");
     for (const text of [whole.slice(0, -9), whole.replace('"lost"', '"gone"'), ""]) {
       writeFileSync(path, text);

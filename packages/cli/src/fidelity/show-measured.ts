@@ -1,24 +1,32 @@
 import { writeFile } from "node:fs/promises";
-import { fidelityPlot } from "@palimpsest/lab/internal/fidelity/plot";
-import { FidelityTally } from "@palimpsest/lab/internal/fidelity/tally";
-import type { CommandContext } from "../command.ts";
-import { fidelityText, type MeasuredUnder } from "../fidelity-text.ts";
-import type { FailedFile, JobsDone } from "../replay/run-jobs.ts";
-import { type Counts, jsonArray, notesOf, type SkippedFile, tellRest } from "../replay/show-outcomes.ts";
-import type { FidelityJob } from "./job.ts";
-import { readMeasured } from "./kept.ts";
+import { fidelityPlot } from "@palimpsest/lab/internal/fidelity/fidelity-plot";
+import {
+  FidelityTally,
+  type CompactionSummary,
+  type FidelityFigures,
+  type FidelitySummary,
+  computeShownShare,
+} from "@palimpsest/lab/internal/fidelity/fidelity-tally";
+import type { CommandContext } from "../program/command.ts";
+import type { FailedFile, RunJobsOutcome } from "../replay/run-jobs.ts";
+import { type FileCounts, jsonArray, countNotes, type SkippedFile, reportRest } from "../replay/show-outcomes.ts";
+import { type FidelityJob, readMeasured } from "./fidelity-job.ts";
+import { type FactKind, factKinds } from "@palimpsest/lab/internal/fidelity/fact";
+import type { SummariserName } from "@palimpsest/lab/internal/fidelity/fidelity-outcome";
+import { quantity, wrapText, formatNumber } from "../text/format.ts";
+import { type Column, table } from "../text/table.ts";
 
-export interface ShowingMeasured {
+interface ShowMeasuredInput {
   /** In the order in which outcomes are told. */
   readonly jobs: readonly FidelityJob[];
-  readonly done: JobsDone<FidelityJob>;
-  readonly under: MeasuredUnder;
+  readonly done: RunJobsOutcome<FidelityJob>;
+  readonly under: FidelityConditions;
   readonly format: "text" | "json";
   readonly svg: string | undefined;
 }
 
 /** Reads the outcomes back one file at a time: memory holds the figures of all and no more. */
-export async function showMeasured(context: CommandContext, showing: ShowingMeasured): Promise<Counts> {
+export async function showMeasured(context: CommandContext, showing: ShowMeasuredInput): Promise<FileCounts> {
   const { jobs, done, under, format, svg } = showing;
   const tally = new FidelityTally();
   const skipped: SkippedFile[] = [];
@@ -40,7 +48,102 @@ export async function showMeasured(context: CommandContext, showing: ShowingMeas
   const figures = tally.figures();
   if (format === "text") await context.out.write(fidelityText(figures, under));
   if (svg !== undefined) await writeFile(svg, fidelityPlot(figures, under));
-  const notes = notesOf({ files: jobs.length, replayed, skipped: skipped.length, failed: failed.length });
-  await tellRest(context, { notes, skipped, failed });
+  const notes = countNotes({ files: jobs.length, replayed, skipped: skipped.length, failed: failed.length });
+  await reportRest(context, { notes, skipped, failed });
   return { replayed, failed: failed.length };
+}
+
+interface FidelityConditions {
+  readonly window: number | "none";
+  readonly summariser: SummariserName;
+  /** Which were asked for. */
+  readonly compactions: readonly number[];
+}
+
+const width = 80;
+
+/** What each policy shows, recovers and loses after each compaction, and a bar of it. */
+export function fidelityText({ compactions, runs }: FidelityFigures, under: FidelityConditions): string {
+  const sessions = Math.max(0, ...runs.map((run) => run.sessions));
+  const window = under.window === "none" ? "no window" : `a window of ${formatNumber(under.window)} tokens`;
+  const head = `${quantity(sessions, "session")} under ${window}. ${summariserText[under.summariser]}`;
+  const without = runs.filter(({ compacted }) => compacted === 0).map(({ policy }) => policy);
+  const failing = runs
+    .filter(({ failed }) => failed > 0)
+    .map(({ policy, failed }) => `${policy} in ${formatNumber(failed)}`);
+  const unreached = under.compactions.filter((n) => !compactions.some(({ compaction }) => compaction === n));
+  const notes = [
+    head,
+    ...(without.length === 0 ? [] : [`No compaction, so no figures: ${without.join(", ")}.`]),
+    ...(failing.length === 0 ? [] : [`Could send nothing that fits from some round on: ${failing.join(", ")}.`]),
+    ...(unreached.length === 0 || sessions === 0
+      ? []
+      : [`No policy came to compaction ${unreached.join(", ")}: a smaller --window has more of them.`]),
+  ];
+  const top = notes.map((line) => `${wrapText(line, width)}\n`).join("");
+  return [top, ...compactions.map(compactionText)].join("\n");
+}
+
+const summariserText: Readonly<Record<SummariserName, string>> = {
+  rules: "Summaries by one set of rules for all policies, in place of a model.",
+  extract: "Summaries extracted without a model, as the engine does where none answers.",
+};
+
+function compactionText({ compaction, policies }: CompactionSummary): string {
+  const shown = table(
+    ["policy", ...factKinds.map((kind) => kindHeads[kind])].map(column),
+    policies.map((one) => [one.policy, ...factKinds.map((kind) => percent(computeShownShare(one.facts[kind])))]),
+  );
+  const rest = table(
+    ["policy", "sessions", "by id", "back", "lost", "needed", "lost", "before", "after"].map(column),
+    policies.map(restCells),
+  );
+  const bars = policies.map((one) => `${one.policy.padEnd(nameWidth(policies))}  ${factsBar(one)}\n`).join("");
+  return [
+    `After compaction ${compaction}: shown verbatim, in % of all facts of a kind\n${shown}`,
+    `Messages shown by id alone, in %; facts that come back, that are lost; needed\nlater: shown in %, lost; tokens of the context\n${rest}`,
+    `All facts: █ shown, ▒ comes back, · lost\n${bars}`,
+  ].join("\n");
+}
+
+const column = (title: string, at: number): Column => ({ title, align: at === 0 ? "left" : "right" });
+
+const kindHeads: Readonly<Record<FactKind, string>> = {
+  userMessages: "msgs",
+  filesModified: "mod",
+  filesRead: "read",
+  commands: "cmds",
+  errors: "errs",
+  lastErrors: "last",
+  details: "ids",
+  decisions: "decs",
+  openTodos: "todo",
+};
+
+const restCells = (one: FidelitySummary): readonly string[] => [
+  one.policy,
+  formatNumber(one.sessions),
+  percent(one.userMessages === 0 ? undefined : one.userMessagesByReference / one.userMessages),
+  formatNumber(one.all.recoverable),
+  formatNumber(one.all.lost),
+  percent(computeShownShare(one.needed)),
+  formatNumber(one.needed.lost),
+  formatNumber(one.tokensBefore),
+  formatNumber(one.tokensAfter),
+];
+
+/** Rounded down: what is not whole must not look so. */
+const percent = (share: number | undefined): string => (share === undefined ? "-" : String(Math.floor(share * 100)));
+
+const nameWidth = (policies: readonly FidelitySummary[]): number =>
+  Math.max(...policies.map(({ policy }) => policy.length));
+
+const barWidth = 50;
+
+function factsBar({ all: { shown, recoverable, lost } }: FidelitySummary): string {
+  const sum = Math.max(1, shown + recoverable + lost);
+  const full = Math.floor((shown / sum) * barWidth);
+  // A single fact that is lost can be seen.
+  const gone = Math.ceil((lost / sum) * barWidth);
+  return `${"█".repeat(full)}${"▒".repeat(Math.max(0, barWidth - full - gone))}${"·".repeat(gone)}`;
 }

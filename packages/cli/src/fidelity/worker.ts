@@ -1,22 +1,20 @@
 /** A thread of `palimpsest fidelity`: gets jobs, measures them one after the other, answers each with what became of it. */
 import process from "node:process";
 import { parentPort } from "node:worker_threads";
-import { createEngine } from "../host/engine.ts";
-import { measureFile } from "@palimpsest/lab/internal/fidelity/measure-file";
-import { sessionRecall } from "@palimpsest/lab/internal/fidelity/session-recall";
-import type { JobAnswer } from "../replay/replay-job.ts";
-import { replayDepsFor } from "../replay/replay-deps.ts";
-import type { FidelityJob } from "./job.ts";
-import { keepMeasured } from "./kept.ts";
+import { openWorkspace } from "../host/workspace.ts";
+import { measureFile } from "@palimpsest/lab/internal/fidelity/measure-fidelity";
+import { createSessionRecall } from "@palimpsest/lab/internal/fidelity/judged-fact";
+import { type JobOutcome, createReplayDeps } from "../replay/replay-job.ts";
+import { type FidelityJob, writeMeasured } from "./fidelity-job.ts";
 
-const engine = createEngine({ env: process.env, cwd: process.cwd() });
+const engine = openWorkspace({ env: process.env, cwd: process.cwd() });
 
 /** Must not reject: a bug that one file brings to light costs this file only. */
-async function measureJob({ keptPath, ...job }: FidelityJob): Promise<JobAnswer> {
+async function measureJob({ keptPath, ...job }: FidelityJob): Promise<JobOutcome> {
   try {
-    await keepMeasured(
+    await writeMeasured(
       keptPath,
-      await measureFile({ ...replayDepsFor(engine, job.path), newRecall: sessionRecall }, job),
+      await measureFile({ ...createReplayDeps(engine, job.path), newRecall: createSessionRecall }, job),
     );
     return { kind: "kept" };
   } catch (error) {

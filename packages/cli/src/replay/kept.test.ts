@@ -12,10 +12,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { needTable } from "palimpsest/internal/cache/need-table.data";
-import { policyCatalogue } from "palimpsest/internal/policy/catalogue";
+import { policyCatalogue } from "palimpsest/internal/policy/policy-catalogue";
 import { outcomeOf } from "../../../../test/fixture/replay/outcome.ts";
-import { type JobOptions, jobOf, rulesHash } from "./job.ts";
-import { keep, keptFolder, readKept, removeOld } from "./kept.ts";
+import {
+  type JobOptions,
+  createFileJob,
+  rulesHash,
+  writeOutcomes,
+  outcomesFolder,
+  readOutcomes,
+  removeOldOutcomes,
+} from "./file-job.ts";
 import { replayJob } from "./replay-job.ts";
 
 const folder = (): string => mkdtempSync(join(tmpdir(), "kept-"));
@@ -36,20 +43,20 @@ const replayed = { kind: "replayed", outcomes: [outcomeOf(), outcomeOf({ policy:
 
 describe("what is kept of a file", () => {
   it("has a name that only the same file with the same options has", () => {
-    const same = jobOf(file, options).keptPath;
-    expect(jobOf({ ...file }, { ...options, keptFolder: "/kept", traceFolder: undefined }).keptPath).toBe(same);
+    const same = createFileJob(file, options).keptPath;
+    expect(createFileJob({ ...file }, { ...options, keptFolder: "/kept", traceFolder: undefined }).keptPath).toBe(same);
     const others = [
-      jobOf({ ...file, path: "/sessions/two.jsonl" }, options),
-      jobOf({ ...file, sizeBytes: 11 }, options),
-      jobOf({ ...file, modifiedMillis: 6 }, options),
-      jobOf(file, { ...options, policies: ["never", "rule"] }),
-      jobOf(file, { ...options, prices: ["1h"] }),
-      jobOf(file, { ...options, windowTokens: 100_000 }),
-      jobOf(file, { ...options, refetch: "free" }),
-      jobOf(file, { ...options, cache: "prefix" }),
-      jobOf(file, { ...options, compaction: "extract" }),
-      jobOf(file, { ...options, version: "0.1.0 2" }),
-      jobOf(file, { ...options, rules: "other" }),
+      createFileJob({ ...file, path: "/sessions/two.jsonl" }, options),
+      createFileJob({ ...file, sizeBytes: 11 }, options),
+      createFileJob({ ...file, modifiedMillis: 6 }, options),
+      createFileJob(file, { ...options, policies: ["never", "rule"] }),
+      createFileJob(file, { ...options, prices: ["1h"] }),
+      createFileJob(file, { ...options, windowTokens: 100_000 }),
+      createFileJob(file, { ...options, refetch: "free" }),
+      createFileJob(file, { ...options, cache: "prefix" }),
+      createFileJob(file, { ...options, compaction: "extract" }),
+      createFileJob(file, { ...options, version: "0.1.0 2" }),
+      createFileJob(file, { ...options, rules: "other" }),
     ];
     expect(new Set([same, ...others.map(({ keptPath }) => keptPath)]).size).toBe(1 + others.length);
   });
@@ -74,8 +81,8 @@ describe("what is kept of a file", () => {
     ["a bound that there is none of", { kind: "replayed", outcomes: [outcomeOf({ optimumClearOnly: null })] }],
   ] as const)("comes back as it was: %s", async (_, one) => {
     const path = join(folder(), "kept.jsonl");
-    await keep(path, one);
-    expect(await readKept(path)).toEqual(one);
+    await writeOutcomes(path, one);
+    expect(await readOutcomes(path)).toEqual(one);
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
@@ -89,9 +96,9 @@ describe("what is kept of a file", () => {
     ["not JSON", (path: string) => writeFileSync(path, "nothing of ours")],
   ])("counts as absent where it is %s", async (_, damage) => {
     const path = join(folder(), "kept.jsonl");
-    await keep(path, replayed);
+    await writeOutcomes(path, replayed);
     damage(path);
-    expect(await readKept(path)).toBeUndefined();
+    expect(await readOutcomes(path)).toBeUndefined();
   });
 
   it("is removed when it is old, and nothing else is", async () => {
@@ -99,19 +106,19 @@ describe("what is kept of a file", () => {
     const name = (digit: string): string => `${digit.repeat(64)}.jsonl`;
     for (const one of [name("a"), name("b"), `${name("c")}.x.tmp`, "notes.txt"]) writeFileSync(join(where, one), "");
     for (const one of [name("a"), `${name("c")}.x.tmp`, "notes.txt"]) utimesSync(join(where, one), 0, 0);
-    await removeOld(where, Date.now());
+    await removeOldOutcomes(where, Date.now());
     expect(readdirSync(where).toSorted()).toEqual([name("b"), "notes.txt"]);
-    await removeOld(join(where, "not-there"), Date.now());
+    await removeOldOutcomes(join(where, "not-there"), Date.now());
   });
 
   it("lies in the user's cache", () => {
-    expect(keptFolder({ HOME: "/home/ada" })).toBe("/home/ada/.cache/palimpsest/replay");
-    expect(keptFolder({ HOME: "/home/ada", XDG_CACHE_HOME: "/cache" })).toBe("/cache/palimpsest/replay");
+    expect(outcomesFolder({ HOME: "/home/ada" })).toBe("/home/ada/.cache/palimpsest/replay");
+    expect(outcomesFolder({ HOME: "/home/ada", XDG_CACHE_HOME: "/cache" })).toBe("/cache/palimpsest/replay");
   });
 });
 
 describe("replaying one file", () => {
-  const jobIn = (where: string) => jobOf(file, { ...options, keptFolder: where, traceFolder: where });
+  const jobIn = (where: string) => createFileJob(file, { ...options, keptFolder: where, traceFolder: where });
 
   it("keeps its outcomes and writes every request to its trace, in order", async () => {
     const job = jobIn(folder());
@@ -126,7 +133,7 @@ describe("replaying one file", () => {
       job,
     );
     expect(answer).toEqual({ kind: "kept" });
-    expect(await readKept(job.keptPath)).toEqual(replayed);
+    expect(await readOutcomes(job.keptPath)).toEqual(replayed);
     const lines = readFileSync(job.tracePath ?? "", "utf8")
       .trimEnd()
       .split("\n");
@@ -134,7 +141,7 @@ describe("replaying one file", () => {
   });
 
   it("is asked for as the job says", async () => {
-    const job = jobOf(file, {
+    const job = createFileJob(file, {
       ...options,
       keptFolder: folder(),
       windowTokens: "none",

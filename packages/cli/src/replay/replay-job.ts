@@ -1,19 +1,20 @@
 import { chmodSync, closeSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
-import type { ReplayedFile, ReplayRequest } from "@palimpsest/lab/internal/replay-file";
-import { fileMode, temporaryBeside } from "palimpsest/internal/store/files/disk";
-import type { FileJob } from "./job.ts";
-import { keep } from "./kept.ts";
+import type { ReplayFileOutcome, ReplayRequest, ReplayDeps } from "@palimpsest/lab/internal/replay-file";
+import { fileMode, temporaryPath } from "palimpsest/internal/store/files/disk";
+import { type FileJob, writeOutcomes } from "./file-job.ts";
 import { traceBufferBytesMax } from "./limits.ts";
-
-export interface ReplayJobDeps {
-  readonly replay: (request: ReplayRequest) => Promise<ReplayedFile>;
-}
+import { dirname, join, sep } from "node:path";
+import { type Workspace, sha256 } from "../host/workspace.ts";
+import { fileBlobs } from "palimpsest/internal/store/files/file-blobs";
 
 /** What a thread tells of a file; the outcomes themselves go to disk. */
-export type JobAnswer = { readonly kind: "kept" } | { readonly kind: "failed"; readonly message: string };
+export type JobOutcome = { readonly kind: "kept" } | { readonly kind: "failed"; readonly message: string };
 
 /** Must not reject: a bug that one file brings to light costs this file only. */
-export async function replayJob(deps: ReplayJobDeps, job: FileJob): Promise<JobAnswer> {
+export async function replayJob(
+  deps: { readonly replay: (request: ReplayRequest) => Promise<ReplayFileOutcome> },
+  job: FileJob,
+): Promise<JobOutcome> {
   const trace = job.tracePath === undefined ? undefined : traceFile(job.tracePath);
   try {
     const { path, policies, prices, windowTokens, refetch, cache, compaction } = job;
@@ -21,7 +22,7 @@ export async function replayJob(deps: ReplayJobDeps, job: FileJob): Promise<JobA
     const file = await deps.replay(trace === undefined ? request : { ...request, onRequest: trace.write });
     if (file.kind === "replayed") trace?.finish();
     // Last: what is kept is not replayed again, so its trace must be there.
-    await keep(job.keptPath, file);
+    await writeOutcomes(job.keptPath, file);
     return { kind: "kept" };
   } catch (error) {
     return { kind: "failed", message: error instanceof Error ? error.message : String(error) };
@@ -40,7 +41,7 @@ interface TraceFile {
 
 /** Written in place: a thread has nothing else to do meanwhile, and waiting writes would pile up in memory. */
 function traceFile(path: string): TraceFile {
-  const temporary = temporaryBeside(path);
+  const temporary = temporaryPath(path);
   let file: number | undefined;
   let buffered = "";
   const flush = (): void => {
@@ -69,4 +70,11 @@ function traceFile(path: string): TraceFile {
       rmSync(temporary, { force: true });
     },
   };
+}
+
+/** Sessions of ours keep large results beside them; nothing is written, so nothing needs to last. */
+export function createReplayDeps(engine: Pick<Workspace, "home" | "openFile">, path: string): ReplayDeps {
+  const isOurs = path.startsWith(join(engine.home, "projects") + sep);
+  const blobs = isOurs ? { blobs: fileBlobs({ folder: dirname(path), durability: "never" }) } : {};
+  return { sha256, open: (one) => engine.openFile(one), ...blobs };
 }

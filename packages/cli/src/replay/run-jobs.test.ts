@@ -3,18 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/fixture/replay/outcome.ts";
-import { type FileJob, jobOf } from "./job.ts";
-import { keep } from "./kept.ts";
-import type { Ran, Thread } from "./pool.ts";
-import { progressLine, timeText } from "./progress-line.ts";
-import type { JobAnswer } from "./replay-job.ts";
-import { isReplayKept, type RunJobs, runJobs } from "./run-jobs.ts";
+import { type FileJob, createFileJob, writeOutcomes } from "./file-job.ts";
+import type { RunOutcome, PoolThread } from "./run-pool.ts";
+import { progressLine, formatDuration, hasKeptOutcomes, type RunJobsInput, runJobs } from "./run-jobs.ts";
+import type { JobOutcome } from "./replay-job.ts";
 
 const sizes = { small: 1, large: 100, middle: 10 };
 
 function jobsIn(folder: string, trace?: string): readonly FileJob[] {
   return Object.entries(sizes).map(([path, sizeBytes]) =>
-    jobOf(
+    createFileJob(
       { path, sizeBytes, modifiedMillis: 0 },
       {
         policies: ["never"],
@@ -32,15 +30,15 @@ function jobsIn(folder: string, trace?: string): readonly FileJob[] {
   );
 }
 
-const keeps = async (job: FileJob): Promise<Ran<JobAnswer>> => {
-  await keep(job.keptPath, { kind: "replayed", outcomes: [outcomeOf({ file: job.path })] });
+const keeps = async (job: FileJob): Promise<RunOutcome<JobOutcome>> => {
+  await writeOutcomes(job.keptPath, { kind: "replayed", outcomes: [outcomeOf({ file: job.path })] });
   return { kind: "answered", answer: { kind: "kept" } };
 };
 
-function world(run: (job: FileJob) => Promise<Ran<JobAnswer>> = keeps) {
+function world(run: (job: FileJob) => Promise<RunOutcome<JobOutcome>> = keeps) {
   const begun: string[] = [];
   const lines: string[] = [];
-  const start = (): Thread<FileJob, JobAnswer> => ({
+  const start = (): PoolThread<FileJob, JobOutcome> => ({
     run: (job) => {
       begun.push(job.path);
       return run(job);
@@ -49,9 +47,9 @@ function world(run: (job: FileJob) => Promise<Ran<JobAnswer>> = keeps) {
   });
   const err = { progress: async (line: string) => void lines.push(line), columns: 80 };
   const folder = mkdtempSync(join(tmpdir(), "jobs-"));
-  const call = (changes: Partial<RunJobs<FileJob>> = {}) =>
+  const call = (changes: Partial<RunJobsInput<FileJob>> = {}) =>
     runJobs(
-      { start, isKept: isReplayKept, err, nowMillis: () => 0 },
+      { start, isKept: hasKeptOutcomes, err, nowMillis: () => 0 },
       { jobs: jobsIn(folder), threadsMax: 1, kept: "use", signal: new AbortController().signal, ...changes },
     );
   return { begun, lines, folder, call };
@@ -97,7 +95,7 @@ describe("running jobs", () => {
     expect(begun).toEqual(["small"]);
   });
 
-  it.each<[string, Ran<JobAnswer>]>([
+  it.each<[string, RunOutcome<JobOutcome>]>([
     ["a bug", { kind: "answered", answer: { kind: "failed", message: "why" } }],
     ["a crash", { kind: "crashed", message: "why" }],
   ])("tells of %s in one file and does the others", async (_, ran) => {
@@ -149,5 +147,5 @@ describe("the line of progress", () => {
     [89_000, "89 s"],
     [91_000, "2 min"],
     [2 * 3_600_000, "2.0 h"],
-  ])("writes %d ms as %s", (millis, text) => expect(timeText(millis)).toBe(text));
+  ])("writes %d ms as %s", (millis, text) => expect(formatDuration(millis)).toBe(text));
 });

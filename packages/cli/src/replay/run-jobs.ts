@@ -1,17 +1,17 @@
 import { stat } from "node:fs/promises";
-import type { Output } from "../output.ts";
-import type { FileJob } from "./job.ts";
-import { readKept } from "./kept.ts";
+import type { Output } from "../program/output.ts";
+import { type FileJob, readOutcomes } from "./file-job.ts";
 import { progressMillis } from "./limits.ts";
-import { runPool, type Thread } from "./pool.ts";
-import { progressLine } from "./progress-line.ts";
-import type { JobAnswer } from "./replay-job.ts";
+import { runPool, type PoolThread } from "./run-pool.ts";
+import type { JobOutcome } from "./replay-job.ts";
+import { formatBytes } from "palimpsest/internal/schema/format-count";
+import { clip, formatNumber } from "../text/format.ts";
 
 /** A file with something to be computed of it. */
-export type AnyJob = Pick<FileJob, "path" | "sizeBytes">;
+type AnyJob = Pick<FileJob, "path" | "sizeBytes">;
 
-export interface RunJobsDeps<Job> {
-  readonly start: () => Thread<Job, JobAnswer>;
+interface RunJobsDeps<Job> {
+  readonly start: () => PoolThread<Job, JobOutcome>;
   /** Whole, so that it need not be done again. */
   readonly isKept: (job: Job) => Promise<boolean>;
   readonly nowMillis: () => number;
@@ -19,7 +19,7 @@ export interface RunJobsDeps<Job> {
   readonly err: Pick<Output, "progress" | "columns">;
 }
 
-export interface RunJobs<Job> {
+export interface RunJobsInput<Job> {
   readonly jobs: readonly Job[];
   readonly threadsMax: number;
   /** `again`: as if nothing were kept. */
@@ -27,7 +27,7 @@ export interface RunJobs<Job> {
   readonly signal: AbortSignal;
 }
 
-export interface JobsDone<Job> {
+export interface RunJobsOutcome<Job> {
   /** Whose outcomes are kept, of this run or an earlier one. */
   readonly doneByPath: ReadonlyMap<string, Job>;
   readonly failed: readonly FailedFile[];
@@ -41,8 +41,8 @@ export interface FailedFile {
 /** Does what is not kept already, the largest first: a large file begun last would leave all threads but one idle. */
 export async function runJobs<Job extends AnyJob>(
   deps: RunJobsDeps<Job>,
-  { jobs, threadsMax, kept, signal }: RunJobs<Job>,
-): Promise<JobsDone<Job>> {
+  { jobs, threadsMax, kept, signal }: RunJobsInput<Job>,
+): Promise<RunJobsOutcome<Job>> {
   const doneByPath = new Map<string, Job>();
   const failed: FailedFile[] = [];
   const waiting: Job[] = [];
@@ -63,7 +63,7 @@ export async function runJobs<Job extends AnyJob>(
   };
   const timer = setInterval(tell, progressMillis);
   try {
-    await runPool<Job, JobAnswer>({
+    await runPool<Job, JobOutcome>({
       jobs: waiting.toSorted((one, other) => other.sizeBytes - one.sizeBytes),
       threadsMax,
       start: deps.start,
@@ -88,11 +88,51 @@ export async function runJobs<Job extends AnyJob>(
 const columnsMin = 40;
 
 /** With its trace where one is asked for. */
-export async function isReplayKept({ keptPath, tracePath }: FileJob): Promise<boolean> {
-  const kept = await readKept(keptPath);
+export async function hasKeptOutcomes({ keptPath, tracePath }: FileJob): Promise<boolean> {
+  const kept = await readOutcomes(keptPath);
   if (kept === undefined || kept.kind === "skipped" || tracePath === undefined) return kept !== undefined;
   return stat(tracePath).then(
     () => true,
     () => false,
   );
+}
+
+interface ProgressInput {
+  readonly doneFiles: number;
+  readonly allFiles: number;
+  readonly doneBytes: number;
+  readonly allBytes: number;
+  readonly elapsedMillis: number;
+  readonly columns: number;
+}
+
+const barWidth = 20;
+/** Before that, a rate says more about starting than about the work. */
+const rateMillisMin = 2_000;
+
+/** By bytes, not by files: the largest come first, and a thousand small ones behind them take no time. */
+export function progressLine(progress: ProgressInput): string {
+  const { doneFiles, allFiles, doneBytes, allBytes, elapsedMillis, columns } = progress;
+  const share = allBytes === 0 ? 1 : doneBytes / allBytes;
+  const full = Math.floor(share * barWidth);
+  const bar = `${"█".repeat(full)}${"░".repeat(barWidth - full)}`;
+  const words = [
+    `${bar} ${formatNumber(doneFiles)} of ${formatNumber(allFiles)} files`,
+    `${Math.floor(share * 100)} %`,
+  ];
+  if (elapsedMillis >= rateMillisMin && doneBytes > 0) {
+    const bytesPerMilli = doneBytes / elapsedMillis;
+    words.push(
+      `${formatBytes(bytesPerMilli * 1_000)}/s`,
+      `${formatDuration((allBytes - doneBytes) / bytesPerMilli)} left`,
+    );
+  }
+  return clip(words.join("  "), columns - 1);
+}
+
+export function formatDuration(millis: number): string {
+  const seconds = Math.ceil(millis / 1_000);
+  if (seconds < 90) return `${seconds} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
 }

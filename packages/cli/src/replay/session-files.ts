@@ -1,13 +1,14 @@
-import { stat } from "node:fs/promises";
-import { resolve } from "node:path";
-import type { CommandContext } from "../command.ts";
-import { exitCode } from "../exit-code.ts";
-import { failure, type Failure } from "../failure.ts";
-import { filesBelow } from "../files-below.ts";
-import { openNamedLog } from "../named-log.ts";
-import type { SessionFile } from "./job.ts";
+import { stat, access, constants } from "node:fs/promises";
+import { resolve, dirname } from "node:path";
+import type { CommandContext } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { filesBelow } from "../session/files-below.ts";
+import { openNamedLog } from "../session/named-log.ts";
+import type { SessionFile } from "./file-job.ts";
+import { makeFolder } from "palimpsest/internal/store/files/disk";
+import { errorCode, refusalText } from "palimpsest/internal/store/files/write-failure";
 
-export interface SessionFiles {
+interface SessionFiles {
   readonly kind: "files";
   /** Each once, in the order of their paths. */
   readonly files: readonly SessionFile[];
@@ -16,7 +17,7 @@ export interface SessionFiles {
 }
 
 /** Whether a file holds a session shows when it is read. A name that leads nowhere fails at once: a long run should not end with a typing error. */
-export async function sessionFiles(
+export async function findSessionFiles(
   context: Pick<CommandContext, "env" | "cwd">,
   names: readonly string[],
 ): Promise<SessionFiles | Failure> {
@@ -26,7 +27,7 @@ export async function sessionFiles(
     const path = resolve(context.cwd, name);
     const below = await filesBelow(path);
     if (below.kind === "missing") {
-      const session = await sessionNamed(context, name);
+      const session = await findSessionPath(context, name);
       if (session.kind === "failure") return session;
       paths.add(session.path);
       continue;
@@ -50,7 +51,7 @@ export async function sessionFiles(
   });
 }
 
-async function sessionNamed(
+async function findSessionPath(
   context: Pick<CommandContext, "env" | "cwd">,
   name: string,
 ): Promise<{ readonly kind: "session"; readonly path: string } | Failure> {
@@ -66,3 +67,50 @@ async function sessionNamed(
     hint: "`palimpsest sessions list --all` shows the sessions there are.",
   });
 }
+
+interface OutputPaths {
+  /** Called what it is to whoever is told that there is no place for it. */
+  readonly file: { readonly path: string; readonly what: "report" | "drawing" } | undefined;
+  /** Is made. */
+  readonly traceFolder: string | undefined;
+}
+
+/** Asked before the work, so that hours of it do not end with a place that can't be written. What the machine forbids is thrown. */
+export async function checkOutputPaths({ file, traceFolder }: OutputPaths): Promise<Failure | undefined> {
+  const nowhere = file === undefined ? undefined : await checkOutputFile(file);
+  if (nowhere !== undefined || traceFolder === undefined) return nowhere;
+  return checkTraceFolder(traceFolder);
+}
+
+async function checkOutputFile({ path, what }: NonNullable<OutputPaths["file"]>): Promise<Failure | undefined> {
+  const folder = dirname(path);
+  if ((await pathState(folder)) !== "folder")
+    return placeFailure(`there is no folder ${folder} for the ${what}`, "Make it first, or name a file in another.");
+  const state = await pathState(path);
+  if (state === "folder") return placeFailure(`${path} is a folder, and the ${what} is a file`, "Name a file in it.");
+  await access(state === "missing" ? folder : path, constants.W_OK);
+  return undefined;
+}
+
+async function checkTraceFolder(path: string): Promise<Failure | undefined> {
+  const why = await makeFolder(path).then(() => undefined, unlessRefused);
+  if (why !== undefined || (await pathState(path)) !== "folder")
+    return placeFailure(`${path} can't be a folder for traces`, "Name a folder, or a place where one can be made.");
+  await access(path, constants.W_OK | constants.X_OK);
+  return undefined;
+}
+
+/** A part of the way is a file, or leads where nothing can be made. A refusal of the machine stays one. */
+function unlessRefused(error: unknown): "no way" {
+  const code = errorCode(error);
+  if (code === undefined || refusalText(code) !== undefined) throw error;
+  return "no way";
+}
+
+const pathState = async (path: string): Promise<"folder" | "other" | "missing"> =>
+  stat(path).then(
+    (found) => (found.isDirectory() ? "folder" : "other"),
+    () => "missing",
+  );
+
+const placeFailure = (message: string, hint: string): Failure => failure({ code: exitCode.notFound, message, hint });

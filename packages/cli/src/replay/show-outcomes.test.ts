@@ -4,12 +4,11 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/fixture/replay/outcome.ts";
-import type { ReplayOutcome } from "@palimpsest/lab/internal/outcome";
-import { createOutput } from "../output.ts";
-import { program } from "../program.ts";
-import { jobOf } from "./job.ts";
-import { keep } from "./kept.ts";
-import type { ReplayOptions } from "./options.ts";
+import type { ReplayOutcome } from "@palimpsest/lab/internal/replay-outcome";
+import { createOutput } from "../program/output.ts";
+import { program } from "../program/program.ts";
+import { createFileJob, writeOutcomes } from "./file-job.ts";
+import type { ReplayOptions } from "./replay-options.ts";
 import { showOutcomes } from "./show-outcomes.ts";
 
 const chosen: ReplayOptions = {
@@ -33,7 +32,7 @@ type Fate = readonly Partial<ReplayOutcome>[] | "no session" | "gone" | "failed"
 async function shown(fates: Readonly<Record<string, Fate>>, format: "text" | "json") {
   const folder = mkdtempSync(join(tmpdir(), "show-"));
   const jobs = Object.keys(fates).map((path) =>
-    jobOf(
+    createFileJob(
       { path, sizeBytes: 1, modifiedMillis: 0 },
       { ...chosen, version: "1", rules: "", keptFolder: folder, traceFolder: undefined },
     ),
@@ -44,7 +43,7 @@ async function shown(fates: Readonly<Record<string, Fate>>, format: "text" | "js
     if (fate === undefined || fate === "failed" || fate === "not begun") continue;
     doneByPath.set(job.path, job);
     if (fate === "gone") continue;
-    await keep(
+    await writeOutcomes(
       job.keptPath,
       fate === "no session"
         ? { kind: "skipped", why: "it holds no session" }

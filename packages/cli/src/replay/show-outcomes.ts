@@ -1,26 +1,37 @@
 import { writeFile } from "node:fs/promises";
-import { renderReport } from "@palimpsest/lab/internal/report/html";
-import { pickSessions } from "@palimpsest/lab/internal/report/plotted";
-import { createTally, type TallyOptions } from "@palimpsest/lab/internal/summary";
-import type { CommandContext } from "../command.ts";
-import { clipped, counted, humanCount, tail } from "../human.ts";
-import { replayText } from "../replay-text.ts";
-import type { FileJob } from "./job.ts";
-import { readKept } from "./kept.ts";
-import { filesShownMax, plottedSessionsMax } from "./limits.ts";
-import type { FailedFile, JobsDone } from "./run-jobs.ts";
+import { renderReport, pickSessions } from "@palimpsest/lab/internal/report/render-report";
+import {
+  createTally,
+  type TallyOptions,
+  hasBounds,
+  type PolicySummary,
+  type PriceSummary,
+} from "@palimpsest/lab/internal/tally";
+import type { CommandContext } from "../program/command.ts";
+import { clip, quantity, formatNumber, clipStart, wrapText } from "../text/format.ts";
+import { type FileJob, readOutcomes } from "./file-job.ts";
+import { filesShownMax, plottedSessionsMax, intervalSessionsMin } from "./limits.ts";
+import type { FailedFile, RunJobsOutcome } from "./run-jobs.ts";
+import {
+  formatMillions,
+  noFigure,
+  formatPercent,
+  formatRange,
+  formatRatios,
+} from "@palimpsest/lab/internal/statistics";
+import { type Column, table } from "../text/table.ts";
 
-export interface Showing {
+interface ShowOutcomesInput {
   /** In the order in which outcomes are told. */
   readonly jobs: readonly FileJob[];
-  readonly done: JobsDone<FileJob>;
+  readonly done: RunJobsOutcome<FileJob>;
   readonly counting: TallyOptions;
   readonly format: "text" | "json";
   readonly html: string | undefined;
 }
 
 /** Reads the outcomes back one file at a time: however many there are, memory holds the figures of each and no more. */
-export async function showOutcomes(context: CommandContext, showing: Showing): Promise<Counts> {
+export async function showOutcomes(context: CommandContext, showing: ShowOutcomesInput): Promise<FileCounts> {
   const { jobs, done, counting, format, html } = showing;
   const tally = createTally(counting);
   const picked = pickSessions(plottedSessionsMax);
@@ -32,7 +43,7 @@ export async function showOutcomes(context: CommandContext, showing: Showing): P
   for (const { path } of jobs) {
     const job = done.doneByPath.get(path);
     if (job === undefined) continue;
-    const kept = await readKept(job.keptPath);
+    const kept = await readOutcomes(job.keptPath);
     if (kept === undefined) failed.push({ path, message: "what was kept of it can't be read: run it again" });
     if (kept?.kind === "skipped") skipped.push({ path, why: kept.why });
     if (kept?.kind !== "replayed") continue;
@@ -51,13 +62,13 @@ export async function showOutcomes(context: CommandContext, showing: Showing): P
     const look = { columns: context.out.columns, roundsMin: counting.roundsMin, longestRounds };
     await context.out.write(summaries.map((summary) => replayText(summary, look)).join("\n"));
   }
-  const notes = notesOf({ files: jobs.length, replayed, skipped: skipped.length, failed: failed.length });
+  const notes = countNotes({ files: jobs.length, replayed, skipped: skipped.length, failed: failed.length });
   if (html !== undefined) await writeFile(html, renderReport({ summaries, plotted: picked.sessions(), notes }));
-  await tellRest(context, { notes, skipped, failed });
+  await reportRest(context, { notes, skipped, failed });
   return { replayed, failed: failed.length };
 }
 
-export interface Counts {
+export interface FileCounts {
   readonly replayed: number;
   readonly failed: number;
 }
@@ -82,34 +93,173 @@ export function jsonArray({ out }: CommandContext): {
   };
 }
 
-interface Rest {
-  readonly notes: readonly string[];
-  readonly skipped: readonly SkippedFile[];
-  readonly failed: readonly FailedFile[];
-}
-
-export function notesOf({
+export function countNotes({
   files,
   replayed,
   skipped,
   failed,
-}: Counts & { readonly files: number; readonly skipped: number }): readonly string[] {
+}: FileCounts & { readonly files: number; readonly skipped: number }): readonly string[] {
   const missing = files - replayed - skipped - failed;
   return [
-    `${counted(replayed, "file")} replayed, ${humanCount(skipped)} without a session, ${humanCount(failed)} failed`,
+    `${quantity(replayed, "file")} replayed, ${formatNumber(skipped)} without a session, ${formatNumber(failed)} failed`,
     ...(missing === 0
       ? []
-      : [`stopped before ${humanCount(missing)} of ${counted(files, "file")}: run it again to go on`]),
+      : [`stopped before ${formatNumber(missing)} of ${quantity(files, "file")}: run it again to go on`]),
   ];
 }
 
 /** On stderr: stdout holds the figures. */
-export async function tellRest({ err, out }: CommandContext, { notes, skipped, failed }: Rest): Promise<void> {
+export async function reportRest(
+  { err, out }: CommandContext,
+  {
+    notes,
+    skipped,
+    failed,
+  }: {
+    readonly notes: readonly string[];
+    readonly skipped: readonly SkippedFile[];
+    readonly failed: readonly FailedFile[];
+  },
+): Promise<void> {
   const width = Math.max(24, (out.columns ?? 120) - 60);
   for (const note of notes) await err.write(`${note}\n`);
   for (const [why, files] of [...Map.groupBy(skipped, (file) => file.why)].slice(0, filesShownMax))
-    await err.write(`skipped (${clipped(why, 100)}): ${humanCount(files.length)}\n`);
+    await err.write(`skipped (${clip(why, 100)}): ${formatNumber(files.length)}\n`);
   for (const { path, message } of failed.slice(0, filesShownMax))
-    await err.write(`failed: ${tail(path, width)}  ${clipped(message, 160)}\n`);
-  if (failed.length > filesShownMax) await err.write(`  … and ${humanCount(failed.length - filesShownMax)} more\n`);
+    await err.write(`failed: ${clipStart(path, width)}  ${clip(message, 160)}\n`);
+  if (failed.length > filesShownMax) await err.write(`  … and ${formatNumber(failed.length - filesShownMax)} more\n`);
+}
+
+/** What a policy's row says, by the heading of the column. */
+interface ReplaySection {
+  readonly heading: string;
+  readonly columns: readonly string[];
+  readonly cells: (policy: PolicySummary) => readonly string[];
+  /** Below the table. */
+  readonly note?: string | undefined;
+}
+
+const width = 80;
+/** Some terminals say that they have no columns at all. */
+const widthMin = 40;
+
+interface ReplayLook {
+  /** Of the terminal: where tables do not fit each policy has lines of its own. */
+  readonly columns: number | undefined;
+  /** Sessions with fewer are not in the figures. */
+  readonly roundsMin: number;
+  /** Of all sessions, those that are not in the figures included. */
+  readonly longestRounds: number;
+}
+
+/** The figures at one price table. */
+export function replayText(summary: PriceSummary, { columns: asked = width, ...look }: ReplayLook): string {
+  const columns = Math.max(widthMin, asked);
+  const { prices, compaction, sessions, rounds, tooShort, hopeless } = summary;
+  const head = `${prices} prices: ${quantity(sessions, "session")}, ${quantity(rounds, "round")}`;
+  const left = [
+    ...(compaction === "stand-in" ? [] : [`compaction ${compaction}: summaries are made from what was said`]),
+    ...(tooShort === 0 ? [] : [`left out with too few rounds: ${formatNumber(tooShort)}`]),
+    ...(tooShort === 0 || sessions + hopeless > 0 ? [] : [allShortText(tooShort, look)]),
+    ...(hopeless === 0 ? [] : [`left out, since no policy comes through: ${formatNumber(hopeless)}`]),
+  ];
+  const first = `${[head, ...left].map((line) => wrapText(line, columns)).join("\n")}\n`;
+  if (sessions === 0) return first;
+  const sections = replaySections(summary).map((section) =>
+    sectionText({ section, policies: summary.policies, columns }),
+  );
+  return [first, ...sections, usageInLogText(summary, columns)].filter((text) => text !== "").join("\n");
+}
+
+/** Whoever sees no figure wants to know what would show some. */
+function allShortText(sessions: number, { roundsMin, longestRounds }: Omit<ReplayLook, "columns">): string {
+  const most = `${sessions === 1 ? "" : "at most "}${quantity(longestRounds, "round")}`;
+  return `${most} of at least ${formatNumber(roundsMin)}: --rounds-min 1 shows ${sessions === 1 ? "it" : "them"}`;
+}
+
+const replaySections = ({ baseline, policies }: PriceSummary): readonly ReplaySection[] => [
+  moneySection({ baseline, policies }),
+  ...(policies.some(hasBounds) ? boundSections : []),
+  {
+    heading: "What it did",
+    columns: ["policy", "edits", "compactions", "refetched", "peak", "refused"],
+    cells: ({ policy, edits, compactions, refetched, peakContext, refused }) => [
+      policy,
+      ...[edits, compactions, refetched, peakContext, refused].map(formatNumber),
+    ],
+  },
+];
+
+const boundSections: readonly ReplaySection[] = [
+  {
+    heading: "Cost without re-fetching, over the best with clearing and compacting",
+    columns: ["policy", "mean", "median", "p90", "max"],
+    cells: ({ policy, overFull }) => [policy, ...formatRatios(overFull)],
+  },
+  {
+    heading: "The same over the best with clearing alone",
+    columns: ["policy", "mean", "median", "p90", "max"],
+    cells: ({ policy, overClearOnly }) => [policy, ...formatRatios(overClearOnly)],
+  },
+];
+
+function moneySection({ baseline, policies }: Pick<PriceSummary, "baseline" | "policies">): ReplaySection {
+  const ofBaseline = policies.find(({ policy }) => policy === baseline)?.sessions ?? 0;
+  return {
+    heading: `Money, in tokens at the base input price; saving against ${baseline}`,
+    columns: ["policy", "cost", "saving", "95 % interval", "with rework"],
+    cells: ({ policy, cost, saving, savingWithRework, sessions }) => [
+      policy,
+      formatMillions(cost),
+      saving === undefined ? noFigure : formatPercent(saving.estimate),
+      saving === undefined || Math.min(sessions, ofBaseline) < intervalSessionsMin ? noFigure : formatRange(saving),
+      savingWithRework === undefined ? noFigure : formatPercent(savingWithRework.estimate),
+    ],
+    note: failuresText(policies),
+  };
+}
+
+/** A policy that fails somewhere has figures of the other sessions only. */
+function failuresText(policies: readonly PolicySummary[]): string | undefined {
+  const failing = policies.filter(({ failedSessions }) => failedSessions > 0);
+  if (failing.length === 0) return undefined;
+  const each = failing.map(
+    ({ policy, failedSessions, sessions }) =>
+      `${policy} in ${formatNumber(failedSessions)} of ${formatNumber(failedSessions + sessions)}`,
+  );
+  return `Fails, and has figures of the other sessions only: ${each.join(", ")}.`;
+}
+
+function sectionText({
+  section,
+  policies,
+  columns,
+}: {
+  readonly section: ReplaySection;
+  readonly policies: readonly PolicySummary[];
+  readonly columns: number;
+}): string {
+  const rows = policies.map(section.cells);
+  const text = table(
+    section.columns.map((title, at): Column => ({ title, align: at === 0 ? "left" : "right" })),
+    rows,
+  );
+  const fits = text.split("\n").every((line) => line.length <= columns);
+  const note = section.note === undefined ? "" : `${wrapText(section.note, columns)}\n`;
+  return `${wrapText(section.heading, columns)}\n${fits ? text : recordLines(section, rows)}${note}`;
+}
+
+/** A name and its figures below it, one a line. */
+const recordLines = ({ columns }: ReplaySection, rows: readonly (readonly string[])[]): string =>
+  rows
+    .map(([name = "", ...cells]) =>
+      [name, ...cells.map((cell, at) => `  ${columns[at + 1] ?? ""}: ${cell}`)].map((line) => `${line}\n`).join(""),
+    )
+    .join("");
+
+function usageInLogText({ recorded, baseline }: PriceSummary, columns: number): string {
+  if (recorded === undefined) return "";
+  const { sessions, cost, baselineCost } = recorded;
+  const text = `The usage that was recorded in ${quantity(sessions, "session")} costs ${formatMillions(cost)}; ${baseline} costs ${formatMillions(baselineCost)} in the same.`;
+  return `${wrapText(text, columns)}\n`;
 }

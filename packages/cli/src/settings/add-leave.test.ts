@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../../../test/contract/temporary-folder.ts";
 import { parseJson } from "palimpsest/internal/schema/json";
-import { addLeave } from "./add-leave.ts";
+import { addAllowRules } from "./user-settings-file.ts";
 import { settingsFileBytesMax } from "palimpsest/internal/settings/limits";
 
 const deps = {
@@ -19,7 +19,7 @@ async function added(before: (root: string) => string | undefined, rules = ["Bas
   await mkdir(root);
   const text = before(root);
   if (text !== undefined) await writeFile(path, text);
-  const outcome = await addLeave(deps, { path, root, rules });
+  const outcome = await addAllowRules(deps, { path, root, rules });
   const after = await readFile(path, "utf8").catch(() => undefined);
   return { outcome, after, root };
 }
@@ -77,8 +77,10 @@ test("a link is not replaced, nor what it leads to", async () => {
   const [target, path] = [join(folder, "target.json"), join(folder, "settings.json")];
   await writeFile(target, "{}");
   await symlink(target, path);
-  expect((await addLeave(deps, { path, root: folder, rules: ["Edit"] })).kind).toBe("refused");
+  expect((await addAllowRules(deps, { path, root: folder, rules: ["Edit"] })).kind).toBe("refused");
   expect(await readFile(target, "utf8")).toBe("{}");
   await mkdir(join(folder, "folder"));
-  expect((await addLeave(deps, { path: join(folder, "folder"), root: folder, rules: ["Edit"] })).kind).toBe("refused");
+  expect((await addAllowRules(deps, { path: join(folder, "folder"), root: folder, rules: ["Edit"] })).kind).toBe(
+    "refused",
+  );
 });

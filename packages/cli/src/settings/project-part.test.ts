@@ -2,7 +2,7 @@ import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../../../test/contract/temporary-folder.ts";
-import { readSettings } from "./read.ts";
+import { readSettings } from "./read-settings.ts";
 
 async function place() {
   const folder = await temporaryFolder();

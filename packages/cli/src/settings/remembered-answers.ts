@@ -1,16 +1,25 @@
 import { readFile } from "node:fs/promises";
-import type { ClockDep } from "palimpsest/internal/ports/clock";
+import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
 import { type Json, parseJson } from "palimpsest/internal/schema/json";
-import type { ReplaceFileDep } from "./learned-windows.ts";
-import { answerMillisMax } from "palimpsest/internal/settings/limits";
+import type { ReplaceFileDep } from "./learn-window.ts";
+import { answerMillisMax, countedPartsMax, declaredModelsMax } from "palimpsest/internal/settings/limits";
+import { join } from "node:path";
+import {
+  type CountedPart,
+  countedPartsShape,
+  type DeclaredModel,
+  declaredModelsShape,
+} from "palimpsest/internal/schema/model";
+import type { FixedFigure, FixedPart } from "palimpsest/internal/tokens/fixed-part";
+import type { ModelDescription } from "palimpsest/internal/ports/model-port";
 
-export interface Answer {
+interface RememberedAnswer {
   /** When the server was asked, as an ISO time. */
   readonly asked: string;
 }
 
 /** A file in which answers of servers are remembered by key, the newest last. */
-export interface AnswersFile<Kind extends Answer> {
+interface RememberedAnswers<Kind extends RememberedAnswer> {
   readonly path: string;
   /** The field of the file that holds them. */
   readonly field: string;
@@ -21,9 +30,9 @@ export interface AnswersFile<Kind extends Answer> {
 }
 
 /** An answer as long as it counts as news. Must not reject: what can't be read was never said. */
-export async function recallAnswer<Kind extends Answer>(
+async function recallAnswer<Kind extends RememberedAnswer>(
   { now }: ClockDep,
-  file: AnswersFile<Kind>,
+  file: RememberedAnswers<Kind>,
   key: string,
 ): Promise<Kind | undefined> {
   const answers = await readAnswers(file);
@@ -33,9 +42,9 @@ export async function recallAnswer<Kind extends Answer>(
 }
 
 /** Must not reject: what can't be written is asked again. */
-export async function rememberAnswer<Kind extends Answer>(
+async function rememberAnswer<Kind extends RememberedAnswer>(
   { replaceFile }: ReplaceFileDep,
-  file: AnswersFile<Kind>,
+  file: RememberedAnswers<Kind>,
   { key, answer }: { readonly key: string; readonly answer: Kind },
 ): Promise<void> {
   const others = Object.entries(await readAnswers(file)).filter(([name]) => name !== key);
@@ -43,10 +52,89 @@ export async function rememberAnswer<Kind extends Answer>(
   await replaceFile(file.path, `${JSON.stringify({ [file.field]: answers }, undefined, 2)}\n`);
 }
 
-async function readAnswers<Kind extends Answer>({ path, parse }: AnswersFile<Kind>) {
+async function readAnswers<Kind extends RememberedAnswer>({ path, parse }: RememberedAnswers<Kind>) {
   try {
     return parse(parseJson(await readFile(path, "utf8")));
   } catch {
     return {};
   }
 }
+
+interface CountedPartsDeps extends ClockDep, ReplaceFileDep {
+  readonly hash: (text: string) => string;
+}
+
+/** Of a provider's own counter, which counts for one model of one server. */
+export const providerCounterName = ({ server, model }: { readonly server: string; readonly model: string }): string =>
+  `count_tokens ${server} ${model}`;
+
+interface CountedPartKey {
+  readonly home: string;
+  readonly part: FixedPart;
+  /** By name: two counters count the same text differently. */
+  readonly counter: string;
+}
+
+const countsFile = (home: string): RememberedAnswers<CountedPart> => ({
+  path: join(home, "counted-parts.json"),
+  field: "parts",
+  parse: (file) => countedPartsShape.parse(file).parts,
+  answersMax: countedPartsMax,
+});
+
+/** What a counter said lately of exactly this part. Must not reject. */
+export const recallCountedPart = (
+  deps: Pick<CountedPartsDeps, "now" | "hash">,
+  key: CountedPartKey,
+): Promise<FixedFigure | undefined> => recallAnswer(deps, countsFile(key.home), partHash(deps, key));
+
+/** Must not reject. */
+export async function rememberCountedPart(
+  deps: CountedPartsDeps,
+  { home, part, figure }: { readonly home: string; readonly part: FixedPart; readonly figure: FixedFigure },
+): Promise<void> {
+  const { counter, tokens, pieces, deferred } = figure;
+  await rememberAnswer(deps, countsFile(home), {
+    key: partHash(deps, { home, part, counter }),
+    answer: {
+      counter,
+      tokens,
+      pieces: pieces.map((piece) => ({ ...piece })),
+      deferred: { tools: [...deferred.tools], tokens: deferred.tokens },
+      asked: new Date(deps.now()).toISOString(),
+    },
+  });
+}
+
+const partHash = ({ hash }: Pick<CountedPartsDeps, "hash">, { part, counter }: CountedPartKey): string =>
+  hash(JSON.stringify([counter, part.systemPrompts, part.memoryFiles, part.tools]));
+
+export interface ServedModel {
+  readonly home: string;
+  /** Its address: two servers may have the same model with different windows. */
+  readonly server: string;
+  readonly model: string;
+}
+
+const modelsFile = (home: string): RememberedAnswers<DeclaredModel> => ({
+  path: join(home, "declared-models.json"),
+  field: "models",
+  parse: (file) => declaredModelsShape.parse(file).models,
+  answersMax: declaredModelsMax,
+});
+
+/** What a server said of a model lately. Must not reject. */
+export const recallDeclaredModel = (deps: ClockDep, served: ServedModel): Promise<DeclaredModel | undefined> =>
+  recallAnswer(deps, modelsFile(served.home), modelKey(served));
+
+/** Must not reject. */
+export async function rememberDeclaredModel(
+  deps: ReplaceFileDep & ClockDep,
+  { served, said }: { readonly served: ServedModel; readonly said: ModelDescription },
+): Promise<void> {
+  const { windowTokens, inputTokensMax } = said;
+  const answer = { windowTokens, inputTokensMax, asked: new Date(deps.now()).toISOString() };
+  await rememberAnswer(deps, modelsFile(served.home), { key: modelKey(served), answer });
+}
+
+const modelKey = ({ server, model }: ServedModel): string => `${server} ${model}`;

@@ -2,12 +2,12 @@ import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
-import { settingFlags } from "../setting-options.ts";
-import type { Environment } from "./environment.ts";
-import { scopeFiles } from "./files.ts";
-import type { FlagInput } from "./flags.ts";
-import type { Scope } from "palimpsest/internal/settings/given";
-import { readSettings } from "./read.ts";
+import { settingFlags } from "../program/setting-options.ts";
+import type { Environment } from "./environment-values.ts";
+import { scopeFiles } from "./scope-files.ts";
+import type { FlagInput } from "./flag-values.ts";
+import type { Scope } from "palimpsest/internal/settings/resolve-settings";
+import { readSettings } from "./read-settings.ts";
 
 interface Said {
   readonly byScope: { readonly [Name in Scope]?: string };

@@ -2,11 +2,11 @@ import { mkdir, realpath, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../../../test/contract/temporary-folder.ts";
-import { type SettingName, settingNames, settingTable } from "palimpsest/internal/schema/settings";
-import type { SwitchName } from "palimpsest/internal/schema/switches";
-import { scopeFiles } from "./files.ts";
-import { problemText } from "palimpsest/internal/settings/problem";
-import { readSettings } from "./read.ts";
+import { type SettingName, settingNames, settingTable } from "palimpsest/internal/schema/setting-table";
+import type { SwitchName } from "palimpsest/internal/schema/switch-rows";
+import { scopeFiles } from "./scope-files.ts";
+import { formatProblem } from "palimpsest/internal/settings/problem";
+import { readSettings } from "./read-settings.ts";
 
 const hash = "0".repeat(64);
 
@@ -84,7 +84,7 @@ describe.each(["project", "local"] as const)("an untrusted project's %s file", (
       const { settings, problems } = await read(fileWith(name, sampleOf(name)), { scope });
       expect(settings[name]).toMatchObject({ value: settingTable[name].default, source: "default" });
       expect(problems).toMatchObject([{ severity: "warning" }]);
-      expect(problems.map((problem) => problemText(problem).includes(name))).toEqual([true]);
+      expect(problems.map((problem) => formatProblem(problem).includes(name))).toEqual([true]);
     },
   );
 
@@ -104,7 +104,7 @@ describe.each(["project", "local"] as const)("an untrusted project's %s file", (
   ] as const)("%s: %j is %3$s", async (name, value, fate) => {
     const { settings, problems } = await read(fileWith(name, value), { scope });
     expect(settings[name].source).toBe(fate === "counts" ? scope : "default");
-    expect(problems.map((problem) => problemText(problem).includes(name))).toEqual(fate === "counts" ? [] : [true]);
+    expect(problems.map((problem) => formatProblem(problem).includes(name))).toEqual(fate === "counts" ? [] : [true]);
   });
 
   test("says in one line what does not count, and knows what it would do", async () => {

@@ -35,7 +35,7 @@ export interface AgentFacts {
  */
 export function statusJson(facts: AgentFacts): JsonObject {
   const { usage, usedTokens, windowTokens } = facts;
-  const used = percentOf(usedTokens, windowTokens);
+  const used = wholePercent(usedTokens, windowTokens);
   return {
     hook_event_name: "Status",
     session_id: facts.session,
@@ -73,7 +73,7 @@ export function statusJson(facts: AgentFacts): JsonObject {
 const longContextTokens = 200_000;
 
 /** Whole ones, from 0 to 100: scripts draw bars with them. */
-const percentOf = (part: number, whole: number): number =>
+const wholePercent = (part: number, whole: number): number =>
   whole <= 0 ? 0 : Math.min(100, Math.max(0, Math.round((part / whole) * 100)));
 
 const usageJson = ({ input, output, cacheWrite, cacheRead }: Usage): JsonObject => ({

@@ -1,13 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { type Millis, nanoUsd, sessionId, tokens } from "palimpsest/internal/schema/brand";
 import { temporaryFolder } from "../../../../test/contract/temporary-folder.ts";
-import type { HookEnd } from "../tool/hooks/process.ts";
-import { statuslineDeps } from "./command.ts";
+import type { HookProcessEnd } from "../tool/hooks/hook-process.ts";
+import {
+  createStatuslineDeps,
+  type StatuslineOutcome,
+  readStatusline,
+  styleLines,
+  Statusline,
+  type StatuslineDeps,
+} from "./statusline.ts";
 import { statuslineLinesMax } from "../tui/limits.ts";
 import { statuslineCharsMax, statuslineDebounceMs } from "./limits.ts";
-import { type StatusLine, statusLineOf, styledLines } from "./line.ts";
 import { type AgentFacts, statusJson } from "./status-json.ts";
-import { Statusline, type StatuslineDeps } from "./statusline.ts";
 
 const facts: AgentFacts = {
   session: sessionId("s1"),
@@ -89,7 +94,7 @@ describe("the JSON for a statusline command", () => {
   });
 });
 
-const exited = (code: number, text: string, complaint = ""): HookEnd => ({
+const exited = (code: number, text: string, complaint = ""): HookProcessEnd => ({
   kind: "exited",
   code,
   stdout: { text, extent: "whole" },
@@ -108,19 +113,19 @@ describe("the line of a command", () => {
     ["cannot drive the terminal", "a\u001B[2Jb\u0007\u001B]0;t\u0007", String.raw`a\x1b[2Jb\x07\x1b]0;t\x07`],
     ["with a tab as a space", "a\tb", "a b"],
   ])("%s", (_, output, line) => {
-    expect(styledLines(output)).toEqual(line === "" ? [] : [line]);
+    expect(styleLines(output)).toEqual(line === "" ? [] : [line]);
   });
 
   test("is cut at its limit", () => {
-    expect(styledLines("x".repeat(statuslineCharsMax + 1))).toEqual(["x".repeat(statuslineCharsMax)]);
+    expect(styleLines("x".repeat(statuslineCharsMax + 1))).toEqual(["x".repeat(statuslineCharsMax)]);
   });
 
   test("are few, and none is blank", () => {
-    expect(styledLines("a\n\n b\nc\nd")).toEqual(["a", " b", "c"]);
+    expect(styleLines("a\n\n b\nc\nd")).toEqual(["a", " b", "c"]);
     expect(statuslineLinesMax).toBe(3);
   });
 
-  test.each<[HookEnd, StatusLine | undefined]>([
+  test.each<[HookProcessEnd, StatuslineOutcome | undefined]>([
     [exited(0, "x"), { kind: "lines", lines: ["x"] }],
     [exited(3, "x"), { kind: "failed", why: "ended with exit code 3" }],
     [
@@ -138,14 +143,14 @@ describe("the line of a command", () => {
     ],
     [{ kind: "aborted" }, undefined],
   ])("%j", (end, line) => {
-    expect(statusLineOf(end)).toEqual(line);
+    expect(readStatusline(end)).toEqual(line);
   });
 });
 
 /** Waits and runs end when the test says so. */
 function held() {
   const waits: { ms: Millis; signal: AbortSignal; end: () => void }[] = [];
-  const runs: { input: string; signal: AbortSignal; end: (end: HookEnd) => void }[] = [];
+  const runs: { input: string; signal: AbortSignal; end: (end: HookProcessEnd) => void }[] = [];
   const deps: StatuslineDeps = {
     wait: (ms, signal) => {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -154,12 +159,12 @@ function held() {
       return promise;
     },
     run: (input, signal) => {
-      const { promise, resolve } = Promise.withResolvers<HookEnd>();
+      const { promise, resolve } = Promise.withResolvers<HookProcessEnd>();
       runs.push({ input, signal, end: resolve });
       return promise;
     },
   };
-  const lines: StatusLine[] = [];
+  const lines: StatuslineOutcome[] = [];
   return { waits, runs, lines, statusline: new Statusline(deps, (line) => lines.push(line)) };
 }
 
@@ -216,13 +221,18 @@ describe("running it", () => {
 
   test("gives the command the status as its input", async () => {
     const cwd = await temporaryFolder();
-    const { run } = statuslineDeps({ command: "cat", shell: "/bin/sh", cwd, env: { PATH: process.env["PATH"] ?? "" } });
+    const { run } = createStatuslineDeps({
+      command: "cat",
+      shell: "/bin/sh",
+      cwd,
+      env: { PATH: process.env["PATH"] ?? "" },
+    });
     const end = await run('{"model":"m"}', new AbortController().signal);
-    expect(statusLineOf(end)).toEqual({ kind: "lines", lines: ['{"model":"m"}'] });
+    expect(readStatusline(end)).toEqual({ kind: "lines", lines: ['{"model":"m"}'] });
   });
 
   test("waits no longer than until the abort", async () => {
-    const { wait } = statuslineDeps({ command: "true", shell: "/bin/sh", cwd: "/", env: {} });
+    const { wait } = createStatuslineDeps({ command: "true", shell: "/bin/sh", cwd: "/", env: {} });
     await expect(wait(statuslineDebounceMs, AbortSignal.abort())).resolves.toBeUndefined();
   });
 });

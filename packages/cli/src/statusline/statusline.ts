@@ -1,12 +1,14 @@
 import type { Millis } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import type { HookEnd } from "../tool/hooks/process.ts";
-import { statuslineDebounceMs } from "./limits.ts";
-import { type StatusLine, statusLineOf } from "./line.ts";
+import { type HookProcessEnd, runHookProcess } from "../tool/hooks/hook-process.ts";
+import { statuslineDebounceMs, statuslineCharsMax, statuslineTimeoutMs } from "./limits.ts";
+import { toPrintable } from "palimpsest/internal/schema/to-printable";
+import { statuslineLinesMax } from "../tui/limits.ts";
+import { setTimeout as wait } from "node:timers/promises";
 
 export interface StatuslineDeps {
   /** Runs the person's command with this text as its input. Must not reject. */
-  readonly run: (input: string, signal: AbortSignal) => Promise<HookEnd>;
+  readonly run: (input: string, signal: AbortSignal) => Promise<HookProcessEnd>;
   /** Ends early where the signal is aborted. Must not reject. */
   readonly wait: (ms: Millis, signal: AbortSignal) => Promise<void>;
 }
@@ -24,13 +26,13 @@ export interface StatuslineDeps {
  */
 export class Statusline {
   readonly #deps: StatuslineDeps;
-  readonly #onLine: (line: StatusLine) => void;
+  readonly #onLine: (line: StatuslineOutcome) => void;
   readonly #closed = new AbortController();
   #waiting: AbortController | undefined;
   #run: "none" | "running" = "none";
   #behind: (() => JsonObject) | undefined;
 
-  constructor(deps: StatuslineDeps, onLine: (line: StatusLine) => void) {
+  constructor(deps: StatuslineDeps, onLine: (line: StatuslineOutcome) => void) {
     this.#deps = deps;
     this.#onLine = onLine;
   }
@@ -60,10 +62,76 @@ export class Statusline {
     const end = await this.#deps.run(input, this.#closed.signal);
     this.#run = "none";
     if (this.#closed.signal.aborted) return;
-    const line = statusLineOf(end);
+    const line = readStatusline(end);
     if (line !== undefined) this.#onLine(line);
     const behind = this.#behind;
     this.#behind = undefined;
     if (behind !== undefined) this.update(behind);
   }
 }
+
+export type StatuslineOutcome =
+  | { readonly kind: "lines"; readonly lines: readonly string[] }
+  | { readonly kind: "failed"; readonly why: string };
+
+/** What a statusline command's end says; undefined where a newer run has taken its place. */
+export function readStatusline(end: HookProcessEnd): StatuslineOutcome | undefined {
+  switch (end.kind) {
+    case "exited":
+      if (end.code !== 0)
+        return statuslineFailure(`ended with exit code ${end.code}${firstComplaint(end.stderr.text)}`);
+      return { kind: "lines", lines: styleLines(end.stdout.text) };
+    case "killed":
+      return statuslineFailure(`was ended by ${end.signal}`);
+    case "timed-out":
+      return statuslineFailure("did not end within its time limit and was ended");
+    case "not-started":
+      return statuslineFailure(`could not be started: ${end.why}`);
+    case "aborted":
+      return undefined;
+  }
+}
+
+/** Of what it complained about, the first line. */
+function firstComplaint(complaint: string): string {
+  const [first] = styleLines(complaint.replaceAll(stylePattern, ""));
+  return first === undefined ? "" : `: ${first.trim().replace(/\.$/, "")}`;
+}
+
+const statuslineFailure = (why: string): StatuslineOutcome => ({ kind: "failed", why });
+
+/** The first lines that say something. Colours and weights are their own; whatever else would drive the terminal is shown instead. */
+export const styleLines = (output: string): readonly string[] =>
+  output
+    .split(/\r?\n/)
+    .filter((line) => line.replaceAll(stylePattern, "").trim() !== "")
+    .slice(0, statuslineLinesMax)
+    .map(styleLine);
+
+function styleLine(line: string): string {
+  const cut = line.slice(0, statuslineCharsMax);
+  const styles = cut.match(stylePattern) ?? [];
+  const text = cut
+    .split(stylePattern)
+    .map((part, index) => `${toPrintable(part.replaceAll("\t", " "))}${styles[index] ?? ""}`)
+    .join("");
+  return styles.length === 0 ? text : `${text}${resetStyle}`;
+}
+
+// oxlint-disable-next-line no-control-regex -- what is looked for is a control character
+const stylePattern = /\u001B\[[\d;:]*m/g;
+const resetStyle = "\u001B[0m";
+
+export interface StatuslineCommand {
+  readonly command: string;
+  readonly shell: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** As hooks run: a process group of its own, ended as a whole. */
+export const createStatuslineDeps = (command: StatuslineCommand): StatuslineDeps => ({
+  run: (input, signal) => runHookProcess({ ...command, input, timeoutMs: statuslineTimeoutMs, signal }),
+  // An abort is how it is told that it is not needed any more.
+  wait: (ms, signal) => wait(ms, undefined, { signal }).catch(() => {}),
+});

@@ -1,29 +1,29 @@
-import type { Person } from "palimpsest/internal/ports/person";
-import type { PlanReview } from "palimpsest/internal/ports/planning";
-import type { ChatState } from "./state/chat-shape.ts";
-import type { SlashCompletion } from "./slash/commands.ts";
+import type { UserPort } from "palimpsest/internal/ports/user-port";
+import type { PlanReview } from "palimpsest/internal/ports/plan-mode";
+import type { ChatState } from "./state/chat-state.ts";
+import type { SlashCompletion } from "./slash/slash-commands.ts";
 
 /**
  * What a chat needs of whoever shows it: the terminal UI is one, a plain terminal, line by line, another. The agent asks its
  * person through it. One thing is asked at a time: what comes meanwhile waits. None of these rejects; aborted, what is shown
  * is taken away and the answer counts for nothing.
  */
-export interface ChatUi extends Person, PlanReview {
+export interface ChatUi extends UserPort, PlanReview {
   /** For whoever lays out text. May change. */
   readonly columns: number;
   /** The chat as it is now. Costs nothing until the next frame is drawn. */
   show(state: ChatState): void;
   /** Undefined where the person would rather not. */
-  choose(ask: ChoiceAsk, signal: AbortSignal): Promise<string | undefined>;
+  choose(ask: ChoicePrompt, signal: AbortSignal): Promise<string | undefined>;
   /** A text to look at and decide about. */
-  preview(ask: PreviewAsk, signal: AbortSignal): Promise<PreviewAnswer>;
+  preview(ask: PreviewPrompt, signal: AbortSignal): Promise<PreviewAnswer>;
   /** A text to change. Undefined where it stays as it was. */
-  edit(ask: EditAsk, signal: AbortSignal): Promise<string | undefined>;
+  edit(ask: EditPrompt, signal: AbortSignal): Promise<string | undefined>;
   /** Puts a text where the person types, as after a rewind. What stood there comes behind it. */
   refill(text: string): void;
 }
 
-export interface ChoiceAsk {
+export interface ChoicePrompt {
   readonly title: string;
   readonly choices: readonly Choice[];
   /** `typed`: letters narrow the list. */
@@ -40,7 +40,7 @@ export interface Choice {
   readonly description?: string;
 }
 
-export interface PreviewAsk {
+export interface PreviewPrompt {
   readonly title: string;
   /** Styled, for `columns`. */
   readonly facts: readonly string[];
@@ -52,7 +52,7 @@ export interface PreviewAsk {
 
 export type PreviewAnswer = "commit" | "edit" | "cancel";
 
-export interface EditAsk {
+export interface EditPrompt {
   readonly title: string;
   readonly text: string;
 }

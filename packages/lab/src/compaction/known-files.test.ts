@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { entryOf, result, says } from "../../../../test/fixture/raw.ts";
-import { KnownFiles } from "./known-files.ts";
+import { KnownFiles } from "./summaries.ts";
 
 interface Step {
   readonly name: string;

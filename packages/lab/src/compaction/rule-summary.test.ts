@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Message } from "palimpsest/internal/schema/block";
 import { toolUseId } from "palimpsest/internal/schema/brand";
-import { ruleSummariser } from "./rule-summary.ts";
+import { createRuleSummariser } from "./summaries.ts";
 
 const said = (text: string): Message => ({ role: "user", content: [{ type: "text", text }] });
 const conversation: readonly Message[] = [
@@ -12,7 +12,7 @@ const conversation: readonly Message[] = [
   },
   { role: "user", content: [{ type: "tool_result", tool_use_id: toolUseId("t"), content: "ok" }] },
 ];
-const summarise = ruleSummariser();
+const summarise = createRuleSummariser();
 const first = summarise({ messages: conversation, last: undefined, newest: undefined });
 
 describe("the summariser that all policies share", () => {

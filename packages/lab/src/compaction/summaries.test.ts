@@ -3,15 +3,15 @@ import { bytesOf } from "../../../../test/fixture/log.ts";
 import { type Raw, result, says, text, user } from "../../../../test/fixture/raw.ts";
 import { recordingOf } from "../../../../test/fixture/recording.ts";
 import type { Policy } from "palimpsest/internal/layers/policy";
-import { presetOf } from "palimpsest/internal/policy/catalogue";
+import { getPreset } from "palimpsest/internal/policy/policy-catalogue";
 import type { Block, TextBlock } from "palimpsest/internal/schema/block";
 import type { EntryId } from "palimpsest/internal/schema/brand";
 import type { Entry } from "palimpsest/internal/schema/entry";
 import { prefixCache } from "../replay-cache.ts";
 import { thresholdsFor } from "../replay-file.ts";
-import { replayWorld, type ReplayWorld } from "../replay-world.ts";
-import { type CompactedView, PolicyRun } from "../run-policy.ts";
-import type { SentRequest } from "../trace.ts";
+import { createReplayWorld, type ReplayWorld } from "../replay-world.ts";
+import { type CompactedView, PolicyRun } from "../policy-run.ts";
+import type { SentRequest } from "../trace-line.ts";
 
 const read = (n: number, path: string): readonly Raw[] => [
   says(`a${n}`, `m${n}`, { type: "tool_use", id: `t${n}`, name: "Read", input: { file_path: path } }),
@@ -36,14 +36,14 @@ const compacting = (policy: Policy): Policy => ({
   clear: {},
   compact: { call: "fork", restores: "files", lastRung: "none", ...policy.compact, patience: Infinity },
 });
-const palimpsest = compacting(presetOf("palimpsest"));
-const claudeCode = compacting(presetOf("claude-code-2026"));
+const palimpsest = compacting(getPreset("palimpsest"));
+const claudeCode = compacting(getPreset("claude-code-2026"));
 
 async function worldOf(raws: readonly Raw[]): Promise<ReplayWorld> {
   const lines = raws.map((raw, at, all) =>
     JSON.stringify({ parentUuid: all[at - 1]?.uuid ?? null, sessionId: "s", ...raw }),
   );
-  return replayWorld(await recordingOf(bytesOf(lines)));
+  return createReplayWorld(await recordingOf(bytesOf(lines)));
 }
 
 interface Compaction extends Omit<CompactedView, "kept"> {
@@ -168,7 +168,7 @@ describe("a compaction that is made from what was said", () => {
       expect(restored).toContain("- Oil the cogs (in_progress)");
       expect(restored).not.toContain("Sweep");
     }
-    expect(await restoredUnder(compacting(presetOf("opencode")))).toBe("");
+    expect(await restoredUnder(compacting(getPreset("opencode")))).toBe("");
   });
 
   it.each([24_000, 64_000])("fits a window of %d tokens, however much was read", async (window) => {

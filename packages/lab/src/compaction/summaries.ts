@@ -1,24 +1,29 @@
-import { compactSizeStandIn } from "palimpsest/internal/cache/compact-price";
+import { defaultCompactSize } from "palimpsest/internal/cache/compact-price";
 import { sectionTokensMax } from "palimpsest/internal/layers/3-notes/limits";
-import { type Notes, ownTemplate, readTemplate, renderNotes } from "palimpsest/internal/layers/3-notes/template";
-import { budgetsOf, waitingTokensMax } from "palimpsest/internal/layers/4-compact/budgets";
-import { extractSummary } from "palimpsest/internal/layers/4-compact/extract";
-import { factsOfPart } from "palimpsest/internal/layers/4-compact/part-facts";
+import { type Notes, defaultTemplate, readTemplate, renderNotes } from "palimpsest/internal/layers/3-notes/notes";
+import { computeBudgets, waitingTokensMax } from "palimpsest/internal/layers/4-compact/compaction-budgets";
+import { extractSummary } from "palimpsest/internal/layers/4-compact/extract-summary";
+import { filterFacts } from "palimpsest/internal/layers/4-compact/facts/session-facts";
 import { summaryMessage } from "palimpsest/internal/layers/4-compact/summary-message";
 import type { Policy } from "palimpsest/internal/layers/policy";
-import { waitingIn } from "palimpsest/internal/context/compact/scope";
-import type { SessionFactBook } from "palimpsest/internal/context/compact/session-facts";
+import { findWaitingItems } from "palimpsest/internal/context/compact/scope";
+import type { SessionFactBook } from "palimpsest/internal/context/compact/session-fact-book";
 import type { Session } from "palimpsest/internal/session/session";
-import { stabilityOf, type WorkingStatePart } from "palimpsest/internal/ports/working-state";
-import type { Message } from "palimpsest/internal/schema/block";
-import { type EntryId, tokens, type Tokens } from "palimpsest/internal/schema/brand";
+import { usualStability, type WorkingStatePart } from "palimpsest/internal/ports/working-state";
+import type { Message, ToolResultBlock, ToolUseBlock } from "palimpsest/internal/schema/block";
+import { type EntryId, tokens, type Tokens, type ToolUseId } from "palimpsest/internal/schema/brand";
 import type { Entry } from "palimpsest/internal/schema/entry";
-import { workingStateAttachment } from "palimpsest/internal/schema/working-state";
+import { workingStateAttachmentType, type RestoredPiece } from "palimpsest/internal/schema/restored-part";
 import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
 import type { Item } from "palimpsest/internal/transcript/item";
-import { notesTokensStandIn, transcriptPathStandIn } from "../limits.ts";
+import { notesTokensStandIn, transcriptPathStandIn, modelDefault } from "../limits.ts";
 import type { ReplayWorld } from "../replay-world.ts";
-import { KnownFiles } from "./known-files.ts";
+import { filesReadMax } from "palimpsest/internal/layers/4-compact/limits";
+import { type CallSubject, parseSubject } from "palimpsest/internal/layers/4-compact/facts/call-outcome";
+import { resultText } from "palimpsest/internal/layers/2-clear/result-text";
+import { textField } from "palimpsest/internal/schema/json";
+import { wireMessage, type WireMessage } from "palimpsest/internal/schema/wire/messages-request";
+import { compactionMove } from "@palimpsest/simulator/internal/responder/summary-move";
 
 /** What a model is taken to have written, in a replay that has none. */
 export interface Summaries {
@@ -29,17 +34,17 @@ export interface Summaries {
   /** What is put back behind a boundary. */
   readonly workingState: readonly WorkingStatePart[];
   /** Everything that is said passes here, in order. */
-  heard(entry: Entry): void;
+  onEntry(entry: Entry): void;
   /** A boundary was written. */
-  compacted(): void;
+  onCompacted(): void;
 }
 
-export interface WrittenSummary {
+interface WrittenSummary {
   readonly text: string;
   readonly outputTokens: number;
 }
 
-export interface SummariesInput {
+interface SummariesInput {
   readonly world: ReplayWorld;
   readonly policy: Policy;
   readonly thresholds: Thresholds;
@@ -48,9 +53,9 @@ export interface SummariesInput {
 /** Of a fixed size, whatever was said; what is put back is part of it. */
 export function standInSummaries({ world, policy, thresholds }: SummariesInput): Summaries {
   const { window: windowTokens } = thresholds;
-  const { leavesTokens: alone } = compactSizeStandIn({ restores: "nothing", windowTokens });
+  const { leavesTokens: alone } = defaultCompactSize({ restores: "nothing", windowTokens });
   const restores = policy.compact?.restores ?? "nothing";
-  const { leavesTokens, outputTokens } = compactSizeStandIn({ restores, windowTokens });
+  const { leavesTokens, outputTokens } = defaultCompactSize({ restores, windowTokens });
   return {
     write: async () => {
       const text = world.standIn({ alone, within: alone, behindBoundary: leavesTokens });
@@ -63,20 +68,20 @@ export function standInSummaries({ world, policy, thresholds }: SummariesInput):
         within,
         behindBoundary: within + leavesTokens - alone,
       });
-      const [first, ...others] = ownTemplate.sections;
+      const [first, ...others] = defaultTemplate.sections;
       const sections = first === undefined ? [] : [{ ...first, body }, ...others];
-      return { text: renderNotes({ ...ownTemplate, sections }), template: ownTemplate };
+      return { text: renderNotes({ ...defaultTemplate, sections }), template: defaultTemplate };
     },
     workingState: [],
-    heard: () => undefined,
-    compacted: () => undefined,
+    onEntry: () => undefined,
+    onCompacted: () => undefined,
   };
 }
 
 /** In place of a model: the same messages have the same summary. */
 export type Summarise = (input: SummariseInput) => string;
 
-export interface SummariseInput {
+interface SummariseInput {
   /** As the policy shows them before the compaction. */
   readonly messages: readonly Message[];
   readonly last: LastCompaction | undefined;
@@ -85,7 +90,7 @@ export interface SummariseInput {
 }
 
 /** What the compaction before has left in the view. */
-export interface LastCompaction {
+interface LastCompaction {
   /** Its summary alone, with what was carried into it. */
   readonly summary: string;
   /** The text in which the summary stands. */
@@ -94,7 +99,7 @@ export interface LastCompaction {
   readonly texts: ReadonlySet<string>;
 }
 
-export interface ExtractedInput extends SummariesInput {
+interface ExtractedInput extends SummariesInput {
   readonly session: Session;
   readonly facts: Pick<SessionFactBook, "facts">;
   /** Absent: the summary is extracted from the facts. */
@@ -131,7 +136,7 @@ export class ExtractedSummaries implements Summaries {
     return [
       {
         name: "todos",
-        stability: stabilityOf.todos,
+        stability: usualStability.todos,
         snapshot: async ({ budgets }) => {
           const { openTodos } = await this.#input.facts.facts();
           const text = openTodos.map((todo) => `- ${todo.text} (${todo.status})`).join("\n");
@@ -141,7 +146,7 @@ export class ExtractedSummaries implements Summaries {
       },
       {
         name: "files",
-        stability: stabilityOf.files,
+        stability: usualStability.files,
         snapshot: async ({ budgets }) => {
           const { pieces } = this.#files;
           return pieces.length === 0 ? undefined : { kind: "state", pieces, budget: budgets.files };
@@ -150,17 +155,17 @@ export class ExtractedSummaries implements Summaries {
     ];
   }
 
-  heard(entry: Entry): void {
+  onEntry(entry: Entry): void {
     this.#files.heard(entry);
     this.#newest = entry.id;
   }
 
-  compacted(): void {
+  onCompacted(): void {
     const { items } = this.#input.session.fold.projection;
-    const summaryText = textOf(items.find(({ summary }) => summary === true));
-    const restored = items.filter(({ attachment }) => attachment === workingStateAttachment).map(textOf);
+    const summaryText = itemText(items.find(({ summary }) => summary === true));
+    const restored = items.filter(({ attachment }) => attachment === workingStateAttachmentType).map(itemText);
     this.#last = {
-      summary: summaryIn(summaryText, this.#input.policy),
+      summary: unwrapSummary(summaryText, this.#input.policy),
       summaryText,
       texts: new Set([summaryText, ...restored]),
     };
@@ -177,8 +182,8 @@ export class ExtractedSummaries implements Summaries {
       recording.headerTokens,
     );
     return extractSummary({
-      facts: factsOfPart(whole, { holds: (entry) => !staying.has(entry), lastReply: whole.lastReply }),
-      budgetTokens: budgetsOf({ thresholds, policy, staysTokens }).extract,
+      facts: filterFacts(whole, { holds: (entry) => !staying.has(entry), lastReply: whole.lastReply }),
+      budgetTokens: computeBudgets({ thresholds, policy, staysTokens }).extract,
       count: this.#count,
       previousSummary: this.#last?.summaryText,
       messages: policy.summary?.userMessages === undefined ? "inside" : "beside",
@@ -187,7 +192,7 @@ export class ExtractedSummaries implements Summaries {
 
   #waiting(): readonly Item[] {
     const { session, thresholds } = this.#input;
-    return waitingIn(session.fold, { waitingTokensMax: waitingTokensMax(thresholds), count: session.count });
+    return findWaitingItems(session.fold, { waitingTokensMax: waitingTokensMax(thresholds), count: session.count });
   }
 
   #messagesWithout(items: readonly Item[]): readonly Message[] {
@@ -203,13 +208,103 @@ export class ExtractedSummaries implements Summaries {
   readonly #count = (text: string): Tokens => tokens(this.#input.world.tokensOf({ type: "text", text }));
 }
 
-const textOf = (item: Item | undefined): string =>
+const itemText = (item: Item | undefined): string =>
   item?.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n") ?? "";
 
 /** The summary in the message that stands behind a boundary, with what the engine carried into it. */
-function summaryIn(text: string, { summary }: Policy): string {
+function unwrapSummary(text: string, { summary }: Policy): string {
   const place = summary?.transcriptPath === "told" ? { transcriptPath: transcriptPathStandIn } : {};
   const [before = "", after = ""] = summaryMessage({ summary: "\0", trigger: "auto", ...place }).split("\0");
   const end = text.indexOf(after, before.length);
   return text.startsWith(before) && end !== -1 ? text.slice(before.length, end) : text;
+}
+
+interface OpenCall {
+  readonly call: ToolUseBlock;
+  readonly subject: Extract<CallSubject, { kind: "file" }>;
+}
+
+/**
+ * The files that a recording has read or changed, with the newest content that it shows of them: what a read returned or
+ * a write was given. After any other change a file still has the text that it was last shown with.
+ */
+export class KnownFiles {
+  readonly #open = new Map<ToolUseId, OpenCall>();
+  /** The newest last. */
+  readonly #textByPath = new Map<string, string | undefined>();
+
+  heard(entry: Entry): void {
+    if (!("blocks" in entry)) return;
+    for (const block of entry.blocks) {
+      if (block.type === "tool_use") this.#called(block);
+      if (block.type === "tool_result") this.#answered(block);
+    }
+  }
+
+  /** Newest first, as they are put back. */
+  get pieces(): readonly RestoredPiece[] {
+    return [...this.#textByPath].toReversed().map(([title, shown]) => ({
+      title,
+      handle: "read it again when you need it",
+      ...(shown === undefined ? {} : { intro: `Content of ${title}, read again just now:`, text: shown }),
+    }));
+  }
+
+  #called(call: ToolUseBlock): void {
+    const subject = parseSubject(call);
+    if (subject.kind === "file") this.#open.set(call.id, { call, subject });
+  }
+
+  #answered(result: ToolResultBlock): void {
+    const open = this.#open.get(result.tool_use_id);
+    this.#open.delete(result.tool_use_id);
+    if (open === undefined || result.is_error === true) return;
+    const { call, subject } = open;
+    const shown = subject.act === "read" ? resultText(result) : textField(call.input, "content");
+    for (const path of subject.paths) this.#keep(path, shown ?? this.#textByPath.get(path));
+  }
+
+  #keep(path: string, shown: string | undefined): void {
+    this.#textByPath.delete(path);
+    this.#textByPath.set(path, shown);
+    if (this.#textByPath.size <= filesReadMax) return;
+    const [oldest] = this.#textByPath.keys();
+    if (oldest !== undefined) this.#textByPath.delete(oldest);
+  }
+}
+
+/**
+ * A summary in nine sections by the rules of the simulator's actor, the same for whoever asks: no model, no chance, and
+ * at most a tenth of the conversation. It sees the messages that the policy shows, and in place of what the last compaction
+ * left only the summary in it: what is put back beside a summary is put back anew.
+ */
+export const createRuleSummariser =
+  (): Summarise =>
+  ({ messages, last }) => {
+    const heard = messages.flatMap((message) => toWireMessages(withoutRestored(message, last)));
+    const move = compactionMove({
+      model: modelDefault,
+      max_tokens: 1,
+      messages: [...heard, { role: "user", content: "Summarise the conversation." }],
+    });
+    const said = move.kind === "say" ? move.blocks : [];
+    const text = said.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+    return /<summary>\n([^]*)\n<\/summary>/.exec(text)?.[1] ?? text;
+  };
+
+function withoutRestored({ role, content }: Message, last: Parameters<Summarise>[0]["last"]): Message {
+  if (last === undefined) return { role, content };
+  return {
+    role,
+    content: content.flatMap((block) => {
+      if (block.type !== "text" || !last.texts.has(block.text)) return [block];
+      return block.text === last.summaryText ? [{ type: "text", text: last.summary }] : [];
+    }),
+  };
+}
+
+/** What has not the API's form is nothing that a summary could be about. */
+function toWireMessages(message: Message): readonly WireMessage[] {
+  const parsed = wireMessage.safeParse(message);
+  return parsed.success ? [parsed.data] : [];
 }

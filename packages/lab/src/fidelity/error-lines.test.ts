@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { errorLinesIn, type ResultReading } from "./error-lines.ts";
-import { errorLinesMax } from "./limits.ts";
+import { findErrorLines, type ResultInput } from "./text-facts.ts";
+import { errorLinesMax } from "../limits.ts";
 
-const lines = (text: string, changes: Partial<ResultReading> = {}) =>
-  errorLinesIn({ text, failed: false, of: "command", ...changes });
+const lines = (text: string, changes: Partial<ResultInput> = {}) =>
+  findErrorLines({ text, failed: false, of: "command", ...changes });
 
 describe("error lines of a result", () => {
   it.each<[string, string, readonly string[]]>([

@@ -18,11 +18,11 @@ export const factKinds = [
 export type FactKind = (typeof factKinds)[number];
 
 /** Where a recording says something that may be a fact. */
-export interface Sighting {
+export interface FactMention {
   readonly kind: Exclude<FactKind, "lastErrors">;
   /** As it stands there; one line, except of user messages. */
   readonly words: string;
-  readonly at: Place;
+  readonly at: MentionPlace;
   /** The call whose result says it, or that says it itself. */
   readonly call: ToolUseId | undefined;
   /** By which it comes back besides: the entry of the call, where its result is the place. */
@@ -31,7 +31,7 @@ export interface Sighting {
   readonly said: string | undefined;
 }
 
-export interface Place {
+export interface MentionPlace {
   readonly entry: EntryId;
   /** Index into `Recording.rounds`. */
   readonly round: number;
@@ -51,5 +51,5 @@ export interface Fact {
 }
 
 /** Is this said when a compaction takes place before the request of that round? */
-export const isSaidBy = ({ round, part }: Place, compactedIn: number): boolean =>
+export const isSaidBy = ({ round, part }: MentionPlace, compactedIn: number): boolean =>
   round < compactedIn || (round === compactedIn && part === "before");

@@ -4,7 +4,7 @@ import { bytesOf } from "../../../../test/fixture/log.ts";
 import { says, text, user } from "../../../../test/fixture/raw.ts";
 import { recordingOf } from "../../../../test/fixture/recording.ts";
 import { toolUseId } from "palimpsest/internal/schema/brand";
-import { LaterNeeds } from "./later-needs.ts";
+import { LaterNeeds } from "./judged-fact.ts";
 
 const none: ReadonlySet<never> = new Set();
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { entryOf, type Raw, says, text, user } from "../../../../test/fixture/raw.ts";
-import { personText } from "./person-text.ts";
+import { userText } from "./text-facts.ts";
 
 const queued = (attachment: object): Raw => ({
   type: "attachment",
@@ -28,6 +28,6 @@ describe("what a person said", () => {
     ["is not what a sub-agent was asked", user("u", "x", { isSidechain: true }), undefined],
     ["is not what the model said", says("a", "m", text("x")), undefined],
   ])("%s", (_, raw, said) => {
-    expect(personText(entryOf(raw))).toBe(said);
+    expect(userText(entryOf(raw))).toBe(said);
   });
 });

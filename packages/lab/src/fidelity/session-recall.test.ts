@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { entryOf, result, says, text, user } from "../../../../test/fixture/raw.ts";
-import { sessionRecall } from "./session-recall.ts";
+import { createSessionRecall } from "./judged-fact.ts";
 
 it("finds what was said by its own words, quotation marks and all", async () => {
-  const recall = sessionRecall();
+  const recall = createSessionRecall();
   const raws = [
     user("u1", 'Mend the "copper hands" of the clock.'),
     says("a1", "m1", { type: "tool_use", id: "t1", name: "Bash", input: { command: "wind spring" } }),

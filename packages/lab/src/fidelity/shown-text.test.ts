@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { entryId, toolUseId } from "palimpsest/internal/schema/brand";
 import type { Fact } from "./fact.ts";
-import { lineCharsMax } from "./limits.ts";
-import { ShownText } from "./shown-text.ts";
+import { lineCharsMax } from "../limits.ts";
+import { ShownText } from "./judged-fact.ts";
 
 const view = (text: string): ShownText => new ShownText([{ role: "user", content: [{ type: "text", text }] }]);
 

@@ -4,7 +4,7 @@ import { arbitraryRates, arbitrarySession } from "../../../../test/property/cost
 import { exhaustiveOptimum, planCost } from "../../../../test/property/exhaustive-optimum.ts";
 import { parametersFor } from "../../../../test/property/runs.ts";
 import type { CostRound, CostSession } from "../cost-session.ts";
-import { optimumClearOnly } from "./clear-only.ts";
+import { optimumClearOnly } from "./optimum-full.ts";
 
 const session: CostSession = {
   headerTokens: 1_000,

@@ -1,4 +1,4 @@
-import { type SessionSums, standingTokens, uncachedRate, valueAt } from "./session-sums.ts";
+import type { CostSession } from "../cost-session.ts";
 
 /**
  * The least that stale results cost between two free moments: the recursion behind both optima.
@@ -41,22 +41,22 @@ export class StaleRent {
   readonly #held: Float64Array;
   readonly #read: Float64Array;
   #boundary = 0;
-  #stretch: Stretch;
+  #stretch: WarmStretch;
 
   constructor(sums: SessionSums) {
     const extra = sums.rates.write - sums.rates.read;
     this.#sums = sums;
     this.#otherCost = sums.otherTokensBefore.map((tokens) => extra * tokens);
-    this.#standingCost = sums.otherTokensBefore.map((_, round) => extra * standingTokens(sums, { from: 0, round }));
+    this.#standingCost = sums.otherTokensBefore.map((_, round) => extra * remainingTokens(sums, { from: 0, round }));
     this.#held = new Float64Array(sums.rounds + 1);
     this.#read = new Float64Array(sums.rounds + 1);
-    this.#stretch = stretchFrom(sums, 0);
+    this.#stretch = openStretch(sums, 0);
   }
 
   /** Moves the boundary b one round on, and works out H(·, b). */
   advance(): void {
     if (this.#boundary > 0 && valueAt(this.#sums.cold, this.#boundary) === 1)
-      this.#stretch = stretchFrom(this.#sums, this.#boundary);
+      this.#stretch = openStretch(this.#sums, this.#boundary);
     const boundary = ++this.#boundary;
     const { freshFrom, roundFrom, width, heldByPlace } = this.#stretch;
     for (let round = boundary - 1 - this.#sums.staleAfterRounds; round >= freshFrom; round--) {
@@ -77,11 +77,11 @@ export class StaleRent {
     const { rates, staleAfterRounds } = this.#sums;
     const boundary = this.#boundary;
     for (let round = boundary - staleAfterRounds; round >= this.#stretch.freshFrom; round--) {
-      const survivors = standingTokens(this.#sums, { from: round + 1, round: boundary });
+      const survivors = remainingTokens(this.#sums, { from: round + 1, round: boundary });
       const rentBefore = this.#rent(round) * this.#staleRounds(round);
       const keep = Math.min(
         rentBefore + this.#rent(round) + valueAt(this.#read, round + 1),
-        rentBefore + valueAt(this.#held, round + 1) + (uncachedRate(rates) - rates.read) * survivors,
+        rentBefore + valueAt(this.#held, round + 1) + (cacheMissRate(rates) - rates.read) * survivors,
       );
       this.#read[round] = this.#leastCut(this.#read, { round, keep });
     }
@@ -129,7 +129,7 @@ export class StaleRent {
 }
 
 /** The rounds from one free moment to the next. */
-interface Stretch {
+interface WarmStretch {
   readonly roundFrom: number;
   /** The first round whose results were not stale at the free moment, so are still there. */
   readonly freshFrom: number;
@@ -138,7 +138,7 @@ interface Stretch {
   readonly heldByPlace: Float64Array;
 }
 
-function stretchFrom({ cold, rounds, freshRound, staleAfterRounds }: SessionSums, roundFrom: number): Stretch {
+function openStretch({ cold, rounds, freshRound, staleAfterRounds }: SessionSums, roundFrom: number): WarmStretch {
   const nextCold = cold.indexOf(1, roundFrom + 1);
   const roundEnd = nextCold === -1 ? rounds : nextCold;
   const freshFrom = valueAt(freshRound, roundFrom);
@@ -146,4 +146,81 @@ function stretchFrom({ cold, rounds, freshRound, staleAfterRounds }: SessionSums
   // One row more than rounds that become stale: behind the last of them there is nothing to pay.
   const rows = Math.max(0, roundEnd - staleAfterRounds - freshFrom) + 1;
   return { roundFrom, freshFrom, width, heldByPlace: new Float64Array(rows * width) };
+}
+
+/**
+ * A session as the optima read it. Results of one round count as one: they stand side by side and become stale together,
+ * so a cut at the first of them costs what a cut at the last does. Arrays are by round, and all but `cold` and
+ * `resultTokens` have an entry for the end of the session too.
+ */
+export interface SessionSums {
+  readonly rounds: number;
+  readonly headerTokens: number;
+  readonly rates: CostSession["rates"];
+  readonly staleAfterRounds: number;
+  /** 1 where the cache is gone; in round 0 there was none. */
+  readonly cold: Uint8Array;
+  readonly resultTokens: Float64Array;
+  /** Tokens that all earlier rounds brought. */
+  readonly otherTokensBefore: Float64Array;
+  readonly resultTokensBefore: Float64Array;
+  /** The oldest round whose results are not stale in this one's request. */
+  readonly freshRound: Int32Array;
+}
+
+/** @throws RangeError for a session outside the algebra: results stale at birth, or a cache dearer to read than to miss. */
+export function sessionSums(session: CostSession): SessionSums {
+  const { headerTokens, rounds, rates, staleAfterRounds } = session;
+  if (!Number.isInteger(staleAfterRounds) || staleAfterRounds < 1)
+    throw new RangeError(`results stale after ${staleAfterRounds} rounds`);
+  if (!(rates.read >= 0 && rates.read <= cacheMissRate(rates)))
+    throw new RangeError(`reading at ${rates.read}, writing at ${rates.write}`);
+
+  const resultTokens = Float64Array.from(rounds, (round) =>
+    round.resultTokens.reduce((sum, tokens) => sum + tokens, 0),
+  );
+  return {
+    rounds: rounds.length,
+    headerTokens,
+    rates,
+    staleAfterRounds,
+    cold: Uint8Array.from(rounds, ({ cold }, round) => (cold || round === 0 ? 1 : 0)),
+    resultTokens,
+    otherTokensBefore: totalsBefore(Float64Array.from(rounds, ({ otherTokens }) => otherTokens)),
+    resultTokensBefore: totalsBefore(resultTokens),
+    freshRound: Int32Array.from({ length: rounds.length + 1 }, (_, round) => Math.max(0, round - staleAfterRounds + 1)),
+  };
+}
+
+/** What a token costs that a compaction's call does not find in the cache: a call that leaves nothing there pays for no writing. */
+export const cacheMissRate = ({ write }: CostSession["rates"]): number => Math.min(1, write);
+
+export const newTokens = ({ otherTokensBefore, resultTokens }: SessionSums, round: number): number =>
+  valueAt(otherTokensBefore, round + 1) - valueAt(otherTokensBefore, round) + valueAt(resultTokens, round);
+
+/**
+ * What a request holds of rounds `from` and later that came before it, once everything stale is cleared: others, and
+ * results that are not stale.
+ */
+export function remainingTokens(sums: SessionSums, { from, round }: { from: number; round: number }): number {
+  const { otherTokensBefore, resultTokensBefore, freshRound } = sums;
+  return (
+    valueAt(otherTokensBefore, round) -
+    valueAt(otherTokensBefore, from) +
+    valueAt(resultTokensBefore, round) -
+    valueAt(resultTokensBefore, Math.max(from, valueAt(freshRound, round)))
+  );
+}
+
+/** The value at a place that the caller knows to be there; inlined in hot loops. */
+export function valueAt(values: Float64Array | Int32Array | Uint8Array, index: number): number {
+  const value = values[index];
+  if (value === undefined) throw new RangeError(`no value at ${index} of ${values.length}`);
+  return value;
+}
+
+function totalsBefore(values: Float64Array): Float64Array {
+  const totals = new Float64Array(values.length + 1);
+  for (const [place, value] of values.entries()) totals[place + 1] = valueAt(totals, place) + value;
+  return totals;
 }

@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { call, chained, type Raw, result, text, user } from "../../../../test/fixture/raw.ts";
 import type { Block } from "palimpsest/internal/schema/block";
 import { requestTokens } from "palimpsest/internal/schema/usage";
-import { countTokens } from "@palimpsest/simulator/internal/tokenizer";
-import { type BareRound, roundsOf } from "./rounds.ts";
-import { scaleOf, sentBlocks } from "./scale.ts";
+import { countTokens } from "@palimpsest/simulator/internal/prompt/count-tokens";
+import { type BareRound, splitRounds } from "./split-rounds.ts";
+import { computeScale, requestBlocks } from "./scale.ts";
 import type { SaidEntry, UncutEntry } from "./uncut-path.ts";
 
 const prose = "The quick brown fox jumps over the lazy dog and goes home to sleep until the morning. ";
@@ -27,7 +27,7 @@ function roundsFrom(turns: readonly Turn[]): BareRound[] {
   });
   const follows = new Map(turns.map((turn, at) => [`a${at}`, turn.follows ?? "directly"]));
   const entries = chained([user("u", prose.repeat(3)), ...raws]);
-  return roundsOf(
+  return splitRounds(
     entries.map((entry) => ({ entry: entry as SaidEntry, follows: follows.get(entry.id ?? "") ?? "directly" })),
   );
 }
@@ -36,7 +36,7 @@ const grownBy = (rounds: readonly BareRound[], tokensOf: (block: Block) => numbe
   rounds
     .slice(1)
     .map(({ before }, at) =>
-      [...(rounds[at]?.reply ?? []), ...before].flatMap(sentBlocks).reduce((sum, block) => sum + tokensOf(block), 0),
+      [...(rounds[at]?.reply ?? []), ...before].flatMap(requestBlocks).reduce((sum, block) => sum + tokensOf(block), 0),
     );
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
@@ -54,7 +54,7 @@ describe("scaleOf", () => {
   ]);
 
   it("makes the tokens of what was added sum to how the requests grew", () => {
-    const { tokensOf, scaledBy } = scaleOf(growing);
+    const { tokensOf, scaledBy } = computeScale(growing);
     expect(scaledBy).toBe("usage");
     expect(Math.abs(sum(grownBy(growing, tokensOf)) - 4_700)).toBeLessThan(roundingOf(growing));
   });
@@ -66,13 +66,13 @@ describe("scaleOf", () => {
         shown: at % 2 === 0 ? code.repeat(24) : prose.repeat(20),
       })),
     );
-    const { tokensOf } = scaleOf(dearCode);
+    const { tokensOf } = computeScale(dearCode);
     const perByte = (words: string): number => tokensOf({ type: "text", text: words.repeat(50) }) / words.length;
     expect(perByte(code) / perByte(prose)).toBeGreaterThan(1.3);
   });
 
   it("takes the header to be the first request less what is logged of it", () => {
-    const { headerTokens, tokensOf } = scaleOf(growing);
+    const { headerTokens, tokensOf } = computeScale(growing);
     const said = tokensOf({ type: "text", text: prose.repeat(3) });
     expect(said).toBeGreaterThan(20);
     expect(headerTokens).toBe(10_000 - said);
@@ -80,7 +80,7 @@ describe("scaleOf", () => {
 
   it("takes the header from the first round that has usage, with all that was said before it", () => {
     const late = roundsFrom([{ counted: 0 }, { counted: 10_900 }, { counted: 11_700 }]);
-    const { headerTokens, tokensOf } = scaleOf(late);
+    const { headerTokens, tokensOf } = computeScale(late);
     const said = sum(grownBy(late, tokensOf).slice(0, 1)) + tokensOf({ type: "text", text: prose.repeat(3) });
     expect(Math.abs(headerTokens - (10_900 - said))).toBeLessThan(roundingOf(late));
   });
@@ -92,12 +92,12 @@ describe("scaleOf", () => {
       { counted: 900, model: "another" },
       { counted: 30_000, follows: "cut" },
     ]);
-    expect(scaleOf(middle).headerTokens).toBe(30_000);
+    expect(computeScale(middle).headerTokens).toBe(30_000);
   });
 
   it("never takes the header to be less than nothing", () => {
     const rounds = roundsFrom([{ counted: 1 }, { counted: 801 }]);
-    expect(scaleOf(rounds).headerTokens).toBe(0);
+    expect(computeScale(rounds).headerTokens).toBe(0);
   });
 
   it.each<[string, Turn]>([
@@ -107,19 +107,19 @@ describe("scaleOf", () => {
   ])("does not learn from growth %s", (_, odd) => {
     const before = [{ counted: 10_000 }, { counted: 10_800 }, { counted: 11_600 }];
     const block: Block = { type: "text", text: prose.repeat(20) };
-    const plain = scaleOf(roundsFrom(before)).tokensOf(block);
-    expect(scaleOf(roundsFrom([...before, odd])).tokensOf(block)).toBe(plain);
+    const plain = computeScale(roundsFrom(before)).tokensOf(block);
+    expect(computeScale(roundsFrom([...before, odd])).tokensOf(block)).toBe(plain);
   });
 
   it("counts as the simulator does where nothing was counted, behind a header of ten thousand", () => {
-    const { headerTokens, tokensOf, scaledBy } = scaleOf(roundsFrom([{ counted: 0 }, { counted: 0 }]));
+    const { headerTokens, tokensOf, scaledBy } = computeScale(roundsFrom([{ counted: 0 }, { counted: 0 }]));
     expect({ headerTokens, scaledBy }).toEqual({ headerTokens: 10_000, scaledBy: "simulator" });
     expect(tokensOf({ type: "text", text: prose })).toBe(countTokens(prose));
     expect(tokensOf({ type: "unknown", was: prose })).toBe(0);
   });
 
   it("counts thinking, and a marker that was made later", () => {
-    const { tokensOf } = scaleOf(growing);
+    const { tokensOf } = computeScale(growing);
     expect(tokensOf({ type: "thinking", thinking: prose, signature: "signed" })).toBe(
       tokensOf({ type: "text", text: prose }),
     );

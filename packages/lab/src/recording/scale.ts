@@ -1,35 +1,41 @@
 import type { Block } from "palimpsest/internal/schema/block";
 import { tokens, type Tokens } from "palimpsest/internal/schema/brand";
 import type { Entry } from "palimpsest/internal/schema/entry";
-import { wireBlock } from "palimpsest/internal/schema/wire/block";
+import { wireBlock } from "palimpsest/internal/schema/wire/wire-block";
 import { requestTokens } from "palimpsest/internal/schema/usage";
-import { countBlockTokens, countTokens } from "@palimpsest/simulator/internal/tokenizer";
+import { countBlockTokens, countTokens } from "@palimpsest/simulator/internal/prompt/count-tokens";
 import { Calibration } from "palimpsest/internal/tokens/calibration";
-import { addBytes, type ByteCounts, contentClasses, measureBlock, noBytes } from "palimpsest/internal/tokens/content";
-import type { Rates } from "palimpsest/internal/tokens/estimate";
-import { itemOf } from "palimpsest/internal/transcript/item";
-import type { Recording } from "../recording.ts";
-import { explainedRatioMax, unexplainedTokensMax, unrecordedHeaderTokens } from "./limits.ts";
-import type { BareRound } from "./rounds.ts";
+import {
+  addBytes,
+  type ByteCounts,
+  contentClasses,
+  measureBlock,
+  noBytes,
+} from "palimpsest/internal/tokens/byte-counts";
+import type { Rates } from "palimpsest/internal/tokens/estimate-block";
+import { toItem } from "palimpsest/internal/transcript/item";
+import type { Recording } from "./recording.ts";
+import { explainedRatioMax, unexplainedTokensMax, unrecordedHeaderTokens } from "../limits.ts";
+import type { BareRound } from "./split-rounds.ts";
 
 export type Scale = Pick<Recording, "headerTokens" | "tokensOf" | "scaledBy">;
 
 /** How many tokens things have in this recording: as its usage says, or as the simulator counts where it has none. */
-export function scaleOf(rounds: readonly BareRound[]): Scale {
+export function computeScale(rounds: readonly BareRound[]): Scale {
   if (rounds.every(({ usage }) => usage === undefined))
-    return { headerTokens: unrecordedHeaderTokens, tokensOf: remembered(simulatedTokens), scaledBy: "simulator" };
-  const rates = recordedRates(rounds);
-  const tokensOf = remembered((block) => ratedTokens(measureBlock(block), rates));
-  return { headerTokens: headerOf(rounds, tokensOf), tokensOf, scaledBy: "usage" };
+    return { headerTokens: unrecordedHeaderTokens, tokensOf: memoizeTokens(simulateTokens), scaledBy: "simulator" };
+  const rates = fitRates(rounds);
+  const tokensOf = memoizeTokens((block) => applyRates(measureBlock(block), rates));
+  return { headerTokens: computeHeaderTokens(rounds, tokensOf), tokensOf, scaledBy: "usage" };
 }
 
 /**
  * The first recorded request less what is logged of it. Every request holds the header, so it is no larger than the
  * smallest of them: a log that begins in the middle of a conversation would make it so.
  */
-function headerOf(rounds: readonly BareRound[], tokensOf: Scale["tokensOf"]): Tokens {
+function computeHeaderTokens(rounds: readonly BareRound[], tokensOf: Scale["tokensOf"]): Tokens {
   const first = rounds.findIndex(({ usage }) => usage !== undefined);
-  const logged = sentBefore(rounds, first).reduce((sum, block) => sum + tokensOf(block), 0);
+  const logged = requestBlocksBefore(rounds, first).reduce((sum, block) => sum + tokensOf(block), 0);
   const model = rounds[first]?.model;
   const requests = rounds.flatMap((round) =>
     round.usage !== undefined && round.model === model ? [requestTokens(round.usage)] : [],
@@ -38,7 +44,7 @@ function headerOf(rounds: readonly BareRound[], tokensOf: Scale["tokensOf"]): To
   return tokens(Math.max(0, Math.min(rest, ...requests)));
 }
 
-function remembered(count: (block: Block) => number): (block: Block) => Tokens {
+function memoizeTokens(count: (block: Block) => number): (block: Block) => Tokens {
   const known = new WeakMap<Block, Tokens>();
   return (block) => {
     const before = known.get(block);
@@ -50,16 +56,16 @@ function remembered(count: (block: Block) => number): (block: Block) => Tokens {
 }
 
 /** What an entry says in a request. Thinking without a signature is never sent. */
-export const sentBlocks = (entry: Entry): readonly Block[] =>
-  (itemOf(entry, { at: 0, origin: "ours" })?.blocks ?? []).filter(
+export const requestBlocks = (entry: Entry): readonly Block[] =>
+  (toItem(entry, { at: 0, origin: "ours" })?.blocks ?? []).filter(
     (block) => block.type !== "unknown" && !(block.type === "thinking" && block.signature === ""),
   );
 
-const sentBefore = (rounds: readonly BareRound[], index: number): readonly Block[] =>
+const requestBlocksBefore = (rounds: readonly BareRound[], index: number): readonly Block[] =>
   rounds
     .slice(0, index + 1)
     .flatMap(({ before, reply }, at) => (at === index ? before : [...before, ...reply]))
-    .flatMap(sentBlocks);
+    .flatMap(requestBlocks);
 
 interface Growth {
   readonly bytes: ByteCounts;
@@ -67,18 +73,18 @@ interface Growth {
 }
 
 /** Rates by class as they fit best, all of them times one factor by which the sum of the growth is exact. */
-function recordedRates(rounds: readonly BareRound[]): Rates {
-  const growths = growthsOf(rounds);
+function fitRates(rounds: readonly BareRound[]): Rates {
+  const growths = computeGrowths(rounds);
   const calibration = new Calibration();
   for (const { bytes, grown } of growths) calibration.observe(bytes, tokens(grown));
   const fitted = calibration.lowRates;
-  const explained = growths.filter((growth) => isExplained(growth, fitted));
+  const explained = growths.filter((growth) => isExplainedGrowth(growth, fitted));
   const grown = explained.reduce((sum, growth) => sum + growth.grown, 0);
-  const rated = explained.reduce((sum, { bytes }) => sum + ratedTokens(bytes, fitted), 0);
-  return grown > 0 && rated > 0 ? scaledRates(fitted, grown / rated) : fitted;
+  const rated = explained.reduce((sum, { bytes }) => sum + applyRates(bytes, fitted), 0);
+  return grown > 0 && rated > 0 ? multiplyRates(fitted, grown / rated) : fitted;
 }
 
-function growthsOf(rounds: readonly BareRound[]): Growth[] {
+function computeGrowths(rounds: readonly BareRound[]): Growth[] {
   return rounds.flatMap((round, at) => {
     const last = rounds[at - 1];
     if (last?.usage === undefined || round.usage === undefined || round.grew === "cut") return [];
@@ -86,22 +92,22 @@ function growthsOf(rounds: readonly BareRound[]): Growth[] {
     if (grown <= 0) return [];
     const bytes = noBytes();
     for (const entry of [...last.reply, ...round.before])
-      for (const block of sentBlocks(entry)) addBytes(bytes, measureBlock(block));
+      for (const block of requestBlocks(entry)) addBytes(bytes, measureBlock(block));
     return [{ bytes, grown }];
   });
 }
 
-function isExplained({ bytes, grown }: Growth, rates: Rates): boolean {
-  const rated = ratedTokens(bytes, rates);
+function isExplainedGrowth({ bytes, grown }: Growth, rates: Rates): boolean {
+  const rated = applyRates(bytes, rates);
   const isTooMuch = grown > rated * explainedRatioMax && grown - rated > unexplainedTokensMax;
   const isTooLittle = grown < rated / explainedRatioMax && rated - grown > unexplainedTokensMax;
   return !isTooMuch && !isTooLittle;
 }
 
-const ratedTokens = (bytes: ByteCounts, rates: Rates): number =>
+const applyRates = (bytes: ByteCounts, rates: Rates): number =>
   contentClasses.reduce((sum, name) => sum + bytes[name] * rates[name], 0);
 
-const scaledRates = (rates: Rates, factor: number): Rates => ({
+const multiplyRates = (rates: Rates, factor: number): Rates => ({
   prose: rates.prose * factor,
   code: rates.code * factor,
   numbers: rates.numbers * factor,
@@ -114,7 +120,7 @@ const scaledRates = (rates: Rates, factor: number): Rates => ({
 });
 
 /** Blocks that the simulator would not take are counted by their text. */
-function simulatedTokens(block: Block): number {
+function simulateTokens(block: Block): number {
   if (block.type === "unknown") return 0;
   const wire = wireBlock.safeParse(block);
   return wire.success ? countBlockTokens(wire.data) : countTokens(JSON.stringify(block));

@@ -13,7 +13,7 @@ import {
   undo,
   user,
 } from "../../../../test/fixture/raw.ts";
-import { memoryBlobs } from "palimpsest/internal/store/memory/blobs";
+import { memoryBlobs } from "palimpsest/internal/store/memory/memory-blobs";
 import { uncutPath } from "./uncut-path.ts";
 
 const attachment = (uuid: string): Raw => ({ type: "attachment", uuid, attachment: { type: "file", content: uuid } });

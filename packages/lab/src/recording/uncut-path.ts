@@ -1,13 +1,13 @@
 import type { BlobsDep } from "palimpsest/internal/ports/blobs";
-import { resultContent } from "palimpsest/internal/session/open";
+import { resultContent } from "palimpsest/internal/session/open-log";
 import type { ResultContent } from "palimpsest/internal/schema/block";
 import type { EntryId, ToolUseId } from "palimpsest/internal/schema/brand";
 import type { EditKind } from "palimpsest/internal/schema/edit";
 import type { AssistantEntry, AttachmentEntry, EditEntry, Entry, UserEntry } from "palimpsest/internal/schema/entry";
-import type { Logged } from "palimpsest/internal/transcript/lines";
-import { isOfBoundary } from "palimpsest/internal/transcript/of-boundary";
+import type { LoggedEntry } from "palimpsest/internal/transcript/read-lines";
+import { isMadeForBoundary } from "palimpsest/internal/transcript/attachment-text";
 import { Path } from "palimpsest/internal/transcript/path";
-import { undoneEdits } from "palimpsest/internal/transcript/undone";
+import { findUndoneEdits } from "palimpsest/internal/transcript/plan-undo";
 
 /** An entry of the conversation as if nothing had ever been taken out of the view. */
 export interface UncutEntry {
@@ -23,10 +23,10 @@ export type SaidEntry = UserEntry | AssistantEntry | AttachmentEntry | EditEntry
  * The path across all boundaries without what reduced the view: boundaries, summaries and the attachments made for
  * them, and every edit but repairs. Replies that a client made up are no part of it either.
  */
-export async function uncutPath(blobs: BlobsDep | undefined, logged: readonly Logged[]): Promise<UncutEntry[]> {
+export async function uncutPath(blobs: BlobsDep | undefined, logged: readonly LoggedEntry[]): Promise<UncutEntry[]> {
   const path = wholePath(logged);
   const originals = blobs === undefined ? noOriginals : await fetchOriginals(blobs, path);
-  const undone = undoneEdits(path);
+  const undone = findUndoneEdits(path);
   const uncut: UncutEntry[] = [];
   let follows: UncutEntry["follows"] = "directly";
   let boundary: EditEntry | undefined;
@@ -37,8 +37,8 @@ export async function uncutPath(blobs: BlobsDep | undefined, logged: readonly Lo
       passing === "attachments" &&
       entry.kind === "attachment" &&
       boundary !== undefined &&
-      isOfBoundary(entry, boundary);
-    const verdict = isForBoundary ? "cut" : verdictOn(entry, { undone, isFirst: uncut.length === 0 });
+      isMadeForBoundary(entry, boundary);
+    const verdict = isForBoundary ? "cut" : judgeEntry(entry, { undone, isFirst: uncut.length === 0 });
     if (entry.kind === "user" && entry.summary) passing = "attachments";
     else if (!isForBoundary) passing = "nothing";
     if (verdict === "cut") follows = "cut";
@@ -50,7 +50,7 @@ export async function uncutPath(blobs: BlobsDep | undefined, logged: readonly Lo
 }
 
 /** A log of nothing but a sub-agent's entries is that sub-agent's conversation. */
-function wholePath(logged: readonly Logged[]): readonly Entry[] {
+function wholePath(logged: readonly LoggedEntry[]): readonly Entry[] {
   const isMain = logged.some(({ entry }) => !entry.sidechain && (entry.kind === "user" || entry.kind === "assistant"));
   const path = new Path({ line: isMain ? "main" : "side" });
   for (const one of logged) path.append({ ...one, entry: behindWhatItCovers(one.entry) });
@@ -63,12 +63,10 @@ function behindWhatItCovers(entry: Entry): Entry {
   return isRoot && entry.kind === "edit" && entry.edit.type === "boundary" ? { ...entry, parent: undefined } : entry;
 }
 
-interface Circumstances {
-  readonly undone: ReadonlySet<EntryId>;
-  readonly isFirst: boolean;
-}
-
-function verdictOn(entry: Entry, { undone, isFirst }: Circumstances): SaidEntry | "cut" | "no-part" {
+function judgeEntry(
+  entry: Entry,
+  { undone, isFirst }: { readonly undone: ReadonlySet<EntryId>; readonly isFirst: boolean },
+): SaidEntry | "cut" | "no-part" {
   switch (entry.kind) {
     case "user":
       // What it stands for is not in the log: then it is how the conversation begins.
@@ -80,19 +78,19 @@ function verdictOn(entry: Entry, { undone, isFirst }: Circumstances): SaidEntry 
       return entry;
     case "edit":
       if (undone.has(entry.id)) return "no-part";
-      return verdictOnEdit(entry);
+      return judgeEdit(entry);
     case "other":
       return "no-part";
   }
 }
 
-function verdictOnEdit(entry: EditEntry): SaidEntry | "cut" | "no-part" {
+function judgeEdit(entry: EditEntry): SaidEntry | "cut" | "no-part" {
   if (entry.edit.type === "repair") return entry;
-  return unseen.has(entry.edit.type) ? "no-part" : "cut";
+  return invisibleEdits.has(entry.edit.type) ? "no-part" : "cut";
 }
 
 /** Edits without which the conversation would have gone on as it did. */
-const unseen: ReadonlySet<EditKind> = new Set(["pin", "unpin", "setting", "origin"]);
+const invisibleEdits: ReadonlySet<EditKind> = new Set(["pin", "unpin", "setting", "origin"]);
 
 type OriginalByToolUse = ReadonlyMap<ToolUseId, ResultContent>;
 const noOriginals: OriginalByToolUse = new Map();

@@ -1,18 +1,18 @@
-import { escape } from "palimpsest/internal/export/html";
+import { escapeHtml } from "palimpsest/internal/export/render-html";
 
 /** Plots as text of SVG elements. Colours are names of CSS variables, so that light and dark are the page's affair. */
 
-export interface Line {
+export interface PlotLine {
   readonly name: string;
   readonly colour: string;
   /** By x = 0, 1, 2 … */
   readonly values: readonly number[];
 }
 
-export interface LinePlot {
+interface LinePlot {
   readonly title: string;
   /** The last is drawn on top. */
-  readonly lines: readonly Line[];
+  readonly lines: readonly PlotLine[];
   /** Of both axes, so that plots beside each other can be compared. */
   readonly xMax: number;
   readonly yMax: number;
@@ -27,27 +27,27 @@ const margin = { left: 44, right: 14, top: 10, bottom: 22 } as const;
 /** More points than pixels only make the file larger. */
 const pointsMax = 400;
 
-export function linePlot({ title, lines, xMax, yMax, yText }: LinePlot): string {
+export function drawLinePlot({ title, lines, xMax, yMax, yText }: LinePlot): string {
   const x = (at: number): number => margin.left + (at / Math.max(1, xMax)) * (small.width - margin.left - margin.right);
   const y = (value: number): number =>
     small.height - margin.bottom - (value / yMax) * (small.height - margin.top - margin.bottom);
   const paths = lines.map(({ name, colour, values }) => {
-    const points = thinned(values).map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`);
-    return `<polyline fill="none" stroke="var(${colour})" stroke-width="1.5" stroke-linejoin="round" points="${points.join(" ")}"><title>${escape(name)}</title></polyline>`;
+    const points = thinPoints(values).map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`);
+    return `<polyline fill="none" stroke="var(${colour})" stroke-width="1.5" stroke-linejoin="round" points="${points.join(" ")}"><title>${escapeHtml(name)}</title></polyline>`;
   });
   const grid = [0, 0.5, 1].map((share) => {
     const at = y(yMax * share).toFixed(1);
-    return `<line class="grid" x1="${margin.left}" x2="${small.width - margin.right}" y1="${at}" y2="${at}"/><text class="end" x="${margin.left - 6}" y="${at}" dy=".32em">${escape(yText(yMax * share))}</text>`;
+    return `<line class="grid" x1="${margin.left}" x2="${small.width - margin.right}" y1="${at}" y2="${at}"/><text class="end" x="${margin.left - 6}" y="${at}" dy=".32em">${escapeHtml(yText(yMax * share))}</text>`;
   });
   const ticks = [0, 0.5, 1].map(
     (share) =>
       `<text class="middle" x="${x(xMax * share).toFixed(1)}" y="${small.height - margin.bottom + 15}">${Math.round(xMax * share)}</text>`,
   );
-  return svg({ title, ...small, body: [...grid, ...ticks, ...paths].join("") });
+  return wrapSvg({ title, ...small, body: [...grid, ...ticks, ...paths].join("") });
 }
 
 /** Of each stretch its lowest and highest value, in their order: a line thinned this way keeps its peaks. */
-export function thinned(values: readonly number[]): readonly (readonly [number, number])[] {
+export function thinPoints(values: readonly number[]): readonly (readonly [number, number])[] {
   if (values.length <= pointsMax) return values.map((value, at) => [at, value]);
   const stretch = Math.ceil((2 * values.length) / pointsMax);
   const points: (readonly [number, number])[] = [];
@@ -60,7 +60,7 @@ export function thinned(values: readonly number[]): readonly (readonly [number, 
   return points;
 }
 
-export interface Bar {
+interface Bar {
   readonly name: string;
   readonly parts: readonly { readonly name: string; readonly colour: string; readonly value: number }[];
   /** Behind the bar. */
@@ -70,7 +70,7 @@ export interface Bar {
 const row = { height: 26, bar: 16, name: 190, text: 90 } as const;
 
 /** One bar below the other, each of parts in a row. */
-export function stackedBars({ title, bars }: { readonly title: string; readonly bars: readonly Bar[] }): string {
+export function drawStackedBars({ title, bars }: { readonly title: string; readonly bars: readonly Bar[] }): string {
   const total = ({ parts }: Bar): number => parts.reduce((all, { value }) => all + value, 0);
   const most = Math.max(1, ...bars.map(total));
   const scale = (width - row.name - row.text) / most;
@@ -80,14 +80,14 @@ export function stackedBars({ title, bars }: { readonly title: string; readonly 
     const parts = bar.parts.map(({ name, colour, value }) => {
       const from = x;
       x += Math.max(0, value) * scale;
-      return `<rect x="${from.toFixed(1)}" y="${y}" width="${(x - from).toFixed(1)}" height="${row.bar}" fill="var(${colour})"><title>${escape(`${bar.name}: ${name}`)}</title></rect>`;
+      return `<rect x="${from.toFixed(1)}" y="${y}" width="${(x - from).toFixed(1)}" height="${row.bar}" fill="var(${colour})"><title>${escapeHtml(`${bar.name}: ${name}`)}</title></rect>`;
     });
-    return `${rowName(bar.name, at)}${parts.join("")}<text x="${(x + 6).toFixed(1)}" y="${middle(at)}" dy=".32em">${escape(bar.text)}</text>`;
+    return `${rowName(bar.name, at)}${parts.join("")}<text x="${(x + 6).toFixed(1)}" y="${middle(at)}" dy=".32em">${escapeHtml(bar.text)}</text>`;
   });
-  return svg({ title, width, height: bars.length * row.height, body: rows.join("") });
+  return wrapSvg({ title, width, height: bars.length * row.height, body: rows.join("") });
 }
 
-export interface Whisker {
+interface Whisker {
   readonly name: string;
   readonly low: number;
   readonly estimate: number;
@@ -96,7 +96,7 @@ export interface Whisker {
 }
 
 /** Estimates with their intervals on one axis, nothing marked. */
-export function whiskers({ title, rows }: { readonly title: string; readonly rows: readonly Whisker[] }): string {
+export function drawWhiskers({ title, rows }: { readonly title: string; readonly rows: readonly Whisker[] }): string {
   const low = Math.min(0, ...rows.map((one) => one.low));
   const high = Math.max(0, ...rows.map((one) => one.high));
   const span = Math.max(Number.EPSILON, high - low);
@@ -109,25 +109,23 @@ export function whiskers({ title, rows }: { readonly title: string; readonly row
     const y = middle(at);
     const line = `<line x1="${x(one.low)}" x2="${x(one.high)}" y1="${y}" y2="${y}" stroke="var(${colour})" stroke-width="3" stroke-linecap="round"/>`;
     const dot = `<circle cx="${x(one.estimate)}" cy="${y}" r="5" fill="var(${colour})"/>`;
-    return `${rowName(one.name, at)}${line}${dot}<text class="end" x="${width - 4}" y="${y}" dy=".32em">${escape(one.text)}</text>`;
+    return `${rowName(one.name, at)}${line}${dot}<text class="end" x="${width - 4}" y="${y}" dy=".32em">${escapeHtml(one.text)}</text>`;
   });
-  return svg({ title, width, height, body: `${zero}${drawn.join("")}` });
+  return wrapSvg({ title, width, height, body: `${zero}${drawn.join("")}` });
 }
 
 const middle = (at: number): number => at * row.height + row.height / 2;
 
 const rowName = (name: string, at: number): string =>
-  `<text class="end" x="${row.name - 8}" y="${middle(at)}" dy=".32em">${escape(name)}</text>`;
+  `<text class="end" x="${row.name - 8}" y="${middle(at)}" dy=".32em">${escapeHtml(name)}</text>`;
 
-interface Drawing {
+const wrapSvg = (drawing: {
   readonly title: string;
   readonly width: number;
   readonly height: number;
   readonly body: string;
-}
-
-const svg = (drawing: Drawing): string =>
-  `<svg viewBox="0 0 ${drawing.width} ${drawing.height}" role="img" aria-label="${escape(drawing.title)}">${drawing.body}</svg>`;
+}): string =>
+  `<svg viewBox="0 0 ${drawing.width} ${drawing.height}" role="img" aria-label="${escapeHtml(drawing.title)}">${drawing.body}</svg>`;
 
 /** The next of 1, 2, 2.5, 5 times a power of ten: axes with numbers that can be read. */
 export function niceCeiling(value: number): number {

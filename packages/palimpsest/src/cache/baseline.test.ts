@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ToolDefinition } from "../tokens/fixed-part.ts";
-import { type Change, changesOf, type FrozenParts, makeBaseline } from "./baseline.ts";
+import { type PrefixChange, diffFrozenParts, type FrozenParts, makeBaseline } from "./baseline.ts";
 
 const read: ToolDefinition = { name: "Read", description: "Reads a file." };
 const edit: ToolDefinition = { name: "Edit", description: "Changes a file." };
@@ -17,7 +17,7 @@ const parts: FrozenParts = {
 const { thinking: _, ...withoutThinking } = parts;
 
 describe("what would have changed in the prefix", () => {
-  it.each<[string, FrozenParts, readonly Change[]]>([
+  it.each<[string, FrozenParts, readonly PrefixChange[]]>([
     ["nothing", structuredClone(parts), []],
     [
       "the model",
@@ -50,11 +50,11 @@ describe("what would have changed in the prefix", () => {
     ],
     ["an instruction file less", { ...parts, system: [rules] }, [{ kind: "system-removed", name: "AGENTS.md" }]],
     ["the order of pieces", { ...parts, system: [file, rules] }, [{ kind: "system-reordered" }]],
-  ])("%s", (_name, now, changes) => expect(changesOf(makeBaseline(parts), now)).toEqual(changes));
+  ])("%s", (_name, now, changes) => expect(diffFrozenParts(makeBaseline(parts), now)).toEqual(changes));
 
   it("is told once where it is compared with what was told last", () => {
     const told = { ...parts, tools: [...parts.tools, { name: "Web" }] };
-    expect(changesOf(told, structuredClone(told))).toEqual([]);
+    expect(diffFrozenParts(told, structuredClone(told))).toEqual([]);
   });
 });
 

@@ -37,7 +37,7 @@ export function makeBaseline({ model, thinking, betas, tools, system }: FrozenPa
   };
 }
 
-export type Change =
+export type PrefixChange =
   | { readonly kind: "model"; readonly before: string; readonly now: string }
   | { readonly kind: "thinking"; readonly before: JsonObject | undefined; readonly now: JsonObject | undefined }
   | { readonly kind: "betas"; readonly added: readonly string[]; readonly removed: readonly string[] }
@@ -54,10 +54,10 @@ export type Change =
  * each change once, `before` is what the model was told last: the baseline, or the parts of the last announcement.
  * An order alone is nothing that the model need be told; it is named because it would break the cache.
  */
-export function changesOf(before: FrozenParts, now: FrozenParts): readonly Change[] {
-  const changes: Change[] = [];
+export function diffFrozenParts(before: FrozenParts, now: FrozenParts): readonly PrefixChange[] {
+  const changes: PrefixChange[] = [];
   if (before.model !== now.model) changes.push({ kind: "model", before: before.model, now: now.model });
-  if (textOf(before.thinking) !== textOf(now.thinking))
+  if (jsonText(before.thinking) !== jsonText(now.thinking))
     changes.push({ kind: "thinking", before: before.thinking, now: now.thinking });
   const added = now.betas.filter((beta) => !before.betas.includes(beta));
   const removed = before.betas.filter((beta) => !now.betas.includes(beta));
@@ -65,26 +65,26 @@ export function changesOf(before: FrozenParts, now: FrozenParts): readonly Chang
   return [...changes, ...toolChanges(before.tools, now.tools), ...systemChanges(before.system, now.system)];
 }
 
-function toolChanges(before: readonly ToolDefinition[], now: readonly ToolDefinition[]): readonly Change[] {
-  const { added, removed, both, reordered } = compared(before, now);
+function toolChanges(before: readonly ToolDefinition[], now: readonly ToolDefinition[]): readonly PrefixChange[] {
+  const { added, removed, both, reordered } = compareByName(before, now);
   return [
-    ...added.map((tool): Change => ({ kind: "tool-added", tool })),
-    ...both.flatMap(({ was, is }): Change[] =>
-      textOf(was) === textOf(is) ? [] : [{ kind: "tool-changed", tool: is }],
+    ...added.map((tool): PrefixChange => ({ kind: "tool-added", tool })),
+    ...both.flatMap(({ was, is }): PrefixChange[] =>
+      jsonText(was) === jsonText(is) ? [] : [{ kind: "tool-changed", tool: is }],
     ),
-    ...removed.map(({ name }): Change => ({ kind: "tool-removed", name })),
+    ...removed.map(({ name }): PrefixChange => ({ kind: "tool-removed", name })),
     ...(reordered ? [{ kind: "tools-reordered" } as const] : []),
   ];
 }
 
-function systemChanges(before: readonly SystemPiece[], now: readonly SystemPiece[]): readonly Change[] {
-  const { added, removed, both, reordered } = compared(before, now);
+function systemChanges(before: readonly SystemPiece[], now: readonly SystemPiece[]): readonly PrefixChange[] {
+  const { added, removed, both, reordered } = compareByName(before, now);
   return [
-    ...added.map((piece): Change => ({ kind: "system-added", piece })),
-    ...both.flatMap(({ was, is }): Change[] =>
+    ...added.map((piece): PrefixChange => ({ kind: "system-added", piece })),
+    ...both.flatMap(({ was, is }): PrefixChange[] =>
       was.text === is.text ? [] : [{ kind: "system-changed", piece: is, before: was.text }],
     ),
-    ...removed.map(({ name }): Change => ({ kind: "system-removed", name })),
+    ...removed.map(({ name }): PrefixChange => ({ kind: "system-removed", name })),
     ...(reordered ? [{ kind: "system-reordered" } as const] : []),
   ];
 }
@@ -93,14 +93,14 @@ interface Named {
   readonly name: string;
 }
 
-interface Compared<Of> {
+interface NameComparison<Of> {
   readonly added: readonly Of[];
   readonly removed: readonly Of[];
   readonly both: readonly { readonly was: Of; readonly is: Of }[];
   readonly reordered: boolean;
 }
 
-function compared<Of extends Named>(before: readonly Of[], now: readonly Of[]): Compared<Of> {
+function compareByName<Of extends Named>(before: readonly Of[], now: readonly Of[]): NameComparison<Of> {
   const wasByName = new Map(before.map((one) => [one.name, one]));
   const isByName = new Map(now.map((one) => [one.name, one]));
   const both = now.flatMap((is) => {
@@ -117,4 +117,4 @@ function compared<Of extends Named>(before: readonly Of[], now: readonly Of[]): 
 }
 
 /** The order of fields counts: it is what is sent. */
-const textOf = (value: JsonObject | undefined): string => (value === undefined ? "" : JSON.stringify(value));
+const jsonText = (value: JsonObject | undefined): string => (value === undefined ? "" : JSON.stringify(value));

@@ -4,12 +4,12 @@ import { millisByLifetime } from "./lifetime.ts";
 import { writtenPlacesMax } from "./limits.ts";
 
 /** How much of what was shown a request wrote at one of its marks, in the inventory's count. */
-export interface WrittenPrefix {
+interface WrittenPrefix {
   readonly upToTokens: number;
   readonly lifetime: Lifetime;
 }
 
-interface Kept extends WrittenPrefix {
+interface LivePrefix extends WrittenPrefix {
   readonly until: number;
 }
 
@@ -19,16 +19,16 @@ interface Kept extends WrittenPrefix {
  * passed over expires although a longer one is read.
  */
 export class CachedPrefixes {
-  #kept: readonly Kept[] = [];
+  #kept: readonly LivePrefix[] = [];
   #liveUntil = -Infinity;
 
   /** A request was sent that reads the longest prefix: what it is marked at behind that is written, what lies before is not. */
-  sent({ at, written, refreshed }: SentMarks): void {
+  sent({ at, written, refreshed }: SentBreakpoints): void {
     const live = this.#kept.filter(({ until }) => until > at);
-    const again = new Set(refreshed.map((upToTokens) => largest(live, upToTokens)));
-    const kept = live.map((one) => (again.has(one) ? renewed(one, at) : one));
+    const again = new Set(refreshed.map((upToTokens) => longestWithin(live, upToTokens)));
+    const kept = live.map((one) => (again.has(one) ? renewPrefix(one, at) : one));
     const longest = kept.at(-1)?.upToTokens ?? -1;
-    const fresh = written.filter(({ upToTokens }) => upToTokens > longest).map((one) => renewed(one, at));
+    const fresh = written.filter(({ upToTokens }) => upToTokens > longest).map((one) => renewPrefix(one, at));
     this.#kept = [...kept, ...fresh]
       .toSorted((one, other) => one.upToTokens - other.upToTokens)
       .slice(-writtenPlacesMax);
@@ -66,7 +66,7 @@ export class CachedPrefixes {
   }
 }
 
-export interface SentMarks {
+interface SentBreakpoints {
   readonly at: Millis;
   /** Its marks; those within what was read write nothing. */
   readonly written: readonly WrittenPrefix[];
@@ -74,7 +74,10 @@ export interface SentMarks {
   readonly refreshed: readonly number[];
 }
 
-const renewed = (one: WrittenPrefix, at: Millis): Kept => ({ ...one, until: at + millisByLifetime[one.lifetime] });
+const renewPrefix = (one: WrittenPrefix, at: Millis): LivePrefix => ({
+  ...one,
+  until: at + millisByLifetime[one.lifetime],
+});
 
-const largest = (kept: readonly Kept[], tokens: number): Kept | undefined =>
+const longestWithin = (kept: readonly LivePrefix[], tokens: number): LivePrefix | undefined =>
   kept.findLast(({ upToTokens }) => upToTokens <= tokens);

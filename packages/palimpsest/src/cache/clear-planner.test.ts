@@ -5,9 +5,9 @@ import { parametersFor } from "../../../../test/property/runs.ts";
 import { millis } from "../schema/brand.ts";
 import { CachedPrefixes } from "./cached-prefixes.ts";
 import { ClearPlanner } from "./clear-planner.ts";
-import { type ClearInput, priceClear, type PricedClear, type PriceRule } from "./clear-price.ts";
-import { ageBandOf } from "./need-bands.ts";
-import { type CacheRates, usualRates } from "./rates.ts";
+import { type ClearInput, priceClear, type ClearPrice, type PriceRule } from "./clear-price.ts";
+import { findAgeBand } from "./need-bands.ts";
+import { type CacheRates, usualRates } from "./cache-rates.ts";
 
 const runs = parametersFor({ quick: 150, long: 20_000 });
 const minute = 60_000;
@@ -50,7 +50,7 @@ const usual: PriceRule = { staleRounds: 3, agesFrom: "last-use", patience: 0.3, 
 /** By age band, in any order. */
 const chances = fc.array(fc.constantFrom(0, 0.001, 0.01, 0.05, 0.2, 1), { minLength: 6, maxLength: 6 });
 
-const shape = (priced: PricedClear | undefined): object | undefined =>
+const shape = (priced: ClearPrice | undefined): object | undefined =>
   priced && { ...priced, results: priced.results.map(({ toolUse }) => toolUse) };
 
 interface Session {
@@ -65,7 +65,7 @@ function* played({ rounds, rule: asked, chances: byBand }: Session): Generator<r
   const prefixes = new CachedPrefixes();
   const planner = new ClearPlanner();
   const fixedTokens = 20_000;
-  const needChance: ClearInput["moment"]["needChance"] = ({ ageRounds }) => byBand[ageBandOf(ageRounds)] ?? 0;
+  const needChance: ClearInput["moment"]["needChance"] = ({ ageRounds }) => byBand[findAgeBand(ageRounds)] ?? 0;
   let now = 0;
   for (const { gapMillis, words, sizes, tool, file, rates, scale, acts, frontier } of rounds) {
     const input = tool === "Read" || tool === "Edit" ? { file_path: `f${file}` } : {};
@@ -168,7 +168,7 @@ describe("what nobody could foresee is seen at once", () => {
     const { inventory } = made;
     const prefixes = new CachedPrefixes();
     const planner = new ClearPlanner();
-    const needChance: ClearInput["moment"]["needChance"] = ({ ageRounds }) => byBand[ageBandOf(ageRounds)] ?? 0;
+    const needChance: ClearInput["moment"]["needChance"] = ({ ageRounds }) => byBand[findAgeBand(ageRounds)] ?? 0;
     const given = (scale: number): ClearInput => {
       const contextTokens = fixedTokens + inventory.shownTokens * scale;
       const moment = { at: millis(0), rates: usualRates["5m"], contextTokens, fixedTokens, needChance };

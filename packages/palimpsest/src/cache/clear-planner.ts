@@ -1,4 +1,4 @@
-import { type ClearInput, priceClear, type PricedClear, scaleOf, staleSince } from "./clear-price.ts";
+import { type ClearInput, priceClear, type ClearPrice, inventoryScale, staleSince } from "./clear-price.ts";
 import type { Resident } from "./inventory.ts";
 import { quietContextShare, quietMarginTokens, quietRoundsMax } from "./limits.ts";
 import { ageBandsRoundsMin } from "./need-bands.ts";
@@ -14,19 +14,19 @@ import { ageBandsRoundsMin } from "./need-bands.ts";
  *   quiet   -- left, superseded, cold, other prices, what came since pays, or the bound is reached -->    walked
  */
 export class ClearPlanner {
-  #quiet: Quiet | undefined;
+  #quiet: QuietPeriod | undefined;
 
-  price(input: ClearInput): PricedClear | undefined {
+  price(input: ClearInput): ClearPrice | undefined {
     this.#quiet = this.#quiet === undefined ? undefined : afterUses(this.#quiet, input);
     if (this.#quiet !== undefined && isQuiet(this.#quiet, input)) return undefined;
     const priced = priceClear(input);
-    this.#quiet = priced === undefined ? quietFrom(input) : undefined;
+    this.#quiet = priced === undefined ? startQuietPeriod(input) : undefined;
     return priced;
   }
 }
 
 /** What was true at the walk, and how long its answer holds where that stays true. */
-interface Quiet {
+interface QuietPeriod {
   readonly input: ClearInput;
   readonly version: number;
   readonly supersededCount: number;
@@ -42,20 +42,20 @@ interface Quiet {
 }
 
 /** What is used again is not stale, which only lowers the bounds; until it is stale once more. */
-function afterUses(quiet: Quiet, { inventory, rule }: ClearInput): Quiet {
+function afterUses(quiet: QuietPeriod, { inventory, rule }: ClearInput): QuietPeriod {
   const { uses, round } = inventory;
   if (uses === quiet.uses) return { ...quiet, seenRound: round };
   const staleAgain = rule.agesFrom === "birth" ? 0 : quiet.seenRound + rule.staleRounds;
   return { ...quiet, uses, seenRound: round, untilRound: Math.min(quiet.untilRound, staleAgain) };
 }
 
-function isQuiet(quiet: Quiet, input: ClearInput): boolean {
+function isQuiet(quiet: QuietPeriod, input: ClearInput): boolean {
   const { inventory, prefixes, moment } = input;
   const liveTokens = prefixes.upTo(Infinity, moment.at);
   return (
     inventory.round < quiet.untilRound &&
     isSame(quiet, input) &&
-    contextOf(input) >= quiet.contextTokensMin &&
+    rescaleContext(input) >= quiet.contextTokensMin &&
     (quiet.newest === undefined || quiet.newestOffset < liveTokens) &&
     !mayNewerPay(quiet, { input, liveTokens })
   );
@@ -63,7 +63,7 @@ function isQuiet(quiet: Quiet, input: ClearInput): boolean {
 
 /** Whether a cut at what came since the walk might pay, or is free. If none does, all of it makes older cuts dearer. */
 function mayNewerPay(
-  { newest, contextTokensMin }: Quiet,
+  { newest, contextTokensMin }: QuietPeriod,
   { input, liveTokens }: { readonly input: ClearInput; readonly liveTokens: number },
 ): boolean {
   const { inventory, moment, rule } = input;
@@ -80,14 +80,14 @@ function mayNewerPay(
       continue;
     }
     surplus -= again * (one.behindTokens + one.tokens);
-    if (joinsIn(input, { one, staleFor, contextTokensMin }) > 0) continue;
+    if (roundsUntilClearable(input, { one, staleFor, contextTokensMin }) > 0) continue;
     surplus += (read * staleFor + again) * one.tokens;
     if (surplus > -quietMarginTokens) return true;
   }
   return false;
 }
 
-function isSame({ input, version, supersededCount }: Quiet, now: ClearInput): boolean {
+function isSame({ input, version, supersededCount }: QuietPeriod, now: ClearInput): boolean {
   const { inventory, prefixes, moment, rule } = now;
   return (
     inventory === input.inventory &&
@@ -102,13 +102,13 @@ function isSame({ input, version, supersededCount }: Quiet, now: ClearInput): bo
 }
 
 /** Of the request, by the inventory's count. */
-const contextOf = (input: ClearInput): number => input.moment.contextTokens / scaleOf(input);
+const rescaleContext = (input: ClearInput): number => input.moment.contextTokens / inventoryScale(input);
 
-function quietFrom(input: ClearInput): Quiet | undefined {
+function startQuietPeriod(input: ClearInput): QuietPeriod | undefined {
   const { inventory, moment } = input;
   // Where writing is no dearer than reading, what comes behind a cut makes it no dearer.
   if (moment.rates.write < moment.rates.read) return undefined;
-  const contextTokensMin = contextOf(input) * quietContextShare;
+  const contextTokensMin = rescaleContext(input) * quietContextShare;
   const rounds = quietRounds(input, contextTokensMin);
   const { newest, round } = inventory;
   return {
@@ -136,7 +136,7 @@ function quietRounds(input: ClearInput, contextTokensMin: number): number {
   for (let one = inventory.newest; one !== undefined && bound.rounds > 0; one = one.before) {
     offset -= one.tokens + one.behindTokens;
     const staleFor = 1 + inventory.round - staleSince(one, rule);
-    const joins = joinsIn(input, { one, staleFor, contextTokensMin });
+    const joins = roundsUntilClearable(input, { one, staleFor, contextTokensMin });
     bound.add(again * -(one.behindTokens + one.tokens));
     bound.join(joins, { cost: (read * staleFor + again) * one.tokens, tokens: one.tokens });
     while ((liveEnds.at(-1) ?? 0) > offset) liveEnds.pop();
@@ -146,14 +146,15 @@ function quietRounds(input: ClearInput, contextTokensMin: number): number {
   return bound.rounds;
 }
 
-interface Joining {
-  readonly one: Resident;
-  readonly staleFor: number;
-  readonly contextTokensMin: number;
-}
-
 /** In how many rounds it is stale and worth clearing, at the earliest; 0: it is. */
-function joinsIn({ inventory, moment, rule }: ClearInput, { one, staleFor, contextTokensMin }: Joining): number {
+function roundsUntilClearable(
+  { inventory, moment, rule }: ClearInput,
+  {
+    one,
+    staleFor,
+    contextTokensMin,
+  }: { readonly one: Resident; readonly staleFor: number; readonly contextTokensMin: number },
+): number {
   const { read, write } = moment.rates;
   const worth = read * rule.horizonRounds * one.tokens;
   const stale = Math.max(0, 1 - staleFor);

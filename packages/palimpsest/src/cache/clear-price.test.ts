@@ -4,9 +4,16 @@ import { type MadeCall, MadeConversation } from "../../../../test/fixture/made-i
 import { parametersFor } from "../../../../test/property/runs.ts";
 import { millis } from "../schema/brand.ts";
 import { CachedPrefixes } from "./cached-prefixes.ts";
-import { type ClearInput, forcedClear, priceClear, type PricedClear, type PriceRule, scaleOf } from "./clear-price.ts";
+import {
+  type ClearInput,
+  priceForcedClear,
+  priceClear,
+  type ClearPrice,
+  type PriceRule,
+  inventoryScale,
+} from "./clear-price.ts";
 import type { Resident } from "./inventory.ts";
-import { type CacheRates, usualRates } from "./rates.ts";
+import { type CacheRates, usualRates } from "./cache-rates.ts";
 
 const runs = parametersFor({ quick: 400, long: 20_000 });
 const usual: PriceRule = { staleRounds: 3, agesFrom: "last-use", patience: 1, horizonRounds: 20, riskWeight: 0 };
@@ -32,7 +39,7 @@ function inputOf({ inventory }: MadeConversation, wish: Wish = {}): ClearInput {
   return { inventory, prefixes, moment, rule: { ...usual, ...rule } };
 }
 
-const ids = (priced: PricedClear | undefined): readonly string[] => priced?.results.map(({ toolUse }) => toolUse) ?? [];
+const ids = (priced: ClearPrice | undefined): readonly string[] => priced?.results.map(({ toolUse }) => toolUse) ?? [];
 const cold: Wish = { live: [] };
 
 /** One result of 1,010 tokens, and so many rounds of 100 tokens behind it. */
@@ -194,7 +201,7 @@ describe("under pressure", () => {
   ])("go %s", (_, freeTokens, expected) => {
     const made = three().rounds(1);
     const rule = { staleRounds: 4 };
-    const priced = forcedClear(inputOf(made, { rule }), { freeTokens, keepRounds: 1 });
+    const priced = priceForcedClear(inputOf(made, { rule }), { freeTokens, keepRounds: 1 });
     expect(ids(priced)).toEqual(expected);
     expect(priced?.why).toBe("forced");
   });
@@ -204,7 +211,7 @@ describe("under pressure", () => {
     ["does not where a longer one lives", [10, 1_040, 3_000], ["t2"]],
   ])("what lies behind the same live prefix %s", (_, live, expected) => {
     const input = inputOf(three().rounds(1), { rule: { staleRounds: 4 }, live });
-    expect(ids(forcedClear(input, { freeTokens: 900, keepRounds: 1 }))).toEqual(expected);
+    expect(ids(priceForcedClear(input, { freeTokens: 900, keepRounds: 1 }))).toEqual(expected);
   });
 
   it("results of the newest rounds stay: nobody has answered to them", () => {
@@ -212,15 +219,15 @@ describe("under pressure", () => {
       .says()
       .round([{ tokens: 1_010 }])
       .round([{ tokens: 1_010 }]);
-    expect(ids(forcedClear(inputOf(made), { freeTokens: 5_000, keepRounds: 1 }))).toEqual(["t1"]);
-    expect(forcedClear(inputOf(made), { freeTokens: 5_000, keepRounds: 2 })).toBeUndefined();
+    expect(ids(priceForcedClear(inputOf(made), { freeTokens: 5_000, keepRounds: 1 }))).toEqual(["t1"]);
+    expect(priceForcedClear(inputOf(made), { freeTokens: 5_000, keepRounds: 2 })).toBeUndefined();
   });
 });
 
 it("tokens are those of the context as it is counted", () => {
   const made = aged(3);
   const wish = { ...cold, contextTokens: 2 * made.inventory.shownTokens + 5_000, fixedTokens: 5_000 };
-  expect(scaleOf(inputOf(made, wish))).toBe(2);
+  expect(inventoryScale(inputOf(made, wish))).toBe(2);
   expect(priceClear(inputOf(made, wish))?.removesTokens).toBe(2_000);
 });
 
@@ -360,7 +367,7 @@ describe(`any session of up to eight results, ${runs.numRuns} of them`, () => {
         );
         const old = placesOf(input).filter(({ one }) => input.inventory.round - one.bornRound >= keepRounds);
         const most = Math.max(...[stale, old].map((some) => some.reduce((sum, { one }) => sum + one.tokens, 0)));
-        const freed = forcedClear(input, { freeTokens, keepRounds })?.removesTokens ?? 0;
+        const freed = priceForcedClear(input, { freeTokens, keepRounds })?.removesTokens ?? 0;
         if (most >= freeTokens) expect(freed).toBeGreaterThanOrEqual(freeTokens);
       }),
       runs,

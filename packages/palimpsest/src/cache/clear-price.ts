@@ -1,7 +1,7 @@
 import type { Millis } from "../schema/brand.ts";
 import type { CachedPrefixes } from "./cached-prefixes.ts";
 import type { Inventory, Resident } from "./inventory.ts";
-import type { CacheRates } from "./rates.ts";
+import type { CacheRates } from "./cache-rates.ts";
 
 /**
  * When clearing pays. All money in input tokens; read and write are the cache's rates.
@@ -49,11 +49,11 @@ export interface ClearInput {
   readonly rule: PriceRule;
 }
 
-export type ClearWhy = "warm" | "cold" | "forced";
+type ClearReason = "warm" | "cold" | "forced";
 
 /** A cut, with its arithmetic. */
-export interface PricedClear {
-  readonly why: ClearWhy;
+export interface ClearPrice {
+  readonly why: ClearReason;
   /** Oldest first. */
   readonly results: readonly Resident[];
   readonly removesTokens: number;
@@ -68,7 +68,7 @@ export interface PricedClear {
 }
 
 /** Tokens by the inventory's count → tokens of the context as it is counted, which is without what the server withholds. */
-export function scaleOf({ inventory, moment }: Pick<ClearInput, "inventory" | "moment">): number {
+export function inventoryScale({ inventory, moment }: Pick<ClearInput, "inventory" | "moment">): number {
   const countedTokens = inventory.shownTokens - inventory.withheldTokens;
   return countedTokens <= 0 ? 1 : Math.max(0, moment.contextTokens - moment.fixedTokens) / countedTokens;
 }
@@ -82,12 +82,12 @@ export const staleSince = (
     : Math.min(one.lastUsedRound + staleRounds, one.supersededRound ?? Infinity);
 
 /** Undefined: nothing pays now. Costs a step for every resident. */
-export function priceClear(input: ClearInput): PricedClear | undefined {
+export function priceClear(input: ClearInput): ClearPrice | undefined {
   const { inventory, prefixes, moment, rule } = input;
   const { read, write } = moment.rates;
-  const scale = scaleOf(input);
+  const scale = inventoryScale(input);
   const liveTokens = prefixes.upTo(Infinity, moment.at);
-  const found = new Found();
+  const found = new ClearTally();
   let chosen: Cut | undefined;
   let surplus = 0;
   let survivors = 0;
@@ -97,7 +97,7 @@ export function priceClear(input: ClearInput): PricedClear | undefined {
     const isCold = offset >= liveTokens;
     const staleFor = 1 + inventory.round - staleSince(one, rule);
     const tokens = one.tokens * scale;
-    const risk = staleFor < 1 ? Infinity : riskOf(input, { one, tokens });
+    const risk = staleFor < 1 ? Infinity : computeRisk(input, { one, tokens });
     const goes = (read * rule.horizonRounds + (isCold ? write : 0)) * tokens > risk;
     if (!isCold) survivors += one.behindTokens + (goes ? 0 : one.tokens);
     if (!goes) continue;
@@ -118,33 +118,31 @@ export function priceClear(input: ClearInput): PricedClear | undefined {
 }
 
 interface Cut {
-  readonly why: ClearWhy;
+  readonly why: ClearReason;
   /** How many of those found it takes. */
   readonly length: number;
   readonly behindTokens: number;
 }
 
 /** The cheapest cut that frees so many tokens (of the context as it is counted), or the one that frees most. `keepRounds`: newer results stay whatever happens. */
-export function forcedClear(
+export function priceForcedClear(
   input: ClearInput,
   { freeTokens, keepRounds }: { readonly freeTokens: number; readonly keepRounds: number },
-): PricedClear | undefined {
+): ClearPrice | undefined {
   const { inventory, rule } = input;
   const { round } = inventory;
-  const stale = forcedAmong(input, { freeTokens, isTaken: (one) => staleSince(one, rule) <= round });
+  const stale = priceForcedAmong(input, { freeTokens, isTaken: (one) => staleSince(one, rule) <= round });
   if (stale !== undefined && stale.removesTokens >= freeTokens) return stale;
-  return forcedAmong(input, { freeTokens, isTaken: (one) => round - one.bornRound >= keepRounds });
+  return priceForcedAmong(input, { freeTokens, isTaken: (one) => round - one.bornRound >= keepRounds });
 }
 
-interface Forcing {
-  readonly freeTokens: number;
-  readonly isTaken: (one: Resident) => boolean;
-}
-
-function forcedAmong(input: ClearInput, { freeTokens, isTaken }: Forcing): PricedClear | undefined {
+function priceForcedAmong(
+  input: ClearInput,
+  { freeTokens, isTaken }: { readonly freeTokens: number; readonly isTaken: (one: Resident) => boolean },
+): ClearPrice | undefined {
   const { inventory, prefixes, moment } = input;
-  const scale = scaleOf(input);
-  const found = new Found();
+  const scale = inventoryScale(input);
+  const found = new ClearTally();
   let survivors = 0;
   let offset = inventory.shownTokens;
   let liveTokens = offset;
@@ -160,7 +158,7 @@ function forcedAmong(input: ClearInput, { freeTokens, isTaken }: Forcing): Price
       survivors += one.tokens;
       continue;
     }
-    found.add(one, { tokens, rent: 0, risk: riskOf(input, { one, tokens }) });
+    found.add(one, { tokens, rent: 0, risk: computeRisk(input, { one, tokens }) });
     liveTokens = prefixes.upTo(offset, moment.at);
     behindTokens = (survivors + offset - liveTokens) * scale;
   }
@@ -170,17 +168,15 @@ function forcedAmong(input: ClearInput, { freeTokens, isTaken }: Forcing): Price
 }
 
 /** Of a stale result: is it worth more gone than kept, where making it go costs nothing? */
-export const isWorthLess = (input: ClearInput, one: Resident): boolean => {
-  const tokens = one.tokens * scaleOf(input);
-  return input.moment.rates.read * input.rule.horizonRounds * tokens > riskOf(input, { one, tokens });
+export const isWorthClearing = (input: ClearInput, one: Resident): boolean => {
+  const tokens = one.tokens * inventoryScale(input);
+  return input.moment.rates.read * input.rule.horizonRounds * tokens > computeRisk(input, { one, tokens });
 };
 
-interface Sized {
-  readonly one: Resident;
-  readonly tokens: number;
-}
-
-function riskOf({ inventory, moment, rule }: ClearInput, { one, tokens }: Sized): number {
+function computeRisk(
+  { inventory, moment, rule }: ClearInput,
+  { one, tokens }: { readonly one: Resident; readonly tokens: number },
+): number {
   if (rule.riskWeight === 0) return 0;
   const ageRounds = inventory.round - one.lastUsedRound;
   // What is superseded shows a version that is gone: whoever wants the file reads it as it is now.
@@ -191,7 +187,7 @@ function riskOf({ inventory, moment, rule }: ClearInput, { one, tokens }: Sized)
 }
 
 /** What a walk from the newest to the oldest has gathered. */
-class Found {
+class ClearTally {
   readonly results: Resident[] = [];
   readonly #sums: { readonly removed: number; readonly rent: number; readonly risk: number }[] = [];
   removed = 0;
@@ -209,7 +205,7 @@ class Found {
     this.#sums.push({ removed: this.removed, rent: this.rent, risk: this.risk });
   }
 
-  priced({ why, behindTokens, length = this.results.length, input }: Pricing): PricedClear {
+  priced({ why, behindTokens, length = this.results.length, input }: CutPriceInput): ClearPrice {
     const { rates } = input.moment;
     const { removed = 0, rent = 0, risk = 0 } = this.#sums[length - 1] ?? {};
     const againCost = (rates.write - rates.read) * behindTokens;
@@ -227,8 +223,8 @@ class Found {
   }
 }
 
-interface Pricing {
-  readonly why: ClearWhy;
+interface CutPriceInput {
+  readonly why: ClearReason;
   readonly behindTokens: number;
   /** Of those found, the first so many; all where it is absent. */
   readonly length?: number;

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { MadeConversation } from "../../../../test/fixture/made-inventory.ts";
 import { stateOf } from "../../../../test/fixture/pipeline-state.ts";
 import { millis } from "../schema/brand.ts";
-import { CompactRent, compactSizeStandIn, priceCompact, readableTokens } from "./compact-price.ts";
-import { usualRates } from "./rates.ts";
+import { CompactRent, defaultCompactSize, priceCompact, readableTokens } from "./compact-price.ts";
+import { usualRates } from "./cache-rates.ts";
 
 const rates = usualRates["5m"];
 const input = {
@@ -33,11 +33,11 @@ describe("what compacting costs", () => {
 
 it("rent is what a compaction would have saved in each request since the last one", () => {
   const rent = new CompactRent();
-  rent.paid({ rates, removableTokens: 10_000 });
-  rent.paid({ rates, removableTokens: -5_000 });
-  rent.paid({ rates, removableTokens: 20_000 });
+  rent.accrue({ rates, removableTokens: 10_000 });
+  rent.accrue({ rates, removableTokens: -5_000 });
+  rent.accrue({ rates, removableTokens: 20_000 });
   expect(rent.accrued).toBeCloseTo(3_000);
-  rent.compacted();
+  rent.reset();
   expect(rent.accrued).toBe(0);
 });
 
@@ -49,7 +49,7 @@ describe("what a compaction is taken to write and leave, before there was one", 
     ["files", 32_000, { outputTokens: 3_000, leavesTokens: 3_000 + 6_400 }],
     ["files", 8_191, { outputTokens: 819, leavesTokens: 819 + 1_638 }],
   ] as const)("restoring %s in a window of %d tokens", (restores, windowTokens, size) => {
-    expect(compactSizeStandIn({ restores, windowTokens })).toEqual(size);
+    expect(defaultCompactSize({ restores, windowTokens })).toEqual(size);
   });
 });
 

@@ -1,12 +1,12 @@
-import { type ClearInput, scaleOf } from "./clear-price.ts";
+import { type ClearInput, inventoryScale } from "./clear-price.ts";
 import {
-  outputTokensStandIn,
-  restoredTokensStandIn,
-  restoredWindowShareStandIn,
-  summaryTokensStandIn,
-  summaryWindowShareStandIn,
+  compactOutputTokensDefault,
+  restoredTokensDefault,
+  restoredWindowShareDefault,
+  summaryTokensDefault,
+  summaryWindowShareDefault,
 } from "./limits.ts";
-import type { CacheRates } from "./rates.ts";
+import type { CacheRates } from "./cache-rates.ts";
 
 /** What compacting now would take: reading the context, the summary's output, and writing what stands in its place. */
 export interface CompactPrice {
@@ -19,7 +19,7 @@ export interface CompactPrice {
   readonly removesTokens: number;
 }
 
-export interface CompactInput {
+interface CompactPriceInput {
   readonly rates: CacheRates;
   readonly contextTokens: number;
   readonly fixedTokens: number;
@@ -31,7 +31,7 @@ export interface CompactInput {
   readonly lossCost: number;
 }
 
-export function priceCompact(input: CompactInput): CompactPrice {
+export function priceCompact(input: CompactPriceInput): CompactPrice {
   const { rates, contextTokens, fixedTokens, cachedTokens, leavesTokens, outputTokens, lossCost } = input;
   const readCost = rates.read * cachedTokens + (contextTokens - cachedTokens);
   const outputCost = rates.output * outputTokens;
@@ -54,17 +54,17 @@ export interface CompactSize {
 }
 
 /** As it is taken to be as long as there was none to go by. */
-export function compactSizeStandIn({ restores, windowTokens }: StandInInput): CompactSize {
+export function defaultCompactSize({ restores, windowTokens }: DefaultSizeInput): CompactSize {
   const within = (tokens: number, share: number): number => Math.floor(Math.min(tokens, windowTokens * share));
-  const summary = within(summaryTokensStandIn, summaryWindowShareStandIn);
-  const restored = restores === "files" ? within(restoredTokensStandIn, restoredWindowShareStandIn) : 0;
+  const summary = within(summaryTokensDefault, summaryWindowShareDefault);
+  const restored = restores === "files" ? within(restoredTokensDefault, restoredWindowShareDefault) : 0;
   return {
-    outputTokens: within(outputTokensStandIn, summaryWindowShareStandIn),
+    outputTokens: within(compactOutputTokensDefault, summaryWindowShareDefault),
     leavesTokens: summary + restored,
   };
 }
 
-export interface StandInInput {
+interface DefaultSizeInput {
   readonly restores: "nothing" | "files";
   /** Infinite: no limit. */
   readonly windowTokens: number;
@@ -74,7 +74,7 @@ export interface StandInInput {
 export function readableTokens(input: Pick<ClearInput, "inventory" | "prefixes" | "moment">): number {
   const { prefixes, moment } = input;
   if (prefixes.isCold(moment.at)) return 0;
-  const shown = prefixes.upTo(Infinity, moment.at) * scaleOf(input);
+  const shown = prefixes.upTo(Infinity, moment.at) * inventoryScale(input);
   return Math.min(moment.contextTokens, moment.fixedTokens + shown);
 }
 
@@ -87,11 +87,11 @@ export class CompactRent {
   }
 
   /** A request was sent that held so many tokens more than a compaction would leave. */
-  paid({ rates, removableTokens }: { readonly rates: CacheRates; readonly removableTokens: number }): void {
+  accrue({ rates, removableTokens }: { readonly rates: CacheRates; readonly removableTokens: number }): void {
     this.#accrued += rates.read * Math.max(0, removableTokens);
   }
 
-  compacted(): void {
+  reset(): void {
     this.#accrued = 0;
   }
 }

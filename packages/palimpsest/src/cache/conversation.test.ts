@@ -5,14 +5,14 @@ import type { Block, Message } from "../schema/block.ts";
 import { millis, tokens } from "../schema/brand.ts";
 import { type JsonObject, parseJson } from "../schema/json.ts";
 import { readUsage } from "../schema/usage.ts";
-import { hashOf } from "@palimpsest/simulator/internal/hash";
+import { shortHash } from "@palimpsest/simulator/internal/prompt/canonical-block";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
 import { makeBaseline } from "./baseline.ts";
-import { BreakDetector, type CacheBreak } from "./breaks.ts";
-import { planBreakpoints } from "./breakpoints.ts";
-import { CostLedger } from "./costs.ts";
-import { RequestPieces } from "./pieces.ts";
-import { Written } from "./written.ts";
+import { BreakDetector, type CacheBreak } from "./break-detector.ts";
+import { planBreakpoints } from "./breakpoint.ts";
+import { CostLedger } from "./cost-ledger.ts";
+import { RequestSerializer } from "./request-serializer.ts";
+import { WrittenPlaces } from "./written-places.ts";
 
 const model = "claude-sonnet-5-5";
 const lifetimes = { fixed: "1h", rolling: "5m" } as const;
@@ -20,10 +20,10 @@ const text = (words: string): Block => ({ type: "text", text: words });
 
 /** The parts of this folder around a strict provider, as the loop puts them together. */
 class Conversation {
-  readonly #asking = new Asking(new Simulator({ actor: playing(says("Go on.")) }));
-  readonly #pieces = new RequestPieces();
-  readonly #written = new Written();
-  readonly #detector = new BreakDetector({ hash: hashOf });
+  readonly #asking = new Asking(new Simulator({ responder: playing(says("Go on.")) }));
+  readonly #pieces = new RequestSerializer();
+  readonly #written = new WrittenPlaces();
+  readonly #detector = new BreakDetector({ hash: shortHash });
   readonly #baseline = makeBaseline({
     model,
     betas: [],
@@ -50,7 +50,7 @@ class Conversation {
     const bytes = this.#pieces.bytes({ model, maxTokens: 200, tools, system, messages, breakpoints });
     const replied = await this.#asking.reply(parseJson(new TextDecoder().decode(bytes)) as JsonObject);
     if (replied.kind === "error") throw new Error(replied.body.error.message);
-    this.#written.began(messages, breakpoints);
+    this.#written.recordWrites(messages, breakpoints);
     const usage = parseJson(JSON.stringify(replied.message.usage)) as JsonObject;
     const counted = readUsage({ usage });
     const sent = { model, tools, system, betas, messages, lifetime: lifetimes.rolling, at: millis(0) };

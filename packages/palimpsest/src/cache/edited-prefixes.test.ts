@@ -3,8 +3,7 @@ import { conversation } from "../../../../test/fixture/made-prompt.ts";
 import { millis } from "../schema/brand.ts";
 import { editedVariantsMax } from "./limits.ts";
 import type { Prompt } from "./prompt.ts";
-import { EditedPrefixes, variantOf } from "./edited-prefixes.ts";
-import { type CachePlan, PromptCache } from "./prompt-cache.ts";
+import { EditedPrefixes, createVariant, type CachePlan, PromptCache } from "./prompt-cache.ts";
 
 /** Blocks of 1,000 tokens, the last one marked; the results at the given places are deleted. */
 function prompt(count: number, deleted: readonly number[] = []): Prompt {
@@ -68,11 +67,11 @@ describe("entries that were written while results were deleted", () => {
 
 describe("what is remembered of a prefix", () => {
   const ids = (deleted: readonly string[]): ReadonlyMap<string, unknown> => new Map(deleted.map((id) => [id, id]));
-  const key = (...without: string[]): string => variantOf("p", without).key;
+  const key = (...without: string[]): string => createVariant("p", without).key;
 
   it("can be read by who deletes all that it was written without, the least whole first", () => {
     const edited = new EditedPrefixes();
-    for (const without of [["a"], ["b", "a"], ["c"]]) edited.add(variantOf("p", without));
+    for (const without of [["a"], ["b", "a"], ["c"]]) edited.add(createVariant("p", without));
     expect(edited.readableKeys("p", ids(["a", "b"]))).toEqual([key("a", "b"), key("a")]);
     expect(edited.readableKeys("p", ids(["b"]))).toEqual([]);
     expect(edited.readableKeys("other", ids(["a", "b"]))).toEqual([]);
@@ -81,7 +80,7 @@ describe("what is remembered of a prefix", () => {
   it("is the newest few", () => {
     const edited = new EditedPrefixes();
     const all = Array.from({ length: editedVariantsMax + 1 }, (_, at) => `${at}`);
-    for (const one of all) edited.add(variantOf("p", [one]));
+    for (const one of all) edited.add(createVariant("p", [one]));
     expect(edited.readableKeys("p", ids(all)).toSorted()).toEqual(
       all
         .slice(1)

@@ -7,7 +7,7 @@ import { anyHistory } from "../../../../test/property/history.ts";
 import { parametersFor } from "../../../../test/property/runs.ts";
 import type { Block } from "../schema/block.ts";
 import { toolUseId } from "../schema/brand.ts";
-import { estimateBlock } from "../tokens/estimate.ts";
+import { estimateBlock } from "../tokens/estimate-block.ts";
 import { Fold } from "../transcript/fold.ts";
 import { Inventory, type Resident } from "./inventory.ts";
 

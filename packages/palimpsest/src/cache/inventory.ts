@@ -1,8 +1,8 @@
 import type { Block, ToolResultBlock, ToolUseBlock } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
 import type { Item } from "../transcript/item.ts";
-import type { ShownInstead, ViewWatch } from "../transcript/watch.ts";
-import { filePathOf, fileActOf } from "../tokens/file-act.ts";
+import type { ResultReplacement, ViewWatch } from "../transcript/view-watch.ts";
+import { callFilePath, fileAction } from "../tokens/tool-kind.ts";
 import { KnownLines } from "./known-lines.ts";
 import { residentTokensMin } from "./limits.ts";
 
@@ -27,15 +27,15 @@ export interface Resident {
   readonly after: Resident | undefined;
 }
 
-interface Standing extends Resident {
+interface ResidentState extends Resident {
   readonly path: string | undefined;
   readonly acts: "read" | "write" | undefined;
   lastUsedRound: number;
   supersededRound: number | undefined;
   behindTokens: number;
   isHere: boolean;
-  before: Standing | undefined;
-  after: Standing | undefined;
+  before: ResidentState | undefined;
+  after: ResidentState | undefined;
 }
 
 export interface InventoryOptions {
@@ -59,14 +59,14 @@ export class Inventory implements ViewWatch {
   readonly #callById = new Map<ToolUseId, ToolUseBlock>();
   /** A call may be sent under another id than the log's, and edits name the log's. */
   readonly #loggedIdByShown = new Map<ToolUseId, ToolUseId>();
-  readonly #standingById = new Map<ToolUseId, Standing>();
+  readonly #standingById = new Map<ToolUseId, ResidentState>();
   /** No residents any more; where they stand is known by what stood before them. */
-  readonly #keptById = new Map<ToolUseId, Standing>();
-  readonly #standingByLine = new Map<string, Standing>();
-  readonly #readsByPath = new Map<string, Standing[]>();
+  readonly #keptById = new Map<ToolUseId, ResidentState>();
+  readonly #standingByLine = new Map<string, ResidentState>();
+  readonly #readsByPath = new Map<string, ResidentState[]>();
   readonly #changedPaths = new Map<string, number>();
-  #first: Standing | undefined;
-  #last: Standing | undefined;
+  #first: ResidentState | undefined;
+  #last: ResidentState | undefined;
   #item: Item | undefined;
   #reply: MessageId | EntryId | undefined;
   #headTokens = 0;
@@ -77,11 +77,11 @@ export class Inventory implements ViewWatch {
   #round = 0;
   #turn = 0;
   #version = 0;
-  #tellings = 0;
+  viewResets = 0;
   #uses = 0;
   #supersededCount = 0;
   /** What was hidden last: the next block told may be its marker. */
-  #left: Standing | undefined;
+  #left: ResidentState | undefined;
 
   constructor(options: InventoryOptions) {
     this.#options = options;
@@ -128,7 +128,7 @@ export class Inventory implements ViewWatch {
 
   /** How often the view was told from its beginning: an edit that moves something, an undo, a change of branch. */
   get tellings(): number {
-    return this.#tellings;
+    return this.viewResets;
   }
 
   /** How often a resident was used again; only ever grows. */
@@ -198,7 +198,7 @@ export class Inventory implements ViewWatch {
     this.#round = 0;
     this.#turn = 0;
     this.#version += 1;
-    this.#tellings += 1;
+    this.viewResets += 1;
   }
 
   item(item: Item): void {
@@ -208,10 +208,10 @@ export class Inventory implements ViewWatch {
       const reply = item.messageId ?? item.entry;
       if (reply !== this.#reply) this.#round += 1;
       this.#reply = reply;
-    } else if (isSaid(item)) this.#turn += 1;
+    } else if (isUserTurn(item)) this.#turn += 1;
   }
 
-  shown(block: Block, _: EntryId, instead?: ShownInstead): void {
+  shown(block: Block, _: EntryId, instead?: ResultReplacement): void {
     const tokens = this.#options.count(block);
     this.#shownTokens += tokens;
     if (block.type === "tool_result") {
@@ -224,7 +224,7 @@ export class Inventory implements ViewWatch {
       }
       const kept = this.#keptById.get(this.#loggedId(block.tool_use_id));
       if (kept !== undefined) {
-        this.#addBehind(hereBefore(kept), tokens);
+        this.#addBehind(nearestResidentBefore(kept), tokens);
         return;
       }
       if (instead === undefined && this.#settle(block, tokens)) return;
@@ -243,7 +243,7 @@ export class Inventory implements ViewWatch {
       return;
     }
     const kept = block.type === "tool_result" ? this.#keptById.get(this.#loggedId(block.tool_use_id)) : undefined;
-    this.#addBehind(kept === undefined ? this.#last : hereBefore(kept), -tokens);
+    this.#addBehind(kept === undefined ? this.#last : nearestResidentBefore(kept), -tokens);
     this.#version += 1;
   }
 
@@ -260,8 +260,8 @@ export class Inventory implements ViewWatch {
     const call = this.#callById.get(toolUse);
     const removable = tokens - this.#options.markerTokens;
     if (call === undefined || removable < residentTokensMin || !this.#options.isClearable(call.name)) return false;
-    const path = filePathOf(call);
-    const standing: Standing = {
+    const path = callFilePath(call);
+    const standing: ResidentState = {
       toolUse,
       tool: call.name,
       tokens: removable,
@@ -271,7 +271,7 @@ export class Inventory implements ViewWatch {
       supersededRound: undefined,
       behindTokens: this.#options.markerTokens,
       path,
-      acts: fileActOf(call.name),
+      acts: fileAction(call.name),
       isHere: true,
       before: this.#last,
       after: undefined,
@@ -290,7 +290,7 @@ export class Inventory implements ViewWatch {
     return this.#loggedIdByShown.get(shown) ?? shown;
   }
 
-  #leave(standing: Standing): void {
+  #leave(standing: ResidentState): void {
     const { before, after, tokens } = standing;
     standing.isHere = false;
     if (before === undefined) this.#first = after;
@@ -305,7 +305,7 @@ export class Inventory implements ViewWatch {
   }
 
   /** An edit that decided nothing new about it hides it and shows it again: it has not moved. */
-  #comeBack(standing: Standing): void {
+  #comeBack(standing: ResidentState): void {
     const { before, after, tokens } = standing;
     standing.isHere = true;
     if (before === undefined) this.#first = standing;
@@ -319,7 +319,7 @@ export class Inventory implements ViewWatch {
     this.#left = undefined;
   }
 
-  #addBehind(standing: Standing | undefined, tokens: number): void {
+  #addBehind(standing: ResidentState | undefined, tokens: number): void {
     if (standing === undefined) this.#headTokens += tokens;
     else standing.behindTokens += tokens;
   }
@@ -327,10 +327,10 @@ export class Inventory implements ViewWatch {
   #called(call: ToolUseBlock): void {
     this.#callById.set(this.#namedInLog(call), call);
     this.#quoted(call);
-    const path = filePathOf(call);
+    const path = callFilePath(call);
     if (path === undefined) return;
     const reads = this.#readsByPath.get(path) ?? [];
-    switch (fileActOf(call.name)) {
+    switch (fileAction(call.name)) {
       case "write":
         this.#changedPaths.set(path, this.#round);
         for (const read of reads) if (read.supersededRound === undefined) this.#used(read);
@@ -351,19 +351,19 @@ export class Inventory implements ViewWatch {
     return logged;
   }
 
-  #used(standing: Standing): void {
+  #used(standing: ResidentState): void {
     if (!standing.isHere || standing.lastUsedRound === this.#round) return;
     standing.lastUsedRound = this.#round;
     this.#uses += 1;
   }
 
-  #supersede(standing: Standing): void {
+  #supersede(standing: ResidentState): void {
     if (!standing.isHere || standing.supersededRound !== undefined) return;
     standing.supersededRound = this.#round;
     this.#supersededCount += 1;
   }
 
-  #index(standing: Standing, block: ToolResultBlock): void {
+  #index(standing: ResidentState, block: ToolResultBlock): void {
     if (standing.path !== undefined && standing.acts === "read") {
       const reads = this.#readsByPath.get(standing.path);
       if (reads === undefined) this.#readsByPath.set(standing.path, [standing]);
@@ -382,12 +382,12 @@ export class Inventory implements ViewWatch {
 }
 
 /** The nearest before it that still stands. */
-function hereBefore({ before }: Standing): Standing | undefined {
+function nearestResidentBefore({ before }: ResidentState): ResidentState | undefined {
   let one = before;
   while (one !== undefined && !one.isHere) one = one.before;
   return one;
 }
 
 /** A person's words, or what stands for them: the first round behind it begins a turn. */
-const isSaid = ({ blocks, attachment, summary }: Item): boolean =>
+const isUserTurn = ({ blocks, attachment, summary }: Item): boolean =>
   attachment === undefined && summary !== true && blocks.some(({ type }) => type === "text");

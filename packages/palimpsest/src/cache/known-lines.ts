@@ -1,5 +1,5 @@
 import type { Block, ToolResultBlock } from "../schema/block.ts";
-import { text } from "../schema/json.ts";
+import { textField } from "../schema/json.ts";
 import { lineCharsMin, linesIndexedMax } from "./limits.ts";
 
 /**
@@ -45,5 +45,5 @@ function* longLines(words: string): Generator<string> {
 
 function textIn({ content }: ToolResultBlock): string {
   if (content === undefined || typeof content === "string") return content ?? "";
-  return content.map((part) => text(part, "text") ?? "").join("\n");
+  return content.map((part) => textField(part, "text") ?? "").join("\n");
 }

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { parametersFor } from "../../../../test/property/runs.ts";
 import { millis } from "../schema/brand.ts";
 import { CachedPrefixes } from "./cached-prefixes.ts";
-import { chooseLifetime, GapChance, lifetimeNow } from "./lifetime-choice.ts";
-import { usualRates } from "./rates.ts";
+import { chooseLifetime, GapChance, lifetimeNow } from "./breakpoint-planner.ts";
+import { usualRates } from "./cache-rates.ts";
 
 const runs = parametersFor({ quick: 500, long: 10_000 });
 const minute = 60_000;

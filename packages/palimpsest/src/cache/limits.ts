@@ -39,12 +39,12 @@ export const quietContextShare = 0.95;
 export const quietMarginTokens = 1;
 
 /** A compaction before there was one to go by: what its model writes, and what is put back beside the summary. */
-export const outputTokensStandIn = 3_000;
-export const summaryTokensStandIn = 3_000;
-export const restoredTokensStandIn = 8_000;
+export const compactOutputTokensDefault = 3_000;
+export const summaryTokensDefault = 3_000;
+export const restoredTokensDefault = 8_000;
 /** And no more than this share of a small window: budgets shrink with it. */
-export const summaryWindowShareStandIn = 0.1;
-export const restoredWindowShareStandIn = 0.2;
+export const summaryWindowShareDefault = 0.1;
+export const restoredWindowShareDefault = 0.2;
 
 /** Entries of the prompt cache that are remembered; beyond it the one that was used longest ago goes. */
 export const cachedPrefixesMax = 10_000;

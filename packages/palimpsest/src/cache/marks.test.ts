@@ -1,9 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Block, Message, TextBlock } from "../schema/block.ts";
-import { type Breakpoint, type BreakpointInput, planBreakpoints } from "./breakpoints.ts";
+import {
+  type Breakpoint,
+  type BreakpointInput,
+  planBreakpoints,
+  placeBreakpoints,
+  type BreakpointStrategy,
+} from "./breakpoint.ts";
 import { breakpointsMax } from "./limits.ts";
-import { markedBy, type MarksName } from "./marks.ts";
 
 const text = (words: string): TextBlock => ({ type: "text", text: words });
 const thinking: Block = { type: "thinking", thinking: "Hm.", signature: "s" };
@@ -22,7 +27,7 @@ const nameOf = ({ place, lifetime }: Breakpoint): string =>
   `${place.part === "messages" ? `${place.message}.${place.at}` : `${place.part} ${place.at}`}${lifetime === "1h" ? " 1h" : ""}`;
 
 describe("marks that stand at the same places always", () => {
-  it.each<[MarksName, string, Partial<BreakpointInput>, readonly string[]]>([
+  it.each<[BreakpointStrategy, string, Partial<BreakpointInput>, readonly string[]]>([
     ["system-and-last", "the system's end and the newest block", {}, ["system 2", "2.0"]],
     ["system-and-last", "not empty text", { system: [text("Rules."), text("")] }, ["system 0", "2.0"]],
     [
@@ -59,15 +64,19 @@ describe("marks that stand at the same places always", () => {
       ["tools 1 1h", "system 2 1h", "2.0 1h"],
     ],
   ])("%s: %s", (name, _, given, expected) => {
-    expect(markedBy(name, input(given)).map(nameOf)).toEqual(expected);
+    expect(placeBreakpoints(name, input(given)).map(nameOf)).toEqual(expected);
   });
 
   it("planned ones are those of the plan", () => {
-    expect(markedBy("planned", input())).toEqual(planBreakpoints(input()));
+    expect(placeBreakpoints("planned", input())).toEqual(planBreakpoints(input()));
   });
 
   it("are never more than the API takes, and in the order of the request", () => {
-    const names: readonly MarksName[] = ["system-and-last", "two-system-and-last-two", "tools-system-and-rolling"];
+    const names: readonly BreakpointStrategy[] = [
+      "system-and-last",
+      "two-system-and-last-two",
+      "tools-system-and-rolling",
+    ];
     const block = fc.constantFrom<Block>(text("a"), text(""), thinking);
     fc.assert(
       fc.property(
@@ -75,7 +84,10 @@ describe("marks that stand at the same places always", () => {
         fc.array(fc.constantFrom(text("a"), text("")), { maxLength: 5 }),
         fc.array(fc.array(block, { maxLength: 3 }), { maxLength: 6 }),
         (name, system, contents) => {
-          const places = markedBy(name, input({ system, messages: contents.map((content) => message(...content)) }));
+          const places = placeBreakpoints(
+            name,
+            input({ system, messages: contents.map((content) => message(...content)) }),
+          );
           expect(places.length).toBeLessThanOrEqual(breakpointsMax);
           const order = places.map(({ place }) =>
             place.part === "messages"

@@ -21,7 +21,7 @@ export const noNeeds: NeedCount = { needed: 0, seen: 0 };
 /** By kind, then size band, then age band. */
 export type NeedTable = Readonly<Record<NeedToolKind, readonly (readonly NeedCount[])[]>>;
 
-export const sizeBandOf = (tokens: number): number => sizeBandsTokensMax.findIndex((max) => tokens <= max);
+export const findSizeBand = (tokens: number): number => sizeBandsTokensMax.findIndex((max) => tokens <= max);
 
-export const ageBandOf = (ageRounds: number): number =>
+export const findAgeBand = (ageRounds: number): number =>
   ageBandsRoundsMin.findLastIndex((min) => Math.max(0, ageRounds) >= min);

@@ -1,15 +1,15 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  ageBandOf,
+  findAgeBand,
   ageBandsRoundsMin,
   type NeedCount,
   type NeedTable,
   needToolKinds,
-  sizeBandOf,
+  findSizeBand,
   sizeBandsTokensMax,
 } from "./need-bands.ts";
-import { chanceIn, chancesOf, needChance, needKindOf } from "./need-chance.ts";
+import { chanceIn, computeChances, needChance, needToolKind } from "./need-chance.ts";
 import { needTable } from "./need-table.data.ts";
 
 const filled = (count: NeedCount): readonly (readonly NeedCount[])[] =>
@@ -34,7 +34,7 @@ describe("bands", () => {
     [8_001, 3],
     [1e6, 3],
   ])("a result of %i tokens is in size band %i", (tokens, band) => {
-    expect(sizeBandOf(tokens)).toBe(band);
+    expect(findSizeBand(tokens)).toBe(band);
   });
 
   it.each([
@@ -47,7 +47,7 @@ describe("bands", () => {
     [51, 5],
     [9_999, 5],
   ])("an age of %i rounds is in band %i", (rounds, band) => {
-    expect(ageBandOf(rounds)).toBe(band);
+    expect(findAgeBand(rounds)).toBe(band);
   });
 });
 
@@ -55,7 +55,7 @@ describe("chancesOf", () => {
   const at = { kind: "read", tokens: 100, ageRounds: 4 } as const;
 
   it("comes near the counted share where much was seen", () => {
-    const chances = chancesOf(tableWith({ read: filled({ needed: 3_000, seen: 10_000 }) }));
+    const chances = computeChances(tableWith({ read: filled({ needed: 3_000, seen: 10_000 }) }));
     expect(chanceIn(chances, at)).toBeCloseTo(0.3, 2);
   });
 
@@ -64,11 +64,11 @@ describe("chancesOf", () => {
       0,
       ageBandsRoundsMin.map(() => ({ needed: 2, seen: 2 })),
     );
-    expect(chanceIn(chancesOf(tableWith({ read })), at)).toBeCloseTo((2 + 20 * 0.2) / 22, 2);
+    expect(chanceIn(computeChances(tableWith({ read })), at)).toBeCloseTo((2 + 20 * 0.2) / 22, 2);
   });
 
   it("leans on the other kinds where nothing of its own was seen", () => {
-    const chances = chancesOf(tableWith({ shell: filled({ needed: 100, seen: 10_000 }) }));
+    const chances = computeChances(tableWith({ shell: filled({ needed: 100, seen: 10_000 }) }));
     expect(chanceIn(chances, at)).toBeCloseTo(0.01, 2);
   });
 
@@ -78,7 +78,7 @@ describe("chancesOf", () => {
       .map(([needed, rest]): NeedCount => ({ needed, seen: needed + rest }));
     fc.assert(
       fc.property(count, count, (one, other) => {
-        const chances = chancesOf(tableWith({ read: filled(one), other: filled(other) }));
+        const chances = computeChances(tableWith({ read: filled(one), other: filled(other) }));
         for (const kind of needToolKinds)
           for (const chance of chances[kind].flat()) {
             expect(chance).toBeGreaterThan(0);
@@ -127,6 +127,6 @@ describe("needKindOf", () => {
     ["mcp__browser__read", "other"],
     ["constructor", "other"],
   ])("%s is of kind %s", (tool, kind) => {
-    expect(needKindOf(tool)).toBe(kind);
+    expect(needToolKind(tool)).toBe(kind);
   });
 });

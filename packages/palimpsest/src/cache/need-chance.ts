@@ -1,18 +1,18 @@
-import { type ToolKind, toolKindOf } from "../tokens/tool-kind.ts";
+import { type ToolKind, classifyTool } from "../tokens/tool-kind.ts";
 import {
-  ageBandOf,
+  findAgeBand,
   ageBandsRoundsMin,
   type NeedCount,
   type NeedTable,
   type NeedToolKind,
   needToolKinds,
   noNeeds,
-  sizeBandOf,
+  findSizeBand,
   sizeBandsTokensMax,
 } from "./need-bands.ts";
 import { needTable } from "./need-table.data.ts";
 
-export interface StandingResult {
+interface ResidentResult {
   /** Name of the tool it comes from. */
   readonly tool: string;
   readonly tokens: number;
@@ -21,25 +21,25 @@ export interface StandingResult {
 }
 
 /** The chance that a result is needed now or later, from recorded sessions. A look-up: plans ask for every result. */
-export const needChance = ({ tool, tokens, ageRounds }: StandingResult): number =>
-  chanceIn(chances, { kind: needKindOf(tool), tokens, ageRounds });
+export const needChance = ({ tool, tokens, ageRounds }: ResidentResult): number =>
+  chanceIn(chances, { kind: needToolKind(tool), tokens, ageRounds });
 
 /** By kind, then size band, then age band. */
-export type NeedChances = Readonly<Record<NeedToolKind, readonly (readonly number[])[]>>;
+type NeedChances = Readonly<Record<NeedToolKind, readonly (readonly number[])[]>>;
 
-export interface StandingKind extends Omit<StandingResult, "tool"> {
+interface ResidentKind extends Omit<ResidentResult, "tool"> {
   readonly kind: NeedToolKind;
 }
 
-export const chanceIn = (table: NeedChances, { kind, tokens, ageRounds }: StandingKind): number =>
-  table[kind][sizeBandOf(tokens)]?.[ageBandOf(ageRounds)] ?? 0;
+export const chanceIn = (table: NeedChances, { kind, tokens, ageRounds }: ResidentKind): number =>
+  table[kind][findSizeBand(tokens)]?.[findAgeBand(ageRounds)] ?? 0;
 
 /**
  * A cell with few results leans on all results of its kind and age, and these on all results of their age: so no chance
  * is ever 0 or 1.
  */
-export function chancesOf(table: NeedTable): NeedChances {
-  const all = ageBandsRoundsMin.map((_, age) => sumOf(needToolKinds.map((kind) => rowCount(table[kind], age))));
+export function computeChances(table: NeedTable): NeedChances {
+  const all = ageBandsRoundsMin.map((_, age) => addCounts(needToolKinds.map((kind) => rowCount(table[kind], age))));
   const ofKind = (kind: NeedToolKind): readonly (readonly number[])[] => {
     const rows = all.map((count, age) => leaning(rowCount(table[kind], age), leaning(count, 0.5)));
     return sizeBandsTokensMax.map((_, size) =>
@@ -62,14 +62,14 @@ const leaning = ({ needed, seen }: NeedCount, on: number): number =>
   (needed + leanedResults * on) / (seen + leanedResults);
 
 const rowCount = (sizes: readonly (readonly NeedCount[])[], age: number): NeedCount =>
-  sumOf(sizes.map((ages) => ages[age] ?? noNeeds));
+  addCounts(sizes.map((ages) => ages[age] ?? noNeeds));
 
-const sumOf = (counts: readonly NeedCount[]): NeedCount =>
+const addCounts = (counts: readonly NeedCount[]): NeedCount =>
   counts.reduce((sum, one) => ({ needed: sum.needed + one.needed, seen: sum.seen + one.seen }), noNeeds);
 
 /** The row of the table for a tool's results. */
-export function needKindOf(tool: string): NeedToolKind {
-  const kind = toolKindOf(tool);
+export function needToolKind(tool: string): NeedToolKind {
+  const kind = classifyTool(tool);
   return kind === undefined ? "other" : needKindByToolKind[kind];
 }
 
@@ -82,4 +82,4 @@ const needKindByToolKind: Readonly<Record<ToolKind, NeedToolKind>> = {
   fetch: "search",
 };
 
-const chances = chancesOf(needTable);
+const chances = computeChances(needTable);

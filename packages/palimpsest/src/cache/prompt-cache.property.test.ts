@@ -4,7 +4,7 @@ import { type MadeBlock, madePrompt } from "../../../../test/fixture/made-prompt
 import { millis } from "../schema/brand.ts";
 import type { Lifetime, Prompt } from "./prompt.ts";
 import { type CachePlan, PromptCache } from "./prompt-cache.ts";
-import { promptTokensOf } from "./usage-split.ts";
+import { countPromptTokens } from "./usage-split.ts";
 
 /**
  * The rules once more, as naively as they can be written: every prefix that was ever written or read, with its content in
@@ -160,6 +160,6 @@ function checkPlan({ plan, moment, counts }: { plan: CachePlan; moment: Moment; 
   ).toEqual(counts);
   const highest = Math.max(0, ...counts);
   expect(plan.usage.cacheReadTokens, "tokens that are read").toBe(prompt.blocks[highest - 1]?.tokensUpTo ?? 0);
-  expect(promptTokensOf(plan.usage), "the parts together").toBe(prompt.tokens);
+  expect(countPromptTokens(plan.usage), "the parts together").toBe(prompt.tokens);
   expect(Math.min(...Object.values<number>({ ...plan.usage })), "the smallest part").toBeGreaterThanOrEqual(0);
 }

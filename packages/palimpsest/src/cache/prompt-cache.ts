@@ -1,12 +1,10 @@
 import { millis, type Millis } from "../schema/brand.ts";
-import { cachedPrefixesMax, lookBackMax } from "./limits.ts";
+import { cachedPrefixesMax, lookBackMax, editedPrefixesMax, editedVariantsMax } from "./limits.ts";
 import { type Lifetime, type Prompt, type PromptBlock, wholeTokens } from "./prompt.ts";
-import { Recent } from "./recent.ts";
-import type { UsageSplit } from "./usage-split.ts";
-import { EditedPrefixes, type Variant, variantOf } from "./edited-prefixes.ts";
-import { splitUsage } from "./split-usage.ts";
+import { LruMap } from "./lru-map.ts";
+import { type UsageSplit, splitUsage } from "./usage-split.ts";
 
-export interface Look {
+interface LookupInput {
   readonly prompt: Prompt;
   /** Start of the request. */
   readonly at: Millis;
@@ -24,17 +22,17 @@ export interface CachePlan {
   readonly breakpoints: readonly BreakpointOutcome[];
   readonly writes: readonly CacheWrite[];
   /** Results that are deleted in what is read; absent where there are none. */
-  readonly deleted?: Deleted;
+  readonly deleted?: DeletedResults;
   /** Number of losses before the look: an entry that was lost since is not there to be refreshed. */
   readonly losses: number;
 }
 
-export interface Deleted {
+interface DeletedResults {
   readonly ids: readonly string[];
   readonly tokens: number;
 }
 
-export interface CacheHit {
+interface CacheHit {
   /** Index in the prompt's blocks. */
   readonly position: number;
   readonly path: string;
@@ -57,7 +55,7 @@ export type BreakpointOutcome = {
   | { readonly kind: "below-minimum" }
 );
 
-export interface CacheWrite {
+interface CacheWrite {
   readonly key: string;
   readonly path: string;
   /** Of everything that was sent, deleted or not. */
@@ -87,12 +85,12 @@ export interface CacheWrite {
  * all of these, and perhaps more. A prompt that deletes nothing costs no look at any of this.
  */
 export class PromptCache {
-  readonly #entryByKey: Recent<string, Entry>;
+  readonly #entryByKey: LruMap<string, Entry>;
   readonly #edited = new EditedPrefixes();
   #losses = 0;
 
   constructor(prefixesMax: number = cachedPrefixesMax) {
-    this.#entryByKey = new Recent(prefixesMax);
+    this.#entryByKey = new LruMap(prefixesMax);
   }
 
   /** Entries that are remembered, some of them perhaps past their end. */
@@ -101,7 +99,7 @@ export class PromptCache {
   }
 
   /** Changes nothing. Costs a pass over the blocks and at most `lookBackMax` look-ups a breakpoint. */
-  look({ prompt, at, minimumTokens }: Look): CachePlan {
+  look({ prompt, at, minimumTokens }: LookupInput): CachePlan {
     const breakpoints: BreakpointOutcome[] = [];
     for (const [position, { breakpoint: lifetime, path, tokensUpTo }] of prompt.blocks.entries()) {
       if (lifetime === undefined) continue;
@@ -110,7 +108,7 @@ export class PromptCache {
       else breakpoints.push({ ...place, ...this.#lookBack({ prompt, at, position }) });
     }
     const hit = highest(breakpoints);
-    const deleted = deletedUpTo(hit, prompt);
+    const deleted = findDeleted(hit, prompt);
     const writes = writesBehind(hit, { prompt, breakpoints, deleted });
     const readTokens = hit?.tokensUpTo ?? 0;
     const usage = splitUsage({ promptTokens: wholeTokens(prompt), readTokens, written: writes });
@@ -144,7 +142,7 @@ export class PromptCache {
     for (let place = position; place >= lowest; place -= 1) {
       const block = prompt.blocks[place];
       if (block === undefined) break;
-      const prefix = keyOf(prompt, block);
+      const prefix = cacheKey(prompt, block);
       const key = prompt.withheld === undefined ? prefix : this.#keyWithout(prefix, { prompt, at });
       const entry = this.#entryByKey.peek(key);
       if (entry === undefined || entry.until <= at) continue;
@@ -196,7 +194,7 @@ interface LookBack {
 const millisByLifetime: Readonly<Record<Lifetime, number>> = { "5m": 5 * 60_000, "1h": 60 * 60_000 };
 
 /** Model and workspace are in every salt; a parameter that matters from a level on is in the salts from there on. */
-const keyOf = ({ salts }: Prompt, { level, chain }: PromptBlock): string => `${salts[level]}\u0000${chain}`;
+const cacheKey = ({ salts }: Prompt, { level, chain }: PromptBlock): string => `${salts[level]}\u0000${chain}`;
 
 function highest(breakpoints: readonly BreakpointOutcome[]): CacheHit | undefined {
   let found: CacheHit | undefined;
@@ -205,27 +203,32 @@ function highest(breakpoints: readonly BreakpointOutcome[]): CacheHit | undefine
   return found;
 }
 
-function deletedUpTo(hit: CacheHit | undefined, { withheld }: Prompt): Deleted | undefined {
+function findDeleted(hit: CacheHit | undefined, { withheld }: Prompt): DeletedResults | undefined {
   if (hit === undefined || withheld === undefined) return undefined;
   const results = [...withheld.resultById].filter(([, { position }]) => position <= hit.position);
   if (results.length === 0) return undefined;
   return { ids: results.map(([id]) => id), tokens: results.reduce((sum, [, { tokens }]) => sum + tokens, 0) };
 }
 
-interface WriteInputs {
-  readonly prompt: Prompt;
-  readonly breakpoints: readonly BreakpointOutcome[];
-  readonly deleted: Deleted | undefined;
-}
-
-function writesBehind(hit: CacheHit | undefined, { prompt, breakpoints, deleted }: WriteInputs): readonly CacheWrite[] {
+function writesBehind(
+  hit: CacheHit | undefined,
+  {
+    prompt,
+    breakpoints,
+    deleted,
+  }: {
+    readonly prompt: Prompt;
+    readonly breakpoints: readonly BreakpointOutcome[];
+    readonly deleted: DeletedResults | undefined;
+  },
+): readonly CacheWrite[] {
   const writes: CacheWrite[] = [];
   for (const { kind, position, lifetime } of breakpoints) {
     const block = prompt.blocks[position];
     if (block === undefined || kind === "below-minimum" || position <= (hit?.position ?? -1)) continue;
     const { path, tokensUpTo } = block;
-    const prefix = keyOf(prompt, block);
-    const variant = deleted === undefined ? undefined : variantOf(prefix, deleted.ids);
+    const prefix = cacheKey(prompt, block);
+    const variant = deleted === undefined ? undefined : createVariant(prefix, deleted.ids);
     writes.push({
       key: variant?.key ?? prefix,
       path,
@@ -235,4 +238,43 @@ function writesBehind(hit: CacheHit | undefined, { prompt, breakpoints, deleted 
     });
   }
   return writes;
+}
+
+/** An entry of the cache that was written while results in its prefix were deleted. */
+interface Variant {
+  /** The key that the prefix has where nothing is deleted. */
+  readonly prefix: string;
+  /** Its own key. */
+  readonly key: string;
+  /** Ids of the calls whose results were deleted. */
+  readonly without: ReadonlySet<string>;
+}
+
+export const createVariant = (prefix: string, ids: readonly string[]): Variant => ({
+  prefix,
+  key: `${prefix}\u0000${JSON.stringify(ids.toSorted())}`,
+  without: new Set(ids),
+});
+
+/** Which entries of a prefix were written without what. Whether they are still alive is the cache's matter. */
+export class EditedPrefixes {
+  readonly #variantsByPrefix = new LruMap<string, readonly Variant[]>(editedPrefixesMax);
+
+  add(variant: Variant): void {
+    const others = (this.#variantsByPrefix.peek(variant.prefix) ?? []).filter(({ key }) => key !== variant.key);
+    this.#variantsByPrefix.set(variant.prefix, [variant, ...others].slice(0, editedVariantsMax));
+  }
+
+  /** Keys of those that who deletes these may read: written without some of them, and without nothing else. The least whole comes first. */
+  readableKeys(prefix: string, deleted: ReadonlyMap<string, unknown>): readonly string[] {
+    const variants = this.#variantsByPrefix.peek(prefix) ?? [];
+    return variants
+      .filter(({ without }) => without.size <= deleted.size && [...without].every((id) => deleted.has(id)))
+      .toSorted((one, other) => other.without.size - one.without.size)
+      .map(({ key }) => key);
+  }
+
+  clear(): void {
+    this.#variantsByPrefix.clear();
+  }
 }

@@ -1,4 +1,4 @@
-import type { WireBlock } from "../schema/wire/block.ts";
+import type { WireBlock } from "../schema/wire/wire-block.ts";
 import type { CacheControl } from "../schema/wire/cache-control.ts";
 
 /**

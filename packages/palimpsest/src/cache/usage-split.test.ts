@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../schema/json.ts";
-import { readSpent } from "./usage-split.ts";
+import { parseSpent } from "./usage-split.ts";
 
 /** Input, read, 5m write, 1h write, output of each run. */
 const rows = (usage: JsonObject): readonly (readonly number[])[] =>
-  readSpent(usage).map(({ usage: split, outputTokens }) => [
+  parseSpent(usage).map(({ usage: split, outputTokens }) => [
     split.inputTokens,
     split.cacheReadTokens,
     split.cacheWrite5mTokens,
@@ -48,7 +48,7 @@ describe("what is paid for a reply", () => {
   ])("%s", (_, usage, expected) => expect(rows(usage)).toEqual(expected));
 
   it("where and how fast it ran", () => {
-    expect(readSpent({ input_tokens: 1, speed: "fast", inference_geo: "us" })).toMatchObject([
+    expect(parseSpent({ input_tokens: 1, speed: "fast", inference_geo: "us" })).toMatchObject([
       { speed: "fast", inferenceGeo: "us" },
     ]);
   });

@@ -1,4 +1,5 @@
 import { field, isArray, isObject, type JsonObject } from "../schema/json.ts";
+import type { Lifetime } from "./prompt.ts";
 
 /** A prompt's tokens by what is paid for them; the parts add up to the whole prompt. */
 export interface UsageSplit {
@@ -9,7 +10,7 @@ export interface UsageSplit {
   readonly cacheWrite1hTokens: number;
 }
 
-export const promptTokensOf = (split: UsageSplit): number =>
+export const countPromptTokens = (split: UsageSplit): number =>
   split.inputTokens + split.cacheReadTokens + split.cacheWrite5mTokens + split.cacheWrite1hTokens;
 
 /** What is paid for one reply, with what else decides about its price. */
@@ -25,20 +26,20 @@ export interface Spent {
  * the prompt's length decides about prices. The totals of a reply leave out what a compaction on the server cost; its
  * iterations do not. Writes whose lifetime is not said are of five minutes. What is no count counts nothing.
  */
-export function readSpent(usage: JsonObject): readonly Spent[] {
+export function parseSpent(usage: JsonObject): readonly Spent[] {
   const iterations = field(usage, "iterations");
   const runs = isArray(iterations) ? iterations.filter((run) => isObject(run)) : [];
   const speed = field(usage, "speed") === "fast" ? ("fast" as const) : ("standard" as const);
   const geo = field(usage, "inference_geo");
   return (runs.length > 0 ? runs : [usage]).map((run) => ({
-    usage: splitOf(run),
+    usage: parseSplit(run),
     outputTokens: count(run, "output_tokens"),
     speed,
     ...(typeof geo === "string" ? { inferenceGeo: geo } : {}),
   }));
 }
 
-function splitOf(run: JsonObject): UsageSplit {
+function parseSplit(run: JsonObject): UsageSplit {
   const creation = field(run, "cache_creation");
   const written = count(run, "cache_creation_input_tokens");
   const hour = isObject(creation) ? Math.min(written, count(creation, "ephemeral_1h_input_tokens")) : 0;
@@ -53,4 +54,27 @@ function splitOf(run: JsonObject): UsageSplit {
 function count(run: JsonObject, key: string): number {
   const value = field(run, key);
   return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
+}
+
+interface SplitInput {
+  readonly promptTokens: number;
+  /** Up to the highest hit; 0 without one. */
+  readonly readTokens: number;
+  /** Breakpoints that are written, first to last: each lies behind the hit. */
+  readonly written: readonly { readonly tokensUpTo: number; readonly lifetime: Lifetime }[];
+}
+
+/**
+ * Three marks cut the prompt: A, the highest hit; B, the highest 1h breakpoint behind A, or else A; C, the last
+ * breakpoint, or else A. Up to A is read, A to B is written for an hour, B to C for five minutes, the rest is input.
+ */
+export function splitUsage({ promptTokens, readTokens, written }: SplitInput): UsageSplit {
+  const hourTokens = written.findLast(({ lifetime }) => lifetime === "1h")?.tokensUpTo ?? readTokens;
+  const lastTokens = written.at(-1)?.tokensUpTo ?? readTokens;
+  return {
+    inputTokens: promptTokens - lastTokens,
+    cacheReadTokens: readTokens,
+    cacheWrite5mTokens: lastTokens - hourTokens,
+    cacheWrite1hTokens: hourTokens - readTokens,
+  };
 }

@@ -1,24 +1,8 @@
-import type { CostReport } from "../cache/costs.ts";
+import type { CostReport } from "../cache/cost-ledger.ts";
 import type { Conversation } from "./conversation.ts";
-import { rungsFor } from "./request/refusal-ladder.ts";
-import { contextDraft } from "./reminders.ts";
-import type { AssembledRequest, Sending } from "./request/request.ts";
-import { Rounds } from "./rounds.ts";
-import { cutReplyEnd } from "./turn-ends.ts";
-import type { Expanded } from "../session/expand.ts";
-import type { RecordedEdit } from "../session/past-receipts.ts";
-import { isOnPath } from "../session/read-back.ts";
-import type { Undone } from "../session/undo.ts";
-import { nextTry } from "../model/retry.ts";
-import type { Hit } from "../ports/session-search.ts";
-import { entryId, toolUseId } from "../schema/brand.ts";
-import type { LoopEvent } from "../schema/event.ts";
-import type { ContextReport } from "../tokens/context-report.ts";
-import { adviceFor, isOwnMistake, openCallsText, overLimitText } from "./advice.ts";
-import { AskedCompaction } from "./compaction.ts";
-import { ContextError, refusedByStore, throwIfFailed } from "./context-error.ts";
-import { jsonOf, paramsOf, type Provider, refusalFrom, type Reply, type StreamEvent } from "./forms.ts";
+import { refusalLadder } from "./request/refusal-ladder.ts";
 import {
+  contextDraft,
   type BlockParams,
   checkModel,
   checkTools,
@@ -26,11 +10,43 @@ import {
   type ToolOption,
   userContentDraft,
 } from "./inputs.ts";
+import type { AssembledRequest, PendingRequest } from "./request/assemble-request.ts";
+import { Rounds } from "./rounds.ts";
+import { cutReplyEnd } from "./unanswered-turn.ts";
+import type { ExpandOutcome } from "../session/expand.ts";
+import type { RecordedEdit } from "../session/past-receipts.ts";
+import { isOnPath } from "../session/read-back.ts";
+import type { UndoOutcome } from "../session/undo.ts";
+import { nextTry } from "../model/next-try.ts";
+import type { SearchHit } from "../ports/session-search.ts";
+import { entryId, toolUseId } from "../schema/brand.ts";
+import type { LoopEvent } from "../schema/loop-event.ts";
+import type { ContextReport } from "../tokens/context-report.ts";
+import {
+  adviceFor,
+  isCallerError,
+  openCallsText,
+  overLimitText,
+  ContextError,
+  storeError,
+  throwIfFailed,
+} from "./context-error.ts";
+import { ManualCompaction } from "./manual-compaction.ts";
+import {
+  toJsonObject,
+  toProviderParams,
+  type Provider,
+  classifyRefusal,
+  type Reply,
+  type StreamEvent,
+} from "./provider-formats.ts";
 import type { AfterRefusal, CompactOptions, CompactOutcome, ContextEvent, NextRequest, ToolCall } from "./outcomes.ts";
-import type { ContextParts, PrefixChange } from "./parts.ts";
-import { Replies, type Replied } from "./reply/replies.ts";
+import { Replies, type CompleteReply } from "./reply/replies.ts";
 import type { SessionView } from "./session-view.ts";
-import { unlessAborted } from "../schema/unless-aborted.ts";
+import { raceAbort } from "../schema/race-abort.ts";
+import type { RoundsDeps } from "./deps.ts";
+import type { Session, SessionDeps } from "../session/session.ts";
+import type { JsonObject } from "../schema/json.ts";
 
 /**
  * A conversation without an end, for a model with one.
@@ -43,7 +59,7 @@ import { unlessAborted } from "../schema/unless-aborted.ts";
 export class Context<P extends Provider> {
   readonly #parts: ContextParts<P>;
   readonly #view: SessionView;
-  readonly #compaction: AskedCompaction;
+  readonly #compaction: ManualCompaction;
   readonly #closing = new AbortController();
   #conversation: Conversation;
   #rounds: Rounds;
@@ -58,7 +74,7 @@ export class Context<P extends Provider> {
     this.#conversation = parts.conversation;
     this.#rounds = this.#newRounds();
     this.#view = parts.view;
-    this.#compaction = new AskedCompaction(parts.deps, () => this.#conversation);
+    this.#compaction = new ManualCompaction(parts.deps, () => this.#conversation);
     this.#replies = new Replies({
       provider: parts.provider,
       deps: parts.sessionDeps,
@@ -104,7 +120,7 @@ export class Context<P extends Provider> {
         case "request":
           break;
         case "failed":
-          throw refusedByStore(prepared);
+          throw storeError(prepared);
         case "aborted":
           throw new ContextError("aborted", "The request was not prepared: it was aborted.");
         case "not-sendable":
@@ -151,14 +167,14 @@ export class Context<P extends Provider> {
   refused(error: unknown): Promise<AfterRefusal> {
     return this.#inTurn(async () => {
       const { provider, deps } = this.#parts;
-      const failure = error instanceof ContextError ? error.failure : refusalFrom(provider, deps, error);
-      if (failure === undefined || isOwnMistake(error))
+      const failure = error instanceof ContextError ? error.failure : classifyRefusal(provider, deps, error);
+      if (failure === undefined || isCallerError(error))
         return { kind: "stop", advice: `No provider said this: ${String(error)}` };
       // What the ladder makes plainer is the view of the request, without what came of its reply.
-      if (rungsFor(failure).length > 0) await this.#leaveBroken();
+      if (refusalLadder(failure).length > 0) await this.#leaveBroken();
       const after = await this.#drain(this.#rounds.refused(failure));
       await this.#view.followReceipts();
-      if (after.kind === "failed") throw refusedByStore(after);
+      if (after.kind === "failed") throw storeError(after);
       if (after.kind === "plainer") return { kind: "retry", afterMs: 0, because: failure.message };
       this.#attempts += 1;
       const next = nextTry({ failure, attempt: this.#attempts, random: deps.random(), limits: deps.retries });
@@ -190,7 +206,7 @@ export class Context<P extends Provider> {
   }
 
   /** Takes back the newest change of the view, or the one that is named. */
-  undo(edit?: string): Promise<Undone> {
+  undo(edit?: string): Promise<UndoOutcome> {
     return this.#inTurn(async () => {
       await this.#leaveBroken();
       const undone = await this.#view.undo(edit === undefined ? {} : { target: entryId(edit) });
@@ -206,19 +222,19 @@ export class Context<P extends Provider> {
         throw new ContextError("unknown-entry", `No entry of this session has the id ${entry}.`);
       await this.#leaveBroken();
       const edited = await this.#view.pin(entryId(entry));
-      if (edited.kind === "failed") throw refusedByStore(edited);
+      if (edited.kind === "failed") throw storeError(edited);
       await this.#view.followReceipts();
     });
   }
 
   /** Finds what was ever said, also what is not shown any more. Best first. */
-  async recall(query: string, options: { readonly page?: number } = {}): Promise<readonly Hit[]> {
+  async recall(query: string, options: { readonly page?: number } = {}): Promise<readonly SearchHit[]> {
     const searched = await this.#view.search({ query, page: options.page });
     return searched?.kind === "found" ? searched.hits : [];
   }
 
   /** The whole of what an id stands for: a hit's, a receipt's, a call's. */
-  async expand(id: string): Promise<Expanded> {
+  async expand(id: string): Promise<ExpandOutcome> {
     const found = await this.#view.expand(id);
     if (found === undefined) throw new ContextError("store", "The transcript can't be read.");
     return found;
@@ -243,7 +259,7 @@ export class Context<P extends Provider> {
   setTools(tools: readonly ToolOption[]): Promise<void> {
     return this.#inTurn(() => {
       checkTools(tools);
-      return this.#change({ tools: tools.map(jsonOf) });
+      return this.#change({ tools: tools.map(toJsonObject) });
     });
   }
 
@@ -281,7 +297,7 @@ export class Context<P extends Provider> {
     return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
   }
 
-  #sending(): Sending {
+  #sending(): PendingRequest {
     const { sent } = this.#rounds;
     if (sent === undefined)
       throw new ContextError("no-request", "A reply belongs to a request: call next() before assistant().");
@@ -289,10 +305,10 @@ export class Context<P extends Provider> {
   }
 
   #requestOf({ request, tokens }: AssembledRequest): NextRequest<P> {
-    return { params: paramsOf(this.#parts.provider, request), betas: request.betas, tokens };
+    return { params: toProviderParams(this.#parts.provider, request), betas: request.betas, tokens };
   }
 
-  async #replied({ calls: made, stopReason }: Replied): Promise<readonly ToolCall[]> {
+  async #replied({ calls: made, stopReason }: CompleteReply): Promise<readonly ToolCall[]> {
     const requestTokens = this.#rounds.sent?.assembled.tokens ?? 0;
     this.#attempts = 0;
     const calls = made.map(({ call: { id, name, input }, flawed }): ToolCall => {
@@ -338,12 +354,30 @@ export class Context<P extends Provider> {
   /** One after the other. A call that is given up before its turn comes is not made. */
   #inTurn<Result>(act: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     if (this.#closing.signal.aborted) return Promise.reject(new ContextError("closed", "The context is closed."));
-    const result = this.#last.then(() => (signal?.aborted === true ? giveUp() : act()));
+    const result = this.#last.then(() => (signal?.aborted === true ? throwAborted() : act()));
     this.#last = result.catch(() => undefined);
-    return signal === undefined ? result : unlessAborted(result, { signal, instead: giveUp });
+    return signal === undefined ? result : raceAbort(result, { signal, instead: throwAborted });
   }
 }
 
-function giveUp(): never {
+function throwAborted(): never {
   throw new ContextError("aborted", "The call was given up: its signal was raised.");
+}
+
+/** What a context is made of. */
+interface ContextParts<P extends Provider> {
+  readonly provider: P;
+  readonly deps: RoundsDeps;
+  readonly sessionDeps: SessionDeps;
+  readonly session: Session;
+  readonly conversation: Conversation;
+  readonly view: SessionView;
+  readonly onEvent: ((event: ContextEvent) => void) | undefined;
+  /** What a caller renames or replaces later: the conversation with other tools or another model. */
+  readonly change: (change: PrefixChange) => Promise<Conversation>;
+}
+
+export interface PrefixChange {
+  readonly model?: string;
+  readonly tools?: readonly JsonObject[];
 }

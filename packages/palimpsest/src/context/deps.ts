@@ -1,20 +1,20 @@
-import type { HashDep } from "../cache/breaks.ts";
+import type { HashDep } from "../cache/break-detector.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
-import type { ClockDep } from "../ports/clock.ts";
+import type { ClockDep } from "../ports/clock-dep.ts";
 import type { OffloadLimits } from "../layers/1-offload/plan.ts";
-import type { HookPlace, HooksDep } from "../ports/hooks.ts";
-import type { ModelDep } from "../ports/model.ts";
-import type { Person } from "../ports/person.ts";
-import type { LeaveDep, PermissionDep, ReadFiles, Tool } from "../ports/tools.ts";
+import type { HookContext, HooksDep } from "../ports/hooks.ts";
+import type { ModelDep } from "../ports/model-port.ts";
+import type { UserPort } from "../ports/user-port.ts";
+import type { AllowRuleDep, PermissionDep, ReadFiles, Tool } from "../ports/tool.ts";
 import type { Millis, Tokens } from "../schema/brand.ts";
 import type { RetryLimits } from "../model/limits.ts";
-import type { Numbers } from "../settings/numbers.ts";
+import type { ResolvedSettings } from "../settings/resolved-settings.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { Line } from "./line.ts";
 
-export interface NumbersDep {
+export interface ResolvedSettingsDep {
   /** Numbers in force at this moment: settings may change while a turn runs. */
-  readonly numbers: () => Numbers;
+  readonly numbers: () => ResolvedSettings;
 }
 
 export interface WaitDep {
@@ -23,7 +23,7 @@ export interface WaitDep {
 }
 
 /** To ask a model, and again where that fails. */
-export interface AskingDeps extends ModelDep, ClockDep, WaitDep {
+export interface ModelCallDeps extends ModelDep, ClockDep, WaitDep {
   /** From 0 up to 1. */
   readonly random: () => number;
   readonly retries: RetryLimits;
@@ -32,7 +32,7 @@ export interface AskingDeps extends ModelDep, ClockDep, WaitDep {
 /** To tell hooks what happens. */
 export interface HookDeps extends HooksDep {
   /** Where the session is. */
-  readonly place: () => HookPlace;
+  readonly place: () => HookContext;
 }
 
 export interface ToolsDep {
@@ -45,7 +45,7 @@ export interface ResultDeps extends BlobsDep, ToolsDep {
 }
 
 /** To compact. */
-export interface CompactionDeps extends AskingDeps, HookDeps, BlobsDep, NumbersDep {}
+export interface CompactionDeps extends ModelCallDeps, HookDeps, BlobsDep, ResolvedSettingsDep {}
 
 /** To tell the model what it should know before a request of the session. */
 export interface ReminderDeps {
@@ -69,7 +69,7 @@ export interface RoundsDeps extends RequestDeps, ResultDeps {
 /** To run the calls of a reply. */
 export interface CallDeps extends HookDeps, ToolsDep, PermissionDep, ClockDep {
   /** Who is asked where a verdict leaves it to a person, and where their rules go. Absent: nobody is, and it is denied. */
-  readonly asking?: (LeaveDep & { readonly person: Person }) | undefined;
+  readonly asking?: (AllowRuleDep & { readonly person: UserPort }) | undefined;
   readonly cwd: () => string;
 }
 

@@ -1,18 +1,23 @@
-import type { MessagePlace } from "../cache/breakpoints.ts";
+import {
+  type MessagePlace,
+  type Breakpoint,
+  type BreakpointInput,
+  canBeMarked,
+  comparePlaces,
+  planBreakpoints,
+} from "../cache/breakpoint.ts";
 import type { Block, Message } from "../schema/block.ts";
 import { type EntryId, entryId, tokens, type Tokens, type ToolUseId } from "../schema/brand.ts";
 import type { Edit, LeftOutPart } from "../schema/edit.ts";
-import { estimateBlock, estimateShown } from "../tokens/estimate.ts";
-import { type Draft, draftEntry } from "../transcript/draft.ts";
+import { estimateBlock, estimateShown } from "../tokens/estimate-block.ts";
+import { type Draft, parseDraft } from "../transcript/draft.ts";
 import type { NextRequest } from "../transcript/fold.ts";
-import { itemOf } from "../transcript/item.ts";
-import { messageWithout } from "../transcript/leave-out.ts";
+import { toItem } from "../transcript/item.ts";
+import { omitFromMessage } from "../transcript/leave-out-draft.ts";
 import { syntheticResult } from "../transcript/repair.ts";
-import { resultBlock } from "../transcript/result.ts";
-import { isEmptyText, isSent } from "../transcript/sent.ts";
-import { wireForm } from "../transcript/wire-form.ts";
-import type { Appended } from "../session/session.ts";
-import type { Line, PartLeftOut } from "./line.ts";
+import { resultBlock, toWireBlock, isEmptyText, isSendable } from "../transcript/to-wire-block.ts";
+import type { AppendEntriesOutcome } from "../session/session.ts";
+import type { Line, LeaveOutOutcome } from "./line.ts";
 
 /** Where a fork begins. Messages are shared with the parent, so that their bytes are the same. */
 export interface ForkPoint {
@@ -23,7 +28,7 @@ export interface ForkPoint {
 }
 
 /** The line as it is behind one of its entries: all that later entries can change. */
-interface Standing {
+interface LineSnapshot {
   readonly entry: EntryId | null;
   readonly messages: number;
   /** Only the last message can still grow. */
@@ -47,7 +52,7 @@ export class ForkLine implements Line {
   readonly doubtedUsage = undefined;
   readonly doubtedCounter = undefined;
   readonly #messages: Message[];
-  #passed: Standing[];
+  #passed: LineSnapshot[];
   #nameByOpenCall = new Map<ToolUseId, string>();
   #usedTokens: number;
   #serial = 0;
@@ -57,7 +62,7 @@ export class ForkLine implements Line {
     const last = messages.at(-1);
     this.common =
       last === undefined ? undefined : { part: "messages", message: messages.length - 1, at: last.content.length - 1 };
-    this.commonBlocks = blocksIn(messages);
+    this.commonBlocks = countBlocks(messages);
     this.#usedTokens = usedTokens;
     this.fixedTokens = fixedTokens;
     this.#passed = [this.#standing(null)];
@@ -82,13 +87,13 @@ export class ForkLine implements Line {
   }
 
   /** Its parent's last request showed everything that it begins with. */
-  held(): readonly [] {
+  unsentRounds(): readonly [] {
     return [];
   }
 
   snapshot(): readonly Message[] {
     const messages = [...this.#messages];
-    for (const answer of this.#answers()) put(messages, { role: "user", content: [answer] });
+    for (const answer of this.#answers()) appendMessage(messages, { role: "user", content: [answer] });
     return messages;
   }
 
@@ -96,16 +101,16 @@ export class ForkLine implements Line {
     return { kind: "sendable", messages: this.#messages, withheld: new Set() };
   }
 
-  append(...drafts: readonly Draft[]): Promise<Appended> {
+  append(...drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
     return Promise.resolve({ kind: "appended", entries: drafts.map((draft) => this.#take(draft)) });
   }
 
   /** Nobody else notes anything in it. */
-  appendInstead(behind: EntryId | null, draft: Draft): Promise<Appended> {
+  appendInstead(behind: EntryId | null, draft: Draft): Promise<AppendEntriesOutcome> {
     return this.append({ ...draft, parentUuid: behind });
   }
 
-  settle(): Promise<Appended> {
+  settle(): Promise<AppendEntriesOutcome> {
     const content = this.#answers();
     if (content.length === 0) return Promise.resolve({ kind: "appended", entries: [] });
     const id = this.#nextId();
@@ -115,12 +120,12 @@ export class ForkLine implements Line {
   }
 
   /** From its own requests alone: the parent finds out by itself. */
-  leaveOut(part: LeftOutPart): Promise<PartLeftOut> {
-    const kept = this.#messages.map((message) => messageWithout(message, part));
+  leaveOut(part: LeftOutPart): Promise<LeaveOutOutcome> {
+    const kept = this.#messages.map((message) => omitFromMessage(message, part));
     const count = kept.filter((message, at) => message !== this.#messages[at]).length;
     if (count === 0) return Promise.resolve({ kind: "nothing" });
-    const without = (standing: Standing): Standing => {
-      const last = standing.last === undefined ? undefined : messageWithout(standing.last, part);
+    const without = (standing: LineSnapshot): LineSnapshot => {
+      const last = standing.last === undefined ? undefined : omitFromMessage(standing.last, part);
       const before = standing.messages - 1;
       const saved =
         estimateMessages([...this.#messages.slice(0, Math.max(0, before)), standing.last]) -
@@ -136,12 +141,12 @@ export class ForkLine implements Line {
       // Only thinking goes without a stub, and it stands in front.
       const shorter = (this.#passed[0]?.last?.content.length ?? 0) - 1;
       this.common = { part: "messages", message, at: Math.min(at, Math.max(0, shorter)) };
-      this.commonBlocks = blocksIn(kept.slice(0, message)) + this.common.at + 1;
+      this.commonBlocks = countBlocks(kept.slice(0, message)) + this.common.at + 1;
     }
     return Promise.resolve({ kind: "left-out", count, edits: [] });
   }
 
-  endTurn(): Promise<Appended> {
+  endTurn(): Promise<AppendEntriesOutcome> {
     return Promise.resolve({ kind: "appended", entries: [] });
   }
 
@@ -157,15 +162,15 @@ export class ForkLine implements Line {
   #take({ parentUuid = this.leaf, ...draft }: Draft): EntryId {
     if (parentUuid !== this.leaf) this.#cutBackTo(parentUuid);
     const id = this.#nextId();
-    const entry = draftEntry(JSON.stringify({ ...draft, uuid: id }));
-    const item = itemOf(entry, { at: this.#passed.length, origin: "ours" });
+    const entry = parseDraft(JSON.stringify({ ...draft, uuid: id }));
+    const item = toItem(entry, { at: this.#passed.length, origin: "ours" });
     if (item !== undefined) this.#add({ role: item.role, content: item.blocks });
     else if (entry.kind === "edit") this.#edit(entry.edit);
     this.#passed.push(this.#standing(id));
     return id;
   }
 
-  #standing(entry: EntryId | null): Standing {
+  #standing(entry: EntryId | null): LineSnapshot {
     return {
       entry,
       messages: this.#messages.length,
@@ -205,17 +210,17 @@ export class ForkLine implements Line {
 
   #add({ role, content }: Message): void {
     const sent = content
-      .filter((block) => isSent(block, role) && !isEmptyText(block))
+      .filter((block) => isSendable(block, role) && !isEmptyText(block))
       .flatMap((block) => this.#asSent(block) ?? []);
     if (sent.length === 0) return;
     for (const block of sent) this.#usedTokens += estimateBlock(block);
-    put(this.#messages, { role, content: sent });
+    appendMessage(this.#messages, { role, content: sent });
   }
 
   /** Keeps count of open calls. */
   #asSent(block: Block): Block | undefined {
     if (block.type === "tool_use") this.#nameByOpenCall.set(block.id, block.name);
-    if (block.type !== "tool_result") return wireForm(block);
+    if (block.type !== "tool_result") return toWireBlock(block);
     const toolName = this.#nameByOpenCall.get(block.tool_use_id) ?? "tool";
     this.#nameByOpenCall.delete(block.tool_use_id);
     return resultBlock(block, { toolName, shown: undefined });
@@ -225,12 +230,42 @@ export class ForkLine implements Line {
 const estimateMessages = (messages: readonly (Message | undefined)[]): number =>
   estimateShown(messages.map((message) => message?.content ?? []));
 
-const blocksIn = (messages: readonly Message[]): number =>
+const countBlocks = (messages: readonly Message[]): number =>
   messages.reduce((sum, { content }) => sum + content.length, 0);
 
 /** Neighbours of one role are one turn, as in every request. */
-function put(messages: Message[], { role, content }: Message): void {
+function appendMessage(messages: Message[], { role, content }: Message): void {
   const last = messages.at(-1);
   if (last?.role !== role) messages.push({ role, content });
   else messages[messages.length - 1] = { role, content: [...last.content, ...content] };
+}
+
+interface ForkBreakpointOptions {
+  /** The last place that the fork has in common with its parent and its siblings; undefined where it has none. */
+  readonly common: MessagePlace | undefined;
+  readonly cacheWrite: "skip" | "write";
+}
+
+/**
+ * A fork is marked where the parent wrote, so that it reads that, and, if it may write, at the end of what it shares with
+ * its siblings and at its own end. What the common plan would mark besides gives way.
+ */
+export function forkBreakpoints(
+  input: BreakpointInput,
+  { common, cacheWrite }: ForkBreakpointOptions,
+): readonly Breakpoint[] {
+  const planned = planBreakpoints(input);
+  const header = planned.filter(({ place }) => place.part === "system").slice(0, 1);
+  const held = input.written.toSorted(comparePlaces).at(-1);
+  const newest = planned.flatMap(({ place }) => (place.part === "messages" ? [place] : [])).at(-1);
+  const own = cacheWrite === "skip" ? [] : [common, newest];
+  const places = [held, ...own].filter((place) => place !== undefined).filter((place) => isMarkable(input, place));
+  const distinct = places.filter((place, at) => places.findIndex((one) => comparePlaces(one, place) === 0) === at);
+  const lifetime = input.lifetimes.rolling;
+  return [...header, ...distinct.toSorted(comparePlaces).map((place) => ({ place, lifetime }))];
+}
+
+function isMarkable({ messages }: BreakpointInput, { message, at }: MessagePlace): boolean {
+  const block = messages[message]?.content[at];
+  return block !== undefined && canBeMarked(block);
 }

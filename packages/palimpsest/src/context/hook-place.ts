@@ -1,4 +1,4 @@
-import type { HookPlace } from "../ports/hooks.ts";
+import type { HookContext } from "../ports/hooks.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";
 import type { SessionId } from "../schema/brand.ts";
 
@@ -6,7 +6,7 @@ import type { SessionId } from "../schema/brand.ts";
 export function hookPlace(
   { transcripts }: TranscriptsDep,
   { session, cwd }: { readonly session: SessionId; readonly cwd: string },
-): HookPlace {
+): HookContext {
   const transcriptPath = transcripts.linkTo?.(session);
   return { session, ...(transcriptPath === undefined ? {} : { transcriptPath }), cwd };
 }

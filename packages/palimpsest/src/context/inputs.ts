@@ -2,6 +2,8 @@ import { parseBlock, type ResultContent } from "../schema/block.ts";
 import { isArray, isObject, type Json, parseJson } from "../schema/json.ts";
 import { type Draft, userDraft } from "../transcript/draft.ts";
 import { ContextError } from "./context-error.ts";
+import type { EntryId } from "../schema/brand.ts";
+import { hookContextAttachmentType, tagWithBoundary } from "../transcript/attachment-text.ts";
 
 /** A block of content as a provider's SDK types it. What it holds is checked when it comes. */
 export interface BlockParams {
@@ -17,31 +19,31 @@ export interface ToolOption {
 
 export function userContentDraft(content: string | readonly BlockParams[]): Draft {
   if (typeof content === "string") {
-    if (content.trim() === "") throw badOption("A user's message can't be empty.");
+    if (content.trim() === "") throw badOptionError("A user's message can't be empty.");
     return userDraft(content);
   }
-  const blocks = blocksIn(content);
-  if (blocks.length === 0) throw badOption("A user's message has text, images or documents, at least one.");
+  const blocks = parseContent(content);
+  if (blocks.length === 0) throw badOptionError("A user's message has text, images or documents, at least one.");
   return { type: "user", message: { role: "user", content: [...blocks] } };
 }
 
 export function resultContent(content: string | readonly BlockParams[]): ResultContent {
   if (typeof content === "string") return content;
-  return blocksIn(content).filter(isObject);
+  return parseContent(content).filter(isObject);
 }
 
 /** What people and tools may say. */
-const saidTypes: ReadonlySet<string> = new Set(["text", "image", "document", "search_result"]);
+const contentTypes: ReadonlySet<string> = new Set(["text", "image", "document", "search_result"]);
 
-function blocksIn(content: readonly BlockParams[]): readonly Json[] {
+function parseContent(content: readonly BlockParams[]): readonly Json[] {
   const blocks = parseJson(JSON.stringify(content) ?? "null");
-  if (!isArray(blocks) || !blocks.every((block) => saidTypes.has(parseBlock(block).type)))
-    throw badOption("Content is a text, or a list of blocks: text, images, documents.");
+  if (!isArray(blocks) || !blocks.every((block) => contentTypes.has(parseBlock(block).type)))
+    throw badOptionError("Content is a text, or a list of blocks: text, images, documents.");
   return blocks;
 }
 
 export function checkModel(model: string): void {
-  if (typeof model !== "string" || model === "") throw badOption("The option model must be the name of a model.");
+  if (typeof model !== "string" || model === "") throw badOptionError("The option model must be the name of a model.");
 }
 
 /** As every provider wants it. */
@@ -51,11 +53,26 @@ export function checkTools(tools: readonly ToolOption[]): void {
   const names = new Set<string>();
   for (const { name, input_schema: schema } of tools) {
     if (typeof name !== "string" || !toolName.test(name))
-      throw badOption(`A tool's name has letters, digits, dashes and underscores, 128 at most: ${name}`);
-    if (names.has(name)) throw badOption(`Two tools have the name ${name}.`);
-    if (typeof schema !== "object" || schema === null) throw badOption(`The tool ${name} needs an input_schema.`);
+      throw badOptionError(`A tool's name has letters, digits, dashes and underscores, 128 at most: ${name}`);
+    if (names.has(name)) throw badOptionError(`Two tools have the name ${name}.`);
+    if (typeof schema !== "object" || schema === null) throw badOptionError(`The tool ${name} needs an input_schema.`);
     names.add(name);
   }
 }
 
-export const badOption = (message: string): ContextError => new ContextError("bad-option", message);
+export const badOptionError = (message: string): ContextError => new ContextError("bad-option", message);
+
+/** What a person said while the agent worked; the log keeps the words as the person's own. */
+export const draftQueuedMessage = (prompt: string): Draft => ({
+  type: "attachment",
+  attachment: { type: "queued_command", prompt },
+});
+
+/** What a hook wants the model to know. `boundary`: because of which it was asked; an undo of that takes it back too. */
+export function contextDraft(content: string, boundary?: EntryId): Draft {
+  const attachment = { type: hookContextAttachmentType, content };
+  return {
+    type: "attachment",
+    attachment: boundary === undefined ? attachment : tagWithBoundary(attachment, boundary),
+  };
+}

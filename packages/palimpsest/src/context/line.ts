@@ -1,17 +1,16 @@
 import type { Inventory } from "../cache/inventory.ts";
-import { type HeldOptions, heldRounds } from "../layers/1-offload/held.ts";
-import type { RoundResult } from "../layers/1-offload/run.ts";
+import { type CollectRoundsOptions, collectImportedRounds, type RoundResult } from "../layers/1-offload/run.ts";
 import type { WriteFailure } from "../ports/blobs.ts";
 import type { Message } from "../schema/block.ts";
 import { type EntryId, tokens, type Tokens } from "../schema/brand.ts";
 import type { LeftOutPart } from "../schema/edit.ts";
 import type { Entry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
-import type { DoubtedCounter, DoubtedUsage } from "../tokens/ledger.ts";
+import type { DoubtedCounter, DoubtedUsage } from "../tokens/token-ledger.ts";
 import type { NextRequest } from "../transcript/fold.ts";
 import type { Draft } from "../transcript/draft.ts";
-import { leaveOutDraft } from "../transcript/leave-out.ts";
-import type { Appended, Edited, EditInput, Session } from "../session/session.ts";
+import { leaveOutDraft } from "../transcript/leave-out-draft.ts";
+import type { AppendEntriesOutcome, EditOutcome, EditInput, Session } from "../session/session.ts";
 
 /** What an agent talks along: a session's path, or a fork that leaves it alone. */
 export interface Line {
@@ -32,20 +31,20 @@ export interface Line {
   /** Where the line goes on; null at its very beginning. */
   readonly leaf: EntryId | null;
   /** Rounds that another tool recorded, as long as no model has answered to them here; what was shown once stays as it is. */
-  held(options: HeldOptions): readonly (readonly RoundResult[])[];
+  unsentRounds(options: CollectRoundsOptions): readonly (readonly RoundResult[])[];
   /** By what layers plan and act; undefined where nothing that was said is ever changed: a fork's line. */
   readonly editable: EditableLine | undefined;
-  append(...drafts: readonly Draft[]): Promise<Appended>;
+  append(...drafts: readonly Draft[]): Promise<AppendEntriesOutcome>;
   /** In place of what a reply said behind this entry; what others noted meanwhile stays. */
-  appendInstead(behind: EntryId | null, draft: Draft): Promise<Appended>;
+  appendInstead(behind: EntryId | null, draft: Draft): Promise<AppendEntriesOutcome>;
   /** Every request is sent without this part of what was said so far. */
-  leaveOut(part: LeftOutPart, reason: LeaveOutReason): Promise<PartLeftOut>;
+  leaveOut(part: LeftOutPart, reason: LeaveOutReason): Promise<LeaveOutOutcome>;
   /** Freezes an answer for every open call. */
-  settle(): Promise<Appended>;
-  endTurn(): Promise<Appended>;
+  settle(): Promise<AppendEntriesOutcome>;
+  endTurn(): Promise<AppendEntriesOutcome>;
 }
 
-export interface LeaveOutReason {
+interface LeaveOutReason {
   /** For people, one line. */
   readonly because: string;
   /** Of the model and the lifetime in use. */
@@ -53,7 +52,7 @@ export interface LeaveOutReason {
 }
 
 /** `receipt` is absent where nothing is written down: in a fork. */
-export type PartLeftOut =
+export type LeaveOutOutcome =
   | {
       readonly kind: "left-out";
       readonly count: number;
@@ -66,11 +65,11 @@ export type PartLeftOut =
 /** A session that knows what could be cleared. What it holds is live: another after an undo. */
 export interface EditableLine extends Pick<Session, "fold" | "ledger" | "readBy"> {
   readonly inventory: Inventory;
-  edit(input: EditInput): Promise<Edited>;
+  edit(input: EditInput): Promise<EditOutcome>;
 }
 
 /** Stands behind a request of ours: a reply, or a boundary, which only a conversation that was going on can have. */
-const isOfARequest = (entry: Entry): boolean =>
+const followsRequest = (entry: Entry): boolean =>
   entry.kind === "assistant" ? !entry.synthetic : entry.kind === "edit" && entry.edit.type === "boundary";
 
 export class SessionLine implements Line {
@@ -112,10 +111,10 @@ export class SessionLine implements Line {
     return this.#session.fold.path.leaf?.id ?? null;
   }
 
-  held(options: HeldOptions): readonly (readonly RoundResult[])[] {
+  unsentRounds(options: CollectRoundsOptions): readonly (readonly RoundResult[])[] {
     const { foreignUntil, path, projection } = this.#session.fold;
-    const shownAt = path.findLastIndex(({ start, entry }) => start >= foreignUntil && isOfARequest(entry));
-    return shownAt !== -1 ? [] : heldRounds(projection, options);
+    const shownAt = path.findLastIndex(({ start, entry }) => start >= foreignUntil && followsRequest(entry));
+    return shownAt !== -1 ? [] : collectImportedRounds(projection, options);
   }
 
   get editable(): EditableLine | undefined {
@@ -123,15 +122,15 @@ export class SessionLine implements Line {
     return session.inventory === undefined ? undefined : new EditableSession(session, session.inventory);
   }
 
-  append(...drafts: readonly Draft[]): Promise<Appended> {
+  append(...drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
     return this.#session.append(...drafts);
   }
 
-  appendInstead(behind: EntryId | null, draft: Draft): Promise<Appended> {
+  appendInstead(behind: EntryId | null, draft: Draft): Promise<AppendEntriesOutcome> {
     return this.#session.appendInstead(behind, draft);
   }
 
-  async leaveOut(part: LeftOutPart, { because, rates }: LeaveOutReason): Promise<PartLeftOut> {
+  async leaveOut(part: LeftOutPart, { because, rates }: LeaveOutReason): Promise<LeaveOutOutcome> {
     const draft = leaveOutDraft(this.#session.fold.shown(), { part, because });
     if (draft === undefined) return { kind: "nothing" };
     const priced = rates === undefined ? {} : { rates };
@@ -146,11 +145,11 @@ export class SessionLine implements Line {
     return { kind: "left-out", count: draft.entries.length, edits: edited.entries, receipt: edited.receipt };
   }
 
-  settle(): Promise<Appended> {
+  settle(): Promise<AppendEntriesOutcome> {
     return this.#session.settle();
   }
 
-  endTurn(): Promise<Appended> {
+  endTurn(): Promise<AppendEntriesOutcome> {
     return this.#session.endTurn();
   }
 }
@@ -181,7 +180,7 @@ class EditableSession implements EditableLine {
     this.#session.readBy(model);
   }
 
-  edit(input: EditInput): Promise<Edited> {
+  edit(input: EditInput): Promise<EditOutcome> {
     return this.#session.edit(input);
   }
 }

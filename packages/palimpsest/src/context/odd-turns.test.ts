@@ -3,7 +3,7 @@ import { loggingTool, testAgent, type ToolLog } from "../../../../test/fixture/a
 import { openedForTest, testDeps } from "../../../../test/fixture/session.ts";
 import { playing, says } from "../../../../test/scenario/support/simulated.ts";
 import type { HookEvent, HookOutcome } from "../ports/hooks.ts";
-import type { ModelEvent, ModelPort } from "../ports/model.ts";
+import type { ModelEvent, ModelPort } from "../ports/model-port.ts";
 import { messageId, toolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
@@ -33,13 +33,13 @@ function sameIds(replies: readonly string[], stopReason = "end_turn"): ModelPort
 
 async function started(
   over: Partial<AgentDeps>,
-  actor = playing([{ type: "tool_use", name: "look", input: { n: 1 } }], says("Done.")),
+  responder = playing([{ type: "tool_use", name: "look", input: { n: 1 } }], says("Done.")),
 ) {
   const deps = testDeps();
   const session = await openedForTest(deps);
   const log: ToolLog = { runs: [], most: 0 };
   const tools = [loggingTool("look", { effect: "read", log })];
-  return { session, log, agent: testAgent({ deps, session, simulator: new Simulator({ actor }), tools, over }) };
+  return { session, log, agent: testAgent({ deps, session, simulator: new Simulator({ responder }), tools, over }) };
 }
 
 describe("a server that repeats its ids", () => {
@@ -141,7 +141,7 @@ describe("hooks around a call", () => {
 describe("who stops listening in the middle of a turn", () => {
   it("leaves a transcript that can be sent", async () => {
     const { agent, session } = await started({});
-    const { runTurn } = await import("../loop/turn.ts");
+    const { runTurn } = await import("../loop/run-turn.ts");
     const input = { conversation: agent.conversation, text: "Go.", signal: new AbortController().signal, queue: [] };
     for await (const event of runTurn(agent.deps, input)) if (event.kind === "call-start") break;
     expect(session.view().sendable).toBe(true);

@@ -1,7 +1,7 @@
 import type { Proposal } from "./compact/proposal.ts";
-import type { LoopEvent } from "../schema/event.ts";
+import type { LoopEvent } from "../schema/loop-event.ts";
 import type { JsonObject } from "../schema/json.ts";
-import type { Params, Provider } from "./forms.ts";
+import type { Params, Provider } from "./provider-formats.ts";
 
 /** What a caller tells of while it works: the same events that the terminal agent shows. */
 export type ContextEvent = LoopEvent;

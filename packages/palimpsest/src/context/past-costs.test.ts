@@ -1,12 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { boundary, chained, type Raw, says, text, undo, user } from "../../../../test/fixture/raw.ts";
-import { CostLedger, type PaidRequest } from "../cache/costs.ts";
+import { CostLedger, type PaidRequest } from "../cache/cost-ledger.ts";
 import { sessionId, tokens } from "../schema/brand.ts";
-import type { CompactionCall } from "../schema/compaction.ts";
-import { spentDraft } from "./compact/spent.ts";
-import { notesSpentDraft } from "./notes/spent.ts";
-import { pastRequests } from "./past-costs.ts";
+import type { CompactionCall } from "../schema/compaction-cause.ts";
+import { compactionCostDraft, pastRequests, notesCostDraft } from "./past-costs.ts";
 
 const session = sessionId("mine");
 const usage = { input_tokens: 10, output_tokens: 2 };
@@ -16,7 +14,7 @@ const paid = (...raws: readonly Raw[]): readonly string[] =>
   pastRequests({ entries: chained(raws), session }).map(({ source, model, paidBy }) => `${paidBy} ${source} ${model}`);
 
 const mine = { sessionId: session };
-const spent = (calls: readonly CompactionCall[]): Raw => ({ ...spentDraft(calls, "auto"), uuid: "spent" });
+const spent = (calls: readonly CompactionCall[]): Raw => ({ ...compactionCostDraft(calls, "auto"), uuid: "spent" });
 
 const spoken = (
   uuid: string,
@@ -47,7 +45,7 @@ describe("what was paid for a session", () => {
     ],
     [
       "calls for notes",
-      [{ ...notesSpentDraft({ model: "large", usage: [usage, usage] }), uuid: "n", ...mine }],
+      [{ ...notesCostDraft({ model: "large", usage: [usage, usage] }), uuid: "n", ...mine }],
       ["own notes large", "own notes large"],
     ],
     [
@@ -55,8 +53,8 @@ describe("what was paid for a session", () => {
       [
         { ...spent([made]), ...mine },
         { ...spent([made]), uuid: "again", again: "spent", ...mine },
-        { ...notesSpentDraft({ model: "large", usage: [usage] }), uuid: "n", ...mine },
-        { ...notesSpentDraft({ model: "large", usage: [usage] }), uuid: "n again", again: "n", ...mine },
+        { ...notesCostDraft({ model: "large", usage: [usage] }), uuid: "n", ...mine },
+        { ...notesCostDraft({ model: "large", usage: [usage] }), uuid: "n again", again: "n", ...mine },
       ],
       ["own compact large", "own notes large"],
     ],
@@ -114,6 +112,6 @@ describe("what was paid for a session", () => {
 function logged({ source, model, usage: paidUsage }: Omit<PaidRequest, "headerTokens">, uuid: string): Raw {
   if (source === "main") return spoken(uuid, { id: `m${uuid}`, model, usage: paidUsage });
   return source === "notes"
-    ? { ...notesSpentDraft({ model, usage: [paidUsage] }), uuid }
-    : { ...spentDraft([{ path: "fork", model, usage: paidUsage }], "auto"), uuid };
+    ? { ...notesCostDraft({ model, usage: [paidUsage] }), uuid }
+    : { ...compactionCostDraft([{ path: "fork", model, usage: paidUsage }], "auto"), uuid };
 }

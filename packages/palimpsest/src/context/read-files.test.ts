@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { toolUseId } from "../schema/brand.ts";
 import { readFilesMax } from "./limits.ts";
-import { readFiles } from "./read-files.ts";
+import { createReadFiles } from "./read-files.ts";
 
 const read = (hash: string) => ({ hash, modifiedMs: 0, shownBy: toolUseId("t") });
 
 test("a copy is a fork's own", () => {
-  const files = readFiles();
+  const files = createReadFiles();
   files.set("/a", read("1"));
   const copy = files.copy();
   copy.set("/a", read("2"));
@@ -20,7 +20,7 @@ test("a copy is a fork's own", () => {
 });
 
 test("the oldest are forgotten, and reading again makes a file young", () => {
-  const files = readFiles();
+  const files = createReadFiles();
   for (let index = 0; index < readFilesMax; index += 1) files.set(`/${index}`, read("1"));
   files.set("/0", read("2"));
   files.set("/new", read("1"));

@@ -1,8 +1,13 @@
-import type { ReadFile, ReadFiles } from "../ports/tools.ts";
+import type { ReadFile, ReadFiles } from "../ports/tool.ts";
 import { readFilesMax } from "./limits.ts";
+import { z } from "zod";
+import type { EntryId, ToolUseId } from "../schema/brand.ts";
+import type { Entry } from "../schema/entry.ts";
+import { field, type Json, type JsonObject } from "../schema/json.ts";
+import type { Fold } from "../transcript/fold.ts";
 
 /** The newest `readFilesMax` files; a forgotten one has to be read again before it can be changed. */
-export function readFiles(from: Iterable<readonly [string, ReadFile]> = []): ReadFiles {
+export function createReadFiles(from: Iterable<readonly [string, ReadFile]> = []): ReadFiles {
   const readByPath = new Map<string, ReadFile>();
   const set = (path: string, read: ReadFile): void => {
     // Set anew, so that the map's order is by age.
@@ -18,7 +23,99 @@ export function readFiles(from: Iterable<readonly [string, ReadFile]> = []): Rea
     get: (path) => readByPath.get(path),
     set,
     delete: (path) => void readByPath.delete(path),
-    copy: () => readFiles(readByPath),
+    copy: () => createReadFiles(readByPath),
     entries: () => readByPath.entries(),
+  };
+}
+
+const readFileShape = z.object({
+  path: z.string(),
+  hash: z.string(),
+  modifiedMs: z.number(),
+  lines: z.object({ from: z.number(), to: z.number() }).optional(),
+});
+
+/** What a call found a file to be, as its result's entry keeps it. */
+export function buildReadRecord(files: ReadFiles, call: ToolUseId): JsonObject | undefined {
+  for (const [path, { hash, modifiedMs, lines, shownBy }] of files.entries())
+    if (shownBy === call) return { path, hash, modifiedMs, ...(lines === undefined ? {} : { lines: { ...lines } }) };
+  return undefined;
+}
+
+/**
+ * Files that the agent has seen, by what a session's own entries say, oldest first: who goes on with it need not read them
+ * again. Only where the view still shows the result as it was: what was offloaded, cleared or covered has to be read anew.
+ */
+export function listRecordedReads({
+  path,
+  messages,
+  projection,
+  foreignUntil,
+}: Fold): readonly (readonly [string, ReadFile])[] {
+  const shown = new Set(
+    messages.flatMap(({ content }) =>
+      content.flatMap((block) => (block.type === "tool_result" ? [block.tool_use_id] : [])),
+    ),
+  );
+  const attached = new Set(
+    projection.items.flatMap(({ entry, attachment }) => (attachment === undefined ? [] : entry)),
+  );
+  return path.logged.flatMap(({ entry, start }) => {
+    const record = start < foreignUntil ? undefined : findReadRecord(entry);
+    const read = readFileShape.safeParse(record?.readFile);
+    if (record === undefined || !read.success) return [];
+    const { shownBy } = record;
+    const isShown =
+      record.by === "attachment"
+        ? attached.has(record.shownBy)
+        : shown.has(record.shownBy) && !projection.decisions.has(record.shownBy);
+    if (!isShown) return [];
+    const { path: file, hash, modifiedMs, lines } = read.data;
+    return [[file, { hash, modifiedMs, shownBy, ...(lines === undefined ? {} : { lines }) }] as const];
+  });
+}
+
+type ReadRecord =
+  | { readonly by: "result"; readonly shownBy: ToolUseId; readonly readFile: Json }
+  | { readonly by: "attachment"; readonly shownBy: EntryId; readonly readFile: Json };
+
+/** A result shows what a call has read; an attachment what was put back behind a boundary. */
+function findReadRecord(entry: Entry): ReadRecord | undefined {
+  if (entry.kind === "attachment") {
+    const readFile = field(entry.attachment, "readFile");
+    if (entry.id === undefined || readFile === undefined) return undefined;
+    return { by: "attachment", shownBy: entry.id, readFile };
+  }
+  if (entry.kind !== "user" || entry.readFile === undefined) return undefined;
+  const [result] = entry.blocks;
+  return result?.type === "tool_result"
+    ? { by: "result", shownBy: result.tool_use_id, readFile: entry.readFile }
+    : undefined;
+}
+
+/** Results of which the model is shown what the log holds, and no marker. Costs a step for every block. */
+export function findShownResults({ projection }: Pick<Fold, "projection">): ReadonlySet<ToolUseId> {
+  const { items, decisions, withheld } = projection;
+  const isCleared = (toolUse: ToolUseId): boolean =>
+    decisions.get(toolUse)?.some(({ kind }) => kind === "clear") === true;
+  const shown = new Set<ToolUseId>();
+  for (const { blocks } of items)
+    for (const block of blocks)
+      if (block.type === "tool_result" && !withheld.has(block.tool_use_id) && !isCleared(block.tool_use_id))
+        shown.add(block.tool_use_id);
+  return shown;
+}
+
+/**
+ * Before an edit; called behind it, what it returns makes files count as unread whose reads are not shown any more. Costs
+ * nothing where no file was read.
+ */
+export function watchReads(files: ReadFiles, fold: () => Pick<Fold, "projection">): () => void {
+  const [known] = files.entries();
+  if (known === undefined) return () => undefined;
+  const before = findShownResults(fold());
+  return () => {
+    const gone: ReadonlySet<EntryId | ToolUseId> = before.difference(findShownResults(fold()));
+    for (const [path, { shownBy }] of Array.from(files.entries())) if (gone.has(shownBy)) files.delete(path);
   };
 }

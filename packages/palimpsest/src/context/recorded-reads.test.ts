@@ -16,13 +16,12 @@ import {
 import { playing, says } from "../../../../test/scenario/support/simulated.ts";
 import { toolUseId } from "../schema/brand.ts";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
-import { editTool } from "@palimpsest/cli/internal/tool/file/edit";
-import { readTool } from "@palimpsest/cli/internal/tool/file/read";
-import { seenOnDisk } from "@palimpsest/cli/internal/tool/file/seen";
-import { readFiles } from "./read-files.ts";
+import { editTool } from "@palimpsest/cli/internal/tool/file/edit-tool";
+import { readTool } from "@palimpsest/cli/internal/tool/file/read-tool";
+import { readKnownFile } from "@palimpsest/cli/internal/tool/file/read-whole-file";
+import { createReadFiles, listRecordedReads } from "./read-files.ts";
 import { type Draft, resultDraft } from "../transcript/draft.ts";
-import { appendBoundary } from "../session/boundary.ts";
-import { recordedReads } from "./recorded-reads.ts";
+import { appendBoundary } from "../session/append-boundary.ts";
 
 const file = (hash: string) => ({ path: "/a", hash, modifiedMs: 1 });
 const resultOf = (id: string, readFile: object): Draft => ({
@@ -35,7 +34,7 @@ async function withReads() {
   const session = await openedForTest(deps);
   await append(session, user("Go."), reply("msg_1", call("toolu_1"), call("toolu_2")));
   await append(session, resultOf("toolu_1", file("old")), resultOf("toolu_2", file("new")));
-  return { deps, session, known: () => readFiles(recordedReads(session.fold)).get("/a")?.hash };
+  return { deps, session, known: () => createReadFiles(listRecordedReads(session.fold)).get("/a")?.hash };
 }
 
 test("a file counts as read while the view shows it, in the state that was seen last", async () => {
@@ -67,7 +66,7 @@ test("a file that was read or changed may be changed after a reopening, unless i
   const session = await openedForTest(deps);
   const called = (name: string, input: object) => [{ type: "tool_use" as const, name, input: { ...input } }];
   const simulator = new Simulator({
-    actor: playing(
+    responder: playing(
       called("read", { file_path: read }),
       called("read", { file_path: edited }),
       called("edit", { file_path: edited, old_string: "one", new_string: "two" }),
@@ -76,12 +75,12 @@ test("a file that was read or changed may be changed after a reopening, unless i
   });
   await testAgent({ deps, session, simulator, tools: [readTool({ isShown: () => true }), editTool()] }).turn("Go.");
   const again = await reopened(deps, session);
-  const files = readFiles(recordedReads(again.fold));
+  const files = createReadFiles(listRecordedReads(again.fold));
   await again.close();
-  expect(await seenOnDisk(files, read)).toMatchObject({ kind: "seen" });
-  expect(await seenOnDisk(files, edited)).toMatchObject({ kind: "seen", file: { bytes: Buffer.from("two\n") } });
+  expect(await readKnownFile(files, read)).toMatchObject({ kind: "seen" });
+  expect(await readKnownFile(files, edited)).toMatchObject({ kind: "seen", file: { bytes: Buffer.from("two\n") } });
   await writeFile(read, "three\n");
-  expect(await seenOnDisk(files, read)).toEqual({
+  expect(await readKnownFile(files, read)).toEqual({
     kind: "refused",
     message: `${read}: it has changed since you read it; read it again, then change it`,
   });

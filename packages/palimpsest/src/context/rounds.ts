@@ -1,17 +1,17 @@
 import type { WriteFailure } from "../ports/blobs.ts";
-import type { ModelFailure } from "../ports/model.ts";
-import type { LoopEvent } from "../schema/event.ts";
+import type { ModelFailure } from "../ports/model-port.ts";
+import type { LoopEvent } from "../schema/loop-event.ts";
 import type { Draft } from "../transcript/draft.ts";
-import type { Appended } from "../session/session.ts";
-import type { CallResult } from "./reply/results.ts";
+import type { AppendEntriesOutcome } from "../session/session.ts";
+import type { CallResult } from "./reply/round-results.ts";
 import type { Conversation } from "./conversation.ts";
 import type { RoundsDeps } from "./deps.ts";
-import { prepareRequest, type Prepared } from "./request/prepare.ts";
-import type { Sending } from "./request/request.ts";
-import { Results } from "./reply/results.ts";
-import { type AfterRefusal, type CutReply, TurnRoom } from "./request/turn-room.ts";
+import { prepareRequest, type PrepareOutcome } from "./request/prepare-request.ts";
+import type { PendingRequest } from "./request/assemble-request.ts";
+import { RoundResults } from "./reply/round-results.ts";
+import { type RefusalOutcome, type CutReply, TurnRecovery } from "./request/turn-recovery.ts";
 
-export interface RoundsInput {
+interface RoundsInput {
   readonly conversation: Conversation;
   readonly signal: AbortSignal;
   /** The rounds of the same turn so far, where it goes on with another prefix. */
@@ -26,16 +26,16 @@ export interface RoundsInput {
 export class Rounds {
   readonly #deps: RoundsDeps;
   readonly #input: RoundsInput;
-  readonly #results: Results;
-  readonly #room: TurnRoom;
+  readonly #results: RoundResults;
+  readonly #room: TurnRecovery;
   #requests: number;
-  #sent: Sending | undefined;
+  #sent: PendingRequest | undefined;
 
   constructor(deps: RoundsDeps, input: RoundsInput) {
     this.#deps = deps;
     this.#input = input;
-    this.#results = new Results(deps, input.conversation);
-    this.#room = new TurnRoom(deps, input);
+    this.#results = new RoundResults(deps, input.conversation);
+    this.#room = new TurnRecovery(deps, input);
     this.#requests = input.after?.requests ?? 0;
     this.#sent = input.after?.sent;
   }
@@ -46,7 +46,7 @@ export class Rounds {
   }
 
   /** The request that waits for its reply. */
-  get sent(): Sending | undefined {
+  get sent(): PendingRequest | undefined {
     return this.#sent;
   }
 
@@ -54,16 +54,16 @@ export class Rounds {
   async *begin(): AsyncGenerator<LoopEvent, WriteFailure | undefined> {
     const settled = await this.#input.conversation.line.settle();
     if (settled.kind === "failed") return settled;
-    return yield* this.#results.takeOver(this.#input.signal);
+    return yield* this.#results.offloadRecorded(this.#input.signal);
   }
 
   /** What the user, the program or a hook says. */
-  say(...drafts: readonly Draft[]): Promise<Appended> {
+  say(...drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
     return this.#input.conversation.line.append(...drafts);
   }
 
   /** The next request. The layers run here, and what they decided about results so far is final. */
-  async *next(signal: AbortSignal = this.#input.signal): AsyncGenerator<LoopEvent, Prepared> {
+  async *next(signal: AbortSignal = this.#input.signal): AsyncGenerator<LoopEvent, PrepareOutcome> {
     const { conversation } = this.#input;
     yield* conversation.compacting?.preparation?.news() ?? [];
     const opens = this.#requests === 0 ? "turn" : "nothing";
@@ -71,17 +71,17 @@ export class Rounds {
     if (prepared.kind !== "request") return prepared;
     this.#requests += 1;
     this.#sent = { conversation, assembled: prepared };
-    this.#results.sent();
+    this.#results.markSent();
     return prepared;
   }
 
   /** The provider refused the request: what can be sent instead. */
-  refused(failure: ModelFailure): AsyncGenerator<LoopEvent, AfterRefusal> {
+  refused(failure: ModelFailure): AsyncGenerator<LoopEvent, RefusalOutcome> {
     return this.#room.refused(failure);
   }
 
   /** A reply that did not come to its own end. `compacted`: there is room for another. */
-  cut(reply: CutReply): ReturnType<TurnRoom["cut"]> {
+  cut(reply: CutReply): ReturnType<TurnRecovery["cut"]> {
     this.#sent = undefined;
     return this.#room.cut(reply);
   }
@@ -99,12 +99,12 @@ export class Rounds {
 
   /** Through the first layer. What can't be written is told at the end of the round. */
   result(result: CallResult): Promise<void> {
-    return this.#results.take(result);
+    return this.#results.add(result);
   }
 
   /** Every result of the round that has come so far is in the transcript, or is told as not written. */
   resultsIn(): Generator<LoopEvent, WriteFailure | undefined> {
-    return this.#results.roundEnds();
+    return this.#results.endRound();
   }
 
   /** For what runs beside the conversation: nothing of it is waited for. */

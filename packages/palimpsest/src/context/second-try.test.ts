@@ -2,19 +2,19 @@ import { describe, expect, it } from "vitest";
 import { testAgent } from "../../../../test/fixture/agent.ts";
 import { openedForTest, testDeps } from "../../../../test/fixture/session.ts";
 import { says } from "../../../../test/scenario/support/simulated.ts";
-import { causeText } from "../cache/breaks.ts";
-import type { ModelPort } from "../ports/model.ts";
-import type { LoopEvent } from "../schema/event.ts";
-import type { Actor, SaidBlock } from "@palimpsest/simulator/internal/actor/actor";
-import type { Fault } from "@palimpsest/simulator/internal/fault";
+import { causeText } from "../cache/break-detector.ts";
+import type { ModelPort } from "../ports/model-port.ts";
+import type { LoopEvent } from "../schema/loop-event.ts";
+import type { Responder, MoveBlock } from "@palimpsest/simulator/internal/responder/responder";
+import type { Fault } from "@palimpsest/simulator/internal/fault/fault";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
 
 /** A reply to every request; the faults of the first ones in their order. */
-function troubled(reply: (request: number) => readonly SaidBlock[], faults: readonly (Fault | undefined)[]): Actor {
+function troubled(reply: (request: number) => readonly MoveBlock[], faults: readonly (Fault | undefined)[]): Responder {
   let requests = 0;
   return {
     name: "troubled",
-    play: () => {
+    respond: () => {
       const fault = faults[requests];
       requests += 1;
       return { move: { kind: "say", blocks: reply(requests) }, ...(fault === undefined ? {} : { fault }) };
@@ -22,10 +22,10 @@ function troubled(reply: (request: number) => readonly SaidBlock[], faults: read
   };
 }
 
-async function started(actor: Actor, over: (model: ModelPort) => ModelPort = (model) => model) {
+async function started(actor: Responder, over: (model: ModelPort) => ModelPort = (model) => model) {
   const deps = testDeps();
   const session = await openedForTest(deps);
-  const simulator = new Simulator({ actor });
+  const simulator = new Simulator({ responder: actor });
   const parts = { deps, session, simulator, thinking: { type: "adaptive" } };
   const { model } = testAgent(parts).deps;
   // A person looks at the context meanwhile: the list of messages is brought up to date with the broken reply in it.
@@ -35,7 +35,7 @@ async function started(actor: Actor, over: (model: ModelPort) => ModelPort = (mo
 
 const told = (events: readonly LoopEvent[], kind: LoopEvent["kind"]): LoopEvent[] =>
   events.filter((event) => event.kind === kind);
-const parts = (request: number): readonly SaidBlock[] => [
+const parts = (request: number): readonly MoveBlock[] => [
   { type: "text", text: `First part of ${request}.` },
   { type: "text", text: `Second part of ${request}.` },
 ];
@@ -44,7 +44,7 @@ const long = "A good many words that are worth their place in the cache. ".repea
 
 describe("a reply whose deltas came twice", () => {
   it("is asked for again: no later request is refused for a signature that fits nothing", async () => {
-    const thought: readonly SaidBlock[] = [{ type: "thinking", thinking: "Let me see." }, ...says("Done.")];
+    const thought: readonly MoveBlock[] = [{ type: "thinking", thinking: "Let me see." }, ...says("Done.")];
     const { agent, session } = await started(troubled(() => thought, [{ kind: "duplicate" }]));
     const first = await agent.turn("Go.");
     expect(told(first, "retry-start")).toHaveLength(1);

@@ -1,21 +1,20 @@
-import { expand, type Expanded } from "../session/expand.ts";
-import { FollowedReceipts, type RecordedEdit } from "../session/past-receipts.ts";
-import { rewind, type Rewound } from "../session/rewind.ts";
+import { expand, type ExpandOutcome } from "../session/expand.ts";
+import { ReceiptTracker, type RecordedEdit } from "../session/past-receipts.ts";
+import { rewind, type RewindOutcome, undo, type UndoOutcome, type UndoOptions } from "../session/undo.ts";
 import { SessionSearch } from "../session/search-session.ts";
-import type { Edited, Session } from "../session/session.ts";
-import { undo, type Undone, type UndoOptions } from "../session/undo.ts";
+import type { EditOutcome, Session } from "../session/session.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
-import type { Searched, SearchOptions } from "../ports/session-search.ts";
+import type { SearchOutcome, SearchOptions } from "../ports/session-search.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";
 import type { EntryId } from "../schema/brand.ts";
-import type { Numbers } from "../settings/numbers.ts";
+import type { ResolvedSettings } from "../settings/resolved-settings.ts";
 import { type ContextReport, contextReport } from "../tokens/context-report.ts";
 
-export interface SessionViewParts {
+interface SessionViewParts {
   readonly session: Session;
   readonly deps: TranscriptsDep & BlobsDep;
   /** In force at this moment. */
-  readonly numbers: () => Pick<Numbers, "thresholds" | "autoCompact">;
+  readonly numbers: () => Pick<ResolvedSettings, "thresholds" | "autoCompact">;
   /** Whether the model binds thinking to its prefix. */
   readonly thinking: () => UndoOptions["thinking"] | undefined;
   /** Behind an undo or a rewind: what is kept beside the session is as the session tells it now. */
@@ -26,7 +25,7 @@ export interface SessionViewParts {
 export class SessionView {
   readonly #parts: SessionViewParts;
   readonly #search: SessionSearch;
-  readonly #receipts = new FollowedReceipts();
+  readonly #receipts = new ReceiptTracker();
 
   constructor(parts: SessionViewParts) {
     this.#parts = parts;
@@ -41,7 +40,7 @@ export class SessionView {
   }
 
   /** Takes back the newest edit in force, or the one that is named. */
-  async undo({ target, mode = "path" }: Partial<Pick<UndoOptions, "target" | "mode">> = {}): Promise<Undone> {
+  async undo({ target, mode = "path" }: Partial<Pick<UndoOptions, "target" | "mode">> = {}): Promise<UndoOutcome> {
     const { session, numbers, thinking } = this.#parts;
     const named = target === undefined ? {} : { target };
     const blockingTokens = numbers().thresholds.blocking;
@@ -51,24 +50,24 @@ export class SessionView {
   }
 
   /** The conversation goes on from before this message of the user. */
-  async rewind(message: EntryId): Promise<Rewound> {
+  async rewind(message: EntryId): Promise<RewindOutcome> {
     const rewound = await rewind(this.#parts.session, message);
     if (rewound.kind === "rewound") await this.#parts.follow?.();
     return rewound;
   }
 
   /** From now on this entry is carried through every compaction, or no longer. */
-  pin(entry: EntryId, verb: "pin" | "unpin" = "pin"): Promise<Edited> {
+  pin(entry: EntryId, verb: "pin" | "unpin" = "pin"): Promise<EditOutcome> {
     return this.#parts.session.edit({ drafts: [{ type: verb, entry }], cause: "asked", nature: "reduced" });
   }
 
   /** Everything that was ever said, also what is not shown any more. Undefined where the transcript can't be read. */
-  search(options: SearchOptions): Promise<Searched | undefined> {
+  search(options: SearchOptions): Promise<SearchOutcome | undefined> {
     return this.#search.search(options);
   }
 
   /** The whole of what an id stands for. Undefined where the transcript can't be read. */
-  async expand(id: string): Promise<Expanded | undefined> {
+  async expand(id: string): Promise<ExpandOutcome | undefined> {
     const { deps, session } = this.#parts;
     const source = await deps.transcripts.openForReading(session.id);
     if (source === undefined) return undefined;

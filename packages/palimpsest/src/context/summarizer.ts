@@ -1,9 +1,15 @@
-import type { IdsDep } from "../ports/ids.ts";
-import type { ModelEvent, ModelPort } from "../ports/model.ts";
+import type { IdsDep, ClockDep } from "../ports/clock-dep.ts";
+import type { ModelEvent, ModelPort } from "../ports/model-port.ts";
 import { abortedFailure, brokenStream } from "../model/failure.ts";
-import type { ClockDep } from "../ports/clock.ts";
-import { unlessAborted } from "../schema/unless-aborted.ts";
-import { type Params, paramsOf, type Provider, refusalFrom, type Reply, replyEvents } from "./forms.ts";
+import { raceAbort } from "../schema/race-abort.ts";
+import {
+  type Params,
+  toProviderParams,
+  type Provider,
+  classifyRefusal,
+  type Reply,
+  replyEvents,
+} from "./provider-formats.ts";
 
 /** Sends one request and gives the reply: `({ params, signal }) => client.messages.create(params, { signal })`. */
 export type AskModel<P extends Provider> = (request: SummaryRequest<P>) => Promise<Reply<P>>;
@@ -17,7 +23,7 @@ export interface SummaryRequest<P extends Provider> {
 export type Summarizer<P extends Provider> = AskModel<P> | { readonly model: string; readonly ask: AskModel<P> };
 
 /** A model behind a function of the caller's. */
-export function modelBehind<P extends Provider>(
+export function createCallerModel<P extends Provider>(
   deps: IdsDep & ClockDep,
   { provider, ask }: { readonly provider: P; readonly ask: AskModel<P> },
 ): ModelPort {
@@ -26,19 +32,19 @@ export function modelBehind<P extends Provider>(
     describe: () => Promise.resolve(undefined),
     send: async function* (request, signal): AsyncGenerator<ModelEvent> {
       try {
-        const asked = ask({ params: paramsOf(provider, request), signal });
-        const reply = await unlessAborted(asked, { signal, instead: () => undefined });
-        const events = reply === undefined ? aborted : replyEvents(provider, reply, deps);
-        yield* events ?? noReply;
+        const asked = ask({ params: toProviderParams(provider, request), signal });
+        const reply = await raceAbort(asked, { signal, instead: () => undefined });
+        const events = reply === undefined ? abortedEvents : replyEvents(provider, reply, deps);
+        yield* events ?? noReplyEvents;
       } catch (error) {
-        yield { kind: "failure", failure: signal.aborted ? abortedFailure : refusalFrom(provider, deps, error) };
+        yield { kind: "failure", failure: signal.aborted ? abortedFailure : classifyRefusal(provider, deps, error) };
       }
     },
   };
 }
 
-const aborted: readonly ModelEvent[] = [{ kind: "failure", failure: abortedFailure }];
-const noReply: readonly ModelEvent[] = [
+const abortedEvents: readonly ModelEvent[] = [{ kind: "failure", failure: abortedFailure }];
+const noReplyEvents: readonly ModelEvent[] = [
   { kind: "failure", failure: brokenStream("The summarizer gave no reply in the provider's form.") },
 ];
 

@@ -15,12 +15,12 @@ import {
   user,
 } from "../../../../test/fixture/session.ts";
 import { playing, says } from "../../../../test/scenario/support/simulated.ts";
-import { offloadLimits } from "../layers/1-offload/plan.ts";
+import { defaultOffloadLimits } from "../layers/1-offload/plan.ts";
 import { blobId, toolUseId } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
 import { adoptOnce } from "../session/adopt-once.ts";
-import { appendBoundary } from "../session/boundary.ts";
+import { appendBoundary } from "../session/append-boundary.ts";
 import type { Session, SessionDeps } from "../session/session.ts";
 import { SessionLine } from "./line.ts";
 
@@ -68,8 +68,8 @@ const shownOf = (session: Session, id: string): string =>
     .flatMap((block) => (block.type === "tool_result" && block.tool_use_id === toolUseId(id) ? [block.content] : []))
     .find((content) => typeof content === "string") ?? "";
 
-const limits = offloadLimits();
-const simulator = (): Simulator => new Simulator({ actor: playing(says("Done.")) });
+const limits = defaultOffloadLimits();
+const simulator = (): Simulator => new Simulator({ responder: playing(says("Done.")) });
 
 describe("a session that another tool recorded", () => {
   it("has what is too big offloaded before its first request, and told", async () => {
@@ -98,15 +98,15 @@ describe("a session that another tool recorded", () => {
     const deps = testDeps();
     const session = await openedForTest(deps);
     await append(session, user("Go."), reply("msg_1", call("toolu_1")), result("toolu_1", long));
-    expect(new SessionLine(session).held({})).toEqual([]);
+    expect(new SessionLine(session).unsentRounds({})).toEqual([]);
   });
 
   it("is shown by no words that a client put in a model's place", async () => {
     const { session } = await takenOver();
     await append(session, { ...reply("msg_s", text("An error.")), isApiErrorMessage: true });
-    expect(new SessionLine(session).held({}).flat()).toHaveLength(2);
+    expect(new SessionLine(session).unsentRounds({}).flat()).toHaveLength(2);
     await append(session, reply("msg_r", text("A reply.")));
-    expect(new SessionLine(session).held({})).toEqual([]);
+    expect(new SessionLine(session).unsentRounds({})).toEqual([]);
   });
 
   it("is another matter also where only a boundary is left of our own replies", async () => {
@@ -118,7 +118,7 @@ describe("a session that another tool recorded", () => {
     await appendBoundary(deps, session, { summary: "So far.", trigger: "manual", kept: { head, tail } });
     session = await reopened(deps, session);
     expect(shownOf(session, "toolu_1")).toBe(long);
-    expect(new SessionLine(session).held({})).toEqual([]);
+    expect(new SessionLine(session).unsentRounds({})).toEqual([]);
     await session.close();
   });
 

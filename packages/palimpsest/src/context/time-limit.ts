@@ -1,9 +1,9 @@
-import type { ClockDep } from "../ports/clock.ts";
+import type { ClockDep } from "../ports/clock-dep.ts";
 import { type Millis, millis } from "../schema/brand.ts";
 import type { WaitDep } from "./deps.ts";
 import { earlyWaitsMax } from "./limits.ts";
 
-export interface TimeLimits {
+interface TimeLimits {
   /** From its beginning to its end. */
   readonly timeMillisMax: Millis;
   /** Without a sign of life; absent: silence is no reason. */
@@ -34,8 +34,8 @@ export class TimeLimit {
     if (!this.#late.signal.aborted) return undefined;
     const { timeMillisMax } = this.#limits;
     return this.#dueAt() === this.#startedAt + timeMillisMax
-      ? `It took longer than ${inSeconds(timeMillisMax)}.`
-      : `Nothing came for ${inSeconds(this.#limits.silenceMillisMax ?? timeMillisMax)}.`;
+      ? `It took longer than ${formatSeconds(timeMillisMax)}.`
+      : `Nothing came for ${formatSeconds(this.#limits.silenceMillisMax ?? timeMillisMax)}.`;
   }
 
   /** A sign of life. */
@@ -65,4 +65,4 @@ export class TimeLimit {
   }
 }
 
-const inSeconds = (time: Millis): string => `${Math.ceil(time / 1_000)} seconds`;
+const formatSeconds = (time: Millis): string => `${Math.ceil(time / 1_000)} seconds`;

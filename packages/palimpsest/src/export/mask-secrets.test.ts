@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { maskEntry } from "./mask-json.ts";
-import { maskSecrets } from "./mask-secrets.ts";
+import { maskEntry, maskSecrets } from "./mask-secrets.ts";
 
 /** Put together here, so that no scanner of the repository takes them for real ones. */
 const of = (...parts: readonly string[]): string => parts.join("");

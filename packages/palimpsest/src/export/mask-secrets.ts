@@ -1,3 +1,5 @@
+import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
+
 /**
  * Text in, text out, each secret replaced by `[secret: <kind>]`. The shape that a library's rule set would have too: whoever
  * masks takes one of these. The same secret gets the same mark wherever it stands, and masking twice changes nothing.
@@ -20,7 +22,7 @@ export const maskSecrets: MaskText = (text) => {
 };
 
 /** A value that stands under a name, as in a JSON object or an environment. */
-export function maskNamed(name: string, value: string): string | undefined {
+function maskNamed(name: string, value: string): string | undefined {
   return secretName.test(name) && looksSecret(value, "quoted") ? secretMark(kindOfName(name)) : undefined;
 }
 
@@ -134,3 +136,86 @@ const isExpression = (value: string): boolean =>
   (/^[a-z]+\d{1,2}$/.test(value) && value.length < 6);
 
 const hasLetterAndDigit = (value: string): boolean => /[A-Za-z]/.test(value) && /\d/.test(value);
+
+/** Fields whose bytes are signed, encrypted, or tie entries together: a change would break more than it hides. */
+const untouched: ReadonlySet<string> = new Set([
+  "signature",
+  "encrypted_content",
+  "encrypted_index",
+  "uuid",
+  "parentUuid",
+  "logicalParentUuid",
+  "leafUuid",
+  "headUuid",
+  "tailUuid",
+  "anchorUuid",
+  "uuids",
+  "id",
+  "sessionId",
+  "agentId",
+  "messageId",
+  "requestId",
+  "promptId",
+  "tool_use_id",
+  "toolUse",
+  "toolUseID",
+  "parentToolUseID",
+  "sourceToolUseID",
+  "sourceToolAssistantUUID",
+  "compactedToolIds",
+  "blob",
+  "checkpoint",
+  "sha256",
+]);
+
+/** What tools were given and returned: there a field called `id` or `signature` is anybody's. */
+const freeFields: ReadonlySet<string> = new Set(["input", "toolUseResult"]);
+
+interface MaskContext {
+  readonly inside: "envelope" | "tool";
+  readonly levelsLeft: number;
+}
+
+/** Deeper than any tool's output, and shallow enough to be walked without running out of stack. */
+const levelsMax = 500;
+const tooDeep = "[left out: nested too deep to be masked]";
+
+/** Every text of an entry masked, its form kept. Returns the very object where nothing was found. */
+export function maskEntry(raw: JsonObject, mask: MaskText): JsonObject {
+  return maskObject(raw, mask, { inside: "envelope", levelsLeft: levelsMax });
+}
+
+export const maskJson = (value: Json, mask: MaskText): Json =>
+  maskValue(value, mask, { inside: "tool", levelsLeft: levelsMax });
+
+function maskValue(value: Json, mask: MaskText, where: MaskContext): Json {
+  if (typeof value === "string") return mask(value);
+  if (typeof value === "object" && value !== null && where.levelsLeft === 0) return tooDeep;
+  if (isArray(value)) {
+    const parts = value.map((part) => maskValue(part, mask, deeper(where)));
+    return parts.some((part, at) => part !== value[at]) ? parts : value;
+  }
+  return isObject(value) ? maskObject(value, mask, where) : value;
+}
+
+function maskObject(object: JsonObject, mask: MaskText, where: MaskContext): JsonObject {
+  let changed: Record<string, Json> | undefined;
+  for (const [key, value] of Object.entries(object)) {
+    if (isKept(object, key, where)) continue;
+    const named = typeof value === "string" ? maskNamed(key, value) : undefined;
+    const next = named ?? maskValue(value, mask, deeper(freeFields.has(key) ? { ...where, inside: "tool" } : where));
+    if (next === value) continue;
+    changed ??= { ...object };
+    changed[key] = next;
+  }
+  return changed ?? object;
+}
+
+function isKept(object: JsonObject, key: string, where: MaskContext): boolean {
+  if (key === "data") return object["type"] === "base64" || object["type"] === "redacted_thinking";
+  if (key === "base64") return true;
+  if (where.inside === "tool") return key === "signature" && "thinking" in object;
+  return untouched.has(key);
+}
+
+const deeper = ({ inside, levelsLeft }: MaskContext): MaskContext => ({ inside, levelsLeft: levelsLeft - 1 });

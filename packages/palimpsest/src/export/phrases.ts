@@ -7,7 +7,7 @@ import type {
   ReceiptTotals,
   ResultBlock,
   Sidechain,
-} from "./document.ts";
+} from "./export-document.ts";
 
 /** Words that Markdown and HTML share. */
 export const speaker = { user: "User", assistant: "Assistant", engine: "Engine" } as const satisfies Record<
@@ -15,55 +15,56 @@ export const speaker = { user: "User", assistant: "Assistant", engine: "Engine" 
   string
 >;
 
-const amount = (value: number): string => value.toLocaleString("en-US");
-const counted = (value: number, one: string): string => `${amount(value)} ${one}${value === 1 ? "" : "s"}`;
+const formatAmount = (value: number): string => value.toLocaleString("en-US");
+const formatCount = (value: number, one: string): string => `${formatAmount(value)} ${one}${value === 1 ? "" : "s"}`;
 
 /** `2026-01-01 12:00:00`, as the log has it (UTC). */
-export const timeText = (at: string): string => at.slice(0, 19).replace("T", " ");
+export const formatTime = (at: string): string => at.slice(0, 19).replace("T", " ");
 
-export function receiptWords({ cause, tokensBefore, tokensAfter, entries, breakEvenRounds }: ReceiptTotals): string {
+export function formatReceipt({ cause, tokensBefore, tokensAfter, entries, breakEvenRounds }: ReceiptTotals): string {
   const tokens =
     tokensBefore === undefined || tokensAfter === undefined
       ? []
-      : [`${amount(tokensBefore)} → ${amount(tokensAfter)} tokens (estimated)`];
-  const classes = entries.length === 0 ? [] : [entries.map(([name, count]) => `${amount(count)} ${name}`).join(", ")];
+      : [`${formatAmount(tokensBefore)} → ${formatAmount(tokensAfter)} tokens (estimated)`];
+  const classes =
+    entries.length === 0 ? [] : [entries.map(([name, count]) => `${formatAmount(count)} ${name}`).join(", ")];
   const rounds =
     breakEvenRounds === undefined
       ? []
-      : [breakEvenRounds === 0 ? "pays at once" : `pays after ${counted(breakEvenRounds, "round")}`];
+      : [breakEvenRounds === 0 ? "pays at once" : `pays after ${formatCount(breakEvenRounds, "round")}`];
   return ["receipt", ...(cause === undefined ? [] : [`cause ${cause}`]), ...tokens, ...classes, ...rounds].join(" · ");
 }
 
-export const editWords = ({ name, what, state }: EditPart): string =>
+export const formatEdit = ({ name, what, state }: EditPart): string =>
   `Edit: ${name}${what === "" ? "" : ` — ${what}`}${state === "undone" ? " (undone)" : ""}`;
 
-export const boundaryWords = ({ what, state }: BoundaryPart): string =>
+export const formatBoundary = ({ what, state }: BoundaryPart): string =>
   `Conversation compacted${what === "" ? "" : ` — ${what}`}${state === "undone" ? " (undone)" : ""}`;
 
-export function resultWords({ isError, content }: ResultBlock): string {
+export function formatResult({ isError, content }: ResultBlock): string {
   const characters = content.reduce((sum, part) => sum + (part.kind === "text" ? part.text.length : 0), 0);
   const lines = content.reduce((sum, part) => sum + (part.kind === "text" ? part.text.split("\n").length : 0), 0);
-  return `${isError ? "Error" : "Result"}, ${counted(lines, "line")}, ${counted(characters, "character")}`;
+  return `${isError ? "Error" : "Result"}, ${formatCount(lines, "line")}, ${formatCount(characters, "character")}`;
 }
 
-export const sidechainWords = ({ name, parts }: Sidechain): string =>
-  `Sub-agent ${name}, ${counted(parts.length, "part")}`;
+export const formatSidechain = ({ name, parts }: Sidechain): string =>
+  `Sub-agent ${name}, ${formatCount(parts.length, "part")}`;
 
-export const branchWords = ({ from, parts }: Branch): string =>
-  `A branch from ${from}, ${counted(parts.length, "part")}`;
+export const formatBranch = ({ from, parts }: Branch): string =>
+  `A branch from ${from}, ${formatCount(parts.length, "part")}`;
 
-export const mediaWords = ({ name, mediaType, bytes }: MediaBlock): string =>
-  `${name}: ${mediaType}${bytes === undefined ? "" : `, ${amount(bytes)} bytes`}`;
+export const formatMedia = ({ name, mediaType, bytes }: MediaBlock): string =>
+  `${name}: ${mediaType}${bytes === undefined ? "" : `, ${formatAmount(bytes)} bytes`}`;
 
 /** What nobody typed and nobody misses: commands of a client and their output, reminders. Told in one line, folded. */
-export function engineWords({ who, blocks }: MessagePart): string | undefined {
+export function formatEngineMessage({ who, blocks }: MessagePart): string | undefined {
   if (who !== "engine" || blocks.some((block) => block.kind !== "text")) return undefined;
-  return `Engine: ${firstWords(blocks)}`;
+  return `Engine: ${firstText(blocks)}`;
 }
 
 const firstCharsMax = 100;
 
-export function firstWords(blocks: MessagePart["blocks"]): string {
+export function firstText(blocks: MessagePart["blocks"]): string {
   const first = blocks.find((block) => block.kind === "text");
   const words = (first?.text ?? "…").replaceAll(/\s+/g, " ").trim();
   const characters = Array.from(words.slice(0, 2 * firstCharsMax));

@@ -1,11 +1,9 @@
-import { isArray, isObject, type Json, type JsonObject, listAt } from "../schema/json.ts";
-import { DraftLog, type Placing, textBlock, textBlocks, thinkingBlock } from "./draft-log.ts";
-import { numberAt, objectAt, objectsAt, textAt } from "./fields.ts";
+import { isArray, isObject, type Json, type JsonObject, listField } from "../schema/json.ts";
+import { DraftLog, type EntryPlacement, textBlock, textBlocks, thinkingBlock } from "./draft-log.ts";
+import { numberAt, objectAt, objectsAt, textAt, mediaBlockFromUrl, toWireUsage } from "./fields.ts";
 import type { Importer, ImportDeps, Translation } from "./importer.ts";
-import { readLines } from "./json-text.ts";
+import { readLines } from "./read-lines.ts";
 import { codexKeptCharsMax } from "./limits.ts";
-import { mediaBlockOf } from "./media.ts";
-import { usageOf } from "./usage.ts";
 
 /**
  * Codex rollouts: `{timestamp, type, payload}` a line. Only `response_item` and `compacted` reached the model; events
@@ -36,7 +34,8 @@ const isBareItem = (value: Json): boolean =>
   isObject(value) &&
   (textAt(value, "record_type") === "state" ||
     (textAt(value, "type").startsWith("function_call") && textAt(value, "call_id") !== "") ||
-    (textAt(value, "type") === "message" && /^(?:in|out)put_text$/.test(textAt(listAt(value, "content")[0], "type"))));
+    (textAt(value, "type") === "message" &&
+      /^(?:in|out)put_text$/.test(textAt(listField(value, "content")[0], "type"))));
 
 const itemTypes: ReadonlySet<string> = new Set([
   "message",
@@ -102,7 +101,7 @@ class Rollout {
     }
   }
 
-  #meta(meta: JsonObject, placing: Placing): void {
+  #meta(meta: JsonObject, placing: EntryPlacement): void {
     const { circumstances } = this.#log;
     // A fork's rollout begins with its own head and goes on with that of the session it came from.
     if (circumstances.sessionId !== undefined) return;
@@ -139,7 +138,7 @@ class Rollout {
     const last = objectAt(info, "last_token_usage");
     const cacheRead = numberAt(last, "cached_input_tokens");
     const input = numberAt(last, "input_tokens") - cacheRead;
-    const usage = usageOf({ input, cacheRead, cacheWrite: 0, output: numberAt(last, "output_tokens") });
+    const usage = toWireUsage({ input, cacheRead, cacheWrite: 0, output: numberAt(last, "output_tokens") });
     if (usage === undefined) return;
     this.#contextTokens = numberAt(last, "total_tokens");
     // What the server declared travels with the count, so that the window need not be guessed.
@@ -149,7 +148,7 @@ class Rollout {
     this.#reply = undefined;
   }
 
-  #item(item: JsonObject, placing: Placing): void {
+  #item(item: JsonObject, placing: EntryPlacement): void {
     const type = textAt(item, "type");
     switch (type) {
       case "message":
@@ -162,7 +161,7 @@ class Rollout {
         return this.#says([this.#log.call(this.#callOf(type, item))], placing);
       case "function_call_output":
       case "custom_tool_call_output":
-        this.#log.result({ id: textAt(item, "call_id"), ...resultOf(item["output"]) }, placing);
+        this.#log.result({ id: textAt(item, "call_id"), ...readResult(item["output"]) }, placing);
         this.#answered = true;
         return;
       default:
@@ -185,18 +184,18 @@ class Rollout {
     return thinkingBlock(thought);
   }
 
-  #message(item: JsonObject, placing: Placing): void {
-    const content = contentOf(item["content"]);
+  #message(item: JsonObject, placing: EntryPlacement): void {
+    const content = readContent(item["content"]);
     const role = textAt(item, "role");
     if (role === "assistant") return this.#says(content, placing);
     this.#reply = undefined;
     if (role !== "user") this.#log.note("instructions-as-user", `${role} messages stand in the user's turn`);
     const meta = role !== "user" || content.every((block) => isContext(textAt(block, "text")));
     const entry = this.#log.user(content, { ...placing, meta });
-    if (entry !== undefined && !meta) this.#typed.push({ entry, chars: charsOf(content) });
+    if (entry !== undefined && !meta) this.#typed.push({ entry, chars: countChars(content) });
   }
 
-  #says(content: readonly JsonObject[], placing: Placing): void {
+  #says(content: readonly JsonObject[], placing: EntryPlacement): void {
     if (content.length === 0) return;
     if (this.#reply === undefined || (this.#answered && !this.#counted)) {
       this.#replies += 1;
@@ -206,7 +205,7 @@ class Rollout {
     this.#log.reply({ id: this.#reply, model: this.#model, content }, placing);
   }
 
-  #compacted(payload: JsonObject, placing: Placing): void {
+  #compacted(payload: JsonObject, placing: EntryPlacement): void {
     this.#reply = undefined;
     const preTokens = this.#contextTokens || undefined;
     const summary = textBlocks(textAt(payload, "message"));
@@ -225,7 +224,7 @@ class Rollout {
     const firstReply = history.findIndex((item) => textAt(item, "role") === "assistant" || "call_id" in item);
     const front = firstReply === -1 ? history : history.slice(0, firstReply);
     this.#typed = [];
-    const shown = [...front.flatMap((item) => contentOf(item["content"])), ...summary];
+    const shown = [...front.flatMap((item) => readContent(item["content"])), ...summary];
     this.#log.boundary({ summary: shown.length === 0 ? [textBlock("(unreadable)")] : shown, preTokens }, placing);
     for (const item of history.slice(front.length)) this.#item(item, placing);
   }
@@ -239,7 +238,7 @@ const isContext = (text: string): boolean =>
     text,
   );
 
-const charsOf = (content: readonly JsonObject[]): number =>
+const countChars = (content: readonly JsonObject[]): number =>
   content.reduce((sum, block) => sum + textAt(block, "text").length, 0);
 
 function newestTyped(typed: readonly { readonly entry: string; readonly chars: number }[]): string[] {
@@ -253,22 +252,22 @@ function newestTyped(typed: readonly { readonly entry: string; readonly chars: n
   return kept;
 }
 
-function contentOf(content: Json | undefined): JsonObject[] {
+function readContent(content: Json | undefined): JsonObject[] {
   if (typeof content === "string") return textBlocks(content);
   if (!isArray(content)) return [];
   return content.flatMap((part) => {
-    const image = imageOf(part);
+    const image = readImage(part);
     return image === undefined ? textBlocks(textAt(part, "text")) : [image];
   });
 }
 
-const imageOf = (part: Json): JsonObject | undefined =>
-  textAt(part, "type") === "input_image" ? mediaBlockOf(textAt(part, "image_url")) : undefined;
+const readImage = (part: Json): JsonObject | undefined =>
+  textAt(part, "type") === "input_image" ? mediaBlockFromUrl(textAt(part, "image_url")) : undefined;
 
 /** Text, or parts, or (earlier) text and success. */
-function resultOf(output: Json | undefined): { content: string | JsonObject[]; isError?: boolean } {
+function readResult(output: Json | undefined): { content: string | JsonObject[]; isError?: boolean } {
   if (typeof output === "string") return { content: output };
-  if (isArray(output)) return { content: contentOf(output) };
+  if (isArray(output)) return { content: readContent(output) };
   if (!isObject(output)) return { content: "" };
-  return { ...resultOf(output["content"]), isError: output["success"] === false };
+  return { ...readResult(output["content"]), isError: output["success"] === false };
 }

@@ -1,10 +1,8 @@
 import { isObject, type Json, type JsonObject } from "../schema/json.ts";
-import { DraftLog, type Placing, textBlocks, thinkingBlock } from "./draft-log.ts";
-import { numberAt, objectAt, objectsAt, textAt } from "./fields.ts";
+import { DraftLog, type EntryPlacement, textBlocks, thinkingBlock } from "./draft-log.ts";
+import { numberAt, objectAt, objectsAt, textAt, mediaBlock, toWireUsage } from "./fields.ts";
 import type { Importer, ImportDeps, Translation } from "./importer.ts";
-import { readLines } from "./json-text.ts";
-import { mediaBlock } from "./media.ts";
-import { usageOf } from "./usage.ts";
+import { readLines } from "./read-lines.ts";
 
 /** Copilot CLI: one event a line, `{type, data, id, timestamp, parentId}`. The parents order events, not messages. */
 export const copilot: Importer = {
@@ -77,7 +75,7 @@ class EventLog {
     if (textAt(data, "copilotVersion") !== "") circumstances.version = textAt(data, "copilotVersion");
   }
 
-  #user(data: JsonObject, placing: Placing): void {
+  #user(data: JsonObject, placing: EntryPlacement): void {
     // `transformedContent` is what was sent: the person's words with reminders around them.
     const said = textBlocks(textAt(data, "transformedContent") || textAt(data, "content"));
     const files = objectsAt(data, "attachments").flatMap((file) => this.#attachment(file));
@@ -91,7 +89,7 @@ class EventLog {
     return block === undefined ? [] : [block];
   }
 
-  #reply(data: JsonObject, placing: Placing): void {
+  #reply(data: JsonObject, placing: EntryPlacement): void {
     const id = textAt(data, "apiCallId") || textAt(data, "messageId") || this.#log.replyId(placing.timestamp ?? "");
     const reasoning = textAt(data, "reasoningText");
     const isThinking = reasoning !== "" || textAt(data, "reasoningOpaque") !== "";
@@ -114,16 +112,16 @@ class EventLog {
   }
 
   /** Written by few versions; the messages themselves count only their output. */
-  #usage(data: JsonObject, placing: Placing): void {
+  #usage(data: JsonObject, placing: EntryPlacement): void {
     const id = textAt(data, "apiCallId") || this.#replyByLine.get(placing.agent ?? "");
     const cacheRead = numberAt(data, "cacheReadTokens");
     const cacheWrite = numberAt(data, "cacheWriteTokens");
     const input = numberAt(data, "inputTokens") - cacheRead - cacheWrite;
-    const usage = usageOf({ input, cacheRead, cacheWrite, output: numberAt(data, "outputTokens") });
+    const usage = toWireUsage({ input, cacheRead, cacheWrite, output: numberAt(data, "outputTokens") });
     if (id !== undefined && usage !== undefined) this.#log.usage(id, usage);
   }
 
-  #result(data: JsonObject, placing: Placing): void {
+  #result(data: JsonObject, placing: EntryPlacement): void {
     const result = objectAt(data, "result");
     const error = textAt(objectAt(data, "error"), "message");
     const text = textAt(result, "content") || error;
@@ -135,7 +133,7 @@ class EventLog {
     this.#log.result({ id: textAt(data, "toolCallId"), content, isError: data["success"] === false }, placing);
   }
 
-  #compacted(data: JsonObject, placing: Placing): void {
+  #compacted(data: JsonObject, placing: EntryPlacement): void {
     const summary = textBlocks(textAt(data, "summaryContent"));
     if (data["success"] === false || summary.length === 0) return;
     this.#log.note("view-unknown", "what a compaction kept besides its summary was not recorded");

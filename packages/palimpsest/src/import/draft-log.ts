@@ -1,19 +1,18 @@
-import type { Json, JsonObject } from "../schema/json.ts";
-import { parseJson, isObject } from "../schema/json.ts";
-import { uuidOfHash } from "../schema/uuid.ts";
+import { type Json, type JsonObject, parseJson, isObject, isArray } from "../schema/json.ts";
+import { uuidFromHash } from "../schema/brand.ts";
 import { boundaryText } from "../transcript/draft.ts";
-import { present } from "./fields.ts";
+import { withoutEmpty, objectAt, objectsAt, textAt, mediaBlockFromUrl } from "./fields.ts";
 import type { ImportDeps, ImportedFormat, ImportNote, NoteKind, Translation } from "./importer.ts";
 import { noteDetailsMax } from "./limits.ts";
 
-export interface Circumstances {
+interface SessionMetadata {
   sessionId?: string;
   cwd?: string;
   gitBranch?: string;
   version?: string;
 }
 
-export interface Placing {
+export interface EntryPlacement {
   readonly timestamp?: string | undefined;
   /** Set only where the entry does not continue at the one before. */
   readonly parent?: string | null | undefined;
@@ -21,7 +20,7 @@ export interface Placing {
   readonly agent?: string | undefined;
 }
 
-export interface ReplyDraft {
+interface ReplyDraft {
   readonly id: string;
   readonly model?: string | undefined;
   readonly content: readonly JsonObject[];
@@ -31,7 +30,7 @@ export interface ReplyDraft {
   readonly failed?: boolean;
 }
 
-export interface ResultDraft {
+interface ResultDraft {
   /** As the source names the call. */
   readonly id: string;
   /** The id that the call got here, where the source keeps call and result together. */
@@ -40,7 +39,7 @@ export interface ResultDraft {
   readonly isError?: boolean;
 }
 
-export interface BoundaryDraft {
+interface BoundaryDraft {
   /** Text blocks of the message that stands for what came before. */
   readonly summary: readonly JsonObject[];
   readonly preTokens?: number | undefined;
@@ -56,7 +55,7 @@ export interface BoundaryDraft {
  * and what is appended to the source later leaves those before it as they are.
  */
 export class DraftLog {
-  readonly circumstances: Circumstances = {};
+  readonly circumstances: SessionMetadata = {};
   readonly #format: ImportedFormat;
   readonly #deps: ImportDeps;
   readonly #entries: JsonObject[] = [];
@@ -101,37 +100,37 @@ export class DraftLog {
   }
 
   /** Returns the entry's uuid. */
-  add(fields: JsonObject, placing: Placing = {}): string {
+  add(fields: JsonObject, placing: EntryPlacement = {}): string {
     const line = placing.agent ?? "";
     const position = this.#entries.length;
-    const uuid = uuidOfHash(this.#deps.sha256(`${this.#format}\n${position}\n${JSON.stringify(fields)}`));
+    const uuid = uuidFromHash(this.#deps.sha256(`${this.#format}\n${position}\n${JSON.stringify(fields)}`));
     const parentUuid = placing.parent === undefined ? (this.#lastByLine.get(line) ?? null) : placing.parent;
     if (placing.timestamp === undefined) this.note("no-timestamp", "entries without a time of their own");
     this.#entries.push({
       parentUuid,
       isSidechain: line !== "",
-      ...present({ agentId: line }),
+      ...withoutEmpty({ agentId: line }),
       userType: "external",
-      ...present({ ...this.circumstances }),
+      ...withoutEmpty({ ...this.circumstances }),
       ...fields,
       uuid,
-      ...present({ timestamp: placing.timestamp }),
+      ...withoutEmpty({ timestamp: placing.timestamp }),
     });
     this.#lastByLine.set(line, uuid);
     return uuid;
   }
 
-  user(content: readonly JsonObject[], placing: Placing & { readonly meta?: boolean } = {}): string | undefined {
+  user(content: readonly JsonObject[], placing: EntryPlacement & { readonly meta?: boolean } = {}): string | undefined {
     if (content.length === 0) return undefined;
     const meta = placing.meta === true ? { isMeta: true } : {};
     return this.add({ type: "user", ...meta, message: { role: "user", content } }, placing);
   }
 
-  reply({ id, model, content, usage, failed }: ReplyDraft, placing: Placing = {}): string {
+  reply({ id, model, content, usage, failed }: ReplyDraft, placing: EntryPlacement = {}): string {
     for (const block of content)
       if (block["type"] === "thinking" && block["signature"] === "")
         this.note("thinking-unsigned", "recorded reasoning without a signature: kept in the log, never sent");
-    const message = { type: "message", role: "assistant", id, ...present({ model }), content };
+    const message = { type: "message", role: "assistant", id, ...withoutEmpty({ model }), content };
     const error = failed === true ? { isApiErrorMessage: true } : {};
     const position = this.#entries.length;
     const uuid = this.add({ type: "assistant", ...error, message }, placing);
@@ -179,7 +178,7 @@ export class DraftLog {
     return { input: value };
   }
 
-  result(answer: ResultDraft, placing: Placing = {}): string {
+  result(answer: ResultDraft, placing: EntryPlacement = {}): string {
     const called = this.#answered(answer);
     if (called === undefined) this.note("result-without-call", "its call is not in the source");
     const error = answer.isError === true ? { is_error: true } : {};
@@ -195,12 +194,12 @@ export class DraftLog {
   }
 
   /** Boundary, then summary: the view behind them begins with the summary. */
-  boundary(draft: BoundaryDraft, placing: Placing = {}): void {
+  boundary(draft: BoundaryDraft, placing: EntryPlacement = {}): void {
     const before = placing.parent === undefined ? this.last : (placing.parent ?? undefined);
     const { keptFrom, kept } = draft;
     const segment =
       keptFrom === undefined || before === undefined ? undefined : { headUuid: keptFrom, tailUuid: before };
-    const compactMetadata = present({
+    const compactMetadata = withoutEmpty({
       trigger: draft.trigger,
       preTokens: draft.preTokens,
       preservedSegment: segment,
@@ -208,7 +207,7 @@ export class DraftLog {
     });
     const boundary = { type: "system", subtype: "compact_boundary", content: boundaryText, level: "info" };
     this.add(
-      { ...boundary, isMeta: true, ...present({ logicalParentUuid: before }), compactMetadata },
+      { ...boundary, isMeta: true, ...withoutEmpty({ logicalParentUuid: before }), compactMetadata },
       { ...placing, parent: null },
     );
     this.note("compacted", "became a boundary and its summary");
@@ -224,7 +223,7 @@ export class DraftLog {
   }
 
   /** Kept for people and replay; the messages do not hold it. */
-  systemPrompt(content: string, placing: Placing = {}): void {
+  systemPrompt(content: string, placing: EntryPlacement = {}): void {
     if (content === "") return;
     this.note("system-prompt-aside", "kept as a system entry: messages hold no system prompt");
     this.add({ type: "system", subtype: "system_prompt", isMeta: true, content }, placing);
@@ -256,3 +255,37 @@ export const thinkingBlock = (thinking: string, signature = ""): JsonObject => (
   thinking,
   signature,
 });
+
+/** Content of a chat-completions message: text, or parts. */
+export function chatContent(content: Json | undefined): JsonObject[] {
+  if (typeof content === "string") return textBlocks(content);
+  if (!isArray(content)) return [];
+  return content.flatMap((part) => {
+    const url = textAt(objectAt(part, "image_url"), "url");
+    const image = url === "" ? undefined : mediaBlockFromUrl(url);
+    return image === undefined ? textBlocks(textAt(part, "text")) : [image];
+  });
+}
+
+/** As a result holds it: a string, or blocks where there is more than text. */
+export function chatResult(content: Json | undefined): string | readonly JsonObject[] {
+  if (typeof content === "string") return content;
+  const blocks = chatContent(content);
+  return blocks.every((block) => block["type"] === "text")
+    ? blocks.map((block) => textAt(block, "text")).join("\n")
+    : blocks;
+}
+
+/** Blocks of an assistant message: thinking, text, then its calls. */
+export function chatReply(log: DraftLog, message: JsonObject): JsonObject[] {
+  const signed = objectsAt(message, "thinking_blocks").map((block) =>
+    thinkingBlock(textAt(block, "thinking"), textAt(block, "signature")),
+  );
+  const reasoning = textAt(message, "reasoning_content");
+  const thinking = signed.length > 0 || reasoning === "" ? signed : [thinkingBlock(reasoning)];
+  const calls = objectsAt(message, "tool_calls").map((call) => {
+    const made = objectAt(call, "function");
+    return log.call({ id: textAt(call, "id"), name: textAt(made, "name"), input: log.input(made["arguments"]) });
+  });
+  return [...thinking, ...chatContent(message["content"]), ...calls];
+}

@@ -1,4 +1,4 @@
-import { field, isObject, type Json, type JsonObject, listAt, text } from "../schema/json.ts";
+import { field, isObject, type Json, type JsonObject, listField, textField } from "../schema/json.ts";
 
 /** Reading records of no promised shape: what is missing or of another type is empty, never an error. */
 export const objectAt = (value: Json | undefined, key: string): JsonObject => {
@@ -7,10 +7,10 @@ export const objectAt = (value: Json | undefined, key: string): JsonObject => {
 };
 
 export const objectsAt = (value: Json | undefined, key: string): readonly JsonObject[] =>
-  listAt(value, key).filter((inner) => isObject(inner));
+  listField(value, key).filter((inner) => isObject(inner));
 
 export const textAt = (value: Json | undefined, key: string): string =>
-  (isObject(value) ? text(value, key) : undefined) ?? "";
+  (isObject(value) ? textField(value, key) : undefined) ?? "";
 
 export const numberAt = (value: Json | undefined, key: string): number => {
   const inner = isObject(value) ? field(value, key) : undefined;
@@ -24,8 +24,46 @@ export const isoAt = (value: Json | undefined, key: string): string | undefined 
 };
 
 /** As an object to spread: fields without a value are left out. */
-export const present = (fields: Readonly<Record<string, Json | undefined>>): JsonObject => {
+export const withoutEmpty = (fields: Readonly<Record<string, Json | undefined>>): JsonObject => {
   const kept: Record<string, Json> = {};
   for (const [key, value] of Object.entries(fields)) if (value !== undefined && value !== "") kept[key] = value;
   return kept;
 };
+
+/** Types of images the API takes. */
+const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+/** The block for inline data, or nothing where the model could not be given such data. */
+export function mediaBlock(mediaType: string, data: string): JsonObject | undefined {
+  if (data === "") return undefined;
+  const source = { type: "base64", media_type: mediaType, data };
+  if (imageTypes.has(mediaType)) return { type: "image", source };
+  return mediaType === "application/pdf" ? { type: "document", source } : undefined;
+}
+
+/** The block for a `data:` or web address. */
+export function mediaBlockFromUrl(url: string, mediaType?: string): JsonObject | undefined {
+  const data = /^data:([^;,]+);base64,/.exec(url);
+  if (data !== null) return mediaBlock(data[1] ?? "", url.slice(data[0].length));
+  const isImage = mediaType === undefined || mediaType.startsWith("image/");
+  return /^https?:/.test(url) && isImage ? { type: "image", source: { type: "url", url } } : undefined;
+}
+
+/** What a provider counted, however the tool split it: `input` without what came from or went into the cache. */
+interface CountedTokens {
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+}
+
+/** In the Messages API's words. Nothing where nothing was counted: tools write zeros for replies that were cut off. */
+export function toWireUsage({ input, cacheRead, cacheWrite, output }: CountedTokens): JsonObject | undefined {
+  if (input + cacheRead + cacheWrite <= 0) return undefined;
+  return {
+    input_tokens: Math.max(0, input),
+    cache_creation_input_tokens: cacheWrite,
+    cache_read_input_tokens: cacheRead,
+    output_tokens: output,
+  };
+}

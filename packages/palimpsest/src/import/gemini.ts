@@ -1,10 +1,8 @@
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
 import { DraftLog, textBlocks, thinkingBlock } from "./draft-log.ts";
-import { numberAt, objectAt, objectsAt, textAt } from "./fields.ts";
+import { numberAt, objectAt, objectsAt, textAt, mediaBlock, toWireUsage } from "./fields.ts";
 import type { Importer, ImportDeps, Translation } from "./importer.ts";
-import { readDocument, readLines } from "./json-text.ts";
-import { mediaBlock } from "./media.ts";
-import { usageOf } from "./usage.ts";
+import { readDocument, readLines } from "./read-lines.ts";
 
 /**
  * Gemini CLI: `{sessionId, projectHash, messages}` as one document, or (newer) the same head on the first line and one
@@ -75,7 +73,7 @@ class GeminiLog {
   #message(message: JsonObject): void {
     const timestamp = textAt(message, "timestamp") || undefined;
     const type = textAt(message, "type");
-    if (type === "user") this.#log.user(contentOf(message["content"]), { timestamp });
+    if (type === "user") this.#log.user(readContent(message["content"]), { timestamp });
     else if (type === "gemini") this.#reply(message, timestamp);
     else this.#log.note("record-left-out", `${type}: shown to the person only`);
   }
@@ -89,11 +87,11 @@ class GeminiLog {
     const calls = toolCalls.map((call) =>
       this.#log.call({ id: textAt(call, "id"), name: textAt(call, "name"), input: objectAt(call, "args") }),
     );
-    const content = [...thoughts, ...contentOf(message["content"]), ...calls];
+    const content = [...thoughts, ...readContent(message["content"]), ...calls];
     if (content.length === 0) return this.#log.note("record-left-out", "replies without a word or a call");
     const id = this.#log.replyId(textAt(message, "id") || String(this.#replies));
     this.#log.reply(
-      { id, model: textAt(message, "model"), content, usage: usage(objectAt(message, "tokens")) },
+      { id, model: textAt(message, "model"), content, usage: readUsage(objectAt(message, "tokens")) },
       { timestamp },
     );
     for (const call of toolCalls) this.#result(call, textAt(call, "timestamp") || timestamp);
@@ -103,7 +101,7 @@ class GeminiLog {
     const parts = isArray(call["result"]) ? objectsAt(call, "result") : [];
     const display = textAt(call, "resultDisplay");
     if (parts.length === 0 && display === "" && textAt(call, "status") === "") return;
-    const blocks = parts.flatMap(partOf);
+    const blocks = parts.flatMap(readPart);
     const isError = /^(?:error|cancelled)$/.test(textAt(call, "status"));
     const text = blocks.filter((block) => block["type"] === "text").map((block) => textAt(block, "text"));
     const content = blocks.length > text.length ? blocks : text.join("\n") || display;
@@ -113,11 +111,11 @@ class GeminiLog {
 
 const isMessage = (value: JsonObject): boolean => textAt(value, "type") !== "" && textAt(value, "id") !== "";
 
-const contentOf = (content: Json | undefined): JsonObject[] =>
-  typeof content === "string" ? textBlocks(content) : isArray(content) ? content.flatMap(partOf) : [];
+const readContent = (content: Json | undefined): JsonObject[] =>
+  typeof content === "string" ? textBlocks(content) : isArray(content) ? content.flatMap(readPart) : [];
 
 /** A part of Gemini's API: text, inline data, or the answer of a function. */
-function partOf(part: Json): JsonObject[] {
+function readPart(part: Json): JsonObject[] {
   if (typeof part === "string") return textBlocks(part);
   if (!isObject(part)) return [];
   const data = objectAt(part, "inlineData");
@@ -130,13 +128,13 @@ function partOf(part: Json): JsonObject[] {
   const known =
     Object.keys(response).length === 1 &&
     (typeof response["output"] === "string" || typeof response["error"] === "string");
-  return [...textBlocks(known ? said : JSON.stringify(response)), ...objectsAt(answer, "parts").flatMap(partOf)];
+  return [...textBlocks(known ? said : JSON.stringify(response)), ...objectsAt(answer, "parts").flatMap(readPart)];
 }
 
 /** `input` includes what came from the cache; thoughts are counted beside `output`. */
-function usage(tokens: JsonObject): JsonObject | undefined {
+function readUsage(tokens: JsonObject): JsonObject | undefined {
   const cacheRead = numberAt(tokens, "cached");
-  return usageOf({
+  return toWireUsage({
     input: numberAt(tokens, "input") + numberAt(tokens, "tool") - cacheRead,
     cacheRead,
     cacheWrite: 0,

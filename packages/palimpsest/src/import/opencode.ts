@@ -1,11 +1,9 @@
 import { isObject, type Json, type JsonObject } from "../schema/json.ts";
 import { plainClearMarker } from "../schema/edit.ts";
 import { DraftLog, textBlock, textBlocks, thinkingBlock } from "./draft-log.ts";
-import { isoAt, numberAt, objectAt, objectsAt, textAt } from "./fields.ts";
+import { isoAt, numberAt, objectAt, objectsAt, textAt, mediaBlockFromUrl, toWireUsage } from "./fields.ts";
 import type { Importer, ImportDeps, Translation } from "./importer.ts";
-import { readDocument } from "./json-text.ts";
-import { mediaBlockOf } from "./media.ts";
-import { usageOf } from "./usage.ts";
+import { readDocument } from "./read-lines.ts";
 
 /**
  * opencode exports: one document, `{info, messages: [{info, parts}]}`. A tool part holds call and result together, so
@@ -27,14 +25,14 @@ const isExport = (value: Json | undefined): boolean => {
     : isObject(first["info"]) && textAt(first["info"], "role") !== "";
 };
 
-interface Pruned {
+interface PrunedResult {
   readonly toolUse: string;
   readonly at: number;
 }
 
 class OpencodeExport {
   readonly #log: DraftLog;
-  #pruned: Pruned[] = [];
+  #pruned: PrunedResult[] = [];
   #replies = 0;
 
   constructor(deps: ImportDeps) {
@@ -106,7 +104,7 @@ class OpencodeExport {
     const mediaType = textAt(part, "mime");
     // The text of a file and the list of a folder are parts of their own.
     if (mediaType === "text/plain" || mediaType === "application/x-directory") return [];
-    const block = mediaBlockOf(textAt(part, "url"), mediaType);
+    const block = mediaBlockFromUrl(textAt(part, "url"), mediaType);
     if (block === undefined) this.#log.note("file-without-data", `a file of type ${mediaType}`);
     return block === undefined ? [] : [block];
   }
@@ -114,7 +112,7 @@ class OpencodeExport {
   #summary(info: JsonObject, parts: readonly JsonObject[]): void {
     const summary = parts.filter((part) => part["type"] === "text").flatMap((part) => textBlocks(textAt(part, "text")));
     if (summary.length === 0) return this.#log.note("error-reply", "a compaction that gave no summary");
-    const preTokens = contextOf(objectAt(info, "tokens")) || undefined;
+    const preTokens = countContextTokens(objectAt(info, "tokens")) || undefined;
     this.#log.boundary({ summary, preTokens }, { timestamp: isoAt(objectAt(info, "time"), "created") });
   }
 
@@ -175,7 +173,7 @@ class OpencodeExport {
   }
 }
 
-const contextOf = (tokens: JsonObject): number =>
+const countContextTokens = (tokens: JsonObject): number =>
   numberAt(tokens, "input") +
   numberAt(objectAt(tokens, "cache"), "read") +
   numberAt(objectAt(tokens, "cache"), "write");
@@ -183,8 +181,8 @@ const contextOf = (tokens: JsonObject): number =>
 /** Reasoning is counted in `output` by some versions and beside it by others: the total knows. */
 function stepUsage(tokens: JsonObject): JsonObject | undefined {
   const cache = objectAt(tokens, "cache");
-  const output = Math.max(numberAt(tokens, "output"), numberAt(tokens, "total") - contextOf(tokens));
-  return usageOf({
+  const output = Math.max(numberAt(tokens, "output"), numberAt(tokens, "total") - countContextTokens(tokens));
+  return toWireUsage({
     input: numberAt(tokens, "input"),
     cacheRead: numberAt(cache, "read"),
     cacheWrite: numberAt(cache, "write"),

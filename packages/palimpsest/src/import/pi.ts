@@ -1,10 +1,8 @@
 import { isArray, isObject, type Json, type JsonObject } from "../schema/json.ts";
-import { DraftLog, type Placing, textBlock, textBlocks, thinkingBlock } from "./draft-log.ts";
-import { isoAt, numberAt, objectAt, textAt } from "./fields.ts";
+import { DraftLog, type EntryPlacement, textBlock, textBlocks, thinkingBlock } from "./draft-log.ts";
+import { isoAt, numberAt, objectAt, textAt, mediaBlock, toWireUsage } from "./fields.ts";
 import type { Importer, ImportDeps, Translation } from "./importer.ts";
-import { readLines } from "./json-text.ts";
-import { mediaBlock } from "./media.ts";
-import { usageOf } from "./usage.ts";
+import { readLines } from "./read-lines.ts";
 
 /**
  * pi sessions: a head and then one record a line. From version 2 on records have `id` and `parentId`, and the session
@@ -59,7 +57,7 @@ class PiSession {
     if (id !== "" && record["type"] !== "session") this.#entryById.set(id, became ?? parent ?? before ?? null);
   }
 
-  #translate(record: JsonObject, placing: Placing): void {
+  #translate(record: JsonObject, placing: EntryPlacement): void {
     const type = textAt(record, "type");
     switch (type) {
       case "session":
@@ -74,7 +72,7 @@ class PiSession {
         this.#log.user(textBlocks(textAt(record, "summary")), { ...placing, meta: true });
         return;
       case "custom_message":
-        this.#log.user(contentOf(record["content"]), { ...placing, meta: true });
+        this.#log.user(readContent(record["content"]), { ...placing, meta: true });
         return;
       case "session_info":
         if (textAt(record, "name") !== "")
@@ -89,11 +87,11 @@ class PiSession {
     }
   }
 
-  #message(message: JsonObject, placing: Placing): void {
+  #message(message: JsonObject, placing: EntryPlacement): void {
     const role = textAt(message, "role");
     switch (role) {
       case "user":
-        this.#log.user(contentOf(message["content"]), placing);
+        this.#log.user(readContent(message["content"]), placing);
         return;
       case "assistant":
         return this.#reply(message, placing);
@@ -101,7 +99,7 @@ class PiSession {
         this.#log.result(
           {
             id: textAt(message, "toolCallId"),
-            content: plain(contentOf(message["content"])),
+            content: plain(readContent(message["content"])),
             isError: message["isError"] === true,
           },
           placing,
@@ -113,12 +111,12 @@ class PiSession {
         this.#log.user([textBlock(commandText(message))], placing);
         return;
       default:
-        this.#log.user(contentOf(message["content"]), { ...placing, meta: true });
+        this.#log.user(readContent(message["content"]), { ...placing, meta: true });
         this.#log.note("instructions-as-user", `${role} messages stand in the user's turn`);
     }
   }
 
-  #reply(message: JsonObject, placing: Placing): void {
+  #reply(message: JsonObject, placing: EntryPlacement): void {
     this.#replies += 1;
     const usage = objectAt(message, "usage");
     const blocks = isArray(message["content"]) ? message["content"] : [];
@@ -132,7 +130,7 @@ class PiSession {
         id: textAt(message, "responseId") || this.#log.replyId(String(this.#replies)),
         model: textAt(message, "model"),
         content: content.length === 0 ? textBlocks(textAt(message, "errorMessage")) : content,
-        usage: usageOf({
+        usage: toWireUsage({
           input: numberAt(usage, "input"),
           cacheRead: numberAt(usage, "cacheRead"),
           cacheWrite: numberAt(usage, "cacheWrite"),
@@ -163,7 +161,7 @@ class PiSession {
     }
   }
 
-  #compaction(record: JsonObject, placing: Placing): void {
+  #compaction(record: JsonObject, placing: EntryPlacement): void {
     const index = record["firstKeptEntryIndex"];
     const keptFrom =
       typeof index === "number"
@@ -181,7 +179,7 @@ class PiSession {
   }
 }
 
-function contentOf(content: Json | undefined): JsonObject[] {
+function readContent(content: Json | undefined): JsonObject[] {
   if (typeof content === "string") return textBlocks(content);
   if (!isArray(content)) return [];
   return content.flatMap((part) => {

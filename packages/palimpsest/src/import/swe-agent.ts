@@ -1,9 +1,8 @@
-import { isArray, isObject, type Json, type JsonObject, parseJson, listAt } from "../schema/json.ts";
-import { chatContent, chatReply, chatResult } from "./chat-messages.ts";
-import { DraftLog, textBlocks } from "./draft-log.ts";
+import { isArray, isObject, type Json, type JsonObject, parseJson, listField } from "../schema/json.ts";
+import { chatContent, chatReply, chatResult, DraftLog, textBlocks } from "./draft-log.ts";
 import { objectAt, objectsAt, textAt } from "./fields.ts";
 import type { Importer, ImportDeps, Translation } from "./importer.ts";
-import { readDocument } from "./json-text.ts";
+import { readDocument } from "./read-lines.ts";
 
 /**
  * SWE-agent trajectories: one document with `history` (chat messages) and `trajectory` (steps). Where the model calls
@@ -42,11 +41,11 @@ class Trajectory {
   translate(source: string): Translation {
     const { value, state } = readDocument(source);
     if (state === "torn") this.#log.note("damaged", "the document is cut off: read as far as it goes");
-    const config = objectOf(isObject(value) ? value["replay_config"] : undefined);
+    const config = parseObject(isObject(value) ? value["replay_config"] : undefined);
     const agent = objectAt(config, "agent");
     this.#model = textAt(objectAt(agent, "model"), "name") || undefined;
     const steps = objectsAt(value, "trajectory");
-    const cwd = steps.map((step) => textAt(objectOf(step["state"]), "working_dir")).find((folder) => folder !== "");
+    const cwd = steps.map((step) => textAt(parseObject(step["state"]), "working_dir")).find((folder) => folder !== "");
     if (cwd !== undefined) this.#log.circumstances.cwd = cwd;
     if (shortensHistory(agent))
       this.#log.note("view-unknown", "the agent shortened old results before sending; the trajectory holds them whole");
@@ -76,7 +75,7 @@ class Trajectory {
   }
 
   #results(message: JsonObject): void {
-    const listed = listAt(message, "tool_call_ids").find((id) => typeof id === "string");
+    const listed = listField(message, "tool_call_ids").find((id) => typeof id === "string");
     const id = listed ?? textAt(message, "tool_call_id");
     this.#open = undefined;
     this.#log.result({ id, content: chatResult(message["content"]) });
@@ -116,7 +115,7 @@ const asText = (content: Json | undefined): string =>
     .join("\n");
 
 /** Some versions write parts of the document as JSON in a string. */
-function objectOf(value: Json | undefined): JsonObject {
+function parseObject(value: Json | undefined): JsonObject {
   if (isObject(value)) return value;
   if (typeof value !== "string") return {};
   try {

@@ -1,8 +1,8 @@
 import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
 import type { SessionId, ToolUseId } from "../schema/brand.ts";
-import type { LoopEvent } from "../schema/event.ts";
+import type { LoopEvent } from "../schema/loop-event.ts";
 import type { Model } from "../schema/model.ts";
-import type { SwitchName } from "../schema/switches.ts";
+import type { SwitchName } from "../schema/switch-rows.ts";
 import type { Draft } from "../transcript/draft.ts";
 import type { Fold } from "../transcript/fold.ts";
 import type { Policy } from "./policy.ts";
@@ -32,7 +32,7 @@ export interface Layer {
   readonly server?: ServerUse;
 }
 
-export interface PolicyLine {
+interface PolicyLine {
   readonly name: string;
   readonly value: string;
 }
@@ -95,7 +95,7 @@ export interface LayerHost extends BlobsDep {
   readonly thinking: Model["thinking"] | undefined;
   /** Appends it with its receipt and tells of it. */
   edit(edit: ViewEdit): LayerRun;
-  compact(ask: CompactAsk): LayerRun;
+  compact(ask: CompactRequest): LayerRun;
 }
 
 /** What a layer may know and do before layers propose. */
@@ -108,7 +108,7 @@ export interface SettleHost extends Pick<PipelineState, "offers" | "withheld"> {
 
 export type SettleRun = AsyncGenerator<LoopEvent, void>;
 
-export interface CompactAsk {
+export interface CompactRequest {
   readonly cause: "limit" | "threshold" | "price";
   readonly because: string;
 }

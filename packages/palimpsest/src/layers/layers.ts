@@ -1,12 +1,12 @@
-import { clearByIdleness } from "./2-clear/by-idleness.ts";
-import { clearByPrice } from "./2-clear/by-price.ts";
-import { clearByServer } from "./2-clear/by-server.ts";
-import { clearBySize } from "./2-clear/by-size.ts";
-import { clearInCache } from "./2-clear/cache-edits/layer.ts";
-import { collapseOldest } from "./2-clear/collapse-layer.ts";
-import { snipLowValue } from "./2-clear/snip/layer.ts";
-import { truncateOldest } from "./2-clear/truncate.ts";
-import { compactWhenDue } from "./4-compact/due.ts";
+import { clearByIdleness } from "./2-clear/clear-by-idleness.ts";
+import { clearByPrice } from "./2-clear/clear-by-price.ts";
+import { clearByServer } from "./2-clear/clear-by-server.ts";
+import { clearBySize } from "./2-clear/clear-by-size.ts";
+import { clearInCache } from "./2-clear/clear-in-cache.ts";
+import { collapseOldest } from "./2-clear/collapse-oldest.ts";
+import { snipLowValue } from "./2-clear/snip-low-value.ts";
+import { truncateOldest } from "./2-clear/truncate-oldest.ts";
+import { compactWhenDue } from "./4-compact/compact-when-due.ts";
 import type { Layer } from "./layer.ts";
 
 /**

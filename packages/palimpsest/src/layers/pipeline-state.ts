@@ -5,10 +5,10 @@ import type { CompactPrice } from "../cache/compact-price.ts";
 import type { Inventory } from "../cache/inventory.ts";
 import type { Block } from "../schema/block.ts";
 import type { EntryId, Millis, ToolUseId } from "../schema/brand.ts";
-import type { SwitchName } from "../schema/switches.ts";
+import type { SwitchName } from "../schema/switch-rows.ts";
 import type { Thresholds } from "../tokens/thresholds.ts";
 import type { Item } from "../transcript/item.ts";
-import type { Decision } from "../transcript/project.ts";
+import type { Decision } from "../transcript/projection.ts";
 import type { Policy } from "./policy.ts";
 
 /** Everything a layer may look at before a request. Live: valid until the next append. */

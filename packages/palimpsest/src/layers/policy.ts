@@ -1,5 +1,5 @@
 import type { PriceRule } from "../cache/clear-price.ts";
-import type { MarksName } from "../cache/marks.ts";
+import type { BreakpointStrategy } from "../cache/breakpoint.ts";
 import type { ThresholdRule } from "../tokens/thresholds.ts";
 
 /**
@@ -34,7 +34,7 @@ export interface Policy {
   readonly summary?: SummaryRule;
   /** Numbers of what runs beside the conversation; whether it runs say `notes`, `extraction` and `dream`. */
   readonly background?: BackgroundRule;
-  readonly marks: MarksName;
+  readonly marks: BreakpointStrategy;
 }
 
 /** How the size of the context is known. */
@@ -82,7 +82,7 @@ export interface IdleRule {
 }
 
 /** If the server offers it. */
-export interface InCacheRule {
+interface InCacheRule {
   /** Nothing is deleted while fewer results are resident. */
   readonly fromResults: number;
   readonly keepResults: number;
@@ -126,19 +126,19 @@ export interface SummaryRule {
   readonly userMessages?: { readonly messageTokensMax: number; readonly windowShareMax: number };
 }
 
-export interface RestoredRule {
+interface RestoredRule {
   readonly files?: BudgetRule & { readonly filesMax: number };
   readonly skills?: BudgetRule;
   readonly others: readonly ("todos" | "plan" | "agents" | "tools" | "mcp")[];
   readonly order: "as-listed" | "stable-first";
 }
 
-export interface BudgetRule {
+interface BudgetRule {
   readonly tokensMaxEach: number;
   readonly tokensMax: number;
 }
 
-export interface FailureRule {
+interface FailureRule {
   /** After so many in a row nothing is tried any more; absent: every failure is logged, and the next request tries again. */
   readonly breakerFailures?: number;
   /** With less input, where the summary's own request is too long. */

@@ -5,7 +5,7 @@ import { says } from "../../../../test/scenario/support/simulated.ts";
 import { roundCharsMax } from "../layers/1-offload/limits.ts";
 import type { Block, Message } from "../schema/block.ts";
 import { millis } from "../schema/brand.ts";
-import type { Move, Take } from "@palimpsest/simulator/internal/actor/actor";
+import type { Move, PlannedReply } from "@palimpsest/simulator/internal/responder/responder";
 
 const blocksOf = (messages: readonly Message[]): readonly Block[] => messages.flatMap(({ content }) => content);
 
@@ -34,7 +34,7 @@ describe.each(lines)("along %s", (_, along) => {
   it("a reply that is asked for again replaces the broken one, calls and all", async () => {
     const move: Move = { kind: "say", blocks: [...says("First part."), looks(1), ...says("The rest.")] };
     const again: Move = { kind: "say", blocks: [...says("First part."), looks(2)] };
-    const plays: readonly Take[] = [
+    const plays: readonly PlannedReply[] = [
       { move, fault: { kind: "break", afterEvents: 12 } },
       { move: again },
       { move: done },
@@ -67,11 +67,11 @@ describe.each(lines)("along %s", (_, along) => {
 });
 
 describe("a fork with limits of its own", () => {
-  const overloaded: Take = { move: done, fault: { kind: "overloaded" } };
+  const overloaded: PlannedReply = { move: done, fault: { kind: "overloaded" } };
 
   it("tries as often as it is told, and never more often than its parent", async () => {
     let asked = 0;
-    const counted: Take = { ...overloaded, faulted: () => void (asked += 1) };
+    const counted: PlannedReply = { ...overloaded, faulted: () => void (asked += 1) };
     const { agent, forks } = await staged({ plays: [{ move: done }, counted] });
     await agent.turn("Begin.");
     expect(await forks.run(task("Go.", { triesMax: 2 }), signal)).toMatchObject({ kind: "failed" });
@@ -82,7 +82,7 @@ describe("a fork with limits of its own", () => {
 
   it("fails when its time is over, and the model hears of it", async () => {
     const clock = handClock();
-    const hangs: Take = { move: done, fault: { kind: "hang" } };
+    const hangs: PlannedReply = { move: done, fault: { kind: "hang" } };
     const plays = [{ move: done }, hangs];
     const { agent, forks } = await staged({ plays, over: { now: clock.now, wait: clock.wait } });
     await agent.turn("Begin.");
@@ -108,7 +108,7 @@ describe("a fork with limits of its own", () => {
   });
 
   it("tells what a reply cost that broke off", async () => {
-    const broken: Take = { move: done, fault: { kind: "break", afterEvents: 3 } };
+    const broken: PlannedReply = { move: done, fault: { kind: "break", afterEvents: 3 } };
     const { agent, forks } = await staged({ plays: [{ move: done }, broken, { move: done }] });
     await agent.turn("Begin.");
     const outcome = await forks.run(task("Go."), signal);

@@ -6,38 +6,38 @@ import { testAgent } from "../../../../test/fixture/agent.ts";
 import { openedForTest, testDeps } from "../../../../test/fixture/session.ts";
 import { playing, says } from "../../../../test/scenario/support/simulated.ts";
 import type { ForkTask } from "../ports/fork.ts";
-import type { Act, Tool, Verdict } from "../ports/tools.ts";
+import type { ToolAction, Tool, PermissionVerdict } from "../ports/tool.ts";
 import { entryId } from "../schema/brand.ts";
-import type { SaidBlock } from "@palimpsest/simulator/internal/actor/actor";
+import type { MoveBlock } from "@palimpsest/simulator/internal/responder/responder";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
-import { editTool } from "@palimpsest/cli/internal/tool/file/edit";
-import { hashOf } from "@palimpsest/cli/internal/tool/file/open";
-import { readFiles } from "../context/read-files.ts";
-import { ConversationForks } from "./fork.ts";
+import { editTool } from "@palimpsest/cli/internal/tool/file/edit-tool";
+import { hashFileBytes } from "@palimpsest/cli/internal/tool/file/read-whole-file";
+import { createReadFiles } from "../context/read-files.ts";
+import { ConversationForks } from "./conversation-forks.ts";
 
 const allowed = () => Promise.resolve({ kind: "allowed" } as const);
 const signal = new AbortController().signal;
 
 interface ForkingOptions {
-  readonly verdict?: Verdict;
+  readonly verdict?: PermissionVerdict;
   readonly tool?: Tool;
 }
 
 /** A fork whose parent would ask a person about every write, with a file of the engine's own and one of the person's, both read. */
 async function forking(
-  replies: (files: { own: string; theirs: string }) => readonly (readonly SaidBlock[])[],
+  replies: (files: { own: string; theirs: string }) => readonly (readonly MoveBlock[])[],
   { verdict = { kind: "ask", reason: "outside the project" }, tool = editTool() }: ForkingOptions = {},
 ) {
   const folder = await temporaryFolder();
   await mkdir(join(folder, "engine"));
   const [own, theirs] = [join(folder, "engine", "own.md"), join(folder, "theirs.md")];
-  const read = { hash: hashOf(new TextEncoder().encode("old")), modifiedMs: 0, shownBy: entryId("e") };
+  const read = { hash: hashFileBytes(new TextEncoder().encode("old")), modifiedMs: 0, shownBy: entryId("e") };
   for (const path of [own, theirs]) await writeFile(path, "old");
-  const files = readFiles();
+  const files = createReadFiles();
   files.set(theirs, read);
   const deps = testDeps();
   const session = await openedForTest(deps);
-  const simulator = new Simulator({ actor: playing(says("Hello."), ...replies({ own, theirs })) });
+  const simulator = new Simulator({ responder: playing(says("Hello."), ...replies({ own, theirs })) });
   const permit = () => Promise.resolve(verdict);
   const agent = testAgent({ deps, session, simulator, tools: [tool], over: { permit }, parts: { files } });
   await agent.turn("Hi.");
@@ -57,7 +57,7 @@ async function forking(
   return { agent, own, theirs, run };
 }
 
-const edit = (file_path: string, old_string = "old"): SaidBlock => ({
+const edit = (file_path: string, old_string = "old"): MoveBlock => ({
   type: "tool_use",
   name: "edit",
   input: { file_path, old_string, new_string: `${old_string}er` },
@@ -76,7 +76,7 @@ it("what its own permission denies stays denied, also for that file", async () =
 });
 
 it("what is denied to its parent stays denied, also for that file", async () => {
-  const verdict: Verdict = { kind: "denied", reason: "a rule forbids it" };
+  const verdict: PermissionVerdict = { kind: "denied", reason: "a rule forbids it" };
   const { own, run } = await forking((files) => [[edit(files.own)], says("Done.")], { verdict });
   await run({});
   expect(await readFile(own, "utf8")).toBe("old");
@@ -119,7 +119,7 @@ it.each(swaps)("a link that takes the place of %s once it is let through leads n
 });
 
 /** Of a tool that would do these acts, asked about by its parent. */
-const others: readonly (readonly [string, (own: string) => readonly Act[]])[] = [
+const others: readonly (readonly [string, (own: string) => readonly ToolAction[]])[] = [
   ["reads it", (path) => [{ kind: "read", path }]],
   ["lets a shell write it", (path) => [{ kind: "write", path, byShell: { reach: "itself" } }]],
   [

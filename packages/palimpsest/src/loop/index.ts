@@ -1,4 +1,4 @@
 /** The public names of `palimpsest/loop`: a turn with tools, and its forks. */
 export type { AgentDeps } from "../context/deps.ts";
-export { ConversationForks } from "./fork.ts";
-export { runTurn, type TurnInput } from "./turn.ts";
+export { ConversationForks } from "./conversation-forks.ts";
+export { runTurn, type TurnInput } from "./run-turn.ts";

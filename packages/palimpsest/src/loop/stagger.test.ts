@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Stagger } from "./stagger.ts";
+import { Stagger } from "./conversation-forks.ts";
 
 const never = new AbortController().signal;
 

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, parseJson } from "../schema/json.ts";
 
-export interface CallInput {
+interface CallInput {
   readonly input: JsonObject;
   /** Why it is empty though something came. */
   readonly flawed?: string;

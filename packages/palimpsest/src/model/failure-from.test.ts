@@ -2,9 +2,7 @@ import { APIError as AnthropicError, APIUserAbortError } from "@anthropic-ai/sdk
 import { APIError as OpenAIError } from "openai";
 import { expect, test } from "vitest";
 import { millis } from "../schema/brand.ts";
-import { anthropicRules } from "./anthropic/failure-rules.ts";
-import { failureFrom } from "./failure-from.ts";
-import { openaiRules } from "./openai/failure-rules.ts";
+import { anthropicRules, classifyThrown, openaiRules } from "./failure.ts";
 
 const now = () => millis(0);
 const anthropic = { rules: anthropicRules, now };
@@ -15,16 +13,16 @@ const tooLong = {
 
 test("an error of an SDK says what it means, by its fields alone", () => {
   const error = AnthropicError.generate(400, tooLong, undefined, new Headers());
-  expect(failureFrom(anthropic, error)).toMatchObject({ why: "too-long", limitTokens: 200_000, status: 400 });
+  expect(classifyThrown(anthropic, error)).toMatchObject({ why: "too-long", limitTokens: 200_000, status: 400 });
   const copy = { status: error.status, error: error.error, headers: error.headers, message: error.message };
-  expect(failureFrom(anthropic, copy)).toMatchObject({ why: "too-long", limitTokens: 200_000 });
+  expect(classifyThrown(anthropic, copy)).toMatchObject({ why: "too-long", limitTokens: 200_000 });
   const limited = OpenAIError.generate(
     429,
     { error: { code: "rate_limit_exceeded", message: "Slow down" } },
     undefined,
     new Headers({ "retry-after": "7" }),
   );
-  expect(failureFrom({ rules: openaiRules, now }, limited)).toMatchObject({
+  expect(classifyThrown({ rules: openaiRules, now }, limited)).toMatchObject({
     why: "rate-limited",
     retry: "later",
     retryAfterMs: 7_000,
@@ -32,13 +30,13 @@ test("an error of an SDK says what it means, by its fields alone", () => {
 });
 
 test("so do a status and a body, as text too", () => {
-  expect(failureFrom(anthropic, { status: 400, body: tooLong })).toMatchObject({ why: "too-long" });
-  expect(failureFrom(anthropic, { status: 400, body: JSON.stringify(tooLong) })).toMatchObject({ why: "too-long" });
-  expect(failureFrom(anthropic, { status: 529, body: "" })).toMatchObject({ why: "overloaded", retry: "later" });
+  expect(classifyThrown(anthropic, { status: 400, body: tooLong })).toMatchObject({ why: "too-long" });
+  expect(classifyThrown(anthropic, { status: 400, body: JSON.stringify(tooLong) })).toMatchObject({ why: "too-long" });
+  expect(classifyThrown(anthropic, { status: 529, body: "" })).toMatchObject({ why: "overloaded", retry: "later" });
 });
 
 test("what came from no server is the connection's failure", () => {
-  expect(failureFrom(anthropic, new TypeError("fetch failed"))).toMatchObject({ why: "network" });
-  expect(failureFrom(anthropic, new APIUserAbortError())).toMatchObject({ why: "aborted" });
-  expect(failureFrom(anthropic, new DOMException("stop", "AbortError"))).toMatchObject({ why: "aborted" });
+  expect(classifyThrown(anthropic, new TypeError("fetch failed"))).toMatchObject({ why: "network" });
+  expect(classifyThrown(anthropic, new APIUserAbortError())).toMatchObject({ why: "aborted" });
+  expect(classifyThrown(anthropic, new DOMException("stop", "AbortError"))).toMatchObject({ why: "aborted" });
 });

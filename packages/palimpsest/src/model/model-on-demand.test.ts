@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ModelPort, ModelRequest } from "../ports/model.ts";
+import type { ModelPort, ModelRequest } from "../ports/model-port.ts";
 import { modelOnDemand } from "./model-on-demand.ts";
 
 /** As many loads fail as there are errors. */

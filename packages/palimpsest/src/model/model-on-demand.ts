@@ -1,13 +1,13 @@
-import type { ModelPort } from "../ports/model.ts";
+import type { ModelPort } from "../ports/model-port.ts";
 
-export interface OnDemand {
+interface OnDemandOptions {
   readonly provider: string;
   /** Called by the first request, and by the next one where it failed. What it throws that request throws. */
   readonly load: () => Promise<ModelPort>;
 }
 
 /** A model whose client is loaded when it is first asked: the providers' packages take longer than everything else at start. */
-export function modelOnDemand({ provider, load }: OnDemand): ModelPort {
+export function modelOnDemand({ provider, load }: OnDemandOptions): ModelPort {
   let loading: Promise<ModelPort> | undefined;
   const loaded = async (): Promise<ModelPort> => {
     const current = (loading ??= load());

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { tokens } from "../schema/brand.ts";
-import { isSilentOverflow, overflowOf, overflowRows, type SaidOverflow } from "./overflow.ts";
+import { isSilentOverflow, detectOverflow, overflowRows, type OverflowInput } from "./overflow.ts";
 
-type Row = readonly [provider: string, said: SaidOverflow, limit: number | undefined, used: number | undefined];
+type Row = readonly [provider: string, said: OverflowInput, limit: number | undefined, used: number | undefined];
 
 const said: readonly Row[] = [
   ["Anthropic", { message: "prompt is too long: 208310 tokens > 200000 maximum", status: 400 }, 200_000, 208_310],
@@ -110,7 +110,7 @@ const said: readonly Row[] = [
   ["others", { message: "Payload Too Large", status: 413 }, undefined, undefined],
 ];
 
-const rowsFor = (one: SaidOverflow) =>
+const rowsFor = (one: OverflowInput) =>
   overflowRows.filter(
     ({ pattern, code, statuses }) =>
       (pattern?.test(one.message) ?? true) &&
@@ -120,7 +120,7 @@ const rowsFor = (one: SaidOverflow) =>
 
 describe("a request that does not fit", () => {
   it.each(said)("is told by %s: %o", (provider, one, limitTokens, usedTokens) => {
-    expect(overflowOf(one)).toEqual({
+    expect(detectOverflow(one)).toEqual({
       ...(limitTokens === undefined
         ? {}
         : { limitTokens, limitOf: /input tokens/i.test(one.message) && limitTokens === 272_000 ? "input" : "window" }),
@@ -134,7 +134,7 @@ describe("a request that does not fit", () => {
     expect(overflowRows.filter((row) => !shown.has(row))).toEqual([]);
   });
 
-  it.each<SaidOverflow>([
+  it.each<OverflowInput>([
     { message: "Throttling error: Too many tokens, please slow down." },
     { message: "Service unavailable: too many tokens" },
     { message: "This request would exceed your organization's rate limit: too many tokens" },
@@ -147,7 +147,7 @@ describe("a request that does not fit", () => {
     { message: "", status: 500 },
     { message: "image exceeds the limit of 5242880 bytes", status: 400 },
   ])("is not meant by %o", (one) => {
-    expect(overflowOf(one)).toBeUndefined();
+    expect(detectOverflow(one)).toBeUndefined();
   });
 });
 

@@ -1,9 +1,9 @@
 import { type Tokens, tokens } from "../schema/brand.ts";
 import { requestTokens, type Usage } from "../schema/usage.ts";
-import { learnedFrom, type NamedLimit } from "../tokens/learned-window.ts";
+import { parseNamedLimit, type NamedLimit } from "../tokens/resolve-window.ts";
 import { silentOverflowShare } from "./limits.ts";
 
-export interface OverflowRow {
+interface OverflowRow {
   readonly provider: string;
   /** Every condition that a row states must hold. */
   readonly pattern?: RegExp;
@@ -57,13 +57,13 @@ const exclusions: readonly RegExp[] = [
   /invalid 'user'.*string too long/is,
 ];
 
-export interface SaidOverflow {
+export interface OverflowInput {
   readonly message: string;
   readonly code?: string | undefined;
   readonly status?: number | undefined;
 }
 
-export interface Overflow {
+interface Overflow {
   /** The window, or the most that may be sent, where the words name it. */
   readonly limitTokens?: Tokens;
   readonly limitOf?: NamedLimit["of"];
@@ -72,19 +72,19 @@ export interface Overflow {
 }
 
 /** Undefined where a server's refusal is about something else. */
-export function overflowOf(said: SaidOverflow): Overflow | undefined {
+export function detectOverflow(said: OverflowInput): Overflow | undefined {
   const { message, status } = said;
   if (status === 429 || exclusions.some((pattern) => pattern.test(message))) return undefined;
-  if (!overflowRows.some((row) => fits(row, said))) return undefined;
-  const limit = learnedFrom(message);
-  const usedTokens = usedFrom(message);
+  if (!overflowRows.some((row) => matchesRow(row, said))) return undefined;
+  const limit = parseNamedLimit(message);
+  const usedTokens = parseUsedTokens(message);
   return {
     ...(limit === undefined ? {} : { limitTokens: limit.tokens, limitOf: limit.of }),
     ...(usedTokens === undefined ? {} : { usedTokens }),
   };
 }
 
-const fits = (row: OverflowRow, { message, code, status }: SaidOverflow): boolean =>
+const matchesRow = (row: OverflowRow, { message, code, status }: OverflowInput): boolean =>
   (row.pattern?.test(message) ?? true) &&
   (row.code === undefined || row.code === code) &&
   (row.statuses === undefined || (status !== undefined && row.statuses.includes(status)));
@@ -115,7 +115,7 @@ const usedShapes: readonly RegExp[] = [
   String.raw`current length is ${number}`,
 ].map((source) => new RegExp(source, "i"));
 
-function usedFrom(message: string): Tokens | undefined {
+function parseUsedTokens(message: string): Tokens | undefined {
   for (const shape of usedShapes) {
     const found = shape.exec(message);
     if (found === null) continue;
@@ -125,17 +125,19 @@ function usedFrom(message: string): Tokens | undefined {
   return undefined;
 }
 
-export interface RepliedUsage {
-  readonly stopReason: string;
-  readonly usage: Usage;
-  readonly windowTokens: Tokens;
-}
-
 /**
  * Some servers take what does not fit and say nothing: z.ai counts more than the window holds, MiMo fills the window
  * to the brim and has no room to say a word.
  */
-export function isSilentOverflow({ stopReason, usage, windowTokens }: RepliedUsage): boolean {
+export function isSilentOverflow({
+  stopReason,
+  usage,
+  windowTokens,
+}: {
+  readonly stopReason: string;
+  readonly usage: Usage;
+  readonly windowTokens: Tokens;
+}): boolean {
   const used = requestTokens(usage);
   if (used > windowTokens) return true;
   return stopReason === "max_tokens" && usage.output === 0 && used >= silentOverflowShare * windowTokens;

@@ -1,9 +1,9 @@
 import type { ContextError } from "../context/context-error.ts";
-import { type Provider, providers } from "../context/forms.ts";
-import { badOption, checkModel, checkTools } from "../context/inputs.ts";
+import { type Provider, providers } from "../context/provider-formats.ts";
+import { badOptionError, checkModel, checkTools } from "../context/inputs.ts";
 import type { Policy } from "../layers/policy.ts";
 import { policyShape } from "../layers/policy-shape.ts";
-import { type PolicyName, policyNames } from "../schema/settings.ts";
+import { type PolicyName, policyNames } from "../schema/setting-table.ts";
 import type { CountText } from "../tokens/text-counter.ts";
 import type { ContextOptions } from "./options.ts";
 
@@ -22,34 +22,36 @@ export function checkOptions<P extends Provider>(options: ContextOptions<P>): vo
   } = options;
   checkModel(model);
   checkTools(tools);
-  if (!providers.includes(provider)) throw wrong("provider", `one of ${providers.join(", ")}`);
-  if (thinking !== undefined && provider !== "anthropic") throw wrong("thinking", "absent: it is of the Messages API");
+  if (!providers.includes(provider)) throw wrongOption("provider", `one of ${providers.join(", ")}`);
+  if (thinking !== undefined && provider !== "anthropic")
+    throw wrongOption("thinking", "absent: it is of the Messages API");
   if (policy !== undefined) checkPolicy(policy);
   if (tokenCounter !== undefined) checkCounter(tokenCounter);
   for (const [name, value] of Object.entries({ contextTokens, outputTokensMax }))
-    if (value !== undefined && !(Number.isSafeInteger(value) && value > 0)) throw wrong(name, "a whole number above 0");
+    if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
+      throw wrongOption(name, "a whole number above 0");
   if (session !== undefined && !/^[A-Za-z0-9_][A-Za-z0-9._-]{0,179}$/.test(session))
-    throw wrong("session", "letters, digits, points, dashes and underscores, 180 at most");
+    throw wrongOption("session", "letters, digits, points, dashes and underscores, 180 at most");
 }
 
 function checkPolicy(policy: PolicyName | Policy): void {
   if (typeof policy === "string") {
-    if (!policyNames.includes(policy)) throw wrong("policy", `one of ${policyNames.join(", ")}, or an object`);
+    if (!policyNames.includes(policy)) throw wrongOption("policy", `one of ${policyNames.join(", ")}, or an object`);
     return;
   }
   const read = policyShape.safeParse(policy);
   const problem = read.error?.issues[0];
   if (problem !== undefined)
-    throw badOption(`The option policy is wrong at ${["policy", ...problem.path].join(".")}: ${problem.message}.`);
+    throw badOptionError(`The option policy is wrong at ${["policy", ...problem.path].join(".")}: ${problem.message}.`);
 }
 
 /** Asked once: what gives a promise, or throws whatever the text is, is told here and not in the middle of a conversation. */
 function checkCounter(count: CountText): void {
   const expected = "a function that gives the tokens of a text, at once";
-  if (typeof count !== "function") throw wrong("tokenCounter", expected);
+  if (typeof count !== "function") throw wrongOption("tokenCounter", expected);
   const counted = count("How many tokens has this?");
-  if (!Number.isFinite(counted) || counted < 0) throw wrong("tokenCounter", expected);
+  if (!Number.isFinite(counted) || counted < 0) throw wrongOption("tokenCounter", expected);
 }
 
-const wrong = (option: string, expected: string): ContextError =>
-  badOption(`The option ${option} must be ${expected}.`);
+const wrongOption = (option: string, expected: string): ContextError =>
+  badOptionError(`The option ${option} must be ${expected}.`);

@@ -1,8 +1,8 @@
 import { type Baseline, type FrozenParts, makeBaseline } from "../cache/baseline.ts";
-import type { BreakCause } from "../cache/breaks.ts";
-import { refusedByStore } from "../context/context-error.ts";
-import { reckonWith } from "../context/follow-undo.ts";
-import { type FrozenState, readParts, readState, stateDraft } from "../session/frozen-state.ts";
+import type { BreakCause } from "../cache/break-detector.ts";
+import { storeError } from "../context/context-error.ts";
+import { applyFixedPart } from "../context/conversation.ts";
+import { type FrozenState, readFrozenParts, readFrozenState, frozenStateDraft } from "../session/frozen-state.ts";
 import type { Session, SessionDeps } from "../session/session.ts";
 
 export interface FrozenPrefix {
@@ -16,30 +16,28 @@ export async function freezePrefix(
   { blobs }: Pick<SessionDeps, "blobs">,
   { session, parts }: { readonly session: Session; readonly parts: FrozenParts },
 ): Promise<FrozenPrefix> {
-  const state = readState(session.fold);
-  const sent = await readParts({ blobs }, state?.byModel[parts.model]?.sent);
-  const moved = state === undefined ? undefined : movedFrom(state, { sent, parts });
+  const state = readFrozenState(session.fold);
+  const sent = await readFrozenParts({ blobs }, state?.byModel[parts.model]?.sent);
+  const moved = state === undefined ? undefined : findPrefixChange(state, { sent, parts });
   if (state === undefined || moved !== undefined) {
     const put = await blobs.put(new TextEncoder().encode(JSON.stringify(parts)));
-    if (put.kind === "failed") throw refusedByStore(put);
+    if (put.kind === "failed") throw storeError(put);
     const byModel = { ...state?.byModel, [parts.model]: { sent: put.id, told: put.id } };
-    const appended = await session.append(stateDraft({ last: parts.model, byModel }));
-    if (appended.kind === "failed") throw refusedByStore(appended);
+    const appended = await session.append(frozenStateDraft({ last: parts.model, byModel }));
+    if (appended.kind === "failed") throw storeError(appended);
   }
   const baseline = makeBaseline(parts);
-  reckonWith(session, { baseline });
+  applyFixedPart(session, { baseline });
   return { baseline, moved };
 }
 
-interface Compared {
-  readonly sent: FrozenParts | undefined;
-  readonly parts: FrozenParts;
-}
-
-function movedFrom(state: FrozenState, { sent, parts }: Compared): BreakCause | undefined {
+function findPrefixChange(
+  state: FrozenState,
+  { sent, parts }: { readonly sent: FrozenParts | undefined; readonly parts: FrozenParts },
+): BreakCause | undefined {
   if (state.last !== parts.model) return { kind: "model", before: state.last, now: parts.model };
   if (sent === undefined) return { kind: "system", block: 0 };
-  const names = changedTools(sent, parts);
+  const names = listChangedTools(sent, parts);
   if (!isSame(sent.tools, parts.tools)) return { kind: "tools", names };
   if (!isSame(sent.thinking, parts.thinking)) return { kind: "thinking" };
   const block = parts.system.findIndex((one, at) => !isSame(one, sent.system[at]));
@@ -48,7 +46,7 @@ function movedFrom(state: FrozenState, { sent, parts }: Compared): BreakCause | 
 }
 
 /** Added, removed or defined otherwise. */
-function changedTools(sent: FrozenParts, parts: FrozenParts): readonly string[] {
+function listChangedTools(sent: FrozenParts, parts: FrozenParts): readonly string[] {
   const before = new Set(sent.tools.map((tool) => JSON.stringify(tool)));
   const after = new Set(parts.tools.map((tool) => JSON.stringify(tool)));
   const changed = [...sent.tools, ...parts.tools].filter((tool) => {

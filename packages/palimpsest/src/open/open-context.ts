@@ -1,44 +1,38 @@
 import { randomUUID } from "node:crypto";
 import type { FrozenParts } from "../cache/baseline.ts";
-import { Context } from "../context/context.ts";
-import { ContextError, refusedByStore } from "../context/context-error.ts";
-import { jsonOf, type Provider } from "../context/forms.ts";
+import { Context, type PrefixChange } from "../context/context.ts";
+import { ContextError, storeError } from "../context/context-error.ts";
+import { toJsonObject, type Provider } from "../context/provider-formats.ts";
 import { hookPlace } from "../context/hook-place.ts";
-import type { PrefixChange } from "../context/parts.ts";
-import { runningDeps } from "../context/running-deps.ts";
+import { createRuntimeDeps } from "../context/create-runtime-deps.ts";
 import { SessionView } from "../context/session-view.ts";
-import { startConversation } from "../context/start-conversation.ts";
-import { modelBehind, noModel, type Summarizer } from "../context/summarizer.ts";
-import type { Conversation } from "../context/conversation.ts";
+import { startConversation, type Conversation, followUndo, shedCovered, UsedIds } from "../context/conversation.ts";
+import { createCallerModel, noModel, type Summarizer } from "../context/summarizer.ts";
 import type { AgentDeps } from "../context/deps.ts";
-import { followUndo, shedCovered } from "../context/follow-undo.ts";
-import { costsSoFar } from "../context/past-costs.ts";
-import { recordedReads } from "../context/recorded-reads.ts";
-import { UsedIds } from "../context/reply/used-ids.ts";
-import type { Compacting } from "../context/compact/compacting.ts";
-import { Preparation } from "../context/compact/preparation.ts";
-import { SessionFactBook } from "../context/compact/session-facts.ts";
-import { largestCounted } from "../session/counted.ts";
-import { ConversationForks } from "../loop/fork.ts";
-import { putBackMissing } from "../session/put-back.ts";
-import { openSession, type Session, type SessionDeps, type SessionOpened } from "../session/session.ts";
+import { pastCosts } from "../context/past-costs.ts";
+import { listRecordedReads, createReadFiles } from "../context/read-files.ts";
+import type { CompactionSetup } from "../context/compact/compaction-setup.ts";
+import { SummaryPreparation } from "../context/compact/summary-preparation.ts";
+import { SessionFactBook } from "../context/compact/session-fact-book.ts";
+import { findLargestCount } from "../session/counted-log.ts";
+import { ConversationForks } from "../loop/conversation-forks.ts";
+import { restoreMissingState } from "../session/append-boundary.ts";
+import { openSession, type Session, type SessionDeps, type OpenSessionOutcome } from "../session/session.ts";
 import { noHooks } from "../ports/hooks.ts";
-import type { Tool } from "../ports/tools.ts";
-import { workingState } from "../ports/working-state.ts";
+import type { Tool } from "../ports/tool.ts";
+import { createWorkingState } from "../ports/working-state.ts";
 import { millis, sessionId } from "../schema/brand.ts";
-import { type JsonObject, text as textAt } from "../schema/json.ts";
-import type { SettingName } from "../schema/settings.ts";
-import type { Given } from "../settings/given.ts";
-import { numbersInForce } from "../settings/numbers.ts";
-import { resolveSettings } from "../settings/resolve.ts";
+import { type JsonObject, textField as textAt } from "../schema/json.ts";
+import type { SettingName } from "../schema/setting-table.ts";
+import { type GivenSetting, resolveSettings } from "../settings/resolve-settings.ts";
+import { resolveForModel } from "../settings/resolved-settings.ts";
 import { memoryStore } from "../store/memory/store.ts";
-import { readFiles } from "../context/read-files.ts";
-import { findModel } from "../tokens/registry.ts";
+import { findModel } from "../tokens/known-models.ts";
 import { textCounter } from "../tokens/text-counter.ts";
 import { checkOptions } from "./check-options.ts";
 import { freezePrefix, type FrozenPrefix } from "./freeze-prefix.ts";
 import type { ContextOptions } from "./options.ts";
-import { replyShareMax, replyTokensDefault } from "./limits.ts";
+import { replyShareMax, replyTokensDefault } from "../context/limits.ts";
 
 /** A conversation whose requests always fit. */
 export function openContext<P extends Provider = "anthropic">(options: ContextOptions<P>): Promise<Context<P>> {
@@ -52,7 +46,7 @@ export async function openContextBy<P extends Provider>(
 ): Promise<Context<P>> {
   checkOptions(options);
   const store = await (options.store ?? memoryStore()).open();
-  if (store.kind === "failed") throw refusedByStore(store);
+  if (store.kind === "failed") throw storeError(store);
   const sessionDeps: SessionDeps = {
     transcripts: store.transcripts,
     blobs: store.blobs,
@@ -63,7 +57,7 @@ export async function openContextBy<P extends Provider>(
     counter: options.tokenCounter === undefined ? undefined : textCounter(options.tokenCounter),
     ...reading,
   };
-  const session = await openNamed(sessionDeps, options.session);
+  const session = await openOrCreateSession(sessionDeps, options.session);
   try {
     return await buildContext(options, { sessionDeps, session });
   } catch (error) {
@@ -72,7 +66,7 @@ export async function openContextBy<P extends Provider>(
   }
 }
 
-async function openNamed(deps: SessionDeps, name: string | undefined): Promise<Session> {
+async function openOrCreateSession(deps: SessionDeps, name: string | undefined): Promise<Session> {
   const id = sessionId(name ?? deps.uuid());
   // What was paid and changed is told of the whole session: it is read from its beginning, once.
   const opening = { id, circumstances: { cwd: process.cwd(), version: "library" }, reads: "whole" } as const;
@@ -84,14 +78,14 @@ async function openNamed(deps: SessionDeps, name: string | undefined): Promise<S
   return openOrThrow(found, id);
 }
 
-function openOrThrow(found: SessionOpened, id: string): Session {
+function openOrThrow(found: OpenSessionOutcome, id: string): Session {
   switch (found.kind) {
     case "open":
       return found.session;
     case "busy":
       throw new ContextError("busy", `The session ${id} is open elsewhere: ${found.holder}.`);
     case "failed":
-      throw refusedByStore(found);
+      throw storeError(found);
     case "missing":
     case "exists":
       throw new ContextError("missing", `The session ${id} could not be opened.`);
@@ -110,16 +104,16 @@ async function buildContext<P extends Provider>(
   // The type parameter's default: who names no provider has the first.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const provider = options.provider ?? ("anthropic" as P);
-  const put = await putBackMissing(sessionDeps, session);
-  if (put.kind === "failed") throw refusedByStore(put);
+  const put = await restoreMissingState(sessionDeps, session);
+  if (put.kind === "failed") throw storeError(put);
   const settled = await session.settle();
-  if (settled.kind === "failed") throw refusedByStore(settled);
-  let parts = partsOf(options);
-  let tools = toolsOf(parts);
-  const deps = depsOf(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
+  if (settled.kind === "failed") throw storeError(settled);
+  let parts = buildParts(options);
+  let tools = buildTools(parts);
+  const deps = buildDeps(options, { sessionDeps, session, provider, model: () => parts.model, tools: () => tools });
   const talk = async (carried: Carried): Promise<Conversation> => {
     const frozen = await freezePrefix(sessionDeps, { session, parts });
-    return conversationOf(options, { deps, sessionDeps, session, frozen, carried, onCompacted: letGo });
+    return buildConversation(options, { deps, sessionDeps, session, frozen, carried, onCompacted: letGo });
   };
   const view = new SessionView({
     session,
@@ -142,9 +136,9 @@ async function buildContext<P extends Provider>(
     parts = {
       ...parts,
       ...(model === undefined ? {} : { model }),
-      ...(changed === undefined ? {} : { tools: definitions(changed) }),
+      ...(changed === undefined ? {} : { tools: toolDefinitions(changed) }),
     };
-    tools = toolsOf(parts);
+    tools = buildTools(parts);
     conversation = await talk(conversation);
     return conversation;
   };
@@ -153,26 +147,26 @@ async function buildContext<P extends Provider>(
   return new Context<P>({ provider, deps, sessionDeps, session, conversation, view, onEvent, change });
 }
 
-function partsOf<P extends Provider>({ model, thinking, tools = [], system = [] }: ContextOptions<P>): FrozenParts {
+function buildParts<P extends Provider>({ model, thinking, tools = [], system = [] }: ContextOptions<P>): FrozenParts {
   const texts = typeof system === "string" ? [system] : system;
   return {
     model,
     betas: [],
-    ...(thinking === undefined ? {} : { thinking: jsonOf(thinking) }),
-    tools: definitions(tools.map((tool) => jsonOf(tool))),
+    ...(thinking === undefined ? {} : { thinking: toJsonObject(thinking) }),
+    tools: toolDefinitions(tools.map((tool) => toJsonObject(tool))),
     system: texts.map((one, at) => ({ name: `system ${at + 1}`, text: typeof one === "string" ? one : one.text })),
   };
 }
 
-const definitions = (tools: readonly JsonObject[]): FrozenParts["tools"] =>
+const toolDefinitions = (tools: readonly JsonObject[]): FrozenParts["tools"] =>
   tools.map((tool) => ({ ...tool, name: textAt(tool, "name") ?? "" }));
 
 /** As far as the layers ask: what a tool does, and where it runs, is the caller's. */
-const toolsOf = ({ tools }: FrozenParts): readonly Tool[] =>
+const buildTools = ({ tools }: FrozenParts): readonly Tool[] =>
   tools.map(({ name, description, input_schema: schema }) => ({
     name,
     description: typeof description === "string" ? description : "",
-    inputSchema: typeof schema === "object" && schema !== null ? jsonOf(schema) : {},
+    inputSchema: typeof schema === "object" && schema !== null ? toJsonObject(schema) : {},
     effect: "write",
     plan: () => Promise.resolve({ kind: "wrong", message: "Calls are not run here. Answer with text alone." }),
   }));
@@ -185,22 +179,26 @@ interface DepsInput<P extends Provider> extends OpenedSession {
   readonly tools: () => readonly Tool[];
 }
 
-function depsOf<P extends Provider>(
+function buildDeps<P extends Provider>(
   options: ContextOptions<P>,
   { sessionDeps, session, provider, model, tools }: DepsInput<P>,
 ): AgentDeps {
   const { summarizer, policy } = options;
   const ask = typeof summarizer === "function" ? summarizer : summarizer?.ask;
-  const settings = resolveSettings([{ givenByName: givenIn(options) }]);
+  const settings = resolveSettings([{ givenByName: optionSettings(options) }]);
   // Once: this conversation's own requests stay within the window that it knows.
-  const recorded = largestCounted(session.fold);
+  const recorded = findLargestCount(session.fold);
   const knowledge = () => ({
     model: model(),
     recordedTokens: recorded?.model === model() ? recorded.tokens : undefined,
   });
   return {
-    ...runningDeps({ settings: () => settings, knowledge, policy: typeof policy === "object" ? policy : undefined }),
-    model: ask === undefined ? noModel : modelBehind(sessionDeps, { provider, ask }),
+    ...createRuntimeDeps({
+      settings: () => settings,
+      knowledge,
+      policy: typeof policy === "object" ? policy : undefined,
+    }),
+    model: ask === undefined ? noModel : createCallerModel(sessionDeps, { provider, ask }),
     get tools() {
       return tools();
     },
@@ -215,7 +213,7 @@ function depsOf<P extends Provider>(
 }
 
 /** What a caller says counts as a flag of the command line does: over everything else. */
-function givenIn<P extends Provider>(options: ContextOptions<P>): ReadonlyMap<SettingName, Given> {
+function optionSettings<P extends Provider>(options: ContextOptions<P>): ReadonlyMap<SettingName, GivenSetting> {
   const { contextTokens, outputTokensMax = replyTokensFor(options) } = options;
   const policy = typeof options.policy === "string" ? options.policy : undefined;
   const asked = { contextTokens, outputTokensMax, policy };
@@ -237,7 +235,7 @@ interface ConversationInput extends OpenedSession {
   readonly deps: AgentDeps;
   readonly frozen: FrozenPrefix;
   readonly carried: Carried;
-  readonly onCompacted: Compacting["onCompacted"];
+  readonly onCompacted: CompactionSetup["onCompacted"];
 }
 
 /** What goes on where only the prefix changes, or the log is not held in memory any more. */
@@ -245,12 +243,12 @@ type Carried = Pick<Conversation, "costs" | "ids" | "files">;
 
 /** As a log tells it that was read whole. */
 const toldBy = (session: Session): Carried => ({
-  costs: costsSoFar(session).own,
+  costs: pastCosts(session).own,
   ids: new UsedIds(session.fold.path.everyBranch),
-  files: readFiles(recordedReads(session.fold)),
+  files: createReadFiles(listRecordedReads(session.fold)),
 });
 
-function conversationOf<P extends Provider>(
+function buildConversation<P extends Provider>(
   { summarizer }: ContextOptions<P>,
   { deps, sessionDeps, session, frozen, carried, onCompacted }: ConversationInput,
 ): Conversation {
@@ -262,19 +260,19 @@ function conversationOf<P extends Provider>(
     costs: carried.costs,
     known: findModel(baseline.model),
     carried,
-    compacting: ({ conversation }): Compacting => ({
+    compacting: ({ conversation }): CompactionSetup => ({
       session,
       facts,
-      ...summarizedBy(summarizer, {
+      ...summarizerSetup(summarizer, {
         model: baseline.model,
         run: (task, signal) => new ConversationForks(deps, conversation()).run(task, signal),
       }),
-      ...(summarizer === undefined ? {} : { preparation: new Preparation(deps, { session, conversation }) }),
+      ...(summarizer === undefined ? {} : { preparation: new SummaryPreparation(deps, { session, conversation }) }),
       // Named to the model only if the caller offers one.
       recallTool: deps.tools.find(({ name }) => name === "recall")?.name,
-      wishes: () => Promise.resolve({}),
+      summaryOptions: () => Promise.resolve({}),
       mode: "attended",
-      workingState: workingState([]),
+      workingState: createWorkingState([]),
       onCompacted: () => {
         facts.forget();
         return onCompacted();
@@ -284,13 +282,13 @@ function conversationOf<P extends Provider>(
 }
 
 /** The conversation's own model is asked by a fork first, which reads what is cached; another has its own requests. */
-function summarizedBy<P extends Provider>(
+function summarizerSetup<P extends Provider>(
   summarizer: Summarizer<P> | undefined,
-  fork: NonNullable<Compacting["fork"]>,
-): Pick<Compacting, "fork" | "summaryModel"> {
+  fork: NonNullable<CompactionSetup["fork"]>,
+): Pick<CompactionSetup, "fork" | "summaryModel"> {
   if (summarizer === undefined) return { summaryModel: "none" };
   if (typeof summarizer === "function") return { fork };
-  const { window, outputTokensMax } = numbersInForce(resolveSettings([]), { model: summarizer.model });
+  const { window, outputTokensMax } = resolveForModel(resolveSettings([]), { model: summarizer.model });
   return {
     summaryModel: { name: summarizer.model, windowTokens: window.tokens, outputTokensMax: outputTokensMax.tokens },
   };

@@ -1,11 +1,11 @@
-import type { Provider } from "../context/forms.ts";
+import type { Provider } from "../context/provider-formats.ts";
 import type { ToolOption } from "../context/inputs.ts";
 import type { ContextEvent } from "../context/outcomes.ts";
 import type { Summarizer } from "../context/summarizer.ts";
 import type { Policy } from "../layers/policy.ts";
 import type { Hooks } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";
-import type { PolicyName } from "../schema/settings.ts";
+import type { PolicyName } from "../schema/setting-table.ts";
 import type { CountText } from "../tokens/text-counter.ts";
 
 export interface ContextOptions<P extends Provider = "anthropic"> {

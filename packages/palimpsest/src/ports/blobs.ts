@@ -1,9 +1,9 @@
-import type { WriteRefusal } from "../schema/event.ts";
+import type { WriteRefusal } from "../schema/loop-event.ts";
 import type { BlobId, SessionId, ToolUseId } from "../schema/brand.ts";
 
 /** Big contents, addressed by what they hold: the same bytes are stored once. */
 export interface Blobs {
-  put(bytes: Uint8Array): Promise<BlobPut>;
+  put(bytes: Uint8Array): Promise<BlobPutOutcome>;
   get(id: BlobId): Promise<Uint8Array | undefined>;
   /** In the order of their ids. */
   list(): Promise<readonly BlobId[]>;
@@ -21,7 +21,7 @@ export interface BlobLink {
   readonly media: "text" | "json";
 }
 
-export type BlobPut = { readonly kind: "stored"; readonly id: BlobId } | WriteFailure;
+export type BlobPutOutcome = { readonly kind: "stored"; readonly id: BlobId } | WriteFailure;
 
 /** A write that the machine refused. `message` is one line for a person and says what to do. */
 export interface WriteFailure {

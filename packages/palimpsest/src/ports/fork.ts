@@ -1,9 +1,9 @@
-import type { CostSource } from "../cache/costs.ts";
+import type { CostSource } from "../cache/cost-ledger.ts";
 import type { Message } from "../schema/block.ts";
 import type { Millis } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
 import type { MessagesReach } from "../transcript/first-messages.ts";
-import type { PermissionDep, ReadFile } from "./tools.ts";
+import type { PermissionDep, ReadFile } from "./tool.ts";
 
 /** A side conversation that starts from a parent's exact context and leaves the parent as it is. */
 export interface Fork {
@@ -37,7 +37,7 @@ export interface ForkTask extends PermissionDep, MessagesReach {
   readonly onText?: ((text: string) => void) | undefined;
 }
 
-export interface OwnFile {
+interface OwnFile {
   /** Real path. */
   readonly path: string;
   readonly read: ReadFile;

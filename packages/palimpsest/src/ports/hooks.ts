@@ -1,6 +1,5 @@
 import type { SessionId, ToolUseId } from "../schema/brand.ts";
-import type { HookAnswer } from "../schema/hook-answer.ts";
-import type { HookEventName } from "../schema/hook.ts";
+import type { HookAnswer, HookEventName } from "../schema/hook.ts";
 import type { Json, JsonObject } from "../schema/json.ts";
 
 /** What people have asked to be told of, and may have a say in. */
@@ -20,7 +19,7 @@ export interface HooksDep {
 }
 
 /** Where and in which state the session is at that moment. */
-export interface HookPlace {
+export interface HookContext {
   readonly session: SessionId;
   /** A path or an address; absent if the store has none. */
   readonly transcriptPath?: string;
@@ -31,11 +30,11 @@ export interface HookPlace {
   readonly agent?: { readonly id: string; readonly type: string };
 }
 
-export type HookEvent = HookPlace & HookMoment;
-export type HookEventOf<Name extends HookEventName> = HookPlace & Extract<HookMoment, { readonly name: Name }>;
+export type HookEvent = HookContext & HookPayload;
+export type HookEventOf<Name extends HookEventName> = HookContext & Extract<HookPayload, { readonly name: Name }>;
 
 /** Tools under our names. */
-export type HookMoment =
+export type HookPayload =
   | {
       readonly name: "SessionStart";
       readonly source: "startup" | "resume" | "clear" | "compact" | "fork";

@@ -37,11 +37,11 @@ export interface SandboxLimits {
 export type SandboxNetwork =
   | { readonly kind: "off" }
   /** Only hosts that a proxy outside lets through. */
-  | { readonly kind: "proxy"; readonly way: ProxyWay }
+  | { readonly kind: "proxy"; readonly way: ProxyRoute }
   | { readonly kind: "open" };
 
 /** How a program inside reaches the proxy. */
-export type ProxyWay =
+type ProxyRoute =
   /** Through two pipes in a folder: where the sandbox has a network of its own. */
   | { readonly kind: "pipes"; readonly folder: string }
   /** At a port of loopback: where it shares the machine's. `url` holds what the proxy wants to be told. */
@@ -66,6 +66,6 @@ export type SandboxUse =
   | { readonly kind: "refused"; readonly why: string; readonly remedy: string };
 
 /** What was found on this machine. `why` and `remedy` are shown to the user, one line each. */
-export type SandboxSearch =
+export type SandboxSearchOutcome =
   | { readonly kind: "found"; readonly sandbox: Sandbox }
   | { readonly kind: "none"; readonly why: string; readonly remedy: string };

@@ -1,7 +1,7 @@
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 
 /** `meta`: written by the engine in a person's place. `stand-in`: what a range of rounds was collapsed to. */
-export type SaidKind =
+export type SearchTextKind =
   | "user"
   | "meta"
   | "reply"
@@ -20,11 +20,11 @@ export interface SearchOptions {
   readonly pageSize?: number | undefined;
 }
 
-export type Searched =
+export type SearchOutcome =
   | {
       readonly kind: "found";
       /** Best first, of equals the newest. */
-      readonly hits: readonly Hit[];
+      readonly hits: readonly SearchHit[];
       readonly page: number;
       readonly pages: number;
       /** Texts that were found, also those that say the same or come too late to be shown on any page. */
@@ -35,10 +35,10 @@ export type Searched =
   /** Nothing in the query can be searched for. */
   | { readonly kind: "no-words" };
 
-export interface Hit {
+export interface SearchHit {
   /** What `expand` takes to give the whole back: a call's id for its result, else an entry's. */
   readonly id: EntryId | ToolUseId;
-  readonly kind: SaidKind;
+  readonly kind: SearchTextKind;
   /** When its entry was written, as the entry says. */
   readonly at: string | undefined;
   /** Of a result: what was called, in a few words. */

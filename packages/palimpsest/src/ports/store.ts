@@ -1,15 +1,14 @@
 import type { Blobs, WriteFailure } from "./blobs.ts";
-import type { Leases } from "./leases.ts";
-import type { SessionList } from "./session-list.ts";
 import type { Transcripts } from "./transcripts.ts";
+import type { Bytes, SessionId } from "../schema/brand.ts";
 
 /** Where sessions are kept. None of it needs a file path. */
 export interface Store {
   /** Must not reject. */
-  open(): Promise<StoreOpened>;
+  open(): Promise<StoreOpenOutcome>;
 }
 
-export type StoreOpened = ({ readonly kind: "open" } & StorePorts) | WriteFailure;
+export type StoreOpenOutcome = ({ readonly kind: "open" } & StorePorts) | WriteFailure;
 
 /** A conversation needs the first two; whoever offers the others as well is found by those who need them. */
 export interface StorePorts {
@@ -17,4 +16,63 @@ export interface StorePorts {
   readonly blobs: Blobs;
   readonly sessions?: SessionList;
   readonly leases?: Leases;
+}
+
+/** The sessions of one project. */
+export interface SessionList {
+  /** Newest first. Reads a bounded part of each transcript, whatever its length, unless `all` are to be counted; absent: `near`. */
+  list(counting?: MessageCountMode): Promise<readonly SessionSummary[]>;
+}
+
+/** Whether the messages of long sessions are counted too. `near`: only what lies near the ends of a transcript, or near an earlier count, is read. */
+export type MessageCountMode = "near" | "all";
+
+/** The names are those of the ecosystem's index file. */
+export interface SessionSummary {
+  readonly sessionId: SessionId;
+  readonly firstPrompt: string;
+  readonly summary: string | undefined;
+  /** Unknown until the whole transcript has been read once. */
+  readonly messageCount: number | undefined;
+  readonly created: string | undefined;
+  readonly modified: string;
+  readonly gitBranch: string | undefined;
+  readonly projectPath: string | undefined;
+  readonly isSidechain: boolean;
+  readonly sizeBytes: Bytes;
+}
+
+export interface SessionListDep {
+  readonly sessions: SessionList;
+}
+
+/** Of each name there is one holder at a time, across processes. The lease of a session bears its id. */
+export interface Leases {
+  /** Must not reject. Takes over what a dead process left. */
+  acquire(name: string): Promise<LeaseOutcome>;
+  /** Who has it now. Changes nothing. */
+  look(name: string): Promise<LeaseState>;
+}
+
+export interface Lease {
+  /** Cheap enough for every append. `lost`: another process may hold it by now. */
+  state(): Promise<"held" | "lost">;
+  /** Frees the name, unless the lease was lost. A second release does nothing. */
+  release(): Promise<void>;
+}
+
+export type LeaseOutcome =
+  | { readonly kind: "acquired"; readonly lease: Lease }
+  | { readonly kind: "busy"; readonly holder: string }
+  | WriteFailure;
+
+export type LeaseState =
+  | { readonly kind: "free" }
+  /** `holder`: a few words for people. */
+  | { readonly kind: "held"; readonly holder: string }
+  /** By a process that is gone. */
+  | { readonly kind: "left" };
+
+export interface LeasesDep {
+  readonly leases: Leases;
 }

@@ -7,16 +7,16 @@ import type { WriteFailure } from "./blobs.ts";
  */
 export interface Transcripts {
   /** Never opens what exists: a session id that is taken is refused with `exists`. */
-  create(id: SessionId): Promise<OpenForWriting>;
-  openForWriting(id: SessionId): Promise<OpenForWriting>;
+  create(id: SessionId): Promise<OpenForWritingOutcome>;
+  openForWriting(id: SessionId): Promise<OpenForWritingOutcome>;
   openForReading(id: SessionId): Promise<ByteSource | undefined>;
   /** A new session that starts with `originLine` and then holds a byte-for-byte copy of the first `length` bytes of `source`. */
-  adopt(copy: AdoptedCopy): Promise<OpenForWriting>;
+  adopt(copy: AdoptedCopy): Promise<OpenForWritingOutcome>;
   /** A path or an address at which people find the transcript, also one that is yet to be made. Absent in stores that have none. */
   linkTo?(id: SessionId): string | undefined;
 }
 
-export type OpenForWriting =
+export type OpenForWritingOutcome =
   | { readonly kind: "open"; readonly writer: TranscriptWriter; readonly setAside: SetAside | undefined }
   | { readonly kind: "busy"; readonly holder: string }
   | { readonly kind: "missing" }

@@ -1,5 +1,5 @@
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
-import type { RestoreBudgets, RestoredPart } from "../schema/working-state.ts";
+import type { RestoreBudgets, RestoredPart } from "../schema/restored-part.ts";
 
 /**
  * Something that the agent works with and that is not in what was said: its task list, the files it has read, the place
@@ -28,12 +28,12 @@ export interface WorkingStateDep {
 }
 
 /** The parts of one session. Most stable first, so that what has not changed stays a prefix of what is sent. */
-export interface WorkingState {
+interface WorkingState {
   readonly parts: readonly WorkingStatePart[];
 }
 
 /** In the order in which they are told. Between two there is room for parts that are yet to come. */
-export const stabilityOf = {
+export const usualStability = {
   instructions: 10,
   tools: 20,
   mcp: 25,
@@ -46,7 +46,7 @@ export const stabilityOf = {
   files: 90,
 } as const;
 
-export function workingState(parts: readonly WorkingStatePart[]): WorkingState {
+export function createWorkingState(parts: readonly WorkingStatePart[]): WorkingState {
   const names = new Set(parts.map(({ name }) => name));
   if (names.size < parts.length) throw new TypeError("two parts of the working state have the same name");
   return { parts: parts.toSorted((one, other) => one.stability - other.stability) };

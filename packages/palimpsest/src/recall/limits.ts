@@ -25,7 +25,7 @@ export const pageSizeDefault = 10;
 export const pageSizeMax = 100;
 
 /** Texts that an index keeps at hand, newest first; older ones are read again when one is shown. A usual session fits whole. */
-export const heldCharsMax = 16 * 2 ** 20;
+export const recentCharsMax = 16 * 2 ** 20;
 
 /** Of the call that a result answers: the tool and what it was asked for. */
 export const callChars = 120;

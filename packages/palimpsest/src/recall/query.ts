@@ -1,5 +1,5 @@
 import { queryCharsMax, queryPhrasesMax } from "./limits.ts";
-import { type Term, termsOf } from "./terms.ts";
+import { type Term, collectTerms } from "./term.ts";
 
 /** What is searched for: any of the terms, and every phrase. */
 export interface Query {
@@ -15,24 +15,24 @@ export interface Phrase {
   readonly form: RegExp;
 }
 
-const quoted = /["“”]([^"“”]+)["“”]/g;
+const quotedPhrase = /["“”]([^"“”]+)["“”]/g;
 
 /** What stands in quotation marks must be found as it stands; of the rest any word may be. */
 export function parseQuery(written: string): Query {
   const query = written.slice(0, queryCharsMax);
-  const phrases = Array.from(query.matchAll(quoted), ([, phrase = ""]) => phrase.trim())
+  const phrases = Array.from(query.matchAll(quotedPhrase), ([, phrase = ""]) => phrase.trim())
     .filter((phrase) => phrase !== "")
     .slice(0, queryPhrasesMax)
-    .map((phrase) => ({ terms: termsOf(phrase), form: formOf(phrase) }));
+    .map((phrase) => ({ terms: collectTerms(phrase), form: phrasePattern(phrase) }));
   const unquoted = query.replaceAll(/["“”]/g, " ");
-  return { terms: termsOf(unquoted), phrases, whole: flat(unquoted) };
+  return { terms: collectTerms(unquoted), phrases, whole: flattenText(unquoted) };
 }
 
 /** Without case, with one space between words. */
-export const flat = (text: string): string => text.toLowerCase().replaceAll(/\s+/g, " ").trim();
+export const flattenText = (text: string): string => text.toLowerCase().replaceAll(/\s+/g, " ").trim();
 
 /** Where it begins or ends in a letter of a script with spaces, the word does so too. */
-function formOf(phrase: string): RegExp {
+function phrasePattern(phrase: string): RegExp {
   const words = phrase.split(/\s+/).map((word) => RegExp.escape(word));
   const before = /^\w/.test(phrase) ? String.raw`(?<!\w)` : "";
   const after = /\w$/.test(phrase) ? String.raw`(?!\w)` : "";

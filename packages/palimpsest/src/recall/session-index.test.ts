@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { blobsWith, loggedOf } from "../../../../test/fixture/log.ts";
-import type { Hit, SearchOptions } from "../ports/session-search.ts";
-import { memoryBlobs } from "../store/memory/blobs.ts";
+import type { SearchHit, SearchOptions } from "../ports/session-search.ts";
+import { memoryBlobs } from "../store/memory/memory-blobs.ts";
 import { candidatesMax, snippetChars } from "./limits.ts";
 import { SessionIndex } from "./session-index.ts";
 
@@ -30,13 +30,13 @@ async function indexOf(
   return index;
 }
 
-async function found(lines: readonly Line[], options: SearchOptions | string): Promise<readonly Hit[]> {
+async function found(lines: readonly Line[], options: SearchOptions | string): Promise<readonly SearchHit[]> {
   const index = await indexOf(lines);
   const searched = await index.search(typeof options === "string" ? { query: options } : options);
   if (searched.kind !== "found") throw new Error(searched.kind);
   return searched.hits;
 }
-const ids = (hits: readonly Hit[]): readonly string[] => hits.map(({ id }) => id);
+const ids = (hits: readonly SearchHit[]): readonly string[] => hits.map(({ id }) => id);
 
 const filler = (count: number): Line[] =>
   Array.from({ length: count }, (_, at) => said(`filler-${at}`, `the usual words of entry number ${at}`));

@@ -1,17 +1,15 @@
-import type { Hit, Searched, SearchOptions } from "../ports/session-search.ts";
+import type { SearchHit, SearchOutcome, SearchOptions } from "../ports/session-search.ts";
 import type { ToolUseId } from "../schema/brand.ts";
-import type { Logged } from "../transcript/lines.ts";
-import { HeldTexts, type HeldTextsDeps, type TextPlace } from "./held-texts.ts";
+import type { LoggedEntry } from "../transcript/read-lines.ts";
+import { RecentTexts, type RecentTextsDeps, type TextPlace } from "./recent-texts.ts";
 import { callChars, candidatesMax, pageSizeDefault, pageSizeMax, phraseTextsMax } from "./limits.ts";
-import { passagesOf } from "./passages.ts";
-import { Postings } from "./postings.ts";
-import { flat, parseQuery, type Query } from "./query.ts";
-import { type Ranked, rankTexts, weightsOf } from "./rank.ts";
-import { blobsIn, type Said, saidByBlob, saidIn } from "./said.ts";
-import { type Snippet, snippetOf } from "./snippet.ts";
-import type { Term } from "./terms.ts";
+import { splitPassages, Postings, type RankedText, rankTexts, weighTerms } from "./postings.ts";
+import { flattenText, parseQuery, type Query } from "./query.ts";
+import { entryBlobs, type EntryText, readBlobText, entryTexts } from "./entry-texts.ts";
+import { type Snippet, findSnippet } from "./snippet.ts";
+import type { Term } from "./term.ts";
 
-export interface SessionIndexOptions {
+interface SessionIndexOptions {
   /** For one query: nothing is kept but what it can find. */
   readonly only?: string;
 }
@@ -19,53 +17,54 @@ export interface SessionIndexOptions {
 /** Its calls and results only repeat what stands elsewhere: a search that took them in would always find itself. */
 const echoingTool = "recall";
 
-type Told = Pick<Hit, "id" | "kind" | "at" | "call"> & Pick<Said, "form"> & { readonly source: TextPlace["kind"] };
+type IndexedText = Pick<SearchHit, "id" | "kind" | "at" | "call"> &
+  Pick<EntryText, "form"> & { readonly source: TextPlace["kind"] };
 
 /**
  * Everything that was ever said in one session, by its words, whatever the view shows of it. Appending costs in
  * proportion to what is appended, a search to how often its words occur.
  */
 export class SessionIndex {
-  readonly #deps: HeldTextsDeps;
+  readonly #deps: RecentTextsDeps;
   readonly #postings: Postings;
-  readonly #texts: HeldTexts;
-  readonly #told: Told[] = [];
+  readonly #texts: RecentTexts;
+  readonly #told: IndexedText[] = [];
   readonly #callWords = new Map<ToolUseId, string>();
   readonly #echoes = new Set<ToolUseId>();
   /** By the id of a result: where the text is that the id gives back. */
-  readonly #sourceByResult = new Map<Hit["id"], TextPlace["kind"]>();
+  readonly #sourceByResult = new Map<SearchHit["id"], TextPlace["kind"]>();
 
-  constructor(deps: HeldTextsDeps, { only }: SessionIndexOptions = {}) {
+  constructor(deps: RecentTextsDeps, { only }: SessionIndexOptions = {}) {
     this.#deps = deps;
     this.#postings = new Postings(only === undefined ? undefined : new Set(parseQuery(only).terms));
-    this.#texts = new HeldTexts(deps);
+    this.#texts = new RecentTexts(deps);
   }
 
   /** In the order of the log. */
-  async append({ entry, start, end }: Logged): Promise<void> {
-    for (const [number, said] of saidIn(entry).entries())
+  async append({ entry, start, end }: LoggedEntry): Promise<void> {
+    for (const [number, said] of entryTexts(entry).entries())
       this.#add({ said, at: entry.timestamp, place: { kind: "line", place: { start, end }, number } });
-    for (const blob of blobsIn(entry)) {
+    for (const blob of entryBlobs(entry)) {
       if (this.#sourceByResult.get(blob.id) === "blob") continue;
       const bytes = await this.#deps.blobs.get(blob.blob);
       if (bytes === undefined) continue;
-      this.#add({ said: saidByBlob(blob, bytes), at: entry.timestamp, place: { kind: "blob", blob } });
+      this.#add({ said: readBlobText(blob, bytes), at: entry.timestamp, place: { kind: "blob", blob } });
     }
   }
 
-  async search({ query: written, page = 1, pageSize = pageSizeDefault }: SearchOptions): Promise<Searched> {
+  async search({ query: written, page = 1, pageSize = pageSizeDefault }: SearchOptions): Promise<SearchOutcome> {
     const query = parseQuery(written);
     if (query.terms.length === 0) return { kind: "no-words" };
-    const weights = weightsOf(query, this.#postings);
+    const weights = weighTerms(query, this.#postings);
     const found = rankTexts(this.#postings, weights).filter(({ text }) => !this.#isPreview(text));
-    const ranked = inOrder(this.#withPhrases(found, query));
-    const candidates: Candidate[] = [];
+    const ranked = bestFirst(this.#withPhrases(found, query));
+    const candidates: SearchCandidate[] = [];
     const looked = ranked.slice(0, query.phrases.length > 0 ? phraseTextsMax : candidatesMax);
     for (const one of looked) {
       const candidate = await this.#lookedInto(one, { query, weights });
       if (candidate !== undefined) candidates.push(candidate);
     }
-    const hits = foldedHits(inOrder(candidates));
+    const hits = mergeHits(bestFirst(candidates));
     const size = Math.min(Math.max(1, pageSize), pageSizeMax);
     return {
       kind: "found",
@@ -77,7 +76,7 @@ export class SessionIndex {
     };
   }
 
-  #add({ said, at, place }: { said: Said; at: string | undefined; place: TextPlace }): void {
+  #add({ said, at, place }: { said: EntryText; at: string | undefined; place: TextPlace }): void {
     const { id, kind, toolUse, tool } = said;
     if (toolUse !== undefined && tool === echoingTool) this.#echoes.add(toolUse);
     if (toolUse !== undefined && this.#echoes.has(toolUse)) return;
@@ -86,7 +85,7 @@ export class SessionIndex {
       this.#callWords.set(toolUse, said.text.slice(0, callChars).toWellFormed().replaceAll(/\s+/g, " "));
     const text = this.#told.length;
     let kept = 0;
-    for (const { from, to } of passagesOf(said.text))
+    for (const { from, to } of splitPassages(said.text))
       if (this.#postings.add({ within: said.text, from, to, text }) === "kept") kept += 1;
     if (kept === 0) return;
     const call = kind === "result" && toolUse !== undefined ? this.#callWords.get(toolUse) : undefined;
@@ -95,7 +94,7 @@ export class SessionIndex {
   }
 
   /** A blob's text is what the id gives back; without one it is the log's first. Places in any other are not places in that. */
-  #formOfResult({ id, form }: Said, source: TextPlace["kind"]): Said["form"] {
+  #formOfResult({ id, form }: EntryText, source: TextPlace["kind"]): EntryText["form"] {
     const given = this.#sourceByResult.get(id);
     if (given !== "blob") this.#sourceByResult.set(id, source);
     return given === undefined || source === "blob" ? form : "gathered";
@@ -108,7 +107,7 @@ export class SessionIndex {
   }
 
   /** Without texts in which a phrase can't be. */
-  #withPhrases(ranked: readonly Ranked[], { phrases }: Query): readonly Ranked[] {
+  #withPhrases(ranked: readonly RankedText[], { phrases }: Query): readonly RankedText[] {
     const haveRarest = phrases.flatMap(({ terms }) => (terms.length === 0 ? [] : [this.#textsWithRarest(terms)]));
     return ranked.filter(({ text }) => haveRarest.every((texts) => texts.has(text)));
   }
@@ -121,41 +120,36 @@ export class SessionIndex {
 
   /** Looks into a text once more: terms that stand in one line count up to twice, the whole query in one line a third time. Undefined where a phrase is missing. */
   async #lookedInto(
-    { text: number, passage, score }: Ranked,
-    { query, weights }: Asked,
-  ): Promise<Candidate | undefined> {
+    { text: number, passage, score }: RankedText,
+    { query, weights }: { readonly query: Query; readonly weights: ReadonlyMap<Term, number> },
+  ): Promise<SearchCandidate | undefined> {
     const told = this.#told[number];
     const text = await this.#texts.text(number);
     if (told === undefined || text === undefined) return undefined;
     const { phrases } = query;
-    const snippet = snippetOf({ text, passage: this.#postings.passage(passage), weights, phrases });
+    const snippet = findSnippet({ text, passage: this.#postings.passage(passage), weights, phrases });
     if (snippet === undefined) return undefined;
     const together = snippet.weight / weights.values().reduce((sum, one) => sum + one, 0);
-    const whole = flat(snippet.line.replaceAll(/["“”]/g, " ")).includes(query.whole) ? 1 : 0;
+    const whole = flattenText(snippet.line.replaceAll(/["“”]/g, " ")).includes(query.whole) ? 1 : 0;
     return { text: number, told, snippet, score: score * (1 + together + whole) };
   }
 }
 
-interface Asked {
-  readonly query: Query;
-  readonly weights: ReadonlyMap<Term, number>;
-}
-
-interface Candidate {
+interface SearchCandidate {
   readonly text: number;
-  readonly told: Told;
+  readonly told: IndexedText;
   readonly snippet: Snippet;
   readonly score: number;
 }
 
 /** Best first, of equals the newest. */
-const inOrder = <Scored extends Pick<Ranked, "text" | "score">>(scored: readonly Scored[]): readonly Scored[] =>
+const bestFirst = <Scored extends Pick<RankedText, "text" | "score">>(scored: readonly Scored[]): readonly Scored[] =>
   scored.toSorted((one, two) => two.score - one.score || two.text - one.text);
 
 /** Hits that show different lines: a file that was read ten times is one, with ten ids. */
-function foldedHits(candidates: readonly Candidate[]): readonly Hit[] {
-  const byLine = new Map<string, Hit & { readonly also: Hit["id"][] }>();
-  const shown = new Set<Hit["id"]>();
+function mergeHits(candidates: readonly SearchCandidate[]): readonly SearchHit[] {
+  const byLine = new Map<string, SearchHit & { readonly also: SearchHit["id"][] }>();
+  const shown = new Set<SearchHit["id"]>();
   for (const { told, snippet, score } of candidates) {
     const { id, kind, at, call, form } = told;
     // Logs that other tools copied together may answer a call twice.

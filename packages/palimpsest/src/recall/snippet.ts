@@ -1,10 +1,10 @@
-import { wholeCharacter } from "../schema/whole-character.ts";
+import { safeCutIndex } from "../schema/safe-cut-index.ts";
 import { sameLineChars, snippetChars } from "./limits.ts";
-import type { Passage } from "./passages.ts";
+import type { Passage } from "./postings.ts";
 import type { Phrase } from "./query.ts";
-import { eachTerm, type Term } from "./terms.ts";
+import { eachTerm, type Term } from "./term.ts";
 
-export interface SnippetInput {
+interface SnippetInput {
   readonly text: string;
   /** Where the line is looked for, unless a phrase says where it is. */
   readonly passage: Passage;
@@ -23,16 +23,16 @@ export interface Snippet {
 }
 
 /** The line that says most of what was asked for, with what follows as far as there is room. Undefined where a phrase is not in the text. */
-export function snippetOf({ text, passage, weights, phrases }: SnippetInput): Snippet | undefined {
+export function findSnippet({ text, passage, weights, phrases }: SnippetInput): Snippet | undefined {
   const places = phrases.map(({ form }) => form.exec(text)?.index);
   if (places.includes(undefined)) return undefined;
   const [phraseAt] = places;
   const line =
     phraseAt === undefined ? bestLine({ text, passage, weights }) : lineOfPhrase({ text, at: phraseAt, weights });
   const isFar = line.at - line.from > snippetChars / 2;
-  const from = isFar ? wholeCharacter(text, line.at - Math.floor(snippetChars / 4)) : line.from;
+  const from = isFar ? safeCutIndex(text, line.at - Math.floor(snippetChars / 4)) : line.from;
   return {
-    snippet: clipped(text.slice(from, wholeCharacter(text, from + 2 * snippetChars)), isFar ? "…" : ""),
+    snippet: clipSnippet(text.slice(from, safeCutIndex(text, from + 2 * snippetChars)), isFar ? "…" : ""),
     offset: from,
     line: text
       .slice(line.from, Math.min(line.to, line.from + sameLineChars))
@@ -45,36 +45,44 @@ export function snippetOf({ text, passage, weights, phrases }: SnippetInput): Sn
 /** As tools number the lines of files: the number changes with every line added above. */
 const lineNumber = /^\s*\d+[→\t:|]\s?/;
 
-interface Line extends Passage {
+interface WeighedLine extends Passage {
   /** Where the first of what was asked for is. */
   readonly at: number;
   readonly weight: number;
 }
 
 /** The first of those that weigh most. */
-function bestLine({ text, passage, weights }: Omit<SnippetInput, "phrases">): Line {
-  let best: Line | undefined;
+function bestLine({ text, passage, weights }: Omit<SnippetInput, "phrases">): WeighedLine {
+  let best: WeighedLine | undefined;
   for (let from = passage.from; from < passage.to;) {
     const found = text.indexOf("\n", from);
     const to = found === -1 || found >= passage.to ? passage.to : found;
-    const line = { from, to, ...weighed({ text, from, to }, weights) };
+    const line = { from, to, ...weighLine({ text, from, to }, weights) };
     if (best === undefined || line.weight > best.weight) best = line;
     from = to + 1;
   }
   return best ?? { ...passage, at: passage.from, weight: 0 };
 }
 
-function lineOfPhrase({ text, at, weights }: { text: string; at: number; weights: SnippetInput["weights"] }): Line {
+function lineOfPhrase({
+  text,
+  at,
+  weights,
+}: {
+  text: string;
+  at: number;
+  weights: SnippetInput["weights"];
+}): WeighedLine {
   const from = text.lastIndexOf("\n", at) + 1;
   const found = text.indexOf("\n", at);
   const to = found === -1 ? text.length : found;
-  return { from, to, weight: weighed({ text, from, to }, weights).weight, at };
+  return { from, to, weight: weighLine({ text, from, to }, weights).weight, at };
 }
 
-function weighed(
+function weighLine(
   line: { readonly text: string } & Passage,
   weights: ReadonlyMap<Term, number>,
-): Pick<Line, "at" | "weight"> {
+): Pick<WeighedLine, "at" | "weight"> {
   const seen = new Set<Term>();
   let weight = 0;
   let at = line.from;
@@ -89,7 +97,7 @@ function weighed(
 }
 
 /** Well-formed also where the text is not: providers refuse a request that holds half a character. */
-function clipped(text: string, before: "" | "…"): string {
+function clipSnippet(text: string, before: "" | "…"): string {
   const flat = before + text.replaceAll(/\s+/g, " ").trim().toWellFormed();
-  return flat.length <= snippetChars ? flat : `${flat.slice(0, wholeCharacter(flat, snippetChars - 1))}…`;
+  return flat.length <= snippetChars ? flat : `${flat.slice(0, safeCutIndex(flat, snippetChars - 1))}…`;
 }

@@ -1,5 +1,5 @@
 import type { ToolUseId } from "./brand.ts";
-import { field, isArray, isObject, type Json, type JsonObject } from "./json.ts";
+import { field, isArray, isObject, type Json, type JsonObject, textField } from "./json.ts";
 import { toolNameCharsMax } from "./limits.ts";
 
 /**
@@ -10,12 +10,12 @@ export interface TextBlock {
   readonly type: "text";
   readonly text: string;
 }
-export interface ThinkingBlock {
+interface ThinkingBlock {
   readonly type: "thinking";
   readonly thinking: string;
   readonly signature: string;
 }
-export interface RedactedThinkingBlock {
+interface RedactedThinkingBlock {
   readonly type: "redacted_thinking";
   readonly data: string;
 }
@@ -33,11 +33,11 @@ export interface ToolResultBlock {
   readonly is_error?: boolean;
 }
 /** Image, document, server tools and the like: passed through, never looked into. */
-export interface PassedBlock {
-  readonly type: keyof typeof passedRoles;
+export interface PassthroughBlock {
+  readonly type: keyof typeof roleByPassthroughType;
 }
 /** Of no type we know, or without the fields its type needs. Kept in the log, never sent. */
-export interface UnknownBlock {
+interface UnknownBlock {
   readonly type: "unknown";
   readonly was: Json;
 }
@@ -48,7 +48,7 @@ export type Block =
   | RedactedThinkingBlock
   | ToolUseBlock
   | ToolResultBlock
-  | PassedBlock
+  | PassthroughBlock
   | UnknownBlock;
 
 export interface Message {
@@ -57,16 +57,16 @@ export interface Message {
 }
 
 /** The only ids the API takes for a call. */
-export const callIdForm = /^[a-zA-Z0-9_-]+$/;
+export const callIdPattern = /^[a-zA-Z0-9_-]+$/;
 
 /** What a tool may be called, in its definition and in a call. */
-export const toolNameForm = new RegExp(`^[a-zA-Z0-9_-]{1,${toolNameCharsMax}}$`);
+export const toolNamePattern = new RegExp(`^[a-zA-Z0-9_-]{1,${toolNameCharsMax}}$`);
 
 /** Of a block, or of a part of a result. */
 export const isMediaType = (type: unknown): type is "image" | "document" => type === "image" || type === "document";
 
 /** Types the API takes back in a request besides those above, and in whose turn. */
-export const passedRoles = {
+export const roleByPassthroughType = {
   image: "user",
   document: "user",
   search_result: "user",
@@ -109,9 +109,36 @@ function isKnownBlock(block: JsonObject & { type?: Json }): block is JsonObject 
     case "tool_result":
       return typeof field(block, "tool_use_id") === "string" && isResultContent(field(block, "content"));
     default:
-      return typeof block.type === "string" && Object.hasOwn(passedRoles, block.type);
+      return typeof block.type === "string" && Object.hasOwn(roleByPassthroughType, block.type);
   }
 }
 
 const isResultContent = (content: Json | undefined): boolean =>
   content === undefined || typeof content === "string" || (isArray(content) && content.every((part) => isObject(part)));
+
+/** A provider's own summary of a conversation: a signed block, which counts only as it was given and only where it stands first. */
+export interface ServerSummary {
+  /** That wrote it. Whether any other takes it back is nowhere said: those are shown its text. */
+  readonly model: string;
+  readonly block: PassthroughBlock;
+}
+
+/** The beta under which such blocks are asked for and taken back: with a request for one, and with all that hold one. */
+export const serverSummaryBeta = "compact-2026-09-04";
+
+/** Undefined where an entry has none, or one that could not be sent. */
+export function readServerSummary(entry: JsonObject): ServerSummary | undefined {
+  const given = field(entry, "serverSummary");
+  if (!isObject(given)) return undefined;
+  const model = textField(given, "model");
+  const block = parseBlock(field(given, "block") ?? null);
+  return model !== undefined && block.type === "compaction" && compactionBlockText(block) !== undefined
+    ? { model, block }
+    : undefined;
+}
+
+/** What a compaction block says; undefined of other blocks, and where the compaction failed. */
+export function compactionBlockText(block: Block): string | undefined {
+  const said = block.type === "compaction" ? textField({ ...block }, "content") : undefined;
+  return said === undefined || said.trim() === "" ? undefined : said;
+}

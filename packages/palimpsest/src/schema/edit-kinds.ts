@@ -1,9 +1,7 @@
 import type { EntryId, ToolUseId } from "./brand.ts";
 import type { Edit, EditKind, LeftOutPart } from "./edit.ts";
-import { figure } from "./figure.ts";
-import type { Json } from "./json.ts";
-import { plural } from "./plural.ts";
-import { readServerCleared, serverClearedText } from "./server-cleared.ts";
+import { formatCount, plural } from "./format-count.ts";
+import { type Json, field, isObject } from "./json.ts";
 
 /**
  * What each kind of edit means to those who need not know more about it: a row a kind. How its entry looks stands in
@@ -18,7 +16,7 @@ interface EditRow<Kind extends EditKind> {
   readonly summary: "valid" | "outdated";
   /** `unlisted`: its entry only remembers something, and nobody asks for it among the edits of the view. */
   readonly listed: "listed" | "unlisted";
-  readonly takes?: (edit: EditOf<Kind>, between: Between) => TakenEntries;
+  readonly takes?: (edit: EditOf<Kind>, between: EntriesBetween) => RemovedEntries;
   readonly withholds?: (edit: EditOf<Kind>) => WithheldResults;
   /** What asked for it, where its entry says so and has no receipt. */
   readonly cause?: (edit: EditOf<Kind>) => string | undefined;
@@ -33,10 +31,10 @@ interface EditRow<Kind extends EditKind> {
 }
 
 /** Entries of the view from one to another, both included; none if either is not there. */
-export type Between = (from: EntryId, to: EntryId) => ReadonlySet<EntryId>;
+type EntriesBetween = (from: EntryId, to: EntryId) => ReadonlySet<EntryId>;
 
 /** Entries that leave the view, calls and results together. */
-export interface TakenEntries {
+export interface RemovedEntries {
   readonly entries: ReadonlySet<EntryId>;
   /** What stands in their place; absent: nothing does. */
   readonly shown?: string;
@@ -62,26 +60,26 @@ const rows = {
     ...change,
     changes: "nothing",
     count: ({ results }) => results.length,
-    line: ({ results }) => `Offloaded ${counted(results.length, "result")}.`,
-    text: ({ results }) => named(results.length, "result"),
+    line: ({ results }) => `Offloaded ${formatQuantity(results.length, "result")}.`,
+    text: ({ results }) => formatPlainQuantity(results.length, "result"),
   },
   repair: {
     ...remark,
     listed: "listed",
     count: ({ results }) => results.length,
-    text: ({ results }) => named(results.length, "result"),
+    text: ({ results }) => formatPlainQuantity(results.length, "result"),
   },
   clear: {
     ...change,
     cause: ({ cause }) => cause,
     count: ({ results }) => results.length,
     line({ results, tokensSaved }) {
-      const saved = tokensSaved === undefined ? "" : `: ${figure(tokensSaved)} tokens less`;
-      return `Cleared ${counted(results.length, "result")}${saved}.`;
+      const saved = tokensSaved === undefined ? "" : `: ${formatCount(tokensSaved)} tokens less`;
+      return `Cleared ${formatQuantity(results.length, "result")}${saved}.`;
     },
     text({ results, attachments, cause }) {
-      const memories = attachments.length === 0 ? "" : ` and ${named(attachments.length, "attachment")}`;
-      return `${named(results.length, "result")}${memories} (${cause})`;
+      const memories = attachments.length === 0 ? "" : ` and ${formatPlainQuantity(attachments.length, "attachment")}`;
+      return `${formatPlainQuantity(results.length, "result")}${memories} (${cause})`;
     },
     told: { what: "clear", verb: "Cleared", thing: "result" },
   },
@@ -90,8 +88,8 @@ const rows = {
     summary: "outdated",
     takes: ({ entries }) => ({ entries: new Set(entries) }),
     count: ({ entries }) => entries.length,
-    line: ({ entries }) => `Snipped ${counted(entries.length, "message")}.`,
-    text: ({ entries }) => named(entries.length, "entry", "entries"),
+    line: ({ entries }) => `Snipped ${formatQuantity(entries.length, "message")}.`,
+    text: ({ entries }) => formatPlainQuantity(entries.length, "entry", "entries"),
     told: { what: "snip", verb: "Snipped", thing: "message" },
   },
   collapse: {
@@ -107,22 +105,22 @@ const rows = {
     changes: "nothing",
     withholds: ({ deleted, forgets }) => ({ results: deleted, releases: forgets === true ? "all" : "none" }),
     cause: ({ applied }) => (applied === undefined ? undefined : "clear.api"),
-    count: ({ deleted, applied }) => (applied === undefined ? deleted.length : countLeftOut(applied)),
+    count: ({ deleted, applied }) => (applied === undefined ? deleted.length : countServerCleared(applied)),
     line: ({ deleted, applied }) =>
       applied === undefined
-        ? `Cleared in the provider's cache: ${counted(deleted.length, "result")}.`
-        : `The provider left out ${serverClearedText(readServerCleared(applied))}.`,
+        ? `Cleared in the provider's cache: ${formatQuantity(deleted.length, "result")}.`
+        : `The provider left out ${formatServerCleared(readServerCleared(applied))}.`,
     text: ({ deleted, applied }) =>
       applied === undefined
-        ? `${named(deleted.length, "result")} deleted in the provider's cache`
-        : `left out by the server: ${serverClearedText(readServerCleared(applied))}`,
+        ? `${formatPlainQuantity(deleted.length, "result")} deleted in the provider's cache`
+        : `left out by the server: ${formatServerCleared(readServerCleared(applied))}`,
     told: { what: "delete-in-cache", verb: "Cleared in the provider's cache", thing: "result" },
   },
   "leave-out": {
     ...change,
     count: ({ entries }) => entries.length,
-    line: ({ part, entries }) => leftOutLine({ part, count: entries.length }),
-    text: ({ part, entries }) => `${part} of ${named(entries.length, "entry", "entries")}`,
+    line: ({ part, entries }) => formatLeftOut({ part, count: entries.length }),
+    text: ({ part, entries }) => `${part} of ${formatPlainQuantity(entries.length, "entry", "entries")}`,
   },
   boundary: { ...change, summary: "outdated" },
   undo: {
@@ -147,28 +145,30 @@ type EditRows = { readonly [Kind in EditKind]: EditRow<Kind> };
 const rowByKind: EditRows = rows;
 
 /** Edits by which entries leave the view. */
-export type TakingEdit = EditWith<"takes">;
+type RemovingEdit = EditWith<"takes">;
 /** Edits by which results stay in the messages and are not shown to the model. */
-export type WithholdingEdit = EditWith<"withholds">;
+type WithholdingEdit = EditWith<"withholds">;
 
 type EditWith<Name extends string> = Extract<
   Edit,
   { type: { [Kind in EditKind]: (typeof rows)[Kind] extends Record<Name, unknown> ? Kind : never }[EditKind] }
 >;
 
-export const isTaking = (edit: Edit): edit is TakingEdit => "takes" in rows[edit.type];
+export const isRemovingEdit = (edit: Edit): edit is RemovingEdit => "takes" in rows[edit.type];
 
-export const isWithholding = (edit: Edit): edit is WithholdingEdit => withholds(edit.type);
+export const isWithholdingEdit = (edit: Edit): edit is WithholdingEdit => isWithholdingKind(edit.type);
 
-export const withholds = (kind: EditKind): boolean => "withholds" in rows[kind];
+export const isWithholdingKind = (kind: EditKind): boolean => "withholds" in rows[kind];
 
-export const entriesTaken = <Kind extends TakingEdit["type"]>(edit: EditOf<Kind>, between: Between): TakenEntries =>
-  rowByKind[edit.type].takes?.(edit, between) ?? { entries: new Set() };
+export const entriesRemovedBy = <Kind extends RemovingEdit["type"]>(
+  edit: EditOf<Kind>,
+  between: EntriesBetween,
+): RemovedEntries => rowByKind[edit.type].takes?.(edit, between) ?? { entries: new Set() };
 
-export const resultsWithheld = <Kind extends WithholdingEdit["type"]>(edit: EditOf<Kind>): WithheldResults =>
+export const resultsWithheldBy = <Kind extends WithholdingEdit["type"]>(edit: EditOf<Kind>): WithheldResults =>
   rowByKind[edit.type].withholds?.(edit) ?? { results: [], releases: "none" };
 
-export const changesShown = ({ type }: Edit): boolean => rows[type].changes === "shown";
+export const changesView = ({ type }: Edit): boolean => rows[type].changes === "shown";
 
 export const isUndoable = ({ type }: Edit): boolean => rows[type].undoes === "yes";
 
@@ -191,20 +191,20 @@ export const editLine = <Kind extends EditKind>(edit: EditOf<Kind>): string | un
 export const editText = <Kind extends EditKind>(edit: EditOf<Kind>): string => rowByKind[edit.type].text?.(edit) ?? "";
 
 /** The arithmetic by which a layer decided, in words for people. */
-export const editBecause = (edit: Edit): string | undefined =>
+export const editReason = (edit: Edit): string | undefined =>
   "because" in edit && typeof edit.because === "string" ? edit.because : undefined;
 
 /** How a layer's event is told. `what`: the event's own name for the edit. */
-export const wordsFor = (what: string): { readonly verb: string; readonly thing: string } =>
+export const eventLabels = (what: string): { readonly verb: string; readonly thing: string } =>
   Object.values(rowByKind).find(({ told }) => told?.what === what)?.told ?? { verb: "Edited", thing: "message" };
 
 /** `The provider refused the request: thinking in 3 messages is not sent any more.` */
-export function leftOutLine({ part, count }: { readonly part: LeftOutPart; readonly count: number }): string {
-  const [what, verb] = wordsByPart[part];
-  return `The provider refused the request: ${what} in ${counted(count, "message")} ${verb}.`;
+export function formatLeftOut({ part, count }: { readonly part: LeftOutPart; readonly count: number }): string {
+  const [what, verb] = labelsByPart[part];
+  return `The provider refused the request: ${what} in ${formatQuantity(count, "message")} ${verb}.`;
 }
 
-const wordsByPart: Readonly<Record<LeftOutPart, readonly [what: string, verb: string]>> = {
+const labelsByPart: Readonly<Record<LeftOutPart, readonly [what: string, verb: string]>> = {
   "server-summary": ["its own summary", "is sent as text from now on"],
   thinking: ["thinking", "is not sent any more"],
   media: ["images and documents", "are not sent any more"],
@@ -212,12 +212,43 @@ const wordsByPart: Readonly<Record<LeftOutPart, readonly [what: string, verb: st
 };
 
 /** Undefined where the server names no results: thinking is none. */
-function countLeftOut(applied: readonly Json[]): number | undefined {
+function countServerCleared(applied: readonly Json[]): number | undefined {
   const { results } = readServerCleared(applied);
   return results === 0 ? undefined : results;
 }
 
-const counted = (count: number, thing: string): string => `${figure(count)} ${plural(count, thing)}`;
+const formatQuantity = (count: number, thing: string): string => `${formatCount(count)} ${plural(count, thing)}`;
 
 /** Without separators, as exports write their figures. */
-const named = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
+const formatPlainQuantity = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`;
+
+/** What a server says that it left out of a request by a rule of its own. */
+interface ServerCleared {
+  readonly tokens: number;
+  readonly results: number;
+  readonly thinkingTurns: number;
+}
+
+/** `applied`: its list of applied edits, in its own words. What is no count counts nothing. */
+export function readServerCleared(applied: readonly Json[]): ServerCleared {
+  const sum = (name: string): number =>
+    applied.reduce<number>((total, edit) => {
+      const value = isObject(edit) ? field(edit, name) : undefined;
+      return total + (typeof value === "number" && value > 0 ? value : 0);
+    }, 0);
+  return {
+    tokens: sum("cleared_input_tokens"),
+    results: sum("cleared_tool_uses"),
+    thinkingTurns: sum("cleared_thinking_turns"),
+  };
+}
+
+/** `12,345 tokens: 7 results, thinking of 2 turns`. */
+export function formatServerCleared({ tokens, results, thinkingTurns }: ServerCleared): string {
+  const parts = [
+    ...(results === 0 ? [] : [`${formatCount(results)} ${plural(results, "result")}`]),
+    ...(thinkingTurns === 0 ? [] : [`thinking of ${formatCount(thinkingTurns)} ${plural(thinkingTurns, "turn")}`]),
+  ];
+  return `${formatCount(tokens)} ${plural(tokens, "token")}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`;
+}

@@ -1,9 +1,8 @@
-import { type Block, parseBlock } from "./block.ts";
+import { type Block, parseBlock, readServerSummary, type ServerSummary } from "./block.ts";
 import type { EntryId, MessageId } from "./brand.ts";
 import { type Edit, readEdit } from "./edit.ts";
-import { readServerSummary, type ServerSummary } from "./server-summary.ts";
 import { readUsage, type Usage } from "./usage.ts";
-import { field, isArray, isObject, type Json, type JsonObject, text } from "./json.ts";
+import { field, isArray, isObject, type Json, type JsonObject, textField } from "./json.ts";
 
 /**
  * What our code reads of one line of a transcript, checked once, here. Fields and kinds that we do not know are not
@@ -61,7 +60,7 @@ export interface EditEntry extends Envelope {
   readonly session?: string;
 }
 /** `progress`, `system`, titles, kinds of newer versions: on the path perhaps, in the view never. */
-export interface OtherEntry extends Envelope {
+interface OtherEntry extends Envelope {
   readonly kind: "other";
   readonly malformed?: string;
   /** The system prompt that was sent from here on, where the entry records one. */
@@ -78,20 +77,20 @@ export interface SessionTitle {
 /** Deeper than any tool's output, and shallow enough to be walked without running out of stack. */
 const contentDepthMax = 200;
 
-export type EntryReading = { kind: "entry"; entry: Entry } | { kind: "not-an-entry"; why: string };
+type ReadEntryOutcome = { kind: "entry"; entry: Entry } | { kind: "not-an-entry"; why: string };
 
 /**
  * Written by hand and not with zod: it runs for every line of every log that is opened, and there it costs an eighth of
  * what the schema library needs (docs/dependencies.md has the figures). Edits, which are few, go through zod.
  */
-export function readEntry(raw: Json): EntryReading {
+export function readEntry(raw: Json): ReadEntryOutcome {
   if (!isObject(raw)) return { kind: "not-an-entry", why: "a line must hold one JSON object" };
   const type = field(raw, "type");
   if (typeof type !== "string") return { kind: "not-an-entry", why: "the object has no `type`" };
   if (isDeeper(raw["message"], contentDepthMax) || isDeeper(raw["attachment"], contentDepthMax)) {
     return { kind: "not-an-entry", why: `its content is nested more than ${contentDepthMax} levels deep` };
   }
-  return { kind: "entry", entry: entryOf(raw, type) };
+  return { kind: "entry", entry: parseKnownEntry(raw, type) };
 }
 
 function isDeeper(value: Json | undefined, levels: number): boolean {
@@ -101,12 +100,12 @@ function isDeeper(value: Json | undefined, levels: number): boolean {
   return false;
 }
 
-function entryOf(raw: JsonObject, type: string): Entry {
-  const id = text(raw, "uuid") as EntryId | undefined;
-  const parent = (raw["parentUuid"] === null ? null : text(raw, "parentUuid")) as EntryId | null | undefined;
-  const logicalParent = text(raw, "logicalParentUuid") as EntryId | undefined;
+function parseKnownEntry(raw: JsonObject, type: string): Entry {
+  const id = textField(raw, "uuid") as EntryId | undefined;
+  const parent = (raw["parentUuid"] === null ? null : textField(raw, "parentUuid")) as EntryId | null | undefined;
+  const logicalParent = textField(raw, "logicalParentUuid") as EntryId | undefined;
   const sidechain = raw["isSidechain"] === true;
-  const timestamp = text(raw, "timestamp");
+  const timestamp = textField(raw, "timestamp");
   const envelope: Envelope = { id, parent, logicalParent, sidechain, timestamp };
   const message = field(raw, "message");
   if (type === "user" && isObject(message)) {
@@ -114,9 +113,9 @@ function entryOf(raw: JsonObject, type: string): Entry {
     const summary = raw["isCompactSummary"] === true;
     const file = field(raw, "readFile");
     const readFile = isObject(file) ? file : undefined;
-    const blocks = blocksOf(message);
+    const blocks = parseBlocks(message);
     const server = summary ? readServerSummary(raw) : undefined;
-    const resultSummary = text(raw, "resultSummary");
+    const resultSummary = textField(raw, "resultSummary");
     return {
       kind: "user",
       id,
@@ -133,7 +132,7 @@ function entryOf(raw: JsonObject, type: string): Entry {
     };
   }
   if (type === "assistant" && isObject(message)) {
-    const reply = text(message, "id") as MessageId | undefined;
+    const reply = textField(message, "id") as MessageId | undefined;
     const synthetic = raw["isApiErrorMessage"] === true || message["model"] === "<synthetic>";
     const said = field(message, "usage");
     return {
@@ -143,32 +142,32 @@ function entryOf(raw: JsonObject, type: string): Entry {
       logicalParent,
       sidechain,
       timestamp,
-      blocks: blocksOf(message),
+      blocks: parseBlocks(message),
       messageId: reply,
       synthetic,
-      model: text(message, "model"),
-      askedModel: text(raw, "askedModel"),
+      model: textField(message, "model"),
+      askedModel: textField(raw, "askedModel"),
       usage: readUsage(message),
       saidUsage: isObject(said) ? said : undefined,
-      session: text(raw, "sessionId"),
+      session: textField(raw, "sessionId"),
     };
   }
   const attachment = type === "attachment" ? field(raw, "attachment") : undefined;
-  return isObject(attachment) ? { kind: "attachment", ...envelope, attachment } : editOf(raw, envelope);
+  return isObject(attachment) ? { kind: "attachment", ...envelope, attachment } : parseEditEntry(raw, envelope);
 }
 
-function editOf(raw: JsonObject, envelope: Envelope): Entry {
+function parseEditEntry(raw: JsonObject, envelope: Envelope): Entry {
   const reading = readEdit(raw);
   if (reading.kind === "malformed") return { kind: "other", ...envelope, malformed: reading.why };
   const { id } = envelope;
-  if (reading.kind !== "edit" || id === undefined) return otherOf(raw, envelope);
-  const session = text(raw, "sessionId");
+  if (reading.kind !== "edit" || id === undefined) return parseOtherEntry(raw, envelope);
+  const session = textField(raw, "sessionId");
   return { kind: "edit", ...envelope, id, edit: reading.edit, ...(session === undefined ? {} : { session }) };
 }
 
-function otherOf(raw: JsonObject, envelope: Envelope): OtherEntry {
-  const prompt = raw["type"] === "system" && raw["subtype"] === "system_prompt" ? text(raw, "content") : undefined;
-  const title = titleOf(raw);
+function parseOtherEntry(raw: JsonObject, envelope: Envelope): OtherEntry {
+  const prompt = raw["type"] === "system" && raw["subtype"] === "system_prompt" ? textField(raw, "content") : undefined;
+  const title = parseTitle(raw);
   return {
     kind: "other",
     ...envelope,
@@ -177,14 +176,14 @@ function otherOf(raw: JsonObject, envelope: Envelope): OtherEntry {
   };
 }
 
-function titleOf(raw: JsonObject): SessionTitle | undefined {
+function parseTitle(raw: JsonObject): SessionTitle | undefined {
   const by = raw["type"] === "custom-title" ? "user" : "engine";
-  const given = raw["type"] === "ai-title" ? text(raw, "aiTitle") : undefined;
-  const title = by === "user" ? text(raw, "customTitle") : given;
+  const given = raw["type"] === "ai-title" ? textField(raw, "aiTitle") : undefined;
+  const title = by === "user" ? textField(raw, "customTitle") : given;
   return title === undefined || title.trim() === "" ? undefined : { text: title, by };
 }
 
-function blocksOf(message: JsonObject): readonly Block[] {
+function parseBlocks(message: JsonObject): readonly Block[] {
   const content = field(message, "content");
   if (typeof content === "string") return [{ type: "text", text: content }];
   return isArray(content) ? content.map(parseBlock) : [];

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isMatched, matcherOf } from "./hook.ts";
+import { isMatch, parseMatcher } from "./hook.ts";
 
 it.each([
   ["", "Bash", true],
@@ -21,10 +21,10 @@ it.each([
   ["Edi.", "NotebookEdit", true],
   ["(", "(", false],
 ])("matcher %j and the name %j: %j", (matcher, name, matched) => {
-  expect(isMatched(matcherOf(matcher), [name])).toBe(matched);
+  expect(isMatch(parseMatcher(matcher), [name])).toBe(matched);
 });
 
 it("one fitting name of several is enough", () => {
-  expect(isMatched(matcherOf("Bash"), ["bash", "Bash"])).toBe(true);
-  expect(isMatched(matcherOf("Bash"), [])).toBe(false);
+  expect(isMatch(parseMatcher("Bash"), ["bash", "Bash"])).toBe(true);
+  expect(isMatch(parseMatcher("Bash"), [])).toBe(false);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lastLine } from "./last-line.ts";
+import { lastLine } from "./safe-cut-index.ts";
 
 test.each([
   ["one line", "done", "done"],

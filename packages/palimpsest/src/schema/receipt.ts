@@ -51,7 +51,7 @@ export interface RecordedReceipt extends Pick<Receipt, "cause" | "because" | "to
   readonly entries: Readonly<Record<string, number>>;
 }
 
-const recorded = z.object({
+const recordedReceiptShape = z.object({
   cause: z.string(),
   because: z.string().optional(),
   tokensBefore: z.number().transform(tokens),
@@ -68,7 +68,7 @@ const recorded = z.object({
 
 /** Undefined where the field holds none. */
 export function readReceipt(field: Json | undefined): RecordedReceipt | undefined {
-  const read = recorded.safeParse(field);
+  const read = recordedReceiptShape.safeParse(field);
   if (!read.success) return undefined;
   const { because, price, ...rest } = read.data;
   const { breakEvenRounds, ...rates } = price;

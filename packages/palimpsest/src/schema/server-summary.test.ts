@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readEntry } from "./entry.ts";
 import type { Json, JsonObject } from "./json.ts";
-import { readServerSummary, summaryIn } from "./server-summary.ts";
+import { readServerSummary, compactionBlockText } from "./block.ts";
 
 const block: JsonObject = { type: "compaction", content: "So far.", signature: "c2ln", tool_changes: [] };
 const entry = (more: JsonObject): JsonObject => ({
@@ -40,10 +40,10 @@ describe("a provider's summary in an entry", () => {
 
 describe("what a block sums up", () => {
   it("is its content", () => {
-    expect(summaryIn({ type: "compaction", content: "So far." } as never)).toBe("So far.");
+    expect(compactionBlockText({ type: "compaction", content: "So far." } as never)).toBe("So far.");
   });
 
   it("is nothing of a block of another type", () => {
-    expect(summaryIn({ type: "text", text: "So far." })).toBeUndefined();
+    expect(compactionBlockText({ type: "text", text: "So far." })).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import { z } from "zod";
 
 /** Where a number comes from: the published descriptions of the systems we follow, what else is known of them, or us. */
 export type Basis = "published" | "elsewhere" | "ours";
@@ -46,3 +46,32 @@ export interface SettingRow<Value = unknown> {
 
 /** `planned`: what it is about is not there yet, so nothing reads it. */
 export type RowState = "planned";
+
+/** What a preview holds: a shorter result would gain nothing by being offloaded. */
+export const resultCharsMin = 2_000;
+/** Whatever a tool says of itself: twice this would fill most windows. */
+export const resultCharsHard = 400_000;
+
+/** How long one tool's results may be before they are offloaded. */
+export const toolLimitShape = z.strictObject({
+  /** The tool's name, as the model calls it. */
+  id: z.string().min(1),
+  resultCharsMax: z.int().min(resultCharsMin).max(resultCharsHard),
+});
+
+export type ToolLimit = z.infer<typeof toolLimitShape>;
+
+/** Kinds of models that are addressed differently; `other` is for those we do not know. */
+export const promptFamilies = ["claude", "gpt", "gemini", "other"] as const;
+export type PromptFamily = (typeof promptFamilies)[number];
+
+/** Which system prompt a model gets: that of a family, or a text of the user's own. */
+export const promptChoiceShape = z
+  .strictObject({
+    /** Beginning of the model's id; the longest that fits counts. */
+    id: z.string().min(1),
+    family: z.enum(promptFamilies).optional(),
+    text: z.string().min(1).optional(),
+  })
+  .refine(({ family, text }) => (family === undefined) !== (text === undefined), "either a family or a text");
+export type PromptChoice = z.infer<typeof promptChoiceShape>;

@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseJson } from "./json.ts";
-import { wellFormedJson } from "./well-formed-json.ts";
+import { parseJson, wellFormedJson } from "./json.ts";
 
 describe("JSON that every parser takes", () => {
   it.each([

@@ -1,9 +1,7 @@
-import type { AdoptedCopy, ByteSource, OpenForWriting } from "../ports/transcripts.ts";
+import type { AdoptedCopy, ByteSource, OpenForWritingOutcome } from "../ports/transcripts.ts";
 import type { BlobId, Millis, SessionId } from "../schema/brand.ts";
-import { madeFrom } from "./adopted.ts";
-import { hashOf, type HashDep } from "./hash.ts";
+import { findOrigin, hashSource, type HashDep, type SourceMark } from "./session-origin.ts";
 import { adoptAttemptsMax, adoptWaitMs } from "./limits.ts";
-import type { SourceMark } from "./origin.ts";
 import type { SessionDeps } from "./session.ts";
 
 export interface AdoptOnceDeps extends SessionDeps {
@@ -21,8 +19,8 @@ export interface ForeignLog {
   readonly translatedFrom?: SourceMark;
 }
 
-export type AdoptedOnce =
-  | Exclude<OpenForWriting, { kind: "exists" }>
+export type AdoptOutcome =
+  | Exclude<OpenForWritingOutcome, { kind: "exists" }>
   /** A session was made from this very file already. */
   | { readonly kind: "adopted"; readonly id: SessionId }
   /** The session that this file becomes is there, and its first line does not say that it was made from it. */
@@ -39,26 +37,24 @@ export type AdoptedOnce =
  *
  * Who comes while it is being copied waits to see what it will be, up to a limit; behind it: `busy`.
  */
-export async function adoptOnce(deps: AdoptOnceDeps, foreign: ForeignLog): Promise<AdoptedOnce> {
-  const copy = await copyOf(deps, foreign);
+export async function adoptOnce(deps: AdoptOnceDeps, foreign: ForeignLog): Promise<AdoptOutcome> {
+  const copy = await prepareCopy(deps, foreign);
   const sha256 = foreign.translatedFrom?.sha256 ?? copy.sha256;
   const id = deps.sessionOf(sha256);
   for (let attempt = 1; ; attempt += 1) {
     const outcome = await deps.transcripts.adopt({ ...copy, id });
-    const known = outcome.kind === "exists" ? await standing(deps, { id, sha256 }) : outcome;
+    const known = outcome.kind === "exists" ? await checkExisting(deps, { id, sha256 }) : outcome;
     const isOver = known.kind !== "busy" && known.kind !== "missing";
     if (isOver || attempt >= adoptAttemptsMax) return known;
     await deps.wait(adoptWaitMs);
   }
 }
 
-interface Wanted {
-  readonly id: SessionId;
-  readonly sha256: BlobId;
-}
-
-async function standing(deps: AdoptOnceDeps, { id, sha256 }: Wanted): Promise<AdoptedOnce> {
-  const made = await madeFrom(deps, id);
+async function checkExisting(
+  deps: AdoptOnceDeps,
+  { id, sha256 }: { readonly id: SessionId; readonly sha256: BlobId },
+): Promise<AdoptOutcome> {
+  const made = await findOrigin(deps, id);
   if (made.kind === "missing") return made;
   return { kind: made.kind === "source" && made.sha256 === sha256 ? "adopted" : "damaged", id };
 }
@@ -67,12 +63,12 @@ async function standing(deps: AdoptOnceDeps, { id, sha256 }: Wanted): Promise<Ad
  * Reads the source once, for its hash. The origin line in front says where the bytes came from, how many they are and
  * what they hash to, so that later growth of the source can be told from a change.
  */
-async function copyOf(
+async function prepareCopy(
   deps: AdoptOnceDeps,
   foreign: ForeignLog,
 ): Promise<Omit<AdoptedCopy, "id"> & { readonly sha256: BlobId }> {
   const { source } = foreign;
-  const sha256 = await hashOf(deps.sha256, source);
+  const sha256 = await hashSource(deps.sha256, source);
   const origin = {
     type: "origin",
     uuid: deps.uuid(),

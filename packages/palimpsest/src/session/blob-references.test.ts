@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { sourceOf } from "../../../../test/fixture/log.ts";
 import { type BlobId, blobId, bytes } from "../schema/brand.ts";
-import { findReferences, KnownBlobs } from "./blob-references.ts";
+import { findReferences, KnownBlobs } from "./collect-garbage.ts";
 
 const id = blobId("0123456789abcdef".repeat(3) + "fedcba9876543210");
 const known = new KnownBlobs([id]);

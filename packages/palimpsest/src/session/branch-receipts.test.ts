@@ -1,9 +1,8 @@
 import { expect, it } from "vitest";
 import { append, openedForTest, reply, testDeps, testSession, text, user } from "../../../../test/fixture/session.ts";
-import { withBranchReceipts } from "./branch-receipts.ts";
+import { addBranchReceipts, pastReceipts } from "./past-receipts.ts";
 import { branchReceiptsMax } from "./limits.ts";
-import { pastReceipts } from "./past-receipts.ts";
-import { rewind } from "./rewind.ts";
+import { rewind } from "./undo.ts";
 
 it("13. Receipts and undo: a branch has a receipt: what it left is dropped, what stands before it is kept", async () => {
   const deps = testDeps();
@@ -18,7 +17,7 @@ it("13. Receipts and undo: a branch has a receipt: what it left is dropped, what
   const { fold } = session;
   const edits = await pastReceipts(fold, source);
   expect(edits).toMatchObject([{ kind: "branch", receipt: undefined }]);
-  const [branch] = await withBranchReceipts(deps, { source, origin: "ours", fold, edits });
+  const [branch] = await addBranchReceipts(deps, { source, origin: "ours", fold, edits });
   expect(before.size).toBe(4);
   expect(branch?.receipt?.entries).toEqual({ kept: 2, dropped: 2 });
   expect(branch?.receipt?.tokensAfter).toBeLessThan(branch?.receipt?.tokensBefore ?? 0);
@@ -37,7 +36,7 @@ it("only the newest branches get one, whatever their number: each costs two read
   const source = await deps.transcripts.openForReading(testSession);
   if (source === undefined) return expect.unreachable();
   const { fold } = session;
-  const edits = await withBranchReceipts(deps, {
+  const edits = await addBranchReceipts(deps, {
     source,
     origin: "ours",
     fold,

@@ -1,28 +1,27 @@
-import type { SessionFacts } from "../layers/4-compact/facts.ts";
+import type { SessionFacts } from "../layers/4-compact/facts/session-facts.ts";
 import type { BlobsDep } from "../ports/blobs.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
 import { parseBlock } from "../schema/block.ts";
 import type { BlobId, EntryId, ToolUseId } from "../schema/brand.ts";
-import { type Checkpoint, checkpointShape } from "../schema/checkpoint.ts";
-import type { StoredFacts } from "../schema/stored-facts.ts";
+import { type Checkpoint, checkpointShape, type StoredFacts } from "../schema/checkpoint.ts";
 import type { EditEntry, Entry } from "../schema/entry.ts";
 import { isArray, type Json, type JsonObject, parseJson } from "../schema/json.ts";
-import type { Fold, Place } from "../transcript/fold.ts";
-import { type Item, itemOf } from "../transcript/item.ts";
+import type { Fold, LogRange } from "../transcript/fold.ts";
+import { type Item, toItem } from "../transcript/item.ts";
 import type { Path } from "../transcript/path.ts";
-import { saidText } from "../transcript/person.ts";
-import type { Decision, ProjectionSeed } from "../transcript/project.ts";
+import { userText } from "../transcript/user-text.ts";
+import type { Decision, ProjectionSeed } from "../transcript/projection.ts";
 import { storedFactsCharsMax } from "./limits.ts";
-import { readPlace } from "./scan.ts";
+import { readPlace } from "./scan-lines.ts";
 
 export interface RestoredSeed {
   readonly seed: ProjectionSeed;
-  readonly places: ReadonlyMap<EntryId, Place>;
+  readonly places: ReadonlyMap<EntryId, LogRange>;
   readonly foreignUntil: number;
   readonly bytesRead: number;
 }
 
-export interface CheckpointOptions {
+interface CheckpointOptions {
   readonly fold: Fold;
   /** Where the fold's path begins. */
   readonly from: "beginning" | "boundary";
@@ -46,16 +45,16 @@ export function makeCheckpoint(options: CheckpointOptions): Checkpoint {
   );
   // A path that begins at another tool's boundary has no link to what was said before it.
   const listsAll = from === "beginning" || previous !== undefined;
-  const facts = options.facts === undefined || !listsAll ? undefined : storedFacts(options.facts);
+  const facts = options.facts === undefined || !listsAll ? undefined : factsToStore(options.facts);
   return {
     version: 1,
-    items: items.map((item) => storedItem(fold, item, now)),
+    items: items.map((item) => toStoredItem(fold, item, now)),
     decisions: [...projection.decisions].flatMap(([toolUse, decisions]) =>
       results.has(toolUse) ? decisions.map((decision) => ({ ...decision, toolUse, at: decision.at - now })) : [],
     ),
     pins: [...projection.pins],
     settings: Object.fromEntries(projection.settings),
-    userMessages: saidSince(fold.path, previous?.boundary),
+    userMessages: userMessagesSince(fold.path, previous?.boundary),
     ...(previous === undefined ? {} : { previous: previous.checkpoint }),
     ...(facts === undefined ? {} : { facts }),
     ...(restores.length === 0 ? {} : { restores: restores.map((one) => ({ ...one })) }),
@@ -73,7 +72,7 @@ function previousCheckpoint(boundaries: readonly EditEntry[]): { boundary: Entry
 }
 
 /** Undefined where they are larger than anybody's: then the log is read instead, and nothing is lost but time. */
-function storedFacts(facts: SessionFacts): StoredFacts | undefined {
+function factsToStore(facts: SessionFacts): StoredFacts | undefined {
   const { filesModified, filesRead, commands, errors, openTodos, lastReply, decisions, plan, tools, looseEnds } = facts;
   const told = { filesModified, filesRead, commands, errors, openTodos, lastReply, decisions, plan, tools };
   const stored: StoredFacts = looseEnds === undefined ? told : { ...told, looseEnds };
@@ -81,20 +80,20 @@ function storedFacts(facts: SessionFacts): StoredFacts | undefined {
 }
 
 /** What a person said in an entry of the path. In a sub-agent's log that is a sidechain's. */
-export const saidOnPath = (entry: Entry): string | undefined =>
-  saidText(entry.sidechain ? { ...entry, sidechain: false } : entry);
+export const userTextOnPath = (entry: Entry): string | undefined =>
+  userText(entry.sidechain ? { ...entry, sidechain: false } : entry);
 
-function saidSince(path: Path, boundary: EntryId | undefined): Checkpoint["userMessages"] {
+function userMessagesSince(path: Path, boundary: EntryId | undefined): Checkpoint["userMessages"] {
   const from = boundary === undefined ? 0 : path.findLastIndex(({ entry }) => entry.id === boundary) + 1;
   return path
     .loggedFrom(from)
     .flatMap(({ entry, start, end }) =>
-      entry.id === undefined || saidOnPath(entry) === undefined ? [] : [{ entry: entry.id, start, end }],
+      entry.id === undefined || userTextOnPath(entry) === undefined ? [] : [{ entry: entry.id, start, end }],
     );
 }
 
 /** Positions are stored relative to the boundary, so that what follows it counts from zero. */
-function storedItem(fold: Fold, item: Item, now: number): Checkpoint["items"][number] {
+function toStoredItem(fold: Fold, item: Item, now: number): Checkpoint["items"][number] {
   const at = item.at - now;
   const place = fold.placeOf(item.entry);
   if (place !== undefined && fold.isAsLogged(item)) {
@@ -114,40 +113,35 @@ function storedItem(fold: Fold, item: Item, now: number): Checkpoint["items"][nu
   return { entry, role, ...(messageId === undefined ? {} : { messageId }), blocks, thinking, ...isSaid, at };
 }
 
-export interface ReadCheckpointOptions {
-  readonly source: ByteSource;
-  readonly checkpoint: BlobId;
-}
-
 /** Facts are read where somebody asks for them, and so is what was to be put back. */
 const foldStateShape = checkpointShape.omit({ facts: true, restores: true });
 
 /** Undefined where the blob is gone or does not fit the log: then the log itself is read further back. */
 export async function readCheckpoint(
   deps: BlobsDep,
-  { source, checkpoint }: ReadCheckpointOptions,
+  { source, checkpoint }: { readonly source: ByteSource; readonly checkpoint: BlobId },
 ): Promise<RestoredSeed | undefined> {
   const blob = await deps.blobs.get(checkpoint);
-  const read = blob === undefined ? undefined : foldStateShape.safeParse(checkpointJson(blob));
+  const read = blob === undefined ? undefined : foldStateShape.safeParse(parseCheckpointJson(blob));
   if (blob === undefined || read?.success !== true) return undefined;
   const items: Item[] = [];
-  const places = new Map<EntryId, Place>();
+  const places = new Map<EntryId, LogRange>();
   let bytesRead = blob.length;
   for (const stored of read.data.items) {
     if ("start" in stored) {
       bytesRead += stored.end - stored.start;
       places.set(stored.entry, { start: stored.start, end: stored.end });
     }
-    const item = await restoredItem(source, stored);
+    const item = await restoreItem(source, stored);
     if (item === undefined) return undefined;
     items.push(item);
   }
   const { pins, settings, foreignUntil } = read.data;
-  const seed = { items, decisions: decisionsOf(read.data), pins, settings: new Map(Object.entries(settings)) };
+  const seed = { items, decisions: decisionsByToolUse(read.data), pins, settings: new Map(Object.entries(settings)) };
   return { seed, places, foreignUntil, bytesRead };
 }
 
-export function checkpointJson(blob: Uint8Array): Json | undefined {
+export function parseCheckpointJson(blob: Uint8Array): Json | undefined {
   try {
     return parseJson(new TextDecoder().decode(blob));
   } catch {
@@ -156,7 +150,7 @@ export function checkpointJson(blob: Uint8Array): Json | undefined {
   }
 }
 
-async function restoredItem(source: ByteSource, stored: Checkpoint["items"][number]): Promise<Item | undefined> {
+async function restoreItem(source: ByteSource, stored: Checkpoint["items"][number]): Promise<Item | undefined> {
   if (!("start" in stored)) {
     const { said, messageId, blocks, ...item } = stored;
     const isSaid = said === undefined ? {} : { said };
@@ -164,11 +158,11 @@ async function restoredItem(source: ByteSource, stored: Checkpoint["items"][numb
   }
   const logged = await readPlace(source, stored);
   if (logged?.entry.id !== stored.entry) return undefined;
-  const item = itemOf(logged.entry, { at: stored.at, origin: stored.foreign ? "foreign" : "ours" });
+  const item = toItem(logged.entry, { at: stored.at, origin: stored.foreign ? "foreign" : "ours" });
   return item === undefined ? undefined : { ...item, thinking: stored.thinking };
 }
 
-function decisionsOf(checkpoint: Pick<Checkpoint, "decisions">): Map<ToolUseId, Decision[]> {
+function decisionsByToolUse(checkpoint: Pick<Checkpoint, "decisions">): Map<ToolUseId, Decision[]> {
   const decisions = new Map<ToolUseId, Decision[]>();
   for (const { toolUse, ...decision } of checkpoint.decisions) {
     const known = decisions.get(toolUse);

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { bpeCounter } from "../model/bpe/counter.ts";
-import type { TokenCounter } from "../ports/token-counter.ts";
+import { bpeCounter } from "../model/bpe/bpe-counter.ts";
+import type { TokenCounter } from "../ports/model-port.ts";
 import { blobId, tokens } from "../schema/brand.ts";
 import { type FixedPart, noFixedPart } from "../tokens/fixed-part.ts";
 import { countFixedPart, type FixedCountDeps } from "./count-fixed-part.ts";
-import type { HashDep } from "./hash.ts";
+import type { HashDep } from "./session-origin.ts";
 import { rememberedCountsMax } from "./limits.ts";
 
 const sha256: HashDep = () => {

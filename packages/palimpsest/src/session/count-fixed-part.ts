@@ -1,10 +1,10 @@
-import type { TokenCounter } from "../ports/token-counter.ts";
+import type { TokenCounter } from "../ports/model-port.ts";
 import type { BlobId, Tokens } from "../schema/brand.ts";
 import { isArray, isObject, type Json } from "../schema/json.ts";
-import type { Rates } from "../tokens/estimate.ts";
+import type { Rates } from "../tokens/estimate-block.ts";
 import {
   type CountableRequest,
-  countedFixedPart,
+  sumFixedPart,
   type CountedStep,
   countingSteps,
   estimateFixedPart,
@@ -12,7 +12,7 @@ import {
   type FixedPart,
   measureFixedPart,
 } from "../tokens/fixed-part.ts";
-import type { HashDep } from "./hash.ts";
+import type { HashDep } from "./session-origin.ts";
 import { rememberedCountsMax } from "./limits.ts";
 
 /**
@@ -43,9 +43,9 @@ export async function countFixedPart(deps: FixedCountDeps, { part, rates }: Fixe
   return counted ?? estimateFixedPart(measureFixedPart(part), rates);
 }
 
-type Counting = FixedCountDeps & { readonly counter: RequestCounter };
+type CountDeps = FixedCountDeps & { readonly counter: RequestCounter };
 
-async function countSteps(deps: Counting, part: FixedPart): Promise<FixedFigure | undefined> {
+async function countSteps(deps: CountDeps, part: FixedPart): Promise<FixedFigure | undefined> {
   const steps = countingSteps(part);
   // The message alone: there is no fixed part, and nobody has to count nothing.
   if (steps.length === 1) return undefined;
@@ -55,12 +55,12 @@ async function countSteps(deps: Counting, part: FixedPart): Promise<FixedFigure 
     if (tokens === undefined) return undefined;
     counted.push({ ...step, tokens });
   }
-  return countedFixedPart(counted, deps.counter.name);
+  return sumFixedPart(counted, deps.counter.name);
 }
 
-async function countOnce(deps: Counting, request: CountableRequest): Promise<Tokens | undefined> {
+async function countOnce(deps: CountDeps, request: CountableRequest): Promise<Tokens | undefined> {
   const { remembered } = deps;
-  const key = keyOf(deps, request);
+  const key = requestKey(deps, request);
   const count = remembered.get(key) ?? countNow(deps, request);
   remember(remembered, { key, count });
   const tokens = await count;
@@ -69,7 +69,7 @@ async function countOnce(deps: Counting, request: CountableRequest): Promise<Tok
 }
 
 /** A counter that rejects breaks its contract; here that is one more that does not answer. */
-async function countNow({ counter }: Counting, request: CountableRequest): Promise<Tokens | undefined> {
+async function countNow({ counter }: CountDeps, request: CountableRequest): Promise<Tokens | undefined> {
   try {
     const outcome = await counter.countRequest(request);
     return outcome.kind === "counted" ? outcome.tokens : undefined;
@@ -78,12 +78,10 @@ async function countNow({ counter }: Counting, request: CountableRequest): Promi
   }
 }
 
-interface Remembered {
-  readonly key: BlobId;
-  readonly count: Promise<Tokens | undefined>;
-}
-
-function remember(remembered: RememberedCounts, { key, count }: Remembered): void {
+function remember(
+  remembered: RememberedCounts,
+  { key, count }: { readonly key: BlobId; readonly count: Promise<Tokens | undefined> },
+): void {
   remembered.delete(key);
   remembered.set(key, count);
   for (const oldest of remembered.keys()) {
@@ -93,16 +91,16 @@ function remember(remembered: RememberedCounts, { key, count }: Remembered): voi
 }
 
 /** The message is always the same one, so it is not part of the key. */
-function keyOf({ counter, sha256 }: Counting, { system, tools }: CountableRequest): BlobId {
+function requestKey({ counter, sha256 }: CountDeps, { system, tools }: CountableRequest): BlobId {
   const hash = sha256();
-  hash.update(new TextEncoder().encode(JSON.stringify(inOrder([counter.name, system, tools]))));
+  hash.update(new TextEncoder().encode(JSON.stringify(sortKeys([counter.name, system, tools]))));
   return hash.digest();
 }
 
 /** The same definition is the same text, in whatever order its fields were written. */
-function inOrder(value: Json): Json {
-  if (isArray(value)) return value.map(inOrder);
+function sortKeys(value: Json): Json {
+  if (isArray(value)) return value.map(sortKeys);
   if (!isObject(value)) return value;
   const fields = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(fields.map(([name, of]) => [name, inOrder(of)]));
+  return Object.fromEntries(fields.map(([name, of]) => [name, sortKeys(of)]));
 }

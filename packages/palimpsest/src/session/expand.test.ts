@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { blobsWith, sourceOf } from "../../../../test/fixture/log.ts";
-import { memoryBlobs } from "../store/memory/blobs.ts";
+import { memoryBlobs } from "../store/memory/memory-blobs.ts";
 import { expand } from "./expand.ts";
 import { scanChunkBytes } from "./limits.ts";
 

@@ -2,11 +2,11 @@ import type { BlobsDep } from "../ports/blobs.ts";
 import type { ByteSource } from "../ports/transcripts.ts";
 import type { ResultContent } from "../schema/block.ts";
 import { isBlobId, type BlobId, type EntryId, toolUseId } from "../schema/brand.ts";
-import { type LineBytes, type Logged, readLines, placeOfId } from "../transcript/lines.ts";
-import { scanLines } from "./scan.ts";
+import { type LineBytes, type LoggedEntry, readLines, parsePlaceId } from "../transcript/read-lines.ts";
+import { scanLines } from "./scan-lines.ts";
 
 /** The original behind an id, byte for byte. */
-export type Expanded =
+export type ExpandOutcome =
   | { readonly kind: "entry"; readonly bytes: Uint8Array }
   | { readonly kind: "result"; readonly bytes: Uint8Array; readonly form: ResultForm }
   | { readonly kind: "blob"; readonly bytes: Uint8Array }
@@ -19,18 +19,18 @@ export type Expanded =
   | { readonly kind: "blob-missing"; readonly blob: BlobId };
 
 /** `json`: the bytes are a list of blocks. A text may look like one and is none. */
-export type ResultForm = "text" | "json";
+type ResultForm = "text" | "json";
 
 /**
  * An entry's uuid, or a beginning that only one has, gives its line as it stands in the log; a call's id its result as the tool returned it (text as text,
  * blocks as JSON); a blob's id the blob. Only lines that hold the id are parsed, in bounded memory.
  */
-export async function expand(deps: BlobsDep, source: ByteSource, id: string): Promise<Expanded> {
+export async function expand(deps: BlobsDep, source: ByteSource, id: string): Promise<ExpandOutcome> {
   if (isBlobId(id)) {
     const blob = await deps.blobs.get(id);
     if (blob !== undefined) return { kind: "blob", bytes: blob };
   }
-  const place = placeOfId(id);
+  const place = parsePlaceId(id);
   if (place !== undefined && place.end <= source.size) return { kind: "entry", bytes: await source.read(place) };
   const found = await search(source, id);
   if (found.line !== undefined) return { kind: "entry", bytes: await source.read(found.line) };
@@ -47,21 +47,21 @@ export async function expand(deps: BlobsDep, source: ByteSource, id: string): Pr
   return { kind: "entry", bytes: await source.read(only) };
 }
 
-interface Found {
-  line?: Logged;
+interface SearchState {
+  line?: LoggedEntry;
   result?: { readonly bytes: Uint8Array; readonly form: ResultForm };
   blob?: { readonly blob: BlobId; readonly form: ResultForm } | undefined;
   called?: boolean;
   /** Entries whose uuid begins so. */
-  readonly begun: Map<EntryId, Logged>;
+  readonly begun: Map<EntryId, LoggedEntry>;
 }
 
 /** A shorter one is more likely a slip than a name, and stands in too many lines by chance; names that are no uuids are given whole. */
 const beginsUuid = /^[\da-f]{4,8}$|^[\da-f]{8}-[\da-f-]*$/i;
 
-async function search(source: ByteSource, id: string): Promise<Found> {
-  const found: Found = { begun: new Map() };
-  for await (const logged of linesHolding(source, id)) {
+async function search(source: ByteSource, id: string): Promise<SearchState> {
+  const found: SearchState = { begun: new Map() };
+  for await (const logged of scanForId(source, id)) {
     const { entry } = logged;
     if (entry.id === id) found.line ??= logged;
     else if (entry.id?.startsWith(id) === true && beginsUuid.test(id) && !found.begun.has(entry.id))
@@ -69,7 +69,7 @@ async function search(source: ByteSource, id: string): Promise<Found> {
     if (entry.kind === "user") {
       for (const block of entry.blocks) {
         if (block.type !== "tool_result" || block.tool_use_id !== toolUseId(id)) continue;
-        found.result ??= loggedResult(block.content ?? []);
+        found.result ??= resultBytes(block.content ?? []);
       }
     }
     if (entry.kind === "assistant")
@@ -82,21 +82,21 @@ async function search(source: ByteSource, id: string): Promise<Found> {
   return found;
 }
 
-const loggedResult = (content: ResultContent): NonNullable<Found["result"]> =>
+const resultBytes = (content: ResultContent): NonNullable<SearchState["result"]> =>
   typeof content === "string"
     ? { bytes: new TextEncoder().encode(content), form: "text" }
     : { bytes: new TextEncoder().encode(JSON.stringify(content)), form: "json" };
 
 const newline = 0x0a;
 
-async function* linesHolding(source: ByteSource, id: string): AsyncGenerator<Logged> {
+async function* scanForId(source: ByteSource, id: string): AsyncGenerator<LoggedEntry> {
   // An empty needle is found everywhere and nowhere.
   if (id === "") return;
   const needle = Buffer.from(JSON.stringify(id).slice(1, -1));
-  for await (const lines of scanLines(source)) if (lines.kind === "lines") yield* holding(lines, needle);
+  for await (const lines of scanLines(source)) if (lines.kind === "lines") yield* matchLines(lines, needle);
 }
 
-function* holding(lines: LineBytes, needle: Buffer): Generator<Logged> {
+function* matchLines(lines: LineBytes, needle: Buffer): Generator<LoggedEntry> {
   const { start } = lines;
   const bytes = Buffer.from(lines.bytes.buffer, lines.bytes.byteOffset, lines.bytes.byteLength);
   for (let hit = bytes.indexOf(needle); hit !== -1;) {

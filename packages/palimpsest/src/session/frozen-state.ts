@@ -11,45 +11,45 @@ import type { Fold } from "../transcript/fold.ts";
 /** Kept as a setting of the session: it goes through boundaries with the others. */
 const stateName = "request.baseline";
 
-export const stateDraft = (value: FrozenState): Draft => ({ type: "setting", name: stateName, value });
+export const frozenStateDraft = (value: FrozenState): Draft => ({ type: "setting", name: stateName, value });
 
-const blob = z.string().refine((text) => isBlobId(text));
+const blobIdShape = z.string().refine((text) => isBlobId(text));
 
 const stateShape = z.object({
   /** The model that was asked last. */
   last: z.string(),
   /** What its requests carry, and what it knows of since. */
-  byModel: z.record(z.string(), z.object({ sent: blob, told: blob })),
+  byModel: z.record(z.string(), z.object({ sent: blobIdShape, told: blobIdShape })),
 });
 
 export type FrozenState = z.infer<typeof stateShape>;
 
-export function readState({ projection }: Fold): FrozenState | undefined {
+export function readFrozenState({ projection }: Fold): FrozenState | undefined {
   const read = stateShape.safeParse(projection.settings.get(stateName));
   return read.success ? read.data : undefined;
 }
 
-export async function readParts({ blobs }: BlobsDep, id: string | undefined): Promise<FrozenParts | undefined> {
+export async function readFrozenParts({ blobs }: BlobsDep, id: string | undefined): Promise<FrozenParts | undefined> {
   const bytes = id !== undefined && isBlobId(id) ? await blobs.get(id) : undefined;
   if (bytes === undefined) return undefined;
   const read = frozenShape.safeParse(parseJson(new TextDecoder().decode(bytes)));
   return read.success ? read.data : undefined;
 }
 
-const object = z.record(z.string(), anyJson);
+const jsonObjectShape = z.record(z.string(), anyJson);
 
 const frozenShape = z.object({
   model: z.string(),
-  thinking: object.optional(),
+  thinking: jsonObjectShape.optional(),
   betas: z.array(z.string()),
-  tools: z.array(z.object({ name: z.string() }).and(object)),
+  tools: z.array(z.object({ name: z.string() }).and(jsonObjectShape)),
   system: z.array(z.object({ name: z.string(), text: z.string() })),
 });
 
 /** What the requests to the model that was asked last carry besides messages; undefined where no agent of ours has asked one. */
-export async function frozenFixedPart(deps: BlobsDep, fold: Fold): Promise<FixedPart | undefined> {
-  const state = readState(fold);
-  const parts = state && (await readParts(deps, state.byModel[state.last]?.sent));
+export async function readFrozenFixedPart(deps: BlobsDep, fold: Fold): Promise<FixedPart | undefined> {
+  const state = readFrozenState(fold);
+  const parts = state && (await readFrozenParts(deps, state.byModel[state.last]?.sent));
   if (parts === undefined) return undefined;
   const { model, systemBlocks, tools } = makeBaseline(parts);
   return { model, systemPrompts: systemBlocks.map(({ text }) => text), tools, memoryFiles: [] };

@@ -1,5 +1,5 @@
 import type { WriteFailure } from "../ports/blobs.ts";
-import { utf8Length } from "../tokens/estimate.ts";
+import { utf8Length } from "../tokens/estimate-block.ts";
 import { lineBytesMax } from "../transcript/limits.ts";
 
 /** A line that no reader takes must not be written: it would be gone from the view at the next start. */

@@ -1,14 +1,22 @@
 import type { ByteRange, ByteSource } from "../ports/transcripts.ts";
 import type { EntryId } from "../schema/brand.ts";
 import type { EditKind } from "../schema/edit.ts";
-import { editBecause, editCause, editCount, isListed } from "../schema/edit-kinds.ts";
+import { editReason, editCause, editCount, isListed } from "../schema/edit-kinds.ts";
 import type { EditEntry } from "../schema/entry.ts";
 import { field, isObject, parseJson } from "../schema/json.ts";
 import { readReceipt, type RecordedReceipt } from "../schema/receipt.ts";
 import type { Fold } from "../transcript/fold.ts";
-import type { Logged } from "../transcript/lines.ts";
+import type { LoggedEntry } from "../transcript/read-lines.ts";
 import type { Path } from "../transcript/path.ts";
-import { undoneAmong, type UndoLink } from "../transcript/undone.ts";
+import { undoneAmong, type UndoLink } from "../transcript/plan-undo.ts";
+import { ratesForModel } from "../cache/cache-rates.ts";
+import type { BlobsDep } from "../ports/blobs.ts";
+import { estimateBlock } from "../tokens/estimate-block.ts";
+import { findModel } from "../tokens/known-models.ts";
+import { makeReceipt } from "../transcript/make-receipt.ts";
+import { openCountedAt } from "./counted-log.ts";
+import { branchReceiptsMax } from "./limits.ts";
+import type { OpenLogOptions } from "./open-log.ts";
 
 export interface RecordedEdit {
   readonly id: EntryId;
@@ -29,7 +37,7 @@ export interface RecordedEdit {
 
 /** Every edit of a path, oldest first, with what its line says of it. Reads a line an edit. */
 export async function pastReceipts(fold: Fold, source: ByteSource): Promise<readonly RecordedEdit[]> {
-  const receipts = new FollowedReceipts();
+  const receipts = new ReceiptTracker();
   await receipts.follow({ fold, from: "beginning", open: () => Promise.resolve(lendSource(source)) });
   return receipts.list(fold);
 }
@@ -41,7 +49,7 @@ const lendSource = (source: ByteSource): ByteSource => ({
   close: () => Promise.resolve(),
 });
 
-export interface FollowedLog {
+interface FollowedLog {
   readonly fold: Fold;
   /** Where the fold's path begins. */
   readonly from: "beginning" | "boundary";
@@ -58,7 +66,7 @@ interface KeptEdit extends Omit<RecordedEdit, "state" | "undoes">, UndoLink {}
  * The same of a path that grows: each line is read once, and only what came since is looked at. Of an edit is kept what is
  * told of it, so that the session may let go of its entry: some hundred bytes each.
  */
-export class FollowedReceipts {
+export class ReceiptTracker {
   /** Of the path as it was followed last, oldest first. */
   #edits: KeptEdit[] = [];
   #followed: { readonly first: EntryId | undefined; readonly length: number; readonly last: EntryId | undefined } = {
@@ -73,7 +81,7 @@ export class FollowedReceipts {
     const goesOn = this.#goesOn(path);
     const known = goesOn || from === "beginning" ? [] : this.#before(path);
     const unknown = known === undefined ? await loggedBefore(path, whole) : [];
-    const added = [...unknown, ...path.loggedFrom(goesOn ? this.#followed.length : 0)].filter(isTold);
+    const added = [...unknown, ...path.loggedFrom(goesOn ? this.#followed.length : 0)].filter(isListedEdit);
     const read = await this.#read(added, open);
     if (read === undefined) return;
     if (!goesOn) this.#edits = [...(known ?? [])];
@@ -87,7 +95,7 @@ export class FollowedReceipts {
     const known = goesOn ? undefined : this.#byId();
     const added = path
       .loggedFrom(goesOn ? this.#followed.length : 0)
-      .filter(isTold)
+      .filter(isListedEdit)
       .map(({ entry }) => known?.get(entry.id) ?? keptEdit(entry));
     const edits = [...(goesOn ? this.#edits : (this.#before(path) ?? [])), ...added];
     const undone = undoneAmong(edits);
@@ -130,13 +138,14 @@ export class FollowedReceipts {
   }
 }
 
-interface ToldEdit extends Logged {
+interface ToldEdit extends LoggedEntry {
   readonly entry: EditEntry;
 }
 
-const isTold = (logged: Logged): logged is ToldEdit => logged.entry.kind === "edit" && isListed(logged.entry.edit);
+const isListedEdit = (logged: LoggedEntry): logged is ToldEdit =>
+  logged.entry.kind === "edit" && isListed(logged.entry.edit);
 
-async function loggedBefore(path: Path, whole: FollowedLog["whole"]): Promise<readonly Logged[]> {
+async function loggedBefore(path: Path, whole: FollowedLog["whole"]): Promise<readonly LoggedEntry[]> {
   const first = path.at(0)?.start ?? 0;
   const read = await whole?.();
   return read?.path.logged.filter(({ start }) => start < first) ?? [];
@@ -148,7 +157,7 @@ function keptEdit({ id, edit, timestamp = "" }: EditEntry, receipt?: RecordedRec
     kind: edit.type,
     at: timestamp,
     cause: receipt?.cause ?? editCause(edit),
-    because: receipt?.because ?? editBecause(edit),
+    because: receipt?.because ?? editReason(edit),
     count: editCount(edit),
     receipt,
     takesBack: edit.type === "undo" ? edit.edit : undefined,
@@ -158,4 +167,50 @@ function keptEdit({ id, edit, timestamp = "" }: EditEntry, receipt?: RecordedRec
 async function receiptAt(source: ByteSource, place: ByteRange): Promise<RecordedReceipt | undefined> {
   const line = parseJson(new TextDecoder().decode(await source.read(place)));
   return isObject(line) ? readReceipt(field(line, "receipt")) : undefined;
+}
+
+interface BranchLog extends Pick<OpenLogOptions, "source" | "origin"> {
+  readonly fold: Fold;
+  readonly edits: readonly RecordedEdit[];
+}
+
+/**
+ * A branch has no receipt in its line: which view it leaves and which it begins with is known from the log, by reading
+ * it up to the leaf that was left and up to the branch. Costs two readings of the log for each branch, so only the newest
+ * branches get one.
+ */
+export async function addBranchReceipts(deps: BlobsDep, log: BranchLog): Promise<readonly RecordedEdit[]> {
+  const branches = log.edits.filter(({ kind, receipt }) => kind === "branch" && receipt === undefined);
+  const newest = new Set(branches.slice(-branchReceiptsMax).map(({ id }) => id));
+  const edits: RecordedEdit[] = [];
+  for (const edit of log.edits) {
+    const receipt = newest.has(edit.id) ? await makeBranchReceipt(deps, log, edit.id) : undefined;
+    edits.push(receipt === undefined ? edit : { ...edit, receipt });
+  }
+  return edits;
+}
+
+async function makeBranchReceipt(
+  deps: BlobsDep,
+  { fold, source, origin }: BranchLog,
+  branch: EntryId,
+): Promise<RecordedReceipt | undefined> {
+  const entry = fold.path.find(branch)?.entry;
+  const left = entry?.kind === "edit" && entry.edit.type === "branch" ? entry.edit.from : undefined;
+  if (left === undefined) return undefined;
+  const before = await openCountedAt(deps, { source, origin, at: left });
+  const after = await openCountedAt(deps, { source, origin, at: branch });
+  if (before === undefined || after === undefined) return undefined;
+  const { cause, lines, tokensBefore, tokensAfter, price } = makeReceipt({
+    edits: [branch],
+    cause: "branch",
+    nature: "reduced",
+    before: before.fold.shown(),
+    after: after.fold.shown(),
+    count: estimateBlock,
+    rates: ratesForModel(findModel(before.model ?? ""), "5m"),
+  });
+  const entries: Record<string, number> = {};
+  for (const line of lines) entries[line.class] = (entries[line.class] ?? 0) + 1;
+  return { cause, tokensBefore, tokensAfter, price, entries };
 }

@@ -2,8 +2,8 @@ import type { BlobsDep } from "../ports/blobs.ts";
 import type { TranscriptsDep } from "../ports/transcripts.ts";
 import type { EntryId, SessionId } from "../schema/brand.ts";
 import type { TextCounter } from "../tokens/text-counter.ts";
-import type { ReceiptInput } from "../transcript/receipt.ts";
-import { type CountedLog, openCounted } from "./counted.ts";
+import type { ReceiptInput } from "../transcript/make-receipt.ts";
+import { type CountedLog, openCounted } from "./counted-log.ts";
 
 export interface ReadingDep {
   /** Whose results may ever be cleared. Where it is absent nobody plans to clear, and no inventory is kept. */

@@ -15,9 +15,8 @@ import {
   user,
 } from "../../../../test/fixture/session.ts";
 import { entryId, tokens } from "../schema/brand.ts";
-import { rewind, saidMessages } from "./rewind.ts";
+import { rewind, listRewindPoints, undo } from "./undo.ts";
 import type { Session } from "./session.ts";
-import { undo } from "./undo.ts";
 
 const view = (session: Session): string => JSON.stringify(session.view().messages);
 const back = (session: Session) => undo(session, { mode: "path", blockingTokens: tokens(1_000_000), thinking: "free" });
@@ -97,7 +96,7 @@ describe("rewind", () => {
           await append(session, reply(`s${at}`, text(`done ${at}`)));
         }
         const whole = view(session);
-        expect(saidMessages(session).map(({ id }) => id)).toEqual(moments.map(({ id }) => id).toReversed());
+        expect(listRewindPoints(session).map(({ id }) => id)).toEqual(moments.map(({ id }) => id).toReversed());
         const chosen = moments[pick % moments.length];
         if (chosen === undefined) return;
         await rewind(session, chosen.id);

@@ -14,12 +14,12 @@ import {
   text,
   user,
 } from "../../../../test/fixture/session.ts";
-import type { Searched } from "../ports/session-search.ts";
+import type { SearchOutcome } from "../ports/session-search.ts";
 import type { ByteRange } from "../ports/transcripts.ts";
-import { memoryBlobs } from "../store/memory/blobs.ts";
+import { memoryBlobs } from "../store/memory/memory-blobs.ts";
 import { searchSession, SessionSearch } from "./search-session.ts";
 
-const idsOf = (searched: Searched | undefined): readonly string[] =>
+const idsOf = (searched: SearchOutcome | undefined): readonly string[] =>
   searched?.kind === "found" ? searched.hits.map(({ id }) => id) : [];
 
 describe("searchSession", () => {

@@ -1,12 +1,12 @@
 import type { BlobsDep } from "../ports/blobs.ts";
-import type { Searched, SearchOptions } from "../ports/session-search.ts";
+import type { SearchOutcome, SearchOptions } from "../ports/session-search.ts";
 import type { ByteSource, TranscriptsDep } from "../ports/transcripts.ts";
-import type { HeldTextsDeps } from "../recall/held-texts.ts";
+import type { RecentTextsDeps } from "../recall/recent-texts.ts";
 import { SessionIndex } from "../recall/session-index.ts";
 import type { SessionId } from "../schema/brand.ts";
-import { readPlace, scanForward } from "./scan.ts";
+import { readPlace, scanForward } from "./scan-lines.ts";
 
-export interface SearchSession extends SearchOptions {
+export interface SearchSessionOptions extends SearchOptions {
   readonly source: ByteSource;
 }
 
@@ -14,7 +14,10 @@ export interface SearchSession extends SearchOptions {
  * Full-text search over everything that one log and its blobs ever held, for one query: the log is read once, and nothing
  * is kept but what the query can find.
  */
-export async function searchSession(deps: BlobsDep, { source, ...options }: SearchSession): Promise<Searched> {
+export async function searchSession(
+  deps: BlobsDep,
+  { source, ...options }: SearchSessionOptions,
+): Promise<SearchOutcome> {
   const { blobs } = deps;
   const index = new SessionIndex({ blobs, lineAt: (place) => readPlace(source, place) }, { only: options.query });
   for await (const { logged } of scanForward(source)) for (const one of logged) await index.append(one);
@@ -36,12 +39,12 @@ export class SessionSearch {
   constructor(deps: TranscriptsDep & BlobsDep, session: SessionId) {
     this.#deps = deps;
     this.#session = session;
-    const lineAt: HeldTextsDeps["lineAt"] = (place) => this.#reading((source) => readPlace(source, place));
+    const lineAt: RecentTextsDeps["lineAt"] = (place) => this.#reading((source) => readPlace(source, place));
     this.#index = new SessionIndex({ blobs: deps.blobs, lineAt });
   }
 
   /** One at a time, also those that are not awaited: no line is taken in twice. Undefined where the transcript can't be read. */
-  async search(options: SearchOptions): Promise<Searched | undefined> {
+  async search(options: SearchOptions): Promise<SearchOutcome | undefined> {
     const caughtUp = this.#last.then(() => this.#catchUp());
     this.#last = caughtUp.catch(() => {});
     return (await caughtUp) === undefined ? undefined : await this.#index.search(options);

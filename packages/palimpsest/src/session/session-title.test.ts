@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { append, openedForTest, reply, testDeps, text, user } from "../../../../test/fixture/session.ts";
-import { appendBoundary } from "./boundary.ts";
+import { appendBoundary } from "./append-boundary.ts";
 import type { Session } from "./session.ts";
 import { sessionTitle, titleDraft } from "./session-title.ts";
 

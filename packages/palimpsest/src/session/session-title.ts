@@ -1,6 +1,6 @@
 import type { SessionTitle } from "../schema/entry.ts";
 import type { Draft } from "../transcript/draft.ts";
-import { typedText } from "../transcript/person.ts";
+import { userTypedText } from "../transcript/user-text.ts";
 import { titleCharsMax } from "./limits.ts";
 import type { Session } from "./session.ts";
 
@@ -13,8 +13,8 @@ export function sessionTitle({ fold, read }: Pick<Session, "fold" | "read">): Se
   const { path, foreignUntil } = fold;
   const named = path.titles.findLast(({ by }) => by === "user") ?? path.titles.at(-1);
   if (named !== undefined || foreignUntil > 0 || read.from !== "beginning") return named;
-  const first = path.entries.map((entry) => typedText(entry)).find((typed) => typed !== undefined);
-  const text = first === undefined ? "" : clipped(first);
+  const first = path.entries.map((entry) => userTypedText(entry)).find((typed) => typed !== undefined);
+  const text = first === undefined ? "" : clipTitle(first);
   return text === "" ? undefined : { text, by: "engine" };
 }
 
@@ -23,7 +23,7 @@ export const titleDraft = ({ text, by }: SessionTitle): Draft =>
   by === "user" ? { type: "custom-title", customTitle: text } : { type: "ai-title", aiTitle: text };
 
 /** A line, counted in code points so that no pair of surrogates is split. */
-function clipped(text: string): string {
+function clipTitle(text: string): string {
   const line = Array.from(
     text
       .slice(0, 2 * titleCharsMax)

@@ -12,7 +12,7 @@ import {
   testDeps,
   user,
 } from "../../../../test/fixture/session.ts";
-import { appendBoundary } from "./boundary.ts";
+import { appendBoundary } from "./append-boundary.ts";
 import { lineBytesMax } from "../transcript/limits.ts";
 
 describe("a session", () => {

@@ -1,51 +1,49 @@
 import type { Inventory } from "../cache/inventory.ts";
-import { ratesOf } from "../cache/rates.ts";
+import { ratesForModel } from "../cache/cache-rates.ts";
 import type { BlobsDep, WriteFailure } from "../ports/blobs.ts";
-import type { ClockDep } from "../ports/clock.ts";
-import type { IdsDep } from "../ports/ids.ts";
+import type { ClockDep, IdsDep } from "../ports/clock-dep.ts";
 import type { SetAside, TranscriptsDep, TranscriptWriter } from "../ports/transcripts.ts";
 import { type EntryId, entryId, type SessionId, type Tokens, type ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import type { Receipt } from "../schema/receipt.ts";
-import { countedOnce } from "../tokens/counted-once.ts";
-import { estimateBlock, utf8Length } from "../tokens/estimate.ts";
-import type { ContextLedger } from "../tokens/ledger.ts";
-import { findModel } from "../tokens/registry.ts";
+import { memoizeCount, estimateBlock, utf8Length } from "../tokens/estimate-block.ts";
+import type { ContextLedger } from "../tokens/token-ledger.ts";
+import { findModel } from "../tokens/known-models.ts";
 import {
-  anchored,
-  type Circumstances,
+  anchorSegment,
+  type SessionFields,
   type Draft,
-  draftEntry,
-  placed,
+  parseDraft,
+  placeDraft,
   type PlacedEntry,
-  settingAgain,
+  repeatSetting,
 } from "../transcript/draft.ts";
 import type { Fold, View } from "../transcript/fold.ts";
-import { makeReceipt, type ReceiptInput, receiptTotals, type Shown } from "../transcript/receipt.ts";
+import { makeReceipt, type ReceiptInput, receiptTotals, type ShownBlocks } from "../transcript/make-receipt.ts";
 import { interruptedText } from "../transcript/repair.ts";
-import type { CountedLog } from "./counted.ts";
+import type { CountedLog } from "./counted-log.ts";
 import { showsSame, undoneBefore } from "./let-go.ts";
 import { overLimit } from "./over-limit.ts";
 import { type ReadingDep, readLog } from "./read-log.ts";
 
 export interface SessionDeps extends TranscriptsDep, BlobsDep, ClockDep, IdsDep, ReadingDep {}
 
-export type SessionOpened =
+export type OpenSessionOutcome =
   | { readonly kind: "open"; readonly session: Session; readonly setAside: SetAside | undefined }
   | { readonly kind: "busy"; readonly holder: string }
   | { readonly kind: "missing" }
   | { readonly kind: "exists" }
   | WriteFailure;
 
-export interface OpenSession {
+export interface OpenSessionOptions {
   readonly id: SessionId;
-  readonly circumstances: Omit<Circumstances, "sessionId">;
+  readonly circumstances: Omit<SessionFields, "sessionId">;
   readonly mode: "create" | "resume";
   /** `whole`: the log is read from its beginning, this once; absent: from its end, as far as the view reaches. */
   readonly reads?: "whole";
 }
 
-export async function openSession(deps: SessionDeps, options: OpenSession): Promise<SessionOpened> {
+export async function openSession(deps: SessionDeps, options: OpenSessionOptions): Promise<OpenSessionOutcome> {
   const { id, mode } = options;
   const opened = await (mode === "create" ? deps.transcripts.create(id) : deps.transcripts.openForWriting(id));
   if (opened.kind !== "open") return opened;
@@ -66,27 +64,27 @@ export async function openSession(deps: SessionDeps, options: OpenSession): Prom
   };
 }
 
-export type Appended = { readonly kind: "appended"; readonly entries: readonly EntryId[] } | WriteFailure;
-export type Edited =
+export type AppendEntriesOutcome = { readonly kind: "appended"; readonly entries: readonly EntryId[] } | WriteFailure;
+export type EditOutcome =
   | { readonly kind: "edited"; readonly entries: readonly EntryId[]; readonly receipt: Receipt }
   | WriteFailure;
 /** The path went on meanwhile, and nothing was written. */
-export interface Moved {
+export interface PathMoved {
   readonly kind: "moved";
 }
 
 /** What an edit that moves most of the view would leave. */
-export interface Foreseen {
+interface EditPreview {
   readonly receipt: Receipt;
   /** Of the context behind it, until the provider has counted it. */
   readonly tokens: Tokens;
 }
 
 /** Runs along with a session and ends with it. Must not wait for the session's close: that waits for it. */
-export type EndingAct = (last: LastAppends) => Promise<void>;
+export type CloseHandler = (last: FinalAppender) => Promise<void>;
 
 /** By which entries still get into a session that is closing and takes no others. */
-export type LastAppends = Pick<Session, "append">;
+export type FinalAppender = Pick<Session, "append">;
 
 /**
  * A session open for writing: every entry goes to disk first, then into the fold, so the view never shows what the log
@@ -101,16 +99,16 @@ export class Session {
   readonly count: ReceiptInput["count"];
   readonly #deps: SessionDeps;
   readonly #writer: TranscriptWriter;
-  #circumstances: Circumstances;
+  #circumstances: SessionFields;
   #log: CountedLog;
   #reader: string | undefined;
   #last: Promise<unknown> = Promise.resolve();
-  readonly #ending = new Set<EndingAct>();
+  readonly #ending = new Set<CloseHandler>();
   #closed: Promise<void> | undefined;
 
-  constructor(deps: SessionDeps, parts: { writer: TranscriptWriter; log: CountedLog; circumstances: Circumstances }) {
+  constructor(deps: SessionDeps, parts: { writer: TranscriptWriter; log: CountedLog; circumstances: SessionFields }) {
     this.id = parts.writer.id;
-    this.count = deps.count ?? deps.counter?.believedBlock ?? countedOnce(estimateBlock);
+    this.count = deps.count ?? deps.counter?.believedBlock ?? memoizeCount(estimateBlock);
     this.#deps = deps;
     this.#writer = parts.writer;
     this.#log = parts.log;
@@ -168,12 +166,12 @@ export class Session {
   }
 
   /** In the order of the calls, also of calls that are not awaited: each entry continues at the one before. */
-  append(...drafts: readonly Draft[]): Promise<Appended> {
+  append(...drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
     return this.#whileOpen(() => this.#append(drafts));
   }
 
   /** In place of what was said behind an entry of the path. Settings written there meanwhile are appended again: they are of the session. */
-  appendInstead(behind: EntryId | null, draft: Draft): Promise<Appended> {
+  appendInstead(behind: EntryId | null, draft: Draft): Promise<AppendEntriesOutcome> {
     return this.#whileOpen(() =>
       this.#inTurn(() => {
         const [first, ...others] = [...this.#settingsBehind(behind), draft];
@@ -186,23 +184,23 @@ export class Session {
     const { path } = this.fold;
     if (behind !== null && !path.has(behind)) return [];
     const from = path.findLastIndex(({ entry }) => entry.id === behind) + 1;
-    return path.loggedFrom(from).flatMap(({ entry }) => settingAgain(entry) ?? []);
+    return path.loggedFrom(from).flatMap(({ entry }) => repeatSetting(entry) ?? []);
   }
 
   /** Appends an edit and says what it changed. The receipt's totals are in the log with the edit. */
-  edit(input: EditInput): Promise<Edited> {
+  edit(input: EditInput): Promise<EditOutcome> {
     return this.#whileOpen(() => this.#inTurn(() => this.#edit(input)));
   }
 
   /** Where the path still ends there when its turn comes: for an edit that says what becomes of everything up to its end. */
-  editAt(leaf: EntryId | null, input: EditInput): Promise<Edited | Moved> {
+  editAt(leaf: EntryId | null, input: EditInput): Promise<EditOutcome | PathMoved> {
     return this.#whileOpen(() =>
       this.#inTurn(async () => (this.leaf === leaf ? await this.#edit(input) : { kind: "moved" as const })),
     );
   }
 
   /** What an edit would do now. Writes nothing; the ids in the receipt are of no entry that will ever be. */
-  foresee(input: EditInput): Foreseen {
+  foresee(input: EditInput): EditPreview {
     const entries = readDrafts(this.#place(input.drafts));
     const after = this.fold.preview(entries);
     const tokens = this.ledger.estimateView([...after.values()].flat());
@@ -210,7 +208,7 @@ export class Session {
   }
 
   #receiptOf(
-    { entries, after }: { entries: readonly Entry[]; after: Shown },
+    { entries, after }: { entries: readonly Entry[]; after: ShownBlocks },
     { cause, nature, because, planned, rates }: EditInput,
   ): Receipt {
     return makeReceipt({
@@ -222,13 +220,13 @@ export class Session {
       before: this.fold.shown(),
       after,
       count: this.count,
-      rates: rates ?? ratesOf(findModel(this.model ?? ""), "5m"),
+      rates: rates ?? ratesForModel(findModel(this.model ?? ""), "5m"),
     });
   }
 
-  async #edit(input: EditInput): Promise<Edited> {
+  async #edit(input: EditInput): Promise<EditOutcome> {
     await this.#reachBack(input);
-    const raws = anchored(this.#place(input.drafts));
+    const raws = anchorSegment(this.#place(input.drafts));
     const entries = readDrafts(raws);
     const receipt = this.#receiptOf({ entries, after: this.fold.preview(entries) }, input);
     const withReceipt = raws.map((raw, at) => (at === 0 ? { ...raw, receipt: receiptTotals(receipt) } : raw));
@@ -246,11 +244,11 @@ export class Session {
   }
 
   /** Freezes a synthetic answer for every open call, so that the next request can be sent and stays what it was. `shown`: for calls of which more is known. */
-  settle(shown: ReadonlyMap<ToolUseId, string> = new Map()): Promise<Appended> {
+  settle(shown: ReadonlyMap<ToolUseId, string> = new Map()): Promise<AppendEntriesOutcome> {
     return this.#whileOpen(() => this.#inTurn(() => this.#settle(shown)));
   }
 
-  async #settle(shown: ReadonlyMap<ToolUseId, string>): Promise<Appended> {
+  async #settle(shown: ReadonlyMap<ToolUseId, string>): Promise<AppendEntriesOutcome> {
     const open = [...this.fold.openCalls];
     if (open.length === 0) return { kind: "appended", entries: [] };
     const results = open.map((toolUse) => ({ toolUse, shown: shown.get(toolUse) ?? interruptedText }));
@@ -286,15 +284,15 @@ export class Session {
     this.#log = log;
   }
 
-  async endTurn(): Promise<Appended> {
+  async endTurn(): Promise<AppendEntriesOutcome> {
     const outcome = await this.#whileOpen(() => this.#writer.endTurn());
     return outcome.kind === "failed" ? outcome : { kind: "appended", entries: [] };
   }
 
   /** Called before the writer closes, or at once where that has begun. What it throws is lost. Returns how to take it back. */
-  onClose(act: EndingAct): () => void {
+  onClose(act: CloseHandler): () => void {
     if (this.#closed === undefined) this.#ending.add(act);
-    else void settled([act], { append: (...drafts) => this.append(...drafts) });
+    else void runCloseHandlers([act], { append: (...drafts) => this.append(...drafts) });
     return () => void this.#ending.delete(act);
   }
 
@@ -318,14 +316,14 @@ export class Session {
   }
 
   async #close(how: "close" | "discard"): Promise<void> {
-    await settled([...this.#ending], { append: (...drafts) => this.#append(drafts) });
+    await runCloseHandlers([...this.#ending], { append: (...drafts) => this.#append(drafts) });
     this.#ending.clear();
     await this.#last;
-    const isUnsaid = how === "discard" && !this.fold.path.everyBranch.some(isSaid);
+    const isUnsaid = how === "discard" && !this.fold.path.everyBranch.some(isSpokenEntry);
     await this.#writer[isUnsaid ? "discard" : "close"]();
   }
 
-  #append(drafts: readonly Draft[]): Promise<Appended> {
+  #append(drafts: readonly Draft[]): Promise<AppendEntriesOutcome> {
     return this.#inTurn(() => this.#write(this.#place(drafts)));
   }
 
@@ -346,14 +344,14 @@ export class Session {
     let leaf = this.fold.path.leaf?.id;
     return drafts.map((draft) => {
       const timestamp = new Date(this.#deps.now()).toISOString();
-      const raw = placed(draft, { uuid: this.#deps.uuid(), leaf, timestamp, circumstances: this.#circumstances });
+      const raw = placeDraft(draft, { uuid: this.#deps.uuid(), leaf, timestamp, circumstances: this.#circumstances });
       leaf = entryId(raw.uuid);
       return raw;
     });
   }
 
   /** In order, and no further than the first write the machine refuses: what was written before it stays. `read`: as they read back, where that is known. */
-  async #write(raws: readonly PlacedEntry[], read: readonly Entry[] = []): Promise<Appended> {
+  async #write(raws: readonly PlacedEntry[], read: readonly Entry[] = []): Promise<AppendEntriesOutcome> {
     const entries: EntryId[] = [];
     for (const [nth, raw] of raws.entries()) {
       const line = JSON.stringify(raw);
@@ -362,7 +360,7 @@ export class Session {
       const outcome = await this.#writer.append([line]);
       if (outcome.kind === "failed") return outcome;
       const start = outcome.at[0] ?? 0;
-      const step = this.fold.append({ entry: read[nth] ?? draftEntry(line), start, end: start + utf8Length(line) });
+      const step = this.fold.append({ entry: read[nth] ?? parseDraft(line), start, end: start + utf8Length(line) });
       if (step === "switched" || raw["type"] === "undo") await this.#readAgain();
       entries.push(entryId(raw.uuid));
     }
@@ -378,12 +376,12 @@ export class Session {
 
 /** A receipt is not among what is read of an entry. */
 const readDrafts = (raws: readonly PlacedEntry[]): readonly Entry[] =>
-  raws.map((raw) => draftEntry(JSON.stringify(raw)));
+  raws.map((raw) => parseDraft(JSON.stringify(raw)));
 
-const isSaid = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
+const isSpokenEntry = ({ kind }: Entry): boolean => kind === "user" || kind === "assistant";
 
 /** Never rejects: nothing that runs along may keep a session's lock. */
-async function settled(acts: readonly EndingAct[], last: LastAppends): Promise<void> {
+async function runCloseHandlers(acts: readonly CloseHandler[], last: FinalAppender): Promise<void> {
   await Promise.allSettled(acts.map(async (act) => act(last)));
 }
 

@@ -1,5 +1,5 @@
 import { isArray, isObject, type Json } from "../schema/json.ts";
-import { type SettingName, settingTable } from "../schema/settings.ts";
+import { type SettingName, settingTable } from "../schema/setting-table.ts";
 import { quotedCharsMax } from "./limits.ts";
 
 /** Something about the settings that a person should know. Never fatal: what is wrong is ignored, the rest counts. */
@@ -15,26 +15,26 @@ export interface Problem {
   readonly unknown?: { readonly name: string; readonly known: readonly string[] };
 }
 
-export const problemText = ({ where, key, what }: Problem): string =>
+export const formatProblem = ({ where, key, what }: Problem): string =>
   [where, key, what].filter((part) => part !== "").join(": ");
 
-export const severityOf = (name: SettingName, found: unknown): Problem["severity"] =>
+export const problemSeverity = (name: SettingName, found: unknown): Problem["severity"] =>
   typeof found === "number" && !Number.isNaN(found) ? (settingTable[name].whenOutOfRange ?? "error") : "error";
 
-interface Wrong extends Pick<Problem, "severity" | "where" | "key"> {
+interface WrongValueInput extends Pick<Problem, "severity" | "where" | "key"> {
   readonly expected: string;
   readonly found: Json | undefined;
   /** `refused`: the command ends, so nothing goes on without it. */
   readonly fate?: "ignored" | "refused";
 }
 
-export const wrongValue = ({ expected, found, fate = "ignored", ...rest }: Wrong): Problem => ({
+export const wrongValue = ({ expected, found, fate = "ignored", ...rest }: WrongValueInput): Problem => ({
   ...rest,
-  what: `expected ${expected}, found ${foundText(found)}; ${fate}`,
+  what: `expected ${expected}, found ${formatFound(found)}; ${fate}`,
 });
 
 /** Of what narrows, the first is lost: that must not pass for a slip. */
-export const doubledKey = (key: string, where: string): Problem => ({
+export const duplicateKeyProblem = (key: string, where: string): Problem => ({
   severity: /^(permissions(\.(ask|deny))?|sandbox)$/.test(key) ? "error" : "warning",
   where,
   key,
@@ -42,7 +42,7 @@ export const doubledKey = (key: string, where: string): Problem => ({
 });
 
 /** Lists and objects are named, not quoted: they may hold what does not belong on a screen. */
-function foundText(found: Json | undefined): string {
+function formatFound(found: Json | undefined): string {
   if (found === undefined) return "nothing";
   if (isArray(found)) return "a list";
   if (isObject(found)) return "an object";

@@ -1,6 +1,6 @@
 import type { Tokens } from "../schema/brand.ts";
-import { type ByteCounts, type ContentClass, contentClasses } from "./content.ts";
-import { defaultRates, type Rates, uncalibratedPadding } from "./estimate.ts";
+import { type ByteCounts, type ContentClass, contentClasses } from "./byte-counts.ts";
+import { defaultRates, type Rates, uncalibratedPadding } from "./estimate-block.ts";
 
 /**
  * Rates learned from observed growth. Each observation says: these bytes, by class, made the context grow by so many
@@ -25,8 +25,10 @@ export class Calibration {
   get state(): CalibrationState {
     return {
       observations: this.#observations,
-      products: byClass(this.#products, (row) => (row.some((sum) => sum !== 0) ? byClass(row, nonZero) : undefined)),
-      growth: byClass(this.#growth, nonZero),
+      products: recordByClass(this.#products, (row) =>
+        row.some((sum) => sum !== 0) ? recordByClass(row, nonZero) : undefined,
+      ),
+      growth: recordByClass(this.#growth, nonZero),
     };
   }
 
@@ -42,7 +44,7 @@ export class Calibration {
   get lowRates(): Rates {
     if (this.#observations === 0) return defaultRates;
     const { rates } = this;
-    return mapped((name) => rates[name] / margin);
+    return mapRates((name) => rates[name] / margin);
   }
 
   observe(counts: ByteCounts, grown: Tokens): void {
@@ -75,7 +77,7 @@ export class Calibration {
     const right = this.#growth.map((value, at) => value + priorWeight(at) * priorRate(at));
     const solved = solveSymmetric(matrix, right);
     const factor = this.#observations === 0 ? 1 : margin;
-    return mapped((_, at) => factor * clamped(solved[at] ?? priorRate(at), priorRate(at)));
+    return mapRates((_, at) => factor * clampRate(solved[at] ?? priorRate(at), priorRate(at)));
   }
 }
 
@@ -86,7 +88,7 @@ export interface CalibrationState {
   readonly growth: Readonly<Record<string, number>>;
 }
 
-const byClass = <Value, Kept>(
+const recordByClass = <Value, Kept>(
   values: readonly Value[],
   kept: (value: Value) => Kept | undefined,
 ): Record<string, Kept> =>
@@ -116,7 +118,7 @@ const priorRate = (at: number): number => defaultRates[learnedClasses[at] ?? "pr
 /** As if the default had been observed on this many tokens: bytes² / tokens, in the scale of the sums. */
 const priorWeight = (at: number): number => priorTokens / priorRate(at) ** 2;
 /** No tokenizer is this far off: beyond it the observations contradict each other. */
-const clamped = (rate: number, usual: number): number => Math.min(3 * usual, Math.max(usual / 3, rate));
+const clampRate = (rate: number, usual: number): number => Math.min(3 * usual, Math.max(usual / 3, rate));
 
 /** Gaussian elimination; the prior on the diagonal keeps the matrix positive definite. */
 function solveSymmetric(matrix: number[][], right: number[]): number[] {
@@ -139,7 +141,7 @@ function solveSymmetric(matrix: number[][], right: number[]): number[] {
   return solved;
 }
 
-const mapped = (value: (name: ContentClass, at: number) => number): Rates => {
+const mapRates = (value: (name: ContentClass, at: number) => number): Rates => {
   const [prose = 0, code = 0, numbers = 0, json = 0, cjk = 0, base64 = 0, emoji = 0, media = 0] =
     learnedClasses.map(value);
   return { prose, code, numbers, json, cjk, base64, emoji, media, counted: 0 };

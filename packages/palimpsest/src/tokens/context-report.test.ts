@@ -5,9 +5,9 @@ import { tokens } from "../schema/brand.ts";
 import { Fold } from "../transcript/fold.ts";
 import { type ContextReport, contextReport } from "./context-report.ts";
 import { noFixedPart } from "./fixed-part.ts";
-import { TokenLedger } from "./ledger.ts";
+import { TokenLedger } from "./token-ledger.ts";
 import { palimpsest } from "../policy/palimpsest.ts";
-import { thresholdsOf } from "./thresholds.ts";
+import { computeThresholds } from "./thresholds.ts";
 
 interface Given {
   readonly window?: number;
@@ -25,7 +25,7 @@ function reportOf(raws: readonly Raw[], { window = 200_000, systemPrompt = "" }:
       end: at,
     })),
   );
-  const thresholds = thresholdsOf({
+  const thresholds = computeThresholds({
     rule: palimpsest.thresholds,
     window: tokens(window),
     outputTokensMax: tokens(64_000),

@@ -1,11 +1,10 @@
 import { expect, it } from "vitest";
 import type { Block } from "../schema/block.ts";
-import { countedOnce } from "./counted-once.ts";
-import { estimateBlock } from "./estimate.ts";
+import { memoizeCount, estimateBlock } from "./estimate-block.ts";
 
 it("counts as it is told to, and each block once", () => {
   const counted: Block[] = [];
-  const count = countedOnce((block: Block) => {
+  const count = memoizeCount((block: Block) => {
     counted.push(block);
     return estimateBlock(block);
   });
@@ -16,7 +15,7 @@ it("counts as it is told to, and each block once", () => {
 
 it("counts another block with the same words by itself", () => {
   const counted: Block[] = [];
-  const count = countedOnce((block: Block) => {
+  const count = memoizeCount((block: Block) => {
     counted.push(block);
     return estimateBlock(block);
   });

@@ -1,10 +1,10 @@
 import type { Block } from "../schema/block.ts";
 import { tokens, type Tokens } from "../schema/brand.ts";
-import type { ViewWatch } from "../transcript/watch.ts";
-import type { CategoryCount } from "./categories.ts";
-import { defaultRates } from "./estimate.ts";
+import type { ViewWatch } from "../transcript/view-watch.ts";
+import type { CategoryCount } from "./category-bytes.ts";
+import { defaultRates } from "./estimate-block.ts";
 import { estimateFixedPart, type FixedFigure, type FixedPart, measureFixedPart, noFixedPart } from "./fixed-part.ts";
-import type { ContextLedger, ContextSize } from "./ledger.ts";
+import type { ContextLedger, ContextSize } from "./token-ledger.ts";
 
 /**
  * The size of the context where every block can be counted exactly: nothing is learned and nothing is doubted. It tells no

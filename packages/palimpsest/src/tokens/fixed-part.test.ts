@@ -4,9 +4,9 @@ import { entryOf, says, text, user } from "../../../../test/fixture/raw.ts";
 import { tokens } from "../schema/brand.ts";
 import { Fold } from "../transcript/fold.ts";
 import { type ContextReport, contextReport } from "./context-report.ts";
-import { defaultRates } from "./estimate.ts";
+import { defaultRates } from "./estimate-block.ts";
 import {
-  countedFixedPart,
+  sumFixedPart,
   countingSteps,
   estimateFixedPart,
   type FixedFigure,
@@ -14,9 +14,9 @@ import {
   measureFixedPart,
   noFixedPart,
 } from "./fixed-part.ts";
-import { TokenLedger } from "./ledger.ts";
+import { TokenLedger } from "./token-ledger.ts";
 import { palimpsest } from "../policy/palimpsest.ts";
-import { thresholdsOf } from "./thresholds.ts";
+import { computeThresholds } from "./thresholds.ts";
 
 const words = (count: number): string => "word ".repeat(count).trim();
 const tool = (name: string, extra: object = {}): FixedPart["tools"][number] => ({
@@ -88,7 +88,7 @@ describe("an exact count", () => {
   it("gives each kind what its request has over the one before, so that the pieces sum to the whole", () => {
     const totals = [8, 108, 138, 538, 600, 650];
     const steps = countingSteps(whole).map((step, at) => ({ ...step, tokens: tokens(totals[at] ?? 0) }));
-    const figure = countedFixedPart(steps, "exact");
+    const figure = sumFixedPart(steps, "exact");
     expect(figure.pieces.map((piece) => piece.tokens)).toEqual([100, 30, 400, 62]);
     expect(figure).toMatchObject({ tokens: 592, deferred: { tools: ["Later"], tokens: 50 }, counter: "exact" });
   });
@@ -115,7 +115,7 @@ function reportOf({ part, counted, said = 10, usage = null, window = 200_000 }: 
   fold.appendAll(
     raws.map((raw, at) => ({ entry: entryOf({ parentUuid: raws[at - 1]?.uuid ?? null, ...raw }), start: at, end: at })),
   );
-  const thresholds = thresholdsOf({
+  const thresholds = computeThresholds({
     rule: palimpsest.thresholds,
     window: tokens(window),
     outputTokensMax: tokens(64_000),

@@ -1,12 +1,11 @@
 import type { Message } from "../schema/block.ts";
 import { tokens, type Tokens } from "../schema/brand.ts";
 import type { JsonObject } from "../schema/json.ts";
-import { type ByteCounts, measureText, noBytes } from "./content.ts";
-import { tokensOf } from "./estimate.ts";
-import { firstRates } from "./first-rates.ts";
+import { type ByteCounts, measureText, noBytes } from "./byte-counts.ts";
+import { tokensFromBytes } from "./estimate-block.ts";
+import { firstRates } from "./model-name.ts";
 import type { CountText } from "./text-counter.ts";
-import { findModel } from "./registry.ts";
-import { toolOverhead } from "./tool-overhead.ts";
+import { findModel, toolOverhead } from "./known-models.ts";
 
 /** What a request carries besides messages, as far as it is known. */
 export interface FixedPart {
@@ -29,7 +28,7 @@ export interface MemoryFile {
 
 /** In the order in which they are counted; each is a category of the report. */
 export const fixedKinds = ["systemPrompt", "memoryFiles", "tools", "mcpTools"] as const;
-export type FixedKind = (typeof fixedKinds)[number];
+type FixedKind = (typeof fixedKinds)[number];
 
 export interface FixedPiece {
   readonly kind: FixedKind;
@@ -75,14 +74,14 @@ export interface FixedBytes {
 /** `countText`: a tokenizer of the caller's, if there is one. */
 export function measureFixedPart(part: FixedPart, countText: CountText = () => 0): FixedBytes {
   const { model } = part;
-  const carried = carriedBy(part);
+  const carried = groupByKind(part);
   const withTools = (["tools", "mcpTools"] as const).find((kind) => carried[kind].tools.length > 0);
   const pieces = fixedKinds.map((kind) => {
     const { texts, tools } = carried[kind];
     const addedTokens = kind === withTools ? toolOverheadTokens(model) : 0;
     return {
       kind,
-      bytes: bytesOf([...texts, ...definitionTexts(tools)], countText),
+      bytes: measureContents([...texts, ...definitionTexts(tools)], countText),
       count: texts.length + tools.length,
       addedTokens,
     };
@@ -91,19 +90,19 @@ export function measureFixedPart(part: FixedPart, countText: CountText = () => 0
   return {
     model,
     pieces: pieces.filter(({ count }) => count > 0),
-    deferred: { tools: tools.map(({ name }) => name), bytes: bytesOf(definitionTexts(tools), countText) },
+    deferred: { tools: tools.map(({ name }) => name), bytes: measureContents(definitionTexts(tools), countText) },
   };
 }
 
 /** `rates`: as learned; those of a new session with the model where they are absent. */
 export function estimateFixedPart({ model, pieces, deferred }: FixedBytes, rates = firstRates(model)): FixedFigure {
-  return figureOf({
+  return withTotal({
     pieces: pieces.map(({ kind, bytes, count, addedTokens }) => ({
       kind,
       count,
-      tokens: tokens(tokensOf(bytes, rates) + addedTokens),
+      tokens: tokens(tokensFromBytes(bytes, rates) + addedTokens),
     })),
-    deferred: { tools: deferred.tools, tokens: tokensOf(deferred.bytes, rates) },
+    deferred: { tools: deferred.tools, tokens: tokensFromBytes(deferred.bytes, rates) },
     counter: "estimate",
   });
 }
@@ -115,7 +114,7 @@ export interface CountableRequest {
   readonly messages: readonly Message[];
 }
 
-export interface CountingStep {
+interface CountingStep {
   readonly kind: FixedKind | "message" | "deferredTools";
   readonly count: number;
   readonly request: CountableRequest;
@@ -126,7 +125,7 @@ export interface CountingStep {
  * the one before. So the pieces sum to the whole, and what a provider adds for having tools at all is counted once.
  */
 export function countingSteps(part: FixedPart): readonly CountingStep[] {
-  const carried = carriedBy(part);
+  const carried = groupByKind(part);
   const messages: readonly Message[] = [{ role: "user", content: [{ type: "text", text: "x" }] }];
   const steps: CountingStep[] = [{ kind: "message", count: 0, request: { system: [], tools: [], messages } }];
   const system: string[] = [];
@@ -146,7 +145,7 @@ export interface CountedStep extends CountingStep {
   readonly tokens: Tokens;
 }
 
-export function countedFixedPart(steps: readonly CountedStep[], counter: string): FixedFigure {
+export function sumFixedPart(steps: readonly CountedStep[], counter: string): FixedFigure {
   const pieces: FixedPiece[] = [];
   let deferred: DeferredTools = { tools: [], tokens: tokens(0) };
   for (const [at, { kind, count, request, tokens: total }] of steps.entries()) {
@@ -155,23 +154,27 @@ export function countedFixedPart(steps: readonly CountedStep[], counter: string)
       deferred = { tools: request.tools.slice(-count).map(({ name }) => name), tokens: added };
     else if (kind !== "message") pieces.push({ kind, count, tokens: added });
   }
-  return figureOf({ pieces, deferred, counter });
+  return withTotal({ pieces, deferred, counter });
 }
 
-const figureOf = (figure: Omit<FixedFigure, "tokens">): FixedFigure => ({
+const withTotal = (figure: Omit<FixedFigure, "tokens">): FixedFigure => ({
   ...figure,
   tokens: tokens(figure.pieces.reduce((sum, piece) => sum + piece.tokens, 0)),
 });
 
-interface Carried {
+interface KindContents {
   readonly texts: readonly string[];
   readonly tools: readonly ToolDefinition[];
 }
 
-function carriedBy({ systemPrompts, tools, memoryFiles }: FixedPart): Record<FixedKind | "deferredTools", Carried> {
-  const of = (kind: ToolKind): Carried => ({
+function groupByKind({
+  systemPrompts,
+  tools,
+  memoryFiles,
+}: FixedPart): Record<FixedKind | "deferredTools", KindContents> {
+  const of = (kind: FixedToolKind): KindContents => ({
     texts: [],
-    tools: tools.filter((tool) => toolKindOf(tool) === kind).map(loaded),
+    tools: tools.filter((tool) => classifyDefinition(tool) === kind).map(withoutDeferral),
   });
   return {
     systemPrompt: { texts: systemPrompts, tools: [] },
@@ -182,18 +185,18 @@ function carriedBy({ systemPrompts, tools, memoryFiles }: FixedPart): Record<Fix
   };
 }
 
-type ToolKind = "tools" | "mcpTools" | "deferredTools";
+type FixedToolKind = "tools" | "mcpTools" | "deferredTools";
 
 /** An MCP tool that is deferred is not in the window either. */
-function toolKindOf(tool: ToolDefinition): ToolKind {
+function classifyDefinition(tool: ToolDefinition): FixedToolKind {
   if (tool["defer_loading"] === true) return "deferredTools";
-  return mcpName.test(tool.name) ? "mcpTools" : "tools";
+  return mcpNamePattern.test(tool.name) ? "mcpTools" : "tools";
 }
 
-const mcpName = /^mcp__.+?__./;
+const mcpNamePattern = /^mcp__.+?__./;
 
 /** A definition as it stands in the window: whether it was deferred is not part of it. */
-function loaded(tool: ToolDefinition): ToolDefinition {
+function withoutDeferral(tool: ToolDefinition): ToolDefinition {
   const fields = Object.entries(tool).filter(([field]) => field !== "defer_loading");
   return { name: tool.name, ...Object.fromEntries(fields) };
 }
@@ -202,7 +205,7 @@ function loaded(tool: ToolDefinition): ToolDefinition {
 const definitionTexts = (tools: readonly ToolDefinition[]): readonly string[] =>
   tools.map((tool) => JSON.stringify(tool));
 
-function bytesOf(texts: readonly string[], countText: CountText): ByteCounts {
+function measureContents(texts: readonly string[], countText: CountText): ByteCounts {
   const bytes = noBytes();
   for (const text of texts) {
     measureText(text, bytes);

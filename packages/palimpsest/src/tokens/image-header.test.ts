@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { pngData } from "../../../../test/fixture/image.ts";
-import { decodedBytes, imageHeader, isBase64 } from "./image-header.ts";
+import { countDecodedBytes, imageHeader, isBase64 } from "./image-header.ts";
 
 const base64 = (...parts: readonly (readonly number[] | string)[]): string =>
   Buffer.concat(
@@ -60,6 +60,6 @@ describe("base64", () => {
     ["QU=D", false, 0],
   ])("%j is it: %s", (data, is, bytes) => {
     expect(isBase64(data)).toBe(is);
-    if (is) expect(decodedBytes(data)).toBe(bytes);
+    if (is) expect(countDecodedBytes(data)).toBe(bytes);
   });
 });

@@ -1,3 +1,5 @@
+import { pdfHeadBytes } from "./limits.ts";
+
 /** What an image's first bytes say of it, whatever it is declared to be. */
 export interface ImageHeader {
   readonly format: "png" | "jpeg" | "gif" | "webp";
@@ -12,7 +14,7 @@ const jpegHeadBytes = 256 * 2 ** 10;
 
 /** Undefined where the bytes are no image, or end before its size is said. */
 export function imageHeader(base64: string): ImageHeader | undefined {
-  const head = decodedHead(base64, fixedHeadBytes);
+  const head = decodeHead(base64, fixedHeadBytes);
   if (head.length < 30) return undefined;
   const magic = head.toString("latin1", 0, 4);
   if (head.readUInt32BE(0) === 0x89504e47)
@@ -21,8 +23,8 @@ export function imageHeader(base64: string): ImageHeader | undefined {
   if (magic === "RIFF" && head.toString("latin1", 8, 12) === "WEBP") return webpHeader(head);
   if (head.readUInt16BE(0) !== 0xffd8) return undefined;
   return (
-    jpegHeader(decodedHead(base64, jpegHeadBytes)) ??
-    (base64.length > encodedLength(jpegHeadBytes) ? jpegHeader(Buffer.from(base64, "base64")) : undefined)
+    jpegHeader(decodeHead(base64, jpegHeadBytes)) ??
+    (base64.length > base64Length(jpegHeadBytes) ? jpegHeader(Buffer.from(base64, "base64")) : undefined)
   );
 }
 
@@ -34,14 +36,14 @@ export function isBase64(data: string): boolean {
 }
 
 /** Of what `isBase64` takes. */
-export function decodedBytes(data: string): number {
+export function countDecodedBytes(data: string): number {
   const padding = data.indexOf("=");
   return (data.length / 4) * 3 - (padding === -1 ? 0 : data.length - padding);
 }
 
-const encodedLength = (bytes: number): number => Math.ceil((bytes * 4) / 3);
-export const decodedHead = (base64: string, bytes: number): Buffer =>
-  Buffer.from(base64.slice(0, encodedLength(bytes)), "base64");
+const base64Length = (bytes: number): number => Math.ceil((bytes * 4) / 3);
+const decodeHead = (base64: string, bytes: number): Buffer =>
+  Buffer.from(base64.slice(0, base64Length(bytes)), "base64");
 
 /** Three forms: lossy, lossless, and extended with alpha or animation. */
 function webpHeader(head: Buffer): ImageHeader | undefined {
@@ -75,3 +77,6 @@ function jpegHeader(head: Buffer): ImageHeader | undefined {
 /** C0 to CF begin a frame, except the three that define tables. */
 const isFrame = (marker: number): boolean =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
+
+/** Do the bytes begin as a PDF does, whatever they are declared to be? */
+export const isPdf = (base64: string): boolean => decodeHead(base64, pdfHeadBytes).includes("%PDF-");

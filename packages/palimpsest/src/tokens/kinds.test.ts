@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
 
-import { estimateBlock, uncalibratedPadding } from "./estimate.ts";
+import { estimateBlock, uncalibratedPadding } from "./estimate-block.ts";
 
 /** The same numbers each time: a table must not fail one day in a hundred. */
 function dice(): (sides: number) => number {

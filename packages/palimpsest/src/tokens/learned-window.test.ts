@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { learnedFrom } from "./learned-window.ts";
+import { parseNamedLimit } from "./resolve-window.ts";
 
 describe("the window that an error names", () => {
   it.each<[string, number]>([
@@ -33,7 +33,7 @@ describe("the window that an error names", () => {
     ["The context is too long: the maximum is 65536 tokens", 65_536],
     ["Your input is too long, maximum is 100_000", 100_000],
   ])("%s", (message, window) => {
-    expect(learnedFrom(message)).toEqual({ of: "window", tokens: window });
+    expect(parseNamedLimit(message)).toEqual({ of: "window", tokens: window });
   });
 
   it.each<[string, number]>([
@@ -41,7 +41,7 @@ describe("the window that an error names", () => {
     ["The prompt is too long: the maximum is 272,000 input tokens", 272_000],
     ["This model takes at most 272000 input tokens, your prompt has 300000", 272_000],
   ])("not the window, but the most that may be sent: %s", (message, limit) => {
-    expect(learnedFrom(message)).toEqual({ of: "input", tokens: limit });
+    expect(parseNamedLimit(message)).toEqual({ of: "input", tokens: limit });
   });
 
   it.each([
@@ -60,6 +60,6 @@ describe("the window that an error names", () => {
     "max_tokens must be at least 1, got -500",
     "prompt is too long: 5 tokens > 99999999999 maximum",
   ])("none in: %s", (message) => {
-    expect(learnedFrom(message)).toBeUndefined();
+    expect(parseNamedLimit(message)).toBeUndefined();
   });
 });

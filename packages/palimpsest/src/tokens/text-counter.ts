@@ -1,11 +1,9 @@
-import type { Block } from "../schema/block.ts";
+import { type Block, compactionBlockText } from "../schema/block.ts";
 import { tokens, type Tokens } from "../schema/brand.ts";
-import { type JsonObject, text as textAt } from "../schema/json.ts";
-import { summaryIn } from "../schema/server-summary.ts";
+import { type JsonObject, textField as textAt } from "../schema/json.ts";
 import { Calibration, type CalibrationState } from "./calibration.ts";
-import { countedOnce } from "./counted-once.ts";
-import { measureText, noBytes } from "./content.ts";
-import { defaultRates, estimateBlock, type Rates, tokensOf } from "./estimate.ts";
+import { memoizeCount, defaultRates, estimateBlock, type Rates, tokensFromBytes } from "./estimate-block.ts";
+import { measureText, noBytes } from "./byte-counts.ts";
 import { believedBlockAllowanceTokens, believedBlockRatioMax } from "./limits.ts";
 
 /** The tokens of a text, known at once: a tokenizer of the caller's. */
@@ -22,11 +20,11 @@ export interface TextCounter {
 
 export function textCounter(count: CountText): TextCounter {
   const text = (value: string): number => countOrEstimate(count, value);
-  const block = countedOnce((one: Block) => countBlock(one, text));
+  const block = memoizeCount((one: Block) => countBlock(one, text));
   return {
     text,
     block,
-    believedBlock: countedOnce((one: Block) => tokens(believedCount(block(one), estimateBlock(one)))),
+    believedBlock: memoizeCount((one: Block) => tokens(believedCount(block(one), estimateBlock(one)))),
   };
 }
 
@@ -39,7 +37,7 @@ function countOrEstimate(count: CountText, value: string): number {
   }
   const bytes = noBytes();
   measureText(value, bytes);
-  return tokensOf(bytes);
+  return tokensFromBytes(bytes);
 }
 
 function countBlock(block: Block, text: CountText): number {
@@ -54,7 +52,7 @@ function countBlock(block: Block, text: CountText): number {
       if (typeof block.content === "string") return text(block.content);
       return (block.content ?? []).reduce((sum, part) => sum + countPart(part, text), 0);
     case "compaction":
-      return text(summaryIn(block) ?? "");
+      return text(compactionBlockText(block) ?? "");
     case "redacted_thinking":
     case "image":
     case "document":

@@ -2,10 +2,10 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { tokens } from "../schema/brand.ts";
 import { palimpsest } from "../policy/palimpsest.ts";
-import { outputTokensFor, pressureOf, thresholdsOf } from "./thresholds.ts";
+import { outputTokensFor, computePressure, computeThresholds } from "./thresholds.ts";
 
-const of = (window: number, extra: object = {}): ReturnType<typeof thresholdsOf> =>
-  thresholdsOf({
+const of = (window: number, extra: object = {}): ReturnType<typeof computeThresholds> =>
+  computeThresholds({
     rule: palimpsest.thresholds,
     window: tokens(window),
     outputTokensMax: tokens(64_000),
@@ -49,23 +49,23 @@ describe("thresholds", () => {
 
   it("each flag is reckoned on its own", () => {
     const thresholds = of(200_000, { blockingTokens: tokens(10) });
-    expect(pressureOf(tokens(100), thresholds, "on")).toMatchObject({
+    expect(computePressure(tokens(100), thresholds, "on")).toMatchObject({
       warning: false,
       compact: false,
       blocking: true,
       percentLeft: 99,
     });
-    expect(pressureOf(tokens(170_000), of(200_000), "on")).toMatchObject({
+    expect(computePressure(tokens(170_000), of(200_000), "on")).toMatchObject({
       warning: true,
       compact: true,
       blocking: false,
       percentLeft: 0,
     });
-    expect(pressureOf(tokens(170_000), of(200_000), "off").compact).toBe(false);
+    expect(computePressure(tokens(170_000), of(200_000), "off").compact).toBe(false);
   });
 
   it("what is used is never shown as nothing: an estimate that turns out smaller moves no whole per cent by rounding", () => {
-    const percents = [0, 1, 3_700, 5_300].map((used) => pressureOf(tokens(used), of(1_000_000), "on").percentLeft);
+    const percents = [0, 1, 3_700, 5_300].map((used) => computePressure(tokens(used), of(1_000_000), "on").percentLeft);
     expect(percents).toEqual([100, 99, 99, 99]);
   });
 

@@ -37,7 +37,7 @@ export interface Thresholds {
   readonly blocking: Tokens;
 }
 
-export interface ThresholdInputs {
+interface ThresholdInputs {
   readonly rule: ThresholdRule;
   readonly window: Tokens;
   readonly outputTokensMax: Tokens;
@@ -49,15 +49,15 @@ export interface ThresholdInputs {
   readonly blockingTokens?: Tokens | undefined;
 }
 
-export function thresholdsOf(inputs: ThresholdInputs): Thresholds {
+export function computeThresholds(inputs: ThresholdInputs): Thresholds {
   const { window, rule } = inputs;
   const bound = inputBound(inputs);
-  const { scaled, below } = shrunkFor(bound);
+  const { scaled, below } = scaleBuffers(bound);
   const outputReserve = scaled(Math.min(inputs.outputTokensMax, rule.outputReserveTokensMax));
   const effective = Math.min(window - outputReserve, bound);
   const inputLimit = rule.inputLimit === "compacts" ? (inputs.inputTokensMax ?? Infinity) : Infinity;
   const buffered = effective - scaled(rule.compactBufferTokens);
-  const compact = Math.min(buffered, inputLimit, percentOf(effective, inputs.compactPercent));
+  const compact = Math.min(buffered, inputLimit, percentThreshold(effective, inputs.compactPercent));
   const blocking = below(bound, rule.blockingBufferTokens);
   const limit = inputs.autoCompact === "on" ? compact : Math.min(effective, blocking);
   const warning = Math.max(0, below(limit, rule.warningBufferTokens));
@@ -81,12 +81,12 @@ export const inputBound = ({
 }: Pick<ThresholdInputs, "rule" | "window" | "inputTokensMax">): Tokens =>
   rule.inputLimit === "bounds" && inputTokensMax < window ? inputTokensMax : window;
 
-interface Shrunk {
+interface BufferScale {
   readonly scaled: (buffer: number) => number;
   readonly below: (from: number, buffer: number | undefined) => number;
 }
 
-function shrunkFor(window: number): Shrunk {
+function scaleBuffers(window: number): BufferScale {
   const scale = Math.min(1, window / fullBufferWindowTokens);
   const scaled = (buffer: number): number => Math.floor(buffer * scale);
   return { scaled, below: (from, buffer) => (buffer === undefined ? Infinity : from - scaled(buffer)) };
@@ -94,7 +94,7 @@ function shrunkFor(window: number): Shrunk {
 
 const isPercent = (value: number): boolean => value > 0 && value <= 100;
 
-const percentOf = (effective: number, percent: number | undefined): number =>
+const percentThreshold = (effective: number, percent: number | undefined): number =>
   percent === undefined || !isPercent(percent) ? Infinity : Math.floor((effective * percent) / 100);
 
 /** Each on its own: one does not follow from another where overrides are in force. */
@@ -106,7 +106,7 @@ export interface Pressure {
   readonly blocking: boolean;
 }
 
-export function pressureOf(used: Tokens, thresholds: Thresholds, autoCompact: "on" | "off"): Pressure {
+export function computePressure(used: Tokens, thresholds: Thresholds, autoCompact: "on" | "off"): Pressure {
   const { limit, warning, error, compact, blocking } = thresholds;
   return {
     percentLeft: limit <= 0 ? 0 : Math.max(0, Math.floor(((limit - used) / limit) * 100)),

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { fileActOf, fileReaders, fileWriters } from "./file-act.ts";
-import { type ToolKind, toolKindOf } from "./tool-kind.ts";
+import { fileAction, fileReaders, fileWriters, type ToolKind, classifyTool } from "./tool-kind.ts";
 
 it.each<[string, ToolKind | undefined]>([
   ["Read", "read"],
@@ -18,13 +17,13 @@ it.each<[string, ToolKind | undefined]>([
   ["constructor", undefined],
   ["", undefined],
 ])("%j is of kind %s", (tool, kind) => {
-  expect(toolKindOf(tool)).toBe(kind);
+  expect(classifyTool(tool)).toBe(kind);
 });
 
 it.each(["grep_search", "grep-search", "GrepSearch", "grepsearch"])("%s is a search, however it is spelled", (tool) => {
-  expect(toolKindOf(tool)).toBe("search");
+  expect(classifyTool(tool)).toBe("search");
 });
 
 it("whatever acts on a file is of that kind", () => {
-  for (const tool of [...fileReaders, ...fileWriters]) expect(toolKindOf(tool)).toBe(fileActOf(tool));
+  for (const tool of [...fileReaders, ...fileWriters]) expect(classifyTool(tool)).toBe(fileAction(tool));
 });

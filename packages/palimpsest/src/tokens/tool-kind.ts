@@ -1,10 +1,35 @@
-import { fileReaders, fileWriters } from "./file-act.ts";
+import type { ToolUseBlock } from "../schema/block.ts";
+import { textField } from "../schema/json.ts";
+
+/** Tools that show a file and tools that change one, by the names that agents in the field give them, lower case. */
+export const fileReaders: ReadonlySet<string> = new Set(["read", "view", "read_file", "cat", "open_file"]);
+export const fileWriters: ReadonlySet<string> = new Set([
+  "edit",
+  "write",
+  "multiedit",
+  "notebookedit",
+  "write_file",
+  "edit_file",
+  "str_replace",
+  "apply_patch",
+  "replace",
+]);
+const pathKeys = ["file_path", "path", "filePath", "absolute_path", "notebook_path"] as const;
+
+/** What a tool does with the file it names. */
+export function fileAction(tool: string): "read" | "write" | undefined {
+  const name = tool.toLowerCase();
+  return fileReaders.has(name) ? "read" : fileWriters.has(name) ? "write" : undefined;
+}
+
+export const callFilePath = ({ input }: ToolUseBlock): string | undefined =>
+  pathKeys.map((key) => textField(input, key)).find((value) => value !== undefined);
 
 const toolKinds = ["read", "write", "shell", "search", "list", "fetch"] as const;
 export type ToolKind = (typeof toolKinds)[number];
 
 /** What a tool does, by the names that agents in the field give their tools; undefined for tools nobody knows, MCP's among them. A look-up. */
-export const toolKindOf = (tool: string): ToolKind | undefined => kindByName.get(tool.toLowerCase());
+export const classifyTool = (tool: string): ToolKind | undefined => kindByName.get(tool.toLowerCase());
 
 /** In lower case. One name for viewing and editing is a read: its results are needed again as those of reads are. */
 const namesByKind: Readonly<Record<ToolKind, readonly string[]>> = {

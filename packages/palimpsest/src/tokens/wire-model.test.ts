@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { wireModel } from "./wire-model.ts";
+import { wireModel } from "./known-models.ts";
 
 const beta = "context-1m-2025-08-07";
 

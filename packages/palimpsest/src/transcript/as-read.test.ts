@@ -1,9 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { entryId } from "../schema/brand.ts";
-import type { TextBlock } from "../schema/block.ts";
-import type { ServerSummary } from "../schema/server-summary.ts";
-import { asReadBy } from "./as-read.ts";
-import type { Item } from "./item.ts";
+import type { TextBlock, ServerSummary } from "../schema/block.ts";
+import { itemsForModel, type Item } from "./item.ts";
 
 const text = (words: string): TextBlock => ({ type: "text", text: words });
 const item = (entry: string, ...blocks: readonly TextBlock[]): Item => ({
@@ -20,7 +18,7 @@ const said = item("u", text("And now?"));
 
 describe("a provider's summary, in front of all", () => {
   it("is its block, said by the assistant, and what stands beside it, for the model that wrote it", () => {
-    const [block, beside, ...others] = asReadBy("writer", [summary, said]);
+    const [block, beside, ...others] = itemsForModel("writer", [summary, said]);
     expect(block).toMatchObject({ entry: "s", role: "assistant", blocks: [server.block] });
     expect(beside).toMatchObject({ entry: "s", role: "user", blocks: [text("beside")] });
     expect(others).toEqual([said]);
@@ -28,11 +26,11 @@ describe("a provider's summary, in front of all", () => {
 
   it.each(["other", undefined])("is its text for another: %s", (reader) => {
     const items = [summary, said];
-    expect(asReadBy(reader, items)).toBe(items);
+    expect(itemsForModel(reader, items)).toBe(items);
   });
 });
 
 it("a provider's summary behind anything else is its text", () => {
   const items = [said, summary];
-  expect(asReadBy("writer", items)).toBe(items);
+  expect(itemsForModel("writer", items)).toBe(items);
 });

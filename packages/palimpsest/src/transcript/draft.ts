@@ -1,8 +1,7 @@
-import type { Message, TextBlock } from "../schema/block.ts";
+import type { Message, TextBlock, ServerSummary } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
 import { type Entry, readEntry } from "../schema/entry.ts";
 import { type JsonObject, parseJson } from "../schema/json.ts";
-import type { ServerSummary } from "../schema/server-summary.ts";
 
 /** An entry before it has its place: the session adds identity, parent and circumstances when it appends it. */
 export interface Draft {
@@ -12,18 +11,11 @@ export interface Draft {
   readonly parentUuid?: EntryId | null;
 }
 
-export interface Circumstances {
+export interface SessionFields {
   readonly sessionId: string;
   readonly cwd: string;
   readonly version: string;
   readonly gitBranch?: string;
-}
-
-export interface Placing {
-  readonly uuid: string;
-  readonly leaf: EntryId | undefined;
-  readonly timestamp: string;
-  readonly circumstances: Circumstances;
 }
 
 /** A raw entry, ready to be written. */
@@ -33,13 +25,26 @@ export interface PlacedEntry {
 }
 
 /** The raw entry of a draft, fields in the ecosystem's order. */
-export function placed(draft: Draft, { uuid, leaf, timestamp, circumstances }: Placing): PlacedEntry {
+export function placeDraft(
+  draft: Draft,
+  {
+    uuid,
+    leaf,
+    timestamp,
+    circumstances,
+  }: {
+    readonly uuid: string;
+    readonly leaf: EntryId | undefined;
+    readonly timestamp: string;
+    readonly circumstances: SessionFields;
+  },
+): PlacedEntry {
   const { parentUuid = leaf ?? null, ...fields } = draft;
   return { parentUuid, isSidechain: false, userType: "external", ...circumstances, ...fields, uuid, timestamp };
 }
 
 /** A boundary that keeps messages names the entry that they follow: its summary, the next one, whose id is known only now. */
-export function anchored(raws: readonly PlacedEntry[]): readonly PlacedEntry[] {
+export function anchorSegment(raws: readonly PlacedEntry[]): readonly PlacedEntry[] {
   const [boundary, summary, ...others] = raws;
   const metadata = boundary?.["compactMetadata"];
   if (boundary === undefined || summary === undefined || !keepsSegment(metadata)) return raws;
@@ -55,21 +60,21 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null;
 
 /** A setting once more, for a path that lost it; undefined of any other entry. */
-export function settingAgain(entry: Entry): Draft | undefined {
-  if (entry.kind !== "edit" || entry.edit.type !== "setting" || entry.edit.name.startsWith(toldPrefix))
+export function repeatSetting(entry: Entry): Draft | undefined {
+  if (entry.kind !== "edit" || entry.edit.type !== "setting" || entry.edit.name.startsWith(announcementPrefix))
     return undefined;
   const { type, name, value, again = entry.id } = entry.edit;
   return { type, name, value, again };
 }
 
-const toldPrefix = "told.";
+const announcementPrefix = "told.";
 
 /** The name of a setting that says what the model was told. It is of its place: where the telling is left behind, so is this. */
-export const toldSetting = (what: string): string => `${toldPrefix}${what}`;
+export const announcementSetting = (what: string): string => `${announcementPrefix}${what}`;
 
 export const userDraft = (text: string): Draft => ({ type: "user", message: { role: "user", content: text } });
 
-export interface ReplyDraft {
+interface ReplyDraft {
   readonly id: MessageId;
   /** As the provider calls it. */
   readonly model: string;
@@ -85,7 +90,7 @@ export const replyDraft = ({ asked, ...reply }: ReplyDraft): Draft => ({
   ...(asked === undefined || asked === reply.model ? {} : { askedModel: asked }),
 });
 
-export interface ResultDraft {
+interface ResultDraft {
   readonly toolUse: ToolUseId;
   readonly content: string | readonly JsonObject[];
   readonly isError?: boolean;
@@ -104,7 +109,7 @@ export const resultDraft = ({ toolUse, content, isError, readFile, summary }: Re
   ...(summary === undefined || summary === "" ? {} : { resultSummary: summary }),
 });
 
-export interface SummaryDraft {
+interface SummaryDraft {
   /** The whole of it, or what the provider's block says where there is one: any model reads this. */
   readonly summary: string;
   readonly server?: SummaryBlockDraft | undefined;
@@ -118,20 +123,23 @@ export interface SummaryBlockDraft extends ServerSummary {
 /** The form that every reader of such logs knows, whoever wrote the summary. The block is a field of its own beside it. */
 export const summaryDraft = ({ summary, server }: SummaryDraft): Draft => ({
   type: "user",
-  message: { role: "user", content: server === undefined ? summary : [textOf(summary), textOf(server.beside)] },
+  message: {
+    role: "user",
+    content: server === undefined ? summary : [toTextBlock(summary), toTextBlock(server.beside)],
+  },
   isMeta: true,
   isCompactSummary: true,
   isVisibleInTranscriptOnly: true,
   ...(server === undefined ? {} : { serverSummary: { model: server.model, block: server.block } }),
 });
 
-const textOf = (text: string): TextBlock => ({ type: "text", text });
+const toTextBlock = (text: string): TextBlock => ({ type: "text", text });
 
 /** The words every reader of such logs looks for. */
 export const boundaryText = "Conversation compacted";
 
 /** What we write must read back as an entry; anything else is a bug. */
-export function draftEntry(line: string): Entry {
+export function parseDraft(line: string): Entry {
   const reading = readEntry(parseJson(line));
   if (reading.kind !== "entry") throw new Error(`a draft without a type: ${reading.why}`);
   return reading.entry;

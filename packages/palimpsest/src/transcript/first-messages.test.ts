@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Block, Message } from "../schema/block.ts";
-import { firstMessages, reachOf } from "./first-messages.ts";
+import { firstMessages, measureReach } from "./first-messages.ts";
 
 const text = (words: string): Block => ({ type: "text", text: words });
 const said = (role: Message["role"], ...words: readonly string[]): Message => ({ role, content: words.map(text) });
@@ -18,7 +18,7 @@ test.each([
 });
 
 test("what joins the last message later, and what follows it, is behind its reach", () => {
-  const reach = reachOf(messages);
+  const reach = measureReach(messages);
   const grown = [...messages.slice(0, 2), said("user", "c", "d", "e"), said("assistant", "f")];
   expect(firstMessages(grown, reach)).toEqual(messages);
 });

@@ -20,7 +20,22 @@ export function firstMessages(
   return isGrown ? [...first.slice(0, -1), { ...last, content: last.content.slice(0, lastBlocksMax) }] : first;
 }
 
-export const reachOf = (messages: readonly Message[]): Required<MessagesReach> => ({
+export const measureReach = (messages: readonly Message[]): Required<MessagesReach> => ({
   messagesMax: messages.length,
   lastBlocksMax: messages.at(-1)?.content.length,
 });
+
+/**
+ * Where a history may be cut in two: before message `i`, for each `i` returned. What stands behind a cut is valid once
+ * a user message is put in front, what stands before it is valid as it is. A cut never parts calls from their results.
+ */
+export function cutPoints(messages: readonly Message[]): number[] {
+  const points: number[] = [];
+  for (const [at, message] of messages.entries()) if (!hasResults(message)) points.push(at);
+  if (messages.length > 0 && !hasCalls(messages.at(-1))) points.push(messages.length);
+  return points;
+}
+
+const hasResults = (message: Message): boolean => message.content.some((block) => block.type === "tool_result");
+const hasCalls = (message: Message | undefined): boolean =>
+  message?.content.some((block) => block.type === "tool_use") === true;

@@ -17,7 +17,7 @@ import {
 import { blobId, entryId } from "../schema/brand.ts";
 import { Fold } from "./fold.ts";
 import { firstUserLine, interruptedText } from "./repair.ts";
-import type { ViewWatch } from "./watch.ts";
+import type { ViewWatch } from "./view-watch.ts";
 
 const turn = (n: number): Raw[] => [user(`u${n}`), says(`a${n}`, `m${n}`, call(`x${n}`)), result(`r${n}`, `x${n}`)];
 const turn1 = ["u: u1", "a: call(x1)", "u: x1=output of x1"];

@@ -2,18 +2,16 @@ import type { Message } from "../schema/block.ts";
 import { type EntryId, type MessageId, messageId, type ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
 import type { JsonObject } from "../schema/json.ts";
-import { asReadBy } from "./as-read.ts";
-import { WithheldWatch } from "./withheld-watch.ts";
-import { Flattened } from "./flatten.ts";
-import type { Item, Origin } from "./item.ts";
-import type { Logged } from "./lines.ts";
+import { itemsForModel, type Item, type EntryOrigin } from "./item.ts";
+import { WithheldWatch, type ViewWatch } from "./view-watch.ts";
+import { Flattener } from "./flattener.ts";
+import type { LoggedEntry } from "./read-lines.ts";
 import { Path, type PathProblem, type PathStep } from "./path.ts";
-import { type Effect, type Originals, Projection, type ProjectionSeed } from "./project.ts";
+import { type ProjectionEffect, type OriginalContents, Projection, type ProjectionSeed } from "./projection.ts";
 import { firstUserLine, lacksFirstUser, type Repair, withFirstUser } from "./repair.ts";
-import { type Shown, shownByEntry } from "./receipt.ts";
+import { type ShownBlocks, groupByEntry } from "./make-receipt.ts";
 import { ResultLooks } from "./result-looks.ts";
-import { type Stretch, stretchesBehind, undoneEdits } from "./undone.ts";
-import type { ViewWatch } from "./watch.ts";
+import { type PathStretch, stretchesBehind, findUndoneEdits } from "./plan-undo.ts";
 
 /**
  * The live fold: log → path → items → messages. Appending costs work in proportion to what is appended; an edit that
@@ -22,22 +20,22 @@ import type { ViewWatch } from "./watch.ts";
 export interface FoldOptions {
   readonly line?: "main" | "side";
   /** Who wrote the log. Thinking in another tool's entries was signed for that tool: it is left out and counted. */
-  readonly origin?: Origin;
+  readonly origin?: EntryOrigin;
   /** `tail`: the log was read from its end, as far back as the view reaches. */
   readonly read?: "whole" | "tail";
   /** The state before the first entry of a tail. */
   readonly seed?: ProjectionSeed;
   /** Places of the entries that the seed's items come from. */
-  readonly places?: ReadonlyMap<EntryId, Place>;
+  readonly places?: ReadonlyMap<EntryId, LogRange>;
   /** Bytes of the log up to here are a copy of another tool's; an origin entry among those folded says it too. */
   readonly foreignUntil?: number;
-  readonly originals?: Originals;
+  readonly originals?: OriginalContents;
   /** Told of every change of the view; previews are not told. */
   readonly watch?: ViewWatch;
   readonly normaliseInput?: (name: string, input: JsonObject) => JsonObject;
 }
 
-export interface Place {
+export interface LogRange {
   readonly start: number;
   readonly end: number;
 }
@@ -70,7 +68,7 @@ export type NextRequest =
     }
   | { readonly kind: "not-sendable"; readonly why: NotSendable };
 
-export interface PathFigures {
+interface PathFigures {
   readonly entries: number;
   readonly onPath: number;
   /** Messages and edits of other branches. */
@@ -98,9 +96,9 @@ export class Fold {
   #reader: string | undefined;
   #watch: WithheldWatch | undefined;
   #projection: Projection;
-  #flattened: Flattened;
+  #flattened: Flattener;
   /** Undefined since the view changed. */
-  #shown: Shown | undefined;
+  #shown: ShownBlocks | undefined;
   #foreignUntil: number;
   #entries = 0;
   #sidechain = 0;
@@ -133,12 +131,12 @@ export class Fold {
 
   /** Results that the server withholds, by the ids under which they are sent. */
   get sentWithheld(): ReadonlySet<ToolUseId> {
-    return new Set([...this.#projection.withheld].map((logged) => this.#flattened.wireIds.of(logged)));
+    return new Set([...this.#projection.withheld].map((logged) => this.#flattened.wireIds.wireId(logged)));
   }
 
   /** What the view shows now, entry by entry. Looked through once for each change of the view. */
-  shown(): Shown {
-    this.#shown ??= shownByEntry(this.#flattened.shown());
+  shown(): ShownBlocks {
+    this.#shown ??= groupByEntry(this.#flattened.shown());
     return this.#shown;
   }
 
@@ -154,7 +152,7 @@ export class Fold {
   }
 
   /** Where an entry's line lies in the log. */
-  placeOf(entry: EntryId): Place | undefined {
+  placeOf(entry: EntryId): LogRange | undefined {
     return this.#path.find(entry) ?? this.#options.places?.get(entry);
   }
 
@@ -171,7 +169,7 @@ export class Fold {
     this.refold(this.#undone);
   }
 
-  append(logged: Logged): PathStep {
+  append(logged: LoggedEntry): PathStep {
     const step = this.#take(logged);
     if (step === "switched") this.refold();
     else if (step === "extended") this.#apply(logged);
@@ -179,13 +177,13 @@ export class Fold {
   }
 
   /** Many at once: the path is found first and folded once. */
-  appendAll(logged: Iterable<Logged>): void {
+  appendAll(logged: Iterable<LoggedEntry>): void {
     for (const one of logged) this.#take(one);
     this.refold();
   }
 
   /** Folds the path again, as it would be with other undos in force. */
-  refold(undone: ReadonlySet<EntryId> = undoneEdits(this.#path.entries)): void {
+  refold(undone: ReadonlySet<EntryId> = findUndoneEdits(this.#path.entries)): void {
     this.#undone = undone;
     const path = this.#path.logged;
     [this.#projection, this.#flattened] = this.#fresh(undone);
@@ -203,7 +201,7 @@ export class Fold {
    * an undo brought back, or the provider's cache left out for a while: what lies behind the newest boundary is told as it
    * happened.
    */
-  #tellInOrder(path: readonly Logged[], stretches: readonly Stretch[]): void {
+  #tellInOrder(path: readonly LoggedEntry[], stretches: readonly PathStretch[]): void {
     for (const [nth, { from, undone }] of stretches.entries()) {
       [this.#projection, this.#flattened] = this.#fresh(undone);
       for (const logged of path.slice(0, from)) this.#projection.apply(logged.entry, this.#originOf(logged));
@@ -214,7 +212,7 @@ export class Fold {
   }
 
   /** What the view would show with these entries behind the path. Changes nothing. */
-  preview(entries: readonly Entry[]): Shown {
+  preview(entries: readonly Entry[]): ShownBlocks {
     const isRefolded = entries.some(isUndo);
     const projection = isRefolded ? this.#refolded(entries) : this.#projection.copy();
     const effects = entries.map((entry) => projection.apply(entry, "ours"));
@@ -224,19 +222,19 @@ export class Fold {
 
   /** With other undos in force. */
   #refolded(entries: readonly Entry[]): Projection {
-    const [projection] = this.#fresh(undoneEdits([...this.#path.entries, ...entries]));
+    const [projection] = this.#fresh(findUndoneEdits([...this.#path.entries, ...entries]));
     for (const logged of this.#path.logged) projection.apply(logged.entry, this.#originOf(logged));
     return projection;
   }
 
-  #previewWhole(projection: Projection): Shown {
+  #previewWhole(projection: Projection): ShownBlocks {
     const flattened = this.#flattenedFor(projection);
     this.#flattenInto(flattened, projection);
-    return shownByEntry(flattened.shown());
+    return groupByEntry(flattened.shown());
   }
 
   /** Where results only look otherwise everything else is as it is shown now; undefined where more than that changes. */
-  #previewDecided(effects: readonly Effect[], { decisions }: Projection): Shown | undefined {
+  #previewDecided(effects: readonly ProjectionEffect[], { decisions }: Projection): ShownBlocks | undefined {
     const shown = new Map(this.shown());
     for (const effect of effects) {
       if (effect.kind === "none") continue;
@@ -251,7 +249,7 @@ export class Fold {
   view(options: ViewOptions = {}): View {
     const why = this.#notSendable(options);
     return {
-      messages: why?.code === "no-user-message" ? [] : withFirstUser(this.#flattened.answered()),
+      messages: why?.code === "no-user-message" ? [] : withFirstUser(this.#flattened.withSyntheticResults()),
       sendable: why === undefined,
       ...(why === undefined ? {} : { why }),
       repairs: this.#repairs(),
@@ -268,7 +266,7 @@ export class Fold {
     return { kind: "sendable", messages, withheld: this.sentWithheld };
   }
 
-  #take(logged: Logged): PathStep {
+  #take(logged: LoggedEntry): PathStep {
     const { entry } = logged;
     this.#entries += 1;
     if (entry.sidechain) this.#sidechain += 1;
@@ -276,11 +274,11 @@ export class Fold {
     return this.#path.append(logged);
   }
 
-  #originOf({ start }: Logged): Origin {
+  #originOf({ start }: LoggedEntry): EntryOrigin {
     return this.#options.origin === "foreign" || start < this.#foreignUntil ? "foreign" : "ours";
   }
 
-  #apply(logged: Logged): void {
+  #apply(logged: LoggedEntry): void {
     const { entry } = logged;
     if (entry.kind === "edit" && entry.edit.type === "undo") {
       this.refold();
@@ -289,7 +287,7 @@ export class Fold {
     this.#show(this.#projection.apply(entry, this.#originOf(logged)));
   }
 
-  #show(effect: Effect): void {
+  #show(effect: ProjectionEffect): void {
     if (effect.kind !== "none") this.#shown = undefined;
     switch (effect.kind) {
       case "said":
@@ -302,13 +300,13 @@ export class Fold {
         this.#flatten("goes-on");
         return;
       case "withheld":
-        this.#watch?.withheldCame(effect.results);
+        this.#watch?.onWithheld(effect.results);
         return;
       case "none":
     }
   }
 
-  #fresh(undone: ReadonlySet<EntryId>): [Projection, Flattened] {
+  #fresh(undone: ReadonlySet<EntryId>): [Projection, Flattener] {
     const projection = new Projection({
       undone,
       originals: this.#options.originals ?? new Map(),
@@ -317,9 +315,9 @@ export class Fold {
     return [projection, this.#flattenedFor(projection)];
   }
 
-  #flattenedFor(projection: Projection, watch?: ViewWatch): Flattened {
+  #flattenedFor(projection: Projection, watch?: ViewWatch): Flattener {
     const { normaliseInput } = this.#options;
-    return new Flattened({ decisions: projection.decisions, normaliseInput, watch, looks: this.#looks });
+    return new Flattener({ decisions: projection.decisions, normaliseInput, watch, looks: this.#looks });
   }
 
   #flatten(history: "anew" | "goes-on"): void {
@@ -332,8 +330,8 @@ export class Fold {
     this.#flattenInto(this.#flattened, this.#projection);
   }
 
-  #flattenInto(flattened: Flattened, { items }: Projection): void {
-    for (const item of asReadBy(this.#reader, items)) flattened.push(item);
+  #flattenInto(flattened: Flattener, { items }: Projection): void {
+    for (const item of itemsForModel(this.#reader, items)) flattened.push(item);
     flattened.settle();
   }
 
@@ -353,7 +351,7 @@ export class Fold {
   }
 
   #openCallsText(): string {
-    const open = [...this.#flattened.open].map((id) => `${this.#flattened.nameOf(id) ?? "tool"} ${id}`);
+    const open = [...this.#flattened.open].map((id) => `${this.#flattened.toolName(id) ?? "tool"} ${id}`);
     const listed = open.slice(0, 3).join(", ");
     return `${open.length === 1 ? "a call has" : `${open.length} calls have`} no result: ${listed}${open.length > 3 ? ", …" : ""}`;
   }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { call, chained, entryOf, type Raw, result, says, text, user } from "../../../../test/fixture/raw.ts";
 import { entryId, toolUseId } from "../schema/brand.ts";
-import { type Item, itemOf, withPairs } from "./item.ts";
-import { saidText, typedText } from "./person.ts";
-import { resultBlock } from "./result.ts";
-import { placed } from "./draft.ts";
+import { type Item, toItem, withPairs } from "./item.ts";
+import { userText, userTypedText } from "./user-text.ts";
+import { resultBlock } from "./to-wire-block.ts";
+import { placeDraft } from "./draft.ts";
 
 const items = (raws: readonly Raw[]): Item[] =>
-  chained(raws).flatMap((entry, at) => itemOf(entry, { at, origin: "ours" }) ?? []);
+  chained(raws).flatMap((entry, at) => toItem(entry, { at, origin: "ours" }) ?? []);
 
 describe("what an entry says", () => {
   it.each<[string, Raw, boolean]>([
@@ -31,11 +31,11 @@ describe("what an entry says", () => {
     ["progress", { type: "progress", uuid: "1" }, false],
     ["an edit", { type: "pin", uuid: "1", entry: "e" }, false],
   ])("%s: %#", (_, raw, speaks) => {
-    expect(itemOf(entryOf(raw), { at: 0, origin: "ours" }) !== undefined).toBe(speaks);
+    expect(toItem(entryOf(raw), { at: 0, origin: "ours" }) !== undefined).toBe(speaks);
   });
 
   it("thinking that another tool recorded is left out", () => {
-    expect(itemOf(entryOf(says("1", "m", text("x"))), { at: 0, origin: "foreign" })?.thinking).toBe("left-out");
+    expect(toItem(entryOf(says("1", "m", text("x"))), { at: 0, origin: "foreign" })?.thinking).toBe("left-out");
   });
 });
 
@@ -73,13 +73,13 @@ describe("what a person typed", () => {
     ["not a sidechain's", user("1", "x", { isSidechain: true }), undefined],
     ["not a reply", says("1", "m", text("x")), undefined],
   ])("%s", (_, raw, expected) => {
-    expect(typedText(entryOf(raw))).toBe(expected);
+    expect(userTypedText(entryOf(raw))).toBe(expected);
   });
 
   it("beside results they said it, and it begins no turn", () => {
     const beside = entryOf(user("1", [{ type: "tool_result", tool_use_id: "x" }, text("and the tests first")]));
-    expect(saidText(beside)).toBe("and the tests first");
-    expect(typedText(beside)).toBeUndefined();
+    expect(userText(beside)).toBe("and the tests first");
+    expect(userTypedText(beside)).toBeUndefined();
   });
 });
 
@@ -129,13 +129,13 @@ describe("a draft", () => {
   };
 
   it("hangs on the leaf unless it says otherwise", () => {
-    expect(placed({ type: "x" }, placing)["parentUuid"]).toBe("l");
-    expect(placed({ type: "x", parentUuid: null }, placing)["parentUuid"]).toBe(null);
-    expect(placed({ type: "x" }, { ...placing, leaf: undefined })["parentUuid"]).toBe(null);
+    expect(placeDraft({ type: "x" }, placing)["parentUuid"]).toBe("l");
+    expect(placeDraft({ type: "x", parentUuid: null }, placing)["parentUuid"]).toBe(null);
+    expect(placeDraft({ type: "x" }, { ...placing, leaf: undefined })["parentUuid"]).toBe(null);
   });
 
   it("becomes an entry with the fields in the ecosystem's order", () => {
-    expect(Object.keys(placed({ type: "user", message: {} }, placing))).toEqual([
+    expect(Object.keys(placeDraft({ type: "user", message: {} }, placing))).toEqual([
       "parentUuid",
       "isSidechain",
       "userType",

@@ -1,11 +1,10 @@
-import type { Block } from "../schema/block.ts";
+import type { Block, ServerSummary } from "../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../schema/brand.ts";
 import type { Entry } from "../schema/entry.ts";
-import { text } from "../schema/json.ts";
-import type { ServerSummary } from "../schema/server-summary.ts";
+import { textField } from "../schema/json.ts";
 import type { Usage } from "../schema/usage.ts";
-import { attachmentText } from "./attachment.ts";
-import { saidText } from "./person.ts";
+import { attachmentText } from "./attachment-text.ts";
+import { userText } from "./user-text.ts";
 
 /** What one entry says to the model. The view is a list of items, flattened; edits work on that list. */
 export interface Item {
@@ -34,15 +33,10 @@ export interface Item {
 }
 
 /** Who wrote an entry. What another tool recorded was signed for that tool. */
-export type Origin = "ours" | "foreign";
-
-export interface ItemOptions {
-  readonly at: number;
-  readonly origin: Origin;
-}
+export type EntryOrigin = "ours" | "foreign";
 
 /** The item of an entry, or nothing where the entry says nothing to the model. */
-export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
+export function toItem(entry: Entry, options: { readonly at: number; readonly origin: EntryOrigin }): Item | undefined {
   if (entry.id === undefined) return undefined;
   const thinking = options.origin === "foreign" ? "left-out" : "kept";
   const foreign = options.origin === "foreign" ? ({ foreign: true } as const) : {};
@@ -74,7 +68,7 @@ export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
       const said = attachmentText(entry.attachment);
       if (said === undefined) return undefined;
       const blocks: Block[] = [{ type: "text", text: said }];
-      const attachment = text(entry.attachment, "type");
+      const attachment = textField(entry.attachment, "type");
       return { ...base, role: "user", messageId: undefined, blocks, attachment, ...saidBy(entry) };
     }
     case "edit":
@@ -83,7 +77,7 @@ export function itemOf(entry: Entry, options: ItemOptions): Item | undefined {
   }
 }
 
-const saidBy = (entry: Entry): Pick<Item, "said"> => (saidText(entry) === undefined ? {} : { said: true });
+const saidBy = (entry: Entry): Pick<Item, "said"> => (userText(entry) === undefined ? {} : { said: true });
 
 const callsAny = ({ blocks }: Item, ids: ReadonlySet<ToolUseId>): boolean =>
   ids.size > 0 && blocks.some((block) => block.type === "tool_use" && ids.has(block.id));
@@ -120,4 +114,16 @@ export function withPairs(
   }
   for (const item of items) if (answersAny(item, calls)) widened.add(item.entry);
   return widened;
+}
+
+/**
+ * Items as this model is shown them: a provider's own summary in front of all is its signed block, said by the assistant,
+ * and what stands beside it, said to it. Anywhere else such a block is refused, and another model may not know it: there
+ * its text stays.
+ */
+export function itemsForModel(reader: string | undefined, items: readonly Item[]): readonly Item[] {
+  const [first, ...others] = items;
+  if (first?.server === undefined || first.server.model !== reader) return items;
+  const block: Item = { ...first, role: "assistant", blocks: [first.server.block] };
+  return [block, { ...first, blocks: first.blocks.slice(1) }, ...others];
 }

@@ -1,7 +1,7 @@
 import { type EntryId, entryId, type MessageId, type ToolUseId } from "../schema/brand.ts";
 import type { AssistantEntry, Entry, SessionTitle, UserEntry } from "../schema/entry.ts";
 import { branchLookBackMax } from "./limits.ts";
-import type { Logged } from "./lines.ts";
+import type { LoggedEntry } from "./read-lines.ts";
 
 /**
  * The path: the line of entries that the conversation followed. The log is a tree; the leaf is its last main-line
@@ -39,7 +39,7 @@ export class Path {
   readonly #titles: SessionTitle[] = [];
   #side: boolean;
   #tail: boolean;
-  #nodes: Logged[] = [];
+  #nodes: LoggedEntry[] = [];
   #seqById = new Map<EntryId, number>();
   #tips: number[] = [];
   #path: number[] = [];
@@ -65,7 +65,7 @@ export class Path {
   get problems(): readonly PathProblem[] {
     const leaf = this.#tips.at(-1);
     const cycles: PathProblem[] = [];
-    if (leaf !== undefined) this.#chain(leaf, (entry) => cycles.push(problemOf("parent-cycle", entry)));
+    if (leaf !== undefined) this.#chain(leaf, (entry) => cycles.push(toPathProblem("parent-cycle", entry)));
     return [...this.#duplicates, ...this.#missingParents(), ...cycles];
   }
 
@@ -75,7 +75,7 @@ export class Path {
       if (entry === undefined || this.#parentTip(entry) !== "missing") return [];
       const parent = entry.parent ?? entry.logicalParent;
       if (parent === undefined ? at === 0 : this.#tail || this.#seqById.has(parent)) return [];
-      return [problemOf("missing-parent", entry)];
+      return [toPathProblem("missing-parent", entry)];
     });
   }
 
@@ -99,26 +99,26 @@ export class Path {
     return this.#titles;
   }
 
-  get logged(): Logged[] {
+  get logged(): LoggedEntry[] {
     this.#settle();
     return this.#path.flatMap((seq) => this.#nodes[seq] ?? []);
   }
 
   /** The path's entries behind the first `count`, at the cost of these alone. */
-  loggedFrom(count: number): Logged[] {
+  loggedFrom(count: number): LoggedEntry[] {
     this.#settle();
     return this.#path.slice(count).flatMap((seq) => this.#nodes[seq] ?? []);
   }
 
   /** As of a list: from 0 on, or from the end back where it is negative. */
-  at(place: number): Logged | undefined {
+  at(place: number): LoggedEntry | undefined {
     this.#settle();
     const seq = this.#path.at(place);
     return seq === undefined ? undefined : this.#nodes[seq];
   }
 
   /** Where on the path the newest entry stands that is asked for; -1 where none is. Costs what lies behind it. */
-  findLastIndex(isAskedFor: (logged: Logged) => boolean): number {
+  findLastIndex(isAskedFor: (logged: LoggedEntry) => boolean): number {
     this.#settle();
     return this.#path.findLastIndex((seq) => {
       const logged = this.#nodes[seq];
@@ -138,7 +138,7 @@ export class Path {
   }
 
   /** Any entry of the log that has this id, on the path or not. */
-  find(id: EntryId): Logged | undefined {
+  find(id: EntryId): LoggedEntry | undefined {
     const seq = this.#seqById.get(id);
     return seq === undefined ? undefined : this.#nodes[seq];
   }
@@ -149,7 +149,7 @@ export class Path {
     return this.#aside.size;
   }
 
-  append(logged: Logged): PathStep {
+  append(logged: LoggedEntry): PathStep {
     const { entry } = logged;
     if (entry.kind === "other" && entry.title !== undefined) this.#titles.push(entry.title);
     if (entry.id === undefined) return "aside";
@@ -359,7 +359,26 @@ export class Path {
 const isResultsOnly = (entry: Entry): entry is UserEntry =>
   entry.kind === "user" && entry.blocks.length > 0 && entry.blocks.every((block) => block.type === "tool_result");
 
-function problemOf(kind: PathProblem["kind"], entry: Entry): PathProblem {
+function toPathProblem(kind: PathProblem["kind"], entry: Entry): PathProblem {
   const parent = entry.parent ?? entry.logicalParent;
   return { kind, entry: entry.id ?? entryId(""), ...(parent === undefined ? {} : { parent }) };
+}
+
+/**
+ * The newest recorded system prompt that the path was spoken under. Such entries stand on no path themselves: what
+ * counts is whether an entry of the path hangs on one.
+ */
+export function findSystemPrompt(path: Path): string | undefined {
+  const above = (entry: Entry): Entry | undefined => {
+    const parent = entry.parent ?? entry.logicalParent;
+    return parent === undefined ? undefined : path.find(parent)?.entry;
+  };
+  const seen = new Set<Entry>();
+  for (const entry of path.entries.toReversed()) {
+    for (let at = above(entry); at?.kind === "other" && !seen.has(at); at = above(at)) {
+      seen.add(at);
+      if (at.systemPrompt !== undefined && at.sidechain === entry.sidechain) return at.systemPrompt;
+    }
+  }
+  return undefined;
 }

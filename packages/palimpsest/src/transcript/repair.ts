@@ -2,7 +2,7 @@ import type { Message, ToolResultBlock } from "../schema/block.ts";
 import type { EntryId, ToolUseId } from "../schema/brand.ts";
 
 /** What stands between the path and a valid request, each case with the entry or call it concerns. */
-export type RepairKind =
+type RepairKind =
   | "synthetic-result"
   | "orphan-result"
   | "duplicate-result"
@@ -28,7 +28,7 @@ const detailByKind = {
 } satisfies Partial<Record<RepairKind, string>>;
 
 /** A repair that is always told in the same words. */
-export const repairOf = (
+export const createRepair = (
   kind: keyof typeof detailByKind,
   concerns: Required<Pick<Repair, "entry">> & Pick<Repair, "toolUse">,
 ): Repair => ({ kind, ...concerns, detail: detailByKind[kind] });

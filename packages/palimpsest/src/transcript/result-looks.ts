@@ -1,7 +1,7 @@
 import type { Block, ToolResultBlock } from "../schema/block.ts";
-import { resultBlock, type ResultLook } from "./result.ts";
+import { resultBlock, type ResultDisplay } from "./to-wire-block.ts";
 
-interface Looked extends ResultLook {
+interface Looked extends ResultDisplay {
   readonly id: string;
   readonly block: Block;
 }
@@ -16,7 +16,7 @@ export class ResultLooks {
   /** `id`: under which it is sent. */
   show(
     result: ToolResultBlock,
-    { id, toolName, shown }: ResultLook & { readonly id: ToolResultBlock["tool_use_id"] },
+    { id, toolName, shown }: ResultDisplay & { readonly id: ToolResultBlock["tool_use_id"] },
   ): Block {
     const known = this.#lookedByResult.get(result);
     if (known?.shown === shown && known?.id === id && known.toolName === toolName) return known.block;

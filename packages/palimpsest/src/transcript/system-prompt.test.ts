@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { boundary, folded, type Raw, says, summary, text, user } from "../../../../test/fixture/raw.ts";
-import { systemPromptOf } from "./system-prompt.ts";
+import { findSystemPrompt } from "./path.ts";
 
 const prompt = (uuid: string, extra: object = {}): Raw => ({
   type: "system",
@@ -9,7 +9,7 @@ const prompt = (uuid: string, extra: object = {}): Raw => ({
   content: `prompt ${uuid}`,
   ...extra,
 });
-const promptOf = (...raws: readonly Raw[]): string | undefined => systemPromptOf(folded(raws).path);
+const promptOf = (...raws: readonly Raw[]): string | undefined => findSystemPrompt(folded(raws).path);
 
 describe("the recorded system prompt", () => {
   it("is the one that the path hangs on", () => {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { toolUseId } from "../schema/brand.ts";
-import { WireIds } from "./wire-ids.ts";
+import { WireIds } from "./to-wire-block.ts";
 
 const wired = (...ids: readonly string[]): string[] => {
   const calls = new Set<string>();
   const wireIds = new WireIds((id) => calls.has(id));
   return ids.map((id) => {
-    const sent = wireIds.take(toolUseId(id));
+    const sent = wireIds.assign(toolUseId(id));
     calls.add(id);
     return sent;
   });
@@ -18,7 +18,7 @@ describe("ids on the wire", () => {
   it("two that look alike stay two", () => expect(wired("a b", "a.b")).toEqual(["call_a_b", "call_a_b_2"]));
   it("the log's id is found by the one that is sent", () => {
     const wireIds = new WireIds(() => false);
-    const sent = wireIds.take(toolUseId("a b"));
+    const sent = wireIds.assign(toolUseId("a b"));
     expect(wireIds.loggedId(sent)).toBe("a b");
     expect(wireIds.loggedId(toolUseId("toolu_1"))).toBe("toolu_1");
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { credentialsIn, forwardedRequestHeaders, keptRequestHeaders, keptResponseHeaders } from "./headers.ts";
+import { findCredentials, upstreamRequestHeaders, pickRequestHeaders, pickResponseHeaders } from "./credentials.ts";
 
 describe("headers", () => {
   it.each([
@@ -13,8 +13,8 @@ describe("headers", () => {
     "user-agent",
   ])("a request's %s is passed on, but not kept", (name) => {
     const headers = new Headers({ [name]: "value", "anthropic-version": "2023-06-01" });
-    expect(keptRequestHeaders(headers)).toEqual({ "anthropic-version": "2023-06-01" });
-    expect(forwardedRequestHeaders(headers).get(name)).toBe("value");
+    expect(pickRequestHeaders(headers)).toEqual({ "anthropic-version": "2023-06-01" });
+    expect(upstreamRequestHeaders(headers).get(name)).toBe("value");
   });
 
   it.each(["set-cookie", "anthropic-organization-id", "openai-organization", "cf-ray", "date"])(
@@ -25,7 +25,7 @@ describe("headers", () => {
         "anthropic-ratelimit-requests-remaining": "3",
         "retry-after": "1",
       });
-      expect(keptResponseHeaders(headers)).toEqual({
+      expect(pickResponseHeaders(headers)).toEqual({
         "anthropic-ratelimit-requests-remaining": "3",
         "retry-after": "1",
       });
@@ -40,7 +40,7 @@ describe("headers", () => {
       host: "a",
       "accept-encoding": "br",
     });
-    expect([...forwardedRequestHeaders(headers)]).toEqual([["accept-encoding", "identity"]]);
+    expect([...upstreamRequestHeaders(headers)]).toEqual([["accept-encoding", "identity"]]);
   });
 
   it("credentials are what keys, bearers and cookies hold, and who asks; short ones are words", () => {
@@ -54,7 +54,7 @@ describe("headers", () => {
       "openai-organization": "The Company of Somebody",
       "openai-project": "proj_of-somebody",
     });
-    expect(new Set(credentialsIn(headers))).toEqual(
+    expect(new Set(findCredentials(headers))).toEqual(
       new Set([
         "session=a-cookie-of-length",
         "a-bearer-of-some-length",
@@ -70,7 +70,7 @@ describe("headers", () => {
     const headers = new Headers();
     headers.append("set-cookie", "a=first-cookie-of-length; Domain=api.example-service.com; Path=/a/path/of/length");
     headers.append("set-cookie", "b=other-cookie-of-length; Expires=Wed, 16-Nov-2026-00:00:00 GMT");
-    expect(credentialsIn(headers)).toEqual([
+    expect(findCredentials(headers)).toEqual([
       "a=first-cookie-of-length",
       "first-cookie-of-length",
       "b=other-cookie-of-length",

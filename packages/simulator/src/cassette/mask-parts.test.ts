@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { maskSecrets } from "palimpsest/internal/export/mask-secrets";
 import type { Json } from "palimpsest/internal/schema/json";
-import { partBytes, responseParts } from "./content.ts";
-import { createMasker } from "./mask.ts";
-import { maskParts } from "./mask-parts.ts";
+import { partBytes, responseParts } from "./request-content.ts";
+import { createMasker, maskParts } from "./masker.ts";
 
 const token = `ghp_${"a1B2".repeat(9)}`;
 const masker = createMasker({ mask: maskSecrets, credentials: ["a-key-of-no-known-shape"] });

@@ -1,11 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isArray, isObject, type Json } from "palimpsest/internal/schema/json";
-import { missText } from "./nearest.ts";
-import { comparable, requestKey } from "./request-key.ts";
+import { formatMiss, toComparable, requestKey } from "./request-key.ts";
 
 const keyOf = (json: Json, path = "/v1/messages"): string =>
-  requestKey(comparable({ method: "POST", path, body: { json } }));
+  requestKey(toComparable({ method: "POST", path, body: { json } }));
 
 const turned = (value: Json): Json => {
   if (isArray(value)) return value.map((one) => turned(one));
@@ -54,9 +53,9 @@ describe("the key of a request", () => {
 describe("a request without a cassette", () => {
   const candidate = (file: string, json: Json) => ({
     file,
-    request: comparable({ method: "POST", path: "/v1/messages", body: { json } }),
+    request: toComparable({ method: "POST", path: "/v1/messages", body: { json } }),
   });
-  const asked = comparable({ method: "POST", path: "/v1/messages", body: { json: { a: "one", list: [1, 2, 3] } } });
+  const asked = toComparable({ method: "POST", path: "/v1/messages", body: { json: { a: "one", list: [1, 2, 3] } } });
 
   it.each<[string, Json[], string]>([
     ["a field that differs", [{ a: "two", list: [1, 2, 3] }], 'at a: recorded "two", asked "one".'],
@@ -97,7 +96,7 @@ describe("a request without a cassette", () => {
     ["what is too much", [{ a: "one", list: [1, 2, 3], b: null }], "at b: recorded null, asked nothing."],
   ])("is told %s", (_, bodies, text) => {
     expect(
-      missText(
+      formatMiss(
         asked,
         bodies.map((json, at) => candidate(`${at + 1}.jsonl`, json)),
       ),
@@ -106,14 +105,16 @@ describe("a request without a cassette", () => {
 
   it("is told of no difference that is only one of kinds of secrets", () => {
     const [recorded, now] = ["key", "token"].map((kind) => candidate("1.jsonl", { a: `x=[secret: ${kind}]`, b: kind }));
-    expect(missText(now?.request ?? asked, recorded === undefined ? [] : [recorded])).toContain("difference is at b: ");
+    expect(formatMiss(now?.request ?? asked, recorded === undefined ? [] : [recorded])).toContain(
+      "difference is at b: ",
+    );
   });
 
   it("is told what there is where nothing is near", () => {
-    const other = comparable({ method: "GET", path: "/v1/models", body: null });
-    expect(missText(other, [candidate("1.jsonl", {})])).toBe(
+    const other = toComparable({ method: "GET", path: "/v1/models", body: null });
+    expect(formatMiss(other, [candidate("1.jsonl", {})])).toBe(
       "No cassette answers GET /v1/models. Recorded: POST /v1/messages.",
     );
-    expect(missText(other, [])).toBe("No cassette answers GET /v1/models. The folder holds none at all.");
+    expect(formatMiss(other, [])).toBe("No cassette answers GET /v1/models. The folder holds none at all.");
   });
 });

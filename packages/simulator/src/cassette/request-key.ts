@@ -1,6 +1,8 @@
 import { isArray, isObject, type Json } from "palimpsest/internal/schema/json";
-import { hashOf } from "../hash.ts";
-import type { RecordedRequest } from "./line.ts";
+import { shortHash } from "../prompt/canonical-block.ts";
+import type { RecordedRequest } from "./cassette.ts";
+import { comparedCassettesMax } from "../limits.ts";
+import { textDifference } from "../trace/text-difference.ts";
 
 /** What two requests are compared by. */
 export interface Comparable {
@@ -9,33 +11,33 @@ export interface Comparable {
   readonly body: Json;
 }
 
-export type Asked = Pick<RecordedRequest, "method" | "path" | "body">;
+type MaskedRequest = Pick<RecordedRequest, "method" | "path" | "body">;
 
 /** A masked request without what differs from run to run. */
-export function comparable({ method, path, body }: Asked): Comparable {
+export function toComparable({ method, path, body }: MaskedRequest): Comparable {
   const [place = "", query] = path.split(/\?(.*)/s);
   const sorted = query === undefined ? "" : `?${query.split("&").toSorted().join("&")}`;
-  return { method, path: `${place}${sorted}`, body: comparedBody(body) };
+  return { method, path: `${place}${sorted}`, body: comparableBody(body) };
 }
 
 /** The same for the same request: order of fields does not matter, order of lists does, nor what kind of secret was masked. */
 export const requestKey = ({ method, path, body }: Comparable): string =>
-  hashOf(withoutKinds(JSON.stringify([method, path, sortedJson(body)])));
+  shortHash(withoutSecretKinds(JSON.stringify([method, path, sortJson(body)])));
 
 /** A key that a header told about and one that a rule found by the name before it are of different kinds, and the same. */
-export const withoutKinds = (masked: string): string => masked.replaceAll(/\[secret: [a-z-]+\]/g, "[secret]");
+const withoutSecretKinds = (masked: string): string => masked.replaceAll(/\[secret: [a-z-]+\]/g, "[secret]");
 
-function comparedBody(body: Asked["body"]): Json {
+function comparableBody(body: MaskedRequest["body"]): Json {
   if (body === null) return null;
   if (!("json" in body)) return "text" in body ? body.text : body.base64;
   return isObject(body.json) ? withoutVolatile(body.json) : body.json;
 }
 
 /** Told for statistics and routing: two runs of one program differ in them and nothing else. */
-const volatile: ReadonlySet<string> = new Set(["user", "safety_identifier", "prompt_cache_key"]);
+const volatileFields: ReadonlySet<string> = new Set(["user", "safety_identifier", "prompt_cache_key"]);
 
 function withoutVolatile(body: { readonly [name: string]: Json }): Json {
-  const stable = Object.entries(body).filter(([name]) => !volatile.has(name));
+  const stable = Object.entries(body).filter(([name]) => !volatileFields.has(name));
   return Object.fromEntries(
     stable.flatMap(([name, value]) => (name === "metadata" ? withoutUser(value) : [[name, value]])),
   );
@@ -48,10 +50,114 @@ function withoutUser(metadata: Json): readonly (readonly [string, Json])[] {
   return Object.keys(rest).length === 0 ? [] : [["metadata", rest]];
 }
 
-function sortedJson(value: Json): Json {
-  if (isArray(value)) return value.map((one) => sortedJson(one));
+function sortJson(value: Json): Json {
+  if (isArray(value)) return value.map((one) => sortJson(one));
   if (!isObject(value)) return value;
   const names = Object.keys(value).toSorted();
   // A list of pairs: an object would put names that are numbers first, and lose `__proto__`.
-  return { "": names.map((name) => [name, sortedJson(value[name] ?? null)]) };
+  return { "": names.map((name) => [name, sortJson(value[name] ?? null)]) };
 }
+
+interface Candidate {
+  readonly file: string;
+  readonly request: Comparable;
+}
+
+/** What to tell somebody whose request was not recorded. */
+export function formatMiss(asked: Comparable, candidates: readonly Candidate[]): string {
+  const what = `No cassette answers ${asked.method} ${asked.path}.`;
+  const nearest = findNearest(asked, candidates);
+  if (nearest === undefined) return `${what} ${listRecordedEndpoints(candidates)}`;
+  const { path, recorded, now } = findDifferences(nearest.request.body, asked.body).next().value ?? noDifference;
+  return `${what} The nearest is ${nearest.file}; the first difference is at ${path}: ${formatDifference(recorded, now)}.`;
+}
+
+function listRecordedEndpoints(candidates: readonly Candidate[]): string {
+  const places = [...new Set(candidates.map(({ request }) => `${request.method} ${request.path}`))];
+  if (places.length === 0) return "The folder holds none at all.";
+  const more = places.length > placesShownMax ? ` and ${places.length - placesShownMax} more` : "";
+  return `Recorded: ${places.slice(0, placesShownMax).join(", ")}${more}.`;
+}
+
+const placesShownMax = 5;
+
+/** The fewest differences, then the most text in common where they differ; of equals the one recorded first. */
+function findNearest(asked: Comparable, candidates: readonly Candidate[]): Candidate | undefined {
+  const alike = candidates.filter(({ request }) => request.method === asked.method && request.path === asked.path);
+  let best: (Distance & { readonly candidate: Candidate }) | undefined;
+  for (const candidate of alike.slice(-comparedCassettesMax)) {
+    const differences = findDifferences(candidate.request.body, asked.body);
+    const distance = measureDistance(differences, best?.count ?? Number.POSITIVE_INFINITY);
+    if (best === undefined || isNearer(distance, best)) best = { candidate, ...distance };
+  }
+  return best?.candidate;
+}
+
+interface Distance {
+  readonly count: number;
+  readonly sharedChars: number;
+}
+
+const isNearer = (one: Distance, other: Distance): boolean =>
+  one.count === other.count ? one.sharedChars > other.sharedChars : one.count < other.count;
+
+/** No further than what decides. */
+function measureDistance(differences: Iterable<Difference>, countMax: number): Distance {
+  let count = 0;
+  let sharedChars = 0;
+  for (const { recorded, now } of differences) {
+    count += 1;
+    if (count > countMax) break;
+    if (typeof recorded === "string" && typeof now === "string") sharedChars += countSharedChars(recorded, now);
+  }
+  return { count, sharedChars };
+}
+
+/** At the beginning and at the end of both. */
+function countSharedChars(one: string, other: string): number {
+  const length = Math.min(one.length, other.length);
+  let start = 0;
+  while (start < length && one[start] === other[start]) start += 1;
+  let end = 0;
+  while (end < length - start && one.at(-1 - end) === other.at(-1 - end)) end += 1;
+  return start + end;
+}
+
+interface Difference {
+  readonly path: string;
+  readonly recorded: Json | undefined;
+  readonly now: Json | undefined;
+}
+
+const noDifference: Difference = { path: "body", recorded: undefined, now: undefined };
+
+/** Leaf by leaf, in the order of the recorded fields, those that are new behind them. */
+function* findDifferences(
+  recorded: Json | undefined,
+  now: Json | undefined,
+  path = "",
+): Generator<Difference, undefined> {
+  if (isArray(recorded) && isArray(now)) {
+    for (let at = 0; at < Math.max(recorded.length, now.length); at += 1)
+      yield* findDifferences(recorded[at], now[at], childPath(path, String(at)));
+  } else if (isObject(recorded) && isObject(now)) {
+    for (const name of new Set([...Object.keys(recorded), ...Object.keys(now)]))
+      yield* findDifferences(recorded[name], now[name], childPath(path, name));
+  } else if (recorded !== now && !isSameMasked(recorded, now)) {
+    yield { path: path === "" ? noDifference.path : path, recorded, now };
+  }
+}
+
+const isSameMasked = (one: Json | undefined, other: Json | undefined): boolean =>
+  typeof one === "string" && typeof other === "string" && withoutSecretKinds(one) === withoutSecretKinds(other);
+
+const childPath = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`);
+
+function formatDifference(recorded: Json | undefined, now: Json | undefined): string {
+  const difference = textDifference(formatValue(recorded), formatValue(now));
+  if (difference === undefined) return "nothing that can be shown";
+  const { before, old, now: next, after } = difference;
+  return `recorded ${before}${old}${after}, asked ${before}${next}${after}`;
+}
+
+const formatValue = (value: Json | undefined): string => (value === undefined ? "nothing" : JSON.stringify(value));

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Asking } from "../../../../test/fixture/asking.ts";
 import { compactAt, handedBack, longTalk, Recording, summarize } from "../../../../test/fixture/compacted.ts";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import type { ReplyMessage } from "palimpsest/internal/schema/wire/reply";
+import type { ReplyMessage } from "palimpsest/internal/schema/wire/reply-message";
 import { Simulator } from "../simulator.ts";
 
 const bound = "claude-opus-5-5";
@@ -14,7 +14,7 @@ const dropping = { thinking: { type: "adaptive", block_binding: { prefix_mismatc
 const asks = (content: string): JsonObject => ({ role: "user", content });
 
 const asking = (model = bound): Asking => {
-  const actor = new Recording({
+  const responder = new Recording({
     summary: "What was said.",
     reply: [
       { type: "thinking", thinking: "Let me consider it." },
@@ -22,7 +22,7 @@ const asking = (model = bound): Asking => {
     ],
   });
   const base = { model, max_tokens: 2000, thinking: { type: "adaptive" }, system: "Be brief.", tools };
-  return new Asking(new Simulator({ actor }), base);
+  return new Asking(new Simulator({ responder }), base);
 };
 
 /** `rounds` questions with their thoughtful answers. */

@@ -9,10 +9,10 @@ import {
   summarize,
 } from "../../../../test/fixture/compacted.ts";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import type { SaidBlock } from "../actor/actor.ts";
-import { CompactionSeal } from "./seal.ts";
+import type { MoveBlock } from "../responder/responder.ts";
+import { CompactionSeal } from "./compaction-seal.ts";
 import { Simulator } from "../simulator.ts";
-import { TraceWriter } from "../trace/writer.ts";
+import { TraceWriter } from "../trace/trace-writer.ts";
 import { summaryPrompt } from "./summary-prompt.ts";
 
 const model = "claude-opus-5";
@@ -24,7 +24,7 @@ const next: JsonObject = { role: "user", content: "And the sun?" };
 const said = { summary: "<summary>They spoke of tides.</summary>", reply: "It helps." };
 
 const asking = (actor = new Recording(said), more: JsonObject = {}): Asking =>
-  new Asking(new Simulator({ actor }), { model, ...more });
+  new Asking(new Simulator({ responder: actor }), { model, ...more });
 
 const compacted = async (ask: Asking, more: JsonObject = {}): Promise<JsonObject> =>
   handedBack(await ask.message({ messages: [...talk], ...summarize, ...more }, onDemandBeta));
@@ -78,7 +78,7 @@ describe("compaction on demand", () => {
   });
 
   it("fails with a block without content, unsigned", async () => {
-    const call: SaidBlock = { type: "tool_use", name: "look", input: {} };
+    const call: MoveBlock = { type: "tool_use", name: "look", input: {} };
     const message = await asking(new Recording({ ...said, summary: [call] })).message(
       { messages: [...talk], ...summarize },
       onDemandBeta,
@@ -225,7 +225,7 @@ describe("compaction-unavailable", () => {
   it("does nothing to a request that is not compacted for, and a trace names it only where it struck", async () => {
     const lines: string[] = [];
     const trace = new TraceWriter({ write: async (line) => void lines.push(line) });
-    const ask = new Asking(new Simulator({ actor: new Recording(said), trace }), { model });
+    const ask = new Asking(new Simulator({ responder: new Recording(said), trace }), { model });
     expect((await ask.message({ messages: [next] }, fault)).stop_reason).toBe("end_turn");
     expect(await ask.refusal({ messages: [] }, fault)).toMatch(/^400 /);
     ask.count({ messages: [next] }, fault);

@@ -12,10 +12,10 @@ import {
   thresholdBeta,
 } from "../../../../test/fixture/compacted.ts";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import { findModel } from "palimpsest/internal/tokens/registry";
-import { readSpent } from "palimpsest/internal/cache/usage-split";
-import type { Actor, SaidBlock, Take } from "../actor/actor.ts";
-import { priceOf, sumPrice } from "../price.ts";
+import { findModel } from "palimpsest/internal/tokens/known-models";
+import { parseSpent } from "palimpsest/internal/cache/usage-split";
+import type { Responder, MoveBlock, PlannedReply } from "../responder/responder.ts";
+import { priceReply, priceIterations } from "../reply/iteration.ts";
 import { Simulator } from "../simulator.ts";
 import { summaryPrompt } from "./summary-prompt.ts";
 
@@ -24,7 +24,7 @@ const system = "You are a careful assistant.";
 const sum = { summary: "Thoughts.\n<summary>\nThey spoke of topics.\n</summary>", reply: "Then this." };
 
 function asking(actor: Recording = new Recording(sum)): Asking {
-  return new Asking(new Simulator({ actor }), { model, system, ...compactAt() });
+  return new Asking(new Simulator({ responder: actor }), { model, system, ...compactAt() });
 }
 
 describe("compaction at a threshold", () => {
@@ -110,7 +110,7 @@ describe("compaction at a threshold", () => {
     expect(message.content).toEqual([{ type: "text", text: "Then this.", citations: null }]);
   });
 
-  it.each<{ what: string; summary: readonly SaidBlock[] }>([
+  it.each<{ what: string; summary: readonly MoveBlock[] }>([
     {
       what: "a call",
       summary: [
@@ -211,8 +211,8 @@ describe("compaction at a threshold", () => {
   });
 
   it("leaves a call's input as it was said, also where that is no JSON", async () => {
-    const call: SaidBlock = { type: "tool_use", name: "look", input: {}, rawInput: "{bad" };
-    const reply: readonly SaidBlock[] = [{ type: "text", text: "Let me see." }, call];
+    const call: MoveBlock = { type: "tool_use", name: "look", input: {}, rawInput: "{bad" };
+    const reply: readonly MoveBlock[] = [{ type: "text", text: "Let me see." }, call];
     const sent = await asking(new Recording({ ...sum, reply })).stream({ messages: [longTalk()] }, thresholdBeta);
     const parts = sent.flatMap(({ event }) =>
       event.type === "content_block_delta" && event.delta.type === "input_json_delta"
@@ -235,16 +235,16 @@ describe("compaction at a threshold", () => {
       delivered: () => void ends.push(`${of} delivered`),
       lost: () => void ends.push(`${of} lost`),
     });
-    const actor: Actor = {
+    const actor: Responder = {
       name: "half",
-      play: ({ purpose }) => {
+      respond: ({ purpose }) => {
         if (purpose === "compaction")
           return { move: { kind: "say", blocks: [{ type: "text", text: "Topics." }] }, ...ending("summary") };
         if (second instanceof Error) throw second;
-        return (typeof second === "object" ? { ...second, ...ending("reply") } : second) as Take;
+        return (typeof second === "object" ? { ...second, ...ending("reply") } : second) as PlannedReply;
       },
     };
-    const ask = new Asking(new Simulator({ actor }), { model, system, ...compactAt() });
+    const ask = new Asking(new Simulator({ responder: actor }), { model, system, ...compactAt() });
     expect(await ask.refusal({ messages: [longTalk()] }, thresholdBeta)).toMatch(error);
     expect(ends).toEqual(
       typeof second === "object" && !(second instanceof Error) ? ["summary lost", "reply lost"] : ["summary lost"],
@@ -359,7 +359,7 @@ describe("usage with a compaction", () => {
   });
 
   it("reads and writes the cache at the request's own breakpoints, each time", async () => {
-    const ask = new Asking(new Simulator({ actor: new Recording(sum) }), { model, ...marked, ...compactAt() });
+    const ask = new Asking(new Simulator({ responder: new Recording(sum) }), { model, ...marked, ...compactAt() });
     const { usage } = await ask.message({ messages: [longTalk()] }, thresholdBeta);
     const [compaction, message] = usage.iterations ?? [];
     expect(compaction?.cache_creation_input_tokens).toBeGreaterThan(1_000);
@@ -368,7 +368,7 @@ describe("usage with a compaction", () => {
   });
 
   it("lets the next request read what was written at the block", async () => {
-    const ask = new Asking(new Simulator({ actor: new Recording(sum) }), {
+    const ask = new Asking(new Simulator({ responder: new Recording(sum) }), {
       model,
       ...marked,
       ...compactAt(),
@@ -389,20 +389,20 @@ describe("usage with a compaction", () => {
   it("is paid for all of it, each at the tier of its own prompt", async () => {
     const longPrompt = { overTokens: 60_000, prices: prices(10) };
     const models = [{ id: "claude-opus-5", prices: prices(1), longPrompt }];
-    const ask = new Asking(new Simulator({ actor: new Recording(sum), models }), { model, ...compactAt() });
+    const ask = new Asking(new Simulator({ responder: new Recording(sum), models }), { model, ...compactAt() });
     const replied = await ask.reply({ messages: [longTalk()] }, thresholdBeta);
     if (replied.kind !== "message") throw new Error(replied.body.error.message);
     const { usage } = replied.message;
-    const spent = readSpent(JSON.parse(JSON.stringify(usage)) as JsonObject);
+    const spent = parseSpent(JSON.parse(JSON.stringify(usage)) as JsonObject);
     const known = findModel(model, models);
     if (known === undefined) throw new Error("no model");
     expect(spent).toHaveLength(2);
-    expect(replied.costUsd).toBe(sumPrice(known, spent).totalUsd);
+    expect(replied.costUsd).toBe(priceIterations(known, spent).totalUsd);
     expect(replied.costUsd).toBeCloseTo(
-      spent.reduce((total, one) => total + priceOf(known, one).totalUsd, 0),
+      spent.reduce((total, one) => total + priceReply(known, one).totalUsd, 0),
       9,
     );
-    const [first, second] = spent.map((one) => priceOf(known, one).usdPerMTok.input);
+    const [first, second] = spent.map((one) => priceReply(known, one).usdPerMTok.input);
     expect([first, second]).toEqual([10, 1]);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { requestOf } from "../../../../test/fixture/scene.ts";
-import { netToolChanges, referredTools } from "./tool-changes.ts";
+import { netToolChanges, countReferencedTools } from "../prompt/tool-set.ts";
 
 const tool = (name: string, more: object = {}): object => ({ name, input_schema: { type: "object" }, ...more });
 const named = (name: string): object => ({ type: "tool_reference", name });
@@ -85,6 +85,6 @@ describe("the tool changes of a compaction", () => {
         ],
       },
     ]);
-    expect(referredTools(request)).toBe(4);
+    expect(countReferencedTools(request)).toBe(4);
   });
 });

@@ -2,15 +2,17 @@ import { describe, expect, it } from "vitest";
 import { Asking } from "../../../../test/fixture/asking.ts";
 import { compactAt, longTalk, Recording, thresholdBeta } from "../../../../test/fixture/compacted.ts";
 import { asyncLines } from "../../../../test/fixture/trace.ts";
-import type { Actor } from "../actor/actor.ts";
+import type { Responder } from "../responder/responder.ts";
 import { Simulator } from "../simulator.ts";
-import { readTrace, type TraceRequest } from "../trace/reader.ts";
-import { TraceWriter } from "../trace/writer.ts";
+import { readTrace, type TraceRequest } from "../trace/read-trace.ts";
+import { TraceWriter } from "../trace/trace-writer.ts";
 
-async function traced(actor: Actor): Promise<{ readonly request: TraceRequest | undefined; readonly costUsd: number }> {
+async function traced(
+  actor: Responder,
+): Promise<{ readonly request: TraceRequest | undefined; readonly costUsd: number }> {
   const lines: string[] = [];
   const trace = new TraceWriter({ write: async (line) => void lines.push(line) });
-  const simulator = new Simulator({ actor, trace });
+  const simulator = new Simulator({ responder: actor, trace });
   await trace.begin({ seed: 0, startedAt: simulator.clock.now() });
   const ask = new Asking(simulator, { model: "claude-opus-5", ...compactAt() });
   const replied = await ask.reply({ messages: [longTalk()] }, thresholdBeta);
@@ -33,9 +35,9 @@ describe("a trace of a compaction", () => {
 
   it("has one request, also where the reply behind the summary is refused", async () => {
     const lost: string[] = [];
-    const actor: Actor = {
+    const actor: Responder = {
       name: "refusing",
-      play: ({ purpose }) =>
+      respond: ({ purpose }) =>
         purpose === "compaction"
           ? { move: { kind: "say", blocks: [{ type: "text", text: "So far." }] }, lost: () => void lost.push(purpose) }
           : {

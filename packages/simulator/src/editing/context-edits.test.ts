@@ -14,9 +14,9 @@ import {
 } from "../../../../test/fixture/edited.ts";
 import { call, result, says, text, user } from "../../../../test/fixture/wire-request.ts";
 import type { Json, JsonObject } from "palimpsest/internal/schema/json";
-import type { WireMessage } from "palimpsest/internal/schema/wire/request";
-import { TraceWriter } from "../trace/writer.ts";
-import { clearedResultText } from "./clear-tool-uses.ts";
+import type { WireMessage } from "palimpsest/internal/schema/wire/messages-request";
+import { TraceWriter } from "../trace/trace-writer.ts";
+import { clearedResultText } from "./context-edits.ts";
 
 const free = "claude-opus-5";
 const bound = "claude-opus-5-5";

@@ -1,14 +1,13 @@
-import type { Frame } from "./frame.ts";
-import type { Wish } from "./item.ts";
+import type { Frame } from "../answer.ts";
+import { type OpenAiRequest, resolveServiceTier } from "./open-ai-request.ts";
 import type { Output, OutputItem } from "./output.ts";
-import { pieces } from "../pieces.ts";
-import { servedTier } from "./tier.ts";
+import { textPieces } from "../reply/text-pieces.ts";
 import type { Usage } from "./usage.ts";
 
 export interface ChatReply {
   readonly id: string;
   readonly createdSeconds: number;
-  readonly wish: Wish;
+  readonly request: OpenAiRequest;
   readonly output: Output;
   readonly usage: Usage;
 }
@@ -16,10 +15,10 @@ export interface ChatReply {
 /** A reply as one `chat.completion`. */
 export function chatBody(reply: ChatReply): object {
   const { output, usage } = reply;
-  const calls = callsOf(output);
-  const said = textOf(output);
+  const calls = outputCalls(output);
+  const said = outputText(output);
   return {
-    ...head(reply, "chat.completion"),
+    ...completionHead(reply, "chat.completion"),
     choices: [
       {
         index: 0,
@@ -40,46 +39,46 @@ export function chatBody(reply: ChatReply): object {
 
 /** The same reply as the chunks of a stream. */
 export function* chatFrames(reply: ChatReply): Generator<Frame> {
-  const { output, wish, usage } = reply;
-  const begin = head(reply, "chat.completion.chunk");
-  const isTold = wish.streamUsage === "told";
+  const { output, request, usage } = reply;
+  const begin = completionHead(reply, "chat.completion.chunk");
+  const isTold = request.streamUsage === "told";
   const chunk = (delta: object, finish: string | null = null): Frame => {
     const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }];
     const isDelta = finish === null && !("role" in delta);
-    return frame({ ...begin, choices, ...(isTold ? { usage: null } : {}) }, isDelta ? "delta" : "other");
+    return dataFrame({ ...begin, choices, ...(isTold ? { usage: null } : {}) }, isDelta ? "delta" : "other");
   };
   yield chunk({ role: "assistant", content: "", refusal: null });
   for (const item of output.items)
-    if (item.kind === "message") for (const content of pieces(item.text)) yield chunk({ content });
-  for (const [index, call] of callsOf(output).entries()) {
+    if (item.kind === "message") for (const content of textPieces(item.text)) yield chunk({ content });
+  for (const [index, call] of outputCalls(output).entries()) {
     yield chunk({ tool_calls: [{ index, ...toolCall(call, "") }] });
-    for (const piece of pieces(call.arguments))
+    for (const piece of textPieces(call.arguments))
       yield chunk({ tool_calls: [{ index, function: { arguments: piece } }] });
   }
   yield chunk({}, output.ending);
-  if (isTold) yield frame({ ...begin, choices: [], usage: chatUsage(usage) }, "other");
+  if (isTold) yield dataFrame({ ...begin, choices: [], usage: chatUsage(usage) }, "other");
   yield { text: "data: [DONE]\n\n", kind: "last" };
 }
 
-const frame = (value: object, kind: Frame["kind"]): Frame => ({ text: `data: ${JSON.stringify(value)}\n\n`, kind });
+const dataFrame = (value: object, kind: Frame["kind"]): Frame => ({ text: `data: ${JSON.stringify(value)}\n\n`, kind });
 
 /** What a stream that fails midway says. */
-export const chatErrorFrame = (error: object): Frame => frame(error, "other");
+export const chatErrorFrame = (error: object): Frame => dataFrame(error, "other");
 
-const head = ({ id, createdSeconds, wish }: ChatReply, object: string): object => ({
+const completionHead = ({ id, createdSeconds, request }: ChatReply, object: string): object => ({
   id,
   object,
   created: createdSeconds,
-  model: wish.model,
-  service_tier: servedTier(wish.serviceTier),
+  model: request.model,
+  service_tier: resolveServiceTier(request.serviceTier),
   system_fingerprint: "fp_simulator",
 });
 
 type Call = Extract<OutputItem, { kind: "call" }>;
 
-const callsOf = ({ items }: Output): readonly Call[] => items.filter((item) => item.kind === "call");
+const outputCalls = ({ items }: Output): readonly Call[] => items.filter((item) => item.kind === "call");
 
-const textOf = ({ items }: Output): string =>
+const outputText = ({ items }: Output): string =>
   items.flatMap((item) => (item.kind === "message" ? [item.text] : [])).join("");
 
 const toolCall = ({ callId, name }: Call, args: string): object => ({

@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { bearer, item, openaiFace, outputOf, type Path, respond, user } from "../../../../test/fixture/openai-face.ts";
 import { says } from "../../../../test/scenario/support/simulated.ts";
 import { millis } from "palimpsest/internal/schema/brand";
-import { type JsonObject, text } from "palimpsest/internal/schema/json";
-import type { Actor, SaidBlock, Take } from "../actor/actor.ts";
-import { TraceWriter } from "../trace/writer.ts";
+import { type JsonObject, textField } from "palimpsest/internal/schema/json";
+import type { Responder, MoveBlock, PlannedReply } from "../responder/responder.ts";
+import { TraceWriter } from "../trace/trace-writer.ts";
 
 const history: readonly JsonObject[] = [
   { role: "user", content: `Build the harbour. ${"stone ".repeat(1_500)}` },
@@ -15,17 +15,17 @@ const over = (more: JsonObject = {}): JsonObject =>
   respond({ input: history, context_management: [{ type: "compaction", compact_threshold: 1_000 }], ...more });
 
 interface Played {
-  readonly actor: Actor;
+  readonly actor: Responder;
   /** What was asked, and how each take ended. */
   readonly log: string[];
 }
 
 /** `summary` is what becomes of the take for a compaction. */
-function played(summary: Partial<Take> = {}, reply: readonly SaidBlock[] = says("Lit.")): Played {
+function played(summary: Partial<PlannedReply> = {}, reply: readonly MoveBlock[] = says("Lit.")): Played {
   const log: string[] = [];
-  const actor: Actor = {
+  const actor: Responder = {
     name: "played",
-    play: ({ purpose }) => {
+    respond: ({ purpose }) => {
       log.push(purpose);
       const blocks = purpose === "compaction" ? says("<summary>The harbour is built.</summary>") : reply;
       return {
@@ -42,13 +42,13 @@ function played(summary: Partial<Take> = {}, reply: readonly SaidBlock[] = says(
 describe("a summary is asked for as a reply is", () => {
   it("the actor's fault befalls it", async () => {
     const { actor, log } = played({ fault: { kind: "server-error" } });
-    expect(await openaiFace({ actor }).ask("responses", over())).toMatchObject({ status: 500 });
+    expect(await openaiFace({ responder: actor }).ask("responses", over())).toMatchObject({ status: 500 });
     expect(log).toEqual(["compaction", "compaction lost"]);
   });
 
   it("the actor's wait is waited for", async () => {
     const { actor } = played({ move: { kind: "say", blocks: says("Built."), delayMs: millis(5_000) } });
-    const { ask, simulator } = openaiFace({ actor });
+    const { ask, simulator } = openaiFace({ responder: actor });
     const before = simulator.clock.now();
     await ask("compact", { model: "gpt-5.6-sol", input: [...history] });
     expect(simulator.clock.now() - before).toBe(5_000);
@@ -58,11 +58,11 @@ describe("a summary is asked for as a reply is", () => {
     const leave = new AbortController();
     const { actor, log } = played();
     const { simulator } = openaiFace({
-      actor: {
+      responder: {
         name: "leaving",
-        play: (scene) => {
+        respond: (scene) => {
           leave.abort();
-          return actor.play(scene);
+          return actor.respond(scene);
         },
       },
     });
@@ -77,7 +77,7 @@ describe("a summary is asked for as a reply is", () => {
 
   it("a body that is cut has not arrived", async () => {
     const { actor, log } = played();
-    const { simulator } = openaiFace({ actor });
+    const { simulator } = openaiFace({ responder: actor });
     for (const path of ["compact", "responses"] as const) {
       log.length = 0;
       const answer = await simulator.openai[path]({
@@ -95,7 +95,7 @@ describe("a summary is asked for as a reply is", () => {
   ])("prewarming asks nobody, also %s", async (_, body) => {
     const { actor, log } = played();
     const warming = { ...body, prompt_cache_options: { prewarm: true } };
-    const told = await openaiFace({ actor }).ask("responses", warming);
+    const told = await openaiFace({ responder: actor }).ask("responses", warming);
     expect(told.body).toMatchObject({ output: [], usage: { output_tokens: 0 } });
     expect(log).toEqual([]);
   });
@@ -104,11 +104,11 @@ describe("a summary is asked for as a reply is", () => {
     const take = {
       move: { kind: "say", blocks: [...says("So:"), { type: "tool_use", name: "read", input: {} }] },
     } as const;
-    const { ask } = openaiFace({ actor: played(take).actor });
+    const { ask } = openaiFace({ responder: played(take).actor });
     expect(outputOf(await ask("responses", over())).map(({ type }) => type)).toEqual(["message"]);
     const { actor, log } = played(take);
     const alone = respond({ input: [user, item("compaction_trigger", {})] });
-    expect(await openaiFace({ actor }).ask("responses", alone)).toMatchObject({ status: 500 });
+    expect(await openaiFace({ responder: actor }).ask("responses", alone)).toMatchObject({ status: 500 });
     expect(log).toEqual(["compaction", "compaction lost"]);
   });
 });
@@ -133,9 +133,9 @@ describe("compaction-unavailable", () => {
     ["over a threshold", "responses", over()],
     ["over a threshold of a stream", "responses", over({ stream: true })],
   ])("refuses what is compacted %s for the moment, whoever brings it", async (_, path, body) => {
-    expect(await openaiFace({ actor: played().actor }).ask(path, body, headers)).toMatchObject(unavailable);
+    expect(await openaiFace({ responder: played().actor }).ask(path, body, headers)).toMatchObject(unavailable);
     const { actor, log } = played({ fault });
-    expect(await openaiFace({ actor }).ask(path, body)).toMatchObject(unavailable);
+    expect(await openaiFace({ responder: actor }).ask(path, body)).toMatchObject(unavailable);
     expect(log).toEqual(["compaction", "compaction lost"]);
   });
 
@@ -154,7 +154,7 @@ describe("compaction-unavailable", () => {
 describe("behind a compaction", () => {
   it("what was thought is known again: it is bound to the summary, whatever else was shown", async () => {
     const { actor } = played({}, [{ type: "thinking", thinking: "A lamp is missing. ".repeat(9) }, ...says("Lit.")]);
-    const { ask } = openaiFace({ actor });
+    const { ask } = openaiFace({ responder: actor });
     const output = outputOf(await ask("responses", over()));
     expect(output.map(({ type }) => type)).toEqual(["compaction", "reasoning", "message"]);
     const tokens = async (items: readonly JsonObject[]): Promise<number> =>
@@ -164,10 +164,14 @@ describe("behind a compaction", () => {
   });
 
   it("on demand: what an earlier compaction stands for is gone, in a chain as in items that are sent back", async () => {
-    const { ask } = openaiFace({ actor: played().actor });
+    const { ask } = openaiFace({ responder: played().actor });
     const first = await ask("responses", over());
     const model = "gpt-5.6-sol";
-    const chained = await ask("compact", { model, previous_response_id: text(first.body, "id") ?? "", input: "On" });
+    const chained = await ask("compact", {
+      model,
+      previous_response_id: textField(first.body, "id") ?? "",
+      input: "On",
+    });
     const sent = await ask("compact", { model, input: [...outputOf(first), { role: "user", content: "On" }] });
     const said = (told: typeof sent): readonly unknown[] => outputOf(told).map(({ type, content }) => [type, content]);
     expect(said(chained)).toEqual([
@@ -187,11 +191,11 @@ describe("behind a compaction", () => {
       item("input_image", { image_url: "https://x.test/a.png", detail: "high" }),
       item("input_file", { file_id: "file_1" }),
     ];
-    const { ask } = openaiFace({ actor: played().actor });
+    const { ask } = openaiFace({ responder: played().actor });
     const first = await ask("responses", respond({ input: [{ role: "user", content: parts }] }));
     const told = await ask("compact", {
       model: "gpt-5.6-sol",
-      previous_response_id: text(first.body, "id") ?? "",
+      previous_response_id: textField(first.body, "id") ?? "",
       input: "On",
     });
     expect(outputOf(told)[0]).toMatchObject({ role: "user", content: parts });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { item, openaiFace, respond, type Told, user } from "../../../../test/fixture/openai-face.ts";
 import { playing, says } from "../../../../test/scenario/support/simulated.ts";
-import { type Json, type JsonObject, text } from "palimpsest/internal/schema/json";
-import { extractActor } from "../actor/extract.ts";
+import { type Json, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { extractResponder } from "../responder/extract-responder.ts";
 
 describe("a conversation on the server", () => {
   const said = (told: Told): JsonObject => (told.body["output"] as JsonObject[]).at(-1) ?? {};
-  const idOf = (told: Told): string => text(told.body, "id") ?? "";
+  const idOf = (told: Told): string => textField(told.body, "id") ?? "";
 
   it("goes on from a response that was stored, and not from one that was not", async () => {
     const { ask } = openaiFace();
@@ -32,7 +32,7 @@ describe("a conversation on the server", () => {
       { type: "thinking", thinking: thought },
       { type: "text", text: "Rain." },
     ]);
-    const { ask } = openaiFace({ actor });
+    const { ask } = openaiFace({ responder: actor });
     const first = await ask("responses", respond({ reasoning: { summary: "auto" } }));
     const output = first.body["output"] as JsonObject[];
     expect(output[0]).toMatchObject({ type: "reasoning", summary: [{ text: thought }] });
@@ -53,7 +53,7 @@ describe("a conversation on the server", () => {
   });
 
   it("is compacted over the threshold: the item leads the reply, and what stood before it is not shown again", async () => {
-    const { ask } = openaiFace({ actor: extractActor });
+    const { ask } = openaiFace({ responder: extractResponder });
     const history = [
       { role: "user", content: `Build the harbour. ${"stone ".repeat(1_500)}` },
       { role: "assistant", content: "Built." },
@@ -69,7 +69,7 @@ describe("a conversation on the server", () => {
     expect(await tokens([...history, ...output, user])).toBe(await tokens([...output, user]));
     const altered = {
       ...output[0],
-      encrypted_content: `${text(output[0] ?? {}, "encrypted_content")?.slice(0, -2)}xx`,
+      encrypted_content: `${textField(output[0] ?? {}, "encrypted_content")?.slice(0, -2)}xx`,
     };
     expect(await ask("responses", respond({ input: [altered, user] }))).toMatchObject({
       status: 400,
@@ -85,12 +85,12 @@ describe("a conversation on the server", () => {
   it("compacted on demand keeps every user message before the item, and both are read back", async () => {
     const seen: string[] = [];
     const { ask } = openaiFace({
-      actor: {
+      responder: {
         name: "spy",
-        play: (scene) => {
+        respond: (scene) => {
           seen.push(JSON.stringify(scene.request.messages));
           return scene.purpose === "compaction"
-            ? extractActor.play(scene)
+            ? extractResponder.respond(scene)
             : { move: { kind: "say", blocks: says("Yes.") } };
         },
       },
@@ -115,8 +115,8 @@ describe("a conversation on the server", () => {
 
   it("a trigger at the end compacts and says nothing else; a model that writes no summary is a server error", async () => {
     const triggered = respond({ input: [user, item("compaction_trigger", {})] });
-    const told = await openaiFace({ actor: extractActor }).ask("responses", triggered);
+    const told = await openaiFace({ responder: extractResponder }).ask("responses", triggered);
     expect((told.body["output"] as JsonObject[]).map((one) => one["type"])).toEqual(["compaction"]);
-    expect(await openaiFace({ actor: playing([]) }).ask("responses", triggered)).toMatchObject({ status: 500 });
+    expect(await openaiFace({ responder: playing([]) }).ask("responses", triggered)).toMatchObject({ status: 500 });
   });
 });

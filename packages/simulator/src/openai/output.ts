@@ -1,12 +1,14 @@
-import { hashOf } from "../hash.ts";
-import type { Move, SaidBlock } from "../actor/actor.ts";
-import { beginning, callTokens, firstSequence } from "../cut-text.ts";
-import { countTokens } from "../tokenizer.ts";
-import type { Wish } from "./item.ts";
-import type { OpenAiModel } from "./models.ts";
-import type { PromptWalk } from "./prompt.ts";
-import type { ItemSeal } from "./seal.ts";
-import { thinks } from "./to-messages.ts";
+import { shortHash } from "../prompt/canonical-block.ts";
+import type { Move, MoveBlock } from "../responder/responder.ts";
+import { longestFittingPrefix, callTokens, findStopSequence } from "../reply/text-pieces.ts";
+import { countTokens } from "../prompt/count-tokens.ts";
+import { type OpenAiRequest, type OutputFormat, type Part, toMessagesBlock } from "./open-ai-request.ts";
+import type { OpenAiModel } from "./open-ai-models.ts";
+import type { PromptWalk, ShownItem } from "./open-ai-prompt.ts";
+import type { ItemSeal } from "./item-seal.ts";
+import { field, isObject, type JsonObject, tryParseJson } from "palimpsest/internal/schema/json";
+import type { WireBlock } from "palimpsest/internal/schema/wire/wire-block";
+import type { MessagesRequest, WireMessage } from "palimpsest/internal/schema/wire/messages-request";
 
 /** What a reply is made of, before it is told in the one form or the other. */
 export type OutputItem =
@@ -27,19 +29,19 @@ export type OutputItem =
     }
   | { readonly kind: "compaction"; readonly id: string; readonly sealed: string };
 
-export type ItemStatus = "completed" | "incomplete";
-export type Ending = "stop" | "length" | "tool_calls" | "content_filter";
+type ItemStatus = "completed" | "incomplete";
+type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 
 export interface Output {
   readonly items: readonly OutputItem[];
-  readonly ending: Ending;
+  readonly ending: FinishReason;
   readonly outputTokens: number;
   readonly reasoningTokens: number;
 }
 
-export interface OutputInputs {
+interface ComposeOutputInput {
   readonly move: Extract<Move, { kind: "say" }>;
-  readonly wish: Wish;
+  readonly request: OpenAiRequest;
   readonly model: OpenAiModel;
   readonly tokensMax: number;
   readonly seal: ItemSeal;
@@ -59,13 +61,13 @@ export class ItemIds {
 
   next(prefix: string): string {
     this.#made += 1;
-    return `${prefix}_${hashOf(`${this.#of} ${this.#made}`)}`;
+    return `${prefix}_${shortHash(`${this.#of} ${this.#made}`)}`;
   }
 }
 
 /** What the actor wants to say, as far as the limit and the stop sequences let it. */
-export function outputOf(inputs: OutputInputs): Output {
-  const saying = new Saying(inputs);
+export function composeOutput(inputs: ComposeOutputInput): Output {
+  const saying = new OutputComposer(inputs);
   for (const block of inputs.move.blocks) {
     saying.add(block);
     if (saying.stopped !== undefined) break;
@@ -73,18 +75,18 @@ export function outputOf(inputs: OutputInputs): Output {
   return saying.finish();
 }
 
-class Saying {
-  readonly #inputs: OutputInputs;
+class OutputComposer {
+  readonly #inputs: ComposeOutputInput;
   readonly #items: OutputItem[] = [];
   #outputTokens = 0;
   #reasoningTokens = 0;
   stopped: "full" | "sequence" | undefined;
 
-  constructor(inputs: OutputInputs) {
+  constructor(inputs: ComposeOutputInput) {
     this.#inputs = inputs;
   }
 
-  add(block: SaidBlock): void {
+  add(block: MoveBlock): void {
     switch (block.type) {
       case "text":
         return this.#text(block.text);
@@ -105,7 +107,7 @@ class Saying {
     };
   }
 
-  #ending(): Ending {
+  #ending(): FinishReason {
     const { stop } = this.#inputs.move;
     if (this.stopped === "full" || stop === "max_tokens" || stop === "model_context_window_exceeded") return "length";
     if (stop === "refusal") return "content_filter";
@@ -113,7 +115,7 @@ class Saying {
   }
 
   #text(wanted: string): void {
-    const end = firstSequence(wanted, this.#inputs.wish.stop)?.at ?? wanted.length;
+    const end = findStopSequence(wanted, this.#inputs.request.stop)?.at ?? wanted.length;
     const fitting = this.#spend(wanted.slice(0, end));
     if (fitting !== "") {
       const status = this.stopped === "full" ? "incomplete" : "completed";
@@ -124,26 +126,26 @@ class Saying {
   }
 
   /** A model that does not think, or was told not to, says nothing of it. */
-  #think({ thinking }: Extract<SaidBlock, { type: "thinking" | "redacted_thinking" }>): void {
-    const { wish, model, seal, walk, ids } = this.#inputs;
-    if (!thinks(wish, model)) return;
+  #think({ thinking }: Extract<MoveBlock, { type: "thinking" | "redacted_thinking" }>): void {
+    const { request, model, seal, walk, ids } = this.#inputs;
+    if (!isThinking(request, model)) return;
     const before = this.#outputTokens;
     const thought = this.#spend(thinking);
     this.#reasoningTokens += this.#outputTokens - before;
     // Chat shows no reasoning and takes none back.
-    if (thought === "" || wish.api === "chat") return;
+    if (thought === "" || request.api === "chat") return;
     const { chain } = walk;
     this.#items.push({
       kind: "reasoning",
       id: ids.next("rs"),
       thought,
       sealed: seal.close("reasoning", { thought, chain, model: model.id }),
-      summary: wish.reasoning.summary === undefined ? [] : [thought],
+      summary: request.reasoning.summary === undefined ? [] : [thought],
     });
     walk.item({ kind: "reasoning", thought, chain });
   }
 
-  #call({ name, input, id, rawInput }: Extract<SaidBlock, { type: "tool_use" }>): void {
+  #call({ name, input, id, rawInput }: Extract<MoveBlock, { type: "tool_use" }>): void {
     const { ids, walk } = this.#inputs;
     const json = rawInput ?? JSON.stringify(input);
     const cost = countTokens(`${name}${json}`) + callTokens;
@@ -168,6 +170,105 @@ class Saying {
     }
     this.stopped = "full";
     this.#outputTokens = this.#inputs.tokensMax;
-    return beginning(wanted, (text) => countTokens(text) <= room);
+    return longestFittingPrefix(wanted, (text) => countTokens(text) <= room);
   }
+}
+
+export interface MessagesRequestInput {
+  readonly request: OpenAiRequest;
+  readonly model: OpenAiModel;
+  readonly items: readonly ShownItem[];
+  readonly maxTokens: number;
+}
+
+/** The request as the actors know requests, whatever face it came to. They read it; nothing is validated again. */
+export function toMessagesRequest({ request, model, items, maxTokens }: MessagesRequestInput): MessagesRequest {
+  const lead = items.findIndex((item) => !isSystem(item));
+  const leading = items.slice(0, lead < 0 ? items.length : lead);
+  const system = [
+    ...(request.instructions === undefined ? [] : [request.instructions]),
+    ...leading.flatMap((item) => (item.kind === "message" ? [joinTexts(item.parts)] : [])),
+  ];
+  return {
+    model: request.model,
+    max_tokens: maxTokens,
+    messages: mergeTurns(items.slice(leading.length).map(toTurn)),
+    ...(system.length === 0 ? {} : { system: system.join("\n\n") }),
+    ...(request.tools.length === 0 ? {} : { tools: request.tools.map(toWireTool), tool_choice: toToolChoice(request) }),
+    ...(request.stop.length === 0 ? {} : { stop_sequences: [...request.stop] }),
+    ...(request.format === undefined ? {} : { output_config: { format: toOutputFormat(request.format) } }),
+    ...(isThinking(request, model) ? { thinking: { type: "adaptive" } } : {}),
+    ...(request.form === "stream" ? { stream: true } : {}),
+  };
+}
+
+const isThinking = ({ reasoning }: OpenAiRequest, model: OpenAiModel): boolean =>
+  model.reasoning === "thinks" && reasoning.effort !== "none";
+
+/** Any object is what the older format asks for. */
+const toOutputFormat = (format: OutputFormat): JsonObject => ({
+  type: "json_schema",
+  schema: (format.type === "json_schema" ? field(format, "schema") : undefined) ?? { type: "object" },
+});
+
+const isSystem = (item: ShownItem): boolean =>
+  item.kind === "message" && (item.role === "system" || item.role === "developer");
+
+const joinTexts = (parts: readonly Part[]): string =>
+  parts.flatMap((part) => (part.kind === "text" ? [part.text] : [])).join("\n");
+
+const toWireTool = (tool: OpenAiRequest["tools"][number]): NonNullable<MessagesRequest["tools"]>[number] => ({
+  name: tool.name,
+  ...(tool.description === undefined ? {} : { description: tool.description }),
+  input_schema: { type: "object", ...tool.parameters },
+});
+
+function toToolChoice({ toolChoice, parallelCalls }: OpenAiRequest): NonNullable<MessagesRequest["tool_choice"]> {
+  const alone = parallelCalls === "refused" ? { disable_parallel_tool_use: true } : {};
+  if (typeof toolChoice !== "string") return { type: "tool", name: toolChoice.name, ...alone };
+  if (toolChoice === "none") return { type: "none" };
+  return { type: toolChoice === "required" ? "any" : "auto", ...alone };
+}
+
+interface MessageTurn {
+  readonly role: WireMessage["role"];
+  readonly blocks: readonly WireBlock[];
+}
+
+function toTurn(item: ShownItem): MessageTurn {
+  switch (item.kind) {
+    case "message":
+      return { role: item.role === "developer" ? "system" : item.role, blocks: item.parts.map(toMessagesBlock) };
+    case "call":
+      return {
+        role: "assistant",
+        blocks: [{ type: "tool_use", id: item.callId, name: item.name, input: parseArguments(item.arguments) }],
+      };
+    case "output":
+      return {
+        role: "user",
+        blocks: [{ type: "tool_result", tool_use_id: item.callId, content: item.parts.map(toMessagesBlock) }],
+      };
+    case "reasoning":
+      return { role: "assistant", blocks: [{ type: "thinking", thinking: item.thought, signature: item.chain }] };
+    case "compaction":
+      return { role: "user", blocks: [{ type: "text", text: `The conversation so far:\n${item.summary}` }] };
+  }
+}
+
+/** Neighbours of one role are one message. */
+function mergeTurns(turns: readonly MessageTurn[]): WireMessage[] {
+  const messages: { role: MessageTurn["role"]; content: WireBlock[] }[] = [];
+  for (const { role, blocks } of turns) {
+    const last = messages.at(-1);
+    if (last?.role === role) last.content.push(...blocks);
+    else messages.push({ role, content: [...blocks] });
+  }
+  return messages;
+}
+
+/** What a client sends back may be no JSON, since it is what the model wrote. */
+function parseArguments(source: string): JsonObject {
+  const parsed = tryParseJson(source);
+  return isObject(parsed) ? parsed : {};
 }

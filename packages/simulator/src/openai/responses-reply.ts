@@ -1,26 +1,27 @@
 import { field, type Json, type JsonObject } from "palimpsest/internal/schema/json";
-import type { CacheDiagnosis } from "./diagnose.ts";
-import type { OpenAiModel } from "./models.ts";
-import type { Wish } from "./item.ts";
+import type { CacheDiagnosis } from "./open-ai-cache.ts";
+import type { OpenAiModel } from "./open-ai-models.ts";
+import { type OpenAiRequest, resolveServiceTier } from "./open-ai-request.ts";
 import type { Output, OutputItem } from "./output.ts";
-import { servedTier } from "./tier.ts";
 import type { Usage } from "./usage.ts";
+import type { Frame } from "../answer.ts";
+import { textPieces } from "../reply/text-pieces.ts";
 
 export interface ResponsesReply {
   readonly id: string;
   readonly createdSeconds: number;
   readonly model: OpenAiModel;
-  readonly wish: Wish;
+  readonly request: OpenAiRequest;
   readonly output: Output;
   readonly usage: Usage;
   /** Absent where nobody asked. */
   readonly diagnosis?: CacheDiagnosis;
 }
 
-export type ResponseStatus = "in_progress" | "completed" | "incomplete" | "failed";
+type ResponseStatus = "in_progress" | "completed" | "incomplete" | "failed";
 
 /** How a reply ends that nothing goes wrong with. */
-export const finalStatus = ({ ending }: Output): "completed" | "incomplete" =>
+const finalStatus = ({ ending }: Output): "completed" | "incomplete" =>
   ending === "length" || ending === "content_filter" ? "incomplete" : "completed";
 
 /** The response as it stands when the reply is over. */
@@ -39,8 +40,8 @@ export function responseBody(reply: ResponsesReply): JsonObject {
 }
 
 /** The response as it stands while nothing has been said. */
-export function responseHead({ id, createdSeconds, model, wish }: ResponsesReply, status: ResponseStatus): JsonObject {
-  const { body, cache } = wish;
+function responseHead({ id, createdSeconds, model, request }: ResponsesReply, status: ResponseStatus): JsonObject {
+  const { body, cache } = request;
   const repeated = (name: string, usual: Json): Json => field(body, name) ?? usual;
   return {
     id,
@@ -51,27 +52,27 @@ export function responseHead({ id, createdSeconds, model, wish }: ResponsesReply
     background: false,
     error: null,
     incomplete_details: null,
-    instructions: wish.instructions ?? null,
-    max_output_tokens: wish.maxOutputTokens ?? null,
+    instructions: request.instructions ?? null,
+    max_output_tokens: request.maxOutputTokens ?? null,
     max_tool_calls: repeated("max_tool_calls", null),
     metadata: repeated("metadata", {}),
-    model: wish.model,
+    model: request.model,
     output: [],
-    parallel_tool_calls: wish.parallelCalls === "allowed",
-    previous_response_id: wish.previousId ?? null,
+    parallel_tool_calls: request.parallelCalls === "allowed",
+    previous_response_id: request.previousId ?? null,
     prompt_cache_key: cache.key ?? null,
     ...(model.caching === "breakpoints"
       ? { prompt_cache_options: { mode: cache.options?.mode ?? "implicit", ttl: cache.options?.ttl ?? "30m" } }
       : {}),
     prompt_cache_retention: cache.retention ?? null,
     reasoning: {
-      effort: wish.reasoning.effort ?? null,
-      summary: wish.reasoning.summary ?? null,
-      context: wish.reasoning.context === "auto" ? model.reasoningContext : wish.reasoning.context,
+      effort: request.reasoning.effort ?? null,
+      summary: request.reasoning.summary ?? null,
+      context: request.reasoning.context === "auto" ? model.reasoningContext : request.reasoning.context,
     },
     safety_identifier: repeated("safety_identifier", null),
-    service_tier: servedTier(wish.serviceTier),
-    store: wish.keep === "stored",
+    service_tier: resolveServiceTier(request.serviceTier),
+    store: request.keep === "stored",
     temperature: repeated("temperature", 1),
     text: repeated("text", { format: { type: "text" } }),
     tool_choice: repeated("tool_choice", "auto"),
@@ -114,8 +115,8 @@ export function outputItem(item: OutputItem): JsonObject {
   }
 }
 
-export const textPart = (text: string): JsonObject => ({ type: "output_text", text, annotations: [], logprobs: [] });
-export const summaryPart = (text: string): JsonObject => ({ type: "summary_text", text });
+const textPart = (text: string): JsonObject => ({ type: "output_text", text, annotations: [], logprobs: [] });
+const summaryPart = (text: string): JsonObject => ({ type: "summary_text", text });
 
 export const responsesUsage = (usage: Usage): JsonObject => ({
   input_tokens: usage.inputTokens,
@@ -145,3 +146,93 @@ const diagnosisBody = (diagnosis: CacheDiagnosis): JsonObject =>
         comparison_reusable_tokens: diagnosis.reusableTokens,
       }
     : { type: diagnosis.kind };
+
+type ResponseEvent = JsonObject & { readonly type: string };
+
+/** A response as the events of a stream, in the order the API sends them, numbered from 0. */
+export function* responsesFrames(reply: ResponsesReply): Generator<Frame> {
+  let number = 0;
+  for (const event of responseEvents(reply)) yield eventFrame(event, number++);
+}
+
+/** What a stream says that fails behind so many events. */
+export const failureFrame = (
+  reply: ResponsesReply,
+  { error, number }: { readonly error: JsonObject; readonly number: number },
+): Frame => eventFrame({ type: "response.failed", response: { ...responseHead(reply, "failed"), error } }, number);
+
+function eventFrame({ type, ...told }: ResponseEvent, number: number): Frame {
+  const data = JSON.stringify({ type, sequence_number: number, ...told });
+  return { text: `event: ${type}\ndata: ${data}\n\n`, kind: frameKind(type) };
+}
+
+function frameKind(type: string): Frame["kind"] {
+  if (type.endsWith(".delta")) return "delta";
+  return type === "response.completed" || type === "response.incomplete" ? "last" : "other";
+}
+
+function* responseEvents(reply: ResponsesReply): Generator<ResponseEvent> {
+  const head = responseHead(reply, "in_progress");
+  yield { type: "response.created", response: head };
+  yield { type: "response.in_progress", response: head };
+  for (const [index, item] of reply.output.items.entries()) {
+    const item_id = item.id;
+    yield { type: "response.output_item.added", output_index: index, item: emptyItem(item) };
+    yield* itemEvents(item, { item_id, output_index: index });
+    yield { type: "response.output_item.done", output_index: index, item: outputItem(item) };
+  }
+  yield { type: `response.${finalStatus(reply.output)}`, response: responseBody(reply) };
+}
+
+interface ItemPlace extends JsonObject {
+  readonly item_id: string;
+  readonly output_index: number;
+}
+
+/** An item before anything of it was said. */
+function emptyItem(item: OutputItem): JsonObject {
+  const whole = outputItem(item);
+  switch (item.kind) {
+    case "message":
+      return { ...whole, status: "in_progress", content: [] };
+    case "call":
+      return { ...whole, status: "in_progress", arguments: "" };
+    case "reasoning":
+      return { ...whole, summary: [], encrypted_content: "" };
+    case "compaction":
+      return { ...whole, encrypted_content: "" };
+  }
+}
+
+function* itemEvents(item: OutputItem, place: ItemPlace): Generator<ResponseEvent, undefined> {
+  switch (item.kind) {
+    case "message":
+      yield* textEvents(item.text, { ...place, content_index: 0 });
+      return undefined;
+    case "call":
+      for (const delta of textPieces(item.arguments))
+        yield { type: "response.function_call_arguments.delta", ...place, delta };
+      yield { type: "response.function_call_arguments.done", ...place, arguments: item.arguments };
+      return undefined;
+    case "reasoning":
+      for (const [at, text] of item.summary.entries()) yield* summaryEvents(text, { ...place, summary_index: at });
+      return undefined;
+    case "compaction":
+      yield { type: "response.compaction.compacting", ...place };
+      return undefined;
+  }
+}
+
+function* textEvents(text: string, place: JsonObject): Generator<ResponseEvent> {
+  yield { type: "response.content_part.added", ...place, part: textPart("") };
+  for (const delta of textPieces(text)) yield { type: "response.output_text.delta", ...place, delta, logprobs: [] };
+  yield { type: "response.output_text.done", ...place, text, logprobs: [] };
+  yield { type: "response.content_part.done", ...place, part: textPart(text) };
+}
+
+function* summaryEvents(text: string, place: JsonObject): Generator<ResponseEvent> {
+  yield { type: "response.reasoning_summary_part.added", ...place, part: summaryPart("") };
+  for (const delta of textPieces(text)) yield { type: "response.reasoning_summary_text.delta", ...place, delta };
+  yield { type: "response.reasoning_summary_text.done", ...place, text };
+  yield { type: "response.reasoning_summary_part.done", ...place, part: summaryPart(text) };
+}

@@ -1,12 +1,12 @@
 import type { UsageSplit } from "palimpsest/internal/cache/usage-split";
-import type { Fault } from "../fault.ts";
-import { type Price, sumPrice } from "../price.ts";
-import type { CachePlan } from "./cache.ts";
-import type { Ttl } from "./item.ts";
-import type { OpenAiModel } from "./models.ts";
+import type { Fault } from "../fault/fault.ts";
+import { type Price, priceIterations } from "../reply/iteration.ts";
+import type { CachePlan } from "./open-ai-cache.ts";
+import type { Ttl } from "./open-ai-request.ts";
+import type { OpenAiModel } from "./open-ai-models.ts";
 
 /** One run of the model: a reply has one, or two where it was compacted first. */
-export interface Run {
+export interface ModelRun {
   readonly promptTokens: number;
   readonly plan: CachePlan;
   readonly outputTokens: number;
@@ -22,15 +22,17 @@ export interface Usage {
   readonly reasoningTokens: number;
 }
 
-export interface UsageInputs {
-  readonly runs: readonly Run[];
+export function sumUsage({
+  runs,
+  model,
+  fault,
+}: {
+  readonly runs: readonly ModelRun[];
   readonly model: OpenAiModel;
   readonly fault: Fault | undefined;
-}
-
-export function usageOf({ runs, model, fault }: UsageInputs): Usage {
+}): Usage {
   const factor = fault?.kind === "wrong-usage" ? fault.factor : 1;
-  const told = (count: (run: Run) => number): number => Math.round(sum(runs, count) * factor);
+  const told = (count: (run: ModelRun) => number): number => Math.round(sum(runs, count) * factor);
   return {
     inputTokens: told(({ promptTokens }) => promptTokens),
     cachedTokens: told(({ plan }) => plan.cachedTokens),
@@ -48,22 +50,20 @@ export function usageOf({ runs, model, fault }: UsageInputs): Usage {
 }
 
 /** Undefined where the price is not known: of the model, or of the tier that was asked for. */
-export function priceOfRuns(runs: readonly Run[], { model, tier }: CostOf): Price | undefined {
+export function priceRuns(
+  runs: readonly ModelRun[],
+  { model, tier }: { readonly model: OpenAiModel; readonly tier: string },
+): Price | undefined {
   const { priced } = model;
   if (priced === undefined || tier !== "default") return undefined;
-  return sumPrice(
+  return priceIterations(
     priced,
-    runs.map((run) => ({ usage: splitOf(run), outputTokens: run.outputTokens })),
+    runs.map((run) => ({ usage: toUsageSplit(run), outputTokens: run.outputTokens })),
   );
 }
 
-export interface CostOf {
-  readonly model: OpenAiModel;
-  readonly tier: string;
-}
-
 /** In the Messages form: 30 minutes stand where five do there, 12 hours where one does. */
-export const splitOf = ({ promptTokens, plan }: Run): UsageSplit => {
+export const toUsageSplit = ({ promptTokens, plan }: ModelRun): UsageSplit => {
   const { "30m": short, "12h": long } = plan.writtenTokens;
   return {
     inputTokens: promptTokens - plan.cachedTokens - short - long,
@@ -73,5 +73,5 @@ export const splitOf = ({ promptTokens, plan }: Run): UsageSplit => {
   };
 };
 
-const sum = (runs: readonly Run[], count: (run: Run) => number): number =>
+const sum = (runs: readonly ModelRun[], count: (run: ModelRun) => number): number =>
   runs.reduce((total, run) => total + count(run), 0);

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { answers, assistantSays, calls, requestOf, tool, userSays } from "../../../../test/fixture/scene.ts";
-import { conditionOf } from "./condition.ts";
-import { patternProblem } from "./pattern.ts";
-import type { ConditionForm } from "./schema.ts";
+import { compileCondition } from "./compile-scenario.ts";
+import { patternProblem, type ConditionForm } from "./scenario-form.ts";
 
 const request = requestOf(
   [
@@ -42,11 +41,11 @@ describe("a condition holds", () => {
     [{ any: [{ called: "edit" }, { called: "bash" }] }, true],
     [{ any: [{ called: "edit" }, { called: "write" }] }, false],
   ])("%o: %s", (form, expected) => {
-    expect(conditionOf(form)(request)).toBe(expected);
+    expect(compileCondition(form)(request)).toBe(expected);
   });
 
   it("the same way every time, though the expression is global", () => {
-    const holds = conditionOf({ lastUser: "/fix/gi" });
+    const holds = compileCondition({ lastUser: "/fix/gi" });
     expect([holds(request), holds(request), holds(request)]).toEqual([true, true, true]);
   });
 });

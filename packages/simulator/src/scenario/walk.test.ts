@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { delivered, played, requestOf, said } from "../../../../test/fixture/scene.ts";
-import type { Actor } from "../actor/actor.ts";
-import { parseScenario } from "./read.ts";
-import { scriptActor } from "./script.ts";
+import type { Responder } from "../responder/responder.ts";
+import { parseScenario } from "./read-scenario.ts";
+import { scriptResponder } from "./script-responder.ts";
 
 const hello = requestOf("Hello you");
 
-function actorOf(text: string): Actor {
+function actorOf(text: string): Responder {
   const reading = parseScenario({ file: "s.yaml", text: `name: s\n${text}` });
   if (reading.kind !== "scenario") throw new Error(reading.problems.map(({ what }) => what).join("\n"));
-  return scriptActor(reading.scenario);
+  return scriptResponder(reading.scenario);
 }
 
 describe("long ways", () => {

@@ -1,10 +1,8 @@
-import { isObject, text } from "palimpsest/internal/schema/json";
+import { isObject, textField } from "palimpsest/internal/schema/json";
 import { meetAgainBlocksMax } from "../limits.ts";
 import type { Level } from "palimpsest/internal/cache/prompt";
-import type { TraceBlock } from "./block-list.ts";
-import { levelOf, levels } from "./level.ts";
-import type { ReplyLine } from "./line.ts";
-import type { Trace, TraceRequest } from "./reader.ts";
+import type { TraceBlock, Trace, TraceRequest } from "./read-trace.ts";
+import { pathLevel, levels, type ReplyLine } from "./trace-line.ts";
 import { type TextDifference, textDifference } from "./text-difference.ts";
 
 /** The first place where two requests' blocks part. */
@@ -14,11 +12,11 @@ export type BlockChange =
   | { readonly kind: "no_prompt"; readonly n: number; readonly outcome: ReplyLine["outcome"] | null }
   /** The earlier request is the beginning of the later one. */
   | { readonly kind: "appended"; readonly position: number; readonly blocks: number; readonly tokens: number }
-  | ({ readonly kind: "changed"; readonly oldHash: string; readonly newHash: string } & Place & Told)
-  | ({ readonly kind: "inserted"; readonly blocks: number; readonly newHash: string } & Place & Told)
-  | ({ readonly kind: "removed"; readonly blocks: number; readonly oldHash: string } & Place & Told);
+  | ({ readonly kind: "changed"; readonly oldHash: string; readonly newHash: string } & BlockPosition & WithDifference)
+  | ({ readonly kind: "inserted"; readonly blocks: number; readonly newHash: string } & BlockPosition & WithDifference)
+  | ({ readonly kind: "removed"; readonly blocks: number; readonly oldHash: string } & BlockPosition & WithDifference);
 
-interface Place {
+interface BlockPosition {
   readonly position: number;
   /** Where it stands in the later request; of one that was removed, where it stood. */
   readonly path: string;
@@ -26,18 +24,18 @@ interface Place {
   readonly type: string | undefined;
 }
 
-interface Told {
+interface WithDifference {
   /** Absent where the trace does not hold what differs. */
   readonly difference?: TextDifference;
 }
 
-export interface Compared {
+export interface ComparedRequests {
   readonly trace: Pick<Trace, "blockByHash" | "requests">;
   readonly from: TraceRequest;
   readonly to: TraceRequest;
 }
 
-export function blockChange({ trace, from, to }: Compared): BlockChange {
+export function blockChange({ trace, from, to }: ComparedRequests): BlockChange {
   const promptless = [from, to].find(({ salts }) => salts === undefined);
   if (promptless !== undefined)
     return { kind: "no_prompt", n: promptless.n, outcome: promptless.reply?.outcome ?? null };
@@ -46,38 +44,41 @@ export function blockChange({ trace, from, to }: Compared): BlockChange {
   const now = to.blocks.from(position);
   const [oldFirst] = old;
   const [newFirst] = now;
-  const told = differenceOf(trace, oldFirst, newFirst);
-  if (oldFirst === undefined) return appended(position, now);
-  if (newFirst === undefined) return removed({ position, first: oldFirst, blocks: old.length, told });
-  const meeting = meetAgain(old, now) ?? givenWay(old, now);
+  const told = describeDifference(trace, oldFirst, newFirst);
+  if (oldFirst === undefined) return appendChange(position, now);
+  if (newFirst === undefined) return removeChange({ position, first: oldFirst, blocks: old.length, told });
+  const meeting = meetAgain(old, now) ?? findLevelShift(old, now);
   if (meeting?.kind === "inserted") {
     const { path, level, type, hash } = newFirst;
-    const alone = differenceOf(trace, undefined, newFirst);
+    const alone = describeDifference(trace, undefined, newFirst);
     return { kind: "inserted", position, path, level, type, newHash: hash, blocks: meeting.blocks, ...alone };
   }
   if (meeting?.kind === "removed") {
-    const alone = differenceOf(trace, oldFirst, undefined);
-    return removed({ position, first: oldFirst, blocks: meeting.blocks, told: alone });
+    const alone = describeDifference(trace, oldFirst, undefined);
+    return removeChange({ position, first: oldFirst, blocks: meeting.blocks, told: alone });
   }
   const { path, type, hash: newHash } = newFirst;
   const { hash: oldHash } = oldFirst;
-  return { kind: "changed", position, path, level: earlier(oldFirst, newFirst), type, oldHash, newHash, ...told };
+  return { kind: "changed", position, path, level: earlierLevel(oldFirst, newFirst), type, oldHash, newHash, ...told };
 }
 
-function appended(position: number, now: readonly TraceBlock[]): BlockChange {
+function appendChange(position: number, now: readonly TraceBlock[]): BlockChange {
   if (now.length === 0) return { kind: "same" };
   const tokens = now.reduce((sum, block) => sum + block.tokens, 0);
   return { kind: "appended", position, blocks: now.length, tokens };
 }
 
-interface Removed {
+const removeChange = ({
+  position,
+  first,
+  blocks,
+  told,
+}: {
   readonly position: number;
   readonly first: TraceBlock;
   readonly blocks: number;
-  readonly told: Told;
-}
-
-const removed = ({ position, first, blocks, told }: Removed): BlockChange => ({
+  readonly told: WithDifference;
+}): BlockChange => ({
   kind: "removed",
   position,
   path: first.path,
@@ -103,49 +104,49 @@ function meetAgain(
 }
 
 /** Parts of a prompt stand in order: where another part begins on one side only, the rest of that part is gone or new. */
-function givenWay(
+function findLevelShift(
   old: readonly TraceBlock[],
   now: readonly TraceBlock[],
 ): { readonly kind: "inserted" | "removed"; readonly blocks: number } | undefined {
-  const [oldRank, newRank] = [rankOf(old[0]), rankOf(now[0])];
+  const [oldRank, newRank] = [levelRank(old[0]), levelRank(now[0])];
   if (oldRank === newRank) return undefined;
   const [kind, longer] = oldRank < newRank ? (["removed", old] as const) : (["inserted", now] as const);
   const rank = Math.min(oldRank, newRank);
-  const end = longer.findIndex((block) => rankOf(block) !== rank);
+  const end = longer.findIndex((block) => levelRank(block) !== rank);
   return { kind, blocks: end === -1 ? longer.length : end };
 }
 
-const rankOf = (block: TraceBlock | undefined): number =>
-  levels.findIndex((level) => level === levelOf(block?.path ?? ""));
+const levelRank = (block: TraceBlock | undefined): number =>
+  levels.findIndex((level) => level === pathLevel(block?.path ?? ""));
 
 const isAt = (blocks: readonly TraceBlock[], at: number, wanted: TraceBlock | undefined): boolean =>
   wanted !== undefined && blocks[at]?.hash === wanted.hash;
 
 /** A tool may stand with the system prompt for the cache, and no more do so. */
-const earlier = (old: TraceBlock, now: TraceBlock): Level => {
+const earlierLevel = (old: TraceBlock, now: TraceBlock): Level => {
   if (old.level === now.level) return now.level;
   if (old.level === "tools" || now.level === "tools") return "tools";
   return "system";
 };
 
-function differenceOf(
-  { blockByHash }: Compared["trace"],
+function describeDifference(
+  { blockByHash }: ComparedRequests["trace"],
   old: TraceBlock | undefined,
   now: TraceBlock | undefined,
-): Told {
-  const oldText = contentOf(blockByHash, old);
-  const newText = contentOf(blockByHash, now);
+): WithDifference {
+  const oldText = blockText(blockByHash, old);
+  const newText = blockText(blockByHash, now);
   if (oldText === undefined || newText === undefined) return {};
   const difference = textDifference(oldText, newText);
   return difference === undefined ? {} : { difference };
 }
 
 /** Words as words, anything else as JSON; nothing where no block is. */
-function contentOf(blockByHash: Trace["blockByHash"], block: TraceBlock | undefined): string | undefined {
+function blockText(blockByHash: Trace["blockByHash"], block: TraceBlock | undefined): string | undefined {
   if (block === undefined) return "";
   const line = blockByHash.get(block.hash);
   if (line === undefined) return undefined;
   if (line.cut !== undefined && typeof line.value === "string") return line.value;
-  const words = isObject(line.value) && line.blockType === "text" ? text(line.value, "text") : undefined;
+  const words = isObject(line.value) && line.blockType === "text" ? textField(line.value, "text") : undefined;
   return words ?? JSON.stringify(line.value);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { tracedValueCharsMax } from "../limits.ts";
-import { blockValue, tracedValue } from "./block-value.ts";
+import { blockValue, cutForTrace } from "./trace-writer.ts";
 
 const marker = { cache_control: { type: "ephemeral" } };
 const result = { type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "r", ...marker }], ...marker };
@@ -31,7 +31,7 @@ describe("blockValue", () => {
 describe("tracedValue", () => {
   it("keeps a value whole up to the limit and beyond it the beginning of its JSON", () => {
     const fits = "x".repeat(tracedValueCharsMax - 2);
-    expect(tracedValue(fits)).toEqual({ value: fits });
-    expect(tracedValue(`${fits}x`)).toEqual({ value: `"${fits}x`, cut: { ofChars: tracedValueCharsMax + 1 } });
+    expect(cutForTrace(fits)).toEqual({ value: fits });
+    expect(cutForTrace(`${fits}x`)).toEqual({ value: `"${fits}x`, cut: { ofChars: tracedValueCharsMax + 1 } });
   });
 });

@@ -1,10 +1,9 @@
 import { extension } from "../extension.ts";
 import { lookBackMax } from "palimpsest/internal/cache/limits";
 import type { Level, Lifetime } from "palimpsest/internal/cache/prompt";
-import type { TraceBlock } from "./block-list.ts";
-import { levelOf, levels } from "./level.ts";
-import { brokenLevel } from "./parameter-change.ts";
-import type { TraceRequest } from "./reader.ts";
+import type { TraceBlock, TraceRequest } from "./read-trace.ts";
+import { pathLevel, levels } from "./trace-line.ts";
+import type { Json } from "palimpsest/internal/schema/json";
 
 /**
  * Why a request did not read what an earlier one left in the cache. The first four are the API's own words.
@@ -27,7 +26,7 @@ export type MissReason =
   | "no_reply"
   | "hit";
 
-export interface MissInput {
+interface MissInput {
   readonly from: TraceRequest;
   readonly to: TraceRequest;
   /** All of `to` was read, from what `from` left. */
@@ -37,32 +36,32 @@ export interface MissInput {
 /** A change of what was sent comes first; behind it what kept even the unchanged part from being read. */
 export function missReasons({ from, to, isAllRead }: MissInput): readonly MissReason[] {
   if (from.reply?.usage === undefined || to.reply?.usage === undefined) return ["no_reply"];
-  const last = entriesOf(from).at(-1);
+  const last = listEntries(from).at(-1);
   if (last === undefined) return [from.breakpoints.length === 0 ? "not_marked" : "below_minimum"];
   if (isAllRead) return ["hit"];
   const usable = usableEntry(from, to);
   const change = usable?.at === last.at ? [] : [changeReason(from, to)];
-  const kept = usable === undefined ? [] : keptReasons(usable, { from, to });
+  const kept = usable === undefined ? [] : remainingReasons(usable, { from, to });
   const reasons = [...change, ...kept];
   return reasons.length === 0 ? ["hit"] : reasons;
 }
 
 /** The longest of what `from` left that is a beginning of `to` for the cache. */
-export function usableEntry(from: TraceRequest, to: TraceRequest): Entry | undefined {
+export function usableEntry(from: TraceRequest, to: TraceRequest): CacheEntry | undefined {
   if (from.workspace !== to.workspace || from.model !== to.model) return undefined;
   const shared = to.blocks.sharedWith(from.blocks);
   const broken = brokenLevel(from, to);
-  return entriesOf(from).findLast(({ at }) => at < shared && isBefore(from.blocks.at(at)?.level, broken));
+  return listEntries(from).findLast(({ at }) => at < shared && isBefore(from.blocks.at(at)?.level, broken));
 }
 
-interface Entry {
+interface CacheEntry {
   /** Position of its last block. */
   readonly at: number;
   readonly lifetime: Lifetime;
 }
 
 /** What a request left in the cache: what it wrote and what it found, shortest first. */
-export function entriesOf({ cache, breakpoints }: TraceRequest): readonly Entry[] {
+export function listEntries({ cache, breakpoints }: TraceRequest): readonly CacheEntry[] {
   const lifetimeByPosition = new Map<number, Lifetime>();
   for (const { at, found, outcome } of cache?.breakpoints ?? []) {
     if (found !== null) lifetimeByPosition.set(found.at, found.lifetime);
@@ -78,7 +77,7 @@ function changeReason(from: TraceRequest, to: TraceRequest): MissReason {
   if (from.model !== to.model) return "model_changed";
   const shared = to.blocks.sharedWith(from.blocks);
   const broken = brokenLevel(from, to);
-  const changed = new Set([partOf(from.blocks.at(shared)), partOf(to.blocks.at(shared)), broken]);
+  const changed = new Set([blockLevel(from.blocks.at(shared)), blockLevel(to.blocks.at(shared)), broken]);
   // The API counts the speed as part of the model.
   if (broken === "system" && JSON.stringify(from.params["speed"]) !== JSON.stringify(to.params["speed"])) {
     if (!changed.has("tools")) return "model_changed";
@@ -88,10 +87,10 @@ function changeReason(from: TraceRequest, to: TraceRequest): MissReason {
 }
 
 /** Some tools stand with the system prompt for the cache; who sent them changed the tools all the same. */
-const partOf = (block: TraceBlock | undefined): Level | undefined =>
-  block === undefined ? undefined : levelOf(block.path);
+const blockLevel = (block: TraceBlock | undefined): Level | undefined =>
+  block === undefined ? undefined : pathLevel(block.path);
 
-function keptReasons(entry: Entry, { from, to }: Pick<MissInput, "from" | "to">): readonly MissReason[] {
+function remainingReasons(entry: CacheEntry, { from, to }: Pick<MissInput, "from" | "to">): readonly MissReason[] {
   if ((to.cache?.hit ?? -1) >= entry.at) return [];
   if (to.breakpoints.length === 0) return ["not_marked"];
   if (to.faults.includes("cache-lost")) return ["lost"];
@@ -108,3 +107,77 @@ const millisByLifetime: Readonly<Record<Lifetime, number>> = { "5m": 5 * 60_000,
 
 const isBefore = (level: Level | undefined, broken: Level | undefined): boolean =>
   broken === undefined || (level !== undefined && levels.indexOf(level) < levels.indexOf(broken));
+
+export interface ParameterChange {
+  readonly name: string;
+  /** Null where it was not given. */
+  readonly old: Json;
+  readonly now: Json;
+  /** From which level on it makes another cache entry; null if it makes none. */
+  readonly breaks: Level | null;
+}
+
+/**
+ * Everything besides the blocks in which two requests differ, what breaks the cache first. Of a request that never became
+ * a prompt too little is known to compare it.
+ */
+export function parameterChanges({ from, to, reasons }: ChangesInput): readonly ParameterChange[] {
+  if (from.salts === undefined || to.salts === undefined) return [];
+  const old = listParameters(from);
+  const now = listParameters(to);
+  const names = new Set([...Object.keys(old), ...Object.keys(now)]);
+  const changes = [...names].flatMap((name): ParameterChange[] => {
+    const [before = null, after = null] = [old[name], now[name]];
+    if (isSame(before, after)) return [];
+    return [{ name, old: before, now: after, breaks: breaksAt(name, { from, to, reasons }) }];
+  });
+  return changes.toSorted((one, other) => rank(one.breaks) - rank(other.breaks));
+}
+
+/** The first level that something besides the blocks breaks, as the cache saw it. */
+const brokenLevel = (from: TraceRequest, to: TraceRequest): Level | undefined =>
+  levels.find((level) => saltsDiffer(level, { from, to }));
+
+/** The API's invalidation table. What is not named here is no part of the prompt: `max_tokens`, `stream`, `temperature` … */
+const levelByParameter: Readonly<Record<string, Level>> = {
+  workspace: "tools",
+  model: "tools",
+  speed: "system",
+  tool_choice: "messages",
+  thinking: "messages",
+  output_config: "messages",
+  output_format: "messages",
+  context_management: "messages",
+  betas: "messages",
+};
+
+interface RequestPair {
+  readonly from: TraceRequest;
+  readonly to: TraceRequest;
+}
+
+interface ChangesInput extends RequestPair {
+  /** Why the cache missed. */
+  readonly reasons: readonly string[];
+}
+
+/** The table says where it may matter, the salts whether it did: a default that is spelled out changes nothing. */
+function breaksAt(name: string, { reasons, ...pair }: ChangesInput): Level | null {
+  // No part of any key: it matters where an entry was written without a result that is not deleted any more.
+  if (name === extension.field.path) return reasons.includes("deletion_missing") ? "messages" : null;
+  const level = Object.hasOwn(levelByParameter, name) ? levelByParameter[name] : undefined;
+  return level !== undefined && saltsDiffer(level, pair) ? level : null;
+}
+
+const saltsDiffer = (level: Level, { from, to }: RequestPair): boolean => from.salts?.[level] !== to.salts?.[level];
+
+const listParameters = ({ workspace, model, betas, params }: TraceRequest): Readonly<Record<string, Json>> => ({
+  workspace,
+  model,
+  betas: betas.toSorted(),
+  ...params,
+});
+
+const isSame = (old: Json, now: Json): boolean => JSON.stringify(old) === JSON.stringify(now);
+
+const rank = (level: Level | null): number => (level === null ? levels.length : levels.indexOf(level));

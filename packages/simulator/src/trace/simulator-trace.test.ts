@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { asyncLines } from "../../../../test/fixture/trace.ts";
 import type { Json, JsonObject } from "palimpsest/internal/schema/json";
-import type { SimulatorOptions } from "../options.ts";
+import type { SimulatorOptions } from "../simulator-options.ts";
 import { Simulator } from "../simulator.ts";
-import { comparands, traceDiff } from "./diff.ts";
-import { readTrace, type Trace } from "./reader.ts";
-import { TraceWriter } from "./writer.ts";
+import { pairWithEarlier, traceDiff } from "./trace-diff.ts";
+import { readTrace, type Trace } from "./read-trace.ts";
+import { TraceWriter } from "./trace-writer.ts";
 
 const marker = { cache_control: { type: "ephemeral" } };
 const words = (topic: string): string => `${topic} `.repeat(1500);
@@ -63,7 +63,7 @@ describe("a trace of the simulator", () => {
   it("has what was refused, and compares nothing with it", async () => {
     const trace = await traced([body({}), body({ messages: [] }), body({})]);
     expect(trace.requests.map(({ reply }) => reply?.outcome)).toEqual(["delivered", "refused", "delivered"]);
-    const pairs = [...comparands(trace.requests)].map(({ request, before }) => [request.n, before?.n]);
+    const pairs = [...pairWithEarlier(trace.requests)].map(({ request, before }) => [request.n, before?.n]);
     expect(pairs).toEqual([
       [1, undefined],
       [2, undefined],

@@ -13,37 +13,37 @@ export interface TextDifference {
 /** Undefined where they are the same. One difference, from the first character that differs to the last. */
 export function textDifference(old: string, now: string): TextDifference | undefined {
   if (old === now) return undefined;
-  const start = sharedStart(old, now);
-  const end = sharedEnd(old.slice(start), now.slice(start));
+  const start = countSharedStart(old, now);
+  const end = countSharedEnd(old.slice(start), now.slice(start));
   return {
     at: start,
-    before: clippedStart(old.slice(0, start)),
-    old: clippedMiddle(old.slice(start, old.length - end)),
-    now: clippedMiddle(now.slice(start, now.length - end)),
-    after: clippedEnd(old.slice(old.length - end)),
+    before: clipStart(old.slice(0, start)),
+    old: clipMiddle(old.slice(start, old.length - end)),
+    now: clipMiddle(now.slice(start, now.length - end)),
+    after: clipEnd(old.slice(old.length - end)),
   };
 }
 
-function sharedStart(old: string, now: string): number {
+function countSharedStart(old: string, now: string): number {
   const most = Math.min(old.length, now.length);
   let at = 0;
   while (at < most && old[at] === now[at]) at += 1;
   return at > 0 && isHighHalf(old[at - 1]) ? at - 1 : at;
 }
 
-function sharedEnd(old: string, now: string): number {
+function countSharedEnd(old: string, now: string): number {
   const most = Math.min(old.length, now.length);
   let count = 0;
   while (count < most && old.at(-1 - count) === now.at(-1 - count)) count += 1;
   return count > 0 && isLowHalf(old.at(-count)) ? count - 1 : count;
 }
 
-const clippedStart = (text: string): string =>
+const clipStart = (text: string): string =>
   text.length <= differenceContextChars ? text : `…${cutFront(text.slice(-differenceContextChars))}`;
-const clippedEnd = (text: string): string =>
+const clipEnd = (text: string): string =>
   text.length <= differenceContextChars ? text : `${cutBack(text.slice(0, differenceContextChars))}…`;
 
-function clippedMiddle(text: string): string {
+function clipMiddle(text: string): string {
   if (text.length <= differenceCharsMax) return text;
   const half = differenceCharsMax / 2;
   return `${cutBack(text.slice(0, half))} … ${cutFront(text.slice(-half))}`;

@@ -2,13 +2,13 @@ import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { traceWaitingBytesMax } from "../limits.ts";
 
-export interface TraceFileDeps {
+interface TraceFileDeps {
   readonly path: string;
   /** Called once at most: from then on lines are dropped. */
   readonly onError: (error: Error) => void;
 }
 
-export type TraceFileOutcome =
+type TraceFileOutcome =
   | { readonly kind: "open"; readonly file: TraceFile }
   /** A trace is one run of the simulator: what is there already is neither continued nor replaced. */
   | { readonly kind: "exists" };

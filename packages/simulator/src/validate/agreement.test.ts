@@ -5,7 +5,7 @@ import { judged, models } from "../../../../test/fixture/wire-request.ts";
 import type { Block, Message } from "palimpsest/internal/schema/block";
 import { toolUseId } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import { violations, type WireRule } from "palimpsest/internal/transcript/wire";
+import { violations, type WireRule } from "palimpsest/internal/transcript/violations";
 import type { Refusal } from "../refusal.ts";
 
 /** The engine checks its own requests before it sends them; the simulator must not think otherwise. */

@@ -1,8 +1,8 @@
 import type { Model } from "palimpsest/internal/schema/model";
-import type { WireBlock } from "palimpsest/internal/schema/wire/block";
-import type { CountRequest, MessagesRequest, WireMessage } from "palimpsest/internal/schema/wire/request";
-import type { WireTool } from "palimpsest/internal/schema/wire/tool";
-import type { ModelTraits } from "../model-traits.ts";
+import type { WireBlock } from "palimpsest/internal/schema/wire/wire-block";
+import type { CountRequest, MessagesRequest, WireMessage } from "palimpsest/internal/schema/wire/messages-request";
+import type { WireTool } from "palimpsest/internal/schema/wire/wire-tool";
+import type { ModelTraits } from "../prompt/model-traits.ts";
 import type { Refusal } from "../refusal.ts";
 
 export interface CheckInput {
@@ -17,18 +17,18 @@ export interface CheckInput {
 export type Rule = (input: CheckInput) => Refusal | undefined;
 
 /** The request if an answer is wanted; what concerns the answer is no matter of a count. */
-export const answered = ({ request, endpoint }: CheckInput): MessagesRequest | undefined =>
+export const requestWithAnswer = ({ request, endpoint }: CheckInput): MessagesRequest | undefined =>
   endpoint === "messages" && "max_tokens" in request ? request : undefined;
 
 /** Content given as a text is one text block; an empty text is no block at all. */
-export function blocksOf(content: WireMessage["content"]): readonly WireBlock[] {
+export function contentBlocks(content: WireMessage["content"]): readonly WireBlock[] {
   if (typeof content !== "string") return content;
   return content === "" ? [] : [{ type: "text", text: content }];
 }
 
 export const blockPath = (message: number, block: number): string => `messages.${message}.content.${block}`;
 
-export type CustomTool = Extract<WireTool, { input_schema: unknown }>;
+type CustomTool = Extract<WireTool, { input_schema: unknown }>;
 
 export const isCustomTool = (tool: WireTool): tool is CustomTool =>
   tool.type === undefined || tool.type === null || tool.type === "custom";
@@ -37,10 +37,51 @@ export const isThinkingBlock = (block: WireBlock | undefined): boolean =>
   block?.type === "thinking" || block?.type === "redacted_thinking";
 
 /** Kinds of thinking in which the model thinks. */
-export const thinks = (request: CheckInput["request"]): boolean => {
+export const isThinking = (request: CheckInput["request"]): boolean => {
   const type = request.thinking?.type;
   return type === "enabled" || type === "adaptive" || type === "between_tools";
 };
 
 export const forcesTool = (request: CheckInput["request"]): boolean =>
   request.tool_choice?.type === "any" || request.tool_choice?.type === "tool";
+
+/** A field that a request may have only with a beta. */
+export interface BetaField {
+  readonly path: string;
+  readonly value: (request: CheckInput["request"]) => unknown;
+  /** Any of them lets the field in. */
+  readonly betas: readonly string[];
+  /** Models from this version on take the field without a beta. */
+  readonly generalSince?: number;
+}
+
+/** What the API makes of consecutive messages of one role: one turn. */
+export interface Turn {
+  readonly role: WireMessage["role"];
+  readonly blocks: readonly PlacedBlock[];
+  /** Index of its last message. */
+  readonly last: number;
+}
+
+export interface PlacedBlock {
+  readonly block: WireBlock;
+  readonly message: number;
+  readonly index: number;
+}
+
+export const formatPlace = ({ message, index }: PlacedBlock): string => blockPath(message, index);
+
+export function groupTurns(messages: readonly WireMessage[]): readonly Turn[] {
+  const turns: { role: WireMessage["role"]; blocks: PlacedBlock[]; last: number }[] = [];
+  for (const [message, { role, content }] of messages.entries()) {
+    const blocks = contentBlocks(content).map((block, index) => ({ block, message, index }));
+    const turn = turns.at(-1);
+    if (turn?.role === role) {
+      for (const block of blocks) turn.blocks.push(block);
+      turn.last = message;
+    } else {
+      turns.push({ role, blocks, last: message });
+    }
+  }
+  return turns;
+}

@@ -1,131 +1,205 @@
-import type { Committed, Proposal, Proposed } from "palimpsest/internal/context/compact/proposal";
+import type { CommitOutcome, Proposal, ProposeOutcome } from "palimpsest/internal/context/compact/proposal";
 import { millis } from "palimpsest/internal/schema/brand";
-import type { CompactionPart } from "palimpsest/internal/schema/compaction";
-import type { LoopEvent } from "palimpsest/internal/schema/event";
-import { consider, type Considered, type ProposalAsk } from "../../compact/considering.ts";
-import type { TextEdited } from "../../compact/edit-text.ts";
-import { ownPromptOf } from "../../compact/own-prompt.ts";
+import type { CompactionRange, CompactionFailure } from "palimpsest/internal/schema/compaction-cause";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import {
+  considerProposal,
+  type ConsiderOutcome,
+  type ProposalRequest,
+  type EditTextOutcome,
+} from "../../compact/consider-proposal.ts";
+import { readUserPrompt, promptHint, type HintContext } from "../../compact/compaction-failure.ts";
 import { auditText, partText, previewDetails, previewFigures } from "../../compact/preview-text.ts";
-import { usdBy } from "../../compact/simulated.ts";
-import type { PreviewAsk } from "../../tui/chat-ui.ts";
-import { returnedBy } from "../../returned-by.ts";
-import type { ChatCommandContext } from "../chat-command.ts";
-import { figuresOf } from "../figures.ts";
-import { compactHint } from "./compact-hint.ts";
-import { chatLines } from "./lines.ts";
-import { refuse, tell, unwritten } from "./notices.ts";
+import { formatCost } from "../../text/format.ts";
+import type { PreviewPrompt } from "../../tui/chat-ui.ts";
+import {
+  drainEvents,
+  clearResults,
+  tokensChangeText,
+  nothingToClear,
+  parseClearTarget,
+} from "../../compact/clear-results.ts";
+import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
+import { agentFigures } from "../chat-view.ts";
+import { chatLines, refuse, tell, tellWriteFailure } from "./chat-lines.ts";
 
-export interface CompactWish {
-  readonly part: CompactionPart;
+export interface CompactPartOptions {
+  readonly part: CompactionRange;
   readonly instructions?: string | undefined;
   /** `ask`: the person looks at it first. */
   readonly decision: "ask" | "commit";
 }
 
 /** Proposes, shows, and commits or cancels. Raised at any time before the commit, the signal leaves the view as it was. */
-export async function compactPart(chat: ChatCommandContext, wish: CompactWish): Promise<void> {
+export async function compactPart(chat: ChatCommandContext, wish: CompactPartOptions): Promise<void> {
   const { part, instructions, decision } = wish;
-  const ask: ProposalAsk = { part, ...(instructions === undefined ? {} : { instructions }) };
-  const proposed = await heard(chat, { events: chat.agent.compaction.propose(ask, chat.signal), tells: isAny });
-  if (proposed.kind === "failed") return hinted(chat, { proposed, part });
+  const ask: ProposalRequest = { part, ...(instructions === undefined ? {} : { instructions }) };
+  const proposed = await runEvents(chat, { events: chat.agent.compaction.propose(ask, chat.signal), tells: isAny });
+  if (proposed.kind === "failed") return tellHint(chat, { proposed, part });
   const { proposal } = proposed;
-  const decided: Considered =
-    decision === "commit" ? { kind: "commit", proposal } : await consider(proposal, dialogs(chat));
-  if (decided.kind !== "commit" || chat.signal.aborted) return cancelled(chat, proposal);
-  await committed(chat, decided);
+  const decided: ConsiderOutcome =
+    decision === "commit" ? { kind: "commit", proposal } : await considerProposal(proposal, askByDialogs(chat));
+  if (decided.kind !== "commit" || chat.signal.aborted) return cancelProposal(chat, proposal);
+  await commitProposal(chat, decided);
 }
 
-async function hinted(chat: ChatCommandContext, failed: Failed): Promise<void> {
+async function tellHint(
+  chat: ChatCommandContext,
+  failed: {
+    readonly proposed: Extract<ProposeOutcome | CommitOutcome, { kind: "failed" }>;
+    readonly part: CompactionRange;
+  },
+): Promise<void> {
   const { context, agent } = chat;
   const { proposed, part } = failed;
   const pins = agent.session.fold.projection.pins.size;
-  const hint = compactHint(proposed.reason, { pins, ownPrompt: await ownPromptOf(context), part });
+  const hint = compactHint(proposed.reason, { pins, ownPrompt: await readUserPrompt(context), part });
   if (hint !== undefined) tell(chat, hint);
   const paid = "costNanos" in proposed ? (proposed.costNanos ?? 0) : 0;
-  if (paid > 0) tell(chat, `${usdBy(chat.answerer, paid)} was paid for a summary that is not used.`);
-}
-
-interface Failed {
-  readonly proposed: Extract<Proposed | Committed, { kind: "failed" }>;
-  readonly part: CompactionPart;
+  if (paid > 0) tell(chat, `${formatCost(chat.answerer, paid)} was paid for a summary that is not used.`);
 }
 
 /** The person is asked by dialogs. Whatever comes behind the signal counts for nothing. */
-function dialogs(chat: ChatCommandContext): Parameters<typeof consider>[1] {
+function askByDialogs(chat: ChatCommandContext): Parameters<typeof considerProposal>[1] {
   const { ui, act, agent, signal } = chat;
   return {
     // How an edit fares is told in other words.
-    propose: (ask) => heard(chat, { events: agent.compaction.propose(ask, signal), tells: isNoEnd }),
+    propose: (ask) => runEvents(chat, { events: agent.compaction.propose(ask, signal), tells: isNotFailure }),
     decide: async (shown) => {
       act({ kind: "preview" });
       // The summary is paid for, whatever becomes of it.
-      act({ kind: "figures", figures: figuresOf(agent) });
+      act({ kind: "figures", figures: agentFigures(agent) });
       if (signal.aborted) return "stopped";
       const title = `Compact ${partText(shown.ask.part)}`;
-      const answer = await ui.preview({ title, ...(await factsOf(chat, shown)), text: shown.summary }, signal);
+      const answer = await ui.preview({ title, ...(await previewFacts(chat, shown)), text: shown.summary }, signal);
       return signal.aborted ? "stopped" : answer;
     },
-    edit: async (text) => textEdited(text, await ui.edit({ title: "The summary", text }, signal)),
+    edit: async (text) => compareEdit(text, await ui.edit({ title: "The summary", text }, signal)),
     tell: async (message) => {
       if (!signal.aborted) refuse(chat, { message });
     },
   };
 }
 
-function textEdited(before: string, after: string | undefined): TextEdited {
+function compareEdit(before: string, after: string | undefined): EditTextOutcome {
   if (after === undefined || after.trimEnd() === before.trimEnd())
     return { kind: "unchanged", message: "The summary is as it was" };
   if (after.trim() === "") return { kind: "unchanged", message: "An empty summary is none" };
   return { kind: "edited", text: after.trimEnd() };
 }
 
-async function factsOf(chat: ChatCommandContext, proposal: Proposal): Promise<Pick<PreviewAsk, "facts" | "details">> {
+async function previewFacts(
+  chat: ChatCommandContext,
+  proposal: Proposal,
+): Promise<Pick<PreviewPrompt, "facts" | "details">> {
   const { context, ui, answerer } = chat;
-  const ownPrompt = await ownPromptOf(context);
+  const ownPrompt = await readUserPrompt(context);
   const shown = { details: "counted", listedBy: "see the details" } as const;
   const look = { columns: ui.columns, answerer, ownPrompt, cwd: context.cwd, ...shown };
   const lines = (texts: readonly string[]): readonly string[] =>
-    texts.length === 0 ? [] : chatLines(chat).of(texts.join("\n"));
+    texts.length === 0 ? [] : chatLines(chat).toLines(texts.join("\n"));
   return { facts: lines(previewFigures(proposal, look)), details: lines(previewDetails(proposal, look)) };
 }
 
-async function cancelled(chat: ChatCommandContext, proposal: Proposal): Promise<void> {
+async function cancelProposal(chat: ChatCommandContext, proposal: Proposal): Promise<void> {
   const { act, agent, answerer } = chat;
   const event = await agent.compaction.cancel(proposal);
-  act({ kind: "event", event, at: now() });
+  act({ kind: "event", event, at: nowMillis() });
   const calls = proposal.preview.money?.callsNanos ?? 0;
-  if (calls > 0) tell(chat, `${usdBy(answerer, calls)} was paid for the summary.`);
+  if (calls > 0) tell(chat, `${formatCost(answerer, calls)} was paid for the summary.`);
 }
 
-async function committed(
+async function commitProposal(
   chat: ChatCommandContext,
-  { proposal, edited }: Extract<Considered, { kind: "commit" }>,
+  { proposal, edited }: Extract<ConsiderOutcome, { kind: "commit" }>,
 ): Promise<void> {
   const { agent } = chat;
   const events = agent.compaction.commit(proposal, edited === undefined ? undefined : { summary: edited });
-  const done = await heard(chat, { events, tells: isAny });
+  const done = await runEvents(chat, { events, tells: isAny });
   if (done.kind === "failed") {
     await agent.compaction.cancel(proposal);
-    return hinted(chat, { proposed: done, part: proposal.ask.part });
+    return tellHint(chat, { proposed: done, part: proposal.ask.part });
   }
   // Nobody is told of a compaction that a power cut could still take away.
   const ended = await agent.session.endTurn();
-  if (ended.kind === "failed") unwritten(chat, ended);
+  if (ended.kind === "failed") tellWriteFailure(chat, ended);
   else tell(chat, `Audit ${auditText(done.audit)}. /undo brings back what was summarised.`);
 }
 
-interface Heard<Result> {
+interface EventRun<Result> {
   readonly events: AsyncGenerator<LoopEvent, Result>;
   /** Those that the chat is told of. */
   readonly tells: (event: LoopEvent) => boolean;
 }
 
 const isAny = (): boolean => true;
-const isNoEnd = ({ kind }: LoopEvent): boolean => kind !== "compaction-failed";
+const isNotFailure = ({ kind }: LoopEvent): boolean => kind !== "compaction-failed";
 
-const heard = <Result>({ act }: ChatCommandContext, { events, tells }: Heard<Result>): Promise<Result> =>
-  returnedBy(events, (event) => {
-    if (tells(event)) act({ kind: "event", event, at: now() });
+const runEvents = <Result>({ act }: ChatCommandContext, { events, tells }: EventRun<Result>): Promise<Result> =>
+  drainEvents(events, (event) => {
+    if (tells(event)) act({ kind: "event", event, at: nowMillis() });
   });
 
-const now = () => millis(Date.now());
+const nowMillis = () => millis(Date.now());
+
+export interface CompactHintInput extends HintContext {
+  readonly part: CompactionRange;
+}
+
+/** What a person who asked for it in the chat can do; undefined where that is nothing. */
+export function compactHint(
+  reason: CompactionFailure,
+  { ownPrompt, pins, part }: CompactHintInput,
+): string | undefined {
+  switch (reason) {
+    case "no_summary":
+      return ownPrompt === undefined ? "Try again, or choose another model with /model." : promptHint(ownPrompt);
+    case "api_error":
+    case "timed_out":
+    case "breaker_open":
+    case "spend_limit":
+      return "Try again later, or choose another model with /model.";
+    case "prompt_too_long":
+      return "/rewind can summarise a part of it.";
+    case "still_over":
+      return `/context names what is largest${pins === 0 ? "" : "; /pin lets go of what is pinned"}.`;
+    case "nothing_to_compact":
+      return part.kind === "up_to"
+        ? "Nothing that was said stands before that message."
+        : "/context shows what fills the window.";
+    case "switched_off":
+      return "`palimpsest explain` says where the switch was turned off.";
+    case "blocked":
+      return "A PreCompact hook decides that: /hooks lists them.";
+    case "unwritten":
+      return "What was written before stays; try again when the cause is gone.";
+    case "aborted":
+      return undefined;
+  }
+}
+
+export const compactCommand: ChatCommand = async ({ rest, flags }, chat) => {
+  const instructions = rest === "" ? undefined : rest;
+  const decision = flags.includes("--yes") ? "commit" : "ask";
+  await compactPart(chat, { part: { kind: "all" }, instructions, decision });
+  return stay;
+};
+
+/** Old tool results show their markers, down to a target. No model is asked. */
+export const clearResultsCommand: ChatCommand = async ({ rest }, chat) => {
+  const target = parseClearTarget(rest);
+  if (target.kind !== "target") {
+    refuse(chat, { message: `/clear-results ${target.message}`, hint: "For example /clear-results 20000." });
+    return stay;
+  }
+  const outcome = await clearResults({ agent: chat.agent, downToTokens: target.tokens });
+  if (outcome.kind === "failed") {
+    tellWriteFailure(chat, outcome);
+    return stay;
+  }
+  const { cleared, events } = outcome;
+  for (const event of events) chat.act({ kind: "event", event, at: millis(Date.now()) });
+  if (cleared === undefined) refuse(chat, { message: nothingToClear(target.tokens) });
+  else tell(chat, `Context: ${tokensChangeText(cleared)}. /undo brings the results back.`);
+  return stay;
+};

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { RecordedEdit } from "palimpsest/internal/session/past-receipts";
 import { entryId, messageId, tokens } from "palimpsest/internal/schema/brand";
 import { type Entry, readEntry } from "palimpsest/internal/schema/entry";
-import { reductionsOf } from "./reductions.ts";
+import { computeReductions } from "./cost-command.ts";
 
 function entryOf(raw: Parameters<typeof readEntry>[0]): Entry {
   const read = readEntry(raw);
@@ -40,14 +40,14 @@ test.each([
   ["a reply of several entries is one round", [edit("e"), replied("a"), replied("b", "a")], -500],
   ["what was said before it does not count", [replied("x"), edit("e"), replied("a")], -500],
 ] as const)("%s", (_rule, path, savedInputTokens) => {
-  expect(reductionsOf(path, [recorded("e")])).toEqual({ edits: 1, tokens: 6_000, savedInputTokens });
+  expect(computeReductions(path, [recorded("e")])).toEqual({ edits: 1, tokens: 6_000, savedInputTokens });
 });
 
 test("what is deleted in the provider's cache counts by its price: the messages stay as they are", () => {
   const receipt = recorded("e").receipt;
   const price = { writeRate: 1.25, readRate: 0.1, now: -600, perRound: 600 };
   const same = receipt && { ...receipt, tokensAfter: receipt.tokensBefore, price };
-  const sum = reductionsOf(
+  const sum = computeReductions(
     [edit("e"), replied("a"), replied("b")],
     [recorded("e", { kind: "server-edits", receipt: same })],
   );
@@ -61,5 +61,5 @@ test("what was undone, has no receipt or shows more than before counts for nothi
     recorded("e", { receipt: undefined }),
     recorded("e", { receipt: grown && { ...grown, tokensAfter: tokens(20_000) } }),
   ];
-  expect(reductionsOf([edit("e"), replied("a")], edits)).toEqual({ edits: 0, tokens: 0, savedInputTokens: 0 });
+  expect(computeReductions([edit("e"), replied("a")], edits)).toEqual({ edits: 0, tokens: 0, savedInputTokens: 0 });
 });

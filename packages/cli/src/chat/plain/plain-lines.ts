@@ -1,42 +1,43 @@
 import { createInterface, type Interface } from "node:readline";
 import process from "node:process";
-import { Turnstile } from "palimpsest/internal/loop/asking";
+import { Turnstile } from "palimpsest/internal/loop/ask-user";
 import type { Millis } from "palimpsest/internal/schema/brand";
-import type { ChatItem } from "../../tui/state/chat-item.ts";
-import { type ChatState, isAtWork } from "../../tui/state/chat-shape.ts";
-import type { CommandContext } from "../../command.ts";
-import { filledLines } from "../../human.ts";
-import type { FrontHandlers } from "../front.ts";
-import { itemText } from "./item-text.ts";
-import { answerGuardMillis, secondInterruptMillis } from "./limits.ts";
+import type { ChatItem, CallItem, CallState, Tone } from "../../tui/state/chat-item.ts";
+import { type ChatState, isBusy } from "../../tui/state/chat-state.ts";
+import type { CommandContext } from "../../program/command.ts";
+import { wrapLines, oneLine } from "../../text/format.ts";
+import type { TerminalUiHandlers } from "../terminal-ui.ts";
+import { answerGuardMillis, secondInterruptMillis } from "../limits.ts";
+import { retryText } from "../../tui/text/status-figures.ts";
+import type { Format, Style } from "../../text/style.ts";
 
-export interface PlainInput {
+export interface PlainUiInput {
   readonly context: Pick<CommandContext, "stdin" | "out">;
-  readonly handlers: FrontHandlers;
+  readonly handlers: TerminalUiHandlers;
   readonly now: () => Millis;
   /** `pipe`: nobody is there to be asked, and a line is read when the one before is dealt with. */
   readonly person: "there" | "pipe";
 }
 
-interface Asked {
+interface OpenQuestion {
   readonly since: Millis;
   readonly answer: (line: string | undefined) => void;
 }
 
 /** Lines that come in and go out, in their order: what is typed is an answer where something is asked, and else sent. */
 export class PlainLines {
-  readonly #input: PlainInput;
+  readonly #input: PlainUiInput;
   readonly #turnstile = new Turnstile();
   readonly #typed: string[] = [];
   #lines: Interface | undefined;
   #printed = 0;
-  #asked: Asked | undefined;
+  #asked: OpenQuestion | undefined;
   #isRunning = false;
   #isPromptDue = false;
   #interruptedAt: number = -Infinity;
   #written: Promise<void> = Promise.resolve();
 
-  constructor(input: PlainInput) {
+  constructor(input: PlainUiInput) {
     this.#input = input;
   }
 
@@ -63,7 +64,7 @@ export class PlainLines {
   show(state: ChatState): void {
     const { out } = this.#input.context;
     for (const item of state.done.from(this.#printed)) {
-      const said = saidIn(item);
+      const said = userTextIn(item);
       const at = said === undefined ? -1 : this.#typed.findIndex((typed) => typed.trim() === said);
       if (at !== -1) this.#typed.splice(at, 1);
       const text =
@@ -72,7 +73,7 @@ export class PlainLines {
       else if (text !== undefined) this.tell(text);
     }
     this.#printed = state.done.length;
-    this.#isRunning = state.turn === "running" || isAtWork(state.phase);
+    this.#isRunning = state.turn === "running" || isBusy(state.phase);
   }
 
   tell(text: string): void {
@@ -86,7 +87,7 @@ export class PlainLines {
     try {
       if (signal.aborted) return undefined;
       const { out } = this.#input.context;
-      this.#written = this.#written.then(() => out.write(filledLines(text, this.#columns)));
+      this.#written = this.#written.then(() => out.write(wrapLines(text, this.#columns)));
       return await new Promise<string | undefined>((resolve) => {
         this.#asked = { since: this.#input.now(), answer: resolve };
         signal.addEventListener("abort", () => resolve(undefined), { once: true });
@@ -161,8 +162,63 @@ export class PlainLines {
 }
 
 /** Of the person: a message, or a command as a chat repeats it above its answer. */
-function saidIn(item: ChatItem): string | undefined {
+function userTextIn(item: ChatItem): string | undefined {
   if (item.kind === "person") return item.text.trim();
   if (item.kind !== "output" || item.lines[0]?.startsWith("> ") !== true) return undefined;
   return item.lines.join("\n").slice("> ".length);
+}
+
+interface PlainLook {
+  readonly style: Style;
+  readonly now: Millis;
+  /** Of the terminal; undefined where the lines go to a file or a program. */
+  readonly columns: number | undefined;
+}
+
+/** An item line by line, without its line end; undefined for what a plain chat does not show. */
+function itemText(item: ChatItem, { style, now, columns }: PlainLook): string | undefined {
+  const wrapped = (text: string): string => wrapLines(text, columns);
+  switch (item.kind) {
+    case "person":
+      return style("cyan", wrapped(`> ${item.text.replaceAll("\n", "\n  ")}`));
+    case "text":
+      return wrapped(item.state === "cut" ? `${item.text} …` : item.text);
+    case "thinking":
+      return undefined;
+    case "call":
+      return callText(item, { style, now, columns });
+    case "edit":
+    case "compacted":
+      return style("dim", wrapped(item.line));
+    case "retry":
+      return style("dim", wrapped(retryText(item, now)));
+    case "notice":
+      return item.tone === "plain" ? wrapped(item.text) : style(colourByTone[item.tone], wrapped(item.text));
+    case "output":
+      return item.lines.join("\n");
+  }
+}
+
+/** Wrapped as one, then painted part by part: wrapping moves nothing. */
+function callText({ tool, title, state, summary }: CallItem, { style, columns }: PlainLook): string {
+  const head = `[${oneLine(tool)}]`;
+  const called = `${head}${title === "" ? "" : ` ${oneLine(title)}`}${endText(state)}`;
+  const whole = wrapLines(summary === "" ? called : `${called}: ${oneLine(summary)}`, columns);
+  const result = whole.slice(called.length);
+  return `${style("yellow", whole.slice(0, head.length))}${whole.slice(head.length, called.length)}${result === "" ? "" : style("dim", result)}`;
+}
+
+const colourByTone: Readonly<Record<Exclude<Tone, "plain">, Format>> = { warning: "yellow", error: "red" };
+
+function endText(state: CallState): string {
+  switch (state) {
+    case "done":
+    case "running":
+    case "asking":
+      return "";
+    case "failed":
+    case "denied":
+    case "interrupted":
+      return ` (${state})`;
+  }
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { PermissionAsk, Question } from "palimpsest/internal/ports/person";
-import type { ShellAct } from "palimpsest/internal/ports/tools";
+import type { PermissionPrompt, Question } from "palimpsest/internal/ports/user-port";
+import type { ShellAction } from "palimpsest/internal/ports/tool";
 import { toolUseId } from "palimpsest/internal/schema/brand";
-import { changeLineCharsMax, changeLinesMax } from "./limits.ts";
+import { changeLineCharsMax, changeLinesMax } from "../limits.ts";
 import {
   choiceAnswer,
   permissionAnswer,
@@ -12,7 +12,7 @@ import {
   questionAnswer,
 } from "./questions.ts";
 
-const ask: PermissionAsk = {
+const ask: PermissionPrompt = {
   toolUse: toolUseId("t"),
   tool: "bash",
   input: { command: "rm -r build" },
@@ -54,7 +54,7 @@ describe("a typed answer", () => {
   test("to a command is asked for with what will hold it, and with the reason to run it outside", () => {
     const [act] = ask.acts;
     if (act?.kind !== "shell") throw new Error("the fixture runs a command");
-    const held = (parts: Partial<ShellAct>): string => permissionText({ ...ask, acts: [{ ...act, ...parts }] });
+    const held = (parts: Partial<ShellAction>): string => permissionText({ ...ask, acts: [{ ...act, ...parts }] });
     expect(held({ strength: "workspace" })).toContain("\n  in the sandbox: it writes only in the project");
     expect(held({ strength: "none", outsideReason: "it needs\nthe bus" })).toContain(
       "\n  outside the sandbox: it can do everything that you can\n  the agent's reason: it needs the bus\n",

@@ -1,25 +1,28 @@
-import type { Act } from "palimpsest/internal/ports/tools";
-import type { PermissionAnswer, PermissionAsk, Question } from "palimpsest/internal/ports/person";
-import type { PlanAnswer } from "palimpsest/internal/ports/planning";
+import type { ToolAction } from "palimpsest/internal/ports/tool";
+import type { PermissionAnswer, PermissionPrompt, Question } from "palimpsest/internal/ports/user-port";
+import type { PlanAnswer } from "palimpsest/internal/ports/plan-mode";
 import type { JsonObject } from "palimpsest/internal/schema/json";
 import type { Choice, PreviewAnswer } from "../../tui/chat-ui.ts";
 import {
-  backgroundWords,
+  backgroundText,
   callTitle,
-  changeOf,
-  connectingTo,
+  parseTextChange,
+  hostsToConnect,
   isInBackground,
-  serverCallOf,
-  strengthWords,
-} from "../../tui/text/call-words.ts";
-import { oneLine } from "../../human.ts";
-import { changeText, cutText } from "./change-text.ts";
-import { choicesListedMax } from "./limits.ts";
+  parseServerCall,
+  describeSandbox,
+  type TextChange,
+} from "../../tui/text/call-title.ts";
+import { oneLine } from "../../text/format.ts";
+import { choicesListedMax, changeLineCharsMax, changeLinesMax } from "../limits.ts";
+import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { type DiffLine, diffTexts } from "../../tui/text/diff-texts.ts";
 
 /** Questions as text, and what a typed line answers. */
-export function permissionText({ tool, input, acts, reason, suggestedRules }: PermissionAsk): string {
+export function permissionText({ tool, input, acts, reason, suggestedRules }: PermissionPrompt): string {
   const title = callTitle(tool, input);
-  const hosts = connectingTo({ tool, acts });
+  const hosts = hostsToConnect({ tool, acts });
   const touched = [...new Set(hosts?.map((host) => `connects to ${host}`) ?? acts.map(actText))].filter(
     (text) => text !== "" && text !== title,
   );
@@ -28,31 +31,31 @@ export function permissionText({ tool, input, acts, reason, suggestedRules }: Pe
   return [
     `${tool} ${title}`,
     ...touched.map((text) => `  ${text}`),
-    ...givenText(tool, input),
-    ...(isInBackground(tool, input) ? [`  ${backgroundWords}`] : []),
-    ...acts.flatMap(heldText),
+    ...callInputText(tool, input),
+    ...(isInBackground(tool, input) ? [`  ${backgroundText}`] : []),
+    ...acts.flatMap(sandboxText),
     `  ${oneLine(reason)}`,
     `may it ${hosts === undefined ? "run" : "connect"}? y: yes, this once${always}, n: no; any other words are told to the model as your reason not to: `,
   ].join("\n");
 }
 
 /** What a file would hold, or what a tool of a server is given: the title says only where. */
-function givenText(tool: string, input: JsonObject): readonly string[] {
-  const change = changeOf(tool, input);
-  if (change !== undefined) return changeText(change);
-  const called = serverCallOf(tool, input);
+function callInputText(tool: string, input: JsonObject): readonly string[] {
+  const change = parseTextChange(tool, input);
+  if (change !== undefined) return diffText(change);
+  const called = parseServerCall(tool, input);
   return called === undefined ? [] : [`  with ${cutText(JSON.stringify(called.input))}`];
 }
 
 /** What will hold a command, and where nothing is to hold it the reason that the model gives. */
-function heldText(act: Act): readonly string[] {
-  const held = act.kind === "shell" ? strengthWords(act) : "";
+function sandboxText(act: ToolAction): readonly string[] {
+  const held = act.kind === "shell" ? describeSandbox(act) : "";
   if (act.kind !== "shell" || held === "") return [];
   const reason = act.outsideReason === undefined ? [] : [`  the agent's reason: ${oneLine(act.outsideReason)}`];
   return [`  ${held}`, ...reason];
 }
 
-function actText(act: Act): string {
+function actText(act: ToolAction): string {
   switch (act.kind) {
     case "read":
       return `reads ${act.path}`;
@@ -70,7 +73,7 @@ function actText(act: Act): string {
 }
 
 /** Nothing but a plain yes allows anything. */
-export function permissionAnswer(line: string, { suggestedRules }: PermissionAsk): PermissionAnswer {
+export function permissionAnswer(line: string, { suggestedRules }: PermissionPrompt): PermissionAnswer {
   const said = line.trim();
   const word = said.toLowerCase();
   if (word === "y" || word === "yes") return { kind: "once" };
@@ -80,7 +83,7 @@ export function permissionAnswer(line: string, { suggestedRules }: PermissionAsk
 
 export function questionText({ question, options, choose }: Question): string {
   const how = choose === "many" ? "numbers with commas between, or your own words" : "a number, or your own words";
-  return `${question}\n${listed(options)}\n(${how}; an empty line declines): `;
+  return `${question}\n${listWithNumbers(options)}\n(${how}; an empty line declines): `;
 }
 
 /** Numbers of options count as these; anything else is an answer of the person's own. */
@@ -115,7 +118,7 @@ export function planAnswer(line: string): PlanAnswer {
 export function choiceText(title: string, choices: readonly Choice[]): string {
   const more = choices.length - choicesListedMax;
   const rest = more <= 0 ? "" : `\n  and ${more} more: name one`;
-  return `${title}\n${listed(choices.slice(0, choicesListedMax))}${rest}\n(a number or a name; an empty line for none): `;
+  return `${title}\n${listWithNumbers(choices.slice(0, choicesListedMax))}${rest}\n(a number or a name; an empty line for none): `;
 }
 
 export function choiceAnswer(line: string, choices: readonly Choice[]): string | undefined {
@@ -130,7 +133,32 @@ export function previewAnswer(line: string): PreviewAnswer {
   return word === "e" ? "edit" : "cancel";
 }
 
-const listed = (options: readonly { readonly label: string; readonly description?: string }[]): string =>
+const listWithNumbers = (options: readonly { readonly label: string; readonly description?: string }[]): string =>
   options
     .map(({ label, description }, at) => `  ${at + 1}  ${label}${description === undefined ? "" : `: ${description}`}`)
     .join("\n");
+
+/** What would be written, line by line, bounded: what is left out is counted, as it is decided about. */
+function diffText({ before, after }: TextChange): readonly string[] {
+  const { hunks } = diffTexts({ before: before ?? "", after });
+  const lines = hunks.flatMap((hunk, index) => [...(index === 0 ? [] : ["    ⋮"]), ...hunk.map(diffLineText)]);
+  const more = lines.length - changeLinesMax;
+  return [
+    ...lines.slice(0, changeLinesMax),
+    ...(more > 0
+      ? [`  ! ${formatCount(more)} more ${plural(more, "line")} of it ${more === 1 ? "is" : "are"} not shown`]
+      : []),
+  ];
+}
+
+const diffLineText = ({ kind, text }: DiffLine): string => `  ${signByKind[kind]} ${cutText(text)}`;
+
+const signByKind: Readonly<Record<DiffLine["kind"], string>> = { same: " ", removed: "-", added: "+" };
+
+/** What is left out is counted. */
+function cutText(text: string): string {
+  if (text.length <= changeLineCharsMax) return text;
+  const end = safeCutIndex(text, changeLineCharsMax);
+  const more = text.length - end;
+  return `${text.slice(0, end)}… (${formatCount(more)} more ${plural(more, "character")})`;
+}

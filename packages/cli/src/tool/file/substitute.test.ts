@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { substitute } from "./substitute.ts";
-import { decodeText, encodeText, type Text } from "./text.ts";
+import { substitute } from "./edit-tool.ts";
+import { decodeText, encodeText, type TextFile } from "./text-file.ts";
 
-const textOf = (source: string): Text => {
+const textOf = (source: string): TextFile => {
   const text = decodeText(Buffer.from(source, "utf8"));
   if (text === undefined) throw new Error("not a text");
   return text;

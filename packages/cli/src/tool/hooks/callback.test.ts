@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { HookCallbacks, HookEventOf } from "palimpsest/internal/ports/hooks";
 import { millis, sessionId, toolUseId } from "palimpsest/internal/schema/brand";
-import type { HookAnswer } from "palimpsest/internal/schema/hook-answer";
-import { callbackRun } from "./callback.ts";
-import { makeHooks } from "./hooks.ts";
+import type { HookAnswer } from "palimpsest/internal/schema/hook";
+import { runCallback, createHooks } from "./create-hooks.ts";
 
 const event: HookEventOf<"PreToolUse"> = {
   session: sessionId("s1"),
@@ -16,11 +15,11 @@ const event: HookEventOf<"PreToolUse"> = {
 };
 const never = new AbortController().signal;
 const run = (callbacks: HookCallbacks, timeoutMs = 5_000) =>
-  callbackRun(callbacks, event, { timeoutMs: millis(timeoutMs), signal: never });
+  runCallback(callbacks, event, { timeoutMs: millis(timeoutMs), signal: never });
 
 describe("a function for an event", () => {
   it("gets the event under our names and answers for itself", async () => {
-    const hooks = makeHooks({
+    const hooks = createHooks({
       settings: () => [],
       callbacks: [{ PreToolUse: ({ tool, input }) => ({ block: `${tool} ${JSON.stringify(input)}` }) }, {}],
       shell: "/bin/sh",
@@ -69,7 +68,7 @@ describe("a function for an event", () => {
 
   it("is cut short by an abort", async () => {
     const aborting = new AbortController();
-    const running = callbackRun({ PreToolUse: () => new Promise<void>(() => {}) }, event, {
+    const running = runCallback({ PreToolUse: () => new Promise<void>(() => {}) }, event, {
       timeoutMs: millis(60_000),
       signal: aborting.signal,
     });

@@ -1,15 +1,15 @@
 import { expect, it } from "vitest";
-import type { HookMoment } from "palimpsest/internal/ports/hooks";
+import type { HookPayload } from "palimpsest/internal/ports/hooks";
 import { sessionId, toolUseId } from "palimpsest/internal/schema/brand";
 import { hookEventNames } from "palimpsest/internal/schema/hook";
-import { hookInput } from "./input.ts";
+import { toHookInput } from "./create-hooks.ts";
 
 const place = { session: sessionId("s1"), transcriptPath: "/t.jsonl", cwd: "/app" };
 const common = { session_id: "s1", transcript_path: "/t.jsonl", cwd: "/app" };
 const toolUse = toolUseId("t1");
 
 /** Scripts of other people read these names: none may change. */
-const table: readonly (readonly [HookMoment, object])[] = [
+const table: readonly (readonly [HookPayload, object])[] = [
   [
     { name: "SessionStart", source: "fork", model: "m" },
     { source: "fork", model: "m" },
@@ -59,7 +59,7 @@ const table: readonly (readonly [HookMoment, object])[] = [
 ];
 
 it.each(table)("%j", (moment, fields) => {
-  expect(hookInput({ ...place, ...moment })).toEqual({ ...common, hook_event_name: moment.name, ...fields });
+  expect(toHookInput({ ...place, ...moment })).toEqual({ ...common, hook_event_name: moment.name, ...fields });
 });
 
 it("no event is forgotten", () => {
@@ -68,7 +68,7 @@ it("no event is forgotten", () => {
 
 it("the permission mode and the agent stand where there are any", () => {
   const event = { ...place, permissionMode: "plan", agent: { id: "a", type: "explore" } };
-  expect(hookInput({ ...event, name: "UserPromptSubmit", prompt: "p" })).toEqual({
+  expect(toHookInput({ ...event, name: "UserPromptSubmit", prompt: "p" })).toEqual({
     ...common,
     permission_mode: "plan",
     agent_id: "a",

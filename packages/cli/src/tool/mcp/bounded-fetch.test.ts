@@ -1,12 +1,12 @@
 import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
-import { type Bound, boundedFetch, messageBound } from "./bounded-fetch.ts";
+import { type MessageLimits, fetchBounded, limitMessages } from "./server-connector.ts";
 import { messageBytesMax } from "./limits.ts";
 
-const through = async (chunks: readonly string[], ends: Bound["ends"]): Promise<string> =>
+const through = async (chunks: readonly string[], ends: MessageLimits["ends"]): Promise<string> =>
   await new Response(
     ReadableStream.from(chunks.map((chunk) => new TextEncoder().encode(chunk))).pipeThrough(
-      messageBound({ bytesMax: 20, ends }),
+      limitMessages({ bytesMax: 20, ends }),
     ),
   ).text();
 
@@ -20,7 +20,7 @@ test.each(["\n", "\r", "\r\n"])(
   },
 );
 
-test.each<[string, readonly string[], Bound["ends"]]>([
+test.each<[string, readonly string[], MessageLimits["ends"]]>([
   ["at once", ["123456789012345678901"], "empty-line"],
   ["by and by", ["12345", "\n\n12345", "6789012345678901"], "empty-line"],
   ["whose end comes with the rest", ["12345678901234567890", "1\n\n"], "empty-line"],
@@ -43,7 +43,7 @@ test.each([
   onTestFinished(() => new Promise((resolve) => void (server.closeAllConnections(), server.close(() => resolve()))));
   const address = server.address();
   const port = address !== null && typeof address === "object" ? address.port : 0;
-  const response = await boundedFetch(`http://127.0.0.1:${port}/`);
+  const response = await fetchBounded(`http://127.0.0.1:${port}/`);
   expect(response.status).toBe(status);
   await expect(response.text()).rejects.toThrow(`over ${messageBytesMax} bytes`);
 });

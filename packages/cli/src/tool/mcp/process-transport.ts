@@ -5,14 +5,13 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import type { SandboxEntry } from "palimpsest/internal/ports/sandbox";
-import type { ServerStart } from "palimpsest/internal/ports/tool-servers";
-import type { StdioServer } from "palimpsest/internal/schema/tool-server";
-import { codeOf } from "../failure.ts";
-import { endGroup, signalGroup } from "../process-group.ts";
+import type { ServerStart } from "palimpsest/internal/ports/tool-server";
+import type { StdioServer } from "palimpsest/internal/schema/server-definition";
+import { errorCode } from "../error-code.ts";
+import { endGroup, signalGroup } from "../signal-group.ts";
 import { closeGraceMs, messageBytesMax, stderrBytesMax, transportDrainMs } from "./limits.ts";
-import { Lines } from "./lines.ts";
 
-export interface ProcessInput extends Pick<ServerStart, "cwd" | "env" | "record" | "enter"> {
+interface ProcessInput extends Pick<ServerStart, "cwd" | "env" | "record" | "enter"> {
   readonly definition: StdioServer;
   /** Of one line; throws where it is no message of the protocol. */
   readonly parse: (line: string) => JSONRPCMessage;
@@ -34,7 +33,7 @@ export class ProcessTransport implements Transport {
   onerror: ((error: Error) => void) | undefined;
   onmessage: Transport["onmessage"];
   readonly #input: ProcessInput;
-  readonly #lines = new Lines(messageBytesMax);
+  readonly #lines = new LineSplitter(messageBytesMax);
   #stderr = Buffer.alloc(0);
   #strayLines = 0;
   #child: Child | undefined;
@@ -49,7 +48,7 @@ export class ProcessTransport implements Transport {
 
   async start(): Promise<void> {
     const { definition, record } = this.#input;
-    const entry = await entryFor(this.#input);
+    const entry = await enterServerSandbox(this.#input);
     if (entry.kind === "refused") throw new Error(`it is not started: ${entry.why}`);
     if (this.#ended !== undefined) {
       await entry.leave();
@@ -70,12 +69,12 @@ export class ProcessTransport implements Transport {
       stream.on("error", (error) => this.onerror?.(error));
     child.once("exit", (code, signal) => {
       // Where it was ended here, or only asked to, the reason is another.
-      if (this.#ended === undefined || (code !== null && code !== 0)) this.#how ??= exitWords(code, signal);
+      if (this.#ended === undefined || (code !== null && code !== 0)) this.#how ??= exitText(code, signal);
       void this.#end();
     });
     await new Promise<void>((resolve, reject) => {
       child.once("spawn", resolve);
-      child.once("error", (error) => reject(new Error(startWords(error, definition.command))));
+      child.once("error", (error) => reject(new Error(startErrorText(error, definition.command))));
     });
     if (child.pid !== undefined) this.#forget = record?.(child.pid);
   }
@@ -136,7 +135,7 @@ export class ProcessTransport implements Transport {
 
   async #ending(): Promise<void> {
     const child = this.#child;
-    if (child?.pid !== undefined) await ended(child, child.pid);
+    if (child?.pid !== undefined) await endChild(child, child.pid);
     await (
       await this.#forget
     )?.();
@@ -145,33 +144,33 @@ export class ProcessTransport implements Transport {
   }
 }
 
-async function entryFor({ definition, cwd, env, enter }: ProcessInput): Promise<SandboxEntry> {
+async function enterServerSandbox({ definition, cwd, env, enter }: ProcessInput): Promise<SandboxEntry> {
   const start = { program: definition.command, args: definition.args, cwd, env };
   return enter === undefined ? { kind: "ready", start, leave: async () => {} } : await enter(start);
 }
 
 /** A closed stdin is how the protocol asks a server to end; what does not listen, or has left others behind, is ended. */
-async function ended(child: Child, leader: number): Promise<void> {
+async function endChild(child: Child, leader: number): Promise<void> {
   const isOver = () => child.exitCode !== null || child.signalCode !== null;
   const exited = isOver() ? Promise.resolve() : new Promise<void>((resolve) => child.once("exit", () => resolve()));
   child.stdin.end();
   await Promise.race([exited, wait(closeGraceMs, undefined, { ref: false })]);
   // The last words of one that has ended may still be on their way.
-  if (isOver()) await Promise.race([closedStreams(child), wait(transportDrainMs, undefined, { ref: false })]);
+  if (isOver()) await Promise.race([waitForStreams(child), wait(transportDrainMs, undefined, { ref: false })]);
   if (signalGroup(leader, 0)) await endGroup(leader);
   await Promise.race([exited, wait(transportDrainMs, undefined, { ref: false })]);
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
   child.unref();
 }
 
-const closedStreams = ({ stdout, stderr }: Child): Promise<unknown> =>
+const waitForStreams = ({ stdout, stderr }: Child): Promise<unknown> =>
   Promise.all([stdout, stderr].map((stream) => finished(stream).catch(() => undefined)));
 
-const exitWords = (code: number | null, signal: NodeJS.Signals | null): string =>
+const exitText = (code: number | null, signal: NodeJS.Signals | null): string =>
   code === null ? `it was ended by ${signal ?? "a signal"}` : `it ended with exit code ${code}`;
 
-function startWords(error: Error, command: string): string {
-  switch (codeOf(error)) {
+function startErrorText(error: Error, command: string): string {
+  switch (errorCode(error)) {
     case "ENOENT":
       return `there is no program ${command}`;
     case "EACCES":
@@ -180,3 +179,38 @@ function startWords(error: Error, command: string): string {
       return error.message;
   }
 }
+
+/** Lines of a stream of bytes. What has come of an unfinished one is kept, up to a limit. */
+export class LineSplitter {
+  readonly #bytesMax: number;
+  #open: Buffer[] = [];
+  #openBytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Those that end in the chunk; `too-long` where one has grown over the limit, and nothing of it is kept then. */
+  add(chunk: Buffer): readonly string[] | "too-long" {
+    const lines: string[] = [];
+    let rest = chunk;
+    for (let at = rest.indexOf(newline); at !== -1; at = rest.indexOf(newline)) {
+      this.#open.push(rest.subarray(0, at));
+      lines.push(Buffer.concat(this.#open).toString("utf8").replace(/\r$/, ""));
+      this.#clear();
+      rest = rest.subarray(at + 1);
+    }
+    this.#open.push(rest);
+    this.#openBytes += rest.length;
+    if (this.#openBytes <= this.#bytesMax) return lines;
+    this.#clear();
+    return "too-long";
+  }
+
+  #clear(): void {
+    this.#open = [];
+    this.#openBytes = 0;
+  }
+}
+
+const newline = 0x0a;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { listPagesMax } from "./limits.ts";
-import { type SdkClient, serverOf } from "./sdk-client.ts";
+import { type SdkClient, createToolServer } from "./sdk-client.ts";
 
 const { signal } = new AbortController();
 const tool = (name: string) => ({ name, inputSchema: { type: "object" } });
@@ -14,7 +14,7 @@ function server(parts: Partial<SdkClient>) {
     ...parts,
   };
   let changed = (): void => undefined;
-  const made = serverOf({ client, onToolsChanged: (listener) => (changed = listener) });
+  const made = createToolServer({ client, onToolsChanged: (listener) => (changed = listener) });
   return { client, made, change: () => changed() };
 }
 

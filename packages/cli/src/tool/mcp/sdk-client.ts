@@ -1,5 +1,10 @@
 import { z } from "zod";
-import type { Listed, OfferedTool, ServerAnswer, ToolServer } from "palimpsest/internal/ports/tool-servers";
+import type {
+  ListToolsOutcome,
+  OfferedTool,
+  ServerCallOutcome,
+  ToolServer,
+} from "palimpsest/internal/ports/tool-server";
 import { anyJson } from "palimpsest/internal/schema/any-json";
 import type { Json, JsonObject } from "palimpsest/internal/schema/json";
 import { callMs, listMs, listPagesMax, toolsPerServerMax } from "./limits.ts";
@@ -22,29 +27,29 @@ interface SdkOptions {
   readonly timeout: number;
 }
 
-export interface SdkParts {
+export interface SdkConnection {
   readonly client: SdkClient;
   /** Calls back whenever the server says that its list of tools is another. */
   readonly onToolsChanged: (listener: () => void) => void;
 }
 
 /** A connected client as a server of tools: what it throws becomes an outcome, and what it answers is parsed. */
-export function serverOf({ client, onToolsChanged }: SdkParts): ToolServer {
+export function createToolServer({ client, onToolsChanged }: SdkConnection): ToolServer {
   return {
     instructions: client.getInstructions() ?? "",
-    listTools: async (signal) => await orFailed(() => listed(client, signal)),
+    listTools: async (signal) => await catchFailure(() => listAllTools(client, signal)),
     call: async ({ tool, input }, signal) =>
-      await orFailed(async () =>
-        answered(
+      await catchFailure(async () =>
+        parseAnswer(
           await client.callTool({ name: tool, arguments: { ...input } }, undefined, { signal, timeout: callMs }),
         ),
       ),
     onChange: (listener) => {
-      tellEnd(client, () => listener("closed"));
+      notifyOnClose(client, () => listener("closed"));
       onToolsChanged(() => listener("tools"));
     },
     close: async () => {
-      tellEnd(client, undefined);
+      notifyOnClose(client, undefined);
       // It is gone either way.
       await client.close().catch(() => undefined);
     },
@@ -52,18 +57,18 @@ export function serverOf({ client, onToolsChanged }: SdkParts): ToolServer {
 }
 
 /** The client is no event target: it calls back this one function. */
-function tellEnd(client: SdkClient, listener: (() => void) | undefined): void {
+function notifyOnClose(client: SdkClient, listener: (() => void) | undefined): void {
   // oxlint-disable-next-line unicorn/prefer-add-event-listener
   client.onclose = listener;
 }
 
-interface Failed {
+interface SdkFailure {
   readonly kind: "failed";
   readonly why: string;
 }
 
 /** Whatever a client throws is about the server or the way to it. */
-async function orFailed<Outcome>(act: () => Promise<Outcome>): Promise<Outcome | Failed> {
+async function catchFailure<Outcome>(act: () => Promise<Outcome>): Promise<Outcome | SdkFailure> {
   try {
     return await act();
   } catch (error) {
@@ -77,7 +82,7 @@ const listShape = z.object({ tools: z.array(z.unknown()), nextCursor: z.string()
 const toolShape = z.object({ name: z.string(), description: z.string().default(""), inputSchema: jsonObject });
 
 /** A tool of no known form is left out: the others are there. */
-async function listed(client: SdkClient, signal: AbortSignal): Promise<Listed> {
+async function listAllTools(client: SdkClient, signal: AbortSignal): Promise<ListToolsOutcome> {
   const tools: OfferedTool[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < listPagesMax && tools.length < toolsPerServerMax; page += 1) {
@@ -98,7 +103,7 @@ const answerShape = z.object({
 });
 
 /** Where an answer is data alone, that is its text; where it also has a text, servers say the same in both. */
-function answered(answer: unknown): ServerAnswer {
+function parseAnswer(answer: unknown): ServerCallOutcome {
   const read = answerShape.safeParse(answer);
   if (!read.success) return { kind: "failed", why: "its answer has no known form" };
   const { content, isError, structuredContent } = read.data;

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
-import { decide, type PermissionMode } from "./decide.ts";
-import { type GivenRules, parseRules } from "./rule.ts";
+import { decidePermission, type PermissionMode } from "./decide-permission.ts";
+import { type RuleTexts, parseRules } from "./rule.ts";
 
-function verdict(given: GivenRules, url: string, mode: PermissionMode = "default") {
+function verdict(given: RuleTexts, url: string, mode: PermissionMode = "default") {
   const { rules, problems } = parseRules(given);
   expect(problems).toEqual([]);
   const act = { kind: "fetch", url, host: new URL(url).hostname.replace(/\.$/, "") } as const;
-  return decide({ roots: ["/p"], home: "/h", rules, mode }, { tool: "web_fetch", input: {}, acts: [act] }).kind;
+  return decidePermission({ roots: ["/p"], home: "/h", rules, mode }, { tool: "web_fetch", input: {}, acts: [act] })
+    .kind;
 }
 
 test.each([
@@ -18,7 +19,7 @@ test.each([
   expect(verdict({}, "https://a.org/", mode)).toBe(expected);
 });
 
-test.each<[GivenRules, string, string]>([
+test.each<[RuleTexts, string, string]>([
   [{ allow: ["WebFetch(domain:a.org)"] }, "https://a.org/x?y", "allowed"],
   [{ allow: ["WebFetch(domain:A.org.)"] }, "https://a.ORG:8443/", "allowed"],
   [{ allow: ["web_fetch(domain:a.org)"] }, "https://a.org./", "allowed"],

@@ -1,6 +1,5 @@
-import { isInside } from "../inside.ts";
-import { pathPattern } from "../pattern.ts";
-import { type DomainPattern, domainPattern } from "./domain-rule.ts";
+import { isInside } from "../resolve-real-path.ts";
+import { pathPattern } from "../path-pattern.ts";
 
 /**
  * A rule as people write it: `Bash(git status:*)`, `Edit(src/**)`, `Read(~/.ssh/**)`, `WebFetch(domain:example.org)`,
@@ -38,7 +37,7 @@ export type RuleUse = "allow" | "ask" | "deny";
 export type Rules = { readonly [Use in RuleUse]: readonly Rule[] };
 
 /** As people write them. */
-export type GivenRules = { readonly [Use in RuleUse]?: readonly string[] };
+export type RuleTexts = { readonly [Use in RuleUse]?: readonly string[] };
 
 export interface RuleProblem {
   readonly use: RuleUse;
@@ -46,10 +45,10 @@ export interface RuleProblem {
   readonly what: string;
 }
 
-export type ParsedRules = { readonly rules: Rules; readonly problems: readonly RuleProblem[] };
+type ParsedRules = { readonly rules: Rules; readonly problems: readonly RuleProblem[] };
 
 /** A rule that can't be read is told, never guessed at. */
-export function parseRules(given: GivenRules): ParsedRules {
+export function parseRules(given: RuleTexts): ParsedRules {
   const problems: RuleProblem[] = [];
   const parsed = (use: RuleUse): readonly Rule[] =>
     (given[use] ?? []).flatMap((text) => {
@@ -75,7 +74,7 @@ const actByTool: ReadonlyMap<string, "read" | "write"> = new Map([
  * Tools of agents whose rules people bring along. None of them is here, so what a rule says of them in brackets narrows
  * nothing: a ban on all of it is as good.
  */
-export const othersTools: ReadonlySet<string> = new Set([
+export const foreignToolNames: ReadonlySet<string> = new Set([
   "agent",
   "ls",
   "multiedit",
@@ -87,7 +86,7 @@ export const othersTools: ReadonlySet<string> = new Set([
 ]);
 
 /** As other agents call tools that are here too. */
-const ownNames: ReadonlyMap<string, string> = new Map([
+const ownNameByAlias: ReadonlyMap<string, string> = new Map([
   ["bashoutput", "bash_output"],
   ["killbash", "bash_kill"],
   ["killshell", "bash_kill"],
@@ -97,7 +96,7 @@ function parseRule(text: string, use: RuleUse): Rule | undefined {
   if (/^mcp__/i.test(text)) return serverToolRule(text, use);
   const [, name = "", inner] = /^([\w-]+)(?:\((.*)\))?$/s.exec(text) ?? [];
   if (name === "") return undefined;
-  const tool = ownNames.get(name.toLowerCase()) ?? name.toLowerCase();
+  const tool = ownNameByAlias.get(name.toLowerCase()) ?? name.toLowerCase();
   const pattern = inner === undefined || inner === "" || inner === "*" ? undefined : inner;
   const act = actByTool.get(tool);
   if (act !== undefined) return { kind: "path", text, act, pattern };
@@ -105,7 +104,7 @@ function parseRule(text: string, use: RuleUse): Rule | undefined {
   if (tool === "bash") return { kind: "shell", text, pattern: shellPattern(pattern) };
   if (tool === "env") return variableRule({ text, pattern: inner, use });
   if (tool === "skill" && pattern !== undefined) return skillRule(text, pattern);
-  const isWhole = pattern === undefined || (use !== "allow" && othersTools.has(tool));
+  const isWhole = pattern === undefined || (use !== "allow" && foreignToolNames.has(tool));
   return isWhole ? { kind: "tool", text, name: tool } : undefined;
 }
 
@@ -116,41 +115,45 @@ function parseRule(text: string, use: RuleUse): Rule | undefined {
 function serverToolRule(text: string, use: RuleUse): Rule | undefined {
   const [, server = "", tool] = /^mcp__([a-z\d*-]+(?:_[a-z\d*-]+)*)(?:__([^\s()]+))?(?:\(\*?\))?$/i.exec(text) ?? [];
   if (server === "" || (use === "allow" && server.includes("*"))) return undefined;
-  const form = `^mcp__${anyLetters(server, "[a-z0-9_-]*")}__${anyLetters(tool ?? "*", ".*")}$`;
+  const form = `^mcp__${replaceStars(server, "[a-z0-9_-]*")}__${replaceStars(tool ?? "*", ".*")}$`;
   return { kind: "server-tool", text, form: new RegExp(form, "isu") };
 }
 
 /** `Skill(release:*)` and `Skill(release *)` are about its arguments, which decide nothing here. */
 function skillRule(text: string, pattern: string): Rule {
   const name = pattern.replace(/(?::| )\*$/, "").trim();
-  return { kind: "skill", text, form: new RegExp(`^${anyLetters(name, ".*")}$`, "isu") };
+  return { kind: "skill", text, form: new RegExp(`^${replaceStars(name, ".*")}$`, "isu") };
 }
 
 /**
  * A deny rule holds for every spelling, an allow rule for what it says, and it says some letters: a rule for all would pass
  * secrets that nobody has thought of. A command can't be asked about a variable.
  */
-function variableRule({ text, pattern = "", use }: Written): Rule | undefined {
+function variableRule({ text, pattern = "", use }: RuleInput): Rule | undefined {
   if (use === "ask" || !/^[\w*]+$/.test(pattern) || (use === "allow" && !/\w/.test(pattern))) return undefined;
-  return { kind: "variable", text, form: new RegExp(`^${anyLetters(pattern, ".*")}$`, use === "deny" ? "isu" : "su") };
+  return {
+    kind: "variable",
+    text,
+    form: new RegExp(`^${replaceStars(pattern, ".*")}$`, use === "deny" ? "isu" : "su"),
+  };
 }
 
-const anyLetters = (pattern: string, any: string): string =>
+const replaceStars = (pattern: string, any: string): string =>
   pattern
     .split("*")
     .map((part) => RegExp.escape(part))
     .join(any);
 
-interface Written {
+interface RuleInput {
   readonly text: string;
   readonly pattern: string | undefined;
   readonly use: RuleUse;
 }
 
 /** What a ban says in words that nobody knows narrows it by nothing. */
-function fetchRule({ text, pattern, use }: Written): Rule | undefined {
+function fetchRule({ text, pattern, use }: RuleInput): Rule | undefined {
   if (pattern === undefined) return { kind: "fetch", text, domain: undefined };
-  const domain = domainPattern(pattern);
+  const domain = parseDomainPattern(pattern);
   return domain === undefined && use === "allow" ? undefined : { kind: "fetch", text, domain };
 }
 
@@ -168,13 +171,13 @@ function shellPattern(pattern: string | undefined): ShellPattern {
   };
 }
 
-export interface Places {
+export interface RuleRoots {
   /** Real paths; the project's own folder first. */
   readonly roots: readonly string[];
   readonly home: string;
 }
 
-export interface RulePlaces extends Places {
+interface MatcherInput extends RuleRoots {
   readonly use: RuleUse;
 }
 
@@ -182,7 +185,7 @@ export interface RulePlaces extends Places {
  * `//x`: from the root of the file system. `~/x`: from home. `/x` and `a/b`: from the project's folder. `x`: of that
  * name in any folder of the project. What a rule names includes what is below it.
  */
-export function pathMatcher(pattern: string | undefined, places: RulePlaces): (path: string) => boolean {
+export function pathMatcher(pattern: string | undefined, places: MatcherInput): (path: string) => boolean {
   if (pattern === undefined) return () => true;
   // A ban holds for every spelling and every folder; a leave only for what it says.
   const letters = places.use === "allow" ? "as-given" : "any-case";
@@ -197,29 +200,29 @@ export function pathMatcher(pattern: string | undefined, places: RulePlaces): (p
  * What becomes of the files of a ban when a whole folder is changed: `some` lie in it by their name alone; `perhaps`,
  * where only a look at every name in it could tell.
  */
-export function reached(
+export function createReachCheck(
   pattern: string | undefined,
-  places: Places,
+  places: RuleRoots,
 ): (folder: string) => "some" | "perhaps" | undefined {
-  const fixed = absolutePatterns(pattern ?? "**", places).map((one) => fixedPart(spelled(one)));
+  const fixed = absolutePatterns(pattern ?? "**", places).map((one) => literalPrefix(normalizeSpelling(one)));
   return (folder) => {
-    const path = spelled(folder);
+    const path = normalizeSpelling(folder);
     if (fixed.some(({ part, isWhole }) => isWhole && isInside(part, path))) return "some";
     return fixed.some(({ part }) => isInside(path, part) || isInside(part, path)) ? "perhaps" : undefined;
   };
 }
 
 /** However it is spelled. */
-const spelled = (path: string): string => path.normalize("NFC").toLowerCase();
+const normalizeSpelling = (path: string): string => path.normalize("NFC").toLowerCase();
 
-interface FixedPart {
+interface LiteralPrefix {
   readonly part: string;
   /** The pattern is for this and what lies below it, whatever its name. */
   readonly isWhole: boolean;
 }
 
 /** The folders of a pattern before the first name that is one itself. */
-function fixedPart(pattern: string): FixedPart {
+function literalPrefix(pattern: string): LiteralPrefix {
   const names = pattern.split("/");
   const first = names.findIndex((name) => /[*?[{]/.test(name));
   const fixed = first === -1 ? names : names.slice(0, first);
@@ -227,17 +230,17 @@ function fixedPart(pattern: string): FixedPart {
   return { part: fixed.join("/") || "/", isWhole: rest.every((name) => name === "**" || name === "*") };
 }
 
-const absolutePatterns = (pattern: string, places: Places): readonly string[] =>
-  basedPatterns(pattern, places).map(({ folder, below }) => literal(folder === "/" ? "" : folder) + below);
+const absolutePatterns = (pattern: string, places: RuleRoots): readonly string[] =>
+  rootPatterns(pattern, places).map(({ folder, below }) => escapePattern(folder === "/" ? "" : folder) + below);
 
-export interface BasedPattern {
+interface RootedPattern {
   /** As it is; the pattern begins below it. */
   readonly folder: string;
   /** Begins with a slash; empty for the folder itself. */
   readonly below: string;
 }
 
-export function basedPatterns(pattern: string, { roots, home }: Places): readonly BasedPattern[] {
+export function rootPatterns(pattern: string, { roots, home }: RuleRoots): readonly RootedPattern[] {
   const bare = pattern.replace(/\/+$/, "");
   if (bare.startsWith("//")) return [{ folder: "/", below: bare.slice(1) }];
   if (bare === "~" || bare.startsWith("~/")) return [{ folder: home, below: bare.slice(1) }];
@@ -247,4 +250,34 @@ export function basedPatterns(pattern: string, { roots, home }: Places): readonl
 }
 
 /** A folder's own name is no pattern. */
-export const literal = (path: string): string => path.replaceAll(/[*?[{},\]]/g, "[$&]");
+export const escapePattern = (path: string): string => path.replaceAll(/[*?[{},\]]/g, "[$&]");
+
+interface DomainPattern {
+  /** As an address has it: lower case, other scripts in their ASCII form, no dot at its end. */
+  readonly host: string;
+  /** `*.example.org`: hosts below it, not itself. */
+  readonly reach: "itself" | "below";
+}
+
+/** Of `domain:example.org` or `domain:*.example.org`; undefined where it is neither. */
+function parseDomainPattern(written: string): DomainPattern | undefined {
+  const [, below, name = ""] = /^domain:\s*(\*\.)?([^\s*/?#@\\]+)$/.exec(written) ?? [];
+  const host = parseHost(`http://${name}`);
+  return name === "" || host === undefined ? undefined : { host, reach: below === undefined ? "itself" : "below" };
+}
+
+/** In its one spelling; undefined where it is no address. */
+export function parseHost(url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const host = new URL(url).hostname.replace(/\.$/, "");
+  return host === "" ? undefined : host;
+}
+
+/** A leave is for what it names; a ban and a question are for everything below it, too. */
+export function matchesDomain(
+  host: string,
+  { domain, use }: { readonly domain: DomainPattern; readonly use: "allow" | "ask" | "deny" },
+): boolean {
+  const isBelow = host.endsWith(`.${domain.host}`);
+  return domain.reach === "below" ? isBelow : host === domain.host || (use !== "allow" && isBelow);
+}

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { decide } from "./decide.ts";
+import { decidePermission } from "./decide-permission.ts";
 import { parseRules, type RuleUse } from "./rule.ts";
 
 const verdict = (use: RuleUse, rule: string, name: string): string => {
   const { rules } = parseRules({ [use]: [rule] });
   const [, server = "", tool = ""] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
   const request = { tool: name, input: {}, acts: [{ kind: "mcp" as const, server, tool }] };
-  return decide({ mode: "default", rules, roots: ["/p"], home: "/h" }, request).kind;
+  return decidePermission({ mode: "default", rules, roots: ["/p"], home: "/h" }, request).kind;
 };
 
 test.each<[string, string, "allowed" | "ask"]>([

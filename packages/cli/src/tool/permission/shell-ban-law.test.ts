@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
 import { startBy, startedCommand } from "../../../../../test/support/attacks/started-commands.ts";
 import { parseRules } from "./rule.ts";
-import { forbidsLine } from "./shell-ban.ts";
+import { findLineRule } from "./allows-line.ts";
 
 const { deny } = parseRules({ deny: ["Bash(rm:*)", "Bash(git push:*)"] }).rules;
 
@@ -16,7 +16,7 @@ test.each(["rm f", "/bin/rm -f f", "git push origin main"])(
   (command) => {
     fc.assert(
       fc.property(startedCommand(command), (line) => {
-        expect(forbidsLine(deny, line), line).toBeDefined();
+        expect(findLineRule(deny, line), line).toBeDefined();
       }),
       { numRuns: 1_500 },
     );
@@ -40,7 +40,7 @@ test("a command that no rule is about is not asked about because of what starts 
       (chain, command) => {
         const line = chain.reduce((inner, starter) => startBy(starter, inner), command);
         const isFed = /xargs .*(?:env|nice|timeout|sh|sudo|flock|xargs) /.test(line);
-        if (!isFed) expect(forbidsLine(deny, line), line).toBeUndefined();
+        if (!isFed) expect(findLineRule(deny, line), line).toBeUndefined();
       },
     ),
   );
@@ -59,7 +59,7 @@ test.each([
   "echo '.shell rm f' | sqlite3",
   "printf 'rm f' > s; bash s",
 ])("a program under another name, or in what another is fed with, is asked about: %s", (line) => {
-  expect(forbidsLine(deny, line)).toBeDefined();
+  expect(findLineRule(deny, line)).toBeDefined();
 });
 
 test.each([
@@ -70,7 +70,7 @@ test.each([
   "mv build/* dist/ && ls",
   "vim --version",
 ])("a copy of other files is not: %s", (line) => {
-  expect(forbidsLine(deny, line)).toBeUndefined();
+  expect(findLineRule(deny, line)).toBeUndefined();
 });
 
 test("the generator's lines remove the file when they are run", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { PermissionRequest } from "palimpsest/internal/ports/tools";
-import { decide } from "./decide.ts";
+import type { PermissionRequest } from "palimpsest/internal/ports/tool";
+import { decidePermission } from "./decide-permission.ts";
 import { parseRules } from "./rule.ts";
 
 const places = { roots: ["/p"], home: "/home/me" };
@@ -23,7 +23,7 @@ test.each([
 ])("the ban %s and a call for the skill %s: %s", (rule, skill, kind) => {
   const { rules, problems } = parseRules({ deny: [rule] });
   expect(problems).toEqual([]);
-  expect(decide({ ...places, rules, mode: "default" }, calls(skill)).kind).toBe(kind);
+  expect(decidePermission({ ...places, rules, mode: "default" }, calls(skill)).kind).toBe(kind);
 });
 
 test.each([
@@ -31,5 +31,5 @@ test.each([
   ["KillShell", "bash_kill"],
 ])("a ban on %s is one on %s", (rule, tool) => {
   const { rules } = parseRules({ deny: [rule] });
-  expect(decide({ ...places, rules, mode: "default" }, { tool, input: {}, acts: [] }).kind).toBe("denied");
+  expect(decidePermission({ ...places, rules, mode: "default" }, { tool, input: {}, acts: [] }).kind).toBe("denied");
 });

@@ -1,14 +1,14 @@
 import { lstatSync } from "node:fs";
 import { dirname } from "node:path";
 import type { ProgramStart, Sandbox, SandboxEntry, SandboxLimits } from "palimpsest/internal/ports/sandbox";
-import { codeOf } from "../failure.ts";
-import { checkedStart } from "./checked-mounts.ts";
-import { bridgedStart } from "./network/bridge.ts";
+import { errorCode } from "../error-code.ts";
+import { startBehindBridge } from "./network/start-behind-bridge.ts";
 import type { MountPoint, MountPoints } from "./mount-points.ts";
-import { temporaryEnvironment } from "./temporary-environment.ts";
-import { type Mount, type PathState, planMounts } from "./mounts.ts";
+import { temporaryEnvironment } from "./temporary-folder.ts";
+import { type Mount, type PathState, planMounts } from "./plan-mounts.ts";
+import { isInside } from "../resolve-real-path.ts";
 
-export interface BubblewrapDeps {
+interface BubblewrapDeps {
   /** Of `bwrap`. */
   readonly program: string;
   /** Gives the path of a file that holds the filter of system calls. Rejects if it can't be written. */
@@ -21,40 +21,40 @@ export function bubblewrap(deps: BubblewrapDeps): Sandbox {
     system: "bubblewrap",
     enter: async (start, limits) => {
       try {
-        return await enter(deps, { start, limits });
+        return await enterBubblewrap(deps, { start, limits });
       } catch (error) {
-        if (codeOf(error) === undefined) throw error;
+        if (errorCode(error) === undefined) throw error;
         return { kind: "refused", why: error instanceof Error ? error.message : String(error) };
       }
     },
   };
 }
 
-interface Entering {
+interface EnterInput {
   readonly start: ProgramStart;
   readonly limits: SandboxLimits;
 }
 
-async function enter(deps: BubblewrapDeps, { start, limits }: Entering): Promise<SandboxEntry> {
+async function enterBubblewrap(deps: BubblewrapDeps, { start, limits }: EnterInput): Promise<SandboxEntry> {
   if (limits.network.kind === "proxy" && limits.network.way.kind !== "pipes")
     return { kind: "refused", why: "the proxy can't be reached from a network of its own" };
   const filter = await deps.filterFile();
   // From here on at once, so that little can happen between a look and a mount; what does, `checkedStart` finds. A look costs
   // 2 µs, one by way of a thread fifty times that.
-  const replaced = replacedFolders();
-  const plan = planMounts({ limits, replaced, stateByPath: statesOf(deps, limits) });
+  const replaced = findReplacedFolders();
+  const plan = planMounts({ limits, replaced, stateByPath: readPathStates(deps, limits) });
   if (plan.kind === "refused") return plan;
-  const release = deps.mountPoints.hold(plan.mounts.flatMap(mountPointOf));
+  const release = deps.mountPoints.hold(plan.mounts.flatMap(mountPointsFor));
   const input = { ...deps, start, limits, filter, mounts: plan.mounts, replaced };
   return { kind: "ready", start: insideStart(input), leave: async () => release() };
 }
 
-function mountPointOf(mount: Mount): readonly MountPoint[] {
+function mountPointsFor(mount: Mount): readonly MountPoint[] {
   if (mount.kind === "held") return [{ path: mount.path }];
   return mount.kind === "held-file" ? [mount] : [];
 }
 
-interface StartInput extends Entering, Pick<BubblewrapDeps, "program"> {
+interface StartInput extends EnterInput, Pick<BubblewrapDeps, "program"> {
   readonly filter: string;
   readonly mounts: readonly Mount[];
   readonly replaced: readonly string[];
@@ -64,9 +64,9 @@ interface StartInput extends Entering, Pick<BubblewrapDeps, "program"> {
 function insideStart(input: StartInput): ProgramStart {
   const { program, limits, filter } = input;
   const inner = { ...input.start, env: { ...input.start.env, ...temporaryEnvironment("/tmp") } };
-  const bridged = limits.network.kind === "proxy" ? bridgedStart(inner, { folder: pipesInside }) : inner;
+  const bridged = limits.network.kind === "proxy" ? startBehindBridge(inner, { folder: pipesInside }) : inner;
   const points = input.mounts.map(({ path }) => path);
-  const start = checkedStart(bridged, { points, folders: [...limits.writable, ...limits.shown] });
+  const start = startWithMountCheck(bridged, { points, folders: [...limits.writable, ...limits.shown] });
   const args = [program, ...argsFor(input), "--seccomp", filterFd, "--", start.program, ...start.args];
   return withFilter({ ...start, args }, filter);
 }
@@ -129,28 +129,67 @@ const temporaryFolders: readonly string[] = ["/tmp", "/var/tmp"];
 const runtimeFolders: readonly string[] = ["/run", "/var/run"];
 
 /** `/var/run` and `/var/tmp` are links on some systems: what they lead to is replaced then. */
-function replacedFolders(): readonly string[] {
+function findReplacedFolders(): readonly string[] {
   const sought = [...temporaryFolders, ...runtimeFolders];
-  return ["/dev", "/proc", ...sought.filter((path) => stateOf(path, () => false).kind === "folder")];
+  return ["/dev", "/proc", ...sought.filter((path) => readPathState(path, () => false).kind === "folder")];
 }
 
-function statesOf({ mountPoints }: BubblewrapDeps, limits: SandboxLimits): ReadonlyMap<string, PathState> {
+function readPathStates({ mountPoints }: BubblewrapDeps, limits: SandboxLimits): ReadonlyMap<string, PathState> {
   const { hidden, protected: kept, writable, shown } = limits;
   const isMountPoint = mountPoints.look();
-  return new Map([...hidden, ...kept, ...writable, ...shown].map((path) => [path, stateOf(path, isMountPoint)]));
+  return new Map([...hidden, ...kept, ...writable, ...shown].map((path) => [path, readPathState(path, isMountPoint)]));
 }
 
 /** `isMountPoint`: of another command that runs. It counts as missing, as it goes away with that command. */
-function stateOf(path: string, isMountPoint: (path: string) => boolean): PathState {
+function readPathState(path: string, isMountPoint: (path: string) => boolean): PathState {
   if (isMountPoint(path)) return { kind: "missing", first: path };
   try {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found !== undefined) return { kind: found.isSymbolicLink() ? "link" : found.isDirectory() ? "folder" : "file" };
   } catch (error) {
-    if (codeOf(error) === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     return { kind: "unknown" };
   }
-  const parent = stateOf(dirname(path), isMountPoint);
+  const parent = readPathState(dirname(path), isMountPoint);
   if (parent.kind === "file" || parent.kind === "unknown") return { kind: "unknown" };
   return parent.kind === "missing" ? parent : { kind: "missing", first: path };
 }
+
+/**
+ * Commands that run beside each other share the project: one may swap a folder for a link between our look at it and
+ * another's mount, which then lands where the link leads. So a program whose mounts lie in folders that others may move
+ * is started only once each of them is where it was meant to be, as the system tells it inside. Pure.
+ */
+export function startWithMountCheck(start: ProgramStart, { points, folders }: MountCheckInput): ProgramStart {
+  const movable = points.filter((point) => folders.some((folder) => liesDeeper(point, folder)));
+  if (movable.length === 0) return start;
+  const list = movable.map(escapePath).join(" ");
+  return { ...start, program: "/bin/sh", args: ["-c", mountCheckScript, "sh", list, start.program, ...start.args] };
+}
+
+interface MountCheckInput {
+  readonly points: readonly string[];
+  /** In which commands may write, now or beside this one. */
+  readonly folders: readonly string[];
+}
+
+/** What stands in the folder itself is held in its place by each command's own mounts. */
+const liesDeeper = (point: string, folder: string): boolean =>
+  isInside(point, folder) && point.slice(folder.length + 1).includes("/");
+
+/** As the system writes mount points. */
+const escapePath = (path: string): string =>
+  path.replaceAll(/[\\ \t\n]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
+
+const mountCheckScript = `seen=" "
+while read -r _ _ _ _ point _; do seen="$seen$point "; done </proc/self/mountinfo
+set -f
+for point in $1; do
+  case $seen in
+    *" $point "*) ;;
+    *) echo "bwrap: a folder of the project was moved while the command was started: try again" >&2; exit 126 ;;
+  esac
+done
+set +f
+shift
+exec "$@"`;

@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { checkedStart } from "./checked-mounts.ts";
+import { startWithMountCheck } from "./bubblewrap.ts";
 
 const inner = { program: "/bin/echo", args: ["ran", "a b"], cwd: "/", env: {} };
 
 test("a program without mounts that others could move is started as it is", () => {
-  expect(checkedStart(inner, { points: ["/p/.git", "/home/ann/.ssh"], folders: ["/p"] })).toBe(inner);
+  expect(startWithMountCheck(inner, { points: ["/p/.git", "/home/ann/.ssh"], folders: ["/p"] })).toBe(inner);
 });
 
 /** Some mount of this machine below a folder that is none of the root's own. */
@@ -20,7 +20,7 @@ test.skipIf(mounted === undefined).each([
   ["not where one is missing", ["/dev/no such\\mount"], "", 126],
 ])("a program is started %s", (_, more, stdout, status) => {
   const points = [mounted ?? "", ...more];
-  const { program, args } = checkedStart(inner, { points, folders: ["/"] });
+  const { program, args } = startWithMountCheck(inner, { points, folders: ["/"] });
   const ended = spawnSync(program, [...args], { encoding: "utf8" });
   expect(ended).toMatchObject({ stdout, status });
 });

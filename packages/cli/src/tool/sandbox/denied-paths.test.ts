@@ -2,8 +2,8 @@ import { chmod, mkdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
-import { deniedPaths } from "./denied-paths.ts";
-import { FolderNames } from "./folder-names.ts";
+import { findDeniedPaths } from "./denied-paths.ts";
+import { FolderNameCache } from "./folder-scanner.ts";
 
 async function disk() {
   const top = await temporaryFolder();
@@ -21,9 +21,9 @@ async function disk() {
   ])
     await writeFile(join(root, file), "");
   await writeFile(join(home, "notes/a.md"), "");
-  const names = new FolderNames();
+  const names = new FolderNameCache();
   const find = async (pattern: string | undefined) => {
-    const found = await deniedPaths({ names }, { pattern, roots: [root], home });
+    const found = await findDeniedPaths({ names }, { pattern, roots: [root], home });
     if (found.kind === "too-many") return found;
     const short = (paths: readonly string[]) => paths.map((path) => path.replace(`${top}/`, "")).toSorted();
     return found.missing.length === 0

@@ -1,20 +1,20 @@
 import { join } from "node:path";
-import { resolveReal } from "../confine.ts";
-import { basedPatterns, pathMatcher, type Places } from "../permission/rule.ts";
-import type { FolderNames } from "./folder-names.ts";
+import { resolveRealPath } from "../resolve-real-path.ts";
+import { rootPatterns, pathMatcher, type RuleRoots } from "../permission/rule.ts";
+import type { FolderNameCache } from "./folder-scanner.ts";
 import { deniedEntriesMax } from "./limits.ts";
 
-export type DeniedPaths =
+type DeniedPaths =
   /** Real paths; of a folder as a whole only the folder. `missing`: named by the rule word for word, and not there. */
   | { readonly kind: "found"; readonly paths: readonly string[]; readonly missing: readonly string[] }
   /** Only a look at every name in this folder could tell, and it holds too many. */
   | { readonly kind: "too-many"; readonly folder: string };
 
-export interface DeniedDeps {
-  readonly names: FolderNames;
+interface DeniedPathsDeps {
+  readonly names: FolderNameCache;
 }
 
-export interface DeniedInput extends Places {
+interface DeniedPathsInput extends RuleRoots {
   /** As in `Read(…)`; undefined: every file. */
   readonly pattern: string | undefined;
 }
@@ -23,20 +23,23 @@ export interface DeniedInput extends Places {
  * What a rule's pattern is for, of what is on disk now. A deny rule holds for every spelling of a name, so also the names
  * that are written out are looked for among those that are there.
  */
-export async function deniedPaths(deps: DeniedDeps, { pattern, ...places }: DeniedInput): Promise<DeniedPaths> {
+export async function findDeniedPaths(
+  deps: DeniedPathsDeps,
+  { pattern, ...places }: DeniedPathsInput,
+): Promise<DeniedPaths> {
   if (pattern === undefined) return { kind: "found", paths: ["/"], missing: [] };
   const paths = new Set<string>();
   const missing = new Set<string>();
   const matches = pathMatcher(pattern, { ...places, use: "deny" });
-  for (const { folder, below } of basedPatterns(pattern.normalize("NFC"), places)) {
+  for (const { folder, below } of rootPatterns(pattern.normalize("NFC"), places)) {
     const { written, open } = splitPattern(below);
     const starts = await findSpellings(deps, { folder, written });
     if (starts.length === 0 && open.length === 0) missing.add(join(folder, ...written));
     // Whatever lies in it, also what will: then the folder itself is held.
     const isWhole = open.every((name) => name === "**" || name === "*");
-    for (const path of isWhole ? await realOnes(starts) : []) paths.add(path);
+    for (const path of isWhole ? await resolveAll(starts) : []) paths.add(path);
     for (const start of isWhole ? [] : starts) {
-      const walked = await walk(deps, { start, matches, depthMax: depthOf(open) });
+      const walked = await walk(deps, { start, matches, depthMax: patternDepth(open) });
       if (walked.kind === "too-many") return walked;
       for (const path of walked.paths) paths.add(path);
     }
@@ -52,15 +55,13 @@ function splitPattern(below: string): { readonly written: readonly string[]; rea
 }
 
 /** How many names deep a pattern can reach; braces may hold slashes. */
-const depthOf = (open: readonly string[]): number =>
+const patternDepth = (open: readonly string[]): number =>
   open.some((name) => name.includes("**") || /[{}]/.test(name)) ? Infinity : open.length;
 
-interface Written {
-  readonly folder: string;
-  readonly written: readonly string[];
-}
-
-async function findSpellings({ names }: DeniedDeps, { folder, written }: Written): Promise<readonly string[]> {
+async function findSpellings(
+  { names }: DeniedPathsDeps,
+  { folder, written }: { readonly folder: string; readonly written: readonly string[] },
+): Promise<readonly string[]> {
   let found: readonly string[] = [folder];
   for (const name of written) {
     const next = await Promise.all(
@@ -80,18 +81,19 @@ async function findSpellings({ names }: DeniedDeps, { folder, written }: Written
 const isSpelled = (one: string, other: string): boolean =>
   one.normalize("NFC").toLowerCase() === other.normalize("NFC").toLowerCase();
 
-interface Walk {
-  readonly start: string;
-  readonly matches: (path: string) => boolean;
-  readonly depthMax: number;
-}
-
-type Walked =
+type WalkOutcome =
   | { readonly kind: "walked"; readonly paths: readonly string[] }
   | Extract<DeniedPaths, { kind: "too-many" }>;
 
-async function walk({ names }: DeniedDeps, { start, matches, depthMax }: Walk): Promise<Walked> {
-  if (matches(start)) return { kind: "walked", paths: await realOnes([start]) };
+async function walk(
+  { names }: DeniedPathsDeps,
+  {
+    start,
+    matches,
+    depthMax,
+  }: { readonly start: string; readonly matches: (path: string) => boolean; readonly depthMax: number },
+): Promise<WalkOutcome> {
+  if (matches(start)) return { kind: "walked", paths: await resolveAll([start]) };
   const found: string[] = [];
   let level: readonly string[] = [start];
   let entriesLeft = deniedEntriesMax;
@@ -117,14 +119,14 @@ async function walk({ names }: DeniedDeps, { start, matches, depthMax }: Walk): 
     }
     level = next;
   }
-  return { kind: "walked", paths: await realOnes(found) };
+  return { kind: "walked", paths: await resolveAll(found) };
 }
 
 /** As many as the system's threads take without a queue that holds up everything else. */
 const foldersAtOnce = 64;
 
 /** Where links lead: the link itself can't be opened without that. */
-async function realOnes(paths: readonly string[]): Promise<readonly string[]> {
-  const resolved = await Promise.all(paths.map((path) => resolveReal(path, "/")));
+async function resolveAll(paths: readonly string[]): Promise<readonly string[]> {
+  const resolved = await Promise.all(paths.map((path) => resolveRealPath(path, "/")));
   return resolved.map((one, index) => (one.kind === "real" ? one.path : (paths[index] ?? "/")));
 }

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
-import { codeOf } from "../failure.ts";
+import { errorCode } from "../error-code.ts";
 import type { Rule } from "../permission/rule.ts";
 
 export interface DeniedProgramsInput {
@@ -35,7 +35,7 @@ export class DeniedPrograms {
 
   /** Other names of the same file, as `perl5.36.0` is one of `perl`. */
   #twins(file: string): readonly string[] {
-    return attempt((): readonly string[] => {
+    return emptyIfRefused((): readonly string[] => {
       const { nlink, ino, dev } = statSync(file);
       if (nlink < 2) return [];
       const folder = dirname(file);
@@ -71,7 +71,7 @@ function wholeProgram(rule: Rule): readonly string[] {
 
 const realFiles = (paths: readonly string[]): readonly string[] =>
   paths.flatMap((path) =>
-    attempt((): readonly string[] => {
+    emptyIfRefused((): readonly string[] => {
       if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return [];
       const real = realpathSync.native(path);
       return statSync(real).isFile() ? [real] : [];
@@ -79,11 +79,11 @@ const realFiles = (paths: readonly string[]): readonly string[] =>
   );
 
 /** Empty if the system refuses. */
-function attempt(look: () => readonly string[]): readonly string[] {
+function emptyIfRefused(look: () => readonly string[]): readonly string[] {
   try {
     return look();
   } catch (error) {
-    if (codeOf(error) === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     return [];
   }
 }

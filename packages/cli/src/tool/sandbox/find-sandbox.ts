@@ -1,19 +1,19 @@
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, stat, writeFile, access, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
-import type { Sandbox, SandboxSearch } from "palimpsest/internal/ports/sandbox";
-import { canRun } from "../file-checks.ts";
+import type { Sandbox, SandboxSearchOutcome, SandboxUse } from "palimpsest/internal/ports/sandbox";
+import { canRun } from "../resolve-real-path.ts";
 import { bubblewrap } from "./bubblewrap.ts";
 import { sandboxTryCharsMax, sandboxTryMsMax } from "./limits.ts";
 import { MountPoints } from "./mount-points.ts";
-import { bubblewrapRemedy, machineFacts } from "./remedy.ts";
 import { seatbelt } from "./seatbelt.ts";
-import { socketFilter } from "./seccomp.ts";
+import { socketFilter } from "./socket-filter.ts";
+import type { SandboxMode } from "palimpsest/internal/schema/setting-table";
 
-export interface FindSandboxInput {
+interface FindSandboxInput {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** For the files that a sandbox needs; made when the first is. No command may write in it. */
   readonly folder: string;
@@ -27,28 +27,31 @@ export async function findSandbox({
   folder,
   platform = process.platform,
   arch = process.arch,
-}: FindSandboxInput): Promise<SandboxSearch> {
+}: FindSandboxInput): Promise<SandboxSearchOutcome> {
   if (platform === "darwin") return await trySandbox(seatbelt({ program: sandboxExec }), async () => seatbeltRemedy);
-  if (platform !== "linux") return none(`there is none for ${platform} here`, "run it on Linux or macOS");
+  if (platform !== "linux") return noSandbox(`there is none for ${platform} here`, "run it on Linux or macOS");
   const filter = socketFilter(arch);
-  if (filter === undefined) return none(`there is none for ${arch} processors here`, "run it on x64 or arm64");
+  if (filter === undefined) return noSandbox(`there is none for ${arch} processors here`, "run it on x64 or arm64");
   const program = await findProgram("bwrap", env["PATH"] ?? "");
-  if (program === undefined) return none("bubblewrap is not installed", bubblewrapRemedy(await machineFacts()));
+  if (program === undefined) return noSandbox("bubblewrap is not installed", bubblewrapRemedy(await machineFacts()));
   const filterFile = () => ensureFile({ folder, name: "sockets.bpf", data: filter });
   const sandbox = bubblewrap({ program, filterFile, mountPoints: new MountPoints(join(folder, "held")) });
   return await trySandbox(sandbox, async (failure) => bubblewrapRemedy(await machineFacts(), failure));
 }
 
-async function trySandbox(sandbox: Sandbox, remedyFor: (failure: string) => Promise<string>): Promise<SandboxSearch> {
-  const failure = await tryOut(sandbox);
-  return failure === undefined ? { kind: "found", sandbox } : none(failure, await remedyFor(failure));
+async function trySandbox(
+  sandbox: Sandbox,
+  remedyFor: (failure: string) => Promise<string>,
+): Promise<SandboxSearchOutcome> {
+  const failure = await runTrial(sandbox);
+  return failure === undefined ? { kind: "found", sandbox } : noSandbox(failure, await remedyFor(failure));
 }
 
 /** A part of macOS: not one that lies on PATH. */
 const sandboxExec = "/usr/bin/sandbox-exec";
 const seatbeltRemedy = `see whether it works by hand: ${sandboxExec} -p '(version 1)(allow default)' /usr/bin/true`;
 
-const none = (why: string, remedy: string): SandboxSearch => ({ kind: "none", why, remedy });
+const noSandbox = (why: string, remedy: string): SandboxSearchOutcome => ({ kind: "none", why, remedy });
 
 /** Where systems keep programs first: PATH may lead into a project. */
 async function findProgram(name: string, path: string): Promise<string | undefined> {
@@ -58,7 +61,15 @@ async function findProgram(name: string, path: string): Promise<string | undefin
 }
 
 /** Written once; again if it is gone or not whole, as when its disk was full. */
-async function ensureFile({ folder, name, data }: EnsuredFile): Promise<string> {
+async function ensureFile({
+  folder,
+  name,
+  data,
+}: {
+  readonly folder: string;
+  readonly name: string;
+  readonly data: Uint8Array;
+}): Promise<string> {
   const path = join(folder, name);
   const found = await stat(path).catch(() => undefined);
   if (found?.size === data.byteLength) return path;
@@ -69,14 +80,8 @@ async function ensureFile({ folder, name, data }: EnsuredFile): Promise<string> 
   return path;
 }
 
-interface EnsuredFile {
-  readonly folder: string;
-  readonly name: string;
-  readonly data: Uint8Array;
-}
-
 /** What it fails with; undefined: it works. */
-async function tryOut(sandbox: Sandbox): Promise<string | undefined> {
+async function runTrial(sandbox: Sandbox): Promise<string | undefined> {
   const temporary = await mkdtemp(join(tmpdir(), "palimpsest-try-"));
   try {
     const start = { program: "/bin/sh", args: ["-c", "exit 0"], cwd: "/", env: {} };
@@ -101,4 +106,85 @@ async function tryOut(sandbox: Sandbox): Promise<string | undefined> {
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
+}
+
+/** What of this machine decides whether bubblewrap can work. */
+export interface MachineFacts {
+  /** The first that is there, by the name of its program. */
+  readonly packageManager: string | undefined;
+  readonly place: "container" | "machine";
+  /** Of the kernel's switches, `kernel.unprivileged_userns_clone` and the like: those that exist. */
+  readonly valueBySwitch: ReadonlyMap<string, string>;
+}
+
+/** What a user can do so that bubblewrap works, one line. `failure`: what it said when it was tried; absent: there is none. */
+export function bubblewrapRemedy(facts: MachineFacts, failure?: string): string {
+  if (failure === undefined) return installRemedy(facts.packageManager);
+  if (/unknown option/i.test(failure)) return "install a newer bubblewrap: 0.5 or later";
+  if (!/namespace|permission denied|not permitted|uid map|loopback|mount/i.test(failure)) return byHand;
+  const closed = closingSwitches.find(({ name, closedBy }) => facts.valueBySwitch.get(name) === closedBy);
+  if (facts.place === "container") return containerRemedy;
+  if (closed === undefined) return byHand;
+  return `let programs make user namespaces: sudo sysctl -w ${closed.name}=${closed.openBy}`;
+}
+
+const installRemedy = (packageManager: string | undefined): string => {
+  const install = installByManager.get(packageManager ?? "");
+  return install === undefined
+    ? "install the package bubblewrap, so that bwrap is on PATH"
+    : `install bubblewrap: ${install}`;
+};
+
+const installByManager: ReadonlyMap<string, string> = new Map([
+  ["apt-get", "sudo apt install bubblewrap"],
+  ["dnf", "sudo dnf install bubblewrap"],
+  ["pacman", "sudo pacman -S bubblewrap"],
+  ["zypper", "sudo zypper install bubblewrap"],
+  ["apk", "sudo apk add bubblewrap"],
+]);
+
+const byHand = "see what bwrap says by hand: bwrap --ro-bind / / --proc /proc --dev /dev --unshare-all true";
+const containerRemedy =
+  "start the container so that it may make user namespaces: docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined";
+
+/** Each alone keeps a user's programs from making namespaces. */
+const closingSwitches = [
+  { name: "kernel.apparmor_restrict_unprivileged_userns", closedBy: "1", openBy: "0" },
+  { name: "kernel.unprivileged_userns_clone", closedBy: "0", openBy: "1" },
+  { name: "user.max_user_namespaces", closedBy: "0", openBy: "15000" },
+] as const;
+
+/** Must not reject: what can't be read is not there. */
+export async function machineFacts(): Promise<MachineFacts> {
+  const managers = await Promise.all(
+    [...installByManager.keys()].map(async (name) =>
+      (await isThere(join("/usr/bin", name))) || (await isThere(join("/sbin", name))) ? name : undefined,
+    ),
+  );
+  const isContainer = (await isThere("/.dockerenv")) || (await isThere("/run/.containerenv"));
+  const values = await Promise.all(closingSwitches.map(async ({ name }) => [name, await readSwitch(name)] as const));
+  return {
+    packageManager: managers.find((name) => name !== undefined),
+    place: isContainer ? "container" : "machine",
+    valueBySwitch: new Map(values.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))),
+  };
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+const readSwitch = (name: string): Promise<string | undefined> =>
+  readFile(join("/proc/sys", name.replaceAll(".", "/")), "utf8").then(
+    (text) => text.trim(),
+    () => undefined,
+  );
+
+export function chooseSandboxUse(mode: SandboxMode, found: SandboxSearchOutcome): SandboxUse {
+  if (mode === "off") return { kind: "unheld", because: "off" };
+  if (found.kind === "found") return { kind: "held", sandbox: found.sandbox };
+  const { why, remedy } = found;
+  return mode === "required" ? { kind: "refused", why, remedy } : { kind: "unheld", because: "absent", why, remedy };
 }

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { codeOf } from "../failure.ts";
-import { isInside } from "../inside.ts";
+import { errorCode } from "../error-code.ts";
+import { isInside } from "../resolve-real-path.ts";
 import { gitFileBytesMax } from "../limits.ts";
 import { gitConfigBytesMax, submodulesMax } from "./limits.ts";
 
@@ -21,12 +21,12 @@ export interface GitFolders {
 export function gitFolders(root: string): GitFolders {
   const git = join(root, ".git");
   const kind = fileKind(git);
-  if (kind === "folder") return ofRepository({ folder: git, root });
+  if (kind === "folder") return repositoryFolders({ folder: git, root });
   const own: GitFolders = { writable: [], protected: [git], contents: [], hooks: [] };
-  const linked = kind === "file" ? linkedFolder(git) : undefined;
+  const linked = kind === "file" ? findLinkedFolder(git) : undefined;
   if (linked === undefined) return own;
   const repository = isWorktreeFolder(linked) ? dirname(dirname(linked)) : linked;
-  const found = ofRepository({ folder: repository, root });
+  const found = repositoryFolders({ folder: repository, root });
   return { ...found, writable: [repository], protected: [...own.protected, ...found.protected] };
 }
 
@@ -37,7 +37,7 @@ interface Repository {
 }
 
 /** With those of its submodules and worktrees, as it keeps them in itself. */
-function ofRepository({ folder, root }: Repository): GitFolders {
+function repositoryFolders({ folder, root }: Repository): GitFolders {
   const modules = join(folder, "modules");
   const submodules = submoduleFolders(modules);
   const within = [folder, ...(submodules ?? [])];
@@ -65,7 +65,7 @@ function ofRepository({ folder, root }: Repository): GitFolders {
  * A `.git` that is a file may name any folder, and a project may have come with it. The folder is taken for the project's
  * only if it says so itself.
  */
-function linkedFolder(git: string): string | undefined {
+function findLinkedFolder(git: string): string | undefined {
   const named = /^gitdir: (.+)$/m.exec(readText(git, gitFileBytesMax) ?? "")?.[1];
   const folder = named === undefined ? undefined : realFolder(resolve(dirname(git), named));
   if (folder === undefined) return undefined;
@@ -136,7 +136,7 @@ function foldersIn(folder: string): readonly string[] {
     const entries = readdirSync(folder, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
   } catch (error) {
-    if (codeOf(error) === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     return [];
   }
 }
@@ -146,7 +146,7 @@ function fileKind(path: string): "file" | "folder" | "other" {
     const found = lstatSync(path);
     return found.isFile() ? "file" : found.isDirectory() ? "folder" : "other";
   } catch (error) {
-    if (codeOf(error) === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     return "other";
   }
 }
@@ -156,7 +156,7 @@ function realFolder(path: string): string | undefined {
     const real = realpathSync.native(path);
     return fileKind(real) === "folder" ? real : undefined;
   } catch (error) {
-    if (codeOf(error) === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     return undefined;
   }
 }
@@ -166,7 +166,7 @@ function readText(path: string, bytesMax: number): string | undefined {
     const found = lstatSync(path);
     return found.isFile() && found.size <= bytesMax ? readFileSync(path, "utf8") : undefined;
   } catch (error) {
-    if (codeOf(error) === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     return undefined;
   }
 }

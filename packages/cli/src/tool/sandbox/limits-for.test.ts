@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { limitsFor, type SandboxPlaces } from "./limits-for.ts";
+import { computeSandboxLimits, type SandboxPlaces } from "./session-sandbox.ts";
 
 const places: SandboxPlaces = {
   roots: ["/p"],
@@ -12,7 +12,7 @@ const places: SandboxPlaces = {
   temporary: "/own",
 };
 const shown = (...named: readonly string[]) =>
-  limitsFor({ strength: "read-only", places: { ...places, named }, network: { kind: "off" } }).shown;
+  computeSandboxLimits({ strength: "read-only", places: { ...places, named }, network: { kind: "off" } }).shown;
 
 test("a file of the system's temporary folder that a command names is shown to it", () => {
   expect(shown("/tmp/notes.txt", "/var/tmp/x", "/tmp", "/etc/hosts")).toEqual(["/p", "/tmp/notes.txt", "/var/tmp/x"]);
@@ -24,6 +24,10 @@ test("a secret is hidden from a command that names it, also where the home folde
 
 test("a file that a rule asked about is shown to the command that names it", () => {
   const asked = ["/p/secret/key"];
-  const limits = limitsFor({ strength: "read-only", places: { ...places, asked }, network: { kind: "off" } });
+  const limits = computeSandboxLimits({
+    strength: "read-only",
+    places: { ...places, asked },
+    network: { kind: "off" },
+  });
   expect(limits.shown).toEqual(["/p", "/p/secret/key"]);
 });

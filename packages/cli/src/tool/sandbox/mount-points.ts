@@ -10,8 +10,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { codeOf } from "../failure.ts";
-import { signalProcess } from "../process-group.ts";
+import { errorCode } from "../error-code.ts";
+import { signalProcess } from "../signal-group.ts";
 
 export interface MountPoint {
   readonly path: string;
@@ -37,7 +37,7 @@ export class MountPoints {
 
   /** Tells of a path whether what stands there now is one of these, and not the user's. */
   look(): (path: string) => boolean {
-    const claimed = new Set(attempt(() => readdirSync(this.#folder)));
+    const claimed = new Set(ignoreRefusal(() => readdirSync(this.#folder)));
     const isClaimed = (path: string): boolean =>
       claimed.size > 0 && claimed.has(claimName(path)) && this.#claims(path).length > 0;
     return (path) => this.#countByPath.has(path) || isClaimed(path);
@@ -54,7 +54,7 @@ export class MountPoints {
         this.#countByPath.set(point.path, (this.#countByPath.get(point.path) ?? 0) + 1);
         held.push(point);
         this.#claim(point.path);
-        make(point);
+        makeMountPoint(point);
       }
     } catch (error) {
       release();
@@ -67,10 +67,10 @@ export class MountPoints {
     const count = (this.#countByPath.get(point.path) ?? 0) - 1;
     if (count > 0) return void this.#countByPath.set(point.path, count);
     this.#countByPath.delete(point.path);
-    attempt(() => unlinkSync(join(this.#claimsFolder(point.path), String(process.pid))));
+    ignoreRefusal(() => unlinkSync(join(this.#claimsFolder(point.path), String(process.pid))));
     if (this.#claims(point.path).length > 0) return;
-    remove(point);
-    attempt(() => rmdirSync(this.#claimsFolder(point.path)));
+    removeMountPoint(point);
+    ignoreRefusal(() => rmdirSync(this.#claimsFolder(point.path)));
   }
 
   #claimsFolder(path: string): string {
@@ -85,7 +85,7 @@ export class MountPoints {
 
   /** Ids of other processes that run and need it. */
   #claims(path: string): readonly string[] {
-    const names = attempt(() => readdirSync(this.#claimsFolder(path))) ?? [];
+    const names = ignoreRefusal(() => readdirSync(this.#claimsFolder(path))) ?? [];
     return names.filter((name) => Number(name) !== process.pid && signalProcess(Number(name), 0));
   }
 }
@@ -96,7 +96,7 @@ const claimName = (path: string): string => createHash("sha256").update(path).di
 const claimChars = 32;
 
 /** Throws where the way to it leads elsewhere: a command may have put a link there. */
-function make({ path, content }: MountPoint): void {
+function makeMountPoint({ path, content }: MountPoint): void {
   const folder = dirname(path);
   if (realpathSync.native(folder) !== folder)
     throw Object.assign(new Error(`${folder} was moved while the command was started: try again`), { code: "ELOOP" });
@@ -104,24 +104,24 @@ function make({ path, content }: MountPoint): void {
     if (content === undefined) mkdirSync(path);
     else writeFileSync(path, content, { flag: "wx" });
   } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
+    if (errorCode(error) !== "EEXIST") throw error;
   }
 }
 
 /** If somebody has put something into it meanwhile, or removed it, it is theirs. */
-function remove({ path, content }: MountPoint): void {
-  attempt(() => {
+function removeMountPoint({ path, content }: MountPoint): void {
+  ignoreRefusal(() => {
     if (content === undefined) rmdirSync(path);
     else if (readFileSync(path, "utf8") === content) rmSync(path);
   });
 }
 
 /** Undefined if the system refuses. */
-function attempt<Result>(act: () => Result): Result | undefined {
+function ignoreRefusal<Result>(act: () => Result): Result | undefined {
   try {
     return act();
   } catch (error) {
-    if (codeOf(error) === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
     return undefined;
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bubblewrapRemedy, machineFacts, type MachineFacts } from "./remedy.ts";
+import { bubblewrapRemedy, machineFacts, type MachineFacts } from "./find-sandbox.ts";
 
 const plain: MachineFacts = { packageManager: undefined, place: "machine", valueBySwitch: new Map() };
 const noNamespace = "bwrap: No permissions to creating new namespace, likely because the kernel does not allow it";

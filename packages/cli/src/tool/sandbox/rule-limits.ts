@@ -1,20 +1,20 @@
 import { dirname } from "node:path";
-import type { ShellAct } from "palimpsest/internal/ports/tools";
-import { isInside, isInsideAny } from "../inside.ts";
-import type { Places, Rule, Rules } from "../permission/rule.ts";
-import { deniedPaths } from "./denied-paths.ts";
-import { FolderNames } from "./folder-names.ts";
+import type { ShellAction } from "palimpsest/internal/ports/tool";
+import { isInside, isInsideAny } from "../resolve-real-path.ts";
+import type { RuleRoots, Rule, Rules } from "../permission/rule.ts";
+import { findDeniedPaths } from "./denied-paths.ts";
+import { FolderNameCache } from "./folder-scanner.ts";
 import type { GitFolders } from "./git-folders.ts";
-import { History, mayShowHistory } from "./history.ts";
+import { GitHistory, mayShowHistory } from "./git-history.ts";
 
-export interface RuleLimitsDeps extends Places {
+interface RuleLimitsDeps extends RuleRoots {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Asked for each command: rules may be written while a session is open. */
   readonly rules: () => Rules;
 }
 
-export interface RuleQuestion {
-  readonly act: ShellAct;
+interface RuleLimitsInput {
+  readonly act: ShellAction;
   /** What the command names. Rules that ask were asked about it. */
   readonly reads: readonly string[];
   readonly writes: readonly string[];
@@ -22,7 +22,7 @@ export interface RuleQuestion {
   readonly gitByFolder: ReadonlyMap<string, GitFolders>;
 }
 
-export type RuleLimits =
+type RuleLimits =
   | {
       readonly kind: "limits";
       readonly hidden: readonly string[];
@@ -35,22 +35,22 @@ export type RuleLimits =
 type PathRule = Extract<Rule, { kind: "path" }>;
 
 /** What rules about files hold, as paths for the sandbox. One for a session: it keeps what it has read of folders. */
-export class RulePaths {
+export class RulePathFinder {
   readonly #deps: RuleLimitsDeps;
-  readonly #names = new FolderNames();
-  readonly #history: History;
+  readonly #names = new FolderNameCache();
+  readonly #history: GitHistory;
 
   constructor(deps: RuleLimitsDeps) {
     this.#deps = deps;
-    this.#history = new History(deps.env);
+    this.#history = new GitHistory(deps.env);
   }
 
-  async limits(question: RuleQuestion): Promise<RuleLimits> {
+  async limits(question: RuleLimitsInput): Promise<RuleLimits> {
     const { roots } = this.#deps;
     const hidden = await this.#paths("read", question.reads);
     if (hidden.kind === "refused") return hidden;
     const covered = hidden.paths.find((path) => roots.some((root) => isInside(root, path)));
-    if (covered !== undefined) return refused("a rule forbids to read the whole project");
+    if (covered !== undefined) return refuseLimits("a rule forbids to read the whole project");
     const kept = await this.#paths("write", question.writes);
     if (kept.kind === "refused") return kept;
     const contents = await this.#contents(question);
@@ -62,7 +62,7 @@ export class RulePaths {
     };
   }
 
-  async #paths(act: PathRule["act"], named: readonly string[]): Promise<FoundPaths | Refused> {
+  async #paths(act: PathRule["act"], named: readonly string[]): Promise<FoundPaths | LimitsRefusal> {
     const { roots, home, rules } = this.#deps;
     const { deny, ask } = rules();
     const pathsByUse = { deny: [] as string[], ask: [] as string[] };
@@ -72,10 +72,10 @@ export class RulePaths {
       ...ask.map((one) => [one, "ask"] as const),
     ]) {
       if (rule.kind !== "path" || rule.act !== act) continue;
-      const found = await deniedPaths({ names: this.#names }, { pattern: rule.pattern, roots, home });
+      const found = await findDeniedPaths({ names: this.#names }, { pattern: rule.pattern, roots, home });
       if (found.kind === "too-many") {
         if (roots.some((root) => isInside(root, found.folder)))
-          return refused(
+          return refuseLimits(
             `the rule ${rule.text} is for files of any folder in ${found.folder}, which holds too many to look at`,
           );
         pathsByUse[use].push(found.folder);
@@ -91,7 +91,7 @@ export class RulePaths {
   }
 
   /** Objects of repositories that hold what is not to be read, unless the line can't show them. */
-  async #contents({ act, gitByFolder }: RuleQuestion): Promise<readonly string[]> {
+  async #contents({ act, gitByFolder }: RuleLimitsInput): Promise<readonly string[]> {
     const { roots, home, rules } = this.#deps;
     const patterns = rules().deny.flatMap((rule) =>
       rule.kind === "path" && rule.act === "read" ? [rule.pattern ?? "**"] : [],
@@ -116,6 +116,6 @@ interface FoundPaths extends Pick<Extract<RuleLimits, { kind: "limits" }>, "aske
   readonly missing: readonly string[];
 }
 
-type Refused = Extract<RuleLimits, { kind: "refused" }>;
+type LimitsRefusal = Extract<RuleLimits, { kind: "refused" }>;
 
-const refused = (why: string): Refused => ({ kind: "refused", why });
+const refuseLimits = (why: string): LimitsRefusal => ({ kind: "refused", why });

@@ -1,10 +1,10 @@
 import type { ProgramStart, Sandbox, SandboxEntry, SandboxLimits } from "palimpsest/internal/ports/sandbox";
-import { isInside } from "../inside.ts";
+import { isInside } from "../resolve-real-path.ts";
 import { sandboxMountsMax, seatbeltProfileBytesMax, seatbeltStringBytesMax } from "./limits.ts";
-import { temporaryEnvironment } from "./temporary-environment.ts";
+import { temporaryEnvironment } from "./temporary-folder.ts";
 import { proxyEnvironment } from "./network/proxy-environment.ts";
 
-export interface SeatbeltDeps {
+interface SeatbeltDeps {
   /** Of `sandbox-exec`. */
   readonly program: string;
 }
@@ -12,15 +12,13 @@ export interface SeatbeltDeps {
 /** macOS holds a program by a profile, which it is started with. Nothing is mounted and nothing is left behind. */
 export const seatbelt = ({ program }: SeatbeltDeps): Sandbox => ({
   system: "seatbelt",
-  enter: async (start, limits) => enter(program, { start, limits }),
+  enter: async (start, limits) => enterSeatbelt(program, { start, limits }),
 });
 
-interface Entering {
-  readonly start: ProgramStart;
-  readonly limits: SandboxLimits;
-}
-
-function enter(program: string, { start, limits }: Entering): SandboxEntry {
+function enterSeatbelt(
+  program: string,
+  { start, limits }: { readonly start: ProgramStart; readonly limits: SandboxLimits },
+): SandboxEntry {
   const { network, temporary } = limits;
   if (network.kind === "proxy" && network.way.kind !== "loopback")
     return { kind: "refused", why: "the proxy can't be reached: it listens on no port" };
@@ -42,15 +40,15 @@ type Profile = { readonly kind: "profile"; readonly text: string } | { readonly 
 export function seatbeltProfile(limits: SandboxLimits): Profile {
   const count = limits.writable.length + limits.protected.length + limits.hidden.length + limits.shown.length;
   if (count > sandboxMountsMax) return { kind: "refused", why: tooMany };
-  const held = heldPlaces(limits);
-  const tooLong = held.find((place) => Buffer.byteLength(quoted(anyCaseForm(place))) > seatbeltStringBytesMax);
+  const held = planPlaces(limits);
+  const tooLong = held.find((place) => Buffer.byteLength(quoteString(anyCaseForm(place))) > seatbeltStringBytesMax);
   if (tooLong !== undefined) return { kind: "refused", why: `${tooLong.path} is too long to be held` };
   const text = [
-    ...base,
+    ...baseRules,
     ...networkRules(limits.network),
     "(allow file-read*)",
     ...held.flatMap(placeRules),
-    ...passedRules(held),
+    ...traversalRules(held),
     ...pinRules(held),
   ].join("\n");
   if (Buffer.byteLength(text) > seatbeltProfileBytesMax) return { kind: "refused", why: tooMany };
@@ -61,7 +59,7 @@ const tooMany = "rules and settings name too many files and folders to hold";
 
 type Access = "closed" | "readable" | "writable";
 
-interface Place {
+interface ProfilePlace {
   readonly path: string;
   readonly access: Access;
   /** What it lies in. */
@@ -69,7 +67,7 @@ interface Place {
 }
 
 /** Outer ones first; of two roles of one path the stricter counts. */
-function heldPlaces({ hidden, protected: kept, writable, shown, temporary }: SandboxLimits): readonly Place[] {
+function planPlaces({ hidden, protected: kept, writable, shown, temporary }: SandboxLimits): readonly ProfilePlace[] {
   const roleByPath = new Map<string, Role>();
   const put = (paths: readonly string[], role: Role): void => {
     for (const path of paths) if (!roleByPath.has(path)) roleByPath.set(path, role);
@@ -79,11 +77,11 @@ function heldPlaces({ hidden, protected: kept, writable, shown, temporary }: San
   put([...writable, temporary], "writable");
   put(shown, "shown");
   const outerFirst = [...roleByPath].toSorted(([one], [other]) => depth(one) - depth(other));
-  const places: Place[] = [];
+  const places: ProfilePlace[] = [];
   for (const [path, role] of outerFirst) {
     const cover = places
       .filter((one) => isInside(path, one.path))
-      .reduce<Place["cover"]>((inner, one) => (one.path.length >= inner.path.length ? one : inner), whole);
+      .reduce<ProfilePlace["cover"]>((inner, one) => (one.path.length >= inner.path.length ? one : inner), rootCover);
     const access = accessFor(role, cover.access);
     if (access !== undefined) places.push({ path, access, cover });
   }
@@ -92,7 +90,7 @@ function heldPlaces({ hidden, protected: kept, writable, shown, temporary }: San
 
 type Role = "hidden" | "protected" | "writable" | "shown";
 
-const whole: Place["cover"] = { path: "/", access: "readable" };
+const rootCover: ProfilePlace["cover"] = { path: "/", access: "readable" };
 
 const depth = (path: string): number => path.split("/").length;
 
@@ -110,8 +108,8 @@ function accessFor(role: Role, cover: Access): Access | undefined {
   }
 }
 
-function placeRules(place: Place): readonly string[] {
-  const subpath = `(subpath ${quoted(place.path)})`;
+function placeRules(place: ProfilePlace): readonly string[] {
+  const subpath = `(subpath ${quoteString(place.path)})`;
   const run = place.cover.access === "closed" ? " process-exec" : "";
   switch (place.access) {
     case "writable":
@@ -119,29 +117,30 @@ function placeRules(place: Place): readonly string[] {
     case "readable":
       return [
         `(allow file-read*${run} ${subpath})`,
-        ...(isMakeable(place) ? [`(deny file-write* ${namesOf(place)})`] : []),
+        ...(isMakeable(place) ? [`(deny file-write* ${renderNames(place)})`] : []),
       ];
     case "closed":
-      return [`(deny file-read* file-write* process-exec ${isMakeable(place) ? namesOf(place) : subpath})`];
+      return [`(deny file-read* file-write* process-exec ${isMakeable(place) ? renderNames(place) : subpath})`];
   }
 }
 
 /** Whether a program could make it, if it is not there yet. */
-const isMakeable = ({ cover }: Place): boolean => cover.access === "writable";
+const isMakeable = ({ cover }: ProfilePlace): boolean => cover.access === "writable";
 
-const namesOf = (place: Place): string => `(subpath ${quoted(place.path)}) (regex ${quoted(anyCaseForm(place))})`;
+const renderNames = (place: ProfilePlace): string =>
+  `(subpath ${quoteString(place.path)}) (regex ${quoteString(anyCaseForm(place))})`;
 
 /**
  * On a disk that does not tell letters by their case, `.GIT/HOOKS` may be made where `.git/hooks` is looked for. What it
  * lies in is there, and known by the name that it has.
  */
-function anyCaseForm({ path, cover }: Place): string {
+function anyCaseForm({ path, cover }: ProfilePlace): string {
   const start = cover.path === "/" ? "" : cover.path;
   return `^${literalForm(start)}${anyCase(path.slice(start.length))}(/|$)`;
 }
 
 /** What is shown inside a hidden folder can be reached: the folders on the way can be looked up, not listed. */
-function passedRules(held: readonly Place[]): readonly string[] {
+function traversalRules(held: readonly ProfilePlace[]): readonly string[] {
   const passed = held.flatMap(({ path, cover, access }) =>
     cover.access === "closed" && access !== "closed" ? foldersBetween(cover.path, path) : [],
   );
@@ -152,7 +151,7 @@ function passedRules(held: readonly Place[]): readonly string[] {
  * A rule holds a place only as long as the folders above it keep their names: `mv .git other` would take the hooks to
  * where no rule is. So no folder on the way from a writable one is renamed, removed or made anew.
  */
-function pinRules(held: readonly Place[]): readonly string[] {
+function pinRules(held: readonly ProfilePlace[]): readonly string[] {
   const pinned = held.flatMap(({ path, cover, access }) => {
     if (access === "writable") return [path];
     return cover.access === "writable" ? foldersBetween(cover.path, path) : [];
@@ -161,7 +160,7 @@ function pinRules(held: readonly Place[]): readonly string[] {
 }
 
 function literalRule(action: string, paths: readonly string[]): readonly string[] {
-  const filters = [...new Set(paths)].map((path) => `(literal ${quoted(path)})`);
+  const filters = [...new Set(paths)].map((path) => `(literal ${quoteString(path)})`);
   return filters.length === 0 ? [] : [`(${action} ${filters.join(" ")})`];
 }
 
@@ -195,7 +194,7 @@ function networkRules(network: SandboxLimits["network"]): readonly string[] {
 }
 
 /** As a string of the profile's language, which is a Scheme: letters beyond ASCII stand as they are. */
-function quoted(text: string): string {
+function quoteString(text: string): string {
   const escaped = text
     .replaceAll(/["\\]/g, String.raw`\$&`)
     // oxlint-disable-next-line no-control-regex
@@ -215,7 +214,7 @@ const anyCase = (text: string): string =>
  * events and services that open things outside, shared memory, terminals, hard links, and variables of the kernel that
  * tell of other processes.
  */
-const base: readonly string[] = [
+const baseRules: readonly string[] = [
   "(version 1)",
   "(deny default)",
   "(allow process-exec process-fork)",

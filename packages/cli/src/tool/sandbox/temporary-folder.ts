@@ -3,7 +3,7 @@ import { lstat, mkdir, realpath, rm, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SessionId } from "palimpsest/internal/schema/brand";
-import { codeOf } from "../failure.ts";
+import { errorCode } from "../error-code.ts";
 
 /** A session's own, which its commands see as `/tmp`: what one leaves there the next one finds. */
 export interface TemporaryFolder {
@@ -27,7 +27,7 @@ export function temporaryFolder(session: SessionId, above = tmpdir()): Temporary
         for (const folder of [users, path]) await openOwn(folder, owner);
       };
       // Another session may have removed the folder above in between, as its last one.
-      await openBoth().catch((error: unknown) => (codeOf(error) === "ENOENT" ? openBoth() : Promise.reject(error)));
+      await openBoth().catch((error: unknown) => (errorCode(error) === "ENOENT" ? openBoth() : Promise.reject(error)));
       // The system's temporary folder is behind a link on some systems.
       return await realpath(path);
     },
@@ -46,9 +46,24 @@ async function openOwn(folder: string, owner: number): Promise<void> {
   try {
     await mkdir(folder, { mode: 0o700 });
   } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
+    if (errorCode(error) !== "EEXIST") throw error;
   }
   const found = await lstat(folder);
   const isOwn = found.isDirectory() && found.uid === owner && (found.mode & 0o077) === 0;
   if (!isOwn) throw Object.assign(new Error(`${folder} is not this user's alone`), { code: "EACCES" });
 }
+
+/**
+ * Variables by which programs find the temporary folder of a command, and keep their caches in it: package managers write
+ * theirs at every install, and those of the user can only be read inside.
+ */
+export const temporaryEnvironment = (folder: string): Readonly<Record<string, string>> => ({
+  TMPDIR: folder,
+  TMP: folder,
+  TEMP: folder,
+  npm_config_cache: `${folder}/cache/npm`,
+  pnpm_config_store_dir: `${folder}/cache/pnpm`,
+  YARN_CACHE_FOLDER: `${folder}/cache/yarn`,
+  YARN_GLOBAL_FOLDER: `${folder}/cache/yarn-global`,
+  GOCACHE: `${folder}/cache/go-build`,
+});

@@ -2,7 +2,7 @@ import { mkdir, realpath, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
-import { wayTo } from "./way-to.ts";
+import { listPathLinks } from "./session-sandbox.ts";
 
 test("names every link that is passed, where it really stands, and what the path leads to", async () => {
   const top = await realpath(await temporaryFolder());
@@ -13,16 +13,16 @@ test("names every link that is passed, where it really stands, and what the path
   await symlink(at("relative/b"), at("absolute"));
   await symlink("../b/../../absolute/file", at("a/b/up"));
   await symlink("round", at("round"));
-  expect(wayTo(at("a/b/file"))).toEqual([at("a/b/file")]);
-  expect(wayTo(at("relative/b/file"))).toEqual([at("relative"), at("a/b/file")]);
-  expect(wayTo(at("absolute/file"))).toEqual([at("absolute"), at("relative"), at("a/b/file")]);
-  expect(wayTo(at("relative/b/up"))).toEqual([
+  expect(listPathLinks(at("a/b/file"))).toEqual([at("a/b/file")]);
+  expect(listPathLinks(at("relative/b/file"))).toEqual([at("relative"), at("a/b/file")]);
+  expect(listPathLinks(at("absolute/file"))).toEqual([at("absolute"), at("relative"), at("a/b/file")]);
+  expect(listPathLinks(at("relative/b/up"))).toEqual([
     at("relative"),
     at("a/b/up"),
     at("absolute"),
     at("relative"),
     at("a/b/file"),
   ]);
-  expect(wayTo(at("relative/none/file"))).toEqual([at("relative"), at("a/none/file")]);
-  expect(new Set(wayTo(at("round/file")))).toEqual(new Set([at("round"), at("round/file")]));
+  expect(listPathLinks(at("relative/none/file"))).toEqual([at("relative"), at("a/none/file")]);
+  expect(new Set(listPathLinks(at("round/file")))).toEqual(new Set([at("round"), at("round/file")]));
 });

@@ -4,13 +4,18 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { heldToolbox, type HeldToolboxOptions } from "../../../../../test/fixture/sandbox.ts";
 import { needsBubblewrap, noBubblewrap } from "../../../../../test/fixture/sandbox-available.ts";
 import { toolbox, type Toolbox } from "../../../../../test/fixture/toolbox.ts";
-import { nobody, type PermissionAnswer, type PermissionAsk, type Person } from "palimpsest/internal/ports/person";
+import {
+  noUser,
+  type PermissionAnswer,
+  type PermissionPrompt,
+  type UserPort,
+} from "palimpsest/internal/ports/user-port";
 import { millis } from "palimpsest/internal/schema/brand";
 import type { SessionSandbox } from "../sandbox/session-sandbox.ts";
-import type { Net } from "../web/get.ts";
+import type { Net } from "../web/get-page.ts";
 import { PageCache } from "../web/page-cache.ts";
-import { findShell } from "./find-shell.ts";
-import { ShellJobs } from "./jobs.ts";
+import { findShell } from "./bash-tool.ts";
+import { ShellJobs } from "./shell-jobs.ts";
 
 /** Every name leads to this machine, which may be connected to. */
 const here: Net = { resolve: () => Promise.resolve([{ address: "127.0.0.1", family: 4 }]), mayConnect: () => true };
@@ -36,17 +41,17 @@ const netBox = (options: HeldToolboxOptions): Promise<Toolbox> =>
   heldToolbox({ mode: "default", allow: ["Bash"], web: { net: here, pages: new PageCache() }, ...options });
 
 interface Answering {
-  readonly person: Person;
-  readonly asks: PermissionAsk[];
+  readonly person: UserPort;
+  readonly asks: PermissionPrompt[];
 }
 
 function answering(answer: (signal: AbortSignal) => Promise<PermissionAnswer>): Answering {
-  const asks: PermissionAsk[] = [];
-  const permission: Person["permission"] = (ask, signal) => {
+  const asks: PermissionPrompt[] = [];
+  const permission: UserPort["permission"] = (ask, signal) => {
     asks.push(ask);
     return answer(signal);
   };
-  return { asks, person: { ...nobody, permission } };
+  return { asks, person: { ...noUser, permission } };
 }
 
 test.each<[string, { command: string; network?: boolean }, "a network" | "none"]>([

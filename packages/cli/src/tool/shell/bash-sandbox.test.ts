@@ -8,8 +8,8 @@ import { needsBubblewrap, noBubblewrap } from "../../../../../test/fixture/sandb
 import { toolbox } from "../../../../../test/fixture/toolbox.ts";
 import { millis } from "palimpsest/internal/schema/brand";
 import type { SessionSandbox } from "../sandbox/session-sandbox.ts";
-import { findShell } from "./find-shell.ts";
-import { ShellJobs } from "./jobs.ts";
+import { findShell } from "./bash-tool.ts";
+import { ShellJobs } from "./shell-jobs.ts";
 
 const processesWith = (word: string): string =>
   spawnSync("ps", ["-eo", "stat=,args="], { encoding: "utf8" })

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
-import { effectOf } from "./effect.ts";
-import { findShell } from "./find-shell.ts";
+import { analyzeEffect } from "./analyze-effect.ts";
+import { findShell } from "./bash-tool.ts";
 
 /** Quotes, substitutions and separators in any order, around a command that leaves a trace. */
 const pieces = fc.array(
@@ -56,7 +56,7 @@ test("a line that counts as read-only leaves no trace when bash runs it", async 
   await fc.assert(
     fc.asyncProperty(pieces, async (parts) => {
       const command = parts.join("");
-      if (!command.includes("evil") || effectOf(command).kind !== "read-only") return;
+      if (!command.includes("evil") || analyzeEffect(command).kind !== "read-only") return;
       run += 1;
       try {
         execFileSync(shell.path, ["-c", command], { cwd, stdio: "ignore", timeout: 5_000 });

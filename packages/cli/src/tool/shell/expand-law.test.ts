@@ -6,8 +6,8 @@ import { expect, test } from "vitest";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
 import { oddNames, shellWord } from "../../../../../test/support/attacks/shell-words.ts";
 import { expand } from "./expand.ts";
-import { findShell } from "./find-shell.ts";
-import { parseLine } from "./line.ts";
+import { findShell } from "./bash-tool.ts";
+import { parseLine } from "./parse-line.ts";
 
 /** What bash makes of each word, in one process; undefined where it is no word. */
 function expandedByBash(

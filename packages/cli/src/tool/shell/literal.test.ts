@@ -2,9 +2,8 @@ import { execFileSync } from "node:child_process";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { shellWord } from "../../../../../test/support/attacks/shell-words.ts";
-import { findShell } from "./find-shell.ts";
-import { isLiteralLine } from "./literal.ts";
-import { parseLine } from "./line.ts";
+import { findShell } from "./bash-tool.ts";
+import { isLiteralLine, parseLine } from "./parse-line.ts";
 
 test.each([
   "ls -la src",

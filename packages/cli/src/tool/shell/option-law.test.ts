@@ -6,7 +6,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { toolbox } from "../../../../../test/fixture/toolbox.ts";
 import { optionNames, respelledCommand } from "../../../../../test/support/attacks/respelled-commands.ts";
-import { findShell } from "./find-shell.ts";
+import { findShell } from "./bash-tool.ts";
 
 /** Lines that are run to see that the generator makes attacks. */
 const attacksMin = 15;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { Output } from "./output.ts";
+import { OutputBuffer } from "./run-shell.ts";
 
 test("gives the bytes back while they fit, and their two ends when they do not", () => {
   fc.assert(
@@ -8,7 +8,7 @@ test("gives the bytes back while they fit, and their two ends when they do not",
       fc.array(fc.string({ unit: "grapheme-ascii", maxLength: 30 })),
       fc.integer({ min: 2, max: 60 }),
       (parts, most) => {
-        const output = new Output(most);
+        const output = new OutputBuffer(most);
         for (const part of parts) output.add(Buffer.from(part));
         const whole = parts.join("");
         const half = Math.floor(most / 2);
@@ -28,7 +28,7 @@ test("holds its two ends and at most a chunk more, however much comes", () => {
       fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 100 }),
       fc.integer({ min: 2, max: 60 }),
       (sizes, most) => {
-        const output = new Output(most);
+        const output = new OutputBuffer(most);
         for (const size of sizes) {
           output.add(Buffer.alloc(size, "x"));
           expect(output.heldBytes).toBeLessThan(most + Math.max(...sizes));

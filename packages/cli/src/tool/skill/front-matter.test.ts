@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { isSkillName, readSkillText } from "./front-matter.ts";
+import { isSkillName, parseSkillText } from "./find-skills.ts";
 import { skillDescriptionCharsMax, skillFrontCharsMax } from "./limits.ts";
 
 const file = (head: string, body = "Do it."): string => `---\n${head}\n---\n${body}`;
@@ -25,7 +25,7 @@ describe("front matter", () => {
       { callers: "people" },
     ],
   ])("is read with %s", async (_, source, front) => {
-    expect(await readSkillText(source)).toMatchObject({ kind: "skill", front, body: "Do it." });
+    expect(await parseSkillText(source)).toMatchObject({ kind: "skill", front, body: "Do it." });
   });
 
   test.each<[string, string, RegExp]>([
@@ -37,11 +37,11 @@ describe("front matter", () => {
     ["a list in place of fields", file("- a"), /can't be read/],
     ["more than a head", file(`description: ${"x".repeat(skillFrontCharsMax)}`), /more than/],
   ])("is refused with %s", async (_, source, why) => {
-    expect(await readSkillText(source)).toMatchObject({ kind: "wrong", why: expect.stringMatching(why) as unknown });
+    expect(await parseSkillText(source)).toMatchObject({ kind: "wrong", why: expect.stringMatching(why) as unknown });
   });
 
   it("a description is one line of bounded length: it stands in a list", async () => {
-    const read = await readSkillText(file(`description: "a\\n- evil: b\\u2028${"x".repeat(2_000)}"`));
+    const read = await parseSkillText(file(`description: "a\\n- evil: b\\u2028${"x".repeat(2_000)}"`));
     const description = read.kind === "skill" ? read.front.description : "";
     expect(description).toMatch(/^a - evil: b x+$/);
     expect(description).toHaveLength(skillDescriptionCharsMax);
@@ -49,7 +49,7 @@ describe("front matter", () => {
 
   it("aliases are not expanded, so that a few lines can't become gigabytes", async () => {
     const head = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\ndescription: x";
-    expect(await readSkillText(file(head))).toMatchObject({ kind: "skill", front: { description: "x" } });
+    expect(await parseSkillText(file(head))).toMatchObject({ kind: "skill", front: { description: "x" } });
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isPublicAddress } from "./address.ts";
+import { isPublicAddress } from "./get-page.ts";
 
 test.each([
   "1.1.1.1",

@@ -1,6 +1,7 @@
-import { attribute, htmlTokens } from "./html-tokens.ts";
-import type { Steps } from "./in-slices.ts";
-import { linkTextCharsMax, listDepthMax, stepTokens, titleCharsMax } from "./limits.ts";
+import { readAttribute, htmlTokens } from "./html-tokens.ts";
+import { linkTextCharsMax, listDepthMax, stepTokens, titleCharsMax, sliceMs } from "./limits.ts";
+import { setImmediate as others } from "node:timers/promises";
+import type { Millis } from "palimpsest/internal/schema/brand";
 
 export interface HtmlText {
   readonly title: string | undefined;
@@ -10,7 +11,7 @@ export interface HtmlText {
 
 /** What a page says to a reader, in its order. `base`: what its links are relative to. Cost: linear in the source. */
 export function* htmlText(html: string, base: string): Steps<HtmlText> {
-  const writer = new Writer(base);
+  const writer = new MarkdownWriter(base);
   let tokens = 0;
   for (const token of htmlTokens(html)) {
     tokens += 1;
@@ -52,7 +53,7 @@ interface OpenList {
   items: number;
 }
 
-class Writer {
+class MarkdownWriter {
   readonly #base: string;
   readonly #out: string[] = [];
   readonly #lists: OpenList[] = [];
@@ -226,7 +227,7 @@ class Writer {
 
   #openLink(attributes: string): void {
     this.#closeLink();
-    this.#link = { at: this.#out.length, href: addressOf(attribute(attributes, "href"), this.#base) };
+    this.#link = { at: this.#out.length, href: linkAddress(readAttribute(attributes, "href"), this.#base) };
   }
 
   #closeLink(): void {
@@ -242,7 +243,7 @@ class Writer {
   }
 
   #image(attributes: string): void {
-    const words = (attribute(attributes, "alt") ?? "").replaceAll(/\s+/g, " ").trim();
+    const words = (readAttribute(attributes, "alt") ?? "").replaceAll(/\s+/g, " ").trim();
     if (words !== "") this.#put(`[image: ${words}]`);
   }
 }
@@ -251,9 +252,24 @@ const headingLevel = (name: string): number | undefined =>
   /^h[1-6]$/.test(name) ? Number.parseInt(name.slice(1), 10) : undefined;
 
 /** Undefined for what leads nowhere a page can be had from, and for places in the page itself. */
-function addressOf(href: string | undefined, base: string): string | undefined {
+function linkAddress(href: string | undefined, base: string): string | undefined {
   const written = href?.trim() ?? "";
   if (written === "" || written.startsWith("#") || !URL.canParse(written, base)) return undefined;
   const url = new URL(written, base);
   return url.protocol === "http:" || url.protocol === "https:" ? url.href : undefined;
+}
+
+/** Work in steps, each far below a slice; where it stops is its own to choose. */
+export type Steps<Result> = Generator<undefined, Result>;
+
+/** Does the work with pauses in which everything else of the process goes on: a screen, an interrupt, other calls. */
+export async function runInSlices<Result>(steps: Steps<Result>, forMs: Millis = sliceMs): Promise<Result> {
+  let started = performance.now();
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (performance.now() - started < forMs) continue;
+    await others();
+    started = performance.now();
+  }
 }

@@ -1,12 +1,12 @@
 import { tagCharsMax, textPieceChars } from "./limits.ts";
 
-export type HtmlToken =
+type HtmlToken =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "open"; readonly name: string; readonly attributes: string }
   | { readonly kind: "close"; readonly name: string };
 
 /** Elements whose content is no text for a reader. */
-const unread: ReadonlySet<string> = new Set([
+const skippedElements: ReadonlySet<string> = new Set([
   "canvas",
   "iframe",
   "noscript",
@@ -25,7 +25,7 @@ export function* htmlTokens(html: string): Generator<HtmlToken> {
     const end = start === -1 ? html.length : start;
     while (at < end) {
       const piece = pieceEnd(html, { from: at, end });
-      yield { kind: "text", text: decoded(html.slice(at, piece)) };
+      yield { kind: "text", text: decodeEntities(html.slice(at, piece)) };
       at = piece;
     }
     if (start === -1) return;
@@ -60,36 +60,32 @@ interface Markup {
 }
 
 function markupAt(html: string, start: number): Markup {
-  if (html.startsWith("<!--", start)) return { token: undefined, end: behind(html, { mark: "-->", from: start + 4 }) };
+  if (html.startsWith("<!--", start))
+    return { token: undefined, end: skipPast(html, { mark: "-->", from: start + 4 }) };
   if (/[!?]/.test(html.charAt(start + 1)))
-    return { token: undefined, end: behind(html, { mark: ">", from: start + 2 }) };
+    return { token: undefined, end: skipPast(html, { mark: ">", from: start + 2 }) };
   tagStart.lastIndex = start;
   const [whole = "<", slash, written = ""] = tagStart.exec(html) ?? [];
   const name = written.toLowerCase();
   const end = tagEnd(html, start + whole.length);
   if (slash === "/") return { token: { kind: "close", name }, end };
-  if (unread.has(name)) return { token: undefined, end: behindElement(html, { name, from: end }) };
+  if (skippedElements.has(name)) return { token: undefined, end: skipElement(html, { name, from: end }) };
   return { token: { kind: "open", name, attributes: html.slice(start + whole.length, end - 1) }, end };
 }
 
 const tagStart = /<(\/?)([a-z][a-z0-9:-]{0,40})/iy;
 
-interface Sought {
-  readonly mark: string;
-  readonly from: number;
-}
-
 /** What does not end goes on to the end. */
-function behind(html: string, { mark, from }: Sought): number {
+function skipPast(html: string, { mark, from }: { readonly mark: string; readonly from: number }): number {
   const found = html.indexOf(mark, from);
   return found === -1 ? html.length : found + mark.length;
 }
 
-function behindElement(html: string, { name, from }: { readonly name: string; readonly from: number }): number {
+function skipElement(html: string, { name, from }: { readonly name: string; readonly from: number }): number {
   const close = new RegExp(`</${name}(?![a-z0-9:-])`, "gi");
   close.lastIndex = from;
   const found = close.exec(html);
-  return found === null ? html.length : behind(html, { mark: ">", from: found.index });
+  return found === null ? html.length : skipPast(html, { mark: ">", from: found.index });
 }
 
 /** Behind the `>` that is in no quotes. A tag that breaks off ends at the next one, or where it grew too long. */
@@ -110,18 +106,18 @@ function tagEnd(html: string, from: number): number {
 }
 
 /** The value of an attribute; undefined where it is not there. */
-export function attribute(attributes: string, name: string): string | undefined {
+export function readAttribute(attributes: string, name: string): string | undefined {
   for (const [, key = "", double, single, bare] of attributes.matchAll(attributeForm))
-    if (key.toLowerCase() === name) return decoded(double ?? single ?? bare ?? "");
+    if (key.toLowerCase() === name) return decodeEntities(double ?? single ?? bare ?? "");
   return undefined;
 }
 
 const attributeForm = /([^\s"'<>/=]+)(?:\s{0,10}=\s{0,10}(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+)))?/g;
 
-const decoded = (text: string): string =>
-  text.includes("&") ? text.replaceAll(/&(#x[0-9a-f]{1,6}|#\d{1,7}|[a-z][a-z0-9]{1,30});/gi, characterOf) : text;
+const decodeEntities = (text: string): string =>
+  text.includes("&") ? text.replaceAll(/&(#x[0-9a-f]{1,6}|#\d{1,7}|[a-z][a-z0-9]{1,30});/gi, decodeEntity) : text;
 
-function characterOf(whole: string, name: string): string {
+function decodeEntity(whole: string, name: string): string {
   if (!name.startsWith("#")) return signByName.get(name) ?? whole;
   const code = /^#x/i.test(name) ? Number.parseInt(name.slice(2), 16) : Number.parseInt(name.slice(1), 10);
   const isCharacter = code > 0 && code <= 0x10_ff_ff && (code < 0xd8_00 || code > 0xdf_ff);

@@ -8,14 +8,14 @@ export interface Page {
   readonly text: string;
 }
 
-interface Kept {
+interface CachedPage {
   readonly page: Page;
   readonly at: Millis;
 }
 
 /** Pages by the address they were asked for, for a while. A session's own, in memory. */
 export class PageCache {
-  readonly #keptByUrl = new Map<string, Kept>();
+  readonly #keptByUrl = new Map<string, CachedPage>();
   #chars = 0;
 
   get(url: string, now: Millis): Page | undefined {
@@ -27,7 +27,7 @@ export class PageCache {
     return undefined;
   }
 
-  put(url: string, kept: Kept): void {
+  put(url: string, kept: CachedPage): void {
     const before = this.#keptByUrl.get(url);
     if (before !== undefined) this.#drop(url, before);
     this.#keptByUrl.set(url, kept);
@@ -38,7 +38,7 @@ export class PageCache {
     }
   }
 
-  #drop(url: string, { page }: Kept): void {
+  #drop(url: string, { page }: CachedPage): void {
     this.#keptByUrl.delete(url);
     this.#chars -= page.text.length;
   }

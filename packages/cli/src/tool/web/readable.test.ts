@@ -1,10 +1,10 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { htmlCharsMax, textCharsMax } from "./limits.ts";
-import { readable } from "./readable.ts";
+import { readPage } from "./web-fetch-tool.ts";
 
 const read = (text: string, contentType = "text/plain") =>
-  readable({ kind: "body", url: "https://a.org/", contentType, bytes: Buffer.from(text) });
+  readPage({ kind: "body", url: "https://a.org/", contentType, bytes: Buffer.from(text) });
 
 /** By the processor's clock: what other processes take is not counted. */
 function now(): number {

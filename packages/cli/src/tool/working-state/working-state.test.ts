@@ -1,23 +1,19 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import { charsPerTokenMax } from "palimpsest/internal/layers/4-compact/limits";
-import { restoredFileTokensMax } from "palimpsest/internal/layers/4-compact/restore-limits";
+import { charsPerTokenMax, restoredFileTokensMax } from "palimpsest/internal/layers/4-compact/limits";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
-import { restoreBudgets } from "palimpsest/internal/layers/4-compact/restore";
-import type { ReadFile } from "palimpsest/internal/ports/tools";
+import { restoreBudgets } from "palimpsest/internal/layers/4-compact/plan-restoration";
+import type { ReadFile } from "palimpsest/internal/ports/tool";
 import type { RestoreRequest, WorkingStatePart } from "palimpsest/internal/ports/working-state";
 import { toolUseId } from "palimpsest/internal/schema/brand";
-import type { RestoredPiece } from "palimpsest/internal/schema/working-state";
-import { hashOf } from "../file/open.ts";
-import { nothingShown } from "../file/seen.ts";
-import { readFiles } from "palimpsest/internal/context/read-files";
-import type { Todo } from "../todo.ts";
-import { filesPart } from "./files.ts";
-import { gitBranch } from "./git-branch.ts";
-import { placePart } from "./place.ts";
-import { planPart } from "./plan.ts";
-import { todosPart } from "./todos.ts";
+import type { RestoredPiece } from "palimpsest/internal/schema/restored-part";
+import { hashFileBytes, nothingShown } from "../file/read-whole-file.ts";
+import { createReadFiles } from "palimpsest/internal/context/read-files";
+import { type Todo, todosPart } from "../todo-tool.ts";
+import { filesPart } from "./files-part.ts";
+import { findGitBranch, placePart } from "./place-part.ts";
+import { planPart } from "../plan-tool.ts";
 
 const request = (...kept: readonly string[]): RestoreRequest => ({
   budgets: restoreBudgets(200_000),
@@ -33,18 +29,18 @@ async function piecesOf(part: WorkingStatePart, asked = request()): Promise<read
 describe("files", () => {
   async function world(...names: readonly string[]) {
     const folder = await temporaryFolder();
-    const files = readFiles();
+    const files = createReadFiles();
     for (const name of names) {
       const path = join(folder, name);
       await writeFile(path, `content of ${name}\n`);
       files.set(path, readOf(name));
     }
     const part = (over: Partial<Parameters<typeof filesPart>[0]> = {}) =>
-      filesPart({ files, mayRead: () => true, isToldElsewhere: () => false, ...over });
+      filesPart({ files, mayRead: () => true, isShownElsewhere: () => false, ...over });
     return { path: (name: string) => join(folder, name), files, part };
   }
   const readOf = (name: string): ReadFile => ({
-    hash: hashOf(Buffer.from(`content of ${name}\n`)),
+    hash: hashFileBytes(Buffer.from(`content of ${name}\n`)),
     modifiedMs: 0,
     shownBy: toolUseId(`toolu_${name}`),
   });
@@ -68,7 +64,7 @@ describe("files", () => {
       {
         intro: `${path("a")} has changed on disk since it was last read. It now reads:`,
         text: "     1\tnew",
-        file: { hash: hashOf(Buffer.from("new\n")) },
+        file: { hash: hashFileBytes(Buffer.from("new\n")) },
       },
     ]);
   });
@@ -97,7 +93,7 @@ describe("files", () => {
 
   it("plan and memory files are told elsewhere", async () => {
     const { part, path } = await world("CLAUDE.md", "a");
-    const pieces = await piecesOf(part({ isToldElsewhere: (one) => one === path("CLAUDE.md") }));
+    const pieces = await piecesOf(part({ isShownElsewhere: (one) => one === path("CLAUDE.md") }));
     expect(pieces.map(({ title }) => title)).toEqual([path("a")]);
   });
 
@@ -158,7 +154,7 @@ describe("place", () => {
     const folder = await temporaryFolder();
     await mkdir(join(folder, ".git"));
     await writeFile(join(folder, ".git", "HEAD"), head);
-    expect(await gitBranch(folder)).toBe(expected);
+    expect(await findGitBranch(folder)).toBe(expected);
   });
 
   test("a worktree, where .git is a file that names the folder", async () => {
@@ -166,7 +162,7 @@ describe("place", () => {
     await mkdir(join(folder, "real"));
     await writeFile(join(folder, "real", "HEAD"), "ref: refs/heads/side\n");
     await writeFile(join(folder, ".git"), "gitdir: real\n");
-    expect(await gitBranch(folder)).toBe("side");
+    expect(await findGitBranch(folder)).toBe("side");
   });
 });
 

@@ -2,20 +2,19 @@ import { visibleWidth } from "@earendil-works/pi-tui";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Desk, key, open } from "../../../../../test/fixture/dialog-desk.ts";
-import type { PermissionAsk } from "palimpsest/internal/ports/person";
+import type { PermissionPrompt } from "palimpsest/internal/ports/user-port";
 import { toolUseId } from "palimpsest/internal/schema/brand";
-import type { TrustAsk } from "../../agent/pending-trust.ts";
-import type { PendingApproval } from "../../settings/tool-servers.ts";
-import { approveDialog } from "./approve.ts";
-import { chooseDialog } from "./choose.ts";
+import type { TrustRequest } from "../../agent/pending-trust.ts";
+import type { PendingApproval } from "../../settings/defined-servers.ts";
+import { approveDialog, trustDialog } from "./trust-dialog.ts";
+import { chooseDialog } from "./choose-dialog.ts";
 import type { Dialog, DialogDeps } from "./dialog.ts";
-import { editDialog } from "./edit.ts";
-import { quietBeforeAnswerMs, shownBeforeAnswerMs } from "./limits.ts";
-import { permissionDialog } from "./permission.ts";
-import { planDialog } from "./plan.ts";
-import { previewDialog } from "./preview.ts";
-import { questionDialog } from "./question.ts";
-import { trustDialog } from "./trust.ts";
+import { editDialog } from "./edit-dialog.ts";
+import { quietBeforeAnswerMs, shownBeforeAnswerMs } from "../limits.ts";
+import { permissionDialog } from "./permission-dialog.ts";
+import { planDialog } from "./plan-dialog.ts";
+import { previewDialog } from "./preview-dialog.ts";
+import { questionDialog } from "./question-dialog.ts";
 
 /** What strangers write: scripts of all widths, what drives a terminal, what turns the order round, and very long words. */
 const piece = fc.constantFrom(
@@ -108,7 +107,7 @@ const makers: Readonly<Record<string, (text: string) => (deps: DialogDeps) => Di
   "a project to trust": (text) => (deps) => trustDialog(trustOf(text), deps),
 };
 
-const trustOf = (text: string): TrustAsk => ({
+const trustOf = (text: string): TrustRequest => ({
   root: text,
   items: (["runs", "allows", "sets", "imports"] as const).map((does) => ({ does, text, from: text })),
 });
@@ -125,7 +124,7 @@ const serverOf = (text: string): PendingApproval => ({
   takes: [text],
 });
 
-const commandAsk = (text: string): PermissionAsk => ({
+const commandAsk = (text: string): PermissionPrompt => ({
   toolUse: toolUseId("t"),
   tool: "bash",
   input: { command: text },

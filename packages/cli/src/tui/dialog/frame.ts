@@ -1,13 +1,13 @@
 import { truncateToWidth, visibleWidth } from "@earendil-works/pi-tui";
-import { figure } from "palimpsest/internal/schema/figure";
-import type { Theme } from "../theme/theme.ts";
-import { bodyRowsMin, menuRowsMin, rowsKept, rowsMin } from "./limits.ts";
-import type { Block } from "./picture.ts";
+import { formatCount } from "palimpsest/internal/schema/format-count";
+import type { Theme } from "../theme.ts";
+import { dialogBodyRowsMin, dialogMenuRowsMin, dialogRowsKept, dialogRowsMin } from "../limits.ts";
+import type { DialogBlock } from "./dialog.ts";
 
-export interface FrameInput {
+interface FrameInput {
   readonly title: string;
   readonly body: readonly string[];
-  readonly choices: Block | undefined;
+  readonly choices: DialogBlock | undefined;
   readonly writer: readonly string[];
   readonly hints: readonly string[];
   readonly width: number;
@@ -18,7 +18,7 @@ export interface FrameInput {
   readonly theme: Theme;
 }
 
-export interface Frame {
+interface Frame {
   readonly lines: readonly string[];
   /** As far as there is something to scroll to. */
   readonly scroll: number;
@@ -32,39 +32,42 @@ export interface Frame {
  */
 export function drawFrame(input: FrameInput): Frame {
   const { body, choices, width, theme } = input;
-  const room = Math.max(rowsMin, input.rows - rowsKept) - titleAndHints - input.writer.length;
+  const room = Math.max(dialogRowsMin, input.rows - dialogRowsKept) - titleAndHintRows - input.writer.length;
   const wanted = choices?.rowsWanted(width) ?? 0;
   const gap = body.length > 0 && (wanted > 0 || input.writer.length > 0) ? 1 : 0;
-  const forChoices = Math.min(wanted, Math.max(menuRowsMin, room - gap - Math.min(body.length, bodyRowsMin)));
+  const forChoices = Math.min(
+    wanted,
+    Math.max(dialogMenuRowsMin, room - gap - Math.min(body.length, dialogBodyRowsMin)),
+  );
   const forBody = Math.max(1, room - gap - forChoices);
-  const seen = seenBody(input, forBody);
+  const seen = visibleBody(input, forBody);
   const choiceRows = Math.max(1, Math.min(forChoices, room - gap - seen.lines.length));
   const lines = [
-    titleLine(input),
+    frameTitle(input),
     ...seen.lines,
     ...(gap === 1 ? [""] : []),
     ...(choices === undefined ? [] : choices.lines({ width, rows: choiceRows })),
     ...input.writer,
     theme.dim(hintLine(input.hints, width)),
   ];
-  const drawn = lines.slice(-Math.max(1, input.rows)).map((line) => bare(fitted(line, width), theme));
+  const drawn = lines.slice(-Math.max(1, input.rows)).map((line) => stripStyles(fitToWidth(line, width), theme));
   return { lines: drawn, scroll: seen.scroll, page: seen.page };
 }
 
-const titleAndHints = 2;
+const titleAndHintRows = 2;
 
 /** A line of its own tells what part is seen, where it is not all of it. */
-function seenBody({ body, scroll, theme }: FrameInput, rows: number): Frame {
+function visibleBody({ body, scroll, theme }: FrameInput, rows: number): Frame {
   if (body.length <= rows) return { lines: body, scroll: 0, page: rows };
   const page = Math.max(1, rows - 1);
   const from = Math.max(0, Math.min(scroll, body.length - page));
   const to = Math.min(body.length, from + page);
-  const place = `  lines ${figure(from + 1)} to ${figure(to)} of ${figure(body.length)}, pgup and pgdn scroll`;
+  const place = `  lines ${formatCount(from + 1)} to ${formatCount(to)} of ${formatCount(body.length)}, pgup and pgdn scroll`;
   return { lines: [...body.slice(from, to), theme.dim(place)], scroll: from, page };
 }
 
-function titleLine({ title, width, theme }: FrameInput): string {
-  const named = fitted(` ${title} `, Math.max(1, width - 4));
+function frameTitle({ title, width, theme }: FrameInput): string {
+  const named = fitToWidth(` ${title} `, Math.max(1, width - 4));
   return `${theme.accent("──")}${theme.strong(named)}${theme.accent("─".repeat(Math.max(0, width - 2 - visibleWidth(named))))}`;
 }
 
@@ -78,10 +81,10 @@ function hintLine(hints: readonly string[], width: number): string {
   return line;
 }
 
-const fitted = (line: string, width: number): string =>
+const fitToWidth = (line: string, width: number): string =>
   visibleWidth(line) <= width ? line : truncateToWidth(line, width, "…");
 
 /** Without colours there is no style of pi-tui's own either, not for a cursor nor behind a cut. The mark of the cursor stays. */
-const bare = (line: string, theme: Theme): string =>
+const stripStyles = (line: string, theme: Theme): string =>
   // oxlint-disable-next-line no-control-regex
   theme.colours === "none" ? line.replaceAll(/\u001B\[[\d;]*m/g, "") : line;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTheme } from "../theme/theme.ts";
+import { createTheme } from "../theme.ts";
 import { menuBlock, pressInMenu } from "./menu.ts";
 
 const choices = [

@@ -1,7 +1,7 @@
-import { cut, hung } from "../draw/lines.ts";
-import { type Theme, unpainted } from "../theme/theme.ts";
-import { choiceLinesMax } from "./limits.ts";
-import type { Block } from "./picture.ts";
+import { cutLine, wrapText } from "../draw/wrap-text.ts";
+import { type Theme, noPaint } from "../theme.ts";
+import { choiceLinesMax } from "../limits.ts";
+import type { DialogBlock } from "./dialog.ts";
 
 /** A few choices, each with its number, as many lines each as it needs. */
 export interface Menu {
@@ -22,7 +22,7 @@ export interface MenuChoice {
   readonly tick?: "on" | "off";
 }
 
-export function menuBlock({ choices, at }: Menu, theme: Theme): Block {
+export function menuBlock({ choices, at }: Menu, theme: Theme): DialogBlock {
   const drawn = (width: number): readonly (readonly string[])[] =>
     choices.map((choice, index) => choiceLines(choice, { width, theme, index, state: index === at ? "at" : "" }));
   return {
@@ -34,13 +34,13 @@ export function menuBlock({ choices, at }: Menu, theme: Theme): Block {
       const room = Math.max(1, rows - 1);
       const from = all.slice(0, at).flat().length;
       const first = Math.min(from, Math.max(0, from + (all[at]?.length ?? 0) - room));
-      const sign = cut(theme.dim(hiddenWords(all, { at, first, end: first + room })), { width, theme });
+      const sign = cutLine(theme.dim(formatHidden(all, { at, first, end: first + room })), { width, theme });
       return [...lines.slice(first, first + room), sign].slice(0, rows);
     },
   };
 }
 
-interface Seen {
+interface VisibleRange {
   readonly at: number;
   /** Lines, `end` not included. */
   readonly first: number;
@@ -48,7 +48,7 @@ interface Seen {
 }
 
 /** How many choices are not seen whole, and where they are: nobody decides without knowing of them. */
-function hiddenWords(drawn: readonly (readonly string[])[], { at, first, end }: Seen): string {
+function formatHidden(drawn: readonly (readonly string[])[], { at, first, end }: VisibleRange): string {
   let [line, above, below] = [0, 0, 0];
   for (const [index, { length }] of drawn.entries()) {
     if (index !== at && line < first) above += 1;
@@ -59,12 +59,12 @@ function hiddenWords(drawn: readonly (readonly string[])[], { at, first, end }: 
   return `  ${words.filter((word) => word !== "").join(" · ") || "…"}`;
 }
 
-interface Look {
+interface MenuLook {
   readonly width: number;
   readonly theme: Theme;
 }
 
-interface ChoiceLook extends Look {
+interface ChoiceLook extends MenuLook {
   readonly index: number;
   readonly state: "at" | "";
 }
@@ -73,18 +73,18 @@ function choiceLines(choice: MenuChoice, { width, theme, index, state }: ChoiceL
   const tick = choice.tick === undefined ? "" : `[${choice.tick === "on" ? "x" : " "}] `;
   const mark = `${state === "at" ? "❯" : " "} ${index + 1}. ${tick}`;
   const key = choice.key === undefined ? "" : ` (${choice.key})`;
-  const paint = state === "at" ? theme.accent : unpainted;
-  const label = hung(`${choice.label}${key}`, { width, theme, first: paint(mark), paint });
-  if (choice.description === undefined) return cutTo(label, choiceLinesMax);
-  const description = hung(choice.description, { width, theme, first: " ".repeat(mark.length), paint: theme.dim });
-  return [...cutTo(label, choiceLinesMax), ...cutTo(description, choiceLinesMax)];
+  const paint = state === "at" ? theme.accent : noPaint;
+  const label = wrapText(`${choice.label}${key}`, { width, theme, first: paint(mark), paint });
+  if (choice.description === undefined) return limitLines(label, choiceLinesMax);
+  const description = wrapText(choice.description, { width, theme, first: " ".repeat(mark.length), paint: theme.dim });
+  return [...limitLines(label, choiceLinesMax), ...limitLines(description, choiceLinesMax)];
 }
 
-const cutTo = (lines: readonly string[], most: number): readonly string[] =>
+const limitLines = (lines: readonly string[], most: number): readonly string[] =>
   lines.length <= most ? lines : [...lines.slice(0, most - 1), `${lines[most - 1] ?? ""}…`];
 
 /** Where a key takes a menu: `move`s, or `take`s one, by its number or letter or by Enter. */
-export type MenuStep =
+type MenuStep =
   | { readonly kind: "move"; readonly at: number }
   | { readonly kind: "take"; readonly at: number }
   | { readonly kind: "none" };

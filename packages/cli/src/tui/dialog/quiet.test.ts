@@ -1,13 +1,21 @@
 import { expect, test } from "vitest";
 import { millis } from "palimpsest/internal/schema/brand";
-import { quietBeforeAnswerMs, shownBeforeAnswerMs } from "./limits.ts";
-import { drawn, open, pressed, type Quiet, strayed, undrawn } from "./quiet.ts";
+import { quietBeforeAnswerMs, shownBeforeAnswerMs } from "../limits.ts";
+import {
+  guardAfterDraw,
+  openGuard,
+  guardAfterPress,
+  type AnswerGuard,
+  guardAfterStray,
+  undrawnGuard,
+} from "./create-dialog.ts";
 
 type Step = readonly ["draw" | "press", number];
 
-const after = (steps: readonly Step[]): Quiet["kind"] => {
-  let quiet: Quiet = undrawn;
-  for (const [step, at] of steps) quiet = step === "draw" ? drawn(quiet, millis(at)) : pressed(quiet, millis(at));
+const after = (steps: readonly Step[]): AnswerGuard["kind"] => {
+  let quiet: AnswerGuard = undrawnGuard;
+  for (const [step, at] of steps)
+    quiet = step === "draw" ? guardAfterDraw(quiet, millis(at)) : guardAfterPress(quiet, millis(at));
   return quiet.kind;
 };
 
@@ -16,7 +24,7 @@ const draw: Step = ["draw", 0];
 const keysUntil = (end: number): readonly Step[] =>
   Array.from({ length: end / 100 }, (_, index): Step => ["press", (index + 1) * 100]);
 
-test.each<[string, readonly Step[], Quiet["kind"]]>([
+test.each<[string, readonly Step[], AnswerGuard["kind"]]>([
   ["no key counts before anything was drawn", [["press", 9_000]], "undrawn"],
   ["nor right behind it", [draw, ["press", shownBeforeAnswerMs - 1]], "since"],
   ["one after a while does", [draw, ["press", shownBeforeAnswerMs]], "open"],
@@ -38,11 +46,11 @@ test.each<[string, readonly Step[], Quiet["kind"]]>([
 });
 
 test("what is open stays open", () => {
-  expect(pressed(open, millis(0))).toBe(open);
+  expect(guardAfterPress(openGuard, millis(0))).toBe(openGuard);
 });
 
 test("a letter that means nothing only wants the keys to be quiet again", () => {
-  const quiet = strayed(millis(10_000));
-  expect(pressed(quiet, millis(10_000 + quietBeforeAnswerMs - 1)).kind).toBe("since");
-  expect(pressed(quiet, millis(10_000 + quietBeforeAnswerMs)).kind).toBe("open");
+  const quiet = guardAfterStray(millis(10_000));
+  expect(guardAfterPress(quiet, millis(10_000 + quietBeforeAnswerMs - 1)).kind).toBe("since");
+  expect(guardAfterPress(quiet, millis(10_000 + quietBeforeAnswerMs)).kind).toBe("open");
 });

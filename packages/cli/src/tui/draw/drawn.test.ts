@@ -3,11 +3,10 @@ import * as fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { entryId, millis, toolUseId } from "palimpsest/internal/schema/brand";
 import type { CallState, ChatItem } from "../state/chat-item.ts";
-import { type Colours, createTheme } from "../theme/theme.ts";
-import { drawCallDetail } from "./call-detail.ts";
-import { drawItem } from "./item.ts";
-import { drawPhase } from "./phase-line.ts";
-import { drawQueue } from "./queue-lines.ts";
+import { type Colours, createTheme } from "../theme.ts";
+import { drawCallDetail } from "./draw-call.ts";
+import { drawItem } from "./draw-item.ts";
+import { drawPhase, drawQueue } from "./draw-status.ts";
 
 afterAll(() => setCapabilityOverrides({}));
 

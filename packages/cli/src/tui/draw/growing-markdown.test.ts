@@ -1,9 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { millis } from "palimpsest/internal/schema/brand";
-import { createTheme } from "../theme/theme.ts";
-import { GrowingMarkdown } from "./growing-markdown.ts";
-import { drawMarkdown } from "./markdown.ts";
+import { createTheme } from "../theme.ts";
+import { StreamingMarkdown, drawMarkdown } from "./draw-markdown.ts";
 
 const theme = createTheme("ansi");
 /** Where nothing takes time, nothing lags. */
@@ -72,7 +71,7 @@ test("shows at each moment what the text so far shows drawn whole", () => {
       fc.array(fc.oneof({ weight: 12, arbitrary: piece }, { weight: 1, arbitrary: long }), { maxLength: 40 }),
       fc.integer({ min: 20, max: 100 }),
       (pieces, width) => {
-        const growing = new GrowingMarkdown({ theme, now });
+        const growing = new StreamingMarkdown({ theme, now });
         let text = "";
         for (const next of pieces) {
           text += next;
@@ -91,7 +90,7 @@ const document = `Before:\n\`\`\`ts a language with a long name\n${code}\n\`\`\`
 
 test("shows long code as it is drawn whole, however it comes in", () => {
   for (const step of [1, 7, 40]) {
-    const growing = new GrowingMarkdown({ theme, now });
+    const growing = new StreamingMarkdown({ theme, now });
     for (let end = step; end < document.length + step; end += step) {
       const text = document.slice(0, end);
       expect(growing.lines(text, 24)).toEqual(drawMarkdown(text, { width: 24, theme }));
@@ -108,7 +107,7 @@ test.each([
     painted += 1;
     return code;
   };
-  const growing = new GrowingMarkdown({ theme: { ...theme, code: count }, now });
+  const growing = new StreamingMarkdown({ theme: { ...theme, code: count }, now });
   for (let end = 50; end < text.length; end += 50) growing.lines(text.slice(0, end), 80);
   painted = 0;
   expect(growing.lines(text, 80)).toHaveLength(drawMarkdown(text, { width: 80, theme }).length);
@@ -116,7 +115,7 @@ test.each([
 });
 
 test("begins anew for another width and for another text", () => {
-  const growing = new GrowingMarkdown({ theme, now });
+  const growing = new StreamingMarkdown({ theme, now });
   for (const [text, width] of [
     ["# One\n\nTwo three four five six seven\n\nEight", 40],
     ["# One\n\nTwo three four five six seven\n\nEight", 20],
@@ -129,7 +128,7 @@ test("begins anew for another width and for another text", () => {
 test("a link by reference to another block is its source until it is drawn whole", () => {
   const text = "See [there].\n\nMore.\n\n[there]: http://example.org\n";
   const room = { width: 60, theme: createTheme("none") };
-  const growing = new GrowingMarkdown({ theme: room.theme, now });
+  const growing = new StreamingMarkdown({ theme: room.theme, now });
   for (let end = 1; end < text.length; end += 1) growing.lines(text.slice(0, end), 60);
   expect(growing.lines(text, 60)[0]).toBe("See [there].");
   expect(drawMarkdown(text, room)[0]).toContain("http://example.org");
@@ -143,7 +142,7 @@ test.each([
   const whole = `${piece === "| a | b |\n" ? "| a | b |\n|---|---|\n" : ""}${piece.repeat(1_000)}`;
   let clock = 0;
   // Each look takes a millisecond, so to draw takes one too.
-  const growing = new GrowingMarkdown({ theme, now: () => millis(clock++) });
+  const growing = new StreamingMarkdown({ theme, now: () => millis(clock++) });
   let drawn = 0;
   let last: readonly string[] = [];
   for (let end = 6_000; end < whole.length; end += 100) {

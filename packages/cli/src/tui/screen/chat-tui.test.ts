@@ -3,14 +3,13 @@ import { CURSOR_MARKER } from "@earendil-works/pi-tui";
 import { DrawnTerminal } from "../../../../../test/terminal/drawn-terminal.ts";
 import { millis, tokens, toolUseId } from "palimpsest/internal/schema/brand";
 import type { CallState, ChatItem } from "../state/chat-item.ts";
-import type { ChatState } from "../state/chat-shape.ts";
-import { newChat } from "../state/chat-state.ts";
-import { Growing } from "../state/growing.ts";
+import { type ChatState, AppendOnlyList } from "../state/chat-state.ts";
+import { createChat } from "../state/update-chat.ts";
 import { ChatTui } from "./chat-tui.ts";
-import type { Drawing } from "./drawing.ts";
+import type { DrawFunctions } from "../draw/draw-functions.ts";
 import { GuardedTerminal } from "./guarded-terminal.ts";
-import { resumedItemsShown } from "./limits.ts";
-import { Tail } from "./tail.ts";
+import { resumedItemsShown } from "../limits.ts";
+import { ChatTail } from "./chat-tail.ts";
 
 const wrapped = (text: string, width: number): readonly string[] =>
   text.split("\n").flatMap((line) => line.match(new RegExp(`.{1,${width}}`, "gu")) ?? [""]);
@@ -18,7 +17,7 @@ const wrapped = (text: string, width: number): readonly string[] =>
 const none = (): readonly string[] => [];
 
 /** Of every item its text, wrapped. */
-const drawing: Drawing = {
+const drawing: DrawFunctions = {
   item: (item, { width, fold }) => {
     if (item.kind === "call") {
       const lines = [`call ${item.title} ${item.state}`, ...item.summary.split("\n").filter((line) => line !== "")];
@@ -37,7 +36,7 @@ const drawing: Drawing = {
   styled: (line) => line,
 };
 
-const begun = newChat({
+const begun = createChat({
   model: "m",
   autoCompact: "on",
   thresholds: {
@@ -72,7 +71,7 @@ const call = (id: number, state: CallState, summary: string): ChatItem => ({
 interface Stage {
   readonly terminal: DrawnTerminal;
   readonly tui: ChatTui;
-  readonly tail: Tail;
+  readonly tail: ChatTail;
   readonly show: (state: Partial<ChatState>) => Promise<void>;
   readonly foot: string[];
 }
@@ -81,7 +80,7 @@ async function stage(columns = 40, rows = 10): Promise<Stage> {
   const terminal = new DrawnTerminal(columns, rows);
   for (let line = 1; line <= 6; line += 1) terminal.write(`before ${line}\r\n`);
   const guarded = new GuardedTerminal(terminal, "ansi");
-  const tail = new Tail({ drawing, now: () => millis(0) });
+  const tail = new ChatTail({ drawing, now: () => millis(0) });
   const tui = new ChatTui({ terminal: guarded, tail, narrowing: "wraps" });
   const foot = [`> ${CURSOR_MARKER}`, "status"];
   tui.addChild(tail);
@@ -114,7 +113,7 @@ describe("the scrollback", () => {
       on.tail.show({ ...begun, open: [said(0, text, "streaming")] });
       on.tui.renderNow();
     }
-    await on.show({ done: Growing.of(said(0, text)) });
+    await on.show({ done: AppendOnlyList.of(said(0, text)) });
     expect(all(on)).toEqual([...before, ...text.split("\n"), rule(40), ">", "status"]);
     expect(on.terminal.raw).not.toContain("\u001B[3J");
     expect(on.terminal.raw).not.toContain("\u001B[2J");
@@ -129,7 +128,7 @@ describe("the scrollback", () => {
   ] as const)("keeps every line of done items once when it becomes %s", async (_, [columns, rows]) => {
     const on = await stage();
     const items = Array.from({ length: 30 }, (_, id) => said(id, `item ${id} of a line that has its length`));
-    let done = Growing.of<ChatItem>();
+    let done = AppendOnlyList.of<ChatItem>();
     for (const item of items) {
       done = done.with(item);
       on.tail.show({ ...begun, done });
@@ -146,7 +145,9 @@ describe("the scrollback", () => {
   test("keeps an item that is done and half off the screen as the terminal has wrapped it", async () => {
     const on = await stage();
     const lines = Array.from({ length: 14 }, (_, index) => `l${index}`);
-    await on.show({ done: Growing.of<ChatItem>({ kind: "notice", id: 0, tone: "plain", text: lines.join("\n") }) });
+    await on.show({
+      done: AppendOnlyList.of<ChatItem>({ kind: "notice", id: 0, tone: "plain", text: lines.join("\n") }),
+    });
     await on.terminal.resize(25, 10);
     for (const line of lines)
       expect(
@@ -158,7 +159,7 @@ describe("the scrollback", () => {
   test("is not touched for a size that does not hold", async () => {
     const on = await stage();
     const items = Array.from({ length: 12 }, (_, id) => said(id, `item ${id}`));
-    await on.show({ done: Growing.of(...items) });
+    await on.show({ done: AppendOnlyList.of(...items) });
     const { length } = on.terminal.raw;
     for (const columns of [39, 30, 25, 45]) on.terminal.resizeAtOnce(columns, 10);
     on.tui.renderNow();
@@ -195,12 +196,12 @@ describe("the scrollback", () => {
   test("stays through a dialog that is taller than what stood there, and through folding", async () => {
     const on = await stage();
     const items = [said(0, "one"), call(1, "done", "a\nb\nc\nd"), said(2, "two")];
-    await on.show({ done: Growing.of(...items) });
+    await on.show({ done: AppendOnlyList.of(...items) });
     const lines = on.foot.splice(0, 2, ...Array.from({ length: 7 }, (_, index) => `dialog ${index}`));
-    await on.show({ done: Growing.of(...items) });
+    await on.show({ done: AppendOnlyList.of(...items) });
     on.foot.splice(0, 7, ...lines);
-    await on.show({ done: Growing.of(...items), folds: { rest: "unfolded", others: new Set() } });
-    await on.show({ done: Growing.of(...items) });
+    await on.show({ done: AppendOnlyList.of(...items), folds: { rest: "unfolded", others: new Set() } });
+    await on.show({ done: AppendOnlyList.of(...items) });
     const text = all(on);
     for (const line of [...before, "one", "call 1 done", "two", "status"])
       expect(
@@ -216,14 +217,14 @@ describe("the scrollback", () => {
     await on.show({ open: [call(0, "running", ""), filler] });
     await on.show({ open: [call(0, "asking", ""), filler] });
     expect(all(on).filter((line) => line.startsWith("call"))).toEqual(["call 0 running"]);
-    await on.show({ done: Growing.of(call(0, "done", "result"), filler) });
+    await on.show({ done: AppendOnlyList.of(call(0, "done", "result"), filler) });
     expect(all(on).filter((line) => line.startsWith("call"))).toEqual(["call 0 running", "call 0 done"]);
     expect(all(on).filter((line) => line === "f0")).toHaveLength(1);
   });
 
   test("shows the end of a long session that is gone on with, and where the rest is", async () => {
     const on = await stage();
-    await on.show({ done: Growing.of(...Array.from({ length: 100 }, (_, id) => said(id, `item ${id}`))) });
+    await on.show({ done: AppendOnlyList.of(...Array.from({ length: 100 }, (_, id) => said(id, `item ${id}`))) });
     const lines = all(on).filter((line) => line !== "");
     expect(lines.slice(6, 8)).toEqual([
       `… ${100 - resumedItemsShown} earlier items: Ctrl-O shows them`,
@@ -234,8 +235,11 @@ describe("the scrollback", () => {
 
   test("keeps the old chat above another one", async () => {
     const on = await stage();
-    await on.show({ done: Growing.of(said(0, "old"), said(1, "older")), open: [said(2, "cut off", "streaming")] });
-    await on.show({ done: Growing.of(said(0, "new")), open: [said(1, "and", "streaming")] });
+    await on.show({
+      done: AppendOnlyList.of(said(0, "old"), said(1, "older")),
+      open: [said(2, "cut off", "streaming")],
+    });
+    await on.show({ done: AppendOnlyList.of(said(0, "new")), open: [said(1, "and", "streaming")] });
     const lines = all(on).filter((line) => line !== "");
     expect(lines.slice(6, 11)).toEqual(["old", "older", "cut off", "new", "and"]);
   });
@@ -244,7 +248,7 @@ describe("the scrollback", () => {
 describe("a frame", () => {
   test("costs by what is visible: a key in a session of 50,000 lines takes less than 16 ms", async () => {
     const on = await stage(80, 40);
-    let done = Growing.of<ChatItem>();
+    let done = AppendOnlyList.of<ChatItem>();
     await on.show({ done });
     for (let id = 0; id < 2_000; id += 1) {
       done = done.with(said(id, Array.from({ length: 25 }, (_, line) => `item ${id} line ${line}`).join("\n")));

@@ -1,14 +1,7 @@
 import { truncateToWidth, TuiMainScreen, type TuiMainScreenRenderState, visibleWidth } from "@earendil-works/pi-tui";
 import type { GuardedTerminal } from "./guarded-terminal.ts";
-import { resizeQuietMillis } from "./limits.ts";
-import { linesGone, type Narrowing, rowsOf, type Size } from "./refit.ts";
-import type { Tail } from "./tail.ts";
-
-export interface ChatTuiOptions {
-  readonly terminal: GuardedTerminal;
-  readonly tail: Tail;
-  readonly narrowing: Narrowing;
-}
+import { resizeQuietMillis } from "../limits.ts";
+import type { ChatTail } from "./chat-tail.ts";
 
 /**
  * Draws the tail of a chat and what stands below it, as the last lines of the terminal's own screen. pi-tui keeps every
@@ -21,12 +14,20 @@ export interface ChatTuiOptions {
  */
 export class ChatTui extends TuiMainScreen {
   readonly #terminal: GuardedTerminal;
-  readonly #tail: Tail;
-  readonly #narrowing: Narrowing;
+  readonly #tail: ChatTail;
+  readonly #narrowing: LongLineMode;
   #sizeAwaited = "";
   #quiet: NodeJS.Timeout | undefined;
 
-  constructor({ terminal, tail, narrowing }: ChatTuiOptions) {
+  constructor({
+    terminal,
+    tail,
+    narrowing,
+  }: {
+    readonly terminal: GuardedTerminal;
+    readonly tail: ChatTail;
+    readonly narrowing: LongLineMode;
+  }) {
     super(terminal, true);
     this.#terminal = terminal;
     this.#tail = tail;
@@ -70,7 +71,7 @@ export class ChatTui extends TuiMainScreen {
   drawNow(): void {
     clearTimeout(this.#quiet);
     this.#quiet = undefined;
-    this.#sizeAwaited = sizeText(this.#terminal);
+    this.#sizeAwaited = formatSize(this.#terminal);
     this.renderNow();
   }
 
@@ -91,7 +92,7 @@ export class ChatTui extends TuiMainScreen {
     const { previousLines, previousWidth, previousHeight } = this.captureRenderState();
     const { columns, rows } = this.#terminal;
     if (previousLines.length === 0 || (previousWidth === columns && previousHeight === rows)) return false;
-    const size = sizeText(this.#terminal);
+    const size = formatSize(this.#terminal);
     if (size === this.#sizeAwaited) return this.#quiet !== undefined;
     this.#sizeAwaited = size;
     clearTimeout(this.#quiet);
@@ -104,8 +105,8 @@ export class ChatTui extends TuiMainScreen {
 
   #forget(): void {
     const state = this.captureRenderState();
-    const lines = this.#tail.scrolledOff(state.previousViewportTop);
-    if (lines > 0) this.restoreRenderState(shifted(state, lines));
+    const lines = this.#tail.markScrolledOff(state.previousViewportTop);
+    if (lines > 0) this.restoreRenderState(dropLines(state, lines));
   }
 
   #refit(): void {
@@ -113,9 +114,9 @@ export class ChatTui extends TuiMainScreen {
     const { columns, rows } = this.#terminal;
     const isSame = previousWidth === columns && previousHeight === rows;
     if (previousLines.length === 0 || isSame) return;
-    const gone = linesGone(previousLines, { columns, rows, narrowing: this.#narrowing });
-    const scrolled = this.#tail.scrolledOff(gone);
-    this.#wipeFrom(scrolled + this.#tail.passHalfGone());
+    const gone = countLinesGone(previousLines, { columns, rows, narrowing: this.#narrowing });
+    const scrolled = this.#tail.markScrolledOff(gone);
+    this.#wipeFrom(scrolled + this.#tail.releaseHalfGone());
     this.#beginHere();
   }
 
@@ -123,7 +124,7 @@ export class ChatTui extends TuiMainScreen {
   #wipeFrom(line: number): void {
     const { previousLines, hardwareCursorRow } = this.captureRenderState();
     const between = previousLines.slice(line, hardwareCursorRow);
-    this.#terminal.moveBy(-rowsOf(between, this.#terminal.columns, this.#narrowing));
+    this.#terminal.moveBy(-countRows(between, this.#terminal.columns, this.#narrowing));
     this.#terminal.write("\r\u001B[J");
   }
 
@@ -132,9 +133,9 @@ export class ChatTui extends TuiMainScreen {
   }
 }
 
-const sizeText = ({ columns, rows }: Size): string => `${columns}x${rows}`;
+const formatSize = ({ columns, rows }: TerminalSize): string => `${columns}x${rows}`;
 
-const shifted = (state: TuiMainScreenRenderState, lines: number): TuiMainScreenRenderState => ({
+const dropLines = (state: TuiMainScreenRenderState, lines: number): TuiMainScreenRenderState => ({
   ...state,
   previousLines: state.previousLines.slice(lines),
   cursorRow: state.cursorRow - lines,
@@ -156,3 +157,41 @@ const nothingDrawn: TuiMainScreenRenderState = {
 
 // oxlint-disable-next-line no-control-regex
 const paintedCursor = /(?<marker>\u001B_pi:c\u0007)\u001B\[7m(?<character>.*?)\u001B\[(?:0|27)m/u;
+
+/** What a terminal does to lines that are longer than it has become. */
+export type LongLineMode = "wraps" | "cuts";
+
+interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** Rows that lines fill, once a terminal has so many columns. A line was never wider than the terminal it was drawn on. */
+export function countRows(lines: readonly string[], columns: number, narrowing: LongLineMode): number {
+  if (narrowing === "cuts") return lines.length;
+  return lines.reduce((rows, line) => rows + Math.max(1, Math.ceil(visibleWidth(line) / columns)), 0);
+}
+
+interface ResizedScreen extends TerminalSize {
+  readonly narrowing: LongLineMode;
+}
+
+/** How many of the lines, from the top, no longer fit on the screen: the terminal has moved them to its scrollback. */
+export function countLinesGone(lines: readonly string[], { columns, rows, narrowing }: ResizedScreen): number {
+  let left = rows;
+  for (let index = lines.length - 1; index >= 0; index -= 1) {
+    left -= countRows(lines.slice(index, index + 1), columns, narrowing);
+    if (left < 0) return index + 1;
+  }
+  return 0;
+}
+
+/**
+ * By what a terminal says of itself. Nearly all wrap; those that cut are named here. Taken for one that wraps, such a
+ * terminal would have lines above the chat wiped away on a resize.
+ */
+export function detectLongLineMode(env: Readonly<Record<string, string | undefined>>): LongLineMode {
+  const term = env["TERM"] ?? "";
+  const cuts = env["XTERM_VERSION"] !== undefined || env["STY"] !== undefined || term === "linux";
+  return cuts ? "cuts" : "wraps";
+}

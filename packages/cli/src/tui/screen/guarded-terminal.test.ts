@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DrawnTerminal } from "../../../../../test/terminal/drawn-terminal.ts";
-import type { Colours } from "../theme/theme.ts";
+import type { Colours } from "../theme.ts";
 import { GuardedTerminal } from "./guarded-terminal.ts";
 
 const written = (pieces: readonly string[], colours: Colours): string => {

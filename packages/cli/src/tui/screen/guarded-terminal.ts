@@ -1,13 +1,37 @@
 import type { Terminal } from "@earendil-works/pi-tui";
-import type { Colours } from "../theme/theme.ts";
-import { WrittenTerminal } from "./written-terminal.ts";
+import type { Colours } from "../theme.ts";
+
+/** What a terminal does for pi-tui that is a sequence and nothing else. */
+export abstract class SequenceTerminal {
+  abstract write(data: string): void;
+
+  moveBy(lines: number): void {
+    if (lines !== 0) this.write(lines > 0 ? `\u001B[${lines}B` : `\u001B[${-lines}A`);
+  }
+
+  hideCursor(): void {
+    this.write("\u001B[?25l");
+  }
+
+  showCursor(): void {
+    this.write("\u001B[?25h");
+  }
+
+  clearLine(): void {
+    this.write("\u001B[K");
+  }
+
+  clearFromCursor(): void {
+    this.write("\u001B[J");
+  }
+}
 
 /**
  * A terminal whose scrollback is safe: what would clear it never gets through, nor does what clears the screen where the
  * screen holds lines that are not ours. With `none` no style gets through either, whoever asked for it. A frame is written
  * at once, with the cursor out of sight.
  */
-export class GuardedTerminal extends WrittenTerminal implements Terminal {
+export class GuardedTerminal extends SequenceTerminal implements Terminal {
   readonly #terminal: Terminal;
   readonly #colours: Colours;
   #held: string[] | undefined;

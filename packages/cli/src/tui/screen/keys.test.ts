@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { millis } from "palimpsest/internal/schema/brand";
-import { actOfKey, type KeyAct, type Scene } from "./keys.ts";
+import { keyAction, type KeyAction, type KeyContext } from "./key-handler.ts";
 
-const still: Scene = {
+const still: KeyContext = {
   slot: "editor",
   text: "empty",
   completion: "none",
@@ -12,10 +12,10 @@ const still: Scene = {
   now: millis(5_000),
 };
 const [escape, ctrlC, up] = ["\u001B", "\u0003", "\u001B[A"];
-const armed = (act: "clear" | "quit", at: number): Partial<Scene> => ({ armed: { act, at: millis(at) } });
+const armed = (act: "clear" | "quit", at: number): Partial<KeyContext> => ({ armed: { act, at: millis(at) } });
 
 describe("a key", () => {
-  test.each<[string, string, Partial<Scene>, KeyAct]>([
+  test.each<[string, string, Partial<KeyContext>, KeyAction]>([
     ["Esc closes candidates", escape, { completion: "open", work: "running" }, { kind: "pass" }],
     ["Esc ends what runs, whatever is typed", escape, { work: "running", text: "some" }, { kind: "interrupt" }],
     ["Esc with nothing to do does nothing", escape, {}, { kind: "nothing" }],
@@ -42,6 +42,6 @@ describe("a key", () => {
     ["a paste is a text, whatever it holds", "\u001B[200~\u0003\u001B[201~", {}, { kind: "pass" }],
     ["a letter", "q", {}, { kind: "pass" }],
   ])("%s", (_, data, scene, expected) => {
-    expect(actOfKey(data, { ...still, ...scene })).toEqual(expected);
+    expect(keyAction(data, { ...still, ...scene })).toEqual(expected);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { begun, said, stage, text, working } from "../../../../../test/terminal/screen-stage.ts";
-import { Growing } from "../state/growing.ts";
+import { AppendOnlyList } from "../state/chat-state.ts";
 
 describe("keys", () => {
   test.each<[string, readonly string[], readonly string[]]>([
@@ -36,7 +36,7 @@ describe("keys", () => {
 
   test("Ctrl-L draws over whatever was written in between", async () => {
     const on = await stage();
-    on.screen.show({ ...begun, done: Growing.of(said(0, "an answer")) });
+    on.screen.show({ ...begun, done: AppendOnlyList.of(said(0, "an answer")) });
     await on.terminal.settled();
     const before = text(on);
     on.terminal.write("\u001B7\u001B[5;1Hgarbage\u001B8");

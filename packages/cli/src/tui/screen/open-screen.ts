@@ -1,47 +1,62 @@
-import type { PermissionAnswer, PermissionAsk, QuestionAnswer, QuestionAsk } from "palimpsest/internal/ports/person";
-import type { PlanAnswer, PlanAsk } from "palimpsest/internal/ports/planning";
-import type { ChatHandlers, ChoiceAsk, EditAsk, PreviewAnswer, PreviewAsk } from "../chat-ui.ts";
-import type { TrustAsk } from "../../agent/pending-trust.ts";
-import { type TrustDecision, trustDialog } from "../dialog/trust.ts";
-import { type ApproveAsk, approveDialog, type ServerDecision } from "../dialog/approve.ts";
-import { chooseDialog } from "../dialog/choose.ts";
+import type {
+  PermissionAnswer,
+  PermissionPrompt,
+  QuestionAnswer,
+  QuestionPrompt,
+} from "palimpsest/internal/ports/user-port";
+import type { PlanAnswer, PlanReviewRequest } from "palimpsest/internal/ports/plan-mode";
+import type { ChatHandlers, ChoicePrompt, EditPrompt, PreviewAnswer, PreviewPrompt, ChatUi } from "../chat-ui.ts";
+import type { TrustRequest } from "../../agent/pending-trust.ts";
+import {
+  type TrustDecision,
+  trustDialog,
+  type ApprovalPrompt,
+  approveDialog,
+  type ServerDecision,
+} from "../dialog/trust-dialog.ts";
+import { chooseDialog } from "../dialog/choose-dialog.ts";
 import type { Dialog, DialogDeps } from "../dialog/dialog.ts";
-import { editDialog } from "../dialog/edit.ts";
-import { permissionDialog } from "../dialog/permission.ts";
-import { planDialog } from "../dialog/plan.ts";
-import { previewDialog } from "../dialog/preview.ts";
-import { questionDialog } from "../dialog/question.ts";
-import type { ChatState } from "../state/chat-shape.ts";
-import { createTheme } from "../theme/theme.ts";
+import { editDialog } from "../dialog/edit-dialog.ts";
+import { permissionDialog } from "../dialog/permission-dialog.ts";
+import { planDialog } from "../dialog/plan-dialog.ts";
+import { previewDialog } from "../dialog/preview-dialog.ts";
+import { questionDialog } from "../dialog/question-dialog.ts";
+import type { ChatState } from "../state/chat-state.ts";
+import { createTheme, type Colours } from "../theme.ts";
 import { Viewer } from "../viewer/viewer.ts";
-import { Bottom } from "./bottom.ts";
-import { chatDrawing } from "./chat-drawing.ts";
-import { ChatEditor } from "./chat-editor.ts";
-import { ChatTui } from "./chat-tui.ts";
-import { Completion } from "./completion.ts";
+import { BottomArea } from "./bottom-area.ts";
+import { createDrawFunctions } from "../draw/draw-functions.ts";
+import { ChatEditor } from "../input/chat-editor.ts";
+import { ChatTui, type LongLineMode } from "./chat-tui.ts";
+import { Completion } from "../input/completion.ts";
 import { GuardedTerminal } from "./guarded-terminal.ts";
-import type { ScreenHost } from "./host.ts";
-import { KeyHandling } from "./key-handling.ts";
-import type { Screen, ScreenDeps } from "./screen.ts";
-import { Slot } from "./slot.ts";
-import { Stage } from "./stage.ts";
-import { Tail } from "./tail.ts";
+import type { ScreenProcess } from "./screen-process.ts";
+import { KeyHandler } from "./key-handler.ts";
+import { EditorSlot } from "./editor-slot.ts";
+import { TerminalOwner } from "./terminal-owner.ts";
+import { ChatTail } from "./chat-tail.ts";
+import type { Terminal } from "@earendil-works/pi-tui";
+import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
+import type { FileListDep, PauseDep } from "../input/file-completion.ts";
+import type { InputHistory } from "../input/input-history.ts";
+import type { ChatItem } from "../state/chat-item.ts";
+import type { ItemDetail } from "../state/item-detail.ts";
 
 export const openScreen = (deps: ScreenDeps, handlers: ChatHandlers): Screen => new ChatScreen(deps, handlers);
 
 /** From top to bottom: the tail of the chat, then the bottom with the slot in it. The viewer takes the place of all. */
 class ChatScreen implements Screen {
-  readonly #host: ScreenHost;
+  readonly #host: ScreenProcess;
   readonly #handlers: ChatHandlers;
   readonly #terminal: GuardedTerminal;
-  readonly #tail: Tail;
+  readonly #tail: ChatTail;
   readonly #completion: Completion;
   readonly #editor: ChatEditor;
-  readonly #slot: Slot;
-  readonly #bottom: Bottom;
+  readonly #slot: EditorSlot;
+  readonly #bottom: BottomArea;
   readonly #viewer: Viewer;
-  readonly #stage: Stage;
-  readonly #keys: KeyHandling;
+  readonly #stage: TerminalOwner;
+  readonly #keys: KeyHandler;
   readonly #dialogDeps: DialogDeps;
   readonly #history: ScreenDeps["history"];
   #state: ChatState | undefined;
@@ -50,10 +65,10 @@ class ChatScreen implements Screen {
   constructor(deps: ScreenDeps, handlers: ChatHandlers) {
     const { colours, cwd, narrowing, now, detail, host } = deps;
     const theme = createTheme(colours);
-    const drawing = chatDrawing({ theme, cwd, now });
+    const drawing = createDrawFunctions({ theme, cwd, now });
     const requestRender = (): void => this.#stage.draw();
     const terminal = new GuardedTerminal(deps.terminal, colours);
-    const tail = new Tail({ drawing, now });
+    const tail = new ChatTail({ drawing, now });
     const tui = new ChatTui({ terminal, tail, narrowing });
     const completion = new Completion({ ...deps, complete: (of, typed) => handlers.complete(of, typed) });
     const editor = new ChatEditor({
@@ -63,16 +78,16 @@ class ChatScreen implements Screen {
       submit: (text) => handlers.submit(text),
       changed: () => handlers.typed?.(),
     });
-    const slot = new Slot(editor, (component) => {
+    const slot = new EditorSlot(editor, (component) => {
       tui.setFocus(component);
       requestRender();
     });
-    const bottom = new Bottom({ drawing, now, requestRender }, slot);
+    const bottom = new BottomArea({ drawing, now, requestRender }, slot);
     const onClose = (): void => this.#stage.closeViewer();
     this.#viewer = new Viewer({ terminal: deps.terminal, theme, cwd, drawing, now, detail, onClose });
-    this.#stage = new Stage({ tui, tail, bottom, viewer: this.#viewer, host });
+    this.#stage = new TerminalOwner({ tui, tail, bottom, viewer: this.#viewer, host });
     const keyDeps = { now, handlers, editor, slot, state: () => this.#state };
-    this.#keys = new KeyHandling({
+    this.#keys = new KeyHandler({
       ...keyDeps,
       hint: (text) => {
         bottom.setHint(text);
@@ -159,35 +174,35 @@ class ChatScreen implements Screen {
     this.#stage.draw();
   }
 
-  permission(request: PermissionAsk, signal: AbortSignal): Promise<PermissionAnswer> {
+  permission(request: PermissionPrompt, signal: AbortSignal): Promise<PermissionAnswer> {
     return this.#ask((deps) => permissionDialog(request, deps), signal);
   }
 
-  question(request: QuestionAsk, signal: AbortSignal): Promise<QuestionAnswer> {
+  question(request: QuestionPrompt, signal: AbortSignal): Promise<QuestionAnswer> {
     return this.#ask((deps) => questionDialog(request, deps), signal);
   }
 
-  review(ask: PlanAsk, signal: AbortSignal): Promise<PlanAnswer> {
+  review(ask: PlanReviewRequest, signal: AbortSignal): Promise<PlanAnswer> {
     return this.#ask((deps) => planDialog(ask, deps), signal);
   }
 
-  choose(ask: ChoiceAsk, signal: AbortSignal): Promise<string | undefined> {
+  choose(ask: ChoicePrompt, signal: AbortSignal): Promise<string | undefined> {
     return this.#ask((deps) => chooseDialog(ask, deps), signal);
   }
 
-  preview(ask: PreviewAsk, signal: AbortSignal): Promise<PreviewAnswer> {
+  preview(ask: PreviewPrompt, signal: AbortSignal): Promise<PreviewAnswer> {
     return this.#ask((deps) => previewDialog(ask, deps), signal);
   }
 
-  edit(ask: EditAsk, signal: AbortSignal): Promise<string | undefined> {
+  edit(ask: EditPrompt, signal: AbortSignal): Promise<string | undefined> {
     return this.#ask((deps) => editDialog(ask, deps), signal);
   }
 
-  approve(ask: ApproveAsk, signal: AbortSignal): Promise<readonly ServerDecision[]> {
+  approve(ask: ApprovalPrompt, signal: AbortSignal): Promise<readonly ServerDecision[]> {
     return this.#ask((deps) => approveDialog(ask, deps), signal);
   }
 
-  trust(ask: TrustAsk, signal: AbortSignal): Promise<TrustDecision> {
+  trust(ask: TrustRequest, signal: AbortSignal): Promise<TrustDecision> {
     return this.#ask((deps) => trustDialog(ask, deps), signal);
   }
 
@@ -199,4 +214,32 @@ class ChatScreen implements Screen {
   #ask<Answer>(make: (deps: DialogDeps) => Dialog<Answer>, signal: AbortSignal): Promise<Answer> {
     return this.#slot.ask(() => make(this.#dialogDeps), signal);
   }
+}
+
+export interface ScreenDeps extends ClockDep, FileListDep, PauseDep {
+  readonly terminal: Terminal;
+  /** Where the agent works: files below it are named from there. */
+  readonly cwd: string;
+  readonly colours: Colours;
+  readonly narrowing: LongLineMode;
+  readonly host: ScreenProcess;
+  /** Asked for once, and waited for by nobody: the prompt is there first. Undefined where there is none. */
+  readonly history: () => Promise<InputHistory | undefined>;
+  /** What an item of the chat unfolds into. Must not reject. */
+  readonly detail: (item: ChatItem) => Promise<ItemDetail>;
+}
+
+/** A chat in a terminal. Its lines stay in the terminal's scrollback, before and after. */
+export interface Screen extends ChatUi {
+  start(): void;
+  /** Leaves the terminal as it was found, below what was said. Must not reject, and may be called twice. */
+  stop(): Promise<void>;
+  /** Lines of a statusline command, styled and printable; none takes them away. */
+  setStatusline(lines: readonly string[]): void;
+  /** What is typed and not sent. */
+  readonly typed: string;
+  /** Which of the servers that a project defines may be used; in their order. */
+  approve(ask: ApprovalPrompt, signal: AbortSignal): Promise<readonly ServerDecision[]>;
+  /** Whether the project's own settings count. */
+  trust(ask: TrustRequest, signal: AbortSignal): Promise<TrustDecision>;
 }

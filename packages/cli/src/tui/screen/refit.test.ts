@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { placeAfter } from "./place.ts";
-import { linesGone, narrowingOf, rowsOf } from "./refit.ts";
+import { countReadLines } from "./chat-tail.ts";
+import { countLinesGone, detectLongLineMode, countRows } from "./chat-tui.ts";
 
 describe("after a resize", () => {
   test.each([
@@ -12,12 +12,12 @@ describe("after a resize", () => {
     ["has styles that take no room", ["a", "\u001B[31m1234\u001B[39m"], { columns: 4, rows: 2 }, 0],
     ["has a line that is higher than the screen", ["a", "12345678"], { columns: 2, rows: 3 }, 2],
   ] as const)("a terminal that %s has moved lines to its scrollback", (_, lines, size, gone) => {
-    expect(linesGone(lines, { ...size, narrowing: "wraps" })).toBe(gone);
+    expect(countLinesGone(lines, { ...size, narrowing: "wraps" })).toBe(gone);
   });
 
   test("a terminal that cuts lines has as many rows as before", () => {
-    expect(rowsOf(["12345678", ""], 2, "cuts")).toBe(2);
-    expect(rowsOf(["12345678", ""], 2, "wraps")).toBe(5);
+    expect(countRows(["12345678", ""], 2, "cuts")).toBe(2);
+    expect(countRows(["12345678", ""], 2, "wraps")).toBe(5);
   });
 
   test.each([
@@ -28,7 +28,7 @@ describe("after a resize", () => {
     [{ TERM: "screen-256color", TMUX: "/tmp/x" }, "wraps"],
     [{}, "wraps"],
   ] as const)("%j", (env, expected) => {
-    expect(narrowingOf(env)).toBe(expected);
+    expect(detectLongLineMode(env)).toBe(expected);
   });
 });
 
@@ -42,13 +42,13 @@ describe("where one has read to", () => {
   test("law: in a text that only grows it is the next line", () => {
     fc.assert(
       fc.property(fc.array(letters), fc.array(letters), (read, more) => {
-        expect(placeAfter(read, [...read, ...more])).toBe(read.length);
+        expect(countReadLines(read, [...read, ...more])).toBe(read.length);
       }),
     );
   });
 
   test("rules that are as long as the line do not count", () => {
-    expect(placeAfter(["──────────", "abc", "def"], ["────", "abc", "def", "ghi"])).toBe(3);
+    expect(countReadLines(["──────────", "abc", "def"], ["────", "abc", "def", "ghi"])).toBe(3);
   });
 
   test("law: in a text laid out anew nothing is left out, and less than a line is read again", () => {
@@ -56,7 +56,7 @@ describe("where one has read to", () => {
       fc.property(letters, width, width, fc.nat(), (text, one, other, count) => {
         const read = laid(text, one).slice(0, count % 20);
         const lines = laid(text, other);
-        const at = placeAfter(read, lines);
+        const at = countReadLines(read, lines);
         const ink = (some: readonly string[]): number => some.join("").replaceAll(" ", "").length;
         expect(ink(lines.slice(0, at))).toBeLessThanOrEqual(ink(read));
         if (at < lines.length) expect(ink(lines.slice(0, at + 1))).toBeGreaterThanOrEqual(ink(read));

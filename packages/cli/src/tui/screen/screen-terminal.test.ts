@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { begun, call, said, stage, text, working } from "../../../../../test/terminal/screen-stage.ts";
-import { Growing } from "../state/growing.ts";
+import { AppendOnlyList } from "../state/chat-state.ts";
 import type { ChatItem } from "../state/chat-item.ts";
-import type { HostEvent } from "./host.ts";
+import type { ProcessEvent } from "./screen-process.ts";
 
 describe("the terminal", () => {
   test("is left as it was found, with what was said", async () => {
     const on = await stage();
-    on.screen.show({ ...begun, done: Growing.of(said(0, "an answer")) });
+    on.screen.show({ ...begun, done: AppendOnlyList.of(said(0, "an answer")) });
     await on.terminal.settled();
     await on.screen.stop();
     await on.terminal.settled();
@@ -16,7 +16,7 @@ describe("the terminal", () => {
     expect(on.terminal.raw.lastIndexOf("\u001B[?25h")).toBeGreaterThan(on.terminal.raw.lastIndexOf("\u001B[?25l"));
   });
 
-  test.each<[HostEvent, readonly string[]]>([
+  test.each<[ProcessEvent, readonly string[]]>([
     ["terminate", ["quit"]],
     ["interrupt", ["quit"]],
     ["crash", []],
@@ -28,14 +28,14 @@ describe("the terminal", () => {
     expect(on.did).toEqual(did);
   });
 
-  test.each<HostEvent>(["terminate", "interrupt"])("is nobody's when %s comes a second time", async (event) => {
+  test.each<ProcessEvent>(["terminate", "interrupt"])("is nobody's when %s comes a second time", async (event) => {
     const on = await stage();
     on.raise(event);
     on.raise(event);
     expect(on.did).toEqual(["quit"]);
   });
 
-  test.each<HostEvent>(["hangup", "gone"])("that is gone ends the chat: %s", async (event) => {
+  test.each<ProcessEvent>(["hangup", "gone"])("that is gone ends the chat: %s", async (event) => {
     const on = await stage();
     on.raise(event);
     expect(on.did).toEqual(["quit"]);
@@ -43,7 +43,7 @@ describe("the terminal", () => {
 
   test("is given back on Ctrl-Z, and drawn again below when the process goes on", async () => {
     const on = await stage();
-    on.screen.show({ ...begun, done: Growing.of(said(0, "an answer")) });
+    on.screen.show({ ...begun, done: AppendOnlyList.of(said(0, "an answer")) });
     on.terminal.type("draft");
     await on.terminal.settled();
     on.terminal.press("\u001A");
@@ -61,7 +61,7 @@ describe("the terminal", () => {
     const on = await stage({ colours: "none" });
     on.screen.show({
       ...working,
-      done: Growing.of(said(0, "# Title\n\n**bold** `code`\n\n```ts\nlet a\n```"), call(1)),
+      done: AppendOnlyList.of(said(0, "# Title\n\n**bold** `code`\n\n```ts\nlet a\n```"), call(1)),
       queue: ["q"],
     });
     on.terminal.type("/co");
@@ -78,7 +78,7 @@ describe("the terminal", () => {
   test.each([80, 40, 12, 3])("of %i columns shows wide characters whole, and the end of a chat", async (columns) => {
     const on = await stage({ columns });
     const words = "漢字とかな 👩‍👩‍👧 and words of some length. ".repeat(6);
-    on.screen.show({ ...working, done: Growing.of(said(0, words), call(1), said(2, "fin")), queue: [words] });
+    on.screen.show({ ...working, done: AppendOnlyList.of(said(0, words), call(1), said(2, "fin")), queue: [words] });
     on.terminal.type("漢字");
     await on.terminal.settled();
     const shown = on.terminal.everything().join("").replaceAll(/\s/g, "");
@@ -108,7 +108,7 @@ describe("the viewer", () => {
       ...Array.from({ length: 20 }, (_, id) => said(id + 2, `answer ${id}`)),
       call(22),
     ];
-    on.screen.show({ ...begun, done: Growing.of(...items) });
+    on.screen.show({ ...begun, done: AppendOnlyList.of(...items) });
     await on.terminal.settled();
     on.terminal.press("\u000F");
     await on.terminal.settled();
@@ -118,7 +118,7 @@ describe("the viewer", () => {
     await on.terminal.settled();
     expect(text(on)).toContain("beginning");
     expect(text(on)).toContain("the whole");
-    on.screen.show({ ...begun, done: Growing.of(...items, said(23, "meanwhile")) });
+    on.screen.show({ ...begun, done: AppendOnlyList.of(...items, said(23, "meanwhile")) });
     on.terminal.press("\u001B[F");
     await on.terminal.settled();
     expect(text(on)).toContain("meanwhile");
@@ -140,7 +140,10 @@ describe("the viewer", () => {
       covers: { from: 1, to: 2 },
       entries: [],
     };
-    on.screen.show({ ...begun, done: Growing.of(said(0, "before"), said(1, "covered"), boundary, said(3, "after")) });
+    on.screen.show({
+      ...begun,
+      done: AppendOnlyList.of(said(0, "before"), said(1, "covered"), boundary, said(3, "after")),
+    });
     on.terminal.press("\u000F", "\r");
     await on.terminal.settled();
     await on.terminal.settled();
@@ -154,7 +157,7 @@ describe("the viewer", () => {
 
   test("gives way to the screen when others have stopped the process and it goes on", async () => {
     const on = await stage({ rows: 12 });
-    on.screen.show({ ...begun, done: Growing.of(said(0, "an answer")) });
+    on.screen.show({ ...begun, done: AppendOnlyList.of(said(0, "an answer")) });
     on.terminal.press("\u000F");
     await on.terminal.settled();
     expect(on.terminal.buffer).toBe("alternate");
@@ -171,7 +174,7 @@ describe("the viewer", () => {
   test("draws a long session from its end back, and holds still what is looked at", async () => {
     const on = await stage({ rows: 12 });
     const items = Array.from({ length: 1_500 }, (_, id) => said(id, `answer ${id}`));
-    on.screen.show({ ...begun, done: Growing.of(...items) });
+    on.screen.show({ ...begun, done: AppendOnlyList.of(...items) });
     await on.terminal.settled();
     on.terminal.press("\u000F");
     on.terminal.press("\u001B[5~");
@@ -188,7 +191,7 @@ describe("the viewer", () => {
   test("finds what is searched for", async () => {
     const on = await stage({ rows: 12 });
     const items = Array.from({ length: 60 }, (_, id) => said(id, `answer ${id}`));
-    on.screen.show({ ...begun, done: Growing.of(...items) });
+    on.screen.show({ ...begun, done: AppendOnlyList.of(...items) });
     on.terminal.press("\u000F");
     await on.terminal.settled();
     on.terminal.press("/");

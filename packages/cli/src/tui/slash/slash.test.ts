@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { slashCommands, usageOf } from "./commands.ts";
-import { completeSlash } from "./complete.ts";
-import { namesOf, parseSlash, type Slashed } from "./parse.ts";
+import { slashCommands, slashUsage } from "./slash-commands.ts";
+import { completeSlash, slashCommandNames, parseSlash, type SlashOutcome } from "./parse-slash.ts";
 
 const command = (name: string, rest = "", flags: readonly string[] = []): object => ({
   kind: "command",
@@ -10,7 +9,7 @@ const command = (name: string, rest = "", flags: readonly string[] = []): object
   rest,
   flags,
 });
-const message: Slashed = { kind: "message" };
+const message: SlashOutcome = { kind: "message" };
 
 describe("what is typed", () => {
   test.each<[string, object]>([
@@ -75,13 +74,13 @@ describe("what is typed", () => {
 
 describe("the table", () => {
   test("names no command twice", () => {
-    const names = slashCommands.flatMap(namesOf);
+    const names = slashCommands.flatMap(slashCommandNames);
     expect(names).toEqual([...new Set(names)]);
   });
 
   test("every command can be called as its usage says", () => {
     for (const one of slashCommands.filter(({ state }) => state === "here")) {
-      const text = usageOf(one)
+      const text = slashUsage(one)
         .replaceAll(/\[(--[^\]]+)\]/g, "$1")
         .replaceAll(/[[\]<>]/g, "");
       expect(parseSlash(text)).toMatchObject({ kind: "command", name: one.name });

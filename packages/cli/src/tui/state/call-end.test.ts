@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { planRefusedWords } from "../../tool/plan/words.ts";
-import { callEnd } from "./call-end.ts";
+import { planRefusedText } from "../../tool/plan-tool.ts";
+import { callEndState } from "./add-item.ts";
 
 test.each([
-  ["plan", planRefusedWords, { state: "denied", summary: "" }],
-  ["plan", `${planRefusedWords}: smaller steps`, { state: "denied", summary: "smaller steps" }],
+  ["plan", planRefusedText, { state: "denied", summary: "" }],
+  ["plan", `${planRefusedText}: smaller steps`, { state: "denied", summary: "smaller steps" }],
   ["plan", "the plan was accepted", { state: "done", summary: "the plan was accepted" }],
-  ["bash", planRefusedWords, { state: "done", summary: planRefusedWords }],
+  ["bash", planRefusedText, { state: "done", summary: planRefusedText }],
 ])("%s that ends with %j", (tool, summary, expected) => {
-  expect(callEnd({ tool, state: "done", summary })).toEqual(expected);
+  expect(callEndState({ tool, state: "done", summary })).toEqual(expected);
 });

@@ -1,22 +1,23 @@
 import type { EntryId, Millis, ToolUseId } from "palimpsest/internal/schema/brand";
-import { beginningOf } from "../text/beginning.ts";
-import type { TextChange } from "../text/call-words.ts";
+import type { TextChange } from "../text/call-title.ts";
+import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { messageCharsMax, messageLinesMax } from "../limits.ts";
 
 /** Numbers grow in the order in which items begin, and none is used twice. */
 export type ItemId = number;
 
 /** What a chat shows, from top to bottom. Texts are as they were said: whoever draws them makes them printable. */
 export type ChatItem =
-  | PersonItem
-  | SpokenItem
+  | UserItem
+  | SpeechItem
   | CallItem
   | EditItem
-  | CompactedItem
+  | CompactionItem
   | RetryItem
   | NoticeItem
   | OutputItem;
 
-export interface PersonItem {
+export interface UserItem {
   readonly kind: "person";
   readonly id: ItemId;
   readonly text: string;
@@ -25,7 +26,7 @@ export interface PersonItem {
 }
 
 /** Of the model. `cut`: the turn ended before the reply did. */
-export interface SpokenItem {
+export interface SpeechItem {
   readonly kind: "text" | "thinking";
   readonly id: ItemId;
   readonly text: string;
@@ -63,7 +64,7 @@ export interface EditItem {
  * Unfolds into its summary and what was said since the boundary before it: the items of this range, `to` not included. An
  * empty one where the chat begins with it.
  */
-export interface CompactedItem {
+export interface CompactionItem {
   readonly kind: "compacted";
   readonly id: ItemId;
   readonly line: string;
@@ -128,11 +129,23 @@ export function isFoldable(item: ChatItem): boolean {
     case "compacted":
       return true;
     case "person":
-      return beginningOf(item.text).length < item.text.length;
+      return messagePreview(item.text).length < item.text.length;
     case "text":
     case "retry":
     case "notice":
     case "output":
       return false;
   }
+}
+
+/** Of a message, as much as is shown folded: all of it where it is short. Costs by what it gives, not by what is there. */
+export function messagePreview(text: string): string {
+  let end = -1;
+  for (let line = 0; line < messageLinesMax; line += 1) {
+    end = text.indexOf("\n", end + 1);
+    if (end === -1 || end > messageCharsMax) break;
+  }
+  const lines = end === -1 || end === text.length - 1 ? text.length : end;
+  if (lines <= messageCharsMax) return text.slice(0, lines);
+  return text.slice(0, safeCutIndex(text, messageCharsMax));
 }

@@ -1,15 +1,15 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { messageId, millis, tokens, toolUseId } from "palimpsest/internal/schema/brand";
-import type { LoopEvent } from "palimpsest/internal/schema/event";
-import { thresholdsOf } from "palimpsest/internal/tokens/thresholds";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { computeThresholds } from "palimpsest/internal/tokens/thresholds";
 import type { ChatItem } from "./chat-item.ts";
-import type { ChatState } from "./chat-shape.ts";
-import { type ChatAct, chatAfter, newChat } from "./chat-state.ts";
+import type { ChatState } from "./chat-state.ts";
+import { type ChatAction, updateChat, createChat } from "./update-chat.ts";
 
-const fresh = newChat({
+const fresh = createChat({
   model: "m",
-  thresholds: thresholdsOf({
+  thresholds: computeThresholds({
     rule: { outputReserveTokensMax: 20_000, compactBufferTokens: 13_000, inputLimit: "ignored" },
     window: tokens(200_000),
     outputTokensMax: tokens(20_000),
@@ -36,17 +36,17 @@ const event: fc.Arbitrary<LoopEvent> = fc.oneof(
   fc.constantFrom("answered", "aborted").map((reason): LoopEvent => ({ kind: "turn-end", reason })),
   fc.constant<LoopEvent>({ kind: "turn-end", reason: "failed", message: "m", remedies: ["say-again"] }),
 );
-const act: fc.Arbitrary<ChatAct> = fc.oneof(
-  { weight: 8, arbitrary: event.map((one): ChatAct => ({ kind: "event", event: one, at: millis(0) })) },
-  { weight: 1, arbitrary: words.map((text): ChatAct => ({ kind: "say", text })) },
-  { weight: 1, arbitrary: words.map((text): ChatAct => ({ kind: "queue", text })) },
-  { weight: 1, arbitrary: fc.nat(9).map((item): ChatAct => ({ kind: "fold", item })) },
-  { weight: 1, arbitrary: fc.constant<ChatAct>({ kind: "interrupt" }) },
+const act: fc.Arbitrary<ChatAction> = fc.oneof(
+  { weight: 8, arbitrary: event.map((one): ChatAction => ({ kind: "event", event: one, at: millis(0) })) },
+  { weight: 1, arbitrary: words.map((text): ChatAction => ({ kind: "say", text })) },
+  { weight: 1, arbitrary: words.map((text): ChatAction => ({ kind: "queue", text })) },
+  { weight: 1, arbitrary: fc.nat(9).map((item): ChatAction => ({ kind: "fold", item })) },
+  { weight: 1, arbitrary: fc.constant<ChatAction>({ kind: "interrupt" }) },
 );
 
-const states = (acts: readonly ChatAct[]): readonly ChatState[] => {
+const states = (acts: readonly ChatAction[]): readonly ChatState[] => {
   let state = fresh;
-  return [state, ...acts.map((one) => (state = chatAfter(state, one)))];
+  return [state, ...acts.map((one) => (state = updateChat(state, one)))];
 };
 
 test("what is done never changes, and only grows", () => {
@@ -84,14 +84,14 @@ test("whatever happened, a turn's end leaves nothing open and the spinner still"
   fc.assert(
     fc.property(fc.array(act, { maxLength: 80 }), (acts) => {
       const failed: LoopEvent = { kind: "turn-end", reason: "failed", message: "m", remedies: ["say-again"] };
-      const end: ChatAct = { kind: "event", event: failed, at: millis(0) };
+      const end: ChatAction = { kind: "event", event: failed, at: millis(0) };
       expect(states([...acts, end]).at(-1)).toMatchObject({ open: [], phase: { kind: "idle" }, turn: "none" });
     }),
   );
 });
 
 test("however often a reply breaks, one item tells of it: there are no more than replies and turns that ended, and one", () => {
-  const isEnd = (one: ChatAct): boolean =>
+  const isEnd = (one: ChatAction): boolean =>
     one.kind === "event" && (one.event.kind === "reply-end" || one.event.kind === "turn-end");
   fc.assert(
     fc.property(fc.array(act, { maxLength: 80 }), (acts) => {
@@ -107,7 +107,7 @@ test("an act changes no state that came before it", () => {
     fc.property(fc.array(act, { maxLength: 40 }), fc.array(act, { maxLength: 10 }), (acts, more) => {
       const base = states(acts).at(-1) ?? fresh;
       const kept = [...base.done];
-      for (const one of more) chatAfter(base, one);
+      for (const one of more) updateChat(base, one);
       expect([...base.done]).toEqual(kept);
     }),
   );

@@ -1,121 +1,143 @@
-import { type Millis, nanoUsd, tokens } from "palimpsest/internal/schema/brand";
-import type { LoopEvent } from "palimpsest/internal/schema/event";
+import type { Millis, NanoUsd, Tokens } from "palimpsest/internal/schema/brand";
+import type { CompactionCause } from "palimpsest/internal/schema/compaction-cause";
+import type { CompactionPhase } from "palimpsest/internal/schema/loop-event";
 import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
-import { afterEvent } from "./after-event.ts";
-import type { Tone } from "./chat-item.ts";
-import { afterFold, type FoldAct } from "./folds.ts";
-import { type Background, type ChatState, type Figures, isAtWork } from "./chat-shape.ts";
-import { Growing } from "./growing.ts";
-import { changedCall, phaseOfCalls, shown } from "./items.ts";
+import { type ChatItem, type ItemId, isFoldable } from "./chat-item.ts";
 
-/** What happens to a chat: the loop's events, and what the person does. */
-export type ChatAct =
-  | { readonly kind: "event"; readonly event: LoopEvent; readonly at: Millis }
-  /** Sent: a turn begins with it. */
-  | { readonly kind: "say"; readonly text: string }
-  /** Typed while a turn runs. */
-  | { readonly kind: "queue"; readonly text: string }
-  /** The newest queued message goes back to the editor. */
-  | { readonly kind: "take-back" }
-  /** The oldest one is run now, on its own. */
-  | { readonly kind: "take-first" }
-  /** Esc: the turn or the compaction is being ended. */
-  | { readonly kind: "interrupt" }
-  /** A call of this tool has a question for the person, or has its answer. */
-  | { readonly kind: "asks" | "answered"; readonly tool: string }
-  /** A compaction by hand has its summary, and a person looks at it. */
-  | { readonly kind: "preview" }
-  /** What a command answers. */
-  | { readonly kind: "tell"; readonly tone: Tone; readonly text: string }
-  /** What a command shows: printable lines, laid out. */
-  | { readonly kind: "print"; readonly lines: readonly string[] }
-  | { readonly kind: "figures"; readonly figures: Partial<Figures> }
-  | { readonly kind: "background"; readonly background: Partial<Background> }
-  | FoldAct;
+/** Everything a chat shows, as a value. */
+export interface ChatState {
+  /** Never changes, only grows. */
+  readonly done: AppendOnlyList<ChatItem>;
+  /** Behind them, in order: the first one may still change. At most those of one reply and the calls it made. */
+  readonly open: readonly ChatItem[];
+  readonly nextId: ItemId;
+  /** The first item that no boundary covers. */
+  readonly coveredTo: ItemId;
+  readonly turn: "running" | "none";
+  readonly phase: Phase;
+  /** The tool whose question a person looks at. It may be asked before the event comes that its call has begun. */
+  readonly asks: string | undefined;
+  /** Typed meanwhile, not handed over yet; oldest first. */
+  readonly queue: readonly string[];
+  readonly folds: FoldState;
+  readonly status: Status;
+}
 
-export interface NewChat {
+/** What the spinner says. */
+export type Phase =
+  | { readonly kind: "idle" }
+  /** The agent comes up: nothing is known of it yet, and nothing can be interrupted. */
+  | { readonly kind: "opening" }
+  | { readonly kind: "requesting"; readonly tokens?: Tokens }
+  | { readonly kind: "waiting"; readonly attempt: number; readonly until: Millis }
+  | { readonly kind: "thinking" }
+  | { readonly kind: "responding" }
+  /** Calls that run now, in order. */
+  | { readonly kind: "calling"; readonly tools: readonly string[] }
+  /** A person is to decide about a call of this tool. */
+  | { readonly kind: "asking"; readonly tool: string }
+  | {
+      readonly kind: "compacting";
+      readonly cause: CompactionCause;
+      readonly phase: CompactionPhase | undefined;
+      /** Of the summary, as far as it has come. */
+      readonly chars: number;
+    }
+  | { readonly kind: "interrupting" };
+
+/** Whether something goes on that a person can end. */
+export const isBusy = ({ kind }: Phase): boolean => kind !== "idle" && kind !== "opening";
+
+export interface Status extends AgentFigures {
+  readonly background: BackgroundWork;
+}
+
+/** What only the agent knows. It is asked behind each event, so that no sum is kept twice. */
+export interface AgentFigures {
   readonly model: string;
+  /** Events tell it too. */
+  readonly usedTokens: Tokens;
   readonly thresholds: Thresholds;
   readonly autoCompact: "on" | "off";
+  /** 0 to 1. */
+  readonly hitRate: number;
+  readonly costNanos: NanoUsd;
+  /** Requests whose model has no known price: their cost is missing in `costNanos`. */
+  readonly unpricedRequests: number;
+  /** Of permissions: `default` where nothing is said about it. */
+  readonly mode: string;
+  /** Whether the operating system holds the commands that the agent runs. */
+  readonly sandbox: "held" | "none";
 }
 
-export const newChat = (begun: NewChat): ChatState => ({
-  done: Growing.of(),
-  open: [],
-  nextId: 0,
-  coveredTo: 0,
-  turn: "none",
-  phase: { kind: "idle" },
-  asks: undefined,
-  queue: [],
-  folds: { rest: "folded", others: new Set() },
-  status: {
-    ...begun,
-    usedTokens: tokens(0),
-    hitRate: 0,
-    costNanos: nanoUsd(0),
-    unpricedRequests: 0,
-    mode: "default",
-    sandbox: "held",
-    background: { notes: "idle", preparation: "none", jobs: 0, agents: 0 },
-  },
-});
+/** What runs beside the conversation. */
+export interface BackgroundWork {
+  readonly notes: "idle" | "running";
+  readonly preparation: "none" | "preparing" | "ready";
+  readonly jobs: number;
+  readonly agents: number;
+}
+
+/** Beside the items, which do not change when a person unfolds one. */
+export interface FoldState {
+  /** How every item is that `others` does not name. */
+  readonly rest: "folded" | "unfolded";
+  readonly others: ReadonlySet<ItemId>;
+}
+
+export type FoldAction =
+  /** Turns one item over. */
+  | { readonly kind: "fold"; readonly item: ItemId }
+  /** Turns all of them over, and forgets what was done to single ones. */
+  | { readonly kind: "fold-all" };
+
+export function applyFold({ rest, others }: FoldState, act: FoldAction): FoldState {
+  if (act.kind === "fold-all") return { rest: rest === "folded" ? "unfolded" : "folded", others: new Set() };
+  return { rest, others: others.symmetricDifference(new Set([act.item])) };
+}
+
+export function isUnfolded({ rest, others }: FoldState, item: ChatItem): boolean {
+  if (!isFoldable(item)) return true;
+  return (rest === "unfolded") !== others.has(item.id);
+}
 
 /**
- * The chat after one more act. Costs O(1): what it touches is the last item, or one of the few that are still open.
- *
- * An item is open while something of it may change, or of one before it; then it moves to `done`, for good and in order.
- *   text, thinking   streaming ──reply-end──▶ whole      ──retry-start──▶ gone: the reply is asked for again
- *                              ──turn-end──▶ cut
- *   call             running ⇄ asking ──call-end──▶ done, failed, denied, interrupted
- *   retry            waiting ──reply-start──▶ asked ──reply-end, turn-end──▶ over      both ──retry-start──▶ waiting
- *   all others are settled as they come
+ * A list that only grows, as a value: adding gives a new list and leaves the old one as it was. The newest list shares its
+ * cells with those before it, so adding to it costs O(1); adding to an older one copies once.
  */
-export function chatAfter(state: ChatState, act: ChatAct): ChatState {
-  switch (act.kind) {
-    case "event":
-      return afterEvent(state, act);
-    case "say":
-      return { ...shown(state, { kind: "person", text: act.text, when: "first" }), phase: { kind: "requesting" } };
-    case "queue":
-      return { ...state, queue: [...state.queue, act.text] };
-    case "take-back":
-      return { ...state, queue: state.queue.slice(0, -1) };
-    case "take-first":
-      return { ...state, queue: state.queue.slice(1) };
-    case "interrupt":
-      return isAtWork(state.phase) ? { ...state, phase: { kind: "interrupting" } } : state;
-    case "asks":
-    case "answered":
-      return questioned(state, act);
-    case "preview":
-      return { ...state, phase: { kind: "idle" } };
-    case "tell":
-      return shown(state, { kind: "notice", tone: act.tone, text: act.text });
-    case "print":
-      return shown(state, { kind: "output", lines: act.lines });
-    case "figures":
-      return { ...opened(state), status: { ...state.status, ...act.figures } };
-    case "background": {
-      const background = { ...state.status.background, ...act.background };
-      return { ...state, status: { ...state.status, background } };
+export class AppendOnlyList<Item> implements Iterable<Item> {
+  readonly #cells: Item[];
+  readonly length: number;
+
+  private constructor(cells: Item[], length: number) {
+    this.#cells = cells;
+    this.length = length;
+  }
+
+  static of<Item>(...items: readonly Item[]): AppendOnlyList<Item> {
+    return new AppendOnlyList([...items], items.length);
+  }
+
+  with(item: Item): AppendOnlyList<Item> {
+    const cells = this.#cells.length === this.length ? this.#cells : this.#cells.slice(0, this.length);
+    cells.push(item);
+    return new AppendOnlyList(cells, this.length + 1);
+  }
+
+  at(index: number): Item | undefined {
+    return index >= 0 && index < this.length ? this.#cells[index] : undefined;
+  }
+
+  [Symbol.iterator](): Iterator<Item> {
+    return this.from(0);
+  }
+
+  /** Those from a place on: what a drawer has not seen yet. */
+  *from(start: number): Generator<Item, undefined> {
+    for (let index = Math.max(0, start); index < this.length; index += 1) {
+      const item = this.at(index);
+      if (item !== undefined) yield item;
     }
-    case "fold":
-    case "fold-all":
-      return { ...state, folds: afterFold(state.folds, act) };
+    return undefined;
   }
 }
-
-/** Tools that ask run alone: there is no second call of theirs. */
-function questioned(state: ChatState, { kind, tool }: Extract<ChatAct, { kind: "asks" | "answered" }>): ChatState {
-  const [from, to] = kind === "asks" ? (["running", "asking"] as const) : (["asking", "running"] as const);
-  const known = { ...state, asks: kind === "asks" ? tool : undefined };
-  const call = state.open.find((item) => item.kind === "call" && item.tool === tool && item.state === from);
-  if (call?.kind !== "call") return known;
-  const next = changedCall(known, call.call, (one) => ({ ...one, state: to }));
-  return state.phase.kind === "interrupting" ? next : { ...next, phase: phaseOfCalls(next) };
-}
-
-/** Who knows its figures is there. */
-const opened = (state: ChatState): ChatState =>
-  state.phase.kind === "opening" ? { ...state, phase: { kind: "idle" } } : state;

@@ -1,14 +1,14 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { Growing } from "./growing.ts";
+import { AppendOnlyList } from "./chat-state.ts";
 
 test("every list of a tree of lists holds what was added on the way to it, whatever was added to the others", () => {
   const steps = fc.array(fc.tuple(fc.nat(), fc.integer()), { maxLength: 60 });
   fc.assert(
     fc.property(steps, (added) => {
-      const lists = [{ grown: Growing.of<number>(), plain: [] as readonly number[] }];
+      const lists = [{ grown: AppendOnlyList.of<number>(), plain: [] as readonly number[] }];
       for (const [pick, item] of added) {
-        const from = lists[pick % lists.length] ?? { grown: Growing.of<number>(), plain: [] };
+        const from = lists[pick % lists.length] ?? { grown: AppendOnlyList.of<number>(), plain: [] };
         lists.push({ grown: from.grown.with(item), plain: [...from.plain, item] });
       }
       for (const { grown, plain } of lists) {
@@ -25,11 +25,11 @@ test.each([
   ["the end", 3, []],
   ["before the beginning", -5, [1, 2, 3]],
 ])("is read from %s on", (_, start, expected) => {
-  expect([...Growing.of(1, 2, 3).from(start)]).toEqual(expected);
+  expect([...AppendOnlyList.of(1, 2, 3).from(start)]).toEqual(expected);
 });
 
 test("has nothing outside its own length, also where a longer list shares its cells", () => {
-  const short = Growing.of(1);
+  const short = AppendOnlyList.of(1);
   short.with(2);
   expect([short.at(0), short.at(1), short.at(-1)]).toEqual([1, undefined, undefined]);
 });

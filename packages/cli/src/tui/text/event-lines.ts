@@ -1,64 +1,115 @@
-import { wordsFor } from "palimpsest/internal/schema/edit-kinds";
-import type { LoopEvent } from "palimpsest/internal/schema/event";
-import { figure } from "palimpsest/internal/schema/figure";
-import { plural } from "palimpsest/internal/schema/plural";
+import { eventLabels } from "palimpsest/internal/schema/edit-kinds";
+import type { LoopEvent, CompactionPhase, Remedies, Remedy } from "palimpsest/internal/schema/loop-event";
+import { formatCount, plural } from "palimpsest/internal/schema/format-count";
 import type { Tone } from "../state/chat-item.ts";
-import { wordsByPath } from "./compaction-words.ts";
-import { remedyLine } from "./remedy-words.ts";
+import type { CompactionPath } from "palimpsest/internal/schema/compaction-cause";
 
-type Of<Kind extends LoopEvent["kind"]> = Extract<LoopEvent, { kind: Kind }>;
+/** Where it is read: what is typed differs. */
+type RemedyPlace = "chat" | "shell";
 
-export interface Notice {
+/** `Try this: /compact makes room; /rewind goes back to an earlier message.` */
+export const formatRemedies = (remedies: Remedies, place: RemedyPlace): string =>
+  `Try this: ${remedies.map((remedy) => textByRemedy[remedy][place]).join("; ")}.`;
+
+const sameInBoth = (words: string): Readonly<Record<RemedyPlace, string>> => ({ chat: words, shell: words });
+
+const textByRemedy: Readonly<Record<Remedy, Readonly<Record<RemedyPlace, string>>>> = {
+  compact: {
+    chat: "/compact makes room",
+    shell: "`palimpsest compact` makes room",
+  },
+  rewind: {
+    chat: "/rewind goes back to before an earlier message",
+    shell: "/rewind in the chat (`palimpsest --continue`) goes back to before an earlier message",
+  },
+  "other-model": {
+    chat: "/model takes another model",
+    shell: "--model takes another model",
+  },
+  "smaller-window": sameInBoth("--context-tokens tells the window, if it is smaller than assumed"),
+  "new-session": {
+    chat: "/new begins a new session, and this one stays",
+    shell: "a new session begins without --continue and --resume, and this one stays",
+  },
+  "open-again": {
+    chat: "end the other process, then /resume opens the session again",
+    shell: "end the other process, then --continue goes on with the session",
+  },
+  "say-again": sameInBoth("send the message again"),
+  "say-less": sameInBoth("send it in smaller parts"),
+  "go-on": {
+    chat: "say “go on”",
+    shell: 'go on with `palimpsest --continue -p "go on"`',
+  },
+  wait: sameInBoth("wait a while, then send the message again"),
+  "check-key": sameInBoth(
+    "check the key (ANTHROPIC_API_KEY, OPENAI_API_KEY) and what it may use; `palimpsest doctor` shows which is read",
+  ),
+  "check-account": sameInBoth("check the credit and the limits of your account with the provider"),
+  "check-address": sameInBoth("check the address (--base-url, ANTHROPIC_BASE_URL, OPENAI_BASE_URL)"),
+  "check-network": sameInBoth("check the connection, and a proxy in between"),
+  "check-disk": sameInBoth("check that the disk has room and may be written"),
+  "check-hooks": {
+    chat: "/hooks shows the hooks in force; change the message, or the hook",
+    shell: "change the message, or the hook in your settings",
+  },
+  "check-tools": sameInBoth("check the tool that the message names; an MCP server that brings it can be switched off"),
+  "check-settings": sameInBoth("check the setting that the message names; `palimpsest explain` shows what is in force"),
+};
+
+type EventOfKind<Kind extends LoopEvent["kind"]> = Extract<LoopEvent, { kind: Kind }>;
+
+interface Notice {
   readonly tone: Tone;
   readonly text: string;
 }
 
 /** `Cleared 3 results: 41,000 tokens less.` */
-export function clearedLine({ what, count, tokensSaved }: Of<"cleared">): string {
-  const { verb, thing } = wordsFor(what);
-  return `${verb} ${figure(count)} ${plural(count, thing)}: ${figure(tokensSaved)} tokens less.`;
+export function formatCleared({ what, count, tokensSaved }: EventOfKind<"cleared">): string {
+  const { verb, thing } = eventLabels(what);
+  return `${verb} ${formatCount(count)} ${plural(count, thing)}: ${formatCount(tokensSaved)} tokens less.`;
 }
 
-export const serverClearedLine = ({ tokens }: Of<"server-cleared">): string =>
-  `The provider left out ${figure(tokens)} tokens.`;
+export const formatServerCleared = ({ tokens }: EventOfKind<"server-cleared">): string =>
+  `The provider left out ${formatCount(tokens)} tokens.`;
 
-export function editLine({ what, entries }: Of<"edit">): string {
-  if (what === "offload") return `Offloaded ${figure(entries.length)} ${plural(entries.length, "result")}.`;
+export function formatEdit({ what, entries }: EventOfKind<"edit">): string {
+  if (what === "offload") return `Offloaded ${formatCount(entries.length)} ${plural(entries.length, "result")}.`;
   return `The view was edited: ${what}.`;
 }
 
 /** `Compacted: 152,000 → 21,000 tokens, by the notes.` */
-export function compactedLine({ tokensBefore, tokensAfter, path, made, instead }: Of<"compacted">): string {
-  const how = `${wordsByPath[path]}${made === "ahead" ? ", made ahead" : ""}`;
-  const why = instead === undefined ? "" : ` (${withoutStop(instead)})`;
-  return `Compacted: ${figure(tokensBefore)} → ${figure(tokensAfter)} tokens, ${how}${why}.`;
+export function formatCompacted({ tokensBefore, tokensAfter, path, made, instead }: EventOfKind<"compacted">): string {
+  const how = `${labelByCompactionPath[path]}${made === "ahead" ? ", made ahead" : ""}`;
+  const why = instead === undefined ? "" : ` (${withoutPeriod(instead)})`;
+  return `Compacted: ${formatCount(tokensBefore)} → ${formatCount(tokensAfter)} tokens, ${how}${why}.`;
 }
 
 /** Who has stopped it needs no warning. */
-export function notCompactedNotice({ reason, message, state }: Of<"compaction-failed">): Notice {
+export function compactionFailureNotice({ reason, message, state }: EventOfKind<"compaction-failed">): Notice {
   if (reason === "aborted") return { tone: "plain", text: "Not compacted: the view is as it was." };
   const degraded =
     state === "degraded" ? " No model is asked for summaries for the time being; /compact still does." : "";
-  return { tone: "warning", text: `Not compacted: ${withoutStop(message)}.${degraded}` };
+  return { tone: "warning", text: `Not compacted: ${withoutPeriod(message)}.${degraded}` };
 }
 
-export function headroomLine({ tokens, limit, because }: Of<"no-headroom">): string {
-  const why = because === undefined ? "" : ` ${withoutStop(because)}.`;
-  return `No headroom: about ${figure(tokens)} tokens of ${figure(limit)}, and nothing is left to clear.${why} /context shows what is largest.`;
+export function formatNoHeadroom({ tokens, limit, because }: EventOfKind<"no-headroom">): string {
+  const why = because === undefined ? "" : ` ${withoutPeriod(because)}.`;
+  return `No headroom: about ${formatCount(tokens)} tokens of ${formatCount(limit)}, and nothing is left to clear.${why} /context shows what is largest.`;
 }
 
-export const breakLine = ({ cause, tokens }: Of<"cache-break">): string =>
-  `The cache was lost (${withoutStop(cause)}): ${figure(tokens)} tokens are written again.`;
+export const formatCacheBreak = ({ cause, tokens }: EventOfKind<"cache-break">): string =>
+  `The cache was lost (${withoutPeriod(cause)}): ${formatCount(tokens)} tokens are written again.`;
 
-export const interruptedNotice = "Interrupted.";
+export const interruptionText = "Interrupted.";
 
 /** Undefined where the answer says it all. */
-export function turnEndNotice(end: Of<"turn-end">): Notice | undefined {
+export function turnEndNotice(end: EventOfKind<"turn-end">): Notice | undefined {
   switch (end.reason) {
     case "answered":
       return undefined;
     case "aborted":
-      return { tone: "plain", text: interruptedNotice };
+      return { tone: "plain", text: interruptionText };
     case "blocked-by-hook":
       return { tone: "warning", text: withRemedy(end, `A hook ended the turn: ${end.message}`) };
     case "turn-limit":
@@ -73,9 +124,29 @@ export function turnEndNotice(end: Of<"turn-end">): Notice | undefined {
 }
 
 const withRemedy = ({ remedies }: Pick<UnansweredEnd, "remedies">, said: string): string =>
-  `${withoutStop(said)}. ${remedyLine(remedies, "chat")}`;
+  `${withoutPeriod(said)}. ${formatRemedies(remedies, "chat")}`;
 
-type UnansweredEnd = Extract<Of<"turn-end">, { message: string }>;
+type UnansweredEnd = Extract<EventOfKind<"turn-end">, { message: string }>;
 
 /** Sentences of others, where more is said in the same line. */
-const withoutStop = (message: string): string => message.trimEnd().replace(/\.$/, "");
+const withoutPeriod = (message: string): string => message.trimEnd().replace(/\.$/, "");
+
+/** What produced a summary, for a line of text. */
+export const labelByCompactionPath: Readonly<Record<CompactionPath, string>> = {
+  notes: "by the notes",
+  fork: "by a fork of the conversation",
+  stream: "by a call of its own",
+  server: "by the server",
+  extractive: "without a model",
+  given: "by you",
+};
+
+/** What goes on while a summary is made. */
+export const labelByCompactionPhase: Readonly<Record<CompactionPhase, string>> = {
+  hooks: "asking the hooks",
+  server: "the provider summarises",
+  fork: "the model summarises",
+  stream: "the model summarises, in a call of its own",
+  extract: "putting a summary together without a model",
+  restore: "putting back what the agent works with",
+};

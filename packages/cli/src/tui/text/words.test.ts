@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { millis, nanoUsd, tokens } from "palimpsest/internal/schema/brand";
 import type { JsonObject } from "palimpsest/internal/schema/json";
-import type { LoopEvent } from "palimpsest/internal/schema/event";
-import { thresholdsOf } from "palimpsest/internal/tokens/thresholds";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { computeThresholds } from "palimpsest/internal/tokens/thresholds";
 import { titleCharsMax } from "../limits.ts";
-import type { Background, Phase, Status } from "../state/chat-shape.ts";
-import { callTitle, changeOf } from "./call-words.ts";
-import { compactedLine, notCompactedNotice, turnEndNotice } from "./event-lines.ts";
-import { phaseText, pillText, retryText, statusFigures } from "./status-words.ts";
+import type { BackgroundWork, Phase, Status } from "../state/chat-state.ts";
+import { callTitle, parseTextChange } from "./call-title.ts";
+import { formatCompacted, compactionFailureNotice, turnEndNotice } from "./event-lines.ts";
+import { phaseLabel, formatBackground, retryText, statusFigures } from "./status-figures.ts";
 
 describe("what a call is about", () => {
   test.each<[string, JsonObject, string]>([
@@ -34,7 +34,7 @@ describe("what a call is about", () => {
     ["edit", { file_path: "a", old_string: "x" }, undefined],
     ["read", { file_path: "a", content: "x" }, undefined],
   ])("changes by %s %j", (tool, input, change) => {
-    expect(changeOf(tool, input)).toEqual(change);
+    expect(parseTextChange(tool, input)).toEqual(change);
   });
 });
 
@@ -55,7 +55,7 @@ describe("lines for events", () => {
     instead: "The model did not answer.",
   };
   test("a compaction says how it came about", () => {
-    expect(compactedLine(compacted)).toBe(
+    expect(formatCompacted(compacted)).toBe(
       "Compacted: 9,000 → 1,000 tokens, without a model, made ahead (The model did not answer).",
     );
   });
@@ -80,7 +80,7 @@ describe("lines for events", () => {
       { text: "Not compacted: No answer. No model is asked for summaries for the time being; /compact still does." },
     ],
   ])("a compaction that failed %s", (_, event, notice) => {
-    expect(notCompactedNotice(event)).toMatchObject(notice);
+    expect(compactionFailureNotice(event)).toMatchObject(notice);
   });
 
   test.each<[string, Of<"turn-end">, object | undefined]>([
@@ -112,7 +112,7 @@ describe("lines for events", () => {
 });
 
 describe("the status line", () => {
-  const background: Background = { notes: "idle", preparation: "none", jobs: 0, agents: 0 };
+  const background: BackgroundWork = { notes: "idle", preparation: "none", jobs: 0, agents: 0 };
   const rule = {
     outputReserveTokensMax: 20_000,
     compactBufferTokens: 20_000,
@@ -120,7 +120,7 @@ describe("the status line", () => {
     blockingBufferTokens: 3_000,
     inputLimit: "ignored",
   } as const;
-  const thresholds = thresholdsOf({
+  const thresholds = computeThresholds({
     rule,
     window: tokens(200_000),
     outputTokensMax: tokens(20_000),
@@ -154,13 +154,13 @@ describe("the status line", () => {
     expect(statusFigures(status(0))).toMatchObject({ hitPercent: 99, usd: 1.5 });
   });
 
-  test.each<[Partial<Background>, string]>([
+  test.each<[Partial<BackgroundWork>, string]>([
     [{}, ""],
     [{ notes: "running" }, "notes"],
     [{ preparation: "preparing", jobs: 1 }, "preparing a summary · 1 job"],
     [{ notes: "running", preparation: "ready", jobs: 2, agents: 3 }, "notes · summary ready · 2 jobs · 3 agents"],
   ])("the pill for %j", (part, pill) => {
-    expect(pillText({ ...background, ...part })).toBe(pill);
+    expect(formatBackground({ ...background, ...part })).toBe(pill);
   });
 
   test.each<[Phase, string]>([
@@ -176,7 +176,7 @@ describe("the status line", () => {
       "compacting: the model summarises, 1,200 characters",
     ],
   ])("the phase %j", (phase, words) => {
-    expect(phaseText(phase, millis(1_000))).toBe(words);
+    expect(phaseLabel(phase, millis(1_000))).toBe(words);
   });
 
   test.each<["waiting" | "over", number, string]>([

@@ -1,19 +1,18 @@
-import type { ClockDep } from "palimpsest/internal/ports/clock";
-import { drawCallDetail } from "../draw/call-detail.ts";
-import { cut } from "../draw/lines.ts";
-import { drawMarkdown } from "../draw/markdown.ts";
-import type { DrawingDep } from "../screen/drawing.ts";
-import { gapBetween } from "../screen/gaps.ts";
+import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
+import { drawCallDetail } from "../draw/draw-call.ts";
+import { cutLine } from "../draw/wrap-text.ts";
+import { drawMarkdown } from "../draw/draw-markdown.ts";
+import { type DrawingDep, gapBetween } from "../draw/draw-functions.ts";
 import type { ChatItem, ItemId } from "../state/chat-item.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
-import type { Theme } from "../theme/theme.ts";
+import type { Theme } from "../theme.ts";
 
 export interface ItemLinesDeps extends ClockDep, DrawingDep {
   readonly theme: Theme;
   readonly cwd: string;
 }
 
-export interface ItemView {
+interface ItemView {
   readonly width: number;
   readonly fold: "folded" | "unfolded";
   readonly detail: ItemDetail | undefined;
@@ -24,7 +23,7 @@ export interface ItemView {
 /** The lines of items behind a gutter. One is drawn once, until it changes or is looked at otherwise. */
 export class ItemLines {
   readonly #deps: ItemLinesDeps;
-  readonly #keptById = new Map<ItemId, Kept>();
+  readonly #keptById = new Map<ItemId, DrawnItem>();
 
   constructor(deps: ItemLinesDeps) {
     this.#deps = deps;
@@ -34,9 +33,9 @@ export class ItemLines {
     this.#keptById.clear();
   }
 
-  of(item: ChatItem, view: ItemView): readonly string[] {
+  draw(item: ChatItem, view: ItemView): readonly string[] {
     const kept = this.#keptById.get(item.id);
-    if (kept?.item === item && isSame(kept.view, view)) return kept.lines;
+    if (kept?.item === item && isSameView(kept.view, view)) return kept.lines;
     const lines = this.#draw(item, { ...view, width: Math.max(1, view.width - gutter.length) }).map(
       (line) => gutter + line,
     );
@@ -65,18 +64,18 @@ export class ItemLines {
       ...gapBetween(original[index - 1]?.kind, item.kind),
       ...drawing.item(item, look),
     ]);
-    const title = cut(theme.dim("What it stands for, as it was said:"), { width, theme });
+    const title = cutLine(theme.dim("What it stands for, as it was said:"), { width, theme });
     return ["", title, ...lines.map((line) => bar + line)];
   }
 }
 
-interface Kept {
+interface DrawnItem {
   readonly item: ChatItem;
   readonly view: ItemView;
   readonly lines: readonly string[];
 }
 
-const isSame = (one: ItemView, other: ItemView): boolean =>
+const isSameView = (one: ItemView, other: ItemView): boolean =>
   one.width === other.width &&
   one.fold === other.fold &&
   one.detail === other.detail &&

@@ -1,22 +1,19 @@
-import type { Component } from "@earendil-works/pi-tui";
-import { figure } from "palimpsest/internal/schema/figure";
-import { plural } from "palimpsest/internal/schema/plural";
-import { gapBetween } from "../screen/gaps.ts";
-import { type ChatItem, type CompactedItem, isFoldable, isSettled, type ItemId } from "../state/chat-item.ts";
-import type { ChatState } from "../state/chat-shape.ts";
-import { afterFold, type Folds, isUnfolded } from "../state/folds.ts";
+import { type Component, isKeyRelease, matchesKey } from "@earendil-works/pi-tui";
+import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { gapBetween } from "../draw/draw-functions.ts";
+import { type ChatItem, type CompactionItem, isFoldable, isSettled, type ItemId } from "../state/chat-item.ts";
+import { type ChatState, applyFold, type FoldState, isUnfolded } from "../state/chat-state.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
 import { ItemLines, type ItemLinesDeps } from "./item-lines.ts";
-import { contextLines, firstLines, sliceLines } from "./limits.ts";
-import type { ViewerAct } from "./viewer-keys.ts";
+import { viewerContextLines, viewerFirstLines, viewerSliceLines } from "../limits.ts";
 
-export interface ItemListDeps extends ItemLinesDeps {
+interface ItemListDeps extends ItemLinesDeps {
   /** Must not reject. */
   readonly detail: (item: ChatItem) => Promise<ItemDetail>;
 }
 
 /** The window through which the list is seen. */
-export interface ListWindow {
+interface ListWindow {
   readonly requestRender: () => void;
   readonly scroll: () => { readonly top: number; readonly rows: number };
   readonly scrollTo: (line: number) => void;
@@ -40,7 +37,7 @@ export class ItemList implements Component {
   #from = 0;
   #width = 0;
   #height = 0;
-  #folds: Folds = { rest: "folded", others: new Set() };
+  #folds: FoldState = { rest: "folded", others: new Set() };
   #selected: ItemId | undefined;
   #firstLineById: ReadonlyMap<ItemId, number> = new Map();
   #slice: NodeJS.Immediate | undefined;
@@ -62,7 +59,7 @@ export class ItemList implements Component {
     this.#width = 0;
   }
 
-  act(act: Exclude<ViewerAct, "close">): void {
+  act(act: Exclude<ViewerAction, "close">): void {
     const selected = this.#selected ?? 0;
     const foldable = this.#items.slice(this.#from).filter(isFoldable);
     switch (act) {
@@ -71,10 +68,10 @@ export class ItemList implements Component {
       case "next":
         return this.#select(foldable.find(({ id }) => id > selected));
       case "fold":
-        this.#folds = afterFold(this.#folds, { kind: "fold", item: selected });
+        this.#folds = applyFold(this.#folds, { kind: "fold", item: selected });
         return this.#window.requestRender();
       case "fold-all":
-        this.#folds = afterFold(this.#folds, { kind: "fold-all" });
+        this.#folds = applyFold(this.#folds, { kind: "fold-all" });
         return this.#window.requestRender();
     }
   }
@@ -103,14 +100,14 @@ export class ItemList implements Component {
   }
 
   #waiting(): string {
-    return this.#deps.theme.dim(`  … ${figure(this.#from)} earlier ${plural(this.#from, "item")}`);
+    return this.#deps.theme.dim(`  … ${formatCount(this.#from)} earlier ${plural(this.#from, "item")}`);
   }
 
   #begin(width: number): void {
     this.#width = width;
     this.#lines.clear();
     this.#from = this.#items.length;
-    this.#drawBack(firstLines);
+    this.#drawBack(viewerFirstLines);
     this.#continue();
   }
 
@@ -130,7 +127,7 @@ export class ItemList implements Component {
     clearImmediate(this.#slice);
     if (this.#from === 0) return;
     this.#slice = setImmediate(() => {
-      const drawn = this.#drawBack(sliceLines);
+      const drawn = this.#drawBack(viewerSliceLines);
       // With the last of them the line that says how many are missing goes.
       const added = this.#from === 0 ? drawn - 1 : drawn;
       this.#height += added;
@@ -144,7 +141,7 @@ export class ItemList implements Component {
     this.#selected = item.id;
     const line = this.#firstLineById.get(item.id) ?? 0;
     const { top, rows } = this.#window.scroll();
-    if (line < top + contextLines) this.#window.scrollTo(line - contextLines);
+    if (line < top + viewerContextLines) this.#window.scrollTo(line - viewerContextLines);
     else if (line >= top + rows) this.#window.scrollTo(line - Math.floor(rows / 2));
     this.#window.requestRender();
   }
@@ -152,12 +149,12 @@ export class ItemList implements Component {
   #linesOf(item: ChatItem): readonly string[] {
     const isOpen = isUnfolded(this.#folds, item);
     const detail = isOpen ? this.#detailById.get(item.id) : undefined;
-    const original = detail === undefined || item.kind !== "compacted" ? none : this.#originalOf(item, detail);
-    return this.#lines.of(item, { width: this.#width, fold: isOpen ? "unfolded" : "folded", detail, original });
+    const original = detail === undefined || item.kind !== "compacted" ? noItems : this.#originalOf(item, detail);
+    return this.#lines.draw(item, { width: this.#width, fold: isOpen ? "unfolded" : "folded", detail, original });
   }
 
   /** Looked for once: nothing before a boundary changes any more. */
-  #originalOf({ id, covers }: CompactedItem, detail: ItemDetail): readonly ChatItem[] {
+  #originalOf({ id, covers }: CompactionItem, detail: ItemDetail): readonly ChatItem[] {
     const known = this.#originalById.get(id);
     if (known !== undefined) return known;
     const shown = this.#items.filter((item) => item.id >= covers.from && item.id < covers.to);
@@ -184,5 +181,27 @@ export class ItemList implements Component {
   }
 }
 
-const none: readonly ChatItem[] = [];
+const noItems: readonly ChatItem[] = [];
 const hasDetail = ({ kind }: ChatItem): boolean => kind === "call" || kind === "compacted";
+
+type ViewerAction = "close" | "previous" | "next" | "fold" | "fold-all";
+
+/** Undefined where the key scrolls or searches, or is none of the viewer's. */
+export function viewerAction(data: string): ViewerAction | undefined {
+  if (isKeyRelease(data)) return undefined;
+  return viewerKeys.find(({ key }) => matchesKey(data, key))?.act;
+}
+
+const viewerKeys = [
+  { key: "escape", act: "close" },
+  { key: "q", act: "close" },
+  { key: "ctrl+o", act: "close" },
+  { key: "ctrl+c", act: "close" },
+  { key: "up", act: "previous" },
+  { key: "k", act: "previous" },
+  { key: "down", act: "next" },
+  { key: "j", act: "next" },
+  { key: "enter", act: "fold" },
+  { key: "space", act: "fold" },
+  { key: "a", act: "fold-all" },
+] as const;

@@ -1,17 +1,16 @@
 import { ScrollView, type Terminal, TuiAltScreen, VStack } from "@earendil-works/pi-tui";
-import type { ClockDep } from "palimpsest/internal/ports/clock";
-import { cut } from "../draw/lines.ts";
-import type { DrawingDep } from "../screen/drawing.ts";
+import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
+import { cutLine } from "../draw/wrap-text.ts";
+import type { DrawingDep } from "../draw/draw-functions.ts";
 import type { ChatItem } from "../state/chat-item.ts";
-import type { ChatState } from "../state/chat-shape.ts";
+import type { ChatState } from "../state/chat-state.ts";
 import type { ItemDetail } from "../state/item-detail.ts";
-import type { Theme } from "../theme/theme.ts";
-import { ItemList } from "./item-list.ts";
-import { searchRoom } from "./search-room.ts";
-import { viewerActOf } from "./viewer-keys.ts";
-import { ViewerTerminal } from "./viewer-terminal.ts";
+import type { Theme, Colours } from "../theme.ts";
+import { ItemList, viewerAction } from "./item-list.ts";
+import { viewerSearchRows } from "../limits.ts";
+import { GuardedTerminal } from "../screen/guarded-terminal.ts";
 
-export interface ViewerDeps extends ClockDep, DrawingDep {
+interface ViewerDeps extends ClockDep, DrawingDep {
   readonly terminal: Terminal;
   readonly theme: Theme;
   readonly cwd: string;
@@ -24,7 +23,7 @@ export interface ViewerDeps extends ClockDep, DrawingDep {
 /** All items of a session in the alternate screen, to be looked at and unfolded. What goes on meanwhile comes in below. */
 export class Viewer {
   readonly #deps: ViewerDeps;
-  #opened: Opened | undefined;
+  #opened: OpenViewer | undefined;
 
   constructor(deps: ViewerDeps) {
     this.#deps = deps;
@@ -52,7 +51,7 @@ export class Viewer {
     opened?.tui.stop({ preserveScreen: true });
   }
 
-  #build(): Opened {
+  #build(): OpenViewer {
     const { theme, terminal, onClose } = this.#deps;
     const isSearching = (): boolean => tui.hasOverlay();
     const tui = new TuiAltScreen(
@@ -79,19 +78,19 @@ export class Viewer {
     });
     const scroll = new ScrollView(list, { follow: "end", primary: true });
     const footer = {
-      render: (width: number) => [cut(theme.dim(isSearching() ? searchKeysText : keysText), { width, theme })],
+      render: (width: number) => [cutLine(theme.dim(isSearching() ? searchKeyHelp : keyHelp), { width, theme })],
       invalidate: () => {},
     };
     tui.setLayoutRoot(
       new VStack([
-        { component: searchRoom(isSearching), basis: "auto" },
+        { component: searchSpacer(isSearching), basis: "auto" },
         { component: scroll, grow: 1, shrink: 1, basis: 0 },
         { component: footer, basis: 1 },
       ]),
     );
     tui.addInputListener((data) => {
       if (isSearching()) return undefined;
-      const act = viewerActOf(data);
+      const act = viewerAction(data);
       if (act === undefined) return undefined;
       if (act === "close") onClose();
       else list.act(act);
@@ -101,11 +100,37 @@ export class Viewer {
   }
 }
 
-interface Opened {
+interface OpenViewer {
   readonly tui: TuiAltScreen;
   readonly list: ItemList;
 }
 
-const keysText = "↑↓ select · Enter unfold · a all · / search · PgUp PgDn Home End · Esc back";
-const searchKeysText =
+const keyHelp = "↑↓ select · Enter unfold · a all · / search · PgUp PgDn Home End · Esc back";
+const searchKeyHelp =
   "letters are searched for, a and q too · Enter next · Shift-Enter previous · Esc closes the search";
+
+/** Rows that are kept free for pi-tui's search box, which lies over what is there. */
+const searchSpacer = (isSearching: () => boolean) => ({
+  render: (): string[] => (isSearching() ? Array.from({ length: viewerSearchRows }, () => "") : []),
+  invalidate: (): void => {},
+});
+
+/** A slash begins a search: pi-tui's own key for it is one that older terminals cannot send. */
+class ViewerTerminal extends GuardedTerminal {
+  readonly #isSearching: () => boolean;
+
+  constructor(
+    terminal: Terminal,
+    { colours, isSearching }: { readonly colours: Colours; readonly isSearching: () => boolean },
+  ) {
+    super(terminal, colours);
+    this.#isSearching = isSearching;
+  }
+
+  override start(onInput: (data: string) => void, onResize: () => void): void {
+    super.start((data) => onInput(data === "/" && !this.#isSearching() ? searchKey : data), onResize);
+  }
+}
+
+/** Ctrl-Shift-F. */
+const searchKey = "\u001B[102;6u";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type CompactingAgent, compactingWorld } from "../../../../../test/fixture/compacting.ts";
 import { append, reply, text } from "../../../../../test/fixture/session.ts";
-import { workingState, type WorkingStatePart } from "../../ports/working-state.ts";
+import { createWorkingState, type WorkingStatePart } from "../../ports/working-state.ts";
 import type { BoundaryMetadata } from "../../schema/edit.ts";
 
 async function metadataBehind(agent: CompactingAgent): Promise<BoundaryMetadata> {
@@ -58,7 +58,9 @@ describe("what has no room behind a boundary", () => {
     ["names no tool that the model does not have", undefined, /(?<!recall )[0-9a-f]{64}/],
   ])("%s", async (_, recallTool, handle) => {
     const world = compactingWorld();
-    const agent = await world.agent("create", { compacting: { recallTool, workingState: workingState([large]) } });
+    const agent = await world.agent("create", {
+      compacting: { recallTool, workingState: createWorkingState([large]) },
+    });
     world.script.left = 9;
     await agent.turn("FIRST: look at the files.");
     await metadataBehind(agent);

@@ -1,50 +1,52 @@
 import type { BlobsDep } from "../../ports/blobs.ts";
-import type { Audit } from "../../layers/4-compact/audit.ts";
-import { budgetsOf, type CompactionBudgets, restoringWithin } from "../../layers/4-compact/budgets.ts";
-import { type Composed, composeSummary } from "../../layers/4-compact/compose.ts";
-import { wordsIn } from "../../layers/4-compact/fact-book.ts";
-import type { SessionFacts, TextFact } from "../../layers/4-compact/facts.ts";
-import { quotedNote } from "../../layers/4-compact/note.ts";
-import { factsOfPart } from "../../layers/4-compact/part-facts.ts";
-import { pinsBudget, pinsWithin } from "../../layers/4-compact/pins.ts";
-import { shownWhole, type Restoration } from "../../layers/4-compact/restore.ts";
+import { type Audit, type ComposedSummary, composeSummary } from "../../layers/4-compact/audit.ts";
+import {
+  computeBudgets,
+  type CompactionBudgets,
+  restoreBudgetsWithin,
+  pinsBudget,
+  reportPins,
+} from "../../layers/4-compact/compaction-budgets.ts";
+import { replyText } from "../../layers/4-compact/facts/fact-book.ts";
+import { type SessionFacts, type TextFact, filterFacts } from "../../layers/4-compact/facts/session-facts.ts";
+import { renderNote } from "../../layers/4-compact/gate/gate.ts";
+import { createWholeCheck, type Restoration } from "../../layers/4-compact/plan-restoration.ts";
 import { restoreState } from "../../layers/4-compact/run-restore.ts";
-import { summaryMessage } from "../../layers/4-compact/summary-message.ts";
-import type { LedgerSection } from "../../layers/4-compact/user-ledger.ts";
+import { summaryMessage, besideSummary, type BesideInput } from "../../layers/4-compact/summary-message.ts";
+import type { UserLedger } from "../../layers/4-compact/user-ledger.ts";
 import type { WorkingStatePart } from "../../ports/working-state.ts";
-import type { Block } from "../../schema/block.ts";
+import type { Block, ServerSummary } from "../../schema/block.ts";
 import { type EntryId, type Tokens, tokens } from "../../schema/brand.ts";
-import type { CompactionCall, CompactionPath } from "../../schema/compaction.ts";
+import type { CompactionCall, CompactionPath } from "../../schema/compaction-cause.ts";
 import type { BoundaryMetadata } from "../../schema/edit.ts";
 import type { Receipt } from "../../schema/receipt.ts";
-import type { ServerSummary } from "../../schema/server-summary.ts";
-import type { Numbers } from "../../settings/numbers.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
+import type { ResolvedSettings } from "../../settings/resolved-settings.ts";
+import { estimateBlock } from "../../tokens/estimate-block.ts";
 import type { Item } from "../../transcript/item.ts";
-import { type Survivors, survivors } from "../../transcript/project.ts";
+import { type Survivors, survivors } from "../../transcript/projection.ts";
 import type { Conversation } from "../conversation.ts";
 import type { HookDeps } from "../deps.ts";
-import { boundaryDrafts, type BoundaryInput } from "../../session/boundary.ts";
-import { largestCounted } from "../../session/counted.ts";
-import { chainOf } from "./chain.ts";
-import type { Compacting } from "./compacting.ts";
-import type { CompactionAsk, CompactionProblem } from "./proposal.ts";
-import { saidByUser } from "./said-by-user.ts";
+import { boundaryDrafts, type BoundaryInput } from "../../session/append-boundary.ts";
+import { findLargestCount } from "../../session/counted-log.ts";
+import { computeChain } from "./breaker-state.ts";
+import type { CompactionSetup } from "./compaction-setup.ts";
+import type { CompactionRequest, CompactionProblem } from "./proposal.ts";
 import type { Scope } from "./scope.ts";
-import { serverSummaryDraft } from "./server-draft.ts";
-import { callsCost } from "./spent.ts";
+import { callsCost } from "../past-costs.ts";
+import { findMarkedQuotes } from "../../layers/4-compact/gate/quote-mark.ts";
+import type { ServerSummaryOutcome } from "./server-call.ts";
 
 export interface DraftInput {
   readonly conversation: Conversation;
-  readonly compacting: Compacting;
-  readonly numbers: Numbers;
-  readonly ask: CompactionAsk;
+  readonly compacting: CompactionSetup;
+  readonly numbers: ResolvedSettings;
+  readonly ask: CompactionRequest;
   readonly scope: Scope;
   readonly facts: SessionFacts;
 }
 
 /** A boundary before its summary is known: what stays, how much may be said, and how it is counted. */
-export interface Ground extends DraftInput {
+export interface CompactionContext extends DraftInput {
   readonly stays: Survivors;
   /** Of what the summary stands for. */
   readonly partFacts: SessionFacts;
@@ -57,18 +59,18 @@ export interface Ground extends DraftInput {
   readonly coveredTokens: number;
 }
 
-export function groundOf(input: DraftInput): Ground {
+export function createCompactionContext(input: DraftInput): CompactionContext {
   const { conversation, compacting, numbers, scope } = input;
   const { items, pins } = compacting.session.fold.projection;
-  const stays = survivors(items, pins, metadataOf(scope));
+  const stays = survivors(items, pins, scopeMetadata(scope));
   // Behind a boundary nothing is counted yet: by these rates the context will be reckoned until a reply comes.
   const { counter: countBlock, estimate } = compacting.session.ledger;
   const staysTokens =
-    conversation.line.fixedTokens + tokensOf([...stays.front, ...stays.pinned, ...stays.kept], countBlock);
+    conversation.line.fixedTokens + countItemTokens([...stays.front, ...stays.pinned, ...stays.kept], countBlock);
   const coveredTokens = Math.max(0, estimate - staysTokens);
   const { thresholds, policy } = numbers;
   const count = (text: string): Tokens => tokens(Math.ceil(countBlock({ type: "text", text })));
-  const partFacts = partFactsOf(input, stays);
+  const partFacts = selectPartFacts(input, stays);
   return {
     ...input,
     stays,
@@ -76,30 +78,30 @@ export function groundOf(input: DraftInput): Ground {
     staysTokens,
     coveredTokens,
     count,
-    budgets: budgetsOf({ thresholds, policy, staysTokens, coveredTokens }),
+    budgets: computeBudgets({ thresholds, policy, staysTokens, coveredTokens }),
   };
 }
 
 /** What stands before a part that begins in the middle has its own summary, or stays: only what is covered counts. */
-function partFactsOf({ facts, scope: { covered, pivot } }: DraftInput, stays: Survivors): SessionFacts {
+function selectPartFacts({ facts, scope: { covered, pivot } }: DraftInput, stays: Survivors): SessionFacts {
   const shown = new Set([...stays.front, ...stays.pinned, ...stays.kept].map(({ entry }) => entry));
   const within = new Set(covered.map(({ entry }) => entry));
   const holds = (entry: EntryId): boolean => !shown.has(entry) && (pivot === undefined || within.has(entry));
   const { lastReply } = facts;
   const isOfPart = lastReply !== undefined && holds(lastReply.entry);
-  return factsOfPart(facts, {
+  return filterFacts(facts, {
     holds,
-    lastReply: isOfPart ? lastReply : lastReplyIn(covered.filter(({ entry }) => holds(entry))),
+    lastReply: isOfPart ? lastReply : findLastReply(covered.filter(({ entry }) => holds(entry))),
   });
 }
 
-function lastReplyIn(items: readonly Item[]): TextFact | undefined {
-  const last = items.findLast(({ role, blocks }) => role === "assistant" && wordsIn(blocks) !== "");
-  return last === undefined ? undefined : { text: wordsIn(last.blocks), entry: last.entry };
+function findLastReply(items: readonly Item[]): TextFact | undefined {
+  const last = items.findLast(({ role, blocks }) => role === "assistant" && replyText(blocks) !== "");
+  return last === undefined ? undefined : { text: replyText(last.blocks), entry: last.entry };
 }
 
 /** What produced the summary, and what it took. */
-export interface Written {
+interface BoundarySummary {
   readonly summary: string;
   readonly path: CompactionPath;
   readonly calls: readonly CompactionCall[];
@@ -112,7 +114,7 @@ export interface Written {
 }
 
 /** Why it was compacted; and if calls for a summary were paid for that nobody uses, why that is so. */
-function because(ask: Ground["ask"], { instead, calls }: Written): { readonly because?: string } {
+function because(ask: CompactionContext["ask"], { instead, calls }: BoundarySummary): { readonly because?: string } {
   const unused = instead === undefined || calls.length === 0 ? [] : [unusedText(instead, calls.length)];
   const said = [...(ask.because === undefined ? [] : [ask.because]), ...unused];
   return said.length === 0 ? {} : { because: said.join(". ") };
@@ -126,11 +128,11 @@ export const unusedText = ({ message }: CompactionProblem, calls: number): strin
 export interface BoundaryDraft {
   readonly input: BoundaryInput;
   readonly audit: Audit;
-  readonly ledger: LedgerSection;
+  readonly ledger: UserLedger;
   /** What a person said last and waits for. */
   readonly openRequest: EntryId | undefined;
   readonly restoration: Restoration;
-  readonly isKept: ReturnType<typeof shownWhole>;
+  readonly isKept: ReturnType<typeof createWholeCheck>;
   readonly receipt: Receipt;
   readonly tokensBefore: Tokens;
   readonly tokensAfter: Tokens;
@@ -140,7 +142,11 @@ export interface BoundaryDraft {
 type BoundaryDeps = BlobsDep & Pick<HookDeps, "place">;
 
 /** Asks for the working state of this moment: what stands in the draft is as old as the draft. */
-export async function draftBoundary(deps: BoundaryDeps, ground: Ground, written: Written): Promise<BoundaryDraft> {
+export async function draftBoundary(
+  deps: BoundaryDeps,
+  ground: CompactionContext,
+  written: BoundarySummary,
+): Promise<BoundaryDraft> {
   const { compacting, conversation, facts, ask, numbers, stays, scope } = ground;
   const { fold } = compacting.session;
   const staying = [...stays.front, ...stays.pinned, ...stays.kept];
@@ -153,10 +159,10 @@ export async function draftBoundary(deps: BoundaryDeps, ground: Ground, written:
     count: ground.count,
   });
   const { ledger, audit } = composed;
-  const content = contentOf(deps, { ground, written, composed });
+  const content = boundaryContent(deps, { ground, written, composed });
   const contentTokens = ground.count([content.summary, content.server?.beside ?? ""].join("\n"));
-  const isKept = shownWhole({ items: staying, decisions: fold.projection.decisions });
-  const restoration = await restoredWithin(deps, {
+  const isKept = createWholeCheck({ items: staying, decisions: fold.projection.decisions });
+  const restoration = await restoreWithin(deps, {
     ground,
     isKept,
     roomTokens: Math.min(ground.budgets.restored, ground.budgets.room - contentTokens),
@@ -164,11 +170,11 @@ export async function draftBoundary(deps: BoundaryDeps, ground: Ground, written:
   const input: BoundaryInput = {
     ...content,
     trigger: ask.trigger,
-    ...keptIn(scope),
-    attachments: restoration.told.map(({ draft }) => draft),
+    ...boundaryRange(scope),
+    attachments: restoration.attachments.map(({ draft }) => draft),
     facts,
     ...because(ask, written),
-    metadata: metadataFor(ground, { written, audit }),
+    metadata: boundaryMetadata(ground, { written, audit }),
   };
   const foreseen = compacting.session.foresee({
     drafts: boundaryDrafts(input, { leaf: fold.path.leaf?.id }),
@@ -178,7 +184,7 @@ export async function draftBoundary(deps: BoundaryDeps, ground: Ground, written:
   const tokensBefore = conversation.line.usedTokens;
   const tokensAfter = foreseen.tokens;
   const { items, pins } = fold.projection;
-  const { warning } = pinsWithin({
+  const { warning } = reportPins({
     items,
     pins,
     budgetTokens: pinsBudget(numbers.window.tokens),
@@ -199,21 +205,19 @@ export async function draftBoundary(deps: BoundaryDeps, ground: Ground, written:
 }
 
 /** The summary as the model sees it, with the agent's note. */
-function noted(ground: Ground, summary: string): string {
+function appendNote(ground: CompactionContext, summary: string): string {
   const { note: own } = ground.ask;
-  const note = own === undefined ? "" : quotedNote(own, saidByUser(ground));
+  const note = own === undefined ? "" : renderNote(own, listUserTexts(ground));
   return note === "" ? summary : `${summary}\n\n${note}`;
 }
 
-interface ContentInput {
-  readonly ground: Ground;
-  readonly written: Written;
-  readonly composed: Composed;
-}
-
-function contentOf(
+function boundaryContent(
   { place }: Pick<HookDeps, "place">,
-  { ground, written, composed: { ledger, repaired } }: ContentInput,
+  {
+    ground,
+    written,
+    composed: { ledger, repair: repaired },
+  }: { readonly ground: CompactionContext; readonly written: BoundarySummary; readonly composed: ComposedSummary },
 ): Pick<BoundaryInput, "summary" | "server"> {
   const { ask, compacting, numbers } = ground;
   const automatic = compacting.mode === "autonomous" ? "autonomous" : "auto";
@@ -227,46 +231,45 @@ function contentOf(
   const { summary, server, calls } = written;
   if (server !== undefined) {
     const summarised = { kind: "block", ...server, text: summary, calls } as const;
-    const carried = noted(ground, repaired("")).trim();
+    const carried = appendNote(ground, repaired("")).trim();
     return serverSummaryDraft({ summarised, carried, ledger: ledger.text, ...around });
   }
-  const said = summaryMessage({ summary: noted(ground, repaired(summary)), ...around });
+  const said = summaryMessage({ summary: appendNote(ground, repaired(summary)), ...around });
   return { summary: ledger.text === "" ? said : `${said}\n\n${ledger.text}` };
 }
 
-interface RestoringInput {
-  readonly ground: Ground;
-  readonly isKept: BoundaryDraft["isKept"];
-  readonly roomTokens: number;
-}
-
-function restoredWithin({ blobs }: BlobsDep, { ground, isKept, roomTokens }: RestoringInput): Promise<Restoration> {
+function restoreWithin(
+  { blobs }: BlobsDep,
+  {
+    ground,
+    isKept,
+    roomTokens,
+  }: { readonly ground: CompactionContext; readonly isKept: BoundaryDraft["isKept"]; readonly roomTokens: number },
+): Promise<Restoration> {
   const { compacting, numbers, count } = ground;
   const { policy, thresholds } = numbers;
   const parts = compacting.workingState.parts.filter((part) => isRestored(part, numbers));
   const { recallTool } = compacting;
-  const budgets = restoringWithin(thresholds, { policy, roomTokens });
+  const budgets = restoreBudgetsWithin(thresholds, { policy, roomTokens });
   return restoreState({ blobs, workingState: { parts }, recallTool, count }, { budgets, isKept });
 }
 
 /** A policy says which of these come back; whatever else there is always does. */
-function isRestored({ name }: WorkingStatePart, { policy }: Numbers): boolean {
+function isRestored({ name }: WorkingStatePart, { policy }: ResolvedSettings): boolean {
   const rule = policy.summary?.restored;
   if (name === "files") return rule?.files !== undefined;
   if (name === "skills") return rule?.skills !== undefined;
   return (name !== "todos" && name !== "plan" && name !== "agents") || rule?.others.includes(name) === true;
 }
 
-interface MetadataInput {
-  readonly written: Written;
-  readonly audit: Audit;
-}
-
-function metadataFor(ground: Ground, { written, audit }: MetadataInput): BoundaryMetadata {
+function boundaryMetadata(
+  ground: CompactionContext,
+  { written, audit }: { readonly written: BoundarySummary; readonly audit: Audit },
+): BoundaryMetadata {
   const { ask, conversation, compacting, numbers } = ground;
   const { path, calls, changes = [], durationMillis, unseenRounds, instead } = written;
   const discovered = compacting.discovered?.() ?? [];
-  const counted = largestCounted(compacting.session.fold);
+  const counted = findLargestCount(compacting.session.fold);
   return {
     cause: ask.cause,
     ...(ask.made === undefined ? {} : { made: ask.made }),
@@ -274,7 +277,7 @@ function metadataFor(ground: Ground, { written, audit }: MetadataInput): Boundar
     fixedTokens: conversation.line.fixedTokens,
     learned: compacting.session.ledger.learned,
     ...(counted === undefined ? {} : { counted }),
-    messagesSummarized: messagesCovered(ground),
+    messagesSummarized: countCoveredMessages(ground),
     ...(discovered.length === 0 ? {} : { preCompactDiscoveredTools: [...discovered] }),
     path,
     durationMs: Math.round(durationMillis),
@@ -285,12 +288,12 @@ function metadataFor(ground: Ground, { written, audit }: MetadataInput): Boundar
     ...(changes.length === 0 ? {} : { changes: [...changes] }),
     ...(unseenRounds === undefined ? {} : { unseenRounds }),
     ...(instead === undefined ? {} : { instead }),
-    chain: { ...chainOf(compacting.session.fold, { numbers, source: conversation.source }) },
+    chain: { ...computeChain(compacting.session.fold, { numbers, source: conversation.source }) },
   };
 }
 
 /** Messages of a request of which something is summarised: a reply is one, however many entries it has. */
-function messagesCovered({ scope, stays, compacting }: Ground): number {
+function countCoveredMessages({ scope, stays, compacting }: CompactionContext): number {
   const { fold } = compacting.session;
   const staying = new Set([...stays.front, ...stays.pinned, ...stays.kept]);
   const shown = fold.shown();
@@ -298,7 +301,7 @@ function messagesCovered({ scope, stays, compacting }: Ground): number {
   return fold.messages.filter(({ content }) => content.some((block) => gone.has(block))).length;
 }
 
-function keptIn({ kept, pivot }: Scope): Pick<BoundaryInput, "kept" | "from"> {
+function boundaryRange({ kept, pivot }: Scope): Pick<BoundaryInput, "kept" | "from"> {
   const [head, tail] = [kept[0], kept.at(-1)];
   return {
     ...(head === undefined || tail === undefined ? {} : { kept: { head: head.entry, tail: tail.entry } }),
@@ -306,13 +309,47 @@ function keptIn({ kept, pivot }: Scope): Pick<BoundaryInput, "kept" | "from"> {
   };
 }
 
-function metadataOf(scope: Scope): BoundaryMetadata {
-  const { kept, from } = keptIn(scope);
+function scopeMetadata(scope: Scope): BoundaryMetadata {
+  const { kept, from } = boundaryRange(scope);
   return {
     ...(kept === undefined ? {} : { preservedSegment: { headUuid: kept.head, tailUuid: kept.tail } }),
     ...(from === undefined ? {} : { direction: "from" as const, pivot: from }),
   };
 }
 
-const tokensOf = (items: readonly Item[], count: (block: Block) => number): number =>
+const countItemTokens = (items: readonly Item[], count: (block: Block) => number): number =>
   items.reduce((sum, { blocks }) => sum + blocks.reduce((of, block) => of + count(block), 0), 0);
+
+/**
+ * What counts as the user's words: everything that the log holds of them, and what the summaries in the view quote of
+ * them. A session of another client often begins with its summary, and then the user's messages stand nowhere else.
+ */
+export function listUserTexts({
+  facts,
+  compacting,
+}: {
+  readonly facts: Pick<SessionFacts, "userMessages">;
+  readonly compacting: Pick<CompactionSetup, "session">;
+}): readonly string[] {
+  const { items } = compacting.session.fold.projection;
+  const summaries = items.filter(({ summary }) => summary === true).flatMap(({ blocks }) => blocks);
+  const quoted = summaries.flatMap((block) => (block.type === "text" ? findMarkedQuotes(block.text) : []));
+  return [...facts.userMessages.map(({ text }) => text), ...quoted];
+}
+
+interface ServerDraftInput extends BesideInput {
+  readonly summarised: Extract<ServerSummaryOutcome, { kind: "block" }>;
+  /** The person's messages; blank where there are none to quote. */
+  readonly ledger: string;
+}
+
+/** What a boundary writes of a summary that the provider wrote: its block, its text for any other model, and ours beside both. */
+export function serverSummaryDraft(input: ServerDraftInput): Required<Pick<BoundaryInput, "summary" | "server">> {
+  const { summarised, ledger, ...beside } = input;
+  const { model, block, text } = summarised;
+  return {
+    // Where to go on from is said beside it.
+    summary: summaryMessage({ summary: text, trigger: "manual" }),
+    server: { model, block, beside: [besideSummary(beside), ledger].filter((part) => part !== "").join("\n\n") },
+  };
+}

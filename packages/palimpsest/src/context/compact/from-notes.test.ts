@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { type CompactingAgent, compactingWorld, summaryRequests } from "../../../../../test/fixture/compacting.ts";
 import { append, user } from "../../../../../test/fixture/session.ts";
-import { ownTemplate, renderNotes } from "../../layers/3-notes/template.ts";
+import { defaultTemplate, renderNotes } from "../../layers/3-notes/notes.ts";
 import { type EntryId, entryId } from "../../schema/brand.ts";
 import type { Item } from "../../transcript/item.ts";
-import { violations } from "../../transcript/wire.ts";
-import type { Noted } from "../notes/session-notes.ts";
-import type { Ground } from "./boundary-draft.ts";
-import type { Compacting } from "./compacting.ts";
-import { overThreshold } from "./from-notes.ts";
+import { violations } from "../../transcript/violations.ts";
+import type { RecordedNotes } from "./session-notes.ts";
+import type { CompactionContext } from "./boundary-draft.ts";
+import type { CompactionSetup } from "./compaction-setup.ts";
+import { overThresholdText } from "./summary-outcome.ts";
 import type { Proposal } from "./proposal.ts";
 
-const bare = renderNotes(ownTemplate);
+const bare = renderNotes(defaultTemplate);
 const text = bare.replace("# Worklog\n", "# Worklog\n- read the files\n");
 
 interface Given {
@@ -23,13 +23,13 @@ interface Given {
 /** A conversation that has worked, with notes that the test gives. */
 async function noted({ rounds = 24, windowTokens = 120_000, flags = [["off", "compact.auto"]] }: Given = {}) {
   const world = compactingWorld({ windowTokens });
-  const given: { noted: Noted | undefined } = { noted: undefined };
-  const notes: Compacting["notes"] = {
+  const given: { noted: RecordedNotes | undefined } = { noted: undefined };
+  const notes: CompactionSetup["notes"] = {
     path: "/s/notes.md",
     roundEnded: () => undefined,
     settle: () => Promise.resolve("idle"),
     read: () => Promise.resolve(given.noted),
-    template: () => Promise.resolve(ownTemplate),
+    template: () => Promise.resolve(defaultTemplate),
   };
   const agent = await world.agent("create", { compacting: { notes }, flags });
   world.script.left = rounds;
@@ -47,7 +47,7 @@ async function proposalOf(agent: CompactingAgent): Promise<Proposal> {
 }
 
 describe("a compaction with notes that will not do asks a model and says why", () => {
-  const refusals: readonly (readonly [string, Given, (agent: CompactingAgent) => Noted, string])[] = [
+  const refusals: readonly (readonly [string, Given, (agent: CompactingAgent) => RecordedNotes, string])[] = [
     [
       "they are as bare as the template",
       {},
@@ -114,7 +114,7 @@ const sizes: readonly (readonly [tokensAfter: number, why: string | undefined])[
 ];
 it.each(sizes)("with ledger and working state at %i tokens of 40,000: %s", (tokensAfter, why) => {
   const [proposal, ground] = [{ preview: { tokensAfter } }, { numbers: { thresholds: { compact: 40_000 } } }];
-  expect(overThreshold(proposal as unknown as Proposal, ground as unknown as Ground)).toBe(why);
+  expect(overThresholdText(proposal as unknown as Proposal, ground as unknown as CompactionContext)).toBe(why);
 });
 
 describe("notes are not looked at", () => {

@@ -1,4 +1,5 @@
 import { millis } from "../../schema/brand.ts";
+import { forkLimits } from "../../layers/4-compact/limits.ts";
 
 /** Whoever watches a compaction hears of it at least so often. */
 export const keepAliveMillis = millis(30_000);
@@ -39,3 +40,6 @@ export const failingTriesMax = 1;
  */
 export const autoCallsMax = 6;
 export const autoCallsRounds = 30;
+
+/** It reads what a fork would read and writes as much, and behind it there is the fork: no more tries, no more time. */
+export const serverCallLimits = forkLimits;

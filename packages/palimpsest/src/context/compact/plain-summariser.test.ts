@@ -1,19 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { handClock } from "../../../../../test/fixture/hand-clock.ts";
 import { says } from "../../../../../test/scenario/support/simulated.ts";
-import { plainRetryLimits, plainTimeMillisMax } from "../../layers/4-compact/call-limits.ts";
-import { plainInput } from "../../layers/4-compact/plain-input.ts";
-import { plainRequest } from "../../layers/4-compact/plain-request.ts";
+import { plainRetryLimits, plainTimeMillisMax } from "../../layers/4-compact/limits.ts";
+import { toPlainMessages, plainRequest } from "../../layers/4-compact/plain-request.ts";
 import { anthropicModel } from "../../model/anthropic/client.ts";
 import { openaiModel } from "../../model/openai/client.ts";
-import type { ModelEvent, ModelPort } from "../../ports/model.ts";
-import type { SummaryCall } from "../../ports/summariser.ts";
+import type { ModelEvent, ModelPort, SummaryCall } from "../../ports/model-port.ts";
 import type { Block, Message } from "../../schema/block.ts";
 import { millis, toolUseId } from "../../schema/brand.ts";
-import type { Actor, Take } from "@palimpsest/simulator/internal/actor/actor";
-import { simulatorFetch } from "@palimpsest/simulator/internal/http/fetch";
+import type { Responder, PlannedReply } from "@palimpsest/simulator/internal/responder/responder";
+import { simulatorFetch } from "@palimpsest/simulator/internal/http/simulator-fetch";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
-import type { MessagesRequest } from "../../schema/wire/request.ts";
+import type { MessagesRequest } from "../../schema/wire/messages-request.ts";
 import { plainSummariser, type PlainSummariserOptions } from "./plain-summariser.ts";
 
 const model = "claude-sonnet-5";
@@ -43,21 +41,21 @@ const asks = (messages: readonly Message[] = worked, more: Partial<SummaryCall> 
 });
 
 /** A simulator that takes these in turn, the last one for ever, and what it was asked. */
-function staged(takes: readonly Take[], windowTokens = 200_000) {
+function staged(takes: readonly PlannedReply[], windowTokens = 200_000) {
   const requests: MessagesRequest[] = [];
-  const actor: Actor = {
+  const actor: Responder = {
     name: "staged",
-    play: ({ request }) => {
+    respond: ({ request }) => {
       requests.push(request);
       return takes[Math.min(requests.length, takes.length) - 1] ?? { move: { kind: "say", blocks: [] } };
     },
   };
-  const simulator = new Simulator({ actor, models: [{ id: model, windowTokens }] });
+  const simulator = new Simulator({ responder: actor, models: [{ id: model, windowTokens }] });
   const port = anthropicModel({ apiKey: "sk-test", fetch: simulatorFetch(simulator), now: quick.now });
   return { simulator, requests, port };
 }
 
-const summary: Take = { move: { kind: "say", blocks: says("<summary>All of it.</summary>") } };
+const summary: PlannedReply = { move: { kind: "say", blocks: says("<summary>All of it.</summary>") } };
 
 describe("a plain call for a summary", () => {
   it("is taken by the provider with calls in it, asks for no tool and marks nothing", async () => {
@@ -108,7 +106,7 @@ describe("a plain call for a summary", () => {
       const code = "const sum = (left: number, right: number): number => left + right; // 合計 😀\n";
       for (const lines of [10, 1_000, 20_000]) {
         const huge: Message = user({ ...result, content: code.repeat(lines) });
-        const messages = plainInput([user(text("Go.")), { role: "assistant", content: [call] }, huge]);
+        const messages = toPlainMessages([user(text("Go.")), { role: "assistant", content: [call] }, huge]);
         const request = plainRequest({ messages, prompt, tokensMax, count });
         const answer = await summariser.ask(asks(request.kind === "fits" ? request.messages : []), signal);
         expect(answer).toMatchObject({ kind: "answered" });
@@ -119,8 +117,8 @@ describe("a plain call for a summary", () => {
 });
 
 describe("a plain call that goes wrong", () => {
-  const overloaded: Take = { ...summary, fault: { kind: "overloaded" } };
-  const broken: Take = { ...summary, fault: { kind: "break", afterEvents: 3 } };
+  const overloaded: PlannedReply = { ...summary, fault: { kind: "overloaded" } };
+  const broken: PlannedReply = { ...summary, fault: { kind: "break", afterEvents: 3 } };
 
   it("is tried again a few times", async () => {
     const { port, requests } = staged([overloaded, overloaded, summary]);

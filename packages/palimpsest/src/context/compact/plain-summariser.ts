@@ -1,4 +1,4 @@
-import { RequestPieces } from "../../cache/pieces.ts";
+import { RequestSerializer } from "../../cache/request-serializer.ts";
 import {
   messageFrameTokens,
   plainMarginTokens,
@@ -7,23 +7,22 @@ import {
   plainTimeMillisMax,
   summaryOutputShareMax,
   summaryOutputTokensMax,
-} from "../../layers/4-compact/call-limits.ts";
+} from "../../layers/4-compact/limits.ts";
 import { abortedFailure, brokenStream } from "../../model/failure.ts";
-import { nextTry } from "../../model/retry.ts";
-import type { ModelFailure, ModelRequest } from "../../ports/model.ts";
-import type { SummaryAnswer, SummaryCall, Summariser } from "../../ports/summariser.ts";
+import { nextTry } from "../../model/next-try.ts";
+import type { ModelFailure, ModelRequest, SummaryAnswer, SummaryCall, Summariser } from "../../ports/model-port.ts";
 import type { Block, Message } from "../../schema/block.ts";
 import { type Millis, tokens } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import { Calibration } from "../../tokens/calibration.ts";
-import { measureBlock } from "../../tokens/content.ts";
-import { tokensOf } from "../../tokens/estimate.ts";
+import { measureBlock } from "../../tokens/byte-counts.ts";
+import { tokensFromBytes } from "../../tokens/estimate-block.ts";
 import type { ToolDefinition } from "../../tokens/fixed-part.ts";
-import { wireModel } from "../../tokens/wire-model.ts";
-import type { AskingDeps } from "../deps.ts";
+import { wireModel } from "../../tokens/known-models.ts";
+import type { ModelCallDeps } from "../deps.ts";
 import { TimeLimit } from "../time-limit.ts";
 
-export type PlainSummariserDeps = Omit<AskingDeps, "retries">;
+type PlainSummariserDeps = Omit<ModelCallDeps, "retries">;
 
 export interface PlainSummariserOptions {
   readonly model: string;
@@ -44,9 +43,9 @@ export interface PlainSummariserOptions {
 
 /** Asks a model through its port, apart from every conversation: no cache is read or written. */
 export function plainSummariser(deps: PlainSummariserDeps, options: PlainSummariserOptions): Summariser {
-  const { model, count = countedAtFirst() } = options;
+  const { model, count = createFirstCounter() } = options;
   const { windowTokens, inputTokensMax = windowTokens } = options;
-  const outputTokensMax = outputOf(options);
+  const outputTokensMax = outputLimit(options);
   const room = windowTokens - outputTokensMax - plainMarginTokens;
   const { timeMillisMax = plainTimeMillisMax, silenceMillisMax = plainSilenceMillisMax } = options;
   const triesMax = Math.min(options.triesMax ?? Infinity, plainRetryLimits.triesMax);
@@ -58,8 +57,8 @@ export function plainSummariser(deps: PlainSummariserDeps, options: PlainSummari
     ask: async (call, signal) => {
       const limit = new TimeLimit(deps, { timeMillisMax, silenceMillisMax, signal });
       try {
-        const request = requestFor(call, { ...options, outputTokensMax });
-        return await asked(deps, { request, onText: call.onText, limit, triesMax });
+        const request = buildRequest(call, { ...options, outputTokensMax });
+        return await askWithRetries(deps, { request, onText: call.onText, limit, triesMax });
       } catch (error) {
         return { kind: "failed", failure: brokenStream(`The summariser broke off: ${String(error)}`) };
       } finally {
@@ -69,40 +68,40 @@ export function plainSummariser(deps: PlainSummariserDeps, options: PlainSummari
   };
 }
 
-function countedAtFirst(): (block: Block) => number {
+function createFirstCounter(): (block: Block) => number {
   const { rates } = new Calibration();
-  return (block) => tokensOf(measureBlock(block), rates);
+  return (block) => tokensFromBytes(measureBlock(block), rates);
 }
 
-const outputOf = ({ windowTokens, outputTokensMax }: PlainSummariserOptions): number =>
+const outputLimit = ({ windowTokens, outputTokensMax }: PlainSummariserOptions): number =>
   Math.floor(Math.min(summaryOutputTokensMax, outputTokensMax, windowTokens * summaryOutputShareMax));
 
-interface Asked {
+interface AskInput {
   readonly request: ModelRequest;
   readonly onText: SummaryCall["onText"];
   readonly limit: TimeLimit;
 }
 
-async function asked(
+async function askWithRetries(
   deps: PlainSummariserDeps,
-  { triesMax, ...one }: Asked & { readonly triesMax: number },
+  { triesMax, ...one }: AskInput & { readonly triesMax: number },
 ): Promise<SummaryAnswer> {
   const { limit } = one;
   const limits = { ...plainRetryLimits, triesMax };
   const wasted: JsonObject[] = [];
   for (let attempt = 1; ; attempt += 1) {
-    const answer = await oneTry(deps, one);
+    const answer = await askOnce(deps, one);
     if (answer.kind === "answered") return { ...answer, wasted };
-    const failure = named(answer.failure, limit);
+    const failure = nameTimeout(answer.failure, limit);
     const next = nextTry({ failure, attempt, random: deps.random(), limits });
     if (next.kind === "give-up") return { ...answer, failure: { ...failure, message: next.message }, wasted };
     if (answer.usage !== undefined) wasted.push(answer.usage);
     await deps.wait(next.ms, limit.signal);
-    if (limit.signal.aborted) return { kind: "failed", failure: named(abortedFailure, limit), wasted };
+    if (limit.signal.aborted) return { kind: "failed", failure: nameTimeout(abortedFailure, limit), wasted };
   }
 }
 
-async function oneTry(deps: PlainSummariserDeps, { request, onText, limit }: Asked): Promise<SummaryAnswer> {
+async function askOnce(deps: PlainSummariserDeps, { request, onText, limit }: AskInput): Promise<SummaryAnswer> {
   const blocks: Block[] = [];
   let begun: JsonObject | undefined;
   for await (const event of deps.model.send(request, limit.signal)) {
@@ -122,7 +121,7 @@ async function oneTry(deps: PlainSummariserDeps, { request, onText, limit }: Ask
         break;
       case "reply-end": {
         const { stopReason, usage } = event;
-        return { kind: "answered", text: textOf(blocks), stopReason, blocks, usage };
+        return { kind: "answered", text: joinText(blocks), stopReason, blocks, usage };
       }
       case "failure":
         return { kind: "failed", failure: event.failure, ...(begun === undefined ? {} : { usage: begun }) };
@@ -131,16 +130,16 @@ async function oneTry(deps: PlainSummariserDeps, { request, onText, limit }: Ask
   throw new Error("a model ended without a reply and without a failure");
 }
 
-const textOf = (blocks: readonly Block[]): string =>
+const joinText = (blocks: readonly Block[]): string =>
   blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("");
 
 /** A model that we stopped says that it was aborted; whoever asked did not do that. */
-function named(failure: ModelFailure, { exceeded }: TimeLimit): ModelFailure {
+function nameTimeout(failure: ModelFailure, { exceeded }: TimeLimit): ModelFailure {
   if (failure.why !== "aborted" || exceeded === undefined) return failure;
   return { why: "timeout", retry: "never", message: `The summariser was stopped. ${exceeded}` };
 }
 
-function requestFor(call: SummaryCall, { model, betas = [], outputTokensMax }: PlainSummariserOptions): ModelRequest {
+function buildRequest(call: SummaryCall, { model, betas = [], outputTokensMax }: PlainSummariserOptions): ModelRequest {
   const { system, messages } = call;
   const tools = toolsFor(messages);
   return {
@@ -151,7 +150,7 @@ function requestFor(call: SummaryCall, { model, betas = [], outputTokensMax }: P
     messages,
     breakpoints: [],
     params: { stream: true, ...(tools.length === 0 ? {} : { tool_choice: { type: "none" } }) },
-    pieces: new RequestPieces(),
+    pieces: new RequestSerializer(),
     betas: [...new Set([...betas, ...wireModel(model).betas])],
   };
 }
@@ -163,9 +162,9 @@ function requestFor(call: SummaryCall, { model, betas = [], outputTokensMax }: P
 function toolsFor(messages: readonly Message[]): readonly ToolDefinition[] {
   for (const { content } of messages)
     for (const block of content)
-      if (block.type === "tool_use") return [{ name: definable(block.name), input_schema: { type: "object" } }];
+      if (block.type === "tool_use") return [{ name: toToolName(block.name), input_schema: { type: "object" } }];
   return [];
 }
 
 /** A call may have a longer name than some providers let a tool have. */
-const definable = (name: string): string => (/^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : "tool");
+const toToolName = (name: string): string => (/^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : "tool");

@@ -4,18 +4,18 @@ import type {
   CompactionCall,
   CompactionCause,
   CompactionFailure,
-  CompactionPart,
+  CompactionRange,
   CompactionPath,
   CompactionTrigger,
-} from "../../schema/compaction.ts";
+} from "../../schema/compaction-cause.ts";
 import type { Receipt } from "../../schema/receipt.ts";
-import type { ServerSummary } from "../../schema/server-summary.ts";
+import type { ServerSummary } from "../../schema/block.ts";
 
 /** What is asked of one compaction. */
-export interface CompactionAsk {
+export interface CompactionRequest {
   readonly trigger: CompactionTrigger;
   readonly cause: CompactionCause;
-  readonly part: CompactionPart;
+  readonly part: CompactionRange;
   /** The person's. */
   readonly instructions?: string;
   /** What the agent wants to find again behind it, in its own words. */
@@ -34,7 +34,7 @@ export interface CompactionAsk {
 
 /** A summary that waits for its commit. Nothing of it is in the log. */
 export interface Proposal {
-  readonly ask: CompactionAsk;
+  readonly ask: CompactionRequest;
   /** As a person may edit it: without the ledger, and without what the audit carries forward. */
   readonly summary: string;
   readonly path: CompactionPath;
@@ -58,7 +58,7 @@ export interface Proposal {
 }
 
 /** Its summary, where no model wrote it: a person's changes to it leave the rest as it is. */
-export const ownTextOf = ({ path, summary }: Pick<Proposal, "path" | "summary">): string | undefined =>
+export const ownText = ({ path, summary }: Pick<Proposal, "path" | "summary">): string | undefined =>
   path === "extractive" ? summary : undefined;
 
 export interface CompactionProblem {
@@ -93,12 +93,12 @@ export interface CompactionMoney {
   readonly breakEvenRounds?: number;
 }
 
-export type Proposed =
+export type ProposeOutcome =
   | { readonly kind: "proposed"; readonly proposal: Proposal }
   /** `costNanos`: paid for a summary that is not used; absent where nothing was, or nobody knows the price. */
   | ({ readonly kind: "failed"; readonly costNanos?: NanoUsd } & CompactionProblem);
 
-export type Committed =
+export type CommitOutcome =
   | {
       readonly kind: "committed";
       /** The boundary, the summary and what is put back, in this order. */
@@ -109,3 +109,11 @@ export type Committed =
       readonly tokensAfter: Tokens;
     }
   | ({ readonly kind: "failed" } & CompactionProblem);
+
+export type FailedProposal = Extract<ProposeOutcome, { kind: "failed" }>;
+
+export const proposalFailure = (reason: CompactionProblem["reason"], message: string): FailedProposal => ({
+  kind: "failed",
+  reason,
+  message,
+});

@@ -15,15 +15,15 @@ import {
 import { soundHistory } from "../../../../../test/property/history.ts";
 import { parametersFor } from "../../../../../test/property/runs.ts";
 import { entryId, type ToolUseId } from "../../schema/brand.ts";
-import type { CompactionPart } from "../../schema/compaction.ts";
+import type { CompactionRange } from "../../schema/compaction-cause.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import type { Item } from "../../transcript/item.ts";
 import { withFirstUser } from "../../transcript/repair.ts";
-import { scopeOf, type ScopeInput } from "./scope.ts";
+import { computeScope, type ScopeInput } from "./scope.ts";
 
-const all: CompactionPart = { kind: "all" };
-const from = (entry: string): CompactionPart => ({ kind: "from", entry: entryId(entry) });
-const upTo = (entry: string): CompactionPart => ({ kind: "up_to", entry: entryId(entry) });
+const all: CompactionRange = { kind: "all" };
+const from = (entry: string): CompactionRange => ({ kind: "from", entry: entryId(entry) });
+const upTo = (entry: string): CompactionRange => ({ kind: "up_to", entry: entryId(entry) });
 
 /** Two turns that are done, the second with two calls at once, and a message that waits. */
 const done: readonly Raw[] = [
@@ -44,7 +44,7 @@ const ids = (items: readonly Item[]): string => items.map(({ entry }) => entry).
 
 /** `front | covered | kept`, as the entries' ids. */
 function told(fold: Fold, input: Partial<ScopeInput> = {}): string {
-  const scoped = scopeOf(fold, { part: all, waitingTokensMax: 100, ...input });
+  const scoped = computeScope(fold, { part: all, waitingTokensMax: 100, ...input });
   if (scoped.kind !== "scope") return scoped.kind;
   const { covered, kept, pivot, messagesMax } = scoped.scope;
   const at = [
@@ -144,7 +144,7 @@ describe("what a compaction covers", () => {
     expect(told(folded(raws), input)).toBe(expected);
   });
 
-  it.each<[string, CompactionPart, string]>([
+  it.each<[string, CompactionRange, string]>([
     ["all of it", all, "u1 a1 r1 a2 u2 a3 a3b r2 r3 a4 | u3 a5 u4"],
     ["its later part", from("u2"), "u2 a3 a3b r2 r3 a4 | u3 a5 u4, pivot u2"],
     ["its earlier part", upTo("u2"), "u1 a1 r1 a2 | u2 a3 a3b r2 r3 a4 u3 a5 u4, 4 messages"],
@@ -165,8 +165,8 @@ describe("of any conversation, whatever the pivot", () => {
       const fold = foldOf(loggedOf(lines));
       const { items } = fold.projection;
       const entry = items[pick % Math.max(1, items.length)]?.entry;
-      const part: CompactionPart = kind === "all" || entry === undefined ? all : { kind, entry };
-      return { fold, items, part, scoped: scopeOf(fold, { part, waitingTokensMax: 100 }) };
+      const part: CompactionRange = kind === "all" || entry === undefined ? all : { kind, entry };
+      return { fold, items, part, scoped: computeScope(fold, { part, waitingTokensMax: 100 }) };
     });
 
   it("every item is covered, kept or in front, once and in order", () => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { clearingWorld, type ClearingAgent } from "../../../../../test/scenario/support/clearing-world.ts";
-import type { ModelEvent, ModelFailure, ModelPort } from "../../ports/model.ts";
+import type { ModelEvent, ModelFailure, ModelPort } from "../../ports/model-port.ts";
 import { parseBlock } from "../../schema/block.ts";
 import { type Millis, messageId, millis } from "../../schema/brand.ts";
 import type { Json } from "../../schema/json.ts";
-import { mayAskServer, type ServerCall, serverSummary, type ServerSummarised } from "./server-call.ts";
-import { serverCallLimits } from "./server-limits.ts";
+import { mayAskServer, type ServerCall, askServerSummary, type ServerSummaryOutcome } from "./server-call.ts";
+import { serverCallLimits } from "./limits.ts";
 
 const usage = { input_tokens: 0, iterations: [{ type: "compaction", input_tokens: 7, output_tokens: 3 }] };
 const start: ModelEvent = { kind: "reply-start", id: messageId("m"), model: "m", usage };
@@ -28,7 +28,7 @@ async function asking(answers: readonly (readonly ModelEvent[])[], call: Partial
     yield* answer;
   };
   const deps = { ...agent.deps, model: { ...agent.deps.model, send } };
-  const ask = (): Promise<ServerSummarised> => serverSummary(deps, callOf(agent, call));
+  const ask = (): Promise<ServerSummaryOutcome> => askServerSummary(deps, callOf(agent, call));
   return { agent, ask, sent: () => sent };
 }
 
@@ -110,7 +110,7 @@ describe("asking the provider for a summary", () => {
       yield* events;
       throw new Error("the socket is gone");
     };
-    const outcome = await serverSummary({ ...agent.deps, model: { ...agent.deps.model, send } }, callOf(agent, {}));
+    const outcome = await askServerSummary({ ...agent.deps, model: { ...agent.deps.model, send } }, callOf(agent, {}));
     expect(outcome).toMatchObject({ kind: "failed", reason: "api_error" });
     expect(outcome.kind === "failed" && outcome.message).toContain("the socket is gone");
     expect(outcome.calls).toHaveLength(calls);
@@ -126,7 +126,7 @@ describe("asking the provider for a summary", () => {
       yield fails({ why: "aborted", retry: "never" });
     };
     const deps = { ...agent.deps, wait, now: () => millis(at), model: { ...agent.deps.model, send } };
-    expect(await serverSummary(deps, callOf(agent, {}))).toMatchObject({ kind: "failed", reason: "timed_out" });
+    expect(await askServerSummary(deps, callOf(agent, {}))).toMatchObject({ kind: "failed", reason: "timed_out" });
     expect(at).toBeGreaterThanOrEqual(serverCallLimits.timeMillisMax);
   });
 });

@@ -1,23 +1,21 @@
-import { canServerCompact, serverCompactionAsks } from "../../layers/4-compact/by-server.ts";
-import { offersOf } from "../../layers/server/run-offers.ts";
-import type { ServerAsks } from "../../layers/server/server-use.ts";
-import { nextTry } from "../../model/retry.ts";
-import type { ModelFailure, ModelRequest } from "../../ports/model.ts";
-import type { Block, PassedBlock } from "../../schema/block.ts";
+import { canServerCompact, serverCompactionOptions } from "../../layers/4-compact/compact-when-due.ts";
+import { fetchOffers } from "../../layers/server/run-offers.ts";
+import type { ServerOptions } from "../../layers/server/server-use.ts";
+import { nextTry } from "../../model/next-try.ts";
+import type { ModelFailure, ModelRequest } from "../../ports/model-port.ts";
+import { type Block, type PassthroughBlock, compactionBlockText } from "../../schema/block.ts";
 import { tokens, type ToolUseId } from "../../schema/brand.ts";
-import type { CompactionCall, CompactionFailure } from "../../schema/compaction.ts";
+import type { CompactionCall, CompactionFailure } from "../../schema/compaction-cause.ts";
 import type { JsonObject } from "../../schema/json.ts";
-import { summaryIn } from "../../schema/server-summary.ts";
-import { estimateShown } from "../../tokens/estimate.ts";
+import { estimateShown } from "../../tokens/estimate-block.ts";
 import { firstMessages, type MessagesReach } from "../../transcript/first-messages.ts";
 import type { Conversation } from "../conversation.ts";
-import type { AskingDeps, NumbersDep } from "../deps.ts";
-import { ForkLine } from "../fork-line.ts";
-import { serverWant } from "../request/clearing-state.ts";
-import { assemble, serverAsks } from "../request/request.ts";
-import { forkBreakpoints } from "../fork-breakpoints.ts";
+import type { ModelCallDeps, ResolvedSettingsDep } from "../deps.ts";
+import { ForkLine, forkBreakpoints } from "../fork-line.ts";
+import { serverWant } from "../request/pipeline-state.ts";
+import { assembleRequest, serverAsks } from "../request/assemble-request.ts";
 import { TimeLimit } from "../time-limit.ts";
-import { serverCallLimits } from "./server-limits.ts";
+import { serverCallLimits } from "./limits.ts";
 
 export interface ServerCall {
   readonly conversation: Conversation;
@@ -30,11 +28,11 @@ export interface ServerCall {
   readonly onText?: ((text: string) => void) | undefined;
 }
 
-export type ServerSummarised =
+export type ServerSummaryOutcome =
   | {
       readonly kind: "block";
       /** To be sent back as it is, in front of everything: it is signed. */
-      readonly block: PassedBlock;
+      readonly block: PassthroughBlock;
       readonly model: string;
       /** What it says. */
       readonly text: string;
@@ -48,25 +46,25 @@ export type ServerSummarised =
       readonly calls: readonly CompactionCall[];
     };
 
-type CallDeps = AskingDeps & NumbersDep;
+type ServerCallDeps = ModelCallDeps & ResolvedSettingsDep;
 
 /**
  * Asks the provider for its own summary of a conversation. The request is the conversation's next one, byte for byte up to
  * its last message, so that it is read from the cache; it writes nothing there. Books what it costs. Must not reject.
  */
-export async function serverSummary(deps: CallDeps, call: ServerCall): Promise<ServerSummarised> {
-  return new ServerCalling(deps, call).run();
+export async function askServerSummary(deps: ServerCallDeps, call: ServerCall): Promise<ServerSummaryOutcome> {
+  return new ServerCallRun(deps, call).run();
 }
 
 /** Asks what the model offers where that is not known yet: a person may compact before anything was sent. Must not reject. */
-export async function mayAskServer(deps: CallDeps, { conversation, signal }: OfferAsk): Promise<boolean> {
+export async function mayAskServer(deps: ServerCallDeps, { conversation, signal }: ServerOfferInput): Promise<boolean> {
   const { cache } = conversation;
   const line = conversation.line.editable;
   if (line === undefined || cache === undefined) return false;
   const numbers = deps.numbers();
   try {
     const { layers, baseline } = conversation;
-    await offersOf(deps, {
+    await fetchOffers(deps, {
       layers,
       server: cache.server,
       want: serverWant({ line }, numbers),
@@ -81,20 +79,23 @@ export async function mayAskServer(deps: CallDeps, { conversation, signal }: Off
   return canServerCompact({ policy, isOn: (name) => switches[name].value, offers: cache.server.offers });
 }
 
-export type OfferAsk = Pick<ServerCall, "conversation" | "signal">;
+type ServerOfferInput = Pick<ServerCall, "conversation" | "signal">;
 
-class ServerCalling {
-  readonly #deps: CallDeps;
+class ServerCallRun {
+  readonly #deps: ServerCallDeps;
   readonly #call: ServerCall;
   readonly #calls: CompactionCall[] = [];
 
-  constructor(deps: CallDeps, call: ServerCall) {
+  constructor(deps: ServerCallDeps, call: ServerCall) {
     this.#deps = deps;
     this.#call = call;
   }
 
-  async run(): Promise<ServerSummarised> {
-    const assembled = assemble(asking(this.#call, this.#deps), { numbers: this.#deps.numbers(), at: this.#deps.now() });
+  async run(): Promise<ServerSummaryOutcome> {
+    const assembled = assembleRequest(asSummaryConversation(this.#call, this.#deps), {
+      numbers: this.#deps.numbers(),
+      at: this.#deps.now(),
+    });
     if (assembled.kind === "not-sendable") return this.#failed("nothing_to_compact", assembled.why.text);
     if (assembled.kind === "over-limit")
       return this.#failed("prompt_too_long", `The request has ${assembled.tokens} tokens, over ${assembled.limit}.`);
@@ -109,7 +110,7 @@ class ServerCalling {
     }
   }
 
-  async #tries(request: ModelRequest, limit: TimeLimit): Promise<ServerSummarised> {
+  async #tries(request: ModelRequest, limit: TimeLimit): Promise<ServerSummaryOutcome> {
     const limits = { ...this.#deps.retries, triesMax: serverCallLimits.triesMax };
     for (let attempt = 1; ; attempt += 1) {
       const answer = await this.#once(request, limit.signal);
@@ -118,12 +119,12 @@ class ServerCalling {
       if (limit.exceeded !== undefined) return this.#failed("timed_out", `No summary came. ${limit.exceeded}`);
       const { failure } = answer;
       const next = nextTry({ failure, attempt, random: this.#deps.random(), limits });
-      if (next.kind === "give-up") return this.#failed(reasonOf(failure), next.message);
+      if (next.kind === "give-up") return this.#failed(failureReason(failure), next.message);
       await this.#deps.wait(next.ms, limit.signal);
     }
   }
 
-  async #once(request: ModelRequest, signal: AbortSignal): Promise<Answer> {
+  async #once(request: ModelRequest, signal: AbortSignal): Promise<ServerCallAnswer> {
     const blocks: Block[] = [];
     let usage: JsonObject | undefined;
     try {
@@ -152,9 +153,9 @@ class ServerCalling {
     throw new Error("a model ended without a reply and without a failure");
   }
 
-  #read(blocks: readonly Block[]): ServerSummarised {
+  #read(blocks: readonly Block[]): ServerSummaryOutcome {
     const [block] = blocks.flatMap((one) => (one.type === "compaction" ? [one] : []));
-    const text = block === undefined ? undefined : summaryIn(block);
+    const text = block === undefined ? undefined : compactionBlockText(block);
     if (block === undefined || text === undefined)
       return this.#failed("no_summary", "The provider answered without a summary.");
     this.#call.onText?.(text);
@@ -169,19 +170,23 @@ class ServerCalling {
     this.#calls.push({ path: "server", model, usage });
   }
 
-  #failed(reason: CompactionFailure, message: string): ServerSummarised {
+  #failed(reason: CompactionFailure, message: string): ServerSummaryOutcome {
     return { kind: "failed", reason, message, calls: this.#calls };
   }
 }
 
-type Answer =
+type ServerCallAnswer =
   | { readonly kind: "replied"; readonly blocks: readonly Block[] }
   | { readonly kind: "failed"; readonly failure: ModelFailure };
 
-const reasonOf = ({ why }: ModelFailure): CompactionFailure => (why === "too-long" ? "prompt_too_long" : "api_error");
+const failureReason = ({ why }: ModelFailure): CompactionFailure =>
+  why === "too-long" ? "prompt_too_long" : "api_error";
 
 /** The conversation as it asks for a summary: a line of its own, so that nothing of it reaches the session. */
-function asking({ conversation, instructions, reach = {} }: ServerCall, { numbers }: CallDeps): Conversation {
+function asSummaryConversation(
+  { conversation, instructions, reach = {} }: ServerCall,
+  { numbers }: ServerCallDeps,
+): Conversation {
   const { line: parent, written } = conversation;
   const all = parent.snapshot();
   const messages = firstMessages(all, reach);
@@ -201,7 +206,7 @@ function asking({ conversation, instructions, reach = {} }: ServerCall, { number
     ...conversation,
     line,
     cache: undefined,
-    inheritedAsks: withSummary(asked, instructions),
+    inheritedAsks: withSummaryRequest(asked, instructions),
     written: written.copy(),
     source: "compact",
     mark: (input) => forkBreakpoints(input, { common: line.common, cacheWrite: "skip" }),
@@ -209,8 +214,8 @@ function asking({ conversation, instructions, reach = {} }: ServerCall, { number
 }
 
 /** Edits of the request can't be combined with it. */
-function withSummary({ params, betas }: ServerAsks, instructions: string): ServerAsks {
+function withSummaryRequest({ params, betas }: ServerOptions, instructions: string): ServerOptions {
   const { context_management: _, ...others } = params;
   const compaction = { type: "summarize", ...(instructions.trim() === "" ? {} : { instructions }) };
-  return { params: { ...others, compaction }, betas: [...betas, ...serverCompactionAsks.betas] };
+  return { params: { ...others, compaction }, betas: [...betas, ...serverCompactionOptions.betas] };
 }

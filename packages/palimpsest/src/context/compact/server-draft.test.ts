@@ -2,14 +2,14 @@ import { describe, expect, it } from "vitest";
 import { openedForTest, say, testDeps, user } from "../../../../../test/fixture/session.ts";
 import { parseBlock } from "../../schema/block.ts";
 import { summaryDraft } from "../../transcript/draft.ts";
-import { boundaryDrafts } from "../../session/boundary.ts";
-import type { ServerSummarised } from "./server-call.ts";
-import { serverSummaryDraft } from "./server-draft.ts";
+import { boundaryDrafts } from "../../session/append-boundary.ts";
+import type { ServerSummaryOutcome } from "./server-call.ts";
+import { serverSummaryDraft } from "./boundary-draft.ts";
 
 const given = { type: "compaction", content: "So far.", encrypted_content: null, signature: "c2ln", tool_changes: [] };
 const block = parseBlock(given);
 if (block.type !== "compaction") throw new Error("no compaction");
-const summarised: Extract<ServerSummarised, { kind: "block" }> = {
+const summarised: Extract<ServerSummaryOutcome, { kind: "block" }> = {
   kind: "block",
   block,
   model: "writer",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { call, folded, type Raw, result, says, summary, text, user } from "../../../../../test/fixture/raw.ts";
-import { scopeOf, waitingIn } from "./scope.ts";
+import { computeScope, findWaitingItems } from "./scope.ts";
 
 const waitingTokensMax = 1_000;
 const done = [user("u"), says("a", "m", text("Yes."))];
@@ -25,12 +25,12 @@ const rows: readonly (readonly [string, readonly Raw[], readonly string[]])[] = 
 
 describe("what waits for its answer stays", () => {
   it.each(rows)("%s", (_, raws, expected) => {
-    expect(waitingIn(folded(raws), { waitingTokensMax }).map(({ entry }) => entry)).toEqual(expected);
+    expect(findWaitingItems(folded(raws), { waitingTokensMax }).map(({ entry }) => entry)).toEqual(expected);
   });
 
   it.each(rows)("%s: as the scope of everything has it", (_, raws) => {
     const fold = folded(raws);
-    const scoped = scopeOf(fold, { part: { kind: "all" }, waitingTokensMax });
-    expect(waitingIn(fold, { waitingTokensMax })).toEqual(scoped.kind === "scope" ? scoped.scope.kept : []);
+    const scoped = computeScope(fold, { part: { kind: "all" }, waitingTokensMax });
+    expect(findWaitingItems(fold, { waitingTokensMax })).toEqual(scoped.kind === "scope" ? scoped.scope.kept : []);
   });
 });

@@ -1,26 +1,24 @@
-import { type ReplyOutcome, ReplyTaker } from "./reply-taker.ts";
-import type { Sending } from "../request/request.ts";
+import { type ReplyOutcome, ReplyRecorder } from "./reply-recorder.ts";
+import type { PendingRequest } from "../request/assemble-request.ts";
 import { brokenStream } from "../../model/failure.ts";
-import type { ClockDep } from "../../ports/clock.ts";
-import type { IdsDep } from "../../ports/ids.ts";
-import type { ModelEvent, ModelFailure } from "../../ports/model.ts";
-import type { LoopEvent } from "../../schema/event.ts";
-import { badOption } from "../inputs.ts";
-import { ContextError, refusedByStore, throwIfFailed } from "../context-error.ts";
+import type { ClockDep, IdsDep } from "../../ports/clock-dep.ts";
+import type { ModelEvent, ModelFailure } from "../../ports/model-port.ts";
+import type { LoopEvent } from "../../schema/loop-event.ts";
+import { badOptionError } from "../inputs.ts";
+import { ContextError, storeError, throwIfFailed } from "../context-error.ts";
 import {
-  jsonOf,
+  toJsonObject,
   type Provider,
-  refusalFrom,
+  classifyRefusal,
   type Reply,
   replyEvents,
   streamAssembly,
   type StreamEvent,
-} from "../forms.ts";
-import { untilAborted } from "../until-aborted.ts";
+} from "../provider-formats.ts";
 
-export type Replied = Extract<ReplyOutcome, { kind: "replied" }>;
+export type CompleteReply = Extract<ReplyOutcome, { kind: "replied" }>;
 
-export interface RepliesInput<P extends Provider> {
+interface RepliesInput<P extends Provider> {
   readonly provider: P;
   readonly deps: ClockDep & IdsDep;
   /** Runs a generator to its end and passes on its events. */
@@ -38,7 +36,7 @@ export interface RepliesInput<P extends Provider> {
  */
 export class Replies<P extends Provider> {
   readonly #input: RepliesInput<P>;
-  #broken: ReplyTaker | undefined;
+  #broken: ReplyRecorder | undefined;
 
   constructor(input: RepliesInput<P>) {
     this.#input = input;
@@ -49,27 +47,27 @@ export class Replies<P extends Provider> {
     return this.#broken !== undefined;
   }
 
-  async whole(sending: Sending, reply: Reply<P>): Promise<Replied> {
+  async whole(sending: PendingRequest, reply: Reply<P>): Promise<CompleteReply> {
     const { provider, deps } = this.#input;
     const events = replyEvents(provider, reply, deps);
-    if (events === undefined) throw badOption(`This is no reply in the form ${provider}.`);
+    if (events === undefined) throw badOptionError(`This is no reply in the form ${provider}.`);
     const taker = await this.#begin(sending);
     return await this.#finish(taker, await this.#takeAll(taker, events));
   }
 
   /** Where the stream breaks off, its own error is thrown on. */
-  async stream(sending: Sending, events: AsyncIterable<StreamEvent<P>>): Promise<Replied> {
+  async stream(sending: PendingRequest, events: AsyncIterable<StreamEvent<P>>): Promise<CompleteReply> {
     const { provider, deps, signal } = this.#input;
     const taker = await this.#begin(sending);
     const assembly = streamAssembly(provider, deps);
     let outcome: ReplyOutcome | undefined;
     try {
       for await (const event of untilAborted(events, signal)) {
-        outcome = await this.#takeAll(taker, assembly.take(jsonOf(event)));
+        outcome = await this.#takeAll(taker, assembly.take(toJsonObject(event)));
         if (outcome !== undefined) break;
       }
     } catch (error) {
-      await this.#breakOff(taker, refusalFrom(provider, deps, error));
+      await this.#breakOff(taker, classifyRefusal(provider, deps, error));
       throw error;
     }
     return await this.#finish(taker, outcome ?? (await this.#takeAll(taker, assembly.end())));
@@ -79,7 +77,7 @@ export class Replies<P extends Provider> {
   async leave(): Promise<void> {
     const taker = this.#broken;
     this.#broken = undefined;
-    throwIfFailed(await taker?.leave());
+    throwIfFailed(await taker?.abandon());
   }
 
   /** What came whole stays: something is said behind it. */
@@ -88,19 +86,19 @@ export class Replies<P extends Provider> {
   }
 
   /** A try behind one that broke off, or that the store refused, takes its place. */
-  async #begin(sending: Sending): Promise<ReplyTaker> {
-    const taker = this.#broken ?? new ReplyTaker(this.#input.deps, sending);
+  async #begin(sending: PendingRequest): Promise<ReplyRecorder> {
+    const taker = this.#broken ?? new ReplyRecorder(this.#input.deps, sending);
     this.#broken = taker;
     await taker.begin();
     return taker;
   }
 
-  async #finish(taker: ReplyTaker, ended: ReplyOutcome | undefined): Promise<Replied> {
+  async #finish(taker: ReplyRecorder, ended: ReplyOutcome | undefined): Promise<CompleteReply> {
     const outcome = ended ?? (await this.#breakOff(taker, endedEarly));
-    await this.#input.drain(taker.over());
+    await this.#input.drain(taker.finish());
     switch (outcome.kind) {
       case "unwritten":
-        throw refusedByStore(outcome.failure);
+        throw storeError(outcome.failure);
       case "aborted":
         throw new ContextError("broken-reply", endedEarly.message, { failure: endedEarly });
       case "failed":
@@ -113,14 +111,14 @@ export class Replies<P extends Provider> {
   }
 
   /** What came of it is paid for and kept. */
-  async #breakOff(taker: ReplyTaker, failure: ModelFailure): Promise<ReplyOutcome> {
+  async #breakOff(taker: ReplyRecorder, failure: ModelFailure): Promise<ReplyOutcome> {
     const outcome = await this.#takeAll(taker, [{ kind: "failure", failure }]);
     return await taker.keepPartial(outcome ?? { kind: "aborted" });
   }
 
-  async #takeAll(taker: ReplyTaker, events: readonly ModelEvent[]): Promise<ReplyOutcome | undefined> {
+  async #takeAll(taker: ReplyRecorder, events: readonly ModelEvent[]): Promise<ReplyOutcome | undefined> {
     for (const event of events) {
-      const outcome = await this.#input.drain(taker.take(event));
+      const outcome = await this.#input.drain(taker.record(event));
       if (outcome !== undefined) return outcome;
     }
     return undefined;
@@ -128,7 +126,27 @@ export class Replies<P extends Provider> {
 }
 
 function throwIfUnwritten(outcome: ReplyOutcome): void {
-  if (outcome.kind === "unwritten") throw refusedByStore(outcome.failure);
+  if (outcome.kind === "unwritten") throw storeError(outcome.failure);
 }
 
 const endedEarly = brokenStream("The reply broke off before its end. What came whole of it is kept.");
+
+/** The same values, until the signal is raised: whoever waits for a source that says nothing is let go. */
+async function* untilAborted<Value>(source: AsyncIterable<Value>, signal: AbortSignal): AsyncGenerator<Value> {
+  const iterator = source[Symbol.asyncIterator]();
+  const aborted = Promise.withResolvers<"aborted">();
+  const onAbort = (): void => aborted.resolve("aborted");
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    for (;;) {
+      const next = await Promise.race([iterator.next(), aborted.promise]);
+      if (next === "aborted" || next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    // Not waited for: a source that hangs would keep who lets it go.
+    iterator.return?.().catch(() => undefined);
+  }
+}

@@ -1,14 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { append, openedForTest, reopened, testDeps, user } from "../../../../../test/fixture/session.ts";
 import { messageId } from "../../schema/brand.ts";
-import { bookCalls } from "../compact/spent.ts";
-import { breakerDraft, failuresSoFar, spentLately } from "../compact/standing.ts";
-import { notesSpentDraft } from "../notes/spent.ts";
+import { bookCalls, pastRequests, notesCostDraft } from "../past-costs.ts";
+import { breakerDraft, countFailures, findRecentCalls } from "../compact/breaker-state.ts";
 import type { Session } from "../../session/session.ts";
 import { SessionLine } from "../line.ts";
-import { pastRequests } from "../past-costs.ts";
-import { ReplyWriter } from "./reply-writer.ts";
-import { UsedIds } from "./used-ids.ts";
+import { ReplyWriter } from "./reply-recorder.ts";
+import { UsedIds } from "../conversation.ts";
 
 const setting = (name: string) => ({ type: "setting", name, value: "noted" });
 const usage = { input_tokens: 1, output_tokens: 1 };
@@ -19,7 +17,7 @@ async function asked() {
   await append(session, user("Port the parser."));
   const parts = { line: new SessionLine(session), ids: new UsedIds(session.fold.path.entries) };
   const begin = (id: string, again?: ReplyWriter) => {
-    const writer = new ReplyWriter(parts, again?.againAt);
+    const writer = new ReplyWriter(parts, again?.retryParent);
     writer.start({ kind: "reply-start", id: messageId(id), model: "m", usage });
     return writer;
   };
@@ -72,7 +70,7 @@ describe("what is noted while a reply is awaited", () => {
     const second = begin("m2", first);
     await says(second, "Half again.");
     await says(second, "Never whole either.");
-    await append(session, notesSpentDraft({ model: "m", usage: [usage] }));
+    await append(session, notesCostDraft({ model: "m", usage: [usage] }));
     const third = begin("m3", second);
     await says(third, "Whole.");
     await ends(third);
@@ -81,8 +79,8 @@ describe("what is noted while a reply is awaited", () => {
         said: ["Port the parser.", "Whole."],
         settings: ["compaction.breaker", "compaction.spent", "notes.spent"],
       });
-      expect(failuresSoFar(one.fold)).toBe(2);
-      expect(spentLately(one.fold.path)).toEqual([{ calls: 1, roundsAgo: 1 }]);
+      expect(countFailures(one.fold)).toBe(2);
+      expect(findRecentCalls(one.fold.path)).toEqual([{ calls: 1, roundsAgo: 1 }]);
       const paid = pastRequests({ entries: one.fold.path.everyBranch, session: one.id });
       expect(paid.map(({ source }) => source).filter((source) => source !== "main")).toEqual(["compact", "notes"]);
     }

@@ -1,6 +1,6 @@
-import type { LoopEvent } from "../../schema/event.ts";
-import { figure } from "../../schema/figure.ts";
-import type { DoubtedCounter, DoubtedUsage } from "../../tokens/ledger.ts";
+import type { LoopEvent } from "../../schema/loop-event.ts";
+import { formatCount } from "../../schema/format-count.ts";
+import type { DoubtedCounter, DoubtedUsage } from "../../tokens/token-ledger.ts";
 
 /** Tells once for a conversation that its provider, or the caller's tokenizer, counts what can't be: each reply may bring such a count. */
 export class UsageDoubts {
@@ -8,7 +8,7 @@ export class UsageDoubts {
   #isCounterTold = false;
 
   /** `before`: what was doubted when the request was sent. */
-  *tell({
+  *announce({
     before,
     now,
   }: {
@@ -17,7 +17,7 @@ export class UsageDoubts {
   }): Generator<LoopEvent> {
     if (now === undefined || now.entry === before?.entry || this.#isTold) return;
     this.#isTold = true;
-    yield { kind: "warning", code: "usage", message: doubtedText(now) };
+    yield { kind: "warning", code: "usage", message: doubtText(now) };
   }
 
   *tellCounter(doubted: DoubtedCounter | undefined): Generator<LoopEvent> {
@@ -28,8 +28,8 @@ export class UsageDoubts {
 }
 
 /** One line for the user. */
-export const doubtedText = ({ counted, estimate }: DoubtedUsage): string =>
-  `The provider says that a request had ${figure(counted)} tokens; by our estimate it had about ${figure(estimate)}. That count is not believed: the estimate counts instead.`;
+export const doubtText = ({ counted, estimate }: DoubtedUsage): string =>
+  `The provider says that a request had ${formatCount(counted)} tokens; by our estimate it had about ${formatCount(estimate)}. That count is not believed: the estimate counts instead.`;
 
 const doubtedCounterText = ({ counted, expected }: DoubtedCounter): string =>
-  `The token counter says that a request has ${figure(counted)} tokens; it has about ${figure(expected)}. The counter is not believed: our estimate counts instead.`;
+  `The token counter says that a request has ${formatCount(counted)} tokens; it has about ${formatCount(expected)}. The counter is not believed: our estimate counts instead.`;

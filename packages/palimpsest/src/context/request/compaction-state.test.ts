@@ -12,15 +12,14 @@ import {
 } from "../../../../../test/fixture/raw.ts";
 import { type ClearingAgent, clearingWorld } from "../../../../../test/scenario/support/clearing-world.ts";
 import { Inventory } from "../../cache/inventory.ts";
-import { usualRates } from "../../cache/rates.ts";
-import { Written } from "../../cache/written.ts";
-import { isRerunnable } from "../../layers/2-clear/clearable.ts";
+import { usualRates } from "../../cache/cache-rates.ts";
+import { WrittenPlaces } from "../../cache/written-places.ts";
+import { isRerunnable } from "../../layers/2-clear/is-rerunnable.ts";
 import type { CompactRule } from "../../layers/policy.ts";
 import { millis, tokens } from "../../schema/brand.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
-import { pipelineState } from "./clearing-state.ts";
-import { compactionState } from "./compaction-state.ts";
-import { ReckonedCache } from "./reckoned-cache.ts";
+import { estimateBlock } from "../../tokens/estimate-block.ts";
+import { pipelineState, compactionState } from "./pipeline-state.ts";
+import { CacheModel } from "./cache-model.ts";
 
 const rule: CompactRule = { call: "fork", restores: "files", lastRung: "extract" };
 const long = "some words that were said and that a summary would stand for ".repeat(400);
@@ -30,8 +29,8 @@ const fixedTokens = 500;
 function reckoned(...raws: readonly Raw[]) {
   const inventory = new Inventory({ count: estimateBlock, isClearable: isRerunnable, markerTokens: 20 });
   const fold = folded(raws, { watch: inventory });
-  const cache = new ReckonedCache("5m");
-  cache.follow({ inventory, fold, written: new Written() });
+  const cache = new CacheModel("5m");
+  cache.follow({ inventory, fold, written: new WrittenPlaces() });
   const contextTokens = inventory.shownTokens + fixedTokens;
   const moment = { at: millis(0), rates: usualRates["5m"], contextTokens, fixedTokens, needChance: () => 0 };
   const line = { inventory, fold };

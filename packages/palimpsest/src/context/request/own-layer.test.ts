@@ -7,11 +7,11 @@ import {
 } from "../../../../../test/scenario/support/clearing-world.ts";
 import type { Layer } from "../../layers/layer.ts";
 import { tokens } from "../../schema/brand.ts";
-import type { LoopEvent } from "../../schema/event.ts";
-import { clearedLine } from "@palimpsest/cli/internal/tui/text/event-lines";
+import type { LoopEvent } from "../../schema/loop-event.ts";
+import { formatCleared } from "@palimpsest/cli/internal/tui/text/event-lines";
 import { pastReceipts, type RecordedEdit } from "../../session/past-receipts.ts";
 import { undo } from "../../session/undo.ts";
-import { clearBefore } from "./clearing.ts";
+import { runLayers } from "./run-layers.ts";
 
 /** Made up: whatever the first two entries said, one line stands for it. It knows nothing of the runner but its interface. */
 const foldFirst: Layer = {
@@ -41,7 +41,7 @@ const foldFirst: Layer = {
 async function run({ deps, conversation }: ClearingAgent): Promise<readonly LoopEvent[]> {
   const events: LoopEvent[] = [];
   const { signal } = new AbortController();
-  for await (const event of clearBefore(deps, { conversation, opens: "turn", signal })) events.push(event);
+  for await (const event of runLayers(deps, { conversation, opens: "turn", signal })) events.push(event);
   return events;
 }
 
@@ -81,7 +81,7 @@ it("a layer that only the list names saves, edits, tells and leaves its receipt,
     { kind: "cleared", what: "fold", count: 2, trigger: "fold-first", because: "the first two are old" },
   ]);
   const [, cleared] = events;
-  expect(cleared?.kind === "cleared" && clearedLine(cleared)).toMatch(/^Edited 2 messages: /);
+  expect(cleared?.kind === "cleared" && formatCleared(cleared)).toMatch(/^Edited 2 messages: /);
   expect(shown(agent)).toContain("Two things were said.");
   expect(shown(agent)).not.toContain("One.");
   const recorded = await receiptsOf(world, agent);
@@ -118,7 +118,7 @@ it("what it leaves to the server by rule is asked with its requests, once the se
       offer: "made-up",
       isOffered: () => true,
       isWanted: () => true,
-      asksByRule: ({ offers }) => ({
+      optionsByRule: ({ offers }) => ({
         params: { metadata: { user_id: offers?.has("made-up") === true ? "offered" : "unknown" } },
         betas: [],
       }),

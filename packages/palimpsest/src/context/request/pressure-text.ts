@@ -1,5 +1,5 @@
-import type { Numbers } from "../../settings/numbers.ts";
-import { compactToolName } from "../../ports/compaction-asks.ts";
+import type { ResolvedSettings } from "../../settings/resolved-settings.ts";
+import { compactToolName } from "../../ports/compaction-requests.ts";
 import type { pressureBandPercents } from "../limits.ts";
 
 /** Per cent of the way to where compaction fires. */
@@ -10,7 +10,7 @@ export interface PressureFigures {
   readonly usedTokens: number;
   /** Where compaction fires or, where none does by itself, what a request can hold. */
   readonly limitTokens: number;
-  readonly autoCompact: Numbers["autoCompact"];
+  readonly autoCompact: ResolvedSettings["autoCompact"];
 }
 
 /** What the model is told when its context has filled up to a band; the body of a reminder. */

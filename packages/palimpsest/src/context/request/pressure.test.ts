@@ -11,26 +11,26 @@ import {
   text,
   user,
 } from "../../../../../test/fixture/session.ts";
-import { refusingAsks } from "../../ports/compaction-asks.ts";
+import { refusedCompactionRequests } from "../../ports/compaction-requests.ts";
 import { type EntryId, entryId, tokens } from "../../schema/brand.ts";
-import { environmentValues } from "@palimpsest/cli/internal/settings/environment";
-import { type Numbers, numbersInForce } from "../../settings/numbers.ts";
-import { resolveSettings } from "../../settings/resolve.ts";
+import { environmentValues } from "@palimpsest/cli/internal/settings/environment-values";
+import { type ResolvedSettings, resolveForModel } from "../../settings/resolved-settings.ts";
+import { resolveSettings } from "../../settings/resolve-settings.ts";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
-import { compactTool } from "@palimpsest/cli/internal/tool/compact";
+import { compactTool } from "@palimpsest/cli/internal/tool/compact-tool";
 import type { Draft } from "../../transcript/draft.ts";
-import { appendBoundary, type BoundaryInput } from "../../session/boundary.ts";
+import { appendBoundary, type BoundaryInput } from "../../session/append-boundary.ts";
 import { ForkLine } from "../fork-line.ts";
 import { pressureBandPercents } from "../limits.ts";
-import { bandReached, pressureNow, toldBand } from "./pressure.ts";
+import { findBand, nextPressureDraft, lastAnnouncedBand } from "./pressure.ts";
 import { pressureText } from "./pressure-text.ts";
 import type { Session } from "../../session/session.ts";
 
-const tools = [compactTool({ compactionAsks: refusingAsks })];
+const tools = [compactTool({ compactionAsks: refusedCompactionRequests })];
 
 /** Settings with the switch on, and a threshold of which so much is used. */
-function numbersAt(session: Session, percent: number, env: Readonly<Record<string, string>> = {}): Numbers {
-  const numbers = numbersInForce(
+function numbersAt(session: Session, percent: number, env: Readonly<Record<string, string>> = {}): ResolvedSettings {
+  const numbers = resolveForModel(
     resolveSettings([environmentValues({ PALIMPSEST_FLAG_COMPACT_AGENT: "1", ...env })]),
     {},
   );
@@ -45,13 +45,13 @@ async function world() {
   const on = (of: Session) => {
     const { conversation } = testAgent({ deps, session: of, simulator: new Simulator(), tools });
     const due = (percent: number, env?: Readonly<Record<string, string>>): Draft | undefined =>
-      pressureNow(conversation, { numbers: numbersAt(of, percent, env), tools });
+      nextPressureDraft(conversation, { numbers: numbersAt(of, percent, env), tools });
     /** Tells what is due, as the loop does; the band, or nothing. */
     const tell = async (percent: number): Promise<unknown> => {
       const draft = due(percent);
       if (draft === undefined) return undefined;
       await say(of, draft);
-      return toldBand(of.fold);
+      return lastAnnouncedBand(of.fold);
     };
     return { conversation, due, tell };
   };
@@ -91,7 +91,7 @@ describe("how full the context is", () => {
     await tell(80);
     const again = await reopened(deps, session);
     const { due } = on(again);
-    expect(toldBand(again.fold)).toBe(75);
+    expect(lastAnnouncedBand(again.fold)).toBe(75);
     expect(due(80)).toBeUndefined();
     expect(due(91)).toBeDefined();
     await again.close();
@@ -107,7 +107,7 @@ describe("how full the context is", () => {
     const told = session.fold.path.leaf?.id ?? entryId("");
     await compacted(boundary(told, await say(session, user("and then"))));
     expect(session.fold.projection.items.filter(({ entry }) => entry === told)).toHaveLength(shown);
-    expect(toldBand(session.fold)).toBeUndefined();
+    expect(lastAnnouncedBand(session.fold)).toBeUndefined();
     await say(session, user("more"));
     expect(await tell(60)).toBe(50);
   });
@@ -117,7 +117,7 @@ describe("how full the context is", () => {
     await tell(80);
     const boundary = await compacted();
     await append(session, { type: "undo", edit: boundary });
-    expect(toldBand(session.fold)).toBe(75);
+    expect(lastAnnouncedBand(session.fold)).toBe(75);
   });
 
   it.each<[string, Readonly<Record<string, string>>]>([
@@ -132,10 +132,10 @@ describe("how full the context is", () => {
   it("is not told to who has no tool to ask with, nor to a fork", async () => {
     const { session, conversation } = await world();
     const numbers = numbersAt(session, 95);
-    expect(pressureNow(conversation, { numbers, tools: [] })).toBeUndefined();
+    expect(nextPressureDraft(conversation, { numbers, tools: [] })).toBeUndefined();
     const { usedTokens, fixedTokens } = conversation.line;
     const line = new ForkLine({ messages: conversation.line.snapshot(), usedTokens, fixedTokens });
-    expect(pressureNow({ ...conversation, line }, { numbers, tools })).toBeUndefined();
+    expect(nextPressureDraft({ ...conversation, line }, { numbers, tools })).toBeUndefined();
   });
 });
 
@@ -144,14 +144,14 @@ test("the band is the highest one that is reached", () => {
   fc.assert(
     fc.property(counts, ({ usedTokens, limitTokens }) => {
       const reached = pressureBandPercents.filter((percent) => usedTokens / limitTokens >= percent / 100);
-      expect(bandReached({ usedTokens, limitTokens })).toBe(reached.at(-1));
+      expect(findBand({ usedTokens, limitTokens })).toBe(reached.at(-1));
     }),
   );
 });
 
 test("a window without any room is full", () => {
-  expect(bandReached({ usedTokens: 5, limitTokens: 0 })).toBe(90);
-  expect(bandReached({ usedTokens: 5, limitTokens: -10 })).toBe(90);
+  expect(findBand({ usedTokens: 5, limitTokens: 0 })).toBe(90);
+  expect(findBand({ usedTokens: 5, limitTokens: -10 })).toBe(90);
 });
 
 test.each([

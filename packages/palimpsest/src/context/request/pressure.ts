@@ -1,8 +1,8 @@
-import type { Tool } from "../../ports/tools.ts";
+import type { Tool } from "../../ports/tool.ts";
 import { field } from "../../schema/json.ts";
-import { pressureAttachment } from "../../schema/pressure.ts";
-import type { Numbers } from "../../settings/numbers.ts";
-import { compactToolName } from "../../ports/compaction-asks.ts";
+import { pressureAttachmentType } from "../../transcript/attachment-text.ts";
+import type { ResolvedSettings } from "../../settings/resolved-settings.ts";
+import { compactToolName } from "../../ports/compaction-requests.ts";
 import type { Draft } from "../../transcript/draft.ts";
 import type { Fold } from "../../transcript/fold.ts";
 import { pressureBandPercents } from "../limits.ts";
@@ -10,8 +10,8 @@ import type { Conversation } from "../conversation.ts";
 import { type PressureBand, type PressureFigures, pressureText } from "./pressure-text.ts";
 import { ViewMemory } from "./view-memory.ts";
 
-export interface PressureInput {
-  readonly numbers: Numbers;
+interface PressureInput {
+  readonly numbers: ResolvedSettings;
   /** The agent's, as its calls find them: who can't ask for compaction is not told to. */
   readonly tools: readonly Tool[];
 }
@@ -21,21 +21,21 @@ export interface PressureInput {
  * told. It stands at the end of the path: the cached prefix stays as it is. Looks at the view only where a band is
  * reached, and then at what came since it looked last; a fork is never told.
  */
-export function pressureNow(conversation: Conversation, { numbers, tools }: PressureInput): Draft | undefined {
+export function nextPressureDraft(conversation: Conversation, { numbers, tools }: PressureInput): Draft | undefined {
   const { cache } = conversation;
   const { usedTokens, editable } = conversation.line;
-  if (editable === undefined || !canAsk({ numbers, tools })) return undefined;
+  if (editable === undefined || !canAskToCompact({ numbers, tools })) return undefined;
   const limitTokens = numbers.thresholds.limit;
-  const band = bandReached({ usedTokens, limitTokens });
-  if (band === undefined || band <= (toldBand(editable.fold, cache?.view) ?? 0)) return undefined;
+  const band = findBand({ usedTokens, limitTokens });
+  if (band === undefined || band <= (lastAnnouncedBand(editable.fold, cache?.view) ?? 0)) return undefined;
   return pressureDraft({ band, usedTokens, limitTokens, autoCompact: numbers.autoCompact });
 }
 
-const canAsk = ({ numbers, tools }: PressureInput): boolean =>
+const canAskToCompact = ({ numbers, tools }: PressureInput): boolean =>
   numbers.switches["compact.agent"].value && tools.some(({ name }) => name === compactToolName);
 
 /** The highest one: whoever comes to several at once is told of the last. */
-export function bandReached({
+export function findBand({
   usedTokens,
   limitTokens,
 }: Pick<PressureFigures, "usedTokens" | "limitTokens">): PressureBand | undefined {
@@ -44,14 +44,14 @@ export function bandReached({
 
 const pressureDraft = (figures: PressureFigures): Draft => ({
   type: "attachment",
-  attachment: { type: pressureAttachment, percent: figures.band, content: pressureText(figures) },
+  attachment: { type: pressureAttachmentType, percent: figures.band, content: pressureText(figures) },
 });
 
 /**
  * The band that the model was told of last, as the view still shows it. What a boundary covers, and what it keeps of
  * before, says nothing of the context behind it.
  */
-export function toldBand(
+export function lastAnnouncedBand(
   { projection: { items }, path }: Pick<Fold, "projection" | "path">,
   view = new ViewMemory(),
 ): PressureBand | undefined {

@@ -1,4 +1,4 @@
-import type { ModelFailure } from "../../ports/model.ts";
+import type { ModelFailure } from "../../ports/model-port.ts";
 import type { LeftOutPart } from "../../schema/edit.ts";
 
 /**
@@ -14,13 +14,13 @@ export type Rung = "shorter" | LeftOutPart | "everything";
 export const rungs: readonly Rung[] = ["server-summary", "thinking", "media", "other-blocks", "everything"];
 
 /** The rungs in the order in which this failure walks them: the one that it names, then the others. None: another body would not help. */
-export function rungsFor({ why, part, beside }: Pick<ModelFailure, "why" | "part" | "beside">): readonly Rung[] {
+export function refusalLadder({ why, part, beside }: Pick<ModelFailure, "why" | "part" | "beside">): readonly Rung[] {
   if (beside !== undefined) return [];
   switch (why) {
     case "too-long":
       return ["shorter", ...rungs];
     case "refused":
-      return part === undefined ? rungs : beginningWith(part);
+      return part === undefined ? rungs : startWith(part);
     case "overloaded":
     case "rate-limited":
     case "server":
@@ -35,4 +35,4 @@ export function rungsFor({ why, part, beside }: Pick<ModelFailure, "why" | "part
   }
 }
 
-const beginningWith = (first: Rung): readonly Rung[] => [first, ...rungs.filter((rung) => rung !== first)];
+const startWith = (first: Rung): readonly Rung[] => [first, ...rungs.filter((rung) => rung !== first)];

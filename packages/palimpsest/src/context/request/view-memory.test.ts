@@ -12,10 +12,10 @@ import {
   undo,
   user,
 } from "../../../../../test/fixture/raw.ts";
-import { pinsWithin } from "../../layers/4-compact/pins.ts";
+import { reportPins } from "../../layers/4-compact/compaction-budgets.ts";
 import { tokens } from "../../schema/brand.ts";
-import { pressureAttachment } from "../../schema/pressure.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
+import { pressureAttachmentType } from "../../transcript/attachment-text.ts";
+import { estimateBlock } from "../../tokens/estimate-block.ts";
 import { Fold } from "../../transcript/fold.ts";
 import type { Item } from "../../transcript/item.ts";
 import { ViewMemory } from "./view-memory.ts";
@@ -28,9 +28,9 @@ function plainly({ projection: { items, pins } }: Fold) {
   const newest = items.findLast((item) => item.summary === true);
   return {
     summary: newest,
-    pressure: items.findLast(({ attachment }) => attachment === pressureAttachment),
+    pressure: items.findLast(({ attachment }) => attachment === pressureAttachmentType),
     throughTokens: newest === undefined ? 0 : sum(items.filter(({ at }) => at < newest.at)),
-    pinnedTokens: pinsWithin({ items, pins, budgetTokens: tokens(0), count: estimateBlock }).tokens,
+    pinnedTokens: reportPins({ items, pins, budgetTokens: tokens(0), count: estimateBlock }).tokens,
     pinnedResults: items
       .filter(({ entry }) => pins.has(entry))
       .flatMap(({ blocks }) => blocks.flatMap((block) => (block.type === "tool_result" ? [block.tool_use_id] : []))),
@@ -51,7 +51,7 @@ function remembered(memory: ViewMemory, { projection }: Fold) {
 const pressure = (uuid: string): Raw => ({
   type: "attachment",
   uuid,
-  attachment: { type: pressureAttachment, percent: 50, content: `half full ${uuid}` },
+  attachment: { type: pressureAttachmentType, percent: 50, content: `half full ${uuid}` },
 });
 
 /** What may come next in a session; `of` picks among what came before. */

@@ -1,11 +1,11 @@
 import type { Block } from "../../schema/block.ts";
 import type { EntryId, MessageId, ToolUseId } from "../../schema/brand.ts";
-import { pressureAttachment } from "../../schema/pressure.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
+import { pressureAttachmentType } from "../../transcript/attachment-text.ts";
+import { estimateBlock } from "../../tokens/estimate-block.ts";
 import { type Item, withPairs } from "../../transcript/item.ts";
 
 /** Of a projection: while a list is the same one, it only grows. */
-export interface ViewItems {
+interface ViewItems {
   readonly items: readonly Item[];
   readonly pins: ReadonlySet<EntryId>;
 }
@@ -16,7 +16,7 @@ export interface ViewItems {
  */
 export class ViewMemory {
   readonly #count: (block: Block) => number;
-  readonly #pinned: Pinned;
+  readonly #pinned: PinnedItems;
   #items: readonly Item[] = [];
   #seen = 0;
   #summary: Item | undefined;
@@ -25,7 +25,7 @@ export class ViewMemory {
 
   constructor(count: (block: Block) => number = estimateBlock) {
     this.#count = count;
-    this.#pinned = new Pinned(count);
+    this.#pinned = new PinnedItems(count);
   }
 
   /** The newest summary that the view shows. */
@@ -71,21 +71,21 @@ export class ViewMemory {
 
   #take(item: Item | undefined): void {
     if (item === undefined) return;
-    if (item.attachment === pressureAttachment) this.#pressure = item;
+    if (item.attachment === pressureAttachmentType) this.#pressure = item;
     if (item.summary === true) {
       this.#summary = item;
       const before = this.#items.slice(0, this.#seen);
-      this.#throughTokens = sizeOf(
+      this.#throughTokens = countItemTokens(
         before.filter(({ at }) => at < item.at),
         this.#count,
       );
     } else if (this.#summary !== undefined && item.at < this.#summary.at)
-      this.#throughTokens += sizeOf([item], this.#count);
+      this.#throughTokens += countItemTokens([item], this.#count);
   }
 }
 
 /** Counted again only where a pin changes, or where what came since belongs to something pinned. */
-class Pinned {
+class PinnedItems {
   readonly #countBlock: (block: Block) => number;
   tokens = 0;
   results: readonly ToolUseId[] = [];
@@ -129,11 +129,11 @@ class Pinned {
       if (item.messageId !== undefined) this.#replies.add(item.messageId);
       for (const toolUse of toolUsesIn(item)) this.#toolUses.add(toolUse);
     }
-    this.tokens = sizeOf(these, this.#countBlock);
+    this.tokens = countItemTokens(these, this.#countBlock);
   }
 }
 
-const sizeOf = (items: readonly Item[], count: (block: Block) => number): number =>
+const countItemTokens = (items: readonly Item[], count: (block: Block) => number): number =>
   items.reduce((sum, { blocks }) => blocks.reduce((so, block) => so + count(block), sum), 0);
 
 const isSame = (one: ReadonlySet<EntryId>, other: ReadonlySet<EntryId>): boolean =>

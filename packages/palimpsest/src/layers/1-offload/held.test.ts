@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { call, clear, folded, result, says, user } from "../../../../../test/fixture/raw.ts";
-import { heldRounds } from "./held.ts";
+import { collectImportedRounds } from "./run.ts";
 
 const log = [
   user("u1"),
@@ -10,11 +10,11 @@ const log = [
   says("a2", "msg_2", call("toolu_3")),
   result("r3", "toolu_3"),
 ];
-const idsOf = (rounds: ReturnType<typeof heldRounds>): string[][] =>
+const idsOf = (rounds: ReturnType<typeof collectImportedRounds>): string[][] =>
   rounds.map((results) => results.map(({ toolUse }) => toolUse));
 
 it("gives the results of each round together, with their tools", () => {
-  const rounds = heldRounds(folded(log).projection, {
+  const rounds = collectImportedRounds(folded(log).projection, {
     toolOf: (name) => (name === "Read" ? { offload: "never" } : undefined),
   });
   expect(idsOf(rounds)).toEqual([["toolu_1", "toolu_2"], ["toolu_3"]]);
@@ -29,5 +29,5 @@ it("gives the results of each round together, with their tools", () => {
 
 it("leaves out what an edit has decided about, and results whose call is not there", () => {
   const fold = folded([...log, result("r4", "toolu_4"), clear("c1", "toolu_1")]);
-  expect(idsOf(heldRounds(fold.projection))).toEqual([["toolu_2"], ["toolu_3"]]);
+  expect(idsOf(collectImportedRounds(fold.projection))).toEqual([["toolu_2"], ["toolu_3"]]);
 });

@@ -5,7 +5,7 @@ import { parametersFor } from "../../../../../test/property/runs.ts";
 import { type Block, type Message, parseBlock } from "../../schema/block.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import { ImageGuard } from "./image-guard.ts";
-import { judgeImage, longestSide } from "./image.ts";
+import { judgeImage, longestSide } from "./judge-image.ts";
 
 const guard = (messages: readonly Message[], countMax = 100): readonly Message[] =>
   new ImageGuard().guard(messages, { countMax }).messages;

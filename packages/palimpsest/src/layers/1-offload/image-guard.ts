@@ -1,8 +1,15 @@
 import { z } from "zod";
 import type { Block, Message, TextBlock, ToolResultBlock } from "../../schema/block.ts";
 import type { JsonObject } from "../../schema/json.ts";
-import { type DocumentVerdict, judgeDocument } from "./document.ts";
-import { type ImageVerdict, judgeImage, type LeftOut, longestSide, stubText } from "./image.ts";
+import {
+  type DocumentVerdict,
+  judgeDocument,
+  type ImageVerdict,
+  judgeImage,
+  type OmissionReason,
+  longestSide,
+  stubText,
+} from "./judge-image.ts";
 import { imagesFew, imagesStep, manyImagesSideMax, mediaCharsMax, mediaCharsStep } from "./limits.ts";
 
 /**
@@ -21,9 +28,9 @@ export class ImageGuard {
   readonly #stubs = new WeakMap<object, TextBlock>();
   readonly #results = new WeakMap<object, { readonly stubs: string; readonly block: ToolResultBlock }>();
 
-  guard(messages: readonly Message[], options: GuardOptions): Guarded {
+  guard(messages: readonly Message[], options: GuardOptions): GuardOutcome {
     const media = this.#mediaIn(messages);
-    const whyByMedium = new Map<Medium, LeftOut>();
+    const whyByMedium = new Map<Medium, OmissionReason>();
     for (const medium of media) {
       const verdict = this.#judge(medium);
       if (verdict.kind === "flawed") whyByMedium.set(medium, verdict.flaw);
@@ -55,7 +62,7 @@ export class ImageGuard {
   }
 
   /** Among many images none may be large. Leaving out the oldest large ones until few are left does it too. */
-  #leaveOutMany(media: readonly Medium[], whyByMedium: Map<Medium, LeftOut>): void {
+  #leaveOutMany(media: readonly Medium[], whyByMedium: Map<Medium, OmissionReason>): void {
     const left = media.filter((medium) => medium.what === "image" && !whyByMedium.has(medium));
     const over = inSteps(left.length - imagesFew);
     const large = left.filter((medium) => {
@@ -65,7 +72,7 @@ export class ImageGuard {
     for (const medium of large.slice(0, over)) whyByMedium.set(medium, "many-large");
   }
 
-  #without(messages: readonly Message[], stubbing: Stubbing): readonly Message[] {
+  #without(messages: readonly Message[], stubbing: StubContext): readonly Message[] {
     const stubbed = Map.groupBy(stubbing.whyByMedium.keys(), ({ message }) => message);
     return messages.map((message, at) => {
       const mediaByBlock = Map.groupBy(stubbed.get(at) ?? [], ({ block }) => block);
@@ -82,7 +89,7 @@ export class ImageGuard {
 
   #stubbedResult(
     block: ToolResultBlock,
-    { media, stubbing }: { readonly media: readonly Medium[]; readonly stubbing: Stubbing },
+    { media, stubbing }: { readonly media: readonly Medium[]; readonly stubbing: StubContext },
   ): Block {
     const stubByPart = new Map<object, TextBlock>(media.map((medium) => [medium.part, this.#stub(medium, stubbing)]));
     const stubs = media.map((medium) => `${medium.index} ${stubByPart.get(medium.part)?.text ?? ""}`).join("\n");
@@ -97,7 +104,7 @@ export class ImageGuard {
     return made;
   }
 
-  #stub(medium: Medium, { whyByMedium, idOf }: Stubbing): TextBlock {
+  #stub(medium: Medium, { whyByMedium, idOf }: StubContext): TextBlock {
     const { block, part, what } = medium;
     const id = block.type === "tool_result" ? block.tool_use_id : idOf?.(block);
     const why = whyByMedium.get(medium) ?? "too-many";
@@ -110,14 +117,14 @@ export class ImageGuard {
   }
 }
 
-export interface GuardOptions {
+interface GuardOptions {
   /** Images and documents that one request may hold: `imagesMax` of the model's window. */
   readonly countMax: number;
   /** Under which `recall` gives the entry that a block of a user's message comes from. */
   readonly idOf?: (block: Block) => string | undefined;
 }
 
-export interface Guarded {
+interface GuardOutcome {
   /** The very messages that were given, where nothing had to be left out. */
   readonly messages: readonly Message[];
   readonly leftOut: number;
@@ -135,8 +142,8 @@ interface Medium {
   readonly what: "image" | "document";
 }
 
-interface Stubbing {
-  readonly whyByMedium: ReadonlyMap<Medium, LeftOut>;
+interface StubContext {
+  readonly whyByMedium: ReadonlyMap<Medium, OmissionReason>;
   readonly idOf: GuardOptions["idOf"];
 }
 
@@ -152,20 +159,18 @@ function mediaIn({ content }: Message, message: number): readonly Medium[] {
   });
 }
 
-interface Counting {
-  readonly whyByMedium: Map<Medium, LeftOut>;
-  readonly countMax: number;
-}
-
-function leaveOutOldest(media: readonly Medium[], { whyByMedium, countMax }: Counting): void {
+function leaveOutOldest(
+  media: readonly Medium[],
+  { whyByMedium, countMax }: { readonly whyByMedium: Map<Medium, OmissionReason>; readonly countMax: number },
+): void {
   const left = media.filter((medium) => !whyByMedium.has(medium));
   for (const medium of left.slice(0, inSteps(left.length - countMax))) whyByMedium.set(medium, "too-many");
 }
 
 /** By what they add to the body, again the oldest first. */
-function leaveOutHeavy(media: readonly Medium[], whyByMedium: Map<Medium, LeftOut>): void {
+function leaveOutHeavy(media: readonly Medium[], whyByMedium: Map<Medium, OmissionReason>): void {
   const left = media.filter((medium) => !whyByMedium.has(medium));
-  const sizes = left.map(({ part }) => encodedChars(part));
+  const sizes = left.map(({ part }) => countEncodedChars(part));
   const over = sizes.reduce((sum, size) => sum + size, 0) - mediaCharsMax;
   let toGo = Math.ceil(over / mediaCharsStep) * mediaCharsStep;
   for (const [at, medium] of left.entries()) {
@@ -176,6 +181,6 @@ function leaveOutHeavy(media: readonly Medium[], whyByMedium: Map<Medium, LeftOu
 }
 
 const encodedShape = z.object({ source: z.object({ data: z.string() }) });
-const encodedChars = (part: object): number => encodedShape.safeParse(part).data?.source.data.length ?? 0;
+const countEncodedChars = (part: object): number => encodedShape.safeParse(part).data?.source.data.length ?? 0;
 
 const inSteps = (over: number): number => Math.max(0, Math.ceil(over / imagesStep) * imagesStep);

@@ -3,22 +3,22 @@ import { describe, expect, it } from "vitest";
 import { imagePart } from "../../../../../test/fixture/image.ts";
 import { parametersFor } from "../../../../../test/property/runs.ts";
 import { type ToolUseId, toolUseId } from "../../schema/brand.ts";
-import type { PolicyName } from "../../schema/settings.ts";
-import { presetOf } from "../../policy/catalogue.ts";
+import type { PolicyName } from "../../schema/setting-table.ts";
+import { getPreset } from "../../policy/policy-catalogue.ts";
 import { loggedCharsMax, shownCharsMax } from "./limits.ts";
 import {
   type MeasuredResult,
   measureContent,
   type OffloadDecision,
-  offloadLimits,
-  offloadLimitsOf,
+  defaultOffloadLimits,
+  resolveOffloadLimits,
   planOffload,
-  shownChars,
+  countShownChars,
   unlimited,
 } from "./plan.ts";
 
 const runs = parametersFor({ quick: 300, long: 20_000 });
-const limits = offloadLimits();
+const limits = defaultOffloadLimits();
 const none: ReadonlyMap<ToolUseId, OffloadDecision> = new Map();
 
 const measured = (id: string, chars: number, more: Partial<MeasuredResult> = {}): MeasuredResult => ({
@@ -67,7 +67,7 @@ describe("one result", () => {
   });
 
   it("settings say more of a tool than the tool itself", () => {
-    const set = offloadLimits([{ id: "grep", resultCharsMax: 5_000 }]);
+    const set = defaultOffloadLimits([{ id: "grep", resultCharsMax: 5_000 }]);
     expect(decide(measured("a", 5_001, { resultCharsMax: 60_000 }), set)).toBe("offloaded: result");
     expect(decide(measured("a", 5_001, { tool: "glob", resultCharsMax: 60_000 }), set)).toBe("kept: fits");
   });
@@ -81,11 +81,13 @@ describe("one result", () => {
     ["claude-code-2.1", 400_001, 30_000, "offloaded: result"],
     ["opencode", 5_000_000, 30_000, "kept: fits"],
   ])("under %s, of %i characters with a tool's own limit of %s: %s", (policy, chars, resultCharsMax, expected) => {
-    expect(decide(measured("a", chars, { resultCharsMax }), offloadLimitsOf(presetOf(policy).offload))).toBe(expected);
+    expect(decide(measured("a", chars, { resultCharsMax }), resolveOffloadLimits(getPreset(policy).offload))).toBe(
+      expected,
+    );
   });
 
   it("the default policy's limits are the layer's own", () => {
-    expect(offloadLimitsOf(presetOf("palimpsest").offload)).toMatchObject(limits);
+    expect(resolveOffloadLimits(getPreset("palimpsest").offload)).toMatchObject(limits);
   });
 
   it("switched off, only what no line could hold goes", () => {
@@ -176,7 +178,7 @@ describe("laws", () => {
     fc.assert(
       fc.property(anyRound, (results) => {
         const decisions = planOffload({ results, limits, decided: none });
-        const total = results.reduce((sum, result) => sum + shownChars(result, decisions.get(result.toolUse)), 0);
+        const total = results.reduce((sum, result) => sum + countShownChars(result, decisions.get(result.toolUse)), 0);
         const left = results.filter(({ toolUse, chars }) => {
           const decision = decisions.get(toolUse);
           return decision?.kind === "kept" && decision.why === "fits" && chars > shownCharsMax;
@@ -195,7 +197,7 @@ describe("laws", () => {
           const decision = decisions.get(toolUse);
           return decision?.kind === "offloaded" && decision.why === "round";
         });
-        const total = results.reduce((sum, result) => sum + shownChars(result, decisions.get(result.toolUse)), 0);
+        const total = results.reduce((sum, result) => sum + countShownChars(result, decisions.get(result.toolUse)), 0);
         const last = goneForRound.toSorted((one, other) => one.chars - other.chars)[0];
         if (last !== undefined) expect(total - shownCharsMax + last.chars).toBeGreaterThan(limits.roundChars);
       }),

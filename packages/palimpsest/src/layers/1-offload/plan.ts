@@ -1,7 +1,7 @@
 import type { ResultContent } from "../../schema/block.ts";
 import type { ToolUseId } from "../../schema/brand.ts";
-import { resultCharsHard, resultCharsMin, type ToolLimit } from "../../schema/tool-limit.ts";
-import { isEmptyContent } from "../../transcript/result.ts";
+import { resultCharsHard, resultCharsMin, type ToolLimit } from "../../schema/setting-row.ts";
+import { isEmptyContent } from "../../transcript/to-wire-block.ts";
 import type { OffloadRule } from "../policy.ts";
 import {
   loggedCharsMax,
@@ -54,7 +54,7 @@ export interface OffloadLimits {
   readonly resultCharsByTool: ReadonlyMap<string, number>;
 }
 
-export const offloadLimits = (toolLimits: readonly ToolLimit[] = []): OffloadLimits => ({
+export const defaultOffloadLimits = (toolLimits: readonly ToolLimit[] = []): OffloadLimits => ({
   resultChars: resultCharsDefault,
   resultCharsHard,
   roundChars: roundCharsMax,
@@ -62,7 +62,10 @@ export const offloadLimits = (toolLimits: readonly ToolLimit[] = []): OffloadLim
 });
 
 /** As a policy says; one without a rule never offloads. */
-export const offloadLimitsOf = (rule: OffloadRule | undefined, toolLimits: readonly ToolLimit[] = []): OffloadLimits =>
+export const resolveOffloadLimits = (
+  rule: OffloadRule | undefined,
+  toolLimits: readonly ToolLimit[] = [],
+): OffloadLimits =>
   rule === undefined
     ? unlimited
     : {
@@ -97,7 +100,7 @@ export const unlimited: OffloadLimits = {
   resultCharsByTool: new Map(),
 };
 
-export interface OffloadInput {
+interface OffloadInput {
   /** All of the round so far, decided ones too: they count in its budget. */
   readonly results: readonly MeasuredResult[];
   readonly limits: OffloadLimits;
@@ -111,7 +114,7 @@ export function planOffload({ results, limits, decided }: OffloadInput): Readonl
     results.map((result) => [result.toolUse, decided.get(result.toolUse) ?? decideAlone(result, limits)]),
   );
   let roundChars = 0;
-  for (const result of results) roundChars += shownChars(result, decisions.get(result.toolUse));
+  for (const result of results) roundChars += countShownChars(result, decisions.get(result.toolUse));
   for (const result of largestFirst(results)) {
     if (roundChars <= limits.roundChars) break;
     const decision = decisions.get(result.toolUse);
@@ -127,13 +130,13 @@ function decideAlone(result: MeasuredResult, limits: OffloadLimits): OffloadDeci
   if (result.holds === "nothing") return { kind: "empty" };
   if (result.wholeChars > loggedCharsMax) return { kind: "offloaded", why: "line" };
   if (result.offload === "never") return { kind: "kept", why: "exempt" };
-  const isOver = result.chars > limitOf(result, limits);
+  const isOver = result.chars > resultLimit(result, limits);
   if (isOver) return { kind: "offloaded", why: "result" };
   return { kind: "kept", why: result.holds === "image" ? "image" : "fits" };
 }
 
 /** An image is there to be seen: only text beside it that no tool may show takes it along. */
-function limitOf({ tool, holds, resultCharsMax }: MeasuredResult, limits: OffloadLimits): number {
+function resultLimit({ tool, holds, resultCharsMax }: MeasuredResult, limits: OffloadLimits): number {
   if (holds === "image") return limits.resultCharsHard;
   const own = limits.toolsOwn === "ignored" ? undefined : resultCharsMax;
   const wanted = limits.resultCharsByTool.get(tool) ?? own ?? limits.resultChars;
@@ -141,7 +144,7 @@ function limitOf({ tool, holds, resultCharsMax }: MeasuredResult, limits: Offloa
 }
 
 /** What a result adds to its round's budget. */
-export const shownChars = ({ chars }: MeasuredResult, decision: OffloadDecision | undefined): number =>
+export const countShownChars = ({ chars }: MeasuredResult, decision: OffloadDecision | undefined): number =>
   decision?.kind === "offloaded" ? Math.min(chars, shownCharsMax) : chars;
 
 /** Of two of the same size the id decides, so that the order of arrival does not. */

@@ -7,14 +7,14 @@ import type { Blobs } from "../../ports/blobs.ts";
 import type { ResultContent } from "../../schema/block.ts";
 import { blobId, sessionId, type ToolUseId, toolUseId } from "../../schema/brand.ts";
 import { readEdit, type Replacement } from "../../schema/edit.ts";
-import { fileBlobs } from "../../store/files/blobs.ts";
-import { memoryBlobs } from "../../store/memory/blobs.ts";
+import { fileBlobs } from "../../store/files/file-blobs.ts";
+import { memoryBlobs } from "../../store/memory/memory-blobs.ts";
 import { loggedCharsMax } from "./limits.ts";
-import { type OffloadDecision, offloadLimits, unlimited } from "./plan.ts";
-import { offload, type OffloadedRound, type RoundResult } from "./run.ts";
+import { type OffloadDecision, defaultOffloadLimits, unlimited } from "./plan.ts";
+import { offload, type OffloadOutcome, type RoundResult } from "./run.ts";
 
 const session = sessionId("session-1");
-const limits = offloadLimits();
+const limits = defaultOffloadLimits();
 const long = "a line of output\n".repeat(10_000);
 
 const arrived = (id: string, content: ResultContent, more: Partial<RoundResult> = {}): RoundResult => ({
@@ -25,18 +25,18 @@ const arrived = (id: string, content: ResultContent, more: Partial<RoundResult> 
   ...more,
 });
 
-const run = (blobs: Blobs, ...results: readonly RoundResult[]): Promise<OffloadedRound> =>
+const run = (blobs: Blobs, ...results: readonly RoundResult[]): Promise<OffloadOutcome> =>
   offload({ blobs }, { session, results, limits });
 
 /** What the edit of a round says, through the reader that a log goes through. */
-function replacedIn({ drafts }: OffloadedRound): readonly Replacement[] {
+function replacedIn({ drafts }: OffloadOutcome): readonly Replacement[] {
   return drafts.flatMap((draft) => {
     const reading = readEdit(JSON.parse(JSON.stringify(draft)) as object);
     return reading.kind === "edit" && reading.edit.type === "offload" ? reading.edit.results : [];
   });
 }
 
-const contentOf = ({ drafts }: OffloadedRound, at = 0): unknown =>
+const contentOf = ({ drafts }: OffloadOutcome, at = 0): unknown =>
   (drafts[at]?.["message"] as { content: { content: unknown }[] } | undefined)?.content[0]?.content;
 
 const refusing = (): Blobs => ({

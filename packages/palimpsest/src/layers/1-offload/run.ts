@@ -3,10 +3,12 @@ import type { ResultContent } from "../../schema/block.ts";
 import { type BlobId, type Bytes, bytes, type SessionId, type ToolUseId } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import { type Draft, resultDraft } from "../../transcript/draft.ts";
-import { judgeImage, originalBytes, stubText } from "./image.ts";
+import { judgeImage, originalBytes, stubText } from "./judge-image.ts";
 import { loggedCharsMax } from "./limits.ts";
 import { measureContent, type OffloadDecision, type OffloadLimits, planOffload } from "./plan.ts";
-import { previewOf } from "./preview.ts";
+import { renderPreview } from "./render-preview.ts";
+import type { Item } from "../../transcript/item.ts";
+import type { Projection } from "../../transcript/projection.ts";
 
 export interface RoundResult {
   readonly toolUse: ToolUseId;
@@ -24,7 +26,7 @@ export interface RoundResult {
   readonly state: "arrived" | "logged";
 }
 
-export interface OffloadRound {
+interface OffloadRoundInput {
   readonly session: SessionId;
   /** All results of the round so far. */
   readonly results: readonly RoundResult[];
@@ -33,14 +35,14 @@ export interface OffloadRound {
   readonly decided?: ReadonlyMap<ToolUseId, OffloadDecision>;
 }
 
-export interface OffloadedRound {
+export interface OffloadOutcome {
   /** To append in this order: the results that arrived, then the edit that says what was offloaded. */
   readonly drafts: readonly Draft[];
   readonly decisions: ReadonlyMap<ToolUseId, OffloadDecision>;
   readonly warnings: readonly OffloadWarning[];
 }
 
-export interface OffloadWarning {
+interface OffloadWarning {
   readonly code: "offload-failed" | "image-not-kept" | "result-cut";
   readonly toolUse: ToolUseId;
   /** One line for a person. */
@@ -48,7 +50,7 @@ export interface OffloadWarning {
 }
 
 /** An item of the edit; `blob` is absent where the transcript's own entry holds the whole. */
-interface Replaced {
+interface ReplacedResult {
   readonly toolUse: ToolUseId;
   readonly blob?: BlobId;
   readonly media?: "text" | "json";
@@ -56,15 +58,15 @@ interface Replaced {
   readonly shown: string;
 }
 
-type Kept =
-  | { readonly kind: "offloaded"; readonly replaced: Replaced }
+type StoreOutcome =
+  | { readonly kind: "offloaded"; readonly replaced: ReplacedResult }
   | { readonly kind: "refused"; readonly message: string };
 
 /**
  * What a round's results look like in the transcript. The original of an offloaded result is stored once, as a blob: its
  * own entry holds only the preview. Must not reject for a disk that refuses: the result then passes whole, with a warning.
  */
-export async function offload(deps: BlobsDep, round: OffloadRound): Promise<OffloadedRound> {
+export async function offload(deps: BlobsDep, round: OffloadRoundInput): Promise<OffloadOutcome> {
   const decided = round.decided ?? new Map<ToolUseId, OffloadDecision>();
   const warnings: OffloadWarning[] = [];
   const results: RoundResult[] = [];
@@ -73,16 +75,16 @@ export async function offload(deps: BlobsDep, round: OffloadRound): Promise<Offl
   const measured = results.map((result) => ({ ...result, ...measureContent(result.content) }));
   const decisions = new Map(planOffload({ results: measured, limits: round.limits, decided }));
   const drafts: Draft[] = [];
-  const replaced: Replaced[] = [];
+  const replaced: ReplacedResult[] = [];
   for (const result of results) {
     const goes = decisions.get(result.toolUse)?.kind === "offloaded" && !decided.has(result.toolUse);
-    const kept = goes ? await keep(deps, { session: round.session, result }) : undefined;
+    const kept = goes ? await storeOriginal(deps, { session: round.session, result }) : undefined;
     if (kept?.kind === "offloaded") replaced.push(kept.replaced);
     if (kept?.kind === "refused") {
       decisions.set(result.toolUse, { kind: "kept", why: "unwritten" });
-      warnings.push(refusalOf(result, kept.message));
+      warnings.push(refusalWarning(result, kept.message));
     }
-    if (result.state === "arrived") drafts.push(draftOf(result, kept));
+    if (result.state === "arrived") drafts.push(createDraft(result, kept));
   }
   if (replaced.length > 0) drafts.push({ type: "offload", results: replaced });
   return { drafts, decisions, warnings };
@@ -91,42 +93,40 @@ export async function offload(deps: BlobsDep, round: OffloadRound): Promise<Offl
 /** A line of the log holds it whole. */
 const isLoggable = (content: ResultContent): boolean => measureContent(content).wholeChars <= loggedCharsMax;
 
-function refusalOf({ toolUse, tool, content }: RoundResult, why: string): OffloadWarning {
+function refusalWarning({ toolUse, tool, content }: RoundResult, why: string): OffloadWarning {
   const what = `The output of ${tool} is too long to show and could not be written to disk`;
   return isLoggable(content)
     ? { code: "offload-failed", toolUse, message: `${what}, so it is sent whole: ${why}` }
     : { code: "result-cut", toolUse, message: `${what}; only a preview is left of it: ${why}` };
 }
 
-interface Keeping {
-  readonly session: SessionId;
-  readonly result: RoundResult;
-}
-
-async function keep(deps: BlobsDep, { session, result }: Keeping): Promise<Kept> {
+async function storeOriginal(
+  deps: BlobsDep,
+  { session, result }: { readonly session: SessionId; readonly result: RoundResult },
+): Promise<StoreOutcome> {
   const { toolUse, tool, content } = result;
-  const form = formOf(content);
+  const form = encodeOriginal(content);
   const size = bytes(form.data.byteLength);
   const preview = { tool, id: toolUse, content, bytes: size };
   if (form.kind === "in-log") {
-    const shown = previewOf({ ...preview, kept: { kind: "id" } });
+    const shown = renderPreview({ ...preview, kept: { kind: "id" } });
     return { kind: "offloaded", replaced: { toolUse, bytes: size, shown } };
   }
   const put = await deps.blobs.put(form.data);
   if (put.kind === "failed") return { kind: "refused", message: put.message };
   const path = await deps.blobs.link?.({ blob: put.id, session, toolUse, media: form.media });
-  const shown = previewOf({ ...preview, kept: path === undefined ? { kind: "id" } : { kind: "file", path } });
+  const shown = renderPreview({ ...preview, kept: path === undefined ? { kind: "id" } : { kind: "file", path } });
   return { kind: "offloaded", replaced: { toolUse, blob: put.id, media: form.media, bytes: size, shown } };
 }
 
-type Form =
+type EncodedOriginal =
   | { readonly kind: "blob"; readonly media: "text" | "json"; readonly data: Uint8Array }
   /** Half a surrogate pair has no bytes of its own in UTF-8; the log's JSON can spell it. */
   | { readonly kind: "in-log"; readonly data: Uint8Array };
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-function formOf(content: ResultContent): Form {
+function encodeOriginal(content: ResultContent): EncodedOriginal {
   if (typeof content !== "string")
     return { kind: "blob", media: "json", data: encode(JSON.stringify(content, null, 2)) };
   if (content.isWellFormed()) return { kind: "blob", media: "text", data: encode(content) };
@@ -135,23 +135,21 @@ function formOf(content: ResultContent): Form {
   return { kind: "blob", media: "json", data: encode(JSON.stringify([{ type: "text", text: content }], null, 2)) };
 }
 
-function draftOf(result: RoundResult, kept: Kept | undefined): Draft {
+function createDraft(result: RoundResult, kept: StoreOutcome | undefined): Draft {
   const { toolUse, tool, content, isError = false, readFile, summary } = result;
   const logged = (shown: ResultContent): Draft => resultDraft({ toolUse, content: shown, isError, readFile, summary });
   if (kept?.kind === "offloaded") return logged(kept.replaced.blob === undefined ? content : kept.replaced.shown);
   if (kept === undefined || isLoggable(content)) return logged(content);
   const size = bytes(measureContent(content).wholeChars);
   const nowhere = { kind: "nowhere", message: kept.message } as const;
-  return logged(previewOf({ tool, id: toolUse, content, bytes: size, kept: nowhere }));
-}
-
-interface Cleaning {
-  readonly result: RoundResult;
-  readonly warnings: OffloadWarning[];
+  return logged(renderPreview({ tool, id: toolUse, content, bytes: size, kept: nowhere }));
 }
 
 /** Images that no request may hold become stubs that name where the original is. One that can't be kept stays: the guard before each request leaves it out. */
-async function withoutFlawedImages(deps: BlobsDep, { result, warnings }: Cleaning): Promise<RoundResult> {
+async function withoutFlawedImages(
+  deps: BlobsDep,
+  { result, warnings }: { readonly result: RoundResult; readonly warnings: OffloadWarning[] },
+): Promise<RoundResult> {
   if (typeof result.content === "string") return result;
   const content: JsonObject[] = [];
   for (const part of result.content) {
@@ -172,3 +170,39 @@ async function withoutFlawedImages(deps: BlobsDep, { result, warnings }: Cleanin
   }
   return { ...result, content };
 }
+
+export interface CollectRoundsOptions {
+  /** What is known of a tool by its name. */
+  readonly toolOf?: (name: string) => Pick<RoundResult, "resultCharsMax" | "offload"> | undefined;
+}
+
+/**
+ * The rounds of a view that another tool recorded, for `offload`: we have sent nothing of it, so nothing is frozen.
+ * Results that an edit has decided about are left out.
+ */
+export function collectImportedRounds(
+  { items, decisions }: Pick<Projection, "items" | "decisions">,
+  { toolOf }: CollectRoundsOptions = {},
+): readonly (readonly RoundResult[])[] {
+  const callById = new Map<ToolUseId, Call>();
+  const rounds = new Map<string, RoundResult[]>();
+  for (const item of items) {
+    for (const block of item.blocks) {
+      if (block.type === "tool_use") callById.set(block.id, { tool: block.name, round: replyKey(item) });
+      const call = block.type === "tool_result" ? callById.get(block.tool_use_id) : undefined;
+      if (block.type !== "tool_result" || call === undefined || decisions.has(block.tool_use_id)) continue;
+      const { tool, round } = call;
+      const { tool_use_id: toolUse, content = "" } = block;
+      const result: RoundResult = { toolUse, tool, content, state: "logged", ...toolOf?.(tool) };
+      rounds.set(round, [...(rounds.get(round) ?? []), result]);
+    }
+  }
+  return [...rounds.values()];
+}
+
+interface Call {
+  readonly tool: string;
+  readonly round: string;
+}
+
+const replyKey = ({ messageId, entry }: Item): string => messageId ?? entry;

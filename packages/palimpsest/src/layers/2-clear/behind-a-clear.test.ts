@@ -12,8 +12,7 @@ import {
   user,
 } from "../../../../../test/fixture/raw.ts";
 import { entryId, toolUseId } from "../../schema/brand.ts";
-import { memoriesBetween } from "./memories-between.ts";
-import { thinkingBehind } from "./thinking-behind.ts";
+import { memoriesBetween, thinkingBehind } from "./run-clear.ts";
 
 const thinks = { type: "thinking", thinking: "A thought of some length, so that it counts.", signature: "s" };
 const round = (n: number): readonly Raw[] => [says(`a${n}`, `m${n}`, thinks, call(`t${n}`)), result(`r${n}`, `t${n}`)];

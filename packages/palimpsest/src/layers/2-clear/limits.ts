@@ -12,7 +12,7 @@ export const standInLinesMax = 12;
 /** Of a call's main argument: a path or the beginning of a command. */
 export const standInArgumentChars = 80;
 /** Of the last thing the assistant said. */
-export const standInWordsChars = 200;
+export const standInTextChars = 200;
 
 /**
  * Of what it cost to make, so much is lost with thinking that can't be sent any more: most of it is said again in the
@@ -27,6 +27,13 @@ export const forcedKeepRounds = 1;
 export const markerTokens = 70;
 
 /** By hand, with a policy that has no rule for it: what the published systems protect. */
-export const askedKeepResults = 3;
+export const manualKeepResults = 3;
 /** Tokens of results that stay if the user names no target: what the published systems clear down to. */
-export const askedDownToTokens = 40_000;
+export const manualDownToTokens = 40_000;
+
+/** Rounds that are never snipped: what the model does next builds on them. */
+export const snipKeepRounds = 5;
+/** A reply that says more than this explains something, whatever its calls came to. */
+export const snipTextCharsMax = 200;
+/** "No matches found", with the pattern and the place: what is longer found something. */
+export const nothingFoundCharsMax = 200;

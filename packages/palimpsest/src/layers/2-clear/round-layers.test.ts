@@ -3,16 +3,16 @@ import { appended } from "../../../../../test/fixture/pipeline-state.ts";
 import { folded, type Raw, says, user } from "../../../../../test/fixture/raw.ts";
 import { CachedPrefixes } from "../../cache/cached-prefixes.ts";
 import { Inventory } from "../../cache/inventory.ts";
-import { usualRates } from "../../cache/rates.ts";
-import { presetOf } from "../../policy/catalogue.ts";
+import { usualRates } from "../../cache/cache-rates.ts";
+import { getPreset } from "../../policy/policy-catalogue.ts";
 import { entryId, millis, tokens } from "../../schema/brand.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
-import { compactWhenDue } from "../4-compact/due.ts";
+import { estimateBlock } from "../../tokens/estimate-block.ts";
+import { compactWhenDue } from "../4-compact/compact-when-due.ts";
 import type { PipelineState } from "../pipeline-state.ts";
-import { collapseOldest } from "./collapse-layer.ts";
-import { isRerunnable } from "./clearable.ts";
-import { snipLowValue } from "./snip/layer.ts";
-import { truncateOldest } from "./truncate.ts";
+import { collapseOldest } from "./collapse-oldest.ts";
+import { isRerunnable } from "./is-rerunnable.ts";
+import { snipLowValue } from "./snip-low-value.ts";
+import { truncateOldest } from "./truncate-oldest.ts";
 
 const call = (n: number, content: string): readonly Raw[] => [
   says(`a${n}`, `m${n}`, { type: "tool_use", id: `t${n}`, name: "Grep", input: { pattern: `p${n}` } }),
@@ -35,7 +35,7 @@ function stateOf({ content, cache, contextTokens, on = ["snip", "collapse", "com
   const at = millis(0);
   if (cache === "warm") prefixes.sent({ at, written: [{ upToTokens: 10, lifetime: "5m" }], refreshed: [] });
   return {
-    policy: presetOf("claude-code-2026-all"),
+    policy: getPreset("claude-code-2026-all"),
     isOn: (name) => on.includes(name),
     inventory,
     prefixes,

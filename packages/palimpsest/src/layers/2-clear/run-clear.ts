@@ -1,24 +1,28 @@
-import { type PricedClear, scaleOf } from "../../cache/clear-price.ts";
+import { type ClearPrice, inventoryScale } from "../../cache/clear-price.ts";
 import type { ResultContent } from "../../schema/block.ts";
-import type { EntryId, ToolUseId } from "../../schema/brand.ts";
-import type { LoopEvent } from "../../schema/event.ts";
-import { shownBefore, shownFrom } from "../../tokens/shown-before.ts";
+import { type EntryId, type ToolUseId, type BlobId, type Bytes, bytes, type SessionId } from "../../schema/brand.ts";
+import type { LoopEvent } from "../../schema/loop-event.ts";
+import { countTokensBefore, findEntryAfterTokens } from "../../transcript/make-receipt.ts";
 import type { Item } from "../../transcript/item.ts";
 import type { Candidate, CandidateFigures, LayerHost, LayerRun } from "../layer.ts";
 import type { PipelineState } from "../pipeline-state.ts";
 import { thinkingLossShare } from "./limits.ts";
-import { memoriesBetween } from "./memories-between.ts";
-import { clearDraft } from "./run.ts";
-import { thinkingBehind } from "./thinking-behind.ts";
+import type { Blobs, BlobsDep } from "../../ports/blobs.ts";
+import { plainClearMarker } from "../../schema/edit.ts";
+import type { Draft } from "../../transcript/draft.ts";
+import { formatBytes } from "../../schema/format-count.ts";
+import { loopStart } from "./round.ts";
+import { estimateBlock } from "../../tokens/estimate-block.ts";
+import { isThinking } from "../../transcript/to-wire-block.ts";
 
 /** Results that show their markers from now on. */
-export interface ResultClear {
+interface ResultClear {
   /** `asked`: the user wants it. */
   readonly cause: "size" | "idle" | "price" | "asked";
   /** Oldest first. */
   readonly results: readonly ToolUseId[];
   readonly marker: "plain" | "named";
-  readonly priced?: PricedClear;
+  readonly priced?: ClearPrice;
 }
 
 export const clearCandidate = (figures: CandidateFigures, clear: ResultClear): Candidate => ({
@@ -27,16 +31,14 @@ export const clearCandidate = (figures: CandidateFigures, clear: ResultClear): C
   run: (host) => runClear(host, { figures, clear }),
 });
 
-interface Clearing {
-  readonly figures: CandidateFigures;
-  readonly clear: ResultClear;
-}
-
 /**
  * Each result is saved first, so that the model can read it where its marker says. Along go memories that stand between
  * them, and the thinking that was made behind them where the model takes none of that any more.
  */
-async function* runClear(host: LayerHost, { figures, clear }: Clearing): LayerRun {
+async function* runClear(
+  host: LayerHost,
+  { figures, clear }: { readonly figures: CandidateFigures; readonly clear: ResultClear },
+): LayerRun {
   const { state, fold } = host;
   const { items, pins } = fold.projection;
   const results = resultContents(items, new Set(clear.results));
@@ -56,10 +58,10 @@ async function* runClear(host: LayerHost, { figures, clear }: Clearing): LayerRu
     attachments,
     tokensBefore: state.moment.contextTokens,
     tokensSaved: figures.removesTokens,
-    price: priceOf(clear, thinking?.tokens),
+    price: roundPrice(clear, thinking?.tokens),
     dropsThinking: thinking?.drops,
   });
-  if (unsaved.length > 0) yield unsavedWarning(unsaved);
+  if (unsaved.length > 0) yield warnUnsaved(unsaved);
   const cut = cutAt(host, { cleared, attachments });
   // Rules that know no prices do not ask how far before the cut the cache still reaches.
   const between = clear.priced === undefined ? cut - state.prefixes.upTo(cut, state.moment.at) : 0;
@@ -70,7 +72,7 @@ async function* runClear(host: LayerHost, { figures, clear }: Clearing): LayerRu
     nature: "reduced",
     cut,
     clearedTokens: figures.removesTokens,
-    behindTokens: figures.behindTokens + between * scaleOf(state),
+    behindTokens: figures.behindTokens + between * inventoryScale(state),
     cache,
     ...(clear.cause === "asked" ? { cause: "asked" } : {}),
   });
@@ -90,17 +92,15 @@ export function resultContents(
   );
 }
 
-interface ThinkingLost {
-  readonly state: PipelineState;
-  readonly lostTokens: number;
-}
-
 /** Thinking that no request can carry any more was paid for, and part of it is worth its price. */
-function paysForThinking({ priced }: ResultClear, { state, lostTokens }: ThinkingLost): boolean {
+function paysForThinking(
+  { priced }: ResultClear,
+  { state, lostTokens }: { readonly state: PipelineState; readonly lostTokens: number },
+): boolean {
   if (priced === undefined || priced.why === "forced" || lostTokens === 0) return true;
   const { rates } = state.moment;
   const rule = state.policy.clear.byPrice;
-  const lossCost = rates.output * lostTokens * scaleOf(state) * thinkingLossShare;
+  const lossCost = rates.output * lostTokens * inventoryScale(state) * thinkingLossShare;
   if (priced.why === "warm") return priced.rentCost > priced.neededRent + (rule?.patience ?? 1) * lossCost;
   const gain = rates.write * priced.removesTokens + priced.savedPerRound * (rule?.horizonRounds ?? 0);
   return gain > priced.riskCost + lossCost;
@@ -114,36 +114,218 @@ const cacheBehind = ({ priced }: ResultClear, { prefixes, moment }: PipelineStat
 function memoriesFrom({ fold, state }: LayerHost, cache: "warm" | "cold"): EntryId | "oldest-result" {
   if (cache === "warm") return "oldest-result";
   return (
-    shownFrom({ shown: fold.shown(), count: state.count }, state.prefixes.upTo(Infinity, state.moment.at)) ??
+    findEntryAfterTokens({ shown: fold.shown(), count: state.count }, state.prefixes.upTo(Infinity, state.moment.at)) ??
     "oldest-result"
   );
 }
 
-interface Going {
+interface RemovedItems {
   readonly cleared: ReadonlySet<ToolUseId>;
   /** In the order of the view. */
   readonly attachments: readonly EntryId[];
 }
 
 /** Where the first thing stands that goes; 0 where nobody knows. */
-function cutAt({ fold, state: { inventory, count } }: LayerHost, { cleared, attachments }: Going): number {
+function cutAt({ fold, state: { inventory, count } }: LayerHost, { cleared, attachments }: RemovedItems): number {
   const residents = [...cleared].flatMap((toolUse) => inventory.find(toolUse) ?? []);
   if (residents.length < cleared.size) return 0;
   const [first] = attachments;
-  const memory = first === undefined ? Infinity : shownBefore({ shown: fold.shown(), count }, first);
+  const memory = first === undefined ? Infinity : countTokensBefore({ shown: fold.shown(), count }, first);
   return Math.min(memory, ...residents.map((one) => inventory.offsetOf(one)));
 }
 
 /** Without the results: the edit names them itself. */
-function priceOf({ priced }: ResultClear, thinkingTokens: number | undefined): object | undefined {
+function roundPrice({ priced }: ResultClear, thinkingTokens: number | undefined): object | undefined {
   if (priced === undefined) return undefined;
   const { results: _, why, ...figures } = priced;
   const rounded = Object.entries(figures).map(([name, value]) => [name, Math.round(value)] as const);
   return { why, ...Object.fromEntries(rounded), ...(thinkingTokens === undefined ? {} : { thinkingTokens }) };
 }
 
-const unsavedWarning = (unsaved: readonly ToolUseId[]): LoopEvent => ({
+const warnUnsaved = (unsaved: readonly ToolUseId[]): LoopEvent => ({
   kind: "warning",
   code: "clear-unsaved",
   message: `${unsaved.length === 1 ? "A cleared result" : `${unsaved.length} cleared results`} could not be saved to a file; the transcript still holds it all: palimpsest expand`,
 });
+
+interface ClearedResult {
+  readonly toolUse: ToolUseId;
+  readonly content: ResultContent;
+}
+
+export interface ClearDraftInput {
+  readonly session: SessionId;
+  readonly results: readonly ClearedResult[];
+  readonly marker: "plain" | "named";
+  readonly readingTool: string | undefined;
+  readonly cause: "size" | "idle" | "price" | "asked";
+  readonly because: string;
+  /** Memories that go along. */
+  readonly attachments: readonly EntryId[];
+  readonly tokensBefore: number;
+  readonly tokensSaved: number;
+  /** The planner's arithmetic, where it has one. */
+  readonly price?: object | undefined;
+  /** Items whose thinking was made behind what is cleared, where the model takes none of that. */
+  readonly dropsThinking?: { readonly from: EntryId; readonly to: EntryId } | undefined;
+}
+
+interface ClearDraft {
+  readonly draft: Draft;
+  /** Results that the disk refused: they show the plain marker, and the transcript alone still holds them. */
+  readonly unsaved: readonly ToolUseId[];
+}
+
+/** An item of the edit. */
+interface ReplacedResult {
+  readonly toolUse: ToolUseId;
+  readonly blob?: BlobId;
+  readonly media?: "text" | "json";
+  readonly bytes: Bytes;
+  readonly shown: string;
+}
+
+/**
+ * The edit by which results leave the view. Each is saved first, so that the model can read it where its marker says. Must
+ * not reject for a disk that refuses: what can't be saved shows the plain marker.
+ */
+export async function clearDraft(deps: BlobsDep, run: ClearDraftInput): Promise<ClearDraft> {
+  const { results, attachments, cause, because, price, dropsThinking } = run;
+  const replaced: ReplacedResult[] = [];
+  for (const result of results) replaced.push(await replaceResult(deps, { result, run }));
+  const unsaved = run.marker === "plain" ? [] : replaced.filter(({ blob }) => blob === undefined);
+  return {
+    unsaved: unsaved.map(({ toolUse }) => toolUse),
+    draft: {
+      type: "clear",
+      results: replaced,
+      attachments,
+      cause,
+      tokensBefore: Math.round(run.tokensBefore),
+      tokensSaved: Math.round(run.tokensSaved),
+      because,
+      ...(price === undefined ? {} : { price }),
+      ...(dropsThinking === undefined ? {} : { dropsThinking }),
+    },
+  };
+}
+
+async function replaceResult(
+  { blobs }: BlobsDep,
+  { result, run }: { readonly result: ClearedResult; readonly run: ClearDraftInput },
+): Promise<ReplacedResult> {
+  const { toolUse, content } = result;
+  const { session, readingTool } = run;
+  const { data, media } = encodeResult(content);
+  const size = bytes(data.byteLength);
+  const plain = { toolUse, bytes: size, shown: plainClearMarker };
+  if (run.marker === "plain") return plain;
+  const saved = await saveResult(blobs, { data, media, session, toolUse });
+  if (saved === undefined) return plain;
+  const shown = renderMarker({ toolUse, bytes: size, path: saved.path, readingTool });
+  return { toolUse, blob: saved.blob, media, bytes: size, shown };
+}
+
+interface SaveInput extends EncodedResult {
+  readonly session: SessionId;
+  readonly toolUse: ToolUseId;
+}
+
+async function saveResult(
+  blobs: Blobs,
+  { data, media, session, toolUse }: SaveInput,
+): Promise<{ readonly blob: BlobId; readonly path: string | undefined } | undefined> {
+  const put = await blobs.put(data);
+  if (put.kind === "failed") return undefined;
+  return { blob: put.id, path: await blobs.link?.({ blob: put.id, session, toolUse, media }) };
+}
+
+interface EncodedResult {
+  readonly data: Uint8Array;
+  readonly media: "text" | "json";
+}
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** Half a surrogate pair has no bytes of its own in UTF-8; JSON can spell it. */
+function encodeResult(content: ResultContent): EncodedResult {
+  if (typeof content !== "string") return { media: "json", data: encode(JSON.stringify(content, null, 2)) };
+  if (content.isWellFormed()) return { media: "text", data: encode(content) };
+  return { media: "json", data: encode(JSON.stringify([{ type: "text", text: content }], null, 2)) };
+}
+
+interface MarkerInput {
+  readonly toolUse: ToolUseId;
+  /** Of what is cleared, as it is kept. */
+  readonly bytes: Bytes;
+  /** Where it lies; undefined in a store without paths. */
+  readonly path: string | undefined;
+  /** The tool by which the model reads files. */
+  readonly readingTool: string | undefined;
+}
+
+/** What the model is shown of a cleared result. The same input gives the same bytes. */
+export function renderMarker({ toolUse, bytes: size, path, readingTool }: MarkerInput): string {
+  const cleared = `Old tool result cleared, ${formatBytes(size)}`;
+  if (path === undefined) return `[${cleared}. All of it is kept: recall ${toolUse}]`;
+  const reading = readingTool === undefined ? "" : ` use ${readingTool} on that file, or`;
+  return `[${cleared}. All of it is in ${path};${reading} recall ${toolUse}]`;
+}
+
+interface MemoryClear {
+  readonly cleared: ReadonlySet<ToolUseId>;
+  /** None that stands before it goes. */
+  readonly from: EntryId | "oldest-result";
+  /** What is pinned stays. */
+  readonly pins: ReadonlySet<EntryId>;
+}
+
+/** Attachments that show a memory, by the names that agents in the field give them. */
+const isMemory = (attachment: string | undefined): boolean =>
+  attachment !== undefined && /memor(?:y|ies)/i.test(attachment);
+
+/**
+ * Memories that go along with cleared results: those before the newest of them, and none so far back that it would have
+ * more written again than the results themselves.
+ */
+export function memoriesBetween(items: readonly Item[], { cleared, from, pins }: MemoryClear): readonly EntryId[] {
+  const holds = ({ blocks }: Item): boolean =>
+    blocks.some((block) => block.type === "tool_result" && cleared.has(block.tool_use_id));
+  const first = from === "oldest-result" ? items.findIndex(holds) : items.findIndex(({ entry }) => entry === from);
+  const last = items.findLastIndex(holds);
+  if (first === -1 || last === -1) return [];
+  return items
+    .slice(first, last)
+    .flatMap(({ entry, attachment }) => (isMemory(attachment) && !pins.has(entry) ? [entry] : []));
+}
+
+interface ThinkingBehind {
+  /** Of all of it: none is valid any more where a model binds it to its prefix. */
+  readonly tokens: number;
+  /**
+   * Items that are shown without it from now on. The tool loop under way is not among them: its calls have to come with
+   * their thinking, and the server leaves out what does not fit.
+   */
+  readonly drops: { readonly from: EntryId; readonly to: EntryId } | undefined;
+}
+
+/** The thinking that was made behind the first of these results. */
+export function thinkingBehind(items: readonly Item[], cleared: ReadonlySet<ToolUseId>): ThinkingBehind {
+  const first = items.findIndex(({ blocks }) =>
+    blocks.some((block) => block.type === "tool_result" && cleared.has(block.tool_use_id)),
+  );
+  if (first === -1) return { tokens: 0, drops: undefined };
+  const holding = items.flatMap((item, at) =>
+    at > first && item.thinking === "kept" && hasThinking(item) ? [{ item, at }] : [],
+  );
+  const tokens = holding.reduce((sum, { item }) => sum + countThinkingTokens(item), 0);
+  const loopFrom = loopStart(items);
+  const closed = holding.filter(({ at }) => at < loopFrom);
+  const [from, to] = [closed[0]?.item.entry, closed.at(-1)?.item.entry];
+  return { tokens, drops: from === undefined || to === undefined ? undefined : { from, to } };
+}
+
+const hasThinking = ({ blocks }: Item): boolean => blocks.some((block) => isThinking(block));
+
+const countThinkingTokens = ({ blocks }: Item): number =>
+  blocks.reduce((sum, block) => sum + (isThinking(block) ? estimateBlock(block) : 0), 0);

@@ -4,11 +4,10 @@ import type { Blobs } from "../../ports/blobs.ts";
 import type { ResultContent } from "../../schema/block.ts";
 import { sessionId, toolUseId } from "../../schema/brand.ts";
 import { type Clear, plainClearMarker, readEdit } from "../../schema/edit.ts";
-import { memoryBlobs } from "../../store/memory/blobs.ts";
-import { namedMarker } from "./marker.ts";
-import { clearDraft, type ClearRun } from "./run.ts";
+import { memoryBlobs } from "../../store/memory/memory-blobs.ts";
+import { renderMarker, clearDraft, type ClearDraftInput } from "./run-clear.ts";
 
-const run = (content: ResultContent, over: Partial<ClearRun> = {}): ClearRun => ({
+const run = (content: ResultContent, over: Partial<ClearDraftInput> = {}): ClearDraftInput => ({
   session: sessionId("s"),
   results: [{ toolUse: toolUseId("toolu_1"), content }],
   marker: "named",
@@ -21,7 +20,10 @@ const run = (content: ResultContent, over: Partial<ClearRun> = {}): ClearRun => 
   ...over,
 });
 
-async function cleared(blobs: Blobs, input: ClearRun): Promise<{ readonly edit: Clear; readonly unsaved: number }> {
+async function cleared(
+  blobs: Blobs,
+  input: ClearDraftInput,
+): Promise<{ readonly edit: Clear; readonly unsaved: number }> {
   const { draft, unsaved } = await clearDraft({ blobs }, input);
   const read = readEdit(JSON.parse(JSON.stringify(draft)) as { type: string });
   if (read.kind !== "edit" || read.edit.type !== "clear") throw new Error(JSON.stringify(read));
@@ -35,7 +37,7 @@ const full: Blobs = {
 
 describe("the edit that clears", () => {
   it("holds what it showed, what it saves, why, and reads back as one", async () => {
-    const dropsThinking = { from: "a", to: "b" } as unknown as ClearRun["dropsThinking"];
+    const dropsThinking = { from: "a", to: "b" } as unknown as ClearDraftInput["dropsThinking"];
     const { edit } = await cleared(memoryBlobs(), run("text", { price: { why: "warm" }, dropsThinking }));
     expect(edit).toMatchObject({ cause: "price", because: "it pays", tokensBefore: 1000, tokensSaved: 801 });
     expect(edit).toMatchObject({ price: { why: "warm" }, dropsThinking: { from: "a", to: "b" } });
@@ -94,6 +96,6 @@ describe("the marker", () => {
     ],
     [{ ...base, path: undefined }, "[Old tool result cleared, 2.0 KB. All of it is kept: recall toolu_1]"],
   ])("names the file, the tool and the id, as far as there are such: %#", (input, shown) => {
-    expect(namedMarker(input)).toBe(shown);
+    expect(renderMarker(input)).toBe(shown);
   });
 });

@@ -1,8 +1,8 @@
 import type { Block } from "../../schema/block.ts";
 import { type EntryId, type Tokens, tokens, type ToolUseId } from "../../schema/brand.ts";
-import { Flattened } from "../../transcript/flatten.ts";
+import { Flattener } from "../../transcript/flattener.ts";
 import type { Item } from "../../transcript/item.ts";
-import type { Decision } from "../../transcript/project.ts";
+import type { Decision } from "../../transcript/projection.ts";
 import { withFirstUser } from "../../transcript/repair.ts";
 
 /** What a plan reads of the projection. */
@@ -16,22 +16,22 @@ export interface ViewState {
 
 export type CountBlock = (block: Block) => Tokens;
 
-export function flattenedOf({ decisions }: Pick<ViewState, "decisions">, items: readonly Item[]): Flattened {
-  const flattened = new Flattened({ decisions });
+export function flattenItems({ decisions }: Pick<ViewState, "decisions">, items: readonly Item[]): Flattener {
+  const flattened = new Flattener({ decisions });
   for (const item of items) flattened.push(item);
   flattened.settle();
   return flattened;
 }
 
 /** By how much one view is smaller than another. Counts only what is not in both. */
-export function tokensFreed(before: Flattened, after: Flattened, count: CountBlock): Tokens {
-  const was = new Set(blocksOf(before));
-  const is = new Set(blocksOf(after));
+export function tokensFreed(before: Flattener, after: Flattener, count: CountBlock): Tokens {
+  const was = new Set(listBlocks(before));
+  const is = new Set(listBlocks(after));
   let freed = 0;
   for (const block of was.difference(is)) freed += count(block);
   for (const block of is.difference(was)) freed -= count(block);
   return tokens(freed);
 }
 
-const blocksOf = (flattened: Flattened): readonly Block[] =>
+const listBlocks = (flattened: Flattener): readonly Block[] =>
   withFirstUser(flattened.groups).flatMap(({ content }) => content);

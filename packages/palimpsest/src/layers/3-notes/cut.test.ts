@@ -1,20 +1,19 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { estimateBlock } from "../../tokens/estimate.ts";
-import type { CountText } from "../4-compact/fit.ts";
-import { cutLine, cutNotes } from "./cut.ts";
+import { estimateBlock } from "../../tokens/estimate-block.ts";
+import type { CountText } from "../clip-text.ts";
+import { cutLine, cutNotes, type Notes, defaultTemplate, readNotes, renderNotes } from "./notes.ts";
 import { notesTokensMax, sectionTokensMax } from "./limits.ts";
-import { type Notes, ownTemplate, readNotes, renderNotes } from "./template.ts";
 
 const count: CountText = (text) => estimateBlock({ type: "text", text });
 const rest = cutLine("/s/notes.md");
 const withBodies = (bodies: readonly string[]): Notes => ({
   preamble: "",
-  sections: ownTemplate.sections.map((section, at) => ({ ...section, body: bodies[at] ?? "" })),
+  sections: defaultTemplate.sections.map((section, at) => ({ ...section, body: bodies[at] ?? "" })),
 });
 const lines = (many: number, word = "line"): string =>
   Array.from({ length: many }, (_, nth) => `- ${word} ${nth} of what was done here today`).join("\n");
-const sectionsOf = (text: string) => readNotes(text, ownTemplate).sections;
+const sectionsOf = (text: string) => readNotes(text, defaultTemplate).sections;
 
 describe("notes as a summary", () => {
   it("stay as they are where every section is within its budget", () => {
@@ -81,7 +80,7 @@ describe("notes as a summary", () => {
       fc.property(fc.array(body, { minLength: 10, maxLength: 10 }), (bodies) => {
         const cut = cutNotes(withBodies(bodies), { count, rest });
         expect(count(cut)).toBeLessThanOrEqual(notesTokensMax);
-        for (const { heading, hint } of ownTemplate.sections) expect(cut).toContain(`${heading}\n${hint}\n`);
+        for (const { heading, hint } of defaultTemplate.sections) expect(cut).toContain(`${heading}\n${hint}\n`);
       }),
       { numRuns: 60 },
     );

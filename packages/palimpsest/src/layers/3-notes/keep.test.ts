@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { Block } from "../../schema/block.ts";
 import { entryId, messageId, toolUseId } from "../../schema/brand.ts";
 import type { Item } from "../../transcript/item.ts";
-import { coveredNow } from "./borders.ts";
-import { type KeepInput, keptBehindNotes } from "./keep.ts";
+import { lastSettledEntry } from "../2-clear/round.ts";
+import { type KeepInput, keepBehindNotes } from "./plan.ts";
 
 /** By a row of short words: who speaks, and how many thousands of tokens. */
 interface Made extends Item {
@@ -40,7 +40,7 @@ const count: KeepInput["count"] = (item) => sizes.get(item) ?? 0;
 
 function kept(items: readonly Made[], covers: string): readonly string[] | string {
   for (const item of items) sizes.set(item, item.size);
-  const keep = keptBehindNotes({ items, covers: entryId(covers), count });
+  const keep = keepBehindNotes({ items, covers: entryId(covers), count });
   return keep.kind === "keep" ? keep.items.map(({ entry }) => entry) : keep.why;
 }
 
@@ -141,6 +141,6 @@ describe("notes that are taken now cover", () => {
     ["nothing where only an open call is there", [call("a", 1)], undefined],
   ];
   it.each(cases)("%s", (_, items, entry) => {
-    expect(coveredNow(items)).toBe(entry);
+    expect(lastSettledEntry(items)).toBe(entry);
   });
 });

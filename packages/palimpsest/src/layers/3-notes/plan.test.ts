@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { entryId } from "../../schema/brand.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
+import { estimateBlock } from "../../tokens/estimate-block.ts";
 import type { Item } from "../../transcript/item.ts";
-import type { CountText } from "../4-compact/fit.ts";
+import type { CountText } from "../clip-text.ts";
 import { type NotesCompactInput, planNotesCompact } from "./plan.ts";
-import { ownTemplate, readNotes, renderNotes } from "./template.ts";
+import { defaultTemplate, readNotes, renderNotes } from "./notes.ts";
 
 const countText: CountText = (text) => estimateBlock({ type: "text", text });
 const items: readonly Item[] = Array.from({ length: 30 }, (_, at) => ({
@@ -15,10 +15,10 @@ const items: readonly Item[] = Array.from({ length: 30 }, (_, at) => ({
   thinking: "kept",
   at,
 }));
-const text = renderNotes(readNotes(`${renderNotes(ownTemplate)}\n- ported the parser`, ownTemplate));
+const text = renderNotes(readNotes(`${renderNotes(defaultTemplate)}\n- ported the parser`, defaultTemplate));
 const input: NotesCompactInput = {
   noted: { text, covers: entryId("m25") },
-  template: ownTemplate,
+  template: defaultTemplate,
   path: "/s/notes.md",
   items,
   count: () => 1_000,
@@ -49,7 +49,7 @@ describe("notes as a summary", () => {
   const room = 20_000 + countText(text) + 10_000;
   const refusals: readonly (readonly [string, Partial<NotesCompactInput>])[] = [
     ["no-notes", { noted: undefined }],
-    ["bare-template", { noted: { text: renderNotes(ownTemplate), covers: entryId("m25") } }],
+    ["bare-template", { noted: { text: renderNotes(defaultTemplate), covers: entryId("m25") } }],
     ["cover-gone", { noted: { text, covers: entryId("elsewhere") } }],
     ["nothing-covered", { items: items.slice(0, 4), noted: { text, covers: entryId("m3") } }],
     ["still-over", { thresholdTokens: room }],

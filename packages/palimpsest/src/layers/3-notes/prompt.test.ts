@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { countTokens } from "@palimpsest/simulator/internal/tokenizer";
+import { countTokens } from "@palimpsest/simulator/internal/prompt/count-tokens";
 import { notesPrompt, type NotesPromptInput } from "./prompt.ts";
-import { ownTemplate, renderNotes } from "./template.ts";
+import { defaultTemplate, renderNotes } from "./notes.ts";
 
 const sizes = { tokens: 400, sections: [{ title: "Workflow", tokens: 100 }] };
-const input: NotesPromptInput = { path: "/s/my notes.md", tool: "edit", notes: renderNotes(ownTemplate), sizes };
+const input: NotesPromptInput = { path: "/s/my notes.md", tool: "edit", notes: renderNotes(defaultTemplate), sizes };
 
 /** It is paid for at every extraction, and not from the cache. */
 const promptTokensMax = 1_100;
@@ -28,7 +28,7 @@ describe("the words that notes are asked for with", () => {
   });
 
   it("show the file as it is, so that an edit can name its text", () => {
-    expect(notesPrompt(input)).toContain(renderNotes(ownTemplate).trimEnd());
+    expect(notesPrompt(input)).toContain(renderNotes(defaultTemplate).trimEnd());
   });
 });
 

@@ -4,10 +4,10 @@ import { blobId, entryId } from "../../schema/brand.ts";
 import { staleMillis, waitMillisMax } from "./limits.ts";
 import { NotesKeeper, type NotesKeeperDeps } from "./run-keeper.ts";
 import type { NotesOutcome } from "./run-notes.ts";
-import type { Moment } from "./triggers.ts";
+import type { NotesMoment } from "./notes-state.ts";
 
 const rule = { firstTokens: 10_000, growthTokens: 5_000, callsMin: 3 };
-const at = (contextTokens: number): Moment => ({ contextTokens, calls: contextTokens, lastReply: "calls" });
+const at = (contextTokens: number): NotesMoment => ({ contextTokens, calls: contextTokens, lastReply: "calls" });
 const signal = new AbortController().signal;
 const taken: NotesOutcome = {
   kind: "taken",
@@ -36,7 +36,7 @@ function keeping(over: Partial<NotesKeeperDeps> = {}) {
         stop.addEventListener("abort", () => resolve(failed));
       });
     },
-    ended: ({ kind }) => {
+    onEnded: ({ kind }) => {
       told.push(kind);
       return Promise.resolve();
     },
@@ -66,7 +66,7 @@ describe("beside the conversation", () => {
       started.push(contextTokens);
       return Promise.resolve(taken);
     };
-    const keeper = new NotesKeeper({ ...clock, rule: () => rule, take, ended: () => Promise.resolve() }, at(30_000));
+    const keeper = new NotesKeeper({ ...clock, rule: () => rule, take, onEnded: () => Promise.resolve() }, at(30_000));
     keeper.notice(at(34_000));
     keeper.notice(at(35_000));
     expect(started).toEqual([35_000]);
@@ -82,7 +82,7 @@ describe("beside the conversation", () => {
     const told: string[] = [];
     const { keeper, started } = keeping({
       take: () => Promise.reject(new Error("a bug")),
-      ended: (outcome) => {
+      onEnded: (outcome) => {
         if (outcome.kind === "failed") told.push(outcome.message);
         throw new Error("no log");
       },

@@ -1,17 +1,17 @@
-import type { ClockDep } from "../../ports/clock.ts";
+import type { ClockDep } from "../../ports/clock-dep.ts";
 import type { Millis } from "../../schema/brand.ts";
 import { staleMillis, waitMillisMax } from "./limits.ts";
 import type { NotesOutcome } from "./run-notes.ts";
 import {
   isWanted,
-  type Moment,
+  type NotesMoment,
   notesIdle,
   type NotesRule,
   type NotesState,
   type NotesStep,
   onEnd,
   onMoment,
-} from "./triggers.ts";
+} from "./notes-state.ts";
 
 export interface NotesKeeperDeps extends ClockDep {
   /** Must resolve early when the signal is raised. */
@@ -19,15 +19,15 @@ export interface NotesKeeperDeps extends ClockDep {
   /** In force at this moment; undefined: no notes are taken. */
   readonly rule: () => NotesRule | undefined;
   /** One extraction of what the conversation holds when it begins; `takeNotes`. */
-  readonly take: (moment: Moment, signal: AbortSignal) => Promise<NotesOutcome>;
+  readonly take: (moment: NotesMoment, signal: AbortSignal) => Promise<NotesOutcome>;
   /** Writes down what notes were taken, and logs what failed; what it throws is passed over. */
-  readonly ended: (outcome: NotesOutcome) => Promise<void>;
+  readonly onEnded: (outcome: NotesOutcome) => Promise<void>;
 }
 
 /** `idle`: none was in flight. `stale`: one is that nobody waits for any more. `late`: it took longer than anyone waits. */
-export type Settled = "idle" | "ended" | "stale" | "late";
+export type SettleOutcome = "idle" | "ended" | "stale" | "late";
 
-interface Running {
+interface RunningExtraction {
   readonly startedAt: Millis;
   /** Never rejects. */
   readonly over: Promise<void>;
@@ -41,10 +41,10 @@ export class NotesKeeper {
   readonly #deps: NotesKeeperDeps;
   readonly #closed = new AbortController();
   #state: NotesState;
-  #running: Running | undefined;
+  #running: RunningExtraction | undefined;
 
   /** `last`: of a session that goes on, the moment up to which there are notes. */
-  constructor(deps: NotesKeeperDeps, last?: Moment) {
+  constructor(deps: NotesKeeperDeps, last?: NotesMoment) {
     this.#deps = deps;
     this.#state = notesIdle(last);
   }
@@ -54,20 +54,20 @@ export class NotesKeeper {
   }
 
   /** Whether `notice` of this moment would lead to an extraction. */
-  wants(moment: Moment): boolean {
+  wants(moment: NotesMoment): boolean {
     const rule = this.#deps.rule();
     return rule !== undefined && !this.#closed.signal.aborted && isWanted(this.#state, { moment, rule });
   }
 
   /** A round has ended. Returns at once. */
-  notice(moment: Moment): void {
+  notice(moment: NotesMoment): void {
     const rule = this.#deps.rule();
     if (rule === undefined || this.#closed.signal.aborted) return;
     this.#step(onMoment(this.#state, { moment, rule }));
   }
 
   /** For a compaction that could use notes of this moment: waits for an extraction in flight, but not long. */
-  async settle(signal: AbortSignal): Promise<Settled> {
+  async settle(signal: AbortSignal): Promise<SettleOutcome> {
     const running = this.#running;
     if (running === undefined) return "idle";
     if (this.#deps.now() - running.startedAt > staleMillis) return "stale";
@@ -89,10 +89,10 @@ export class NotesKeeper {
     if (starts !== undefined) this.#running = { startedAt: this.#deps.now(), over: this.#run(starts) };
   }
 
-  async #run(moment: Moment): Promise<void> {
+  async #run(moment: NotesMoment): Promise<void> {
     const outcome = await this.#taken(moment);
     try {
-      await this.#deps.ended(outcome);
+      await this.#deps.onEnded(outcome);
     } catch {
       // Notes that could not be written down are notes that nobody knows of.
     }
@@ -104,7 +104,7 @@ export class NotesKeeper {
     );
   }
 
-  async #taken(moment: Moment): Promise<NotesOutcome> {
+  async #taken(moment: NotesMoment): Promise<NotesOutcome> {
     try {
       return await this.#deps.take(moment, this.#closed.signal);
     } catch (error) {

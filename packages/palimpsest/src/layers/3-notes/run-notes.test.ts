@@ -5,34 +5,34 @@ import { loggingTool, testAgent, type ToolLog } from "../../../../../test/fixtur
 import { openedForTest, testDeps, testSession } from "../../../../../test/fixture/session.ts";
 import { says } from "../../../../../test/scenario/support/simulated.ts";
 import type { AgentDeps } from "../../context/deps.ts";
-import { ConversationForks } from "../../loop/fork.ts";
+import { ConversationForks } from "../../loop/conversation-forks.ts";
 import type { Fork, ForkOutcome, ForkTask } from "../../ports/fork.ts";
-import type { ModelPort } from "../../ports/model.ts";
-import type { NotesFile } from "../../ports/notes-file.ts";
-import type { Act } from "../../ports/tools.ts";
+import type { ModelPort } from "../../ports/model-port.ts";
+import type { NotesFile } from "../../ports/session-files.ts";
+import type { ToolAction } from "../../ports/tool.ts";
 import type { Block } from "../../schema/block.ts";
 import { entryId, toolUseId } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
-import type { Actor, SaidBlock } from "@palimpsest/simulator/internal/actor/actor";
-import { extractActor } from "@palimpsest/simulator/internal/actor/extract";
-import { lastUserText } from "@palimpsest/simulator/internal/actor/request-text";
+import type { Responder, MoveBlock } from "@palimpsest/simulator/internal/responder/responder";
+import { extractResponder } from "@palimpsest/simulator/internal/responder/extract-responder";
+import { lastUserText } from "@palimpsest/simulator/internal/responder/request-text";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
-import { fileNotes } from "../../store/files/notes-file.ts";
-import { memoryBlobs } from "../../store/memory/blobs.ts";
-import { estimateBlock } from "../../tokens/estimate.ts";
-import { editTool } from "@palimpsest/cli/internal/tool/file/edit";
-import { writeTool } from "@palimpsest/cli/internal/tool/file/write";
-import type { CountText } from "../4-compact/fit.ts";
-import { coveredNow } from "./borders.ts";
+import { fileNotes } from "../../store/files/file-notes.ts";
+import { memoryBlobs } from "../../store/memory/memory-blobs.ts";
+import { estimateBlock } from "../../tokens/estimate-block.ts";
+import { editTool } from "@palimpsest/cli/internal/tool/file/edit-tool";
+import { writeTool } from "@palimpsest/cli/internal/tool/file/write-tool";
+import type { CountText } from "../clip-text.ts";
+import { lastSettledEntry } from "../2-clear/round.ts";
 import { notesTokensMax } from "./limits.ts";
 import { type NotesOutcome, takeNotes, type TakeNotesDeps } from "./run-notes.ts";
-import { ownTemplate, readNotes, renderNotes } from "./template.ts";
+import { defaultTemplate, readNotes, renderNotes } from "./notes.ts";
 
 const count: CountText = (text) => estimateBlock({ type: "text", text });
 const signal = new AbortController().signal;
-const bare = renderNotes(ownTemplate);
+const bare = renderNotes(defaultTemplate);
 const covers = entryId("newest");
-const input = { covers, contextTokens: 12_000, template: ownTemplate };
+const input = { covers, contextTokens: 12_000, template: defaultTemplate };
 
 /** A notes file in memory, and a fork that does to it what the test says. */
 function faked(act: (file: { text: string }, task: ForkTask) => Promise<ForkOutcome> | ForkOutcome, text = bare) {
@@ -87,7 +87,7 @@ describe("an extraction", () => {
       return answered;
     });
     await takeNotes(deps, input, signal);
-    const notes = readNotes(file.text, ownTemplate);
+    const notes = readNotes(file.text, defaultTemplate);
     expect(file.text).toBe(renderNotes(notes));
     expect(notes.sections.map(({ body }) => body).filter((body) => body !== "")).toEqual(["npm test"]);
   });
@@ -151,7 +151,7 @@ describe("an extraction", () => {
 });
 
 const path = "/s/notes.md";
-const verdicts: readonly (readonly [string, string, readonly Act[], "allowed" | "denied"])[] = [
+const verdicts: readonly (readonly [string, string, readonly ToolAction[], "allowed" | "denied"])[] = [
   ["an edit of the file", "edit", [{ kind: "write", path }], "allowed"],
   ["an edit of another file", "edit", [{ kind: "write", path: "/s/other.md" }], "denied"],
   [
@@ -176,15 +176,15 @@ it.each(verdicts)("while notes are taken, %s is let through or not: %s, %j, %s",
 });
 
 /** Works a little, and keeps notes as it is asked; `forked` says what a fork does in place of that. */
-function worker(forked?: (round: number) => readonly SaidBlock[] | undefined): Actor {
+function worker(forked?: (round: number) => readonly MoveBlock[] | undefined): Responder {
   let rounds = 0;
   let asked = 0;
   return {
     name: "worker",
-    play: (scene) => {
+    respond: (scene) => {
       if (lastUserText(scene.request).includes("notes file")) {
         const blocks = forked?.((asked += 1));
-        return blocks === undefined ? extractActor.play(scene) : { move: { kind: "say", blocks } };
+        return blocks === undefined ? extractResponder.respond(scene) : { move: { kind: "say", blocks } };
       }
       rounds += 1;
       const call = { type: "tool_use", name: "look", input: { n: rounds } } as const;
@@ -193,7 +193,7 @@ function worker(forked?: (round: number) => readonly SaidBlock[] | undefined): A
   };
 }
 
-type Forked = (round: number) => readonly SaidBlock[] | undefined;
+type Forked = (round: number) => readonly MoveBlock[] | undefined;
 
 async function working(forked?: Forked, over: (model: ModelPort) => ModelPort = (model) => model) {
   const deps = testDeps();
@@ -202,7 +202,7 @@ async function working(forked?: Forked, over: (model: ModelPort) => ModelPort = 
   const log: ToolLog = { runs: [], most: 0 };
   const act = () => Promise.resolve({ content: "line of output\n".repeat(300), summary: "" });
   const tools = [loggingTool("look", { effect: "read", log, act }), writeTool(), editTool()];
-  const simulator = new Simulator({ actor: worker(forked) });
+  const simulator = new Simulator({ responder: worker(forked) });
   // As outside a project: what writes is for a person to decide, and in a fork nobody is asked.
   const permit: AgentDeps["permit"] = ({ acts }) =>
     Promise.resolve(acts.length === 0 ? { kind: "allowed" } : { kind: "ask", reason: "outside the project" });
@@ -218,7 +218,7 @@ async function working(forked?: Forked, over: (model: ModelPort) => ModelPort = 
     count,
   };
   const take = (): Promise<NotesOutcome> => {
-    const entry = coveredNow(session.fold.projection.items);
+    const entry = lastSettledEntry(session.fold.projection.items);
     if (entry === undefined) throw new Error("nothing to cover");
     return takeNotes(taking, { ...input, covers: entry }, signal);
   };
@@ -231,8 +231,8 @@ describe("an extraction by a real fork", () => {
     expect(await take()).toMatchObject({ kind: "taken" });
     const text = await readFile(notesFile.path, "utf8");
     expect(text).toContain("Port the parser.");
-    expect(readNotes(text, ownTemplate).sections.map(({ heading }) => heading)).toEqual(
-      ownTemplate.sections.map(({ heading }) => heading),
+    expect(readNotes(text, defaultTemplate).sections.map(({ heading }) => heading)).toEqual(
+      defaultTemplate.sections.map(({ heading }) => heading),
     );
     expect((await stat(notesFile.path)).mode & 0o777).toBe(0o600);
   });
@@ -268,7 +268,7 @@ describe("an extraction by a real fork", () => {
   });
 
   const place = { file: "" };
-  const edit = (old_string: string): SaidBlock => ({
+  const edit = (old_string: string): MoveBlock => ({
     type: "tool_use",
     name: "edit",
     input: { file_path: place.file, old_string, new_string: `${old_string}\nhere` },
@@ -302,7 +302,7 @@ describe("an extraction by a real fork", () => {
   });
 
   it("gets a second round where an edit did not fit, and no other tool is run", async () => {
-    const stray = (): SaidBlock => ({
+    const stray = (): MoveBlock => ({
       type: "tool_use",
       name: "write",
       input: { file_path: `${place.file}.x`, content: "x" },

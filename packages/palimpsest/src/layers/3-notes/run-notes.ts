@@ -1,15 +1,14 @@
 import type { BlobsDep } from "../../ports/blobs.ts";
 import type { Fork, ForkOutcome } from "../../ports/fork.ts";
-import type { NotesFileDep, NotesOpened } from "../../ports/notes-file.ts";
-import type { PermissionDep } from "../../ports/tools.ts";
+import type { NotesFileDep, NotesFileOutcome } from "../../ports/session-files.ts";
+import type { PermissionDep } from "../../ports/tool.ts";
 import type { EntryId } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
-import type { CountText } from "../4-compact/fit.ts";
-import type { Covers } from "./covers.ts";
-import { cutNotes } from "./cut.ts";
+import type { CountText } from "../clip-text.ts";
+import type { NotesCoverage } from "./notes-coverage.ts";
+import { cutNotes, isBare, type Notes, readNotes, renderNotes, displayTitle } from "./notes.ts";
 import { notesOverTimesMax, notesTokensMax, takeMillisMax, takeRoundsMax, takeTriesMax } from "./limits.ts";
 import { notesPrompt, type NotesSizes } from "./prompt.ts";
-import { isBare, type Notes, readNotes, renderNotes, shownTitle } from "./template.ts";
 
 export interface TakeNotesDeps extends BlobsDep, NotesFileDep {
   readonly fork: Fork;
@@ -18,7 +17,7 @@ export interface TakeNotesDeps extends BlobsDep, NotesFileDep {
   readonly count: CountText;
 }
 
-export interface TakeNotesInput {
+interface TakeNotesInput {
   /** The newest entry that the fork sees whole: `coveredNow`. */
   readonly covers: EntryId;
   /** Of the context at this moment. */
@@ -36,7 +35,7 @@ export type NotesOutcome =
   | {
       readonly kind: "taken";
       /** To be appended to the session: until then nobody knows of the notes. */
-      readonly covers: Covers;
+      readonly covers: NotesCoverage;
       readonly tokens: number;
       readonly usage: readonly JsonObject[];
     }
@@ -63,35 +62,35 @@ export async function takeNotes(
 ): Promise<NotesOutcome> {
   const { template } = input;
   const before = await openWithin(deps, input);
-  if (before.kind === "failed") return failed("unwritten", before);
+  if (before.kind === "failed") return notesFailure("unwritten", before);
   const outcome = await askFork(deps, { ...input, before, signal });
   const { usage } = outcome;
-  const problem = problemOf(outcome);
-  if (problem !== undefined) return failed(problem.why, { ...problem, usage });
-  const after = await mended(deps, template);
-  if (after.kind === "failed") return failed("unwritten", { ...after, usage });
+  const problem = findProblem(outcome);
+  if (problem !== undefined) return notesFailure(problem.why, { ...problem, usage });
+  const after = await restoreHeadings(deps, template);
+  if (after.kind === "failed") return notesFailure("unwritten", { ...after, usage });
   if (isBare(readNotes(after.text, template), template))
-    return failed("nothing-noted", { message: "Nothing was noted.", usage });
+    return notesFailure("nothing-noted", { message: "Nothing was noted.", usage });
   const put = await deps.blobs.put(new TextEncoder().encode(after.text));
-  if (put.kind === "failed") return failed("unwritten", { ...put, usage });
+  if (put.kind === "failed") return notesFailure("unwritten", { ...put, usage });
   const { covers: entry, contextTokens } = input;
   return { kind: "taken", covers: { entry, blob: put.id, contextTokens }, tokens: deps.count(after.text), usage };
 }
 
-type Opened = Extract<NotesOpened, { kind: "open" }>;
+type OpenNotes = Extract<NotesFileOutcome, { kind: "open" }>;
 
 /** What is far over its budget although it was asked to be shorter is cut: the blob of the last extraction has it whole. */
 async function openWithin(
   { notesFile, count }: TakeNotesDeps,
   { template, noted = renderNotes(template) }: Pick<TakeNotesInput, "template" | "noted">,
-): Promise<NotesOpened> {
+): Promise<NotesFileOutcome> {
   const opened = await notesFile.open(noted);
   if (opened.kind === "failed" || count(opened.text) <= notesTokensMax * notesOverTimesMax) return opened;
   return notesFile.write(cutNotes(readNotes(opened.text, template), { count, rest: "[… shortened]" }));
 }
 
-interface Asking extends TakeNotesInput {
-  readonly before: Opened;
+interface AskForkInput extends TakeNotesInput {
+  readonly before: OpenNotes;
   readonly signal: AbortSignal;
 }
 
@@ -100,10 +99,10 @@ interface Asking extends TakeNotesInput {
  * notes, two to fifteen thousand tokens, cost a quarter more to write, and what the parent has not written yet, its
  * newest reply, is far less. Only where an edit did not fit is there a second request, which pays for them once more.
  */
-function askFork(deps: TakeNotesDeps, { before, signal, ...input }: Asking): Promise<ForkOutcome> {
+function askFork(deps: TakeNotesDeps, { before, signal, ...input }: AskForkInput): Promise<ForkOutcome> {
   const { fork, editTool, count } = deps;
   const { path, text, hash, modifiedMs } = before;
-  const sizes = sizesOf(text, { template: input.template, count });
+  const sizes = measureNotes(text, { template: input.template, count });
   return fork.run(
     {
       directive: notesPrompt({ path, tool: editTool, notes: text, sizes, template: input.prompt }),
@@ -134,25 +133,23 @@ const editsOnly =
     );
   };
 
-interface SizesInput {
-  readonly template: Notes;
-  readonly count: CountText;
-}
-
-function sizesOf(text: string, { template, count }: SizesInput): NotesSizes {
+function measureNotes(
+  text: string,
+  { template, count }: { readonly template: Notes; readonly count: CountText },
+): NotesSizes {
   const { sections } = readNotes(text, template);
   return {
     tokens: count(text),
-    sections: sections.map(({ heading, body }) => ({ title: shownTitle(heading), tokens: count(body) })),
+    sections: sections.map(({ heading, body }) => ({ title: displayTitle(heading), tokens: count(body) })),
   };
 }
 
-interface Problem {
+interface NotesProblem {
   readonly why: Extract<NotesOutcome, { kind: "failed" }>["why"];
   readonly message: string;
 }
 
-function problemOf(outcome: ForkOutcome): Problem | undefined {
+function findProblem(outcome: ForkOutcome): NotesProblem | undefined {
   switch (outcome.kind) {
     case "failed":
       return { why: "model", message: outcome.message };
@@ -163,7 +160,7 @@ function problemOf(outcome: ForkOutcome): Problem | undefined {
   }
 }
 
-const overProblems: { readonly [Why in Extract<ForkOutcome, { kind: "over" }>["why"]]: Problem } = {
+const overProblems: { readonly [Why in Extract<ForkOutcome, { kind: "over" }>["why"]]: NotesProblem } = {
   rounds: { why: "edits", message: `No round of ${takeRoundsMax} brought edits that all fit the file.` },
   "over-limit": { why: "model", message: "The context leaves no room for what notes are asked for with." },
   aborted: { why: "aborted", message: "It was stopped." },
@@ -181,7 +178,7 @@ function gaveUp({ said }: Extract<ForkOutcome, { kind: "answered" }>): boolean {
 }
 
 /** The file with every heading and hint: a fork that took one away gets it back, with nothing below it. */
-async function mended({ notesFile }: TakeNotesDeps, template: Notes): Promise<NotesOpened> {
+async function restoreHeadings({ notesFile }: TakeNotesDeps, template: Notes): Promise<NotesFileOutcome> {
   const opened = await notesFile.open(renderNotes(template));
   if (opened.kind === "failed") return opened;
   const lines = new Set(opened.text.split(/\r?\n/).map((line) => line.trimEnd()));
@@ -191,12 +188,10 @@ async function mended({ notesFile }: TakeNotesDeps, template: Notes): Promise<No
   return isWhole ? opened : notesFile.write(renderNotes(readNotes(opened.text, template)));
 }
 
-interface Failing {
-  readonly message: string;
-  readonly usage?: readonly JsonObject[];
-}
-
-const failed = (why: Problem["why"], { message, usage = [] }: Failing): NotesOutcome => ({
+const notesFailure = (
+  why: NotesProblem["why"],
+  { message, usage = [] }: { readonly message: string; readonly usage?: readonly JsonObject[] },
+): NotesOutcome => ({
   kind: "failed",
   why,
   message,

@@ -1,11 +1,18 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { notesSections } from "./sections.ts";
-import { isBare, ownTemplate, readNotes, readTemplate, renderNotes, templateProblem } from "./template.ts";
+import {
+  notesSections,
+  isBare,
+  defaultTemplate,
+  readNotes,
+  readTemplate,
+  renderNotes,
+  templateProblem,
+} from "./notes.ts";
 
-const bare = renderNotes(ownTemplate);
+const bare = renderNotes(defaultTemplate);
 const bodyOf = (text: string, title: string): string | undefined =>
-  readNotes(text, ownTemplate).sections.find(({ heading }) => heading === `# ${title}`)?.body;
+  readNotes(text, defaultTemplate).sections.find(({ heading }) => heading === `# ${title}`)?.body;
 
 describe("the template", () => {
   it("is as it was reviewed", () => {
@@ -29,8 +36,8 @@ describe("the template", () => {
   });
 
   it("is read back as what it is", () => {
-    expect(readTemplate(bare)).toEqual(ownTemplate);
-    expect(isBare(readNotes(bare, ownTemplate), ownTemplate)).toBe(true);
+    expect(readTemplate(bare)).toEqual(defaultTemplate);
+    expect(isBare(readNotes(bare, defaultTemplate), defaultTemplate)).toBe(true);
   });
 });
 
@@ -61,7 +68,7 @@ describe("notes are bare", () => {
     ["with a word in front", `x\n${bare}`, false],
   ];
   it.each(cases)("%s: %#", (_, text, expected) => {
-    expect(isBare(readNotes(text, ownTemplate), ownTemplate)).toBe(expected);
+    expect(isBare(readNotes(text, defaultTemplate), defaultTemplate)).toBe(expected);
   });
 
   it("where a person's own template says something, as long as they say no more", () => {
@@ -133,7 +140,7 @@ describe("notes that a model has edited", () => {
 
   it("get a heading back that was lost, and keep what stood below it", () => {
     const text = bare.replace(/# Learnings\n_.*_\n/, "kept words\n");
-    const notes = readNotes(text, ownTemplate);
+    const notes = readNotes(text, defaultTemplate);
     expect(notes.sections).toHaveLength(10);
     expect(renderNotes(notes)).toContain("kept words");
   });
@@ -146,7 +153,7 @@ describe("notes that a model has edited", () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 30 }), (lines) => {
         const text = lines.join("\n");
-        const notes = readNotes(text, ownTemplate);
+        const notes = readNotes(text, defaultTemplate);
         const rendered = renderNotes(notes);
         for (const one of text.split(/\r?\n/))
           if (one.trim() !== "" && !one.trimStart().startsWith("#")) expect(rendered).toContain(one.trim());

@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { answersIn, refusalWords } from "./answers.ts";
+import { parseAnswers, refusalText } from "./facts/fact-book.ts";
 
 describe("what a person answered", () => {
   it("is told question by question, without what the client says around it", () => {
     const said = 'User has answered: "Which one?"="the first", "And when?"="now" user notes: now. Go on.';
-    expect(answersIn(said, "Ask")).toEqual([
+    expect(parseAnswers(said, "Ask")).toEqual([
       { question: "Which one?", answer: "the first" },
       { question: "And when?", answer: "now" },
     ]);
   });
 
   it("is the whole result where no such form is in it", () => {
-    expect(answersIn("the second", "Ask")).toEqual([{ question: "Ask", answer: "the second" }]);
+    expect(parseAnswers("the second", "Ask")).toEqual([{ question: "Ask", answer: "the second" }]);
   });
 
   it.each([
@@ -27,6 +27,6 @@ describe("what a person answered", () => {
       "It stops here, the user said:\n ",
     ],
   ])("is of a call that they did not allow %s", (_, said, words) => {
-    expect(refusalWords(said)).toBe(words);
+    expect(refusalText(said)).toBe(words);
   });
 });

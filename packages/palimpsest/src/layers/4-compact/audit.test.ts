@@ -1,18 +1,17 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { entryId, tokens } from "../../schema/brand.ts";
-import { type Audit, auditSummary } from "./audit.ts";
-import { carriedCommandsMax, carriedErrorsMax } from "./audit-limits.ts";
-import { repairSummary } from "./carry.ts";
-import { factsOf } from "./fact-book.ts";
-import type { CommandFact, SessionFacts } from "./facts.ts";
-import type { CountText } from "./fit.ts";
-import { type LedgerSection, ledgerWithin } from "./user-ledger.ts";
+import { type Audit, auditSummary, repairSummary } from "./audit.ts";
+import { carriedCommandsMax, carriedErrorsMax } from "./limits.ts";
+import { collectFacts } from "./facts/fact-book.ts";
+import type { CommandFact, SessionFacts } from "./facts/session-facts.ts";
+import type { CountText } from "../clip-text.ts";
+import { type UserLedger, buildLedger } from "./user-ledger.ts";
 
 const count: CountText = (text) => tokens(Math.ceil(text.length / 4));
 const entry = entryId("e-1");
-const none = factsOf([]);
-const noLedger: LedgerSection = { text: "", tokens: tokens(0), messages: [] };
+const none = collectFacts([]);
+const noLedger: UserLedger = { text: "", tokens: tokens(0), messages: [] };
 const audited = (summary: string, facts: Partial<SessionFacts>, ledger = noLedger): Audit =>
   auditSummary({ summary, facts: { ...none, ...facts }, ledger });
 
@@ -86,7 +85,7 @@ describe("the audit", () => {
   });
 
   it("takes what the ledger shows, and not what it only counts", () => {
-    const ledger = ledgerWithin({ messages: facts.userMessages, budgetTokens: 20_000, count });
+    const ledger = buildLedger({ messages: facts.userMessages, budgetTokens: 20_000, count });
     expect(audited("", { userMessages: facts.userMessages, lastRequest: facts.lastRequest }, ledger).score).toBe(1);
     const counted = { ...ledger, messages: ledger.messages.map((shown) => ({ ...shown, shown: "spanned" as const })) };
     expect(audited("", { userMessages: facts.userMessages }, counted).score).toBe(0);
@@ -120,7 +119,7 @@ describe("the audit", () => {
 
   it("does not list a decision that the ledger quotes", () => {
     const said = { entry: entryId("d-1"), text: "tabs", at: undefined };
-    const ledger = ledgerWithin({ messages: [said], budgetTokens: 1000, count });
+    const ledger = buildLedger({ messages: [said], budgetTokens: 1000, count });
     expect(untold("", { decisions: more.decisions }, ledger)).toEqual([]);
   });
 

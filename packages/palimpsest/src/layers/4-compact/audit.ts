@@ -1,5 +1,16 @@
 import type { EntryId } from "../../schema/brand.ts";
-import { commandWords, decisionParts, errorNeeds, fileWords, todoWords } from "./fact-lines.ts";
+import {
+  commandText,
+  decisionParts,
+  errorNeeds,
+  fileText,
+  todoText,
+  commandLine,
+  decisionLine,
+  errorLine,
+  fileLine,
+  todoLine,
+} from "./facts/fact-lines.ts";
 import type {
   CommandFact,
   DecisionFact,
@@ -8,16 +19,27 @@ import type {
   LastRequest,
   SessionFacts,
   UserMessage,
-} from "./facts.ts";
-import type { TodoFact } from "./todo-book.ts";
-import type { LedgerSection } from "./user-ledger.ts";
-import { carriedCommandsMax, carriedDecisionsMax, carriedErrorsMax, pathEndsMax } from "./audit-limits.ts";
+} from "./facts/session-facts.ts";
+import type { TodoFact } from "./facts/todo-book.ts";
+import { type UserLedger, buildLedger } from "./user-ledger.ts";
+import {
+  carriedCommandsMax,
+  carriedDecisionsMax,
+  carriedErrorsMax,
+  pathEndsMax,
+  carriedMessageTokensMax,
+  carriedRequestTokensMax,
+} from "./limits.ts";
+import type { CountText } from "../clip-text.ts";
+import { quoteMessage, tagFor } from "./quote.ts";
+import type { SummaryRule } from "../policy.ts";
+import type { CompactionBudgets } from "./compaction-budgets.ts";
 
-export interface AuditInput {
+interface AuditInput {
   readonly summary: string;
   readonly facts: SessionFacts;
   /** What stands beside the summary. */
-  readonly ledger: LedgerSection;
+  readonly ledger: UserLedger;
 }
 
 export interface Audit {
@@ -38,7 +60,7 @@ export interface AuditParts {
   readonly lastError: AuditPart;
 }
 
-export interface AuditPart {
+interface AuditPart {
   readonly wanted: number;
   readonly found: number;
 }
@@ -50,7 +72,7 @@ export type MissingFact =
   | { readonly kind: "file"; readonly fact: FileFact }
   | { readonly kind: "user-message"; readonly fact: UserMessage };
 
-export type UntoldFact =
+type UntoldFact =
   | { readonly kind: "decision"; readonly fact: DecisionFact }
   | { readonly kind: "earlier-error"; readonly fact: ErrorFact }
   | { readonly kind: "command"; readonly fact: CommandFact };
@@ -68,22 +90,22 @@ export function auditSummary({ summary, facts, ledger }: AuditInput): Audit {
   const holds = ({ entry, text: said }: UserMessage): boolean =>
     inLedger.has(entry) || summary.includes(entry) || summary.includes(said);
   const missing = {
-    lastRequest: listed(facts.lastRequest).filter((fact) => !holds(fact)),
-    lastError: listed(facts.lastError).filter((fact) => !tells(text, errorNeeds(fact))),
-    openTodos: facts.openTodos.filter((fact) => !tells(text, [todoWords(fact)])),
-    filesModified: unnamedIn(summary, facts.filesModified),
+    lastRequest: asList(facts.lastRequest).filter((fact) => !holds(fact)),
+    lastError: asList(facts.lastError).filter((fact) => !tells(text, errorNeeds(fact))),
+    openTodos: facts.openTodos.filter((fact) => !tells(text, [todoText(fact)])),
+    filesModified: findUnnamed(summary, facts.filesModified),
     userMessages: facts.userMessages.filter((fact) => !holds(fact)),
   };
   const parts: AuditParts = {
-    userMessages: partOf(facts.userMessages, missing.userMessages),
-    filesModified: partOf(facts.filesModified, missing.filesModified),
-    openTodos: partOf(facts.openTodos, missing.openTodos),
-    lastRequest: partOf(listed(facts.lastRequest), missing.lastRequest),
-    lastError: partOf(listed(facts.lastError), missing.lastError),
+    userMessages: countPart(facts.userMessages, missing.userMessages),
+    filesModified: countPart(facts.filesModified, missing.filesModified),
+    openTodos: countPart(facts.openTodos, missing.openTodos),
+    lastRequest: countPart(asList(facts.lastRequest), missing.lastRequest),
+    lastError: countPart(asList(facts.lastError), missing.lastError),
   };
   const last = facts.lastRequest?.entry;
   return {
-    score: scoreOf(Object.values(parts)),
+    score: computeScore(Object.values(parts)),
     parts,
     missing: [
       ...missing.lastRequest.map((fact) => ({ kind: "last-request" as const, fact })),
@@ -94,21 +116,21 @@ export function auditSummary({ summary, facts, ledger }: AuditInput): Audit {
         .filter(({ entry }) => entry !== last)
         .map((fact) => ({ kind: "user-message" as const, fact })),
     ],
-    untold: untoldIn(text, { facts, isShown: (entry) => inLedger.has(entry) }),
+    untold: findUntold(text, { facts, isShown: (entry) => inLedger.has(entry) }),
   };
 }
 
-interface Telling {
+interface UntoldInput {
   readonly facts: SessionFacts;
   /** A message that stands beside the summary. */
   readonly isShown: (entry: EntryId) => boolean;
 }
 
 /** The newest of each kind, the newest first; a command that ran several times once. */
-function untoldIn(text: string, { facts, isShown }: Telling): readonly UntoldFact[] {
+function findUntold(text: string, { facts, isShown }: UntoldInput): readonly UntoldFact[] {
   const decisions = facts.decisions.filter(({ entry }) => !isShown(entry));
   const errors = facts.errors.filter((error) => error !== facts.lastError);
-  const commands = Map.groupBy(facts.commands.toReversed(), commandWords).values();
+  const commands = Map.groupBy(facts.commands.toReversed(), commandText).values();
   return [
     ...newest(decisions, carriedDecisionsMax)
       .filter((fact) => !tells(text, decisionParts(fact)))
@@ -117,7 +139,7 @@ function untoldIn(text: string, { facts, isShown }: Telling): readonly UntoldFac
       .filter((fact) => !tells(text, errorNeeds(fact)))
       .map((fact) => ({ kind: "earlier-error" as const, fact })),
     ...[...commands.flatMap((runs) => runs.slice(0, 1)).take(carriedCommandsMax)]
-      .filter((fact) => !tells(text, [commandWords(fact)]))
+      .filter((fact) => !tells(text, [commandText(fact)]))
       .map((fact) => ({ kind: "command" as const, fact })),
   ];
 }
@@ -133,14 +155,14 @@ const openFirst = (errors: readonly ErrorFact[]): readonly ErrorFact[] => [
 const tells = (text: string, parts: readonly string[]): boolean =>
   parts.every((part) => text.includes(plain(part.replace(/…$/, ""))));
 
-const listed = <Fact>(fact: Fact | undefined): readonly Fact[] => (fact === undefined ? [] : [fact]);
+const asList = <Fact>(fact: Fact | undefined): readonly Fact[] => (fact === undefined ? [] : [fact]);
 
-const partOf = (wanted: readonly unknown[], missing: readonly unknown[]): AuditPart => ({
+const countPart = (wanted: readonly unknown[], missing: readonly unknown[]): AuditPart => ({
   wanted: wanted.length,
   found: wanted.length - missing.length,
 });
 
-function scoreOf(parts: readonly AuditPart[]): number {
+function computeScore(parts: readonly AuditPart[]): number {
   const asked = parts.filter(({ wanted }) => wanted > 0);
   if (asked.length === 0) return 1;
   return asked.reduce((sum, { wanted, found }) => sum + found / wanted, 0) / asked.length;
@@ -157,20 +179,20 @@ const plain = (text: string): string =>
  * A summary rarely gives whole paths. The end of one will do if no other file changed ends with it and it has a folder
  * in it: a name alone, whoever reads it later may take for another file that was never changed.
  */
-function unnamedIn(summary: string, files: readonly FileFact[]): readonly FileFact[] {
+function findUnnamed(summary: string, files: readonly FileFact[]): readonly FileFact[] {
   const slashed = summary.replaceAll("\\", "/");
-  const unnamed = files.filter((file) => !standsIn(slashed, pathOf(file)));
+  const unnamed = files.filter((file) => !standsIn(slashed, slashPath(file)));
   if (unnamed.length === 0) return [];
   const timesByEnd = new Map<string, number>();
-  for (const file of files) for (const end of endsOf(file)) timesByEnd.set(end, (timesByEnd.get(end) ?? 0) + 1);
-  return unnamed.filter((file) => !endsOf(file).some((end) => timesByEnd.get(end) === 1 && standsIn(slashed, end)));
+  for (const file of files) for (const end of pathEnds(file)) timesByEnd.set(end, (timesByEnd.get(end) ?? 0) + 1);
+  return unnamed.filter((file) => !pathEnds(file).some((end) => timesByEnd.get(end) === 1 && standsIn(slashed, end)));
 }
 
-const pathOf = (file: FileFact): string => fileWords(file).replaceAll("\\", "/");
+const slashPath = (file: FileFact): string => fileText(file).replaceAll("\\", "/");
 
 /** What is left of a path without its first folders. */
-function endsOf(file: FileFact): readonly string[] {
-  const parts = pathOf(file).split("/").slice(1);
+function pathEnds(file: FileFact): readonly string[] {
+  const parts = slashPath(file).split("/").slice(1);
   const ends = parts.map((_, at) => parts.slice(at).join("/"));
   return ends.slice(-pathEndsMax).filter((end) => /[^/]\/[^/]+$/.test(end) && !end.startsWith("/"));
 }
@@ -185,3 +207,130 @@ function standsIn(text: string, name: string): boolean {
   }
   return false;
 }
+
+interface RepairInput {
+  readonly summary: string;
+  readonly audit: Audit;
+  /** Of what is carried forward, counted line by line. */
+  readonly budgetTokens: number;
+  readonly count: CountText;
+}
+
+const carriedTitle = "Carried forward";
+const heading = `## ${carriedTitle}`;
+
+/**
+ * The summary with what the audit missed in a section of its own at its end, the most important first, and behind
+ * it what it does not tell. What is missing and the budget does not take is said in a last line. Repairing a repaired summary changes nothing.
+ */
+export function repairSummary({ summary, audit, budgetTokens, count }: RepairInput): string {
+  if (audit.missing.length === 0 && audit.untold.length === 0) return summary;
+  const fixed = linesCost([heading, overflowNote(Number.MAX_SAFE_INTEGER)], count);
+  const { before, carried } = splitCarried(summary, (lines) => fixed + linesCost(lines, count) <= budgetTokens);
+  const lines = [...carried];
+  let room = budgetTokens - fixed - linesCost(carried, count);
+  if (room < 0) return summary;
+  let left = 0;
+  for (const one of [...audit.missing, ...audit.untold]) {
+    // A line holds the id, so most of what does not fit need not be written to know it.
+    const added = count(one.fact.entry) > room ? [] : renderFact(one, count);
+    const cost = linesCost(added, count);
+    if (added.length === 0 || cost > room) {
+      left += isUntold(one) ? 0 : 1;
+      continue;
+    }
+    room -= cost;
+    lines.push(...added);
+  }
+  if (lines.length === 0 && left === 0) return summary;
+  return [before, heading, ...lines, ...(left > 0 ? [overflowNote(left)] : [])].join("\n");
+}
+
+/** Line by line, so that the cost of a section is the sum of what was put into it. */
+const linesCost = (lines: readonly string[], count: CountText): number =>
+  lines.flatMap((line) => line.split("\n")).reduce((sum, line) => sum + count(`${line}\n`), 0);
+
+const overflowNote = (left: number): string => `(${left} more did not fit; their ids are in the transcript)`;
+const noteForm = /^\(\d+ more did not fit; their ids are in the transcript\)$/;
+
+interface SplitSummary {
+  readonly before: string;
+  readonly carried: readonly string[];
+}
+
+/** A section that an earlier repair has left at the end is gone on with. One over the budget is not of ours. */
+function splitCarried(summary: string, isWithin: (lines: readonly string[]) => boolean): SplitSummary {
+  const at = summary.lastIndexOf(`\n${heading}\n`);
+  const lines = at === -1 ? [] : summary.slice(at + heading.length + 2).split("\n");
+  const carried = noteForm.test(lines.at(-1) ?? "") ? lines.slice(0, -1) : lines;
+  return at === -1 || !isWithin(carried)
+    ? { before: `${summary.trimEnd()}\n`, carried: [] }
+    : { before: summary.slice(0, at), carried };
+}
+
+const isUntold = ({ kind }: MissingFact | UntoldFact): boolean =>
+  kind === "decision" || kind === "earlier-error" || kind === "command";
+
+function renderFact(missing: MissingFact | UntoldFact, count: CountText): readonly string[] {
+  switch (missing.kind) {
+    case "last-request": {
+      const { fact } = missing;
+      const { text } = quoteMessage(fact, { tag: tagFor([fact.text]), tokensMax: carriedRequestTokensMax, count });
+      return [`- The last request, ${fact.isOpen ? "still open" : "answered"}:`, text];
+    }
+    case "last-error":
+      return [`- The last error: ${errorLine(missing.fact)}`];
+    case "decision":
+      return [`- ${decisionLine(missing.fact)}`];
+    case "earlier-error":
+      return [`- An earlier error: ${errorLine(missing.fact)}`];
+    case "command":
+      return [`- ${commandLine(missing.fact)}`];
+    case "todo":
+      return [`- To do: ${todoLine(missing.fact)}`];
+    case "file":
+      return [`- File changed: ${fileLine(missing.fact)}`];
+    case "user-message": {
+      const { fact } = missing;
+      return [quoteMessage(fact, { tag: tagFor([fact.text]), tokensMax: carriedMessageTokensMax, count }).text];
+    }
+  }
+}
+
+interface ComposeInput {
+  readonly summary: string;
+  readonly facts: SessionFacts;
+  /** Entries that the view shows besides as they are: what a person said there is neither quoted nor missed. */
+  readonly shown: ReadonlySet<EntryId>;
+  readonly budgets: Pick<CompactionBudgets, "ledger" | "carried">;
+  /** Absent: no ledger, no repair. */
+  readonly rule: SummaryRule | undefined;
+  readonly count: CountText;
+}
+
+export interface ComposedSummary {
+  /** Beside the summary: it quotes as it is, so nothing in it may be escaped. */
+  readonly ledger: UserLedger;
+  /** Before the repair. */
+  readonly audit: Audit;
+  /** Any text with what the audit missed in a section at its end: the summary, or nothing where the summary can't be changed. */
+  readonly repair: (text: string) => string;
+}
+
+/** A summary, the user's words beside it, and what it should have said. */
+export function composeSummary({ summary, facts, shown, budgets, rule, count }: ComposeInput): ComposedSummary {
+  const open = facts.lastRequest?.isOpen === true ? facts.lastRequest.entry : undefined;
+  const messages = rule?.userMessages === undefined ? [] : facts.userMessages.filter(({ entry }) => !shown.has(entry));
+  const ledger = buildLedger({ messages, budgetTokens: budgets.ledger, count, open });
+  const audit = auditSummary({
+    summary,
+    facts,
+    ledger: { ...ledger, messages: [...ledger.messages, ...asShown(shown)] },
+  });
+  const repaired = (text: string): string =>
+    rule?.check === "audited" ? repairSummary({ summary: text, audit, budgetTokens: budgets.carried, count }) : text;
+  return { ledger, audit, repair: repaired };
+}
+
+const asShown = (shown: ReadonlySet<EntryId>): UserLedger["messages"] =>
+  Array.from(shown, (entry) => ({ entry, shown: "verbatim" }));

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { MadeConversation } from "../../../../../test/fixture/made-inventory.ts";
 import { type StateWish, stateOf } from "../../../../../test/fixture/pipeline-state.ts";
 import { priceCompact } from "../../cache/compact-price.ts";
-import { usualRates } from "../../cache/rates.ts";
-import { presetOf } from "../../policy/catalogue.ts";
-import type { CompactAsk } from "../layer.ts";
-import { compactWhenDue } from "./due.ts";
+import { usualRates } from "../../cache/cache-rates.ts";
+import { getPreset } from "../../policy/policy-catalogue.ts";
+import type { CompactRequest } from "../layer.ts";
+import { compactWhenDue } from "./compact-when-due.ts";
 import { headroomTokensMin } from "./limits.ts";
 
 const price = priceCompact({
@@ -17,7 +17,7 @@ const price = priceCompact({
   outputTokens: 3_000,
   lossCost: 40_000,
 });
-const policy = presetOf("palimpsest");
+const policy = getPreset("palimpsest");
 const patience = policy.compact?.patience ?? NaN;
 const at = (contextTokens: number): StateWish => ({
   policy,
@@ -46,7 +46,7 @@ describe("compaction", () => {
     ],
     [
       "not by rent under a policy that does not price it",
-      { ...at(100_000), policy: presetOf("claude-code-2026"), compaction: { price, rent: paid } },
+      { ...at(100_000), policy: getPreset("claude-code-2026"), compaction: { price, rent: paid } },
       undefined,
     ],
     ["due where it leaves room below the threshold", removing(23_000 + headroomTokensMin), "threshold"],
@@ -54,11 +54,11 @@ describe("compaction", () => {
     ["not where nobody can compact", { policy, moment: { contextTokens: 190_000 } }, undefined],
     ["not where it is off", { ...at(190_000), isOn: (name) => name !== "compact.auto" }, undefined],
     ["not where old rounds collapse instead", { ...at(190_000), policy: { ...policy, collapse: "on" } }, undefined],
-    ["not under a policy without it", { ...at(190_000), policy: presetOf("none") }, undefined],
+    ["not under a policy without it", { ...at(190_000), policy: getPreset("none") }, undefined],
   ])("is %s", (_, wish, trigger) => {
     const candidate = compactWhenDue.propose(stateOf(new MadeConversation().says(), wish));
     const asked: string[] = [];
-    const host = { compact: ({ cause }: CompactAsk) => void asked.push(cause) } as never;
+    const host = { compact: ({ cause }: CompactRequest) => void asked.push(cause) } as never;
     if (candidate !== undefined && "run" in candidate) candidate.run(host);
     expect(asked).toEqual(trigger === undefined ? [] : [trigger]);
   });

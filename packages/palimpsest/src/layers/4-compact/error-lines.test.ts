@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { failureLines, hidesExitCode, reportedLines } from "./error-lines.ts";
-import { errorCharsMax } from "./fact-limits.ts";
+import { failureLines, hidesExitCode, findReportedLines } from "./facts/call-outcome.ts";
+import { errorCharsMax } from "./limits.ts";
 
 describe("the lines of a failure", () => {
   it.each<[string, string, readonly string[]]>([
@@ -98,7 +98,7 @@ describe("errors that a command reports although it ended well", () => {
     ],
     ["are not words in a sentence", "npm test | tail", "no error was found, nothing failed", []],
   ])("%s", (_, command, said, lines) => {
-    expect(reportedLines(said, command)).toEqual(lines);
+    expect(findReportedLines(said, command)).toEqual(lines);
   });
 });
 

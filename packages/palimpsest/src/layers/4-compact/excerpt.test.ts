@@ -2,14 +2,14 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parametersFor } from "../../../../../test/property/runs.ts";
 import { tokens } from "../../schema/brand.ts";
-import { excerptOf, leftOut } from "./excerpt.ts";
-import type { CountText } from "./fit.ts";
-import { excerptTokensMin } from "./ledger-limits.ts";
+import { createExcerpt, omissionMark } from "./quote.ts";
+import type { CountText } from "../clip-text.ts";
+import { excerptTokensMin } from "./limits.ts";
 
 const count: CountText = (text) => tokens(Math.ceil(text.length / 4));
 const prose = (lines: number): string => Array.from({ length: lines }, () => "The bells of the tower ring.").join("\n");
 const longText = (middle: string): string => `Mend the clock.\n${prose(200)}\n${middle}\n${prose(200)}\nThank you.`;
-const cut = (text: string, tokensMax = 1_000): string => excerptOf(text, { tokensMax, count });
+const cut = (text: string, tokensMax = 1_000): string => createExcerpt(text, { tokensMax, count });
 
 describe("an excerpt of a long text", () => {
   it("has its head, its tail, and how much lies between", () => {
@@ -61,8 +61,8 @@ describe("an excerpt of a long text", () => {
         (lines, tokensMax) => {
           const text = lines.join("\n").replaceAll("[…", "");
           if (count(text) <= tokensMax) return;
-          const excerpt = excerptOf(text, { tokensMax, count });
-          expect(count(excerpt)).toBeLessThanOrEqual(tokensMax + count(leftOut(999_999_999)) + 2);
+          const excerpt = createExcerpt(text, { tokensMax, count });
+          expect(count(excerpt)).toBeLessThanOrEqual(tokensMax + count(omissionMark(999_999_999)) + 2);
           let from = 0;
           for (const part of excerpt.split(/\n?\[… \d+ characters left out[^\n]* …\](?:\n|$)/)) {
             const at = text.indexOf(part, from);

@@ -1,4 +1,4 @@
-import { plural } from "../../schema/plural.ts";
+import { plural } from "../../schema/format-count.ts";
 import {
   commandLinesMax,
   fileReadLinesMax,
@@ -8,14 +8,76 @@ import {
   planTokensMax,
   requestTokensMax,
   toolNameChars,
-} from "./extract-limits.ts";
-import { commandLine, decisionLine, errorLine, fileLine, fileWords, todoLine } from "./fact-lines.ts";
-import type { FileFact, LastRequest, SessionFacts, TextFact, UserMessage } from "./facts.ts";
-import { beginningOf, type CountText, endingOf, fittingLines, type FitOptions } from "./fit.ts";
-import { changedBefore, notRepeated, type PreviousLines } from "./previous-summary.ts";
-import type { SummaryVariant } from "./sections.ts";
-import { asLine, frameTokens, idText, quoteOf, tagFor, tame } from "./quote.ts";
-import { ledgerWithin } from "./user-ledger.ts";
+  previousLineChars,
+} from "./limits.ts";
+import { commandLine, decisionLine, errorLine, fileLine, fileText, todoLine, lineSubject } from "./facts/fact-lines.ts";
+import type { FileFact, LastRequest, SessionFacts, TextFact, UserMessage } from "./facts/session-facts.ts";
+import { headWithinTokens, type CountText, tailWithinTokens, fitLines, type FitOptions } from "../clip-text.ts";
+import { type SummaryVariant, parseHeading } from "./summary-sections.ts";
+import { asLine, frameTokens, idText, quoteMessage, tagFor, sanitizeText } from "./quote.ts";
+import { buildLedger } from "./user-ledger.ts";
+
+/** Lines of an earlier summary by the title of their section; what stands under none has the title "". */
+type PreviousLines = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * Without what it quotes of the user, which the ledger has, and without what it carried forward: that is found anew.
+ * Indents and fences are not kept: every line is taken out of what it stood in.
+ */
+export function previousLines(summary: string): PreviousLines {
+  const linesByTitle = new Map<string, string[]>();
+  let title = "";
+  for (const line of withoutQuotes(summary).split("\n")) {
+    const heading = parseHeading(line);
+    if (heading !== undefined) title = heading.title ?? elsewhere;
+    const words = heading === undefined ? line : heading.rest;
+    const clean = asLine(words.replace(/^\s*(?:[-*]|```.*)\s*/, ""), previousLineChars);
+    if (clean === "" || isNote(clean)) continue;
+    const known = linesByTitle.get(title);
+    if (known === undefined) linesByTitle.set(title, [clean]);
+    else known.push(clean);
+  }
+  return linesByTitle;
+}
+
+/** Of a heading that is none of the nine. */
+const elsewhere = "elsewhere";
+const quoteOpening = /<(user-messages?(?:-\d+)?|reply|plan|note)\b[^<>\n]{0,300}>/g;
+
+/** In one pass, also where a summary opens a thousand tags and closes none. */
+function withoutQuotes(summary: string): string {
+  const unclosed = new Set<string>();
+  let kept = "";
+  let from = 0;
+  for (const { 1: tag = "", index } of summary.matchAll(quoteOpening)) {
+    if (index < from || unclosed.has(tag)) continue;
+    const closing = `</${tag}>`;
+    const end = summary.indexOf(closing, index);
+    if (end === -1) unclosed.add(tag);
+    else {
+      kept += summary.slice(from, index);
+      from = end + closing.length;
+    }
+  }
+  return kept + summary.slice(from);
+}
+
+/** Begins a line that names many files at once: each summary makes its own. */
+const changedBefore = "- Changed before, from id";
+/** What we say ourselves where there is nothing, or no room. */
+const isNote = (line: string): boolean =>
+  line === "None." || line.startsWith("… ") || line.startsWith(changedBefore.slice(2));
+
+/** Of the lines before, those that are about nothing that the new ones are about. */
+function dropRepeated(before: readonly string[], now: readonly string[]): readonly string[] {
+  const subjects = new Set(now.map((line) => lineSubject(line.replace(/^- /, ""))));
+  return before.filter((line) => {
+    const subject = lineSubject(line);
+    if (subjects.has(subject)) return false;
+    subjects.add(subject);
+    return true;
+  });
+}
 
 export interface SectionInput {
   /** Of what the summary stands for: a message that stays behind it is not among them. */
@@ -34,7 +96,7 @@ export type SectionMaker = (input: SectionInput) => readonly string[];
 export const primaryRequest: SectionMaker = ({ facts, variant, tokensMax, count }) => {
   const [first] = facts.userMessages;
   const last = facts.lastRequest ?? facts.userMessages.at(-1);
-  const state = variant === "up_to" ? "" : stateOf(facts.lastRequest);
+  const state = variant === "up_to" ? "" : requestState(facts.lastRequest);
   if (first === undefined || last === undefined || first.entry === last.entry)
     return requestLines(last, { label: `- The request${state}:`, tokensMax, count });
   return [
@@ -44,7 +106,7 @@ export const primaryRequest: SectionMaker = ({ facts, variant, tokensMax, count 
 };
 
 /** Nothing is said of one that others follow in the view: they may be about it. */
-function stateOf(request: LastRequest | undefined): string {
+function requestState(request: LastRequest | undefined): string {
   if (request === undefined) return "";
   return request.isOpen ? ", still open" : ", answered";
 }
@@ -62,14 +124,14 @@ function requestLines(
   const tag = tagFor([request.text]);
   const frame = count(`${label}\n`) + frameTokens(request.entry, { tag, count });
   const room = Math.min(requestTokensMax, tokensMax - frame);
-  if (room <= 0) return fittingLines([`${label} ${idText(request.entry)}`], { tokensMax, count });
-  return [label, quoteOf(request, { tag, tokensMax: room, count }).text];
+  if (room <= 0) return fitLines([`${label} ${idText(request.entry)}`], { tokensMax, count });
+  return [label, quoteMessage(request, { tag, tokensMax: room, count }).text];
 }
 
 export const concepts: SectionMaker = (input) => {
   const { filesModified, filesRead, tools } = input.facts;
   const endings = [...filesRead, ...filesModified].flatMap(({ path }) => /\.\w{1,8}$/.exec(path)?.[0] ?? []);
-  const kinds = mostOf(Map.groupBy(endings, (ending) => ending)).map(([ending]) => ending);
+  const kinds = mostFrequent(Map.groupBy(endings, (ending) => ending)).map(([ending]) => ending);
   const used = tools.toSorted((one, other) => other.calls - one.calls).slice(0, kindsMax);
   const lines = [
     ...(kinds.length > 0 ? [`- Kinds of files: ${kinds.join(", ")}`] : []),
@@ -80,7 +142,7 @@ export const concepts: SectionMaker = (input) => {
   return withPrevious(lines, { ...input, titles: ["Key Technical Concepts"] });
 };
 
-const mostOf = <Key>(groups: Map<Key, readonly unknown[]>): readonly (readonly [Key, readonly unknown[]])[] =>
+const mostFrequent = <Key>(groups: Map<Key, readonly unknown[]>): readonly (readonly [Key, readonly unknown[]])[] =>
   [...groups].toSorted(([, one], [, other]) => other.length - one.length).slice(0, kindsMax);
 
 export const files: SectionMaker = (input) => {
@@ -90,23 +152,23 @@ export const files: SectionMaker = (input) => {
   const readLines = read.toReversed().map((file) => `- Read: ${fileLine(file)}`);
   const { tokensMax, count } = input;
   const lines = [
-    ...changedLines(filesModified, input),
-    ...fittingLines(readLines, { tokensMax: tokensMax * fileReadShare, count }),
+    ...listChanged(filesModified, input),
+    ...fitLines(readLines, { tokensMax: tokensMax * fileReadShare, count }),
   ];
   return withPrevious(lines, { ...input, titles: ["Files and Code Sections"] });
 };
 
 /** Each with its id; where that is too much, half of the room is for bare paths: every file changed has to be named. */
-function changedLines(modified: readonly FileFact[], { tokensMax, count }: FitOptions): readonly string[] {
+function listChanged(modified: readonly FileFact[], { tokensMax, count }: FitOptions): readonly string[] {
   const newest = modified.toReversed();
   const room = tokensMax - leftOutLineTokens;
   const lines = (): Iterable<string> => newest.values().map((file) => `- Changed: ${fileLine(file)}`);
-  const whole = fittingLines(lines(), { tokensMax: room, count });
+  const whole = fitLines(lines(), { tokensMax: room, count });
   if (whole.length === newest.length) return whole;
-  const some = fittingLines(lines(), { tokensMax: room / 2, count });
+  const some = fitLines(lines(), { tokensMax: room / 2, count });
   const [first, ...others] = newest.slice(some.length, some.length + Math.ceil(room / 2));
   if (first === undefined) return some;
-  const words = [first, ...others].map((file) => fileWords(file));
+  const words = [first, ...others].map((file) => fileText(file));
   const root = commonFolder(words);
   const below = root === "" ? "" : `, below ${root}`;
   const oldest = modified[0] ?? first;
@@ -163,9 +225,9 @@ export const problemSolving: SectionMaker = (input) => {
 
 export const userMessages: SectionMaker = ({ facts, messages, tokensMax, count }) => {
   if (facts.userMessages.length === 0) return [];
-  if (messages === "beside") return fittingLines(["They stand beside this summary."], { tokensMax, count });
+  if (messages === "beside") return fitLines(["They stand beside this summary."], { tokensMax, count });
   const open = facts.lastRequest?.isOpen === true ? facts.lastRequest.entry : undefined;
-  const { text } = ledgerWithin({ messages: facts.userMessages, budgetTokens: tokensMax, count, open });
+  const { text } = buildLedger({ messages: facts.userMessages, budgetTokens: tokensMax, count, open });
   return text === "" ? [] : [text];
 };
 
@@ -177,28 +239,28 @@ export const pendingTasks: SectionMaker = ({ facts, tokensMax, count }) =>
 
 export const currentWork: SectionMaker = (input) => {
   const { tokensMax, count } = input;
-  const plan = planned({ ...input, tokensMax: tokensMax / 2 });
-  return [...plan, ...replied({ ...input, tokensMax: tokensMax - count(plan.join("\n")) })];
+  const plan = planSection({ ...input, tokensMax: tokensMax / 2 });
+  return [...plan, ...replySection({ ...input, tokensMax: tokensMax - count(plan.join("\n")) })];
 };
 
-export const planned: SectionMaker = ({ facts: { plan }, tokensMax, count }) => {
+export const planSection: SectionMaker = ({ facts: { plan }, tokensMax, count }) => {
   const planMax = Math.min(planTokensMax, tokensMax);
-  return plan === undefined ? [] : quotedLines(plan, { tag: "plan", tokensMax: planMax, count, cut: beginningOf });
+  return plan === undefined ? [] : quoteLines(plan, { tag: "plan", tokensMax: planMax, count, cut: headWithinTokens });
 };
 
-export const replied: SectionMaker = ({ facts: { lastReply }, tokensMax, count }) =>
-  lastReply === undefined ? [] : quotedLines(lastReply, { tag: "reply", tokensMax, count, cut: endingOf });
+export const replySection: SectionMaker = ({ facts: { lastReply }, tokensMax, count }) =>
+  lastReply === undefined ? [] : quoteLines(lastReply, { tag: "reply", tokensMax, count, cut: tailWithinTokens });
 
-interface QuotedOptions extends FitOptions {
+interface QuoteLinesOptions extends FitOptions {
   readonly tag: "plan" | "reply";
   readonly cut: (text: string, options: FitOptions) => string;
 }
 
 /** What the assistant said, as data: the end of its last reply, the beginning of its plan. */
-function quotedLines({ text, entry }: TextFact, { tag, tokensMax, count, cut }: QuotedOptions): readonly string[] {
+function quoteLines({ text, entry }: TextFact, { tag, tokensMax, count, cut }: QuoteLinesOptions): readonly string[] {
   const opening = `<${tag} id="${idText(entry)}">`;
   const frame = `${opening}\n\n</${tag}>\n`;
-  const words = tame(text.toWellFormed());
+  const words = sanitizeText(text.toWellFormed());
   const shown = cut(words, { tokensMax: tokensMax - count(frame) - 2, count });
   return shown === "" ? [] : [`${opening}\n${shown}\n</${tag}>`];
 }
@@ -232,15 +294,15 @@ function withPrevious(
   { previous, titles, tokensMax, count }: PreviousOptions,
 ): readonly string[] {
   const before = titles.flatMap((title) => previous.get(title) ?? []);
-  const kept = notRepeated(before, lines).map((line) => `- ${line}`);
+  const kept = dropRepeated(before, lines).map((line) => `- ${line}`);
   return cutLines([...lines, ...kept], { tokensMax, count });
 }
 
 /** How many are left out is said where there is room for it. */
 function cutLines(lines: readonly string[], { tokensMax, count }: FitOptions): readonly string[] {
-  const whole = fittingLines(lines, { tokensMax, count });
+  const whole = fitLines(lines, { tokensMax, count });
   if (whole.length === lines.length) return whole;
-  const some = fittingLines(lines, { tokensMax: tokensMax - leftOutLineTokens, count });
+  const some = fitLines(lines, { tokensMax: tokensMax - leftOutLineTokens, count });
   const left = lines.length - some.length;
-  return fittingLines([...some, `… ${left} more ${plural(left, "line")} left out`], { tokensMax, count });
+  return fitLines([...some, `… ${left} more ${plural(left, "line")} left out`], { tokensMax, count });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fencedLines } from "./fences.ts";
+import { findFencedLines } from "./summary-sections.ts";
 
 describe("a block of code", () => {
   it.each<[string, string, readonly number[]]>([
@@ -9,6 +9,6 @@ describe("a block of code", () => {
     ["is none where its fence is left open", "```\na\nb", []],
     ["is none where a section begins before it is closed", "```\n## 6. All User Messages\na\n```", []],
   ])("%s", (_, text, inside) => {
-    expect([...fencedLines(text.split("\n"))]).toEqual(inside);
+    expect([...findFencedLines(text.split("\n"))]).toEqual(inside);
   });
 });

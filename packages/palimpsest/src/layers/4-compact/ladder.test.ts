@@ -2,10 +2,9 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Block, Message } from "../../schema/block.ts";
 import { toolUseId } from "../../schema/brand.ts";
-import { estimateShown } from "../../tokens/estimate.ts";
-import { violations } from "../../transcript/wire.ts";
-import { dropOldest, droppedLine, groupsByRound, overTokensOf } from "./ladder.ts";
-import { plainInput } from "./plain-input.ts";
+import { estimateShown } from "../../tokens/estimate-block.ts";
+import { violations } from "../../transcript/violations.ts";
+import { dropOldest, droppedLine, groupsByRound, tokensOver, toPlainMessages } from "./plain-request.ts";
 
 const says = (role: Message["role"], text: string): Message => ({ role, content: [{ type: "text", text }] });
 const count = (message: Message): number => estimateShown([message.content]);
@@ -64,7 +63,7 @@ it.each([
   ["nothing", {}, "unknown"],
   ["what contradicts itself", { limitTokens: 200_000, usedTokens: 100 }, "unknown"],
 ] as const)("the gap where a refusal names %s", (_, said, gap) => {
-  expect(overTokensOf(said)).toBe(gap);
+  expect(tokensOver(said)).toBe(gap);
 });
 
 const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } } as const;
@@ -79,7 +78,7 @@ describe("the plain call's input", () => {
       tool_use_id: toolUseId("t"),
       content: [{ ...image }, { type: "text", text: "b" }, { ...document }],
     };
-    const [shown] = plainInput([{ role: "user", content: [result, image, document] }]);
+    const [shown] = toPlainMessages([{ role: "user", content: [result, image, document] }]);
     expect(shown?.content).toEqual([
       {
         ...result,
@@ -95,7 +94,7 @@ describe("the plain call's input", () => {
   });
 
   it("has no thinking, and joins what a reply of nothing else parted", () => {
-    const shown = plainInput([
+    const shown = toPlainMessages([
       says("user", "a"),
       { role: "assistant", content: [thinking, redacted] },
       says("user", "b"),
@@ -113,7 +112,7 @@ describe("the plain call's input", () => {
 
   it("leaves what is plain as it is", () => {
     const messages = talk(2);
-    for (const [at, message] of plainInput(messages).entries()) expect(message).toBe(messages[at]);
+    for (const [at, message] of toPlainMessages(messages).entries()) expect(message).toBe(messages[at]);
   });
 });
 
@@ -174,7 +173,7 @@ describe("laws", () => {
   it("tries end, each with a valid request, and none is empty", () => {
     fc.assert(
       fc.property(request, (messages) => {
-        let left = plainInput(messages);
+        let left = toPlainMessages(messages);
         for (let tries = 0; tries < 20; tries += 1) {
           expect(violations(left)).toEqual([]);
           expect(left.length).toBeGreaterThan(0);
@@ -190,10 +189,10 @@ describe("laws", () => {
   it("plain input is valid, without thinking and pictures, and a second time the same", () => {
     fc.assert(
       fc.property(request, (messages) => {
-        const plain = plainInput(messages);
+        const plain = toPlainMessages(messages);
         expect(violations(plain)).toEqual([]);
         expect(JSON.stringify(plain)).not.toMatch(/"type":"(?:thinking|image)"/);
-        for (const [at, message] of plainInput(plain).entries()) expect(message).toBe(plain[at]);
+        for (const [at, message] of toPlainMessages(plain).entries()) expect(message).toBe(plain[at]);
       }),
     );
   });

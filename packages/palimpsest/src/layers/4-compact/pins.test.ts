@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { call, chained, result, says, text, user } from "../../../../../test/fixture/raw.ts";
 import { entryId, tokens } from "../../schema/brand.ts";
-import { itemOf } from "../../transcript/item.ts";
-import { pinsBudget, type PinsReport, pinsWithin } from "./pins.ts";
+import { toItem } from "../../transcript/item.ts";
+import { pinsBudget, type PinsReport, reportPins } from "./compaction-budgets.ts";
 
 const items = chained([
   user("short"),
   user("long"),
   says("reply", "m", text("x"), call("t1")),
   result("answer", "t1"),
-]).flatMap((entry, at) => itemOf(entry, { at, origin: "ours" }) ?? []);
+]).flatMap((entry, at) => toItem(entry, { at, origin: "ours" }) ?? []);
 /** A hundred tokens a block. */
 const report = (budget: number, ...pins: string[]): PinsReport =>
-  pinsWithin({ items, pins: new Set(pins.map(entryId)), budgetTokens: tokens(budget), count: () => 100 });
+  reportPins({ items, pins: new Set(pins.map(entryId)), budgetTokens: tokens(budget), count: () => 100 });
 
 describe("pins within a budget", () => {
   it("is a tenth of the window", () => {

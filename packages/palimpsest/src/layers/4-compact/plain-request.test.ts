@@ -2,9 +2,9 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Block, Message } from "../../schema/block.ts";
 import { toolUseId } from "../../schema/brand.ts";
-import { estimateShown } from "../../tokens/estimate.ts";
-import { violations } from "../../transcript/wire.ts";
-import { plainRequest, totalOf } from "./plain-request.ts";
+import { estimateShown } from "../../tokens/estimate-block.ts";
+import { violations } from "../../transcript/violations.ts";
+import { plainRequest, sumTokens } from "./plain-request.ts";
 
 const count = (message: Message): number => estimateShown([message.content]);
 const prompt = "Write the summary of all this.";
@@ -81,8 +81,8 @@ describe("the request of the plain call", () => {
   it.each(hugeTurns)("fits a small window with both ends of %s", (_, messages, kept) => {
     const request = fitted(messages, 5_000);
     expect(request.text).toBe("shortened");
-    expect(totalOf(request.messages, count)).toBeLessThanOrEqual(5_000);
-    expect(totalOf(request.messages, count)).toBeGreaterThan(4_000);
+    expect(sumTokens(request.messages, count)).toBeLessThanOrEqual(5_000);
+    expect(sumTokens(request.messages, count)).toBeGreaterThan(4_000);
     expect(lastBlock(request.messages)).toEqual(text(prompt));
     expect(violations(request.messages)).toEqual([]);
     const told = textIn(request.messages);
@@ -115,7 +115,7 @@ describe("the request of the plain call", () => {
         const request = plainRequest({ messages, prompt, tokensMax, count });
         if (request.kind === "no-room") return tokensMax < 150;
         return (
-          totalOf(request.messages, count) <= tokensMax &&
+          sumTokens(request.messages, count) <= tokensMax &&
           violations(request.messages).length === 0 &&
           lastBlock(request.messages)?.type === "text" &&
           textIn(request.messages).endsWith(prompt)

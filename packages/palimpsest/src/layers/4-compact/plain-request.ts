@@ -1,8 +1,17 @@
-import type { Message, TextBlock } from "../../schema/block.ts";
-import { dropOldest } from "./ladder.ts";
-import { shortened } from "./shortened.ts";
+import {
+  type Message,
+  type TextBlock,
+  type Block,
+  isMediaType,
+  type ToolResultBlock,
+  compactionBlockText,
+} from "../../schema/block.ts";
+import { isThinking } from "../../transcript/to-wire-block.ts";
+import { clipText, longestFitting } from "../clip-text.ts";
+import { resultText } from "../2-clear/result-text.ts";
+import { pieceCharsMin, charsPerTokenMax, droppedShareUnknown } from "./limits.ts";
 
-export interface PlainRequestInput {
+interface PlainRequestInput {
   /** As `plainInput` leaves them. */
   readonly messages: readonly Message[];
   /** What is asked of the model: the last block, never cut. */
@@ -11,7 +20,7 @@ export interface PlainRequestInput {
   readonly count: (message: Message) => number;
 }
 
-export type PlainRequest =
+type PlainRequest =
   | {
       readonly kind: "fits";
       readonly messages: readonly Message[];
@@ -31,18 +40,18 @@ export function plainRequest({ messages, prompt, tokensMax, count }: PlainReques
   let request = withPrompt(beginningWithUser(messages), asks);
   let droppedGroups = 0;
   for (;;) {
-    const over = totalOf(request, count) - tokensMax;
+    const over = sumTokens(request, count) - tokensMax;
     if (over <= 0) return { kind: "fits", messages: request, droppedGroups, text: "whole" };
     const dropped = dropOldest({ messages: request, overTokens: over, count });
     if (dropped.kind === "nothing-left") break;
     request = dropped.messages;
     droppedGroups += dropped.groups;
   }
-  const cut = shortened({ messages: withoutPrompt(request), prompt: asks, tokensMax, count });
+  const cut = shortenMessages({ messages: withoutPrompt(request), prompt: asks, tokensMax, count });
   return cut === undefined ? { kind: "no-room" } : { kind: "fits", messages: [cut], droppedGroups, text: "shortened" };
 }
 
-export const totalOf = (messages: readonly Message[], count: (message: Message) => number): number =>
+export const sumTokens = (messages: readonly Message[], count: (message: Message) => number): number =>
   messages.reduce((sum, message) => sum + count(message), 0);
 
 /** A part of a conversation may begin with a reply, and a request must not. */
@@ -62,3 +71,175 @@ const withoutPrompt = (request: readonly Message[]): readonly Message[] =>
   request.map((message, at) =>
     at === request.length - 1 ? { ...message, content: message.content.slice(0, -1) } : message,
   );
+
+/**
+ * Messages as the plain call sends them: images and documents as words, also inside results; no thinking, which is
+ * signed for the conversation it comes from. What needs no change stays the same object.
+ */
+export function toPlainMessages(messages: readonly Message[]): readonly Message[] {
+  const plain: Message[] = [];
+  for (const message of messages) {
+    const content = plainContent(message.content);
+    if (content.length === 0) continue;
+    const last = plain.at(-1);
+    // A reply of nothing but thinking is gone: the user's messages around it are one.
+    if (last?.role === message.role) plain[plain.length - 1] = { ...last, content: [...last.content, ...content] };
+    else plain.push(content === message.content ? message : { ...message, content });
+  }
+  return plain;
+}
+
+function plainContent(content: readonly Block[]): readonly Block[] {
+  const plain = content.flatMap((block) => plainBlock(block));
+  return plain.length === content.length && plain.every((block, at) => block === content[at]) ? content : plain;
+}
+
+function plainBlock(block: Block): readonly Block[] {
+  if (isThinking(block) || block.type === "unknown") return [];
+  if (isMediaType(block.type)) return [{ type: "text", text: `[${block.type}]` }];
+  // Signed for the conversation that it begins.
+  if (block.type === "compaction") return [{ type: "text", text: compactionBlockText(block) ?? "[compaction]" }];
+  return [block.type === "tool_result" ? plainResult(block) : block];
+}
+
+function plainResult(result: ToolResultBlock): ToolResultBlock {
+  const { content } = result;
+  if (content === undefined || typeof content === "string") return result;
+  if (!content.some(({ type }) => isMediaType(type))) return result;
+  const plain = content.map((part) => (isMediaType(part["type"]) ? { type: "text", text: `[${part["type"]}]` } : part));
+  return { ...result, content: plain };
+}
+
+interface ShortenInput {
+  /** Without what is asked. */
+  readonly messages: readonly Message[];
+  readonly prompt: TextBlock;
+  readonly tokensMax: number;
+  readonly count: (message: Message) => number;
+}
+
+/**
+ * Messages that are too long for a window as one message that fits it: told as text, every piece cut in its middle at the
+ * same length; where there are too many pieces for that, the whole is cut in its middle. Undefined where nothing fits
+ * beside what is asked. Looks at texts a few dozen times, and at no more of them than could fit.
+ */
+function shortenMessages({ messages, prompt, tokensMax, count }: ShortenInput): Message | undefined {
+  const asking = (text: string): Message => ({ role: "user", content: [{ type: "text", text }, prompt] });
+  const fits = (text: string): boolean => count(asking(text)) <= tokensMax;
+  const pieces = messages.flatMap(({ role, content }) => content.map((block) => blockPiece(block, role)));
+  const told = (charsMax: number): string =>
+    [shortenedIntro, ...pieces.map((piece) => cutPiece(piece, charsMax))].join("\n\n");
+  const lengthMax = Math.min(tokensMax * charsPerTokenMax, Math.max(0, ...pieces.map(({ text }) => text.length)));
+  const each = longestFitting(lengthMax, (charsMax) => fits(told(charsMax)));
+  if (each >= Math.min(pieceCharsMin, lengthMax)) return asking(told(each));
+  const whole: Piece = { name: "", text: told(pieceCharsMin), of: "the conversation" };
+  const all = longestFitting(Math.min(tokensMax * charsPerTokenMax, whole.text.length), (charsMax) =>
+    fits(cutPiece(whole, charsMax)),
+  );
+  return all === 0 ? undefined : asking(cutPiece(whole, all));
+}
+
+const shortenedIntro =
+  "[What follows is the newest part of the conversation, told as text and shortened so that this request fits the window.]";
+
+interface Piece {
+  /** Stands before the text, whole. */
+  readonly name: string;
+  readonly text: string;
+  /** In the marker where the text is cut. */
+  readonly of: string;
+}
+
+function blockPiece(block: Block, role: Message["role"]): Piece {
+  switch (block.type) {
+    case "text":
+      return { name: `${role}: `, text: block.text, of: "the text" };
+    case "tool_use":
+      return { name: `call of ${block.name} (${block.id}): `, text: JSON.stringify(block.input), of: block.id };
+    case "tool_result":
+      return { name: `result of ${block.tool_use_id}: `, text: resultText(block), of: block.tool_use_id };
+    default:
+      return { name: "", text: `[${block.type}]`, of: "the text" };
+  }
+}
+
+/** Both ends stay: how it began and how it came out. */
+function cutPiece({ name, text, of }: Piece, charsMax: number): string {
+  if (text.length <= charsMax) return name + text;
+  const head = clipText(text, Math.ceil(charsMax / 2));
+  const tail = text.slice(text.length - Math.floor(charsMax / 2));
+  const left = text.length - head.length - tail.length;
+  return `${name}${head}\n[… ${left} characters of ${of} are left out …]\n${tail}`.toWellFormed();
+}
+
+/** Stands first where rounds were left out of a call for a summary, and is known again by the next try. */
+export const droppedLine = "[Earlier rounds are left out here, so that this request fits the window.]";
+
+interface DropInput {
+  /** Of a valid request: roles alternate, and results stand in the message behind their calls. */
+  readonly messages: readonly Message[];
+  /** How much the request was too long. */
+  readonly overTokens: number | "unknown";
+  readonly count: (message: Message) => number;
+}
+
+type DropOutcome =
+  | { readonly kind: "dropped"; readonly messages: readonly Message[]; readonly groups: number }
+  /** There is one group, and the request can't do without it: it holds what is asked. */
+  | { readonly kind: "nothing-left" };
+
+/**
+ * The request for a summary again, shorter: without its oldest groups, so many that the gap is covered. One group at
+ * least goes and the last one stays; what stays is valid and begins with the user.
+ */
+export function dropOldest({ messages, overTokens, count }: DropInput): DropOutcome {
+  const groups = groupsByRound(withoutMarker(messages));
+  if (groups.length < 2) return { kind: "nothing-left" };
+  const wanted = overTokens === "unknown" ? Math.floor(groups.length * droppedShareUnknown) : covering(overTokens);
+  const dropped = Math.min(Math.max(1, wanted), groups.length - 1);
+  return { kind: "dropped", messages: [droppedMarker, ...groups.slice(dropped).flat()], groups: dropped };
+
+  function covering(gap: number): number {
+    let sum = 0;
+    const last = groups.findIndex((group) => {
+      sum += group.reduce((of, message) => of + count(message), 0);
+      return sum >= gap;
+    });
+    return last === -1 ? groups.length : last + 1;
+  }
+}
+
+/** A reply with the results of its calls and whatever else the user said then; first, what stands before any reply. */
+export function groupsByRound(messages: readonly Message[]): readonly (readonly Message[])[] {
+  const groups: Message[][] = [];
+  for (const [at, message] of messages.entries()) {
+    const isNext = message.role === "assistant" && messages[at - 1]?.role !== "assistant";
+    if (isNext || groups.length === 0) groups.push([message]);
+    else groups.at(-1)?.push(message);
+  }
+  return groups;
+}
+
+/** Every group but the first begins with a reply, and a request must not. */
+const droppedMarker: Message = { role: "user", content: [{ type: "text", text: droppedLine }] };
+
+function withoutMarker(messages: readonly Message[]): readonly Message[] {
+  const [first, ...rest] = messages;
+  return first !== undefined && isMarker(first) ? rest : messages;
+}
+
+const isMarker = ({ role, content }: Message): boolean =>
+  role === "user" &&
+  content.length === 1 &&
+  content.every((block) => block.type === "text" && block.text === droppedLine);
+
+/** From what a provider's refusal says of the request: a window and what was used of it. */
+interface ReportedSizes {
+  readonly limitTokens?: number;
+  readonly usedTokens?: number;
+}
+
+export const tokensOver = ({ limitTokens, usedTokens }: ReportedSizes): number | "unknown" =>
+  limitTokens === undefined || usedTokens === undefined || usedTokens <= limitTokens
+    ? "unknown"
+    : usedTokens - limitTokens;

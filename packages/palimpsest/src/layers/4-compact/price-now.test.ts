@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { MadeConversation } from "../../../../../test/fixture/made-inventory.ts";
 import { stateOf } from "../../../../../test/fixture/pipeline-state.ts";
 import type { CompactRule } from "../policy.ts";
-import { compactionNow } from "./price-now.ts";
+import { priceCompactionNow } from "./compact-when-due.ts";
 
 const rule: CompactRule = { call: "fork", restores: "files", lastRung: "extract" };
 const made = new MadeConversation().says(100_000).rounds(2);
@@ -10,8 +10,8 @@ const now = stateOf(made);
 const size = { outputTokens: 1_000, leavesTokens: 5_000 };
 const shown = made.inventory.shownTokens;
 
-const priced = (changes: Partial<Parameters<typeof compactionNow>[0]> = {}) =>
-  compactionNow({ ...now, rule, size, keptTokens: 0, rent: 7, ...changes });
+const priced = (changes: Partial<Parameters<typeof priceCompactionNow>[0]> = {}) =>
+  priceCompactionNow({ ...now, rule, size, keptTokens: 0, rent: 7, ...changes });
 
 describe("what compacting costs now", () => {
   it("a fork reads the context from a warm cache, a plain call sends it anew", () => {

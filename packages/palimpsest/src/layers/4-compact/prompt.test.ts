@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { countTokens } from "@palimpsest/simulator/internal/tokenizer";
+import { countTokens } from "@palimpsest/simulator/internal/prompt/count-tokens";
 import { fillPrompt, plainSystemPrompt, type PromptValues, summaryPrompt } from "./prompt.ts";
-import { sectionsOf, type SummaryVariant } from "./sections.ts";
+import { summarySections, type SummaryVariant } from "./summary-sections.ts";
 
 const variants: readonly SummaryVariant[] = ["all", "from", "up_to"];
 
@@ -80,14 +80,14 @@ describe("sections", () => {
       "Current Work",
       "Optional Next Step",
     ];
-    expect(sectionsOf("all").map(({ title }) => title)).toEqual(titles);
-    expect(sectionsOf("from")).toEqual(sectionsOf("all"));
+    expect(summarySections("all").map(({ title }) => title)).toEqual(titles);
+    expect(summarySections("from")).toEqual(summarySections("all"));
   });
 
   it("up to a message, the eighth tells what was completed, and one is added for those who go on", () => {
-    const titles = sectionsOf("up_to").map(({ title }) => title);
+    const titles = summarySections("up_to").map(({ title }) => title);
     expect(titles.slice(0, 7)).toEqual(
-      sectionsOf("all")
+      summarySections("all")
         .slice(0, 7)
         .map(({ title }) => title),
     );

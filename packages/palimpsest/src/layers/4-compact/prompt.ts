@@ -1,8 +1,8 @@
-import { clipped } from "../1-offload/cut.ts";
+import { clipText } from "../clip-text.ts";
 import { beginsWithCharsMax } from "./limits.ts";
-import { sectionsOf, type SummaryVariant } from "./sections.ts";
+import { summarySections, type SummaryVariant } from "./summary-sections.ts";
 
-export interface SummaryPromptInput {
+interface SummaryPromptInput {
   readonly variant: SummaryVariant;
   /** The user's first, then the hooks'. */
   readonly instructions?: readonly string[];
@@ -22,9 +22,9 @@ export interface SummaryPromptInput {
 
 /** What the model is asked for a summary with: the last user text behind the conversation. */
 export function summaryPrompt(input: SummaryPromptInput): string {
-  const values = valuesOf(input);
-  const template = input.template ?? templateOf(input);
-  return fillPrompt(`${template.trim()}${lacking(template, values)}`, values);
+  const values = promptValues(input);
+  const template = input.template ?? chooseTemplate(input);
+  return fillPrompt(`${template.trim()}${missingPlaceholders(template, values)}`, values);
 }
 
 /**
@@ -58,13 +58,13 @@ export const fillPrompt = (template: string, values: PromptValues): string =>
 
 const isValueName = (name: string, values: PromptValues): name is keyof PromptValues => Object.hasOwn(values, name);
 
-const lacking = (template: string, values: PromptValues): string =>
+const missingPlaceholders = (template: string, values: PromptValues): string =>
   (["project", "instructions"] as const)
     .filter((name) => values[name] !== "" && !template.includes(`{{${name}}}`))
     .map((name) => `\n\n{{${name}}}`)
     .join("");
 
-const valuesOf = ({
+const promptValues = ({
   variant,
   instructions = [],
   projectInstructions = "",
@@ -84,7 +84,7 @@ function under(heading: string, texts: readonly string[]): string {
 }
 
 const sectionsText = (variant: SummaryVariant): string =>
-  sectionsOf(variant)
+  summarySections(variant)
     .map(({ title, holds }, at) => `## ${at + 1}. ${title}\n${holds}`)
     .join("\n\n");
 
@@ -98,13 +98,13 @@ const scopes: { readonly [Variant in SummaryVariant]: string } = {
 /** Quoted as JSON on one line: what a message begins with is no part of the task. */
 const beginningText = (variant: SummaryVariant, beginsWith = ""): string =>
   variant === "from" && beginsWith.trim() !== ""
-    ? ` The later part begins with the message that starts: ${JSON.stringify(clipped(beginsWith.trim(), beginsWithCharsMax).toWellFormed())}`
+    ? ` The later part begins with the message that starts: ${JSON.stringify(clipText(beginsWith.trim(), beginsWithCharsMax).toWellFormed())}`
     : "";
 
 const previous =
   "The conversation begins with a summary of what came even earlier. Nobody will see that one again: take over everything in it that still matters, above all what the user asked for, and bring it up to date. Don't call it a summary in yours.";
 
-function templateOf({ form, analysis = "stripped" }: SummaryPromptInput): string {
+function chooseTemplate({ form, analysis = "stripped" }: SummaryPromptInput): string {
   return form === "prose" ? proseTemplate : sectionsTemplate(analysis);
 }
 

@@ -1,28 +1,229 @@
 import type { EntryId } from "../../schema/brand.ts";
-import { clipped } from "../1-offload/cut.ts";
-import { excerptOf, leftOut } from "./excerpt.ts";
-import type { CountText } from "./fit.ts";
-import type { UserMessage } from "./facts.ts";
-import { withoutImitations } from "./imitation.ts";
-import { idCharsMax } from "./ledger-limits.ts";
+import { clipText, type CountText, headWithinTokens, tailWithinTokens, type FitOptions } from "../clip-text.ts";
+import type { UserMessage } from "./facts/session-facts.ts";
+import {
+  idCharsMax,
+  excerptNameCharsMax,
+  excerptNamesShareMax,
+  excerptSearchChars,
+  excerptTokensMin,
+  settlingShareMax,
+} from "./limits.ts";
+import { findFencedLines } from "./summary-sections.ts";
+
+/**
+ * Of a text that does not fit: its head, its tail, and the lines between them that settle something, for what is ruled
+ * out in the middle of a long message binds no less. Word for word and in order; where something is left out, how much,
+ * and the names in it that stand nowhere else here. At most `tokensMax` besides one mark of what is left out.
+ */
+export function createExcerpt(text: string, { tokensMax, count }: FitOptions): string {
+  const tail = tailWithinTokens(text, { tokensMax: tokensMax / 3, count });
+  const before = text.slice(0, text.length - tail.length);
+  const isLong = tokensMax >= excerptTokensMin;
+  const namesMax = isLong ? tokensMax * excerptNamesShareMax : 0;
+  const settlingMax = isLong ? tokensMax * settlingShareMax : 0;
+  const headOf = (settlingTokens: number): string =>
+    headWithinTokens(before, { tokensMax: (tokensMax * 2) / 3 - namesMax - settlingTokens, count });
+  const settling = settlingSpans(before, { from: headOf(settlingMax).length, tokensMax: settlingMax, count });
+  const head = headOf(settling.tokens);
+  const spans = [
+    { from: 0, to: head.length },
+    ...settling.spans.filter(({ from }) => from >= head.length),
+    { from: before.length, to: text.length },
+  ];
+  return joinSpans({ text, spans, names: new NamesLeftOut({ tokensMax: namesMax, count }) });
+}
+
+/** Stands in place of what is cut. */
+export const omissionMark = (chars: number, names: readonly string[] = []): string =>
+  `[… ${chars} characters left out${names.length === 0 ? "" : `, with ${names.join(", ")}`} …]`;
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+interface SettlingOptions extends FitOptions {
+  readonly from: number;
+}
+
+interface SettlingOutcome {
+  readonly spans: readonly Span[];
+  /** With a mark before each. */
+  readonly tokens: number;
+}
+
+/** Lines of prose: what is in a fence is code, and code settles nothing. */
+function settlingSpans(text: string, { from, tokensMax, count }: SettlingOptions): SettlingOutcome {
+  if (tokensMax <= 0) return { spans: [], tokens: 0 };
+  const spans: Span[] = [];
+  const mark = lineCost(omissionMark(excerptSearchChars), count);
+  let used = 0;
+  let isCode = false;
+  let at = 0;
+  for (const line of text.slice(0, from + excerptSearchChars).split("\n")) {
+    const span = { from: at, to: at + line.length };
+    at = span.to + 1;
+    if (line.trimStart().startsWith("```")) isCode = !isCode;
+    if (isCode || span.from < from || !settles.test(line)) continue;
+    const cost = mark + lineCost(line, count);
+    if (used + cost > tokensMax) continue;
+    used += cost;
+    spans.push(span);
+  }
+  return { spans, tokens: used };
+}
+
+const lineCost = (line: string, count: CountText): number => count(`${line}\n`);
+
+const settles =
+  /\b(?:must|never|always|(?:do|does|should|may) not|(?:do|does|should|must|ca)n['’]t|cannot|should|instead|rather than|no longer|only|prefer|keep|ensure|make sure|required?)\b/i;
+
+interface JoinInput {
+  readonly text: string;
+  /** In order; none begins before the one in front of it ends. */
+  readonly spans: readonly Span[];
+  readonly names: NamesLeftOut;
+}
+
+/** What lies apart by blanks alone stands together as it was; between others is said what is missing. */
+function joinSpans({ text, spans, names }: JoinInput): string {
+  names.knows(spans.map(({ from, to }) => text.slice(from, to)));
+  let excerpt = "";
+  let at = 0;
+  for (const { from, to } of spans) {
+    const gap = text.slice(at, from);
+    const isBlank = gap.trim() === "";
+    const mark = isBlank ? gap : `${excerpt === "" ? "" : "\n"}${omissionMark(gap.length, names.of(gap))}\n`;
+    excerpt += mark + text.slice(from, to);
+    at = to;
+  }
+  return excerpt;
+}
+
+/** Names that nobody can guess: paths, files, flags, identifiers, numbers. Each once, the first ones that fit. */
+class NamesLeftOut {
+  readonly #count: CountText;
+  readonly #known = new Set<string>();
+  #left: number;
+
+  constructor({ tokensMax, count }: FitOptions) {
+    this.#count = count;
+    this.#left = tokensMax;
+  }
+
+  knows(texts: readonly string[]): void {
+    if (this.#left > 0) for (const text of texts) for (const name of namesIn(text)) this.#known.add(name);
+  }
+
+  of(gap: string): readonly string[] {
+    if (this.#left <= 0) return [];
+    const fitting: string[] = [];
+    for (const name of namesIn(gap.slice(0, excerptSearchChars))) {
+      if (this.#known.has(name)) continue;
+      this.#known.add(name);
+      const cost = this.#count(`${name}, `);
+      if (cost > this.#left) continue;
+      this.#left -= cost;
+      fitting.push(name);
+    }
+    return fitting;
+  }
+}
+
+/** No sign that could open or close a tag, or end the mark, is part of one. */
+function* namesIn(text: string): Generator<string> {
+  for (const [word] of text.matchAll(/[\w$@~/.#%:-]+/g)) {
+    const name = word.replace(/^[.:]+(?=\w)/, "").replace(/[.:-]+$/, "");
+    if (name.length <= excerptNameCharsMax && (isName.test(name) || isCamel.test(name))) yield name;
+  }
+}
+
+const isName = /^--?[a-z][\w-]+$|\w[/_]\w|\.[a-z]\w{0,4}$|^[/~]\S*\w|[a-z]\d|\d[a-z]|\d\d/i;
+const isCamel = /[a-z\d][A-Z]/;
+
+/**
+ * A summary stands in the user's turn, inside a tag of ours. Text in it must not look like the end of that tag, like a
+ * tag whose content models take for the engine's, or like the beginning of another turn. Each form gets a sign that
+ * takes it out of the form and leaves it readable; a second pass finds nothing.
+ */
+export const escapeImitations = (text: string): string => applyForms(turns, applyForms(tagForms, text));
+
+/** The same, but code in closed fences keeps its lines: `system: linux` opens no turn there. Tags go everywhere. */
+export function escapeProseImitations(text: string): string {
+  const lines = text.split("\n");
+  const fenced = findFencedLines(lines);
+  const prose = lines.map((line, at) => (fenced.has(at) ? line : applyForms(turns, line)));
+  return applyForms(tagForms, prose.join("\n"));
+}
+
+const applyForms = (forms: readonly ImitationForm[], text: string): string =>
+  forms.reduce((said, { form, instead }) => said.replaceAll(form, instead), text);
+
+interface ImitationForm {
+  readonly form: RegExp;
+  readonly instead: string;
+}
+
+/** Tags that clients of the ecosystem put into user turns, and those around calls. */
+const tags = [
+  "system-reminder",
+  "system",
+  "persisted-output",
+  String.raw`user-messages?(?:-\d+)?`,
+  "task-notification",
+  "command-[a-z-]+",
+  "local-command-[a-z-]+",
+  "bash-[a-z-]+",
+  "user-prompt-submit-hook",
+  "user-memory-input",
+  "function_calls",
+  "function_results",
+  "antml:[a-z_]+",
+  "invoke",
+  "tool_use",
+  "tool_result",
+].join("|");
+
+const roles = "(?:user|human|assistant)";
+
+const tagForms: readonly ImitationForm[] = [
+  // <system-reminder>, </system-reminder>, also with attributes
+  { form: new RegExp(String.raw`<(?=\s{0,3}\/?\s{0,3}(?:${tags})(?:[\s/][^<>]*)?(?:>|$))`, "gi"), instead: "<\\" },
+  // <|im_start|>, <|system|>
+  { form: /<(?=\|[\w-]+\|>)/g, instead: "<\\" },
+  // [INST], <<SYS>>
+  { form: /\[(?=\/?INST\])/g, instead: "[\\" },
+  { form: /<(?=<\/?SYS>>)/g, instead: "<\\" },
+];
+
+const turns: readonly ImitationForm[] = [
+  // <user>…</user>; a lone <user> in a line is a name to be filled in.
+  { form: new RegExp(String.raw`^([^\S\n]*)<(?=${roles}>)`, "gm"), instead: "$1<\\" },
+  { form: new RegExp(String.raw`<(?=${roles}>[^\n]{0,300}<\/${roles}>)`, "g"), instead: "<\\" },
+  { form: new RegExp(String.raw`<(?=\/${roles}>)`, "g"), instead: "<\\" },
+  // A line that opens a turn. Those of the user are quotes, and looked at as such.
+  { form: /^([^\S\n]*(?:\*\*)?(?:human|assistant|system|developer)(?:\*\*)?)[^\S\n]*:/gim, instead: "$1 –" },
+  { form: /^([^\S\n]*)\[(system(?: (?:message|notice|prompt))?)\]/gim, instead: "$1($2)" },
+];
 
 /** Tags that stand in a summary: text from the history must neither open nor close one. */
 const summaryTags = /<(?=\/?(?:user-messages?|reply|plan|note|summary|analysis)\b)/gi;
 
 /** Text of the history as part of a line of ours: no line end, no tag of ours, at most so long. */
 export function asLine(text: string, charsMax: number): string {
-  const line = clipped(text, 2 * charsMax)
+  const line = clipText(text, 2 * charsMax)
     .replaceAll(/\s+/g, " ")
     .trim();
-  const cut = tame(clipped(line, charsMax));
+  const cut = sanitizeText(clipText(line, charsMax));
   const isCut = line.length > charsMax || text.length > 2 * charsMax;
   return (isCut ? `${cut.trimEnd()}…` : cut).toWellFormed();
 }
 
 /** Text of the history as lines of ours, likewise. */
-export const tame = (text: string): string => withoutSummaryTags(withoutImitations(text));
+export const sanitizeText = (text: string): string => escapeSummaryTags(escapeImitations(text));
 
-export const withoutSummaryTags = (text: string): string => text.replaceAll(summaryTags, "<\\");
+export const escapeSummaryTags = (text: string): string => text.replaceAll(summaryTags, "<\\");
 
 /**
  * A tag that none of the texts can open or close, nor the one for all of them: byte for byte, they stand inside as they
@@ -41,7 +242,7 @@ export function tagFor(texts: Iterable<string>): string {
 /** Stands around all quotes in that tag. */
 export const outerTag = (tag: string): string => tag.replace("user-message", "user-messages");
 
-export interface QuoteOptions {
+interface QuoteOptions {
   readonly tag: string;
   /** Of the words quoted, without the tag. */
   readonly tokensMax: number;
@@ -49,23 +250,23 @@ export interface QuoteOptions {
   readonly mark?: string | undefined;
 }
 
-export interface Quote {
+interface Quote {
   readonly text: string;
   readonly shown: "verbatim" | "cut";
 }
 
 /** A message of the user as data: whole, or an excerpt, with the id under which the whole comes back. */
-export function quoteOf({ entry, text }: UserMessage, { tag, tokensMax, count, mark }: QuoteOptions): Quote {
+export function quoteMessage({ entry, text }: UserMessage, { tag, tokensMax, count, mark }: QuoteOptions): Quote {
   const opening = `<${tag} id="${idText(entry)}"${mark === undefined ? "" : ` ${mark}`}`;
   if (count(text) <= tokensMax) return { text: `${opening}>\n${text}\n</${tag}>`, shown: "verbatim" };
-  return { text: `${opening}>\n${excerptOf(text, { tokensMax, count })}\n</${tag}>`, shown: "cut" };
+  return { text: `${opening}>\n${createExcerpt(text, { tokensMax, count })}\n</${tag}>`, shown: "cut" };
 }
 
 /** What a quote costs at most besides its words. */
 export const frameTokens = (
   entry: EntryId,
   { tag, count }: { readonly tag: string; readonly count: CountText },
-): number => count(`<${tag} id="${idText(entry)}">\n\n${leftOut(999_999_999)}\n\n</${tag}>\n`);
+): number => count(`<${tag} id="${idText(entry)}">\n\n${omissionMark(999_999_999)}\n\n</${tag}>\n`);
 
 /** An id as it stands in lines and tags of ours. A log may call its entries anything: what is no sign of ids ends neither. */
 export const idText = (entry: EntryId): string =>

@@ -1,11 +1,11 @@
 import type { BlobsDep } from "../../ports/blobs.ts";
-import type { ReadFiles } from "../../ports/tools.ts";
+import type { ReadFiles } from "../../ports/tool.ts";
 import type { RestoreRequest, WorkingStateDep, WorkingStatePart } from "../../ports/working-state.ts";
 import type { EntryId } from "../../schema/brand.ts";
-import type { RestoredPiece } from "../../schema/working-state.ts";
-import { type NamedPart, planRestoration, type Restoration, type RestoreInput } from "./restore.ts";
+import type { RestoredPiece } from "../../schema/restored-part.ts";
+import { type NamedPart, planRestoration, type Restoration, type RestoreInput } from "./plan-restoration.ts";
 
-export interface RestoreDeps extends WorkingStateDep, BlobsDep, Pick<RestoreInput, "count"> {
+interface RestoreDeps extends WorkingStateDep, BlobsDep, Pick<RestoreInput, "count"> {
   /** The tool by which the model gets a stored text back; undefined where it has none, and only people can. */
   readonly recallTool: string | undefined;
 }
@@ -15,12 +15,12 @@ export interface RestoreDeps extends WorkingStateDep, BlobsDep, Pick<RestoreInpu
  * written, so that a step that the compaction waited for is in it. Must not reject.
  */
 export async function restoreState(deps: RestoreDeps, request: RestoreRequest): Promise<Restoration> {
-  const snapshots = await Promise.all(deps.workingState.parts.map((part) => snapshotOf(part, request)));
+  const snapshots = await Promise.all(deps.workingState.parts.map((part) => takeSnapshot(part, request)));
   const parts = snapshots.flat();
   const plan = { tokensMax: request.budgets.tokensMax, count: deps.count };
   const first = planRestoration({ ...plan, parts });
   if (first.withoutHandle.length === 0) return first;
-  const handles = await storedHandles(
+  const handles = await storeHandles(
     deps,
     parts.flatMap(({ part }) =>
       part.kind === "state" ? part.pieces.filter(({ handle }) => handle === undefined) : [],
@@ -29,7 +29,7 @@ export async function restoreState(deps: RestoreDeps, request: RestoreRequest): 
   return planRestoration({ ...plan, parts: parts.map((part) => withHandles(part, handles)) });
 }
 
-async function snapshotOf(part: WorkingStatePart, request: RestoreRequest): Promise<readonly NamedPart[]> {
+async function takeSnapshot(part: WorkingStatePart, request: RestoreRequest): Promise<readonly NamedPart[]> {
   try {
     const state = await part.snapshot(request);
     return state === undefined ? [] : [{ name: part.name, part: state }];
@@ -39,7 +39,7 @@ async function snapshotOf(part: WorkingStatePart, request: RestoreRequest): Prom
   }
 }
 
-async function storedHandles(
+async function storeHandles(
   { blobs, recallTool }: RestoreDeps,
   pieces: readonly RestoredPiece[],
 ): Promise<ReadonlyMap<RestoredPiece, string>> {
@@ -63,7 +63,7 @@ function withHandles({ name, part }: NamedPart, handles: ReadonlyMap<RestoredPie
   return { name, part: { ...part, pieces } };
 }
 
-export interface RestoredReads {
+interface RestoredReads {
   readonly restoration: Restoration;
   /** Of the attachments that were written, in the order in which they were told. */
   readonly entries: readonly EntryId[];
@@ -77,7 +77,7 @@ export interface RestoredReads {
 export function registerRestored(files: ReadFiles, { restoration, entries, isKept }: RestoredReads): void {
   for (const [path, { shownBy }] of Array.from(files.entries())) if (!isKept(shownBy)) files.delete(path);
   // The newest was told first: set last, it stays the newest.
-  for (const [at, { file }] of [...restoration.told.entries()].toReversed()) {
+  for (const [at, { file }] of [...restoration.attachments.entries()].toReversed()) {
     const shownBy = entries[at];
     if (file === undefined || shownBy === undefined) continue;
     const { path, ...read } = file;

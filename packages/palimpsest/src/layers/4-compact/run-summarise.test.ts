@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Fork, ForkOutcome, ForkTask } from "../../ports/fork.ts";
-import type { ModelFailure } from "../../ports/model.ts";
-import type { SummaryAnswer, SummaryCall, Summariser } from "../../ports/summariser.ts";
+import type { ModelFailure, SummaryAnswer, SummaryCall, Summariser } from "../../ports/model-port.ts";
 import type { Block, Message } from "../../schema/block.ts";
 import { tokens, toolUseId } from "../../schema/brand.ts";
-import type { CompactionFailure } from "../../schema/compaction.ts";
-import { estimateShown } from "../../tokens/estimate.ts";
-import { droppedLine } from "./ladder.ts";
+import type { CompactionFailure } from "../../schema/compaction-cause.ts";
+import { estimateShown } from "../../tokens/estimate-block.ts";
+import { droppedLine } from "./plain-request.ts";
 import { plainSystemPrompt } from "./prompt.ts";
 import { summarise, type SummariseInput } from "./run-summarise.ts";
 

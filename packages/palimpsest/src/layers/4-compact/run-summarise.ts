@@ -1,21 +1,17 @@
 import type { Fork, ForkOutcome, ForkTask } from "../../ports/fork.ts";
-import type { ModelFailure } from "../../ports/model.ts";
-import type { SummaryAnswer, Summariser } from "../../ports/summariser.ts";
+import type { ModelFailure, SummaryAnswer, Summariser } from "../../ports/model-port.ts";
 import type { MessagesReach } from "../../transcript/first-messages.ts";
 import type { Message } from "../../schema/block.ts";
-import type { CompactionCall, CompactionFailure } from "../../schema/compaction.ts";
+import type { CompactionCall, CompactionFailure } from "../../schema/compaction-cause.ts";
 import type { JsonObject } from "../../schema/json.ts";
-import { type BadSummary, badSummaryText } from "./bad-summary.ts";
-import { forkLimits, summaryOutputTokensMax, unusableAnswersMax } from "./call-limits.ts";
-import { gate, type GateInput } from "./gate.ts";
-import { dropOldest, overTokensOf } from "./ladder.ts";
-import { plainInput } from "./plain-input.ts";
-import { plainRequest, totalOf } from "./plain-request.ts";
+import { type SummaryFault, formatSummaryFault, readSummary, type SummaryReply } from "./gate/read-summary.ts";
+import { forkLimits, summaryOutputTokensMax, unusableAnswersMax } from "./limits.ts";
+import { gate, type GateInput } from "./gate/gate.ts";
+import { dropOldest, tokensOver, toPlainMessages, plainRequest, sumTokens } from "./plain-request.ts";
 import { plainSystemPrompt } from "./prompt.ts";
-import { readSummary, type SummaryReply } from "./reading.ts";
-import { countedOnce } from "../../tokens/counted-once.ts";
+import { memoizeCount } from "../../tokens/estimate-block.ts";
 
-export interface SummariseDeps {
+interface SummariseDeps {
   /** Of the conversation; absent: the plain call at once. */
   readonly fork?: Fork | undefined;
   /** Of the plain call; absent: there is none, and the fork's failure is the last word. */
@@ -45,7 +41,7 @@ export interface SummariseInput {
   readonly onText?: ((text: string) => void) | undefined;
 }
 
-export type Summarised =
+export type SummariseOutcome =
   | {
       readonly kind: "summary";
       readonly text: string;
@@ -75,16 +71,20 @@ export type Summarised =
  *
  * Must not reject. Every reply that began is in `calls`, whatever became of it.
  */
-export async function summarise(deps: SummariseDeps, input: SummariseInput, signal: AbortSignal): Promise<Summarised> {
-  const asking = new Asking(deps, input, signal);
+export async function summarise(
+  deps: SummariseDeps,
+  input: SummariseInput,
+  signal: AbortSignal,
+): Promise<SummariseOutcome> {
+  const asking = new SummaryCall(deps, input, signal);
   return (await asking.fork()) ?? (await asking.plain());
 }
 
-type Read =
+type ReplyVerdict =
   | { readonly kind: "passed"; readonly text: string; readonly changes: readonly string[] }
-  | { readonly kind: "bad"; readonly why: BadSummary };
+  | { readonly kind: "bad"; readonly why: SummaryFault };
 
-class Asking {
+class SummaryCall {
   readonly #deps: SummariseDeps;
   readonly #input: SummariseInput;
   readonly #signal: AbortSignal;
@@ -102,7 +102,7 @@ class Asking {
   }
 
   /** Undefined: the plain call is to be tried. */
-  async fork(): Promise<Summarised | undefined> {
+  async fork(): Promise<SummariseOutcome | undefined> {
     const { fork } = this.#deps;
     if (this.#signal.aborted) return this.#aborted();
     if (fork === undefined) return undefined;
@@ -125,18 +125,20 @@ class Asking {
     );
     this.#paid("fork", { model: fork.model, usage: outcome.usage });
     if (this.#signal.aborted) return this.#aborted();
-    const reply = replyOf(outcome);
+    const reply = forkReply(outcome);
     const read = reply === undefined ? undefined : this.#read(reply);
     if (read?.kind === "passed") return this.#made(read, { path: "fork", droppedGroups: 0 });
     const failed =
-      read === undefined ? whyNoReply(outcome) : { reason: reasonFor(read.why), message: badSummaryText(read.why) };
+      read === undefined
+        ? whyNoReply(outcome)
+        : { reason: faultReason(read.why), message: formatSummaryFault(read.why) };
     this.#forkFailed = failed;
     if (isWhole(outcome)) this.#unusable += 1;
     if (isCutAgain(outcome, this.#deps.summariser)) return this.#bad("cut-off");
     return this.#unusable < unusableAnswersMax ? undefined : this.#failed(failed.reason, failed.message);
   }
 
-  async plain(): Promise<Summarised> {
+  async plain(): Promise<SummariseOutcome> {
     const { summariser } = this.#deps;
     const { messages, prompt, retriesMax, onPhase } = this.#input;
     if (summariser === undefined) {
@@ -147,9 +149,9 @@ class Asking {
       return this.#failed(reason, message);
     }
     // However often a request is made shorter.
-    const count = countedOnce((message: Message) => summariser.count(message));
+    const count = memoizeCount((message: Message) => summariser.count(message));
     const tokensMax = summariser.inputTokensMax;
-    const first = plainRequest({ messages: plainInput(messages), prompt, tokensMax, count });
+    const first = plainRequest({ messages: toPlainMessages(messages), prompt, tokensMax, count });
     if (first.kind === "no-room") return this.#failed("prompt_too_long", noRoomText(summariser.model));
     onPhase?.("stream");
     let { messages: request, droppedGroups } = first;
@@ -168,8 +170,8 @@ class Asking {
         if (this.#unusable >= unusableAnswersMax || !mayBeBetter(read.why)) return this.#bad(read.why);
         continue;
       }
-      if (answer.failure.why !== "too-long") return this.#failed(reasonOf(answer.failure), answer.failure.message);
-      const overTokens = overBy(answer.failure, totalOf(request, count));
+      if (answer.failure.why !== "too-long") return this.#failed(failureReason(answer.failure), answer.failure.message);
+      const overTokens = overBy(answer.failure, sumTokens(request, count));
       const dropped = dropOldest({ messages: request, overTokens, count });
       if (shorter >= retriesMax || dropped.kind === "nothing-left") return this.#failed("prompt_too_long", tooLongText);
       shorter += 1;
@@ -189,43 +191,41 @@ class Asking {
     return answer;
   }
 
-  #read(reply: SummaryReply): Read {
+  #read(reply: SummaryReply): ReplyVerdict {
     const reading = readSummary(reply, this.#input.analysis);
     if (reading.kind === "bad") return reading;
     const gated = gate({ ...this.#input.gate, summary: reading.text });
     return gated.kind === "passed" ? gated : { kind: "bad", why: gated.why };
   }
 
-  #paid(path: CompactionCall["path"], { model, usage }: Paid): void {
+  #paid(
+    path: CompactionCall["path"],
+    { model, usage }: { readonly model: string; readonly usage: readonly JsonObject[] },
+  ): void {
     for (const one of usage) this.#calls.push({ path, model, usage: one });
   }
 
-  #made({ text, changes }: Extract<Read, { kind: "passed" }>, by: MadeBy): Summarised {
+  #made({ text, changes }: Extract<ReplyVerdict, { kind: "passed" }>, by: SummarySource): SummariseOutcome {
     return { kind: "summary", text, changes, ...by, calls: this.#calls };
   }
 
-  #bad(why: BadSummary): Summarised {
-    return this.#failed(reasonFor(why), badSummaryText(why));
+  #bad(why: SummaryFault): SummariseOutcome {
+    return this.#failed(faultReason(why), formatSummaryFault(why));
   }
 
-  #failed(reason: CompactionFailure, message: string): Summarised {
+  #failed(reason: CompactionFailure, message: string): SummariseOutcome {
     return { kind: "failed", reason, message, calls: this.#calls };
   }
 
-  #aborted(): Summarised {
+  #aborted(): SummariseOutcome {
     return this.#failed("aborted", "The summary was cancelled.");
   }
 }
 
-interface Paid {
-  readonly model: string;
-  readonly usage: readonly JsonObject[];
-}
-
-type MadeBy = Pick<Extract<Summarised, { kind: "summary" }>, "path" | "droppedGroups">;
+type SummarySource = Pick<Extract<SummariseOutcome, { kind: "summary" }>, "path" | "droppedGroups">;
 
 /** Undefined where the fork has no text: it failed, or called a tool and had no second round for its answer. */
-const replyOf = (outcome: ForkOutcome): SummaryReply | undefined =>
+const forkReply = (outcome: ForkOutcome): SummaryReply | undefined =>
   outcome.kind === "answered"
     ? {
         text: outcome.text,
@@ -252,16 +252,16 @@ function whyNoReply(outcome: ForkOutcome): { readonly reason: CompactionFailure;
     case "over":
       return outcome.why === "over-limit"
         ? { reason: "prompt_too_long", message: tooLongText }
-        : { reason: "no_summary", message: badSummaryText("tool-call") };
+        : { reason: "no_summary", message: formatSummaryFault("tool-call") };
     case "answered":
-      return { reason: "no_summary", message: badSummaryText("empty") };
+      return { reason: "no_summary", message: formatSummaryFault("empty") };
   }
 }
 
-const reasonFor = (why: BadSummary): CompactionFailure => (why === "provider-error" ? "api_error" : "no_summary");
+const faultReason = (why: SummaryFault): CompactionFailure => (why === "provider-error" ? "api_error" : "no_summary");
 
 /** What was misunderstood may be understood; what was refused, cut off or too much comes out the same again. */
-function mayBeBetter(why: BadSummary): boolean {
+function mayBeBetter(why: SummaryFault): boolean {
   switch (why) {
     case "empty":
     case "only-thinking":
@@ -278,14 +278,14 @@ function mayBeBetter(why: BadSummary): boolean {
   }
 }
 
-function reasonOf({ why }: ModelFailure): CompactionFailure {
+function failureReason({ why }: ModelFailure): CompactionFailure {
   if (why === "timeout") return "timed_out";
   return why === "aborted" ? "aborted" : "api_error";
 }
 
 /** The server's tokens are not ours: as much of our count as it was too much of its own. */
 function overBy(failure: ModelFailure, counted: number): number | "unknown" {
-  const over = overTokensOf(failure);
+  const over = tokensOver(failure);
   const { usedTokens } = failure;
   return over === "unknown" || usedTokens === undefined ? "unknown" : Math.ceil((over * counted) / usedTokens);
 }

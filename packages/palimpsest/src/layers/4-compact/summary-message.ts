@@ -1,5 +1,5 @@
-import { oneLine } from "../../schema/one-line.ts";
-import { asReminder, unclosed } from "../../transcript/attachment.ts";
+import { toSingleLine } from "../../schema/to-printable.ts";
+import { wrapReminder, escapeReminderTag } from "../../transcript/attachment-text.ts";
 
 export interface SummaryMessageInput {
   readonly summary: string;
@@ -20,18 +20,24 @@ const opening =
  * taken for a message that a person typed.
  */
 export const summaryMessage = ({ summary, trigger, pinned, ...places }: SummaryMessageInput): string =>
-  asReminder(
-    [opening, ...whereText(places), ...pinnedText(pinned), unclosed(summary.trim()), ...goingOn[trigger]].join("\n\n"),
+  wrapReminder(
+    [
+      opening,
+      ...whereText(places),
+      ...formatPinned(pinned),
+      escapeReminderTag(summary.trim()),
+      ...goingOn[trigger],
+    ].join("\n\n"),
   );
 
 /** The same beside a summary that the provider wrote: what it says can't be added to. `carried`: what it is to be read with. */
 export const besideSummary = ({ carried, trigger, pinned, ...places }: BesideInput): string =>
-  asReminder(
+  wrapReminder(
     [
       "The conversation was compacted: the summary at its beginning stands in place of its earlier part. It tells what was said and done; it is not a message from the user, and what it quotes is history unless it is named as open.",
       ...whereText(places),
-      ...pinnedText(pinned),
-      ...(carried.trim() === "" ? [] : [unclosed(carried.trim())]),
+      ...formatPinned(pinned),
+      ...(carried.trim() === "" ? [] : [escapeReminderTag(carried.trim())]),
       ...goingOn[trigger],
     ].join("\n\n"),
   );
@@ -56,16 +62,16 @@ const pinnedNotice =
   "Pinned messages follow as they were said. They are as old as what is summarised: none of them is a new request.";
 const placeForm = /^(?:The full transcript lies at |What you need word for word \(code, output, a message\), )/;
 
-const pinnedText = (pinned: SummaryMessageInput["pinned"]): readonly string[] =>
+const formatPinned = (pinned: SummaryMessageInput["pinned"]): readonly string[] =>
   pinned === "some" ? [pinnedNotice] : [];
 
 function whereText({ transcriptPath, recallTool }: Places): readonly string[] {
-  const lies = transcriptPath === undefined ? [] : [`The full transcript lies at ${shownName(transcriptPath)}.`];
+  const lies = transcriptPath === undefined ? [] : [`The full transcript lies at ${displayName(transcriptPath)}.`];
   const comes =
     recallTool === undefined
       ? []
       : [
-          `What you need word for word (code, output, a message), get back with ${shownName(recallTool)}: by its id, or by a query of its words.`,
+          `What you need word for word (code, output, a message), get back with ${displayName(recallTool)}: by its id, or by a query of its words.`,
         ];
   const said = [...lies, ...comes];
   return said.length === 0 ? [] : [said.join(" ")];
@@ -82,4 +88,4 @@ const goingOn: { readonly [Trigger in SummaryMessageInput["trigger"]]: readonly 
 };
 
 /** A folder may be called anything. */
-const shownName = (text: string): string => unclosed(oneLine(text));
+const displayName = (text: string): string => escapeReminderTag(toSingleLine(text));

@@ -1,7 +1,7 @@
 import { type EntryId, entryId, type Tokens, tokens } from "../../schema/brand.ts";
-import { plural } from "../../schema/plural.ts";
-import type { UserMessage } from "./facts.ts";
-import type { CountText } from "./fit.ts";
+import { plural } from "../../schema/format-count.ts";
+import type { UserMessage } from "./facts/session-facts.ts";
+import type { CountText } from "../clip-text.ts";
 import {
   ledgerWholeTokensMax,
   ledgerBriefTokens,
@@ -9,10 +9,10 @@ import {
   ledgerLongTokens,
   ledgerMessageTokensMax,
   ledgerNewestShare,
-} from "./ledger-limits.ts";
-import { frameTokens, idText, outerTag, quoteOf, tagFor } from "./quote.ts";
+} from "./limits.ts";
+import { frameTokens, idText, outerTag, quoteMessage, tagFor } from "./quote.ts";
 
-export interface LedgerInput {
+interface LedgerInput {
   /** Of the whole session, oldest first. */
   readonly messages: readonly UserMessage[];
   readonly budgetTokens: number;
@@ -21,13 +21,13 @@ export interface LedgerInput {
   readonly open?: EntryId | undefined;
 }
 
-export interface LedgerSection {
+export interface UserLedger {
   readonly text: string;
   readonly tokens: Tokens;
   readonly messages: readonly LedgerMessage[];
 }
 
-export interface LedgerMessage {
+interface LedgerMessage {
   readonly entry: EntryId;
   /**
    * `cut`: its head, its tail and its id. `named`: its id. `spanned`: it is one of those between two ids. `left-out`:
@@ -41,7 +41,7 @@ export interface LedgerMessage {
  * it the oldest long ones become head, tail and id, then the oldest of any length, then the oldest are named by their ids, then only counted. In
  * order; never over the budget.
  */
-export function ledgerWithin({ budgetTokens, ...input }: LedgerInput): LedgerSection {
+export function buildLedger({ budgetTokens, ...input }: LedgerInput): UserLedger {
   if (input.messages.length === 0) return { text: "", tokens: tokens(0), messages: [] };
   const draft = new LedgerDraft(input);
   // Costs are reckoned on the dear side: where all might fit as it is, only the count itself can say no.
@@ -59,19 +59,19 @@ export function ledgerWithin({ budgetTokens, ...input }: LedgerInput): LedgerSec
   return { text: "", tokens: tokens(0), messages };
 }
 
-type Quoted = "whole" | "long" | "short" | "brief";
-type Form = Quoted | "named" | "spanned";
+type QuotedForm = "whole" | "long" | "short" | "brief";
+type LedgerForm = QuotedForm | "named" | "spanned";
 
-interface Line {
+interface LedgerLine {
   readonly message: UserMessage;
   readonly wordsTokens: number;
-  readonly form: Form;
+  readonly form: LedgerForm;
   /** At most: what stands in the ledger is written only once it is known what fits. */
   readonly cost: number;
 }
 
 /** Tokens of a message's words in a form, at most. */
-function wordsMax(form: Quoted, wordsTokens: number): number {
+function wordsMax(form: QuotedForm, wordsTokens: number): number {
   switch (form) {
     case "whole":
       return wordsTokens <= ledgerWholeTokensMax ? ledgerWholeTokensMax : ledgerMessageTokensMax;
@@ -91,7 +91,7 @@ class LedgerDraft {
   readonly #frame: number;
   readonly #cutFrame: number;
   readonly #named: number;
-  readonly #lines: Line[];
+  readonly #lines: LedgerLine[];
   #used: number;
 
   constructor(input: Omit<LedgerInput, "budgetTokens">) {
@@ -116,10 +116,10 @@ class LedgerDraft {
 
   fit(tokensMax: number): void {
     const { count, messages } = this.#input;
-    const room = tokensMax - count(wrapped([], this.#tag));
+    const room = tokensMax - count(wrapLedger([], this.#tag));
     for (const form of ["long", "short", "brief"] as const) this.#shorten(form, room);
     // Those that are not quoted stand in at most two lines of their own.
-    const unquoted = 2 * count(`${unquotedLine(messages.slice(0, 2), "spanned")}\n`);
+    const unquoted = 2 * count(`${formatUnquoted(messages.slice(0, 2), "spanned")}\n`);
     this.#shorten(this.#hasRoomForIds(room - unquoted) ? "named" : "spanned", room - unquoted);
   }
 
@@ -129,15 +129,15 @@ class LedgerDraft {
     return named.reduce((sum, { cost }) => sum - Math.max(0, cost - this.#named), this.#used) <= room;
   }
 
-  section(): LedgerSection {
+  section(): UserLedger {
     const { count, open } = this.#input;
     const shown: string[] = [];
     const messages: LedgerMessage[] = [];
-    for (const run of runsOf(this.#lines)) {
+    for (const run of groupByForm(this.#lines)) {
       const [{ form }] = run;
       if (form === "named" || form === "spanned") {
         shown.push(
-          unquotedLine(
+          formatUnquoted(
             run.map(({ message }) => message),
             form,
           ),
@@ -147,17 +147,17 @@ class LedgerDraft {
       }
       for (const { message, wordsTokens } of run) {
         const mark = message.entry === open ? 'open="yes"' : undefined;
-        const quote = quoteOf(message, { tag: this.#tag, tokensMax: wordsMax(form, wordsTokens), count, mark });
+        const quote = quoteMessage(message, { tag: this.#tag, tokensMax: wordsMax(form, wordsTokens), count, mark });
         shown.push(quote.text);
         messages.push({ entry: message.entry, shown: quote.shown });
       }
     }
-    const text = wrapped(shown, this.#tag);
+    const text = wrapLedger(shown, this.#tag);
     return { text, tokens: count(text), messages };
   }
 
   /** Oldest first. The first request loses its words last of all: it says what the rest is about. */
-  #shorten(form: Exclude<Form, "whole">, room: number): void {
+  #shorten(form: Exclude<LedgerForm, "whole">, room: number): void {
     const order = [...this.#lines.keys()];
     if (form !== "short" && form !== "brief") order.push(...order.splice(0, 1));
     for (const at of order) {
@@ -170,7 +170,7 @@ class LedgerDraft {
     }
   }
 
-  #cost(wordsTokens: number, form: Form): number {
+  #cost(wordsTokens: number, form: LedgerForm): number {
     if (form === "spanned") return 0;
     if (form === "named") return this.#named;
     const most = wordsMax(form, wordsTokens);
@@ -178,11 +178,11 @@ class LedgerDraft {
   }
 }
 
-type Run = readonly [Line, ...Line[]];
+type LedgerRun = readonly [LedgerLine, ...LedgerLine[]];
 
 /** Neighbours of the same form. */
-function runsOf(lines: readonly Line[]): readonly Run[] {
-  const runs: [Line, ...Line[]][] = [];
+function groupByForm(lines: readonly LedgerLine[]): readonly LedgerRun[] {
+  const runs: [LedgerLine, ...LedgerLine[]][] = [];
   for (const line of lines) {
     const last = runs.at(-1);
     if (last !== undefined && last[0].form === line.form) last.push(line);
@@ -191,13 +191,13 @@ function runsOf(lines: readonly Line[]): readonly Run[] {
   return runs;
 }
 
-function unquotedLine(messages: readonly UserMessage[], form: "named" | "spanned"): string {
+function formatUnquoted(messages: readonly UserMessage[], form: "named" | "spanned"): string {
   const ids = messages.map(({ entry }) => idText(entry));
   const which = form === "named" ? ids.join(", ") : `from ${ids[0]} to ${ids.at(-1)}`;
   return `[${messages.length} ${plural(messages.length, "message")} not shown: ${which}]`;
 }
 
-const wrapped = (lines: readonly string[], tag: string): string =>
+const wrapLedger = (lines: readonly string[], tag: string): string =>
   [
     // Inside the tag: nothing of ours may stand where a person's words do.
     `<${outerTag(tag)}>`,

@@ -1,15 +1,14 @@
-import type { Millis } from "../../schema/brand.ts";
+import { type Millis, millis } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import type { Layer } from "../layer.ts";
 import type { Offers } from "../pipeline-state.ts";
-import { offersRetryMillis, thinkingIdleMillis } from "./limits.ts";
-import { nothingAsked, type ServerAsk, type ServerAsks } from "./server-use.ts";
+import { noServerOptions, type ServerOptionsInput, type ServerOptions } from "./server-use.ts";
 
 /** What one conversation knows of the server that answers it, and what it has asked of it besides replies. */
 export class KnownServer {
   #offers: Offers | undefined;
   #unansweredAt: Millis | undefined;
-  #asked: ServerAsks | undefined;
+  optionsByRule: ServerOptions | undefined;
   #thinkingKept: "all" | "last" = "all";
   #applied = "";
   #cache: "kept" | "lost" = "kept";
@@ -24,11 +23,11 @@ export class KnownServer {
     return this.#unansweredAt === undefined || now - this.#unansweredAt >= offersRetryMillis;
   }
 
-  answered(offers: Offers): void {
+  setOffers(offers: Offers): void {
     this.#offers = offers;
   }
 
-  unanswered(at: Millis): void {
+  markUnanswered(at: Millis): void {
     this.#unansweredAt = at;
   }
 
@@ -38,17 +37,17 @@ export class KnownServer {
   }
 
   /** What the next request asks of it. Of all rules first, then what only this request asks. */
-  ask(layers: readonly Layer[], ask: Omit<ServerAsk, "offers" | "thinkingKept">): RequestAsks {
+  ask(layers: readonly Layer[], ask: Omit<ServerOptionsInput, "offers" | "thinkingKept">): RequestServerOptions {
     const whole = { ...ask, offers: this.#offers, thinkingKept: this.#thinkingKept };
-    const byRule = joined(layers.map(({ server }) => server?.asksByRule?.(whole) ?? nothingAsked));
-    const now = joined(layers.map(({ server }) => server?.asksNow?.(whole) ?? nothingAsked));
-    this.#asked = byRule;
-    return { ...joined([byRule, now]), besideCache: now.betas };
+    const byRule = mergeOptions(layers.map(({ server }) => server?.optionsByRule?.(whole) ?? noServerOptions));
+    const now = mergeOptions(layers.map(({ server }) => server?.optionsNow?.(whole) ?? noServerOptions));
+    this.optionsByRule = byRule;
+    return { ...mergeOptions([byRule, now]), besideCache: now.betas };
   }
 
   /** By rule, with the last request: what a fork asks too. */
-  get asked(): ServerAsks | undefined {
-    return this.#asked;
+  get asked(): ServerOptions | undefined {
+    return this.optionsByRule;
   }
 
   /** A request read less than it should have: it has written everything again. */
@@ -73,12 +72,18 @@ export class KnownServer {
   }
 }
 
-export interface RequestAsks extends ServerAsks {
+export interface RequestServerOptions extends ServerOptions {
   /** Betas among them that are no part of what the cache knows a prefix by. */
   readonly besideCache: readonly string[];
 }
 
-const joined = (all: readonly ServerAsks[]): ServerAsks => ({
+const mergeOptions = (all: readonly ServerOptions[]): ServerOptions => ({
   params: Object.fromEntries(all.flatMap(({ params }) => Object.entries(params))),
   betas: all.flatMap(({ betas }) => betas),
 });
+
+/** Thinking of turns that are over stays while somebody works on it: an hour is what the longest lifetime of a cache bridges. */
+const thinkingIdleMillis = millis(3_600_000);
+
+/** A server that did not say what it offers may take seconds to fail each time: it is asked once in so long, not before every request. */
+export const offersRetryMillis = millis(60_000);

@@ -1,12 +1,12 @@
-import { unlessAborted } from "../../schema/unless-aborted.ts";
-import type { ClockDep } from "../../ports/clock.ts";
-import type { ModelDep } from "../../ports/model.ts";
+import { raceAbort } from "../../schema/race-abort.ts";
+import type { ClockDep } from "../../ports/clock-dep.ts";
+import type { ModelDep } from "../../ports/model-port.ts";
 import type { Layer } from "../layer.ts";
 import type { Offers } from "../pipeline-state.ts";
 import type { KnownServer } from "./known-server.ts";
 import type { ServerUse, ServerWant } from "./server-use.ts";
 
-export interface OffersInput {
+interface OffersInput {
   readonly layers: readonly Layer[];
   readonly server: KnownServer;
   readonly want: ServerWant;
@@ -18,17 +18,17 @@ export interface OffersInput {
  * What the server can do about the context itself. It is asked until it answers, and only if a layer would make use of it
  * by now. Undefined: not known, because it did not answer or the turn was aborted, which does not wait for the answer.
  */
-export async function offersOf(deps: ModelDep & ClockDep, input: OffersInput): Promise<Offers | undefined> {
+export async function fetchOffers(deps: ModelDep & ClockDep, input: OffersInput): Promise<Offers | undefined> {
   const { layers, server, want, model, signal } = input;
   if (server.offers !== undefined) return server.offers;
   const uses = layers.flatMap((layer): readonly ServerUse[] => (layer.server === undefined ? [] : [layer.server]));
   if (!uses.some((use) => use.isWanted(want))) return nothingOffered;
   if (!server.mayBeAsked(deps.now())) return undefined;
-  const description = await unlessAborted(deps.model.describe(model), { signal, instead: () => undefined });
+  const description = await raceAbort(deps.model.describe(model), { signal, instead: () => undefined });
   if (signal.aborted) return undefined;
-  if (description === undefined) server.unanswered(deps.now());
+  if (description === undefined) server.markUnanswered(deps.now());
   else
-    server.answered(new Set(uses.filter((use) => use.isOffered(description.capabilities)).map(({ offer }) => offer)));
+    server.setOffers(new Set(uses.filter((use) => use.isOffered(description.capabilities)).map(({ offer }) => offer)));
   return server.offers;
 }
 

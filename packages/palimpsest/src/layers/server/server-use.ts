@@ -4,12 +4,12 @@ import { field, isObject, type JsonObject } from "../../schema/json.ts";
 import type { Offers, PipelineState } from "../pipeline-state.ts";
 
 /** What a request asks of the server besides a reply. */
-export interface ServerAsks {
+export interface ServerOptions {
   readonly params: JsonObject;
   readonly betas: readonly string[];
 }
 
-export const nothingAsked: ServerAsks = { params: {}, betas: [] };
+export const noServerOptions: ServerOptions = { params: {}, betas: [] };
 
 /** What a layer leaves to the server: whether that can do it, and how it is asked. Pure. */
 export interface ServerUse {
@@ -23,14 +23,14 @@ export interface ServerUse {
    * With every request alike, since another rule is another entry in the server's cache. Forks ask the same, or they would
    * read nothing of it.
    */
-  asksByRule?(ask: ServerAsk): ServerAsks;
+  optionsByRule?(ask: ServerOptionsInput): ServerOptions;
   /** Of this request alone; no part of what the cache knows a prefix by, its betas included. */
-  asksNow?(ask: ServerAsk): ServerAsks;
+  optionsNow?(ask: ServerOptionsInput): ServerOptions;
 }
 
 export type ServerWant = Pick<PipelineState, "policy" | "isOn" | "inventory" | "withheld">;
 
-export interface ServerAsk extends Pick<PipelineState, "policy" | "isOn"> {
+export interface ServerOptionsInput extends Pick<PipelineState, "policy" | "isOn"> {
   readonly offers: Offers | undefined;
   /** Names of those that the request defines. */
   readonly tools: readonly string[];

@@ -14,17 +14,17 @@ import {
   saidIn,
 } from "../../../../../test/fixture/model-events.ts";
 import { playing, says, served } from "../../../../../test/scenario/support/simulated.ts";
-import type { ModelEvent, ModelFailure, ModelPort, ModelRequest } from "../../ports/model.ts";
+import type { ModelEvent, ModelFailure, ModelPort, ModelRequest } from "../../ports/model-port.ts";
 import { parseBlock } from "../../schema/block.ts";
 import { millis } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
-import type { ReplyMessage } from "../../schema/wire/reply.ts";
-import type { SaidBlock } from "@palimpsest/simulator/internal/actor/actor";
-import { parseFault } from "@palimpsest/simulator/internal/fault-text";
-import { simulatorFetch } from "@palimpsest/simulator/internal/http/fetch";
-import type { SimulatorOptions } from "@palimpsest/simulator/internal/options";
+import type { ReplyMessage } from "../../schema/wire/reply-message.ts";
+import type { MoveBlock } from "@palimpsest/simulator/internal/responder/responder";
+import { parseFault } from "@palimpsest/simulator/internal/fault/fault";
+import { simulatorFetch } from "@palimpsest/simulator/internal/http/simulator-fetch";
+import type { SimulatorOptions } from "@palimpsest/simulator/internal/simulator-options";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
-import { realClock } from "@palimpsest/simulator/internal/clock";
+import { realClock } from "@palimpsest/simulator/internal/simulator-clock";
 import { anthropicModel, type AnthropicOptions } from "./client.ts";
 
 const model = "claude-sonnet-5-5";
@@ -68,19 +68,19 @@ const failing = (fault: string): SimulatorOptions => {
   if (parsed.kind === "wrong") throw new Error(parsed.message);
   // A pause between events, so that what was sent has arrived before a connection breaks.
   const move = { kind: "say", blocks: says("A short answer: 東京."), pauseMs: millis(5) } as const;
-  return { clock: realClock(), actor: { name: "failing", play: () => ({ move, fault: parsed.fault }) } };
+  return { clock: realClock(), responder: { name: "failing", respond: () => ({ move, fault: parsed.fault }) } };
 };
 
 describe.each(ways)("a model of the Messages API $name", ({ connect }) => {
   it("tells thinking, text and calls as they come, and each block when it is whole", async () => {
-    const blocks: readonly SaidBlock[] = [
+    const blocks: readonly MoveBlock[] = [
       { type: "thinking", thinking: "The person wants the weather, so I look it up." },
       { type: "redacted_thinking", thinking: "Hidden." },
       { type: "text", text: "Let me look: 東京 🗼 takes a moment." },
       { type: "tool_use", name: "weather", input: { city: "東京", days: 3 }, id: "toolu_1" },
       { type: "tool_use", name: "weather", input: {}, id: "toolu_2" },
     ];
-    const port = await connect({ actor: playing(blocks) });
+    const port = await connect({ responder: playing(blocks) });
     const events = await hear(port, request({ tools: [weather], thinking: { type: "adaptive" } }));
     expect(events[0]).toMatchObject({ kind: "reply-start", id: aString, model });
     expect(saidIn(events, "thinking-delta")).toBe("The person wants the weather, so I look it up.");
@@ -107,7 +107,7 @@ describe.each(ways)("a model of the Messages API $name", ({ connect }) => {
   it("says of a call whose input is no JSON that it is flawed", async () => {
     const call = { type: "tool_use", name: "weather", input: {}, rawInput: '{"city": "Par' } as const;
     const list = { ...call, rawInput: "[1, 2]" } as const;
-    const events = await hear(await connect({ actor: playing([call, list]) }), request({ tools: [weather] }));
+    const events = await hear(await connect({ responder: playing([call, list]) }), request({ tools: [weather] }));
     expect(blocksIn(events)).toMatchObject([{ input: {} }, { input: {} }]);
     expect(flawsIn(events)).toEqual([expect.stringMatching(/no JSON/), "The input is JSON, but no object."]);
     expect(endIn(events)).toBeDefined();
@@ -169,7 +169,7 @@ describe.each(ways)("a model of the Messages API $name", ({ connect }) => {
   });
 
   it("says nothing more once aborted, though more has come", async () => {
-    const port = await connect({ actor: playing(says("word ".repeat(200))) });
+    const port = await connect({ responder: playing(says("word ".repeat(200))) });
     const stop = new AbortController();
     const events: ModelEvent[] = [];
     for await (const event of port.send(request(), stop.signal)) {
@@ -298,7 +298,7 @@ describe("a reply in pieces", () => {
 
   const words = fc.string({ unit: "grapheme", maxLength: 60 });
   const json = fc.jsonValue({ maxDepth: 2 }).map((value) => ({ value }) as unknown as JsonObject);
-  const saidBlock: fc.Arbitrary<SaidBlock> = fc.oneof(
+  const saidBlock: fc.Arbitrary<MoveBlock> = fc.oneof(
     words.map((text) => ({ type: "text", text: `a${text}` }) as const),
     json.map((input) => ({ type: "tool_use", name: "weather", input }) as const),
     words.map((thinking) => ({ type: "redacted_thinking", thinking: `b${thinking}` }) as const),
@@ -310,7 +310,7 @@ describe("a reply in pieces", () => {
   it("has the same blocks, stop and usage as the one in one piece, however it is cut", async () => {
     const asked = { tools: [weather], thinking: { type: "adaptive" } };
     const headers = { "x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json" };
-    const ask = (blocks: readonly SaidBlock[], stream: { stream: boolean }) => {
+    const ask = (blocks: readonly MoveBlock[], stream: { stream: boolean }) => {
       const body = JSON.stringify({
         ...asked,
         ...stream,
@@ -318,7 +318,7 @@ describe("a reply in pieces", () => {
         max_tokens: 4_000,
         messages: [{ role: "user", content: "Hello" }],
       });
-      const fetch = simulatorFetch(new Simulator({ seed: 7, actor: playing(blocks) }));
+      const fetch = simulatorFetch(new Simulator({ seed: 7, responder: playing(blocks) }));
       return fetch("http://simulator/v1/messages", { method: "POST", headers, body });
     };
     await fc.assert(

@@ -1,16 +1,15 @@
 import Anthropic, { APIError } from "@anthropic-ai/sdk";
 import { Stream } from "@anthropic-ai/sdk/core/streaming";
 import { type Millis, tokens } from "../../schema/brand.ts";
-import { field, isObject, type Json, parseJson, text } from "../../schema/json.ts";
-import type { ClockDep } from "../../ports/clock.ts";
-import type { ModelCountRequest, ModelEvent, ModelPort } from "../../ports/model.ts";
-import type { RequestCount } from "../../ports/token-counter.ts";
-import { wireModel } from "../../tokens/wire-model.ts";
-import { descriptionOf, type SizeKeys } from "../description.ts";
+import { field, isObject, type Json, parseJson, textField } from "../../schema/json.ts";
+import type { ClockDep } from "../../ports/clock-dep.ts";
+import type { ModelCountRequest, ModelEvent, ModelPort, RequestCount } from "../../ports/model-port.ts";
+import { wireModel } from "../../tokens/known-models.ts";
+import { parseModelDescription, type SizeKeys } from "../parse-model-description.ts";
 import { countMillisMax, describeMillisMax, pingedSilenceMillisMax, timerMillisMax } from "../limits.ts";
-import { oneTry } from "../one-try.ts";
-import { classify } from "./failures.ts";
-import { ReplyAssembly } from "./reply.ts";
+import { tryOnce } from "../try-once.ts";
+import { classifyError } from "./classify-error.ts";
+import { ReplyAssembly } from "./reply-assembly.ts";
 
 export type AnthropicOptions = AnthropicCredential &
   ClockDep & {
@@ -29,26 +28,26 @@ const providerUrl = "https://api.anthropic.com";
 
 /** The Messages API. Bodies go out byte for byte; retries are the caller's, who knows what was said already. */
 export function anthropicModel(options: AnthropicOptions): ModelPort {
-  const client = clientOf(options);
+  const client = createClient(options);
   const silenceMs = options.timeoutMs ?? pingedSilenceMillisMax;
   return {
     provider: "anthropic",
     send: (request, signal) =>
-      oneTry({
+      tryOnce({
         signal,
         silenceMs,
         ask: (askSignal) => {
           const { pieces, betas } = request;
-          const sent = { body: pieces.bytes(request), stream: true, headers: headersOf(betas), signal: askSignal };
+          const sent = { body: pieces.bytes(request), stream: true, headers: betaHeaders(betas), signal: askSignal };
           return client.post("/v1/messages", sent).asResponse();
         },
         read: replyEvents,
-        classify: (error) => classify(options, error),
+        classify: (error) => classifyError(options, error),
       }),
     describe: async (model, signal) => {
       try {
         const path = `/v1/models/${encodeURIComponent(wireModel(model).id)}`;
-        return descriptionOf(await client.get<Json>(path, { timeout: describeMillisMax, signal }), sizeKeys);
+        return parseModelDescription(await client.get<Json>(path, { timeout: describeMillisMax, signal }), sizeKeys);
       } catch {
         return undefined;
       }
@@ -56,9 +55,9 @@ export function anthropicModel(options: AnthropicOptions): ModelPort {
     count: async (request, signal) => {
       try {
         const asked = { body: countBody(request), timeout: countMillisMax, signal };
-        return countIn(await client.post<Json>("/v1/messages/count_tokens", asked));
+        return parseCount(await client.post<Json>("/v1/messages/count_tokens", asked));
       } catch (error) {
-        return { kind: "uncounted", message: classify(options, error).message };
+        return { kind: "uncounted", message: classifyError(options, error).message };
       }
     },
   };
@@ -72,7 +71,7 @@ const countBody = ({ model, system, tools, messages }: ModelCountRequest): objec
   messages,
 });
 
-function countIn(reply: Json): RequestCount {
+function parseCount(reply: Json): RequestCount {
   const count = isObject(reply) ? field(reply, "input_tokens") : undefined;
   return typeof count === "number" && Number.isSafeInteger(count) && count > 0
     ? { kind: "counted", tokens: tokens(count) }
@@ -80,7 +79,7 @@ function countIn(reply: Json): RequestCount {
 }
 
 /** Everything is said, so that the SDK looks for nothing in the environment. */
-function clientOf({ apiKey, authToken, baseUrl, fetch }: AnthropicOptions): Anthropic {
+function createClient({ apiKey, authToken, baseUrl, fetch }: AnthropicOptions): Anthropic {
   return new Anthropic({
     apiKey: apiKey ?? null,
     authToken: authToken ?? null,
@@ -93,7 +92,7 @@ function clientOf({ apiKey, authToken, baseUrl, fetch }: AnthropicOptions): Anth
   });
 }
 
-const headersOf = (betas: readonly string[]): Record<string, string> => ({
+const betaHeaders = (betas: readonly string[]): Record<string, string> => ({
   "content-type": "application/json",
   ...(betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") }),
 });
@@ -104,7 +103,7 @@ async function* replyEvents(response: Response): AsyncGenerator<ModelEvent> {
     if (data === "") continue;
     const event = parseJson(data);
     if (!isObject(event)) continue;
-    if (text(event, "type") === "error") throw new APIError(undefined, event, undefined, response.headers);
+    if (textField(event, "type") === "error") throw new APIError(undefined, event, undefined, response.headers);
     yield* assembly.take(event);
   }
 }

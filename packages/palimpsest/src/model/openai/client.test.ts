@@ -1,14 +1,14 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { blocksIn, requestFrom, endIn, failureIn, heard, saidIn } from "../../../../../test/fixture/model-events.ts";
 import { playing, says, served } from "../../../../../test/scenario/support/simulated.ts";
-import type { ModelFailure, ModelPort, ModelRequest } from "../../ports/model.ts";
+import type { ModelFailure, ModelPort, ModelRequest } from "../../ports/model-port.ts";
 import { millis } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
-import type { SaidBlock } from "@palimpsest/simulator/internal/actor/actor";
-import { realClock } from "@palimpsest/simulator/internal/clock";
-import { parseFault } from "@palimpsest/simulator/internal/fault-text";
-import { simulatorFetch } from "@palimpsest/simulator/internal/http/fetch";
-import type { SimulatorOptions } from "@palimpsest/simulator/internal/options";
+import type { MoveBlock } from "@palimpsest/simulator/internal/responder/responder";
+import { realClock } from "@palimpsest/simulator/internal/simulator-clock";
+import { parseFault } from "@palimpsest/simulator/internal/fault/fault";
+import { simulatorFetch } from "@palimpsest/simulator/internal/http/simulator-fetch";
+import type { SimulatorOptions } from "@palimpsest/simulator/internal/simulator-options";
 import { Simulator } from "@palimpsest/simulator/internal/simulator";
 import { openaiModel, type OpenaiOptions } from "./client.ts";
 
@@ -47,12 +47,12 @@ const failing = (fault: string): SimulatorOptions => {
   if (parsed.kind === "wrong") throw new Error(parsed.message);
   // A pause between events, so that what was sent has arrived before a connection breaks.
   const move = { kind: "say", blocks: says("A short answer: 東京, and some more."), pauseMs: millis(5) } as const;
-  return { actor: { name: "failing", play: () => ({ move, fault: parsed.fault }) }, clock: realClock() };
+  return { responder: { name: "failing", respond: () => ({ move, fault: parsed.fault }) }, clock: realClock() };
 };
 
 describe.each(ways)("a model behind chat completions $name", ({ connect }) => {
   it("tells text as it comes, and the figures in our fields", async () => {
-    const port = await connect({ actor: playing(says("Hi, this takes more than one piece: 東京 🗼")) });
+    const port = await connect({ responder: playing(says("Hi, this takes more than one piece: 東京 🗼")) });
     const events = await heard({ port, request: request() });
     expect(events[0]).toMatchObject({ kind: "reply-start", model, id: expect.stringMatching(/^chatcmpl-/) as unknown });
     expect(events.filter(({ kind }) => kind === "text-delta").length).toBeGreaterThan(1);
@@ -65,12 +65,12 @@ describe.each(ways)("a model behind chat completions $name", ({ connect }) => {
   });
 
   it("runs a tool loop with parallel calls, results that failed, and pictures", async () => {
-    const calls: readonly SaidBlock[] = [
+    const calls: readonly MoveBlock[] = [
       { type: "text", text: "I look." },
       { type: "tool_use", name: "weather", input: { city: "Oslo" } },
       { type: "tool_use", name: "weather", input: { city: "東京" } },
     ];
-    const port = await connect({ actor: playing(calls, says("Rain.")) });
+    const port = await connect({ responder: playing(calls, says("Rain.")) });
     const first = await heard({ port, request: request({ tools: [weather] }) });
     expect(endIn(first).stopReason).toBe("tool_use");
     const content = blocksIn(first);
@@ -119,7 +119,9 @@ describe.each(ways)("a model behind chat completions $name", ({ connect }) => {
     ["refusal", {}, "refusal"],
   ] as const)("says %s in our words", async (stopReason, more, stop) => {
     const blocks = says("A reply that has some length to it, and is cut.");
-    const port = await connect({ actor: playing({ kind: "say", blocks, ...(stop === undefined ? {} : { stop }) }) });
+    const port = await connect({
+      responder: playing({ kind: "say", blocks, ...(stop === undefined ? {} : { stop }) }),
+    });
     expect(endIn(await heard({ port, request: request(more) })).stopReason).toBe(stopReason);
   });
 

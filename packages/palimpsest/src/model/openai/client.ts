@@ -2,17 +2,16 @@ import OpenAI from "openai";
 import { Stream } from "openai/core/streaming";
 import type { Millis } from "../../schema/brand.ts";
 import { isObject, type Json } from "../../schema/json.ts";
-import type { ClockDep } from "../../ports/clock.ts";
-import type { IdsDep } from "../../ports/ids.ts";
-import type { ModelEvent, ModelPort } from "../../ports/model.ts";
-import { wireModel } from "../../tokens/wire-model.ts";
-import { descriptionOf, type SizeKeys } from "../description.ts";
+import type { ClockDep, IdsDep } from "../../ports/clock-dep.ts";
+import type { ModelEvent, ModelPort } from "../../ports/model-port.ts";
+import { wireModel } from "../../tokens/known-models.ts";
+import { parseModelDescription, type SizeKeys } from "../parse-model-description.ts";
 import { describeMillisMax, silenceMillisMax, timerMillisMax } from "../limits.ts";
-import { oneTry } from "../one-try.ts";
-import { classify } from "./failures.ts";
-import { OutputLimitFields } from "./output-limit.ts";
-import { ChatAssembly } from "./reply.ts";
-import { chatRequest } from "./request.ts";
+import { tryOnce } from "../try-once.ts";
+import { classifyError } from "./classify-error.ts";
+import { OutputLimitFields } from "./output-limit-fields.ts";
+import { ChatAssembly } from "./chat-assembly.ts";
+import { chatRequest } from "./chat-request.ts";
 
 export interface OpenaiOptions extends ClockDep, IdsDep {
   /** Servers on one's own machine take any. */
@@ -31,14 +30,14 @@ const providerUrl = "https://api.openai.com/v1";
  * API and are translated; so are the replies.
  */
 export function openaiModel(options: OpenaiOptions): ModelPort {
-  const client = clientOf(options);
+  const client = createClient(options);
   const silenceMs = options.timeoutMs ?? silenceMillisMax;
   const fields = new OutputLimitFields(client.baseURL);
   return {
     provider: "openai",
     send: (request, signal) => {
       const values = request.pieces.values(request);
-      return oneTry({
+      return tryOnce({
         signal,
         silenceMs,
         ask: (askSignal) =>
@@ -50,13 +49,13 @@ export function openaiModel(options: OpenaiOptions): ModelPort {
             },
           }),
         read: (response) => replyEvents({ client, options, response }),
-        classify: (error) => classify({ now: options.now, baseUrl: client.baseURL }, error),
+        classify: (error) => classifyError({ now: options.now, baseUrl: client.baseURL }, error),
       });
     },
     describe: async (model, signal) => {
       try {
         const path = `/models/${encodeURIComponent(wireModel(model).id)}`;
-        return descriptionOf(await client.get<Json>(path, { timeout: describeMillisMax, signal }), sizeKeys);
+        return parseModelDescription(await client.get<Json>(path, { timeout: describeMillisMax, signal }), sizeKeys);
       } catch {
         return undefined;
       }
@@ -65,7 +64,7 @@ export function openaiModel(options: OpenaiOptions): ModelPort {
 }
 
 /** Everything is said, so that the SDK looks for nothing in the environment. */
-function clientOf({ apiKey, baseUrl, fetch }: OpenaiOptions): OpenAI {
+function createClient({ apiKey, baseUrl, fetch }: OpenaiOptions): OpenAI {
   return new OpenAI({
     // The SDK refuses to start without one, where a server on one's own machine asks for none.
     apiKey: apiKey === "" ? "none" : apiKey,
@@ -82,13 +81,15 @@ function clientOf({ apiKey, baseUrl, fetch }: OpenaiOptions): OpenAI {
   });
 }
 
-interface Reading {
+async function* replyEvents({
+  client,
+  options,
+  response,
+}: {
   readonly client: OpenAI;
   readonly options: OpenaiOptions;
   readonly response: Response;
-}
-
-async function* replyEvents({ client, options, response }: Reading): AsyncGenerator<ModelEvent> {
+}): AsyncGenerator<ModelEvent> {
   const assembly = new ChatAssembly(options);
   for await (const chunk of Stream.fromSSEResponse<Json>(response, new AbortController(), client)) {
     if (isObject(chunk)) yield* assembly.take(chunk);

@@ -11,7 +11,7 @@ import {
   inputIn,
   saidIn,
 } from "../../../../../test/fixture/model-events.ts";
-import type { ModelEvent, ModelFailure, ModelPort } from "../../ports/model.ts";
+import type { ModelEvent, ModelFailure, ModelPort } from "../../ports/model-port.ts";
 import { type Millis, millis } from "../../schema/brand.ts";
 import type { JsonObject } from "../../schema/json.ts";
 import { openaiModel } from "./client.ts";

@@ -1,20 +1,20 @@
-import { field, isArray, isObject, type Json, type JsonObject, listAt, text } from "../../schema/json.ts";
+import { field, isArray, isObject, type Json, type JsonObject, listField, textField } from "../../schema/json.ts";
 
 /**
  * A request for chat completions as one for the Responses API: messages become items, calls and results stand beside them.
  * Reasoning of earlier replies is not sent: the server does not keep it, and nothing here does.
  */
 export function responsesRequest(chat: JsonObject): JsonObject {
-  const messages = listAt(chat, "messages").filter(isObject);
+  const messages = listField(chat, "messages").filter(isObject);
   const instructions = messages
-    .filter((message) => text(message, "role") === "system")
-    .map((message) => text(message, "content") ?? "")
+    .filter((message) => textField(message, "role") === "system")
+    .map((message) => textField(message, "content") ?? "")
     .join("\n\n");
-  const tools = listAt(chat, "tools").filter(isObject).map(responsesTool);
+  const tools = listField(chat, "tools").filter(isObject).map(responsesTool);
   const limit = field(chat, "max_completion_tokens");
   return {
     model: field(chat, "model") ?? "",
-    input: messages.flatMap(itemsOf),
+    input: messages.flatMap(toItems),
     ...(instructions === "" ? {} : { instructions }),
     ...(tools.length === 0 ? {} : { tools }),
     ...(limit === undefined ? {} : { max_output_tokens: limit }),
@@ -27,13 +27,13 @@ function responsesTool(tool: JsonObject): JsonObject {
   return { type: "function", ...(isObject(defined) ? defined : {}), strict: false };
 }
 
-function itemsOf(message: JsonObject): readonly JsonObject[] {
+function toItems(message: JsonObject): readonly JsonObject[] {
   const content = field(message, "content");
-  switch (text(message, "role")) {
+  switch (textField(message, "role")) {
     case "assistant":
       return [
         ...(typeof content === "string" ? [{ type: "message", role: "assistant", content }] : []),
-        ...listAt(message, "tool_calls").filter(isObject).map(callItem),
+        ...listField(message, "tool_calls").filter(isObject).map(callItem),
       ];
     case "tool":
       return [
@@ -44,7 +44,7 @@ function itemsOf(message: JsonObject): readonly JsonObject[] {
         },
       ];
     case "user":
-      return [{ type: "message", role: "user", content: partsOf(content) }];
+      return [{ type: "message", role: "user", content: toParts(content) }];
     default:
       return [];
   }
@@ -56,15 +56,15 @@ function callItem(call: JsonObject): JsonObject {
   return { type: "function_call", call_id: field(call, "id") ?? "", name, arguments: args };
 }
 
-const partsOf = (content: Json | undefined): readonly JsonObject[] =>
+const toParts = (content: Json | undefined): readonly JsonObject[] =>
   typeof content === "string"
     ? [{ type: "input_text", text: content }]
-    : (isArray(content) ? content : []).filter(isObject).flatMap(partOf);
+    : (isArray(content) ? content : []).filter(isObject).flatMap(toPart);
 
-function partOf(part: JsonObject): readonly JsonObject[] {
+function toPart(part: JsonObject): readonly JsonObject[] {
   const image = field(part, "image_url");
   const file = field(part, "file");
-  switch (text(part, "type")) {
+  switch (textField(part, "type")) {
     case "text":
       return [{ type: "input_text", text: field(part, "text") ?? "" }];
     case "image_url":

@@ -11,13 +11,13 @@ export interface MessagesParams {
   thinking?: ThinkingParams;
 }
 
-export interface MessageParams {
+interface MessageParams {
   role: "user" | "assistant";
   content: ContentParams[];
 }
 
 /** What else the API takes back from a reply of its own passes through, and has no type here. */
-export type ContentParams =
+type ContentParams =
   | TextParams
   | ImageParams
   | DocumentParams
@@ -26,13 +26,13 @@ export type ContentParams =
   | { type: "tool_use"; id: string; name: string; input: unknown; cache_control?: CacheControlParams }
   | ResultParams;
 
-export interface TextParams {
+interface TextParams {
   type: "text";
   text: string;
   cache_control?: CacheControlParams;
 }
 
-export interface ImageParams {
+interface ImageParams {
   type: "image";
   source:
     | { type: "base64"; media_type: "image/jpeg" | "image/png" | "image/gif" | "image/webp"; data: string }
@@ -40,7 +40,7 @@ export interface ImageParams {
   cache_control?: CacheControlParams;
 }
 
-export interface DocumentParams {
+interface DocumentParams {
   type: "document";
   source:
     | { type: "base64"; media_type: "application/pdf"; data: string }
@@ -50,7 +50,7 @@ export interface DocumentParams {
   cache_control?: CacheControlParams;
 }
 
-export interface ResultParams {
+interface ResultParams {
   type: "tool_result";
   tool_use_id: string;
   content?: string | (TextParams | ImageParams | DocumentParams)[];
@@ -58,16 +58,76 @@ export interface ResultParams {
   cache_control?: CacheControlParams;
 }
 
-export interface ToolParams {
+interface ToolParams {
   name: string;
   description?: string;
   input_schema: { type: "object"; [key: string]: unknown };
   cache_control?: CacheControlParams;
 }
 
-export type ThinkingParams = { type: "enabled"; budget_tokens: number } | { type: "adaptive" } | { type: "disabled" };
+type ThinkingParams = { type: "enabled"; budget_tokens: number } | { type: "adaptive" } | { type: "disabled" };
 
-export interface CacheControlParams {
+interface CacheControlParams {
   type: "ephemeral";
   ttl?: "5m" | "1h";
+}
+
+/** The body of a request for chat completions, in types that the official SDK takes without a cast. */
+export interface ChatParams {
+  model: string;
+  messages: ChatMessageParams[];
+  tools?: ChatToolParams[];
+  max_completion_tokens?: number;
+}
+
+type ChatMessageParams =
+  | { role: "system"; content: string }
+  | { role: "user"; content: string | ChatPartParams[] }
+  | { role: "assistant"; content: string | null; tool_calls?: ChatCallParams[] }
+  | { role: "tool"; tool_call_id: string; content: string };
+
+type ChatPartParams =
+  | { type: "text"; text: string }
+  | { type: "image_url"; image_url: { url: string } }
+  | { type: "file"; file: { filename: string; file_data: string } };
+
+interface ChatCallParams {
+  id: string;
+  type: "function";
+  function: { name: string; arguments: string };
+}
+
+interface ChatToolParams {
+  type: "function";
+  function: { name: string; description?: string; parameters: Record<string, unknown> };
+}
+
+/** The body of a request to the Responses API, in types that the official SDK takes without a cast. */
+export interface ResponsesParams {
+  model: string;
+  input: ResponsesItemParams[];
+  instructions?: string;
+  tools?: ResponsesToolParams[];
+  max_output_tokens?: number;
+  /** The conversation is kept here: the server need not. */
+  store: false;
+}
+
+type ResponsesItemParams =
+  | { type: "message"; role: "user"; content: ResponsesPartParams[] }
+  | { type: "message"; role: "assistant"; content: string }
+  | { type: "function_call"; call_id: string; name: string; arguments: string }
+  | { type: "function_call_output"; call_id: string; output: string };
+
+type ResponsesPartParams =
+  | { type: "input_text"; text: string }
+  | { type: "input_image"; image_url: string; detail: "auto" }
+  | { type: "input_file"; filename: string; file_data: string };
+
+interface ResponsesToolParams {
+  type: "function";
+  name: string;
+  description?: string;
+  parameters: Record<string, unknown>;
+  strict: false;
 }

@@ -13,7 +13,7 @@ import {
   stat,
 } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { codeOf, isAbsent, isTaken } from "./failure.ts";
+import { errorCode, isAbsent, isTaken } from "./write-failure.ts";
 
 export const fileMode = 0o600;
 const folderMode = 0o700;
@@ -25,7 +25,7 @@ export async function makeFolder(path: string): Promise<void> {
     await chmod(path, folderMode);
   } catch (error) {
     if (isTaken(error)) return;
-    if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;
+    if (errorCode(error) !== "ENOENT" || dirname(path) === path) throw error;
     await makeFolder(dirname(path));
     // Once: a parent that is there and yet holds nothing, such as a link that leads nowhere, would be tried for ever.
     await mkdir(path, { mode: folderMode }).then(
@@ -52,7 +52,7 @@ export async function createFile(path: string): Promise<FileHandle> {
 }
 
 /** The file under this name, never what a symbolic link there leads to: that may be another tool's (a link is refused, see `isLink`). */
-export const openItself = (path: string, flags: number): Promise<FileHandle> =>
+export const openNoFollow = (path: string, flags: number): Promise<FileHandle> =>
   open(path, flags | constants.O_NOFOLLOW);
 
 /** Makes new names in a folder outlast a power cut. File systems that can't sync a folder promise that by themselves. */
@@ -61,18 +61,18 @@ export async function syncFolder(path: string): Promise<void> {
   try {
     await folder.sync();
   } catch (error) {
-    if (!["EINVAL", "EISDIR", "ENOTSUP", "EPERM", "EBADF"].includes(codeOf(error) ?? "")) throw error;
+    if (!["EINVAL", "EISDIR", "ENOTSUP", "EPERM", "EBADF"].includes(errorCode(error) ?? "")) throw error;
   } finally {
     await folder.close();
   }
 }
 
-export type Written =
+type WriteAllOutcome =
   | { readonly kind: "all" }
   | { readonly kind: "part"; readonly written: number; readonly error: unknown };
 
 /** One write call, unless the system takes less than all; then the rest follows. */
-export async function writeAll(file: FileHandle, data: Uint8Array): Promise<Written> {
+export async function writeAll(file: FileHandle, data: Uint8Array): Promise<WriteAllOutcome> {
   let written = 0;
   while (written < data.byteLength) {
     try {
@@ -88,10 +88,10 @@ export async function writeAll(file: FileHandle, data: Uint8Array): Promise<Writ
 }
 
 /** Not from the session's ids: how many temporary names are needed must not shift the ids of a replay. */
-export const temporaryBeside = (path: string): string => `${path}.${randomUUID()}.tmp`;
+export const temporaryPath = (path: string): string => `${path}.${randomUUID()}.tmp`;
 
 /** Whether a file of this name was on its way to `path` when its process was killed, or still is. */
-export const isTemporaryOf = (name: string, path: string): boolean =>
+export const isTemporaryFor = (name: string, path: string): boolean =>
   name.startsWith(`${basename(path)}.`) && temporaryShape.test(name);
 export const temporaryShape = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;
 
@@ -111,7 +111,7 @@ export async function publish(temporary: string, path: string): Promise<"publish
 }
 
 export const lacksHardLinks = (error: unknown): boolean =>
-  ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EXDEV"].includes(codeOf(error) ?? "");
+  ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EXDEV"].includes(errorCode(error) ?? "");
 
 export async function exists(path: string): Promise<boolean> {
   try {
@@ -143,7 +143,7 @@ export async function readSmallFile(path: string, bytesMax: number): Promise<str
   }
 }
 
-export type Sync = "synced" | "unsynced";
+type Sync = "synced" | "unsynced";
 
 /** Replaces a file of ours in one step; a reader sees the old bytes or the new ones. */
 export async function replaceFile(options: {
@@ -151,7 +151,7 @@ export async function replaceFile(options: {
   readonly data: Uint8Array;
   readonly sync: Sync;
 }): Promise<void> {
-  const temporary = temporaryBeside(options.path);
+  const temporary = temporaryPath(options.path);
   try {
     await writeNewFile({ path: temporary, data: options.data, sync: options.sync });
     await rename(temporary, options.path);

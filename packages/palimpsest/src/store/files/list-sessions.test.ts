@@ -4,11 +4,11 @@ import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
 import { storeDeps } from "../../../../../test/contract/store-deps.ts";
 import { makePipe } from "../../../../../test/fixture/pipe.ts";
-import type { ListCounting } from "../../ports/session-list.ts";
+import type { MessageCountMode } from "../../ports/store.ts";
 import { indexWriteMsMax, summaryEndBytes } from "../limits.ts";
 import { listSessions, sessionIds } from "./list-sessions.ts";
 
-const list = (folder: string, counting: ListCounting = "near") => listSessions(storeDeps, { folder, counting });
+const list = (folder: string, counting: MessageCountMode = "near") => listSessions(storeDeps, { folder, counting });
 
 const prompt = (text: string) =>
   `${JSON.stringify({ type: "user", cwd: "/projects/p", message: { role: "user", content: text } })}\n`;
@@ -169,7 +169,7 @@ it("counts long transcripts when asked to, and remembers the count", async () =>
   const count = long.split("\n").length - 1;
   const folder = await temporaryFolder();
   await writeFile(join(folder, "a.jsonl"), long);
-  const counts = async (counting: ListCounting) => (await list(folder, counting)).map((row) => row.messageCount);
+  const counts = async (counting: MessageCountMode) => (await list(folder, counting)).map((row) => row.messageCount);
   expect(await counts("near")).toEqual([undefined]);
   expect(await counts("all")).toEqual([count]);
   expect(await counts("near")).toEqual([count]);

@@ -6,9 +6,9 @@ import { storeDeps } from "../../../../../test/contract/store-deps.ts";
 import { makePipe } from "../../../../../test/fixture/pipe.ts";
 import { temporaryFolder } from "../../../../../test/contract/temporary-folder.ts";
 import { unreadableLockStaleMs } from "../limits.ts";
-import type { Lease } from "../../ports/leases.ts";
-import { acquireLock } from "./lock.ts";
-import { type SeenProcess, lookAtProcess } from "./look-at-process.ts";
+import type { Lease } from "../../ports/store.ts";
+import { acquireLock } from "./file-leases.ts";
+import { type ProcessState, lookAtProcess } from "./look-at-process.ts";
 
 const host = hostname();
 const self = { ...storeDeps, host, lookAtProcess };
@@ -45,7 +45,7 @@ it("is gone after its release", async () => {
 });
 
 describe("a lock that is there", () => {
-  const withProcess = (seen: SeenProcess) => ({
+  const withProcess = (seen: ProcessState) => ({
     ...self,
     lookAtProcess: async (pid: number) => (pid === process.pid ? lookAtProcess(pid) : seen),
   });

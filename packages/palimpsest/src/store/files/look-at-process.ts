@@ -2,16 +2,16 @@ import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { processListMs } from "../limits.ts";
-import { codeOf } from "./failure.ts";
+import { errorCode } from "./write-failure.ts";
 
 /** `started` tells a process from a later one with the same pid; undefined where the system does not tell. */
-export type SeenProcess = { readonly kind: "dead" } | { readonly kind: "alive"; readonly started: string | undefined };
+export type ProcessState = { readonly kind: "dead" } | { readonly kind: "alive"; readonly started: string | undefined };
 
-export type LookAtProcess = (pid: number) => Promise<SeenProcess>;
+export type LookAtProcess = (pid: number) => Promise<ProcessState>;
 
 export const lookAtProcess: LookAtProcess = async (pid) => {
   if (!takesSignals(pid)) return { kind: "dead" };
-  if (process.platform === "linux") return (await seenInProc(pid)) ?? { kind: "alive", started: undefined };
+  if (process.platform === "linux") return (await readFromProc(pid)) ?? { kind: "alive", started: undefined };
   return { kind: "alive", started: await startFromPs(pid) };
 };
 
@@ -21,11 +21,11 @@ function takesSignals(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return codeOf(error) !== "ESRCH";
+    return errorCode(error) !== "ESRCH";
   }
 }
 
-async function seenInProc(pid: number): Promise<SeenProcess | undefined> {
+async function readFromProc(pid: number): Promise<ProcessState | undefined> {
   try {
     const [stat, boot] = await Promise.all([
       readFile(`/proc/${pid}/stat`, "utf8"),
@@ -48,7 +48,7 @@ const fieldsFrom3 = (stat: string): readonly string[] => stat.slice(stat.lastInd
 const hasEnded = ([state]: readonly string[]): boolean => state === "Z" || state === "X";
 
 /** Whether a process of the group runs, also where its leader has ended. Zombies are told from it where the system tells. */
-export async function groupRuns(leader: number): Promise<boolean> {
+export async function isGroupRunning(leader: number): Promise<boolean> {
   if (!takesSignals(-leader)) return false;
   if (process.platform !== "linux") return true;
   try {

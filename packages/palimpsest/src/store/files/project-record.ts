@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { z } from "zod";
 import { parseJson } from "../../schema/json.ts";
 import { recordBytesMax } from "../limits.ts";
-import { exists, makeFolder, publish, readSmallFile, replaceFile, temporaryBeside, writeNewFile } from "./disk.ts";
-import { isAbsent } from "./failure.ts";
+import { exists, makeFolder, publish, readSmallFile, replaceFile, temporaryPath, writeNewFile } from "./disk.ts";
+import { isAbsent } from "./write-failure.ts";
 
 /** What a folder is, whatever it is called. Numbers as text: inodes can be larger than a double holds exactly. */
 const inodeShape = z.object({ dev: z.string(), ino: z.string(), birthtimeMs: z.number() });
@@ -64,9 +64,9 @@ export async function claimFolder(folder: string, record: NewRecord): Promise<"c
   // In this order: what is there is whole, unless it is damaged, also if another process has just put it there.
   if ((await exists(path)) && (await readRecord(folder)) === undefined)
     await rename(path, `${path}.damaged-${record.id}`);
-  const temporary = temporaryBeside(path);
+  const temporary = temporaryPath(path);
   try {
-    await writeNewFile({ path: temporary, data: encoded(record), sync: "synced" });
+    await writeNewFile({ path: temporary, data: encodeRecord(record), sync: "synced" });
     return (await publish(temporary, path)) === "published" ? "claimed" : "taken";
   } finally {
     await rm(temporary, { force: true });
@@ -74,9 +74,9 @@ export async function claimFolder(folder: string, record: NewRecord): Promise<"c
 }
 
 export const updateRecord = (folder: string, record: NewRecord): Promise<void> =>
-  replaceFile({ path: recordPath(folder), data: encoded(record), sync: "synced" });
+  replaceFile({ path: recordPath(folder), data: encodeRecord(record), sync: "synced" });
 
-const encoded = (record: NewRecord): Buffer =>
+const encodeRecord = (record: NewRecord): Buffer =>
   Buffer.from(`${JSON.stringify({ ...record, version: recordVersion }, undefined, 2)}\n`);
 
 /** Undefined where the folder is gone or its file system keeps no time of birth: an inode number alone is given out again. */
@@ -90,5 +90,5 @@ export async function inodeKey(path: string): Promise<InodeKey | undefined> {
   }
 }
 
-export const sameInode = (a: InodeKey | undefined, b: InodeKey | undefined): boolean =>
+export const isSameInode = (a: InodeKey | undefined, b: InodeKey | undefined): boolean =>
   a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino && a.birthtimeMs === b.birthtimeMs;

@@ -1,18 +1,8 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { WriteFailure } from "../../ports/blobs.ts";
-import type { IdsDep } from "../../ports/ids.ts";
+import type { IdsDep } from "../../ports/clock-dep.ts";
 import { fileNameCharsMax, slugSuffixMax } from "../limits.ts";
-import { codeOf, writeFailure } from "./failure.ts";
-import {
-  type Here,
-  type KnownProject,
-  hereAt,
-  isKnown,
-  isSameFolder,
-  matchProject,
-  newRecord,
-  refreshed,
-} from "./project-match.ts";
+import { errorCode, writeFailure } from "./write-failure.ts";
 import {
   type RecordedProject,
   claimFolder,
@@ -20,8 +10,15 @@ import {
   readProject,
   readProjects,
   updateRecord,
+  type InodeKey,
+  type NewRecord,
+  type ProjectRecord,
+  inodeKey,
+  isSameInode,
 } from "./project-record.ts";
-import { type RootCommits, rootCommits as askGit } from "./repository.ts";
+import { type RootCommits, rootCommits as askGit, type ProjectPlace, findProjectPlace } from "./project-place.ts";
+import { exists } from "./disk.ts";
+import { homedir } from "node:os";
 
 export interface Project {
   /** `<home>/projects/<slug>`: stays where it is when the project moves. */
@@ -31,24 +28,24 @@ export interface Project {
   readonly root: string;
 }
 
-export interface ProjectOptions {
+interface ProjectOptions {
   readonly home: string;
   readonly cwd: string;
   /** Asks git by default. */
   readonly rootCommits?: RootCommits;
 }
 
-export type Located = ({ readonly kind: "located" } & Project) | WriteFailure;
+type LocateOutcome = ({ readonly kind: "located" } & Project) | WriteFailure;
 
 /**
  * The project a folder belongs to, made if it is new. Writes only under `home`. Found again from every worktree, through
  * symlinks, and after a rename or a move; the record is brought up to date on the way.
  */
-export async function locateProject(deps: IdsDep, options: ProjectOptions): Promise<Located> {
-  const here = await hereAt(options.cwd, options.rootCommits ?? askGit);
+export async function locateProject(deps: IdsDep, options: ProjectOptions): Promise<LocateOutcome> {
+  const here = await identifyFolder(options.cwd, options.rootCommits ?? askGit);
   try {
-    const known = (await lookUp(options.home, here)) ?? (await makeProject({ deps, home: options.home, here }));
-    return { kind: "located", ...projectOf(await updated(here, known)) };
+    const known = (await lookUpProject(options.home, here)) ?? (await makeProject({ deps, home: options.home, here }));
+    return { kind: "located", ...toProject(await updateProject(here, known)) };
   } catch (error) {
     return writeFailure(error, projectsFolder(options.home));
   }
@@ -56,42 +53,42 @@ export async function locateProject(deps: IdsDep, options: ProjectOptions): Prom
 
 /** The same look-up without a trace; undefined for a folder that is no project yet. */
 export async function findProject(options: ProjectOptions): Promise<Project | undefined> {
-  const here = await hereAt(options.cwd, options.rootCommits ?? askGit);
-  const known = await lookUp(options.home, here);
-  return known === undefined ? undefined : projectOf({ ...known, record: await refreshed(here, known.record) });
+  const here = await identifyFolder(options.cwd, options.rootCommits ?? askGit);
+  const known = await lookUpProject(options.home, here);
+  return known === undefined ? undefined : toProject({ ...known, record: await refreshRecord(here, known.record) });
 }
 
-const projectOf = ({ folder, slug, record }: KnownProject): Project => ({ folder, slug, root: record.path });
+const toProject = ({ folder, slug, record }: KnownProject): Project => ({ folder, slug, root: record.path });
 
 /** The usual case costs one small file: the folder that carries the place's own name, unmoved. */
-async function lookUp(home: string, here: Here): Promise<KnownProject | undefined> {
-  const usual = await readProject(home, slugOf(here.place.root));
-  if (isKnown(usual) && usual.record.path === here.place.root && isSameFolder(here, usual.record)) return usual;
+async function lookUpProject(home: string, here: FolderIdentity): Promise<KnownProject | undefined> {
+  const usual = await readProject(home, projectSlug(here.place.root));
+  if (hasRecord(usual) && usual.record.path === here.place.root && isSameFolder(here, usual.record)) return usual;
   return await matchProject(here, await readProjects(home));
 }
 
 /** A record that can't be written is no failure: the same proof finds the project next time. */
-async function updated(here: Here, known: KnownProject): Promise<KnownProject> {
-  const record = await refreshed(here, known.record);
+async function updateProject(here: FolderIdentity, known: KnownProject): Promise<KnownProject> {
+  const record = await refreshRecord(here, known.record);
   if (record === known.record) return known;
   try {
     await updateRecord(known.folder, record);
   } catch (error) {
-    if (codeOf(error) === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
   }
   return { ...known, record };
 }
 
 /** Roots that differ may share a slug, so a folder belongs to who put the first record there, and the next one gets a number. */
-async function makeProject(options: { deps: IdsDep; home: string; here: Here }): Promise<KnownProject> {
+async function makeProject(options: { deps: IdsDep; home: string; here: FolderIdentity }): Promise<KnownProject> {
   const { deps, home, here } = options;
   const record = await newRecord(here, deps.uuid());
-  const base = slugOf(here.place.root);
+  const base = projectSlug(here.place.root);
   for (let suffix = 1; suffix <= slugSuffixMax; suffix += 1) {
     const slug = suffix === 1 ? base : `${base}-${suffix}`;
     const outcome = await claimFolder(join(projectsFolder(home), slug), record);
     const project: RecordedProject = await readProject(home, slug);
-    if (!isKnown(project)) continue;
+    if (!hasRecord(project)) continue;
     if (outcome === "claimed") return project;
     const raced = await matchProject(here, [project]);
     if (raced !== undefined) return raced;
@@ -100,7 +97,135 @@ async function makeProject(options: { deps: IdsDep; home: string; here: Here }):
 }
 
 /** The path as one readable file name. */
-function slugOf(root: string): string {
+function projectSlug(root: string): string {
   const slug = root.replaceAll(/[^A-Za-z0-9]/g, "-");
   return slug.length <= fileNameCharsMax ? slug : slug.slice(-fileNameCharsMax);
+}
+
+/** A place and what tells it from others. Root commits are asked for only where they decide: git is slow on long histories. */
+interface FolderIdentity {
+  readonly place: ProjectPlace;
+  readonly anchorInode: InodeKey | undefined;
+  readonly rootInode: InodeKey | undefined;
+  readonly commits: () => Promise<readonly string[]>;
+}
+
+async function identifyFolder(cwd: string, rootCommits: RootCommits): Promise<FolderIdentity> {
+  const place = await findProjectPlace(cwd);
+  let asked: Promise<readonly string[]> | undefined;
+  return {
+    place,
+    anchorInode: await inodeKey(place.anchor),
+    rootInode: await inodeKey(place.root),
+    commits: () => (asked ??= rootCommits(place).then((known) => known ?? [])),
+  };
+}
+
+/** A project whose record could be read. */
+interface KnownProject extends RecordedProject {
+  readonly record: ProjectRecord;
+}
+const hasRecord = (project: RecordedProject): project is KnownProject => project.record !== undefined;
+
+/**
+ * Which project a place belongs to, strongest proof first:
+ * 1. the very folder of the record, under whatever name (renamed or moved on its file system);
+ * 2. the recorded path, unless the root commits prove another repository there;
+ * 3. a path that is gone and was known for one project only (a deleted folder, a worktree that lost its repository);
+ * 4. a shared root commit with the one project whose path is gone (moved across file systems, cloned anew).
+ */
+async function matchProject(
+  here: FolderIdentity,
+  projects: readonly RecordedProject[],
+): Promise<KnownProject | undefined> {
+  const known = projects.filter(hasRecord);
+  return (
+    sameFolder(here, known) ??
+    (await samePath(here, known)) ??
+    formerPath(here, known) ??
+    (await sameHistory(here, known))
+  );
+}
+
+function sameFolder(here: FolderIdentity, known: readonly KnownProject[]): KnownProject | undefined {
+  const matches = known.filter(({ record }) => isSameFolder(here, record));
+  return matches.find(({ record }) => record.path === here.place.root) ?? matches[0];
+}
+
+/** Also by the root's own inode: a folder that became a repository since has a new anchor. */
+const isSameFolder = (here: FolderIdentity, record: ProjectRecord): boolean =>
+  isSameInode(record.inode, here.anchorInode) || isSameInode(record.inode, here.rootInode);
+
+async function samePath(here: FolderIdentity, known: readonly KnownProject[]): Promise<KnownProject | undefined> {
+  for (const project of known.filter(({ record }) => record.path === here.place.root)) {
+    if (!(await isEvidentlyAnother(here, project.record))) return project;
+  }
+  return undefined;
+}
+
+async function isEvidentlyAnother(here: FolderIdentity, record: ProjectRecord): Promise<boolean> {
+  if (record.rootCommits.length === 0) return false;
+  const commits = await here.commits();
+  return commits.length > 0 && !sharesCommit(commits, record);
+}
+
+const sharesCommit = (commits: readonly string[], record: ProjectRecord): boolean =>
+  commits.some((commit) => record.rootCommits.includes(commit));
+
+function formerPath({ place }: FolderIdentity, known: readonly KnownProject[]): KnownProject | undefined {
+  if (place.kind !== "lost-worktree" && place.kind !== "absent") return undefined;
+  const matches = known.filter(({ record }) => record.formerPaths.includes(place.root));
+  return matches.length === 1 ? matches[0] : undefined;
+}
+
+async function sameHistory(here: FolderIdentity, known: readonly KnownProject[]): Promise<KnownProject | undefined> {
+  if (here.place.kind !== "repository") return undefined;
+  const commits = await here.commits();
+  const gone: KnownProject[] = [];
+  for (const project of known.filter(({ record }) => sharesCommit(commits, record))) {
+    if (!(await exists(project.record.path))) gone.push(project);
+  }
+  return gone.length === 1 ? gone[0] : undefined;
+}
+
+/** The record after this visit; the same object where nothing was learned. */
+async function refreshRecord(here: FolderIdentity, record: ProjectRecord): Promise<ProjectRecord> {
+  const { place } = here;
+  if (place.kind === "lost-worktree" || place.kind === "absent") return record;
+  const moved = record.path !== place.root && !(await leadsHere(record.path, here));
+  const rootCommits = record.rootCommits.length > 0 ? record.rootCommits : [...(await here.commits())];
+  // Unproven, the recorded folder stays: it may have been moved, and its inode is how it is found again.
+  const proven = isSameFolder(here, record) || sharesCommit(await provingCommits(here, record), record);
+  const inode = proven ? (here.anchorInode ?? record.inode) : record.inode;
+  if (!moved && rootCommits.length === record.rootCommits.length && isSameInode(inode, record.inode)) return record;
+  const paths = moved ? { path: place.root, formerPaths: [...new Set([...record.formerPaths, record.path])] } : {};
+  return { ...record, ...paths, rootCommits, ...(inode === undefined ? {} : { inode }) };
+}
+
+const provingCommits = async (here: FolderIdentity, record: ProjectRecord): Promise<readonly string[]> =>
+  record.rootCommits.length > 0 && !isSameFolder(here, record) ? await here.commits() : [];
+
+/** One folder under two names at once (a bind mount): both are right, and the record keeps the first. */
+async function leadsHere(path: string, here: FolderIdentity): Promise<boolean> {
+  const { anchor } = await findProjectPlace(path);
+  return isSameInode(await inodeKey(anchor), here.anchorInode);
+}
+
+async function newRecord(here: FolderIdentity, id: string): Promise<NewRecord> {
+  const { place, anchorInode } = here;
+  const rootCommits = [...(await here.commits())];
+  return {
+    id,
+    path: place.root,
+    formerPaths: [],
+    rootCommits,
+    ...(anchorInode === undefined ? {} : { inode: anchorInode }),
+  };
+}
+
+/** `PALIMPSEST_HOME`, else `~/.palimpsest`. */
+export function homeFolder(env: Readonly<Record<string, string | undefined>>): string {
+  const set = env["PALIMPSEST_HOME"];
+  if (set !== undefined && set !== "") return resolve(set);
+  return join(env["HOME"] || homedir(), ".palimpsest");
 }

@@ -3,12 +3,12 @@ import { basename, join } from "node:path";
 import { z } from "zod";
 import { type SessionId, bytes, sessionId } from "../../schema/brand.ts";
 import { parseJson } from "../../schema/json.ts";
-import type { ClockDep } from "../../ports/clock.ts";
-import type { SessionSummary } from "../../ports/session-list.ts";
+import type { ClockDep } from "../../ports/clock-dep.ts";
+import type { SessionSummary } from "../../ports/store.ts";
 import { indexBytesMax, indexWriteMsMax } from "../limits.ts";
-import { isoTime } from "../summarise.ts";
-import { isTemporaryOf, readSmallFile, replaceFile } from "./disk.ts";
-import { codeOf } from "./failure.ts";
+import { isoTime } from "../summarise-session.ts";
+import { isTemporaryFor, readSmallFile, replaceFile } from "./disk.ts";
+import { errorCode } from "./write-failure.ts";
 
 const indexVersion = 1;
 
@@ -39,7 +39,7 @@ export interface IndexRow extends SessionSummary {
   readonly fileMtime: number;
 }
 
-export interface SessionsIndex {
+interface SessionsIndex {
   readonly rowByPath: ReadonlyMap<string, IndexRow>;
   readonly originalPath: string | undefined;
 }
@@ -48,20 +48,20 @@ const indexPath = (folder: string): string => join(folder, "sessions-index.json"
 
 /** Never fails: the index is a cache, and without it the transcripts are read. */
 export async function readIndex(folder: string): Promise<SessionsIndex> {
-  const read = indexShape.safeParse(await jsonOf(indexPath(folder)));
+  const read = indexShape.safeParse(await readJson(indexPath(folder)));
   if (!read.success) return { rowByPath: new Map(), originalPath: undefined };
-  const rows = read.data.entries.flatMap((row) => rowIn(row) ?? []);
+  const rows = read.data.entries.flatMap((row) => parseRow(row) ?? []);
   return { rowByPath: new Map(rows.map((row) => [row.fullPath, row])), originalPath: read.data.originalPath };
 }
 
-function rowIn(value: unknown): IndexRow | undefined {
+function parseRow(value: unknown): IndexRow | undefined {
   const row = rowShape.safeParse(value).data;
   if (row === undefined || basename(row.fullPath) !== `${row.sessionId}.jsonl`) return undefined;
   const { summary, messageCount, created, gitBranch, projectPath } = row;
   return { ...row, summary, messageCount, created, gitBranch, projectPath };
 }
 
-async function jsonOf(path: string): Promise<unknown> {
+async function readJson(path: string): Promise<unknown> {
   try {
     return parseJson((await readSmallFile(path, indexBytesMax)) ?? "");
   } catch {
@@ -69,14 +69,16 @@ async function jsonOf(path: string): Promise<unknown> {
   }
 }
 
-export interface WrittenIndex {
+/** A cache that can't be written is no error: the next list reads the transcripts again. */
+export async function writeIndex({
+  folder,
+  rows,
+  originalPath,
+}: {
   readonly folder: string;
   readonly rows: readonly IndexRow[];
   readonly originalPath: string | undefined;
-}
-
-/** A cache that can't be written is no error: the next list reads the transcripts again. */
-export async function writeIndex({ folder, rows, originalPath }: WrittenIndex): Promise<void> {
+}): Promise<void> {
   const index = {
     version: indexVersion,
     entries: rows,
@@ -85,14 +87,14 @@ export async function writeIndex({ folder, rows, originalPath }: WrittenIndex): 
   try {
     await replaceFile({ path: indexPath(folder), data: Buffer.from(JSON.stringify(index)), sync: "unsynced" });
   } catch (error) {
-    if (codeOf(error) === undefined) throw error;
+    if (errorCode(error) === undefined) throw error;
   }
 }
 
 /** Indexes that were being written when their process was killed. Must not reject: they are in nobody's way. */
 export async function removeUnfinishedIndexes({ now }: ClockDep, folder: string): Promise<void> {
   const names = await readdir(folder).catch(() => []);
-  for (const name of names.filter((one) => isTemporaryOf(one, indexPath(folder)))) {
+  for (const name of names.filter((one) => isTemporaryFor(one, indexPath(folder)))) {
     const path = join(folder, name);
     const seen = await lstat(path).catch(() => undefined);
     if (seen === undefined || Math.abs(now() - seen.mtimeMs) < indexWriteMsMax) continue;

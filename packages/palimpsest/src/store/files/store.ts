@@ -1,22 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import type { Blobs } from "../../ports/blobs.ts";
-import type { ClockDep } from "../../ports/clock.ts";
-import type { IdsDep } from "../../ports/ids.ts";
-import type { ListCounting, SessionList } from "../../ports/session-list.ts";
+import type { ClockDep, IdsDep } from "../../ports/clock-dep.ts";
+import type { MessageCountMode, SessionList, Store, StorePorts } from "../../ports/store.ts";
 import type { SessionFiles } from "../../ports/session-files.ts";
-import type { Store, StorePorts } from "../../ports/store.ts";
 import type { Durability, Transcripts } from "../../ports/transcripts.ts";
 import { millis } from "../../schema/brand.ts";
-import { fileBlobs, resultsFolder } from "./blobs.ts";
-import { homeFolder } from "./home-folder.ts";
-import { fileLeases } from "./leases.ts";
+import { fileBlobs, resultsFolder } from "./file-blobs.ts";
+import { homeFolder, locateProject } from "./project.ts";
+import { fileLeases } from "./file-leases.ts";
 import { listSessions } from "./list-sessions.ts";
-import { fileNotes, filePlan, notesPath, planPath } from "./notes-file.ts";
-import { locateProject } from "./project.ts";
-import { fileRunningGroups } from "./running-groups.ts";
+import { fileNotes, filePlan, notesPath, planPath } from "./file-notes.ts";
+import { fileRunningGroups } from "./file-running-groups.ts";
 import type { IndexRow } from "./sessions-index.ts";
-import { fileTranscripts } from "./transcripts.ts";
+import { fileTranscripts } from "./file-transcripts.ts";
 
 export interface FileStoreOptions {
   /** Where the sessions lie. Absent: where the command `palimpsest` keeps those of the current folder's project. */
@@ -55,7 +52,7 @@ export interface FilePorts extends Required<StorePorts>, Required<SessionFiles> 
 
 /** Its rows as they stand in `sessions-index.json`. */
 export interface FileSessionList extends SessionList {
-  list(counting?: ListCounting): Promise<readonly IndexRow[]>;
+  list(counting?: MessageCountMode): Promise<readonly IndexRow[]>;
 }
 
 /** Everything that is kept of one project. Nobody else knows what its folder holds. */

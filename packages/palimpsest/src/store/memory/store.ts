@@ -1,8 +1,8 @@
 import type { Store, StorePorts } from "../../ports/store.ts";
 import { millis } from "../../schema/brand.ts";
-import { memoryBlobs } from "./blobs.ts";
-import { memoryLeases } from "./leases.ts";
-import { memoryTranscripts } from "./transcripts.ts";
+import { memoryBlobs } from "./memory-blobs.ts";
+import { memoryLeases } from "./memory-leases.ts";
+import { memoryTranscripts } from "./memory-transcripts.ts";
 
 /** Sessions that last as long as the store: for tests, and for what nobody wants kept. */
 export function memoryStore(): Store {

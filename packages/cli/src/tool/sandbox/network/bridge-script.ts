@@ -3,11 +3,8 @@ import { fstatSync } from "node:fs";
 import { createServer } from "node:net";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
-import { Carrier } from "./carrier.ts";
-import { proxyConnectionsMax } from "./bridge-limits.ts";
-import { bridgeEnd } from "./pipes.ts";
-import { proxyEnvironment } from "./proxy-environment.ts";
-import { takeBack } from "./set-aside.ts";
+import { Carrier, proxyConnectionsMax, bridgeEnd } from "./carrier.ts";
+import { proxyEnvironment, restoreNodeVariables } from "./proxy-environment.ts";
 
 /*
  * Runs inside the sandbox: node bridge-script.js FOLDER PROGRAM [ARGUMENT…]. Streams and descriptor 3 are the program's:
@@ -47,7 +44,7 @@ function startProgram(proxyUrl: string): void {
   // Before there is a program: from its first moment on a signal is for it.
   for (const signal of handedOn) process.on(signal, () => handOn(child?.pid, signal));
   child = spawn(program, args, {
-    env: proxyEnvironment(proxyUrl, takeBack(own)),
+    env: proxyEnvironment(proxyUrl, restoreNodeVariables(own)),
     stdio: ["inherit", "inherit", "inherit", third],
     // A group of its own: who signals this one's, signals the program once, not twice.
     detached: true,

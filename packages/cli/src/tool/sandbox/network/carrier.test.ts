@@ -2,8 +2,7 @@ import { type Duplex, PassThrough } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { setImmediate as settled } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { Carrier } from "./carrier.ts";
-import { carriedFrameBytesMax, carriedWindowBytes } from "./bridge-limits.ts";
+import { Carrier, carriedFrameBytesMax, carriedWindowBytes } from "./carrier.ts";
 
 interface Pair {
   readonly bridge: Carrier;

@@ -1,5 +1,7 @@
 import { Duplex, type Readable, type Writable } from "node:stream";
-import { carriedFrameBytesMax, carriedWindowBytes } from "./bridge-limits.ts";
+import { constants, openSync } from "node:fs";
+import { Socket } from "node:net";
+import { join } from "node:path";
 
 /*
  * Many connections over one pair of pipes, in frames: kind (1 byte), connection (4), length (4), then as many bytes.
@@ -15,12 +17,12 @@ const kinds = { open: 0, data: 1, end: 2, reset: 3, credit: 4 } as const;
 
 const headBytes = 9;
 
-export interface Pipes {
+interface Pipes {
   readonly read: Readable;
   readonly write: Writable;
 }
 
-export interface CarrierOptions {
+interface CarrierOptions {
   readonly connectionsMax: number;
   /** A connection that the other side has opened. Absent: that side opens none. */
   readonly onConnection?: (connection: Duplex) => void;
@@ -34,7 +36,7 @@ export interface CarrierOptions {
 export class Carrier {
   readonly #pipes: Pipes;
   readonly #options: CarrierOptions;
-  readonly #connectionById = new Map<number, Carried>();
+  readonly #connectionById = new Map<number, CarriedConnection>();
   #unparsed: Buffer = Buffer.alloc(0);
   #lastId = 0;
   #isClosed = false;
@@ -71,8 +73,8 @@ export class Carrier {
     this.#pipes.write.destroy();
   }
 
-  #add(id: number): Carried {
-    const connection = new Carried({
+  #add(id: number): CarriedConnection {
+    const connection = new CarriedConnection({
       send: (kind, bytes) => this.#send(kind, id, bytes),
       onClose: () => void this.#connectionById.delete(id),
     });
@@ -104,7 +106,7 @@ export class Carrier {
   }
 
   /** False: the frame is wrong. One for a connection that has just ended here is late, not wrong. */
-  #handle({ kind, id, bytes }: Frame): boolean {
+  #handle({ kind, id, bytes }: { readonly kind: number; readonly id: number; readonly bytes: Buffer }): boolean {
     if (kind === kinds.open) return this.#accept(id);
     const connection = this.#connectionById.get(id);
     switch (kind) {
@@ -134,20 +136,14 @@ export class Carrier {
   }
 }
 
-interface Frame {
-  readonly kind: number;
-  readonly id: number;
-  readonly bytes: Buffer;
-}
-
-interface CarriedDeps {
+interface CarriedConnectionDeps {
   readonly send: (kind: number, bytes?: Uint8Array) => void;
   readonly onClose: () => void;
 }
 
 /** One of the connections, as a stream. */
-class Carried extends Duplex {
-  readonly #deps: CarriedDeps;
+class CarriedConnection extends Duplex {
+  readonly #deps: CarriedConnectionDeps;
   #credit: number = carriedWindowBytes;
   /** What the other side may still send. */
   #granted: number = carriedWindowBytes;
@@ -156,7 +152,7 @@ class Carried extends Duplex {
   #isReset = false;
   #hasEnded = { here: false, there: false };
 
-  constructor(deps: CarriedDeps) {
+  constructor(deps: CarriedConnectionDeps) {
     super({ allowHalfOpen: true });
     this.#deps = deps;
     // Whoever breaks it off has said so; an error that nobody hears would end the process.
@@ -226,3 +222,40 @@ class Carried extends Duplex {
     }
   }
 }
+
+/* The bridge runs inside the sandbox, where no other package of ours can be read: this file imports nothing. */
+
+/** Of one command at once: package managers open some dozens; more is a loop. */
+export const proxyConnectionsMax = 256;
+
+/** Of one frame: a connection with much to say lets the others in between. */
+export const carriedFrameBytesMax = 32 * 2 ** 10;
+
+/** Bytes of one connection that may be under way: what all of them together may take of memory is some 64 MiB. */
+export const carriedWindowBytes = 256 * 2 ** 10;
+
+/*
+ * Between the proxy and the bridge are two named pipes. A socket would have to be connected from inside the sandbox, and
+ * there no program can make one that leads out: not even ours.
+ */
+
+/** Both are in one folder, which is mounted into the sandbox. */
+export const pipeNames = { toProxy: "to-proxy", toBridge: "to-bridge" } as const;
+
+/** Throws where they can't be opened. */
+export const proxyEnd = (folder: string): Pipes => ({
+  read: openReadEnd(join(folder, pipeNames.toProxy)),
+  write: openWriteEnd(join(folder, pipeNames.toBridge)),
+});
+
+export const bridgeEnd = (folder: string): Pipes => ({
+  read: openReadEnd(join(folder, pipeNames.toBridge)),
+  write: openWriteEnd(join(folder, pipeNames.toProxy)),
+});
+
+const openReadEnd = (path: string): Socket => new Socket({ fd: openPipe(path), readable: true, writable: false });
+const openWriteEnd = (path: string): Socket => new Socket({ fd: openPipe(path), readable: false, writable: true });
+
+/** For both directions, so that the opening need not wait for the other side. No link is followed. */
+const openPipe = (path: string): number =>
+  openSync(path, constants.O_RDWR | constants.O_NONBLOCK | constants.O_NOFOLLOW);

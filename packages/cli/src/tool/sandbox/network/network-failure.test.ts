@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { networkFailureNote } from "./network-failure.ts";
+import { networkFailureNote } from "../sandbox-failure-note.ts";
 
 test.each([
   "curl: (6) Could not resolve host: a.org",

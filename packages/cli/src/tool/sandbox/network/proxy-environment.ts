@@ -29,3 +29,17 @@ export function proxyEnvironment(url: string, env: Readonly<Record<string, strin
 }
 
 const direct = "localhost,127.0.0.1,::1";
+
+const asidePrefix = "PALIMPSEST_SET_ASIDE_";
+
+/** Variables by which a command tells its own Node what to load, to print or to write: the bridge's is not meant. */
+export const setNodeVariablesAside = (env: Readonly<Record<string, string>>): Record<string, string> =>
+  renameVariables(env, (name) => (name.startsWith("NODE_") ? `${asidePrefix}${name}` : name));
+
+export const restoreNodeVariables = (env: Readonly<Record<string, string>>): Record<string, string> =>
+  renameVariables(env, (name) => (name.startsWith(asidePrefix) ? name.slice(asidePrefix.length) : name));
+
+const renameVariables = (
+  env: Readonly<Record<string, string>>,
+  rename: (name: string) => string,
+): Record<string, string> => Object.fromEntries(Object.entries(env).map(([name, value]) => [rename(name), value]));

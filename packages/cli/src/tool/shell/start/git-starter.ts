@@ -1,13 +1,19 @@
-import { gitParts } from "../git-parts.ts";
-import { type ShellWord, tailOf } from "../word.ts";
-import { joinedWords, type Started, type StarterRow, startsAnything, startsNothing, startsScripts } from "./started.ts";
+import { splitGitArgs, type ShellWord, sliceWord } from "../shell-word.ts";
+import {
+  joinToLine,
+  type StartedPrograms,
+  type StarterRow,
+  startsAnything,
+  startsNothing,
+  startsScripts,
+} from "./starter-row.ts";
 
 /** Programs that git is given: by settings, by options, and as arguments of some of its commands. */
 export const gitStarter: StarterRow = (args) => {
-  const { rest, settings } = gitParts(args);
+  const { rest, settings } = splitGitArgs(args);
   const [subcommand, ...words] = rest;
-  const set = settings.map((setting) => scriptOf(tailOf(setting, setting.value.indexOf("=") + 1)));
-  const inner = subcommand === undefined ? startsNothing : startedBySubcommand(subcommand, words);
+  const set = settings.map((setting) => aliasScript(sliceWord(setting, setting.value.indexOf("=") + 1)));
+  const inner = subcommand === undefined ? startsNothing : analyzeSubcommand(subcommand, words);
   const isOwnCommand =
     subcommand?.kind === "plain" && !subcommand.value.startsWith("-") && !knownCommands.has(subcommand.value);
   // An alias may be any command, and so may a command that git does not have itself.
@@ -18,7 +24,7 @@ export const gitStarter: StarterRow = (args) => {
   return { ...inner, scripts: [...inner.scripts, ...set], sight: isUnclear ? "unclear" : "clear" };
 };
 
-function startedBySubcommand(subcommand: ShellWord, words: readonly ShellWord[]): Started {
+function analyzeSubcommand(subcommand: ShellWord, words: readonly ShellWord[]): StartedPrograms {
   if (subcommand.kind !== "plain") return startsAnything;
   switch (subcommand.value) {
     case "bisect":
@@ -27,11 +33,11 @@ function startedBySubcommand(subcommand: ShellWord, words: readonly ShellWord[])
       const at = words.findIndex(({ value }) => value === "foreach");
       const line =
         at === -1 ? [] : words.slice(at + 1).filter(({ value }, index) => index > 1 || !value.startsWith("-"));
-      return line.length === 0 ? startsNothing : startsScripts([joinedWords(line)]);
+      return line.length === 0 ? startsNothing : startsScripts([joinToLine(line)]);
     }
     case "config":
       return {
-        ...startsScripts(words.slice(1).map(scriptOf)),
+        ...startsScripts(words.slice(1).map(aliasScript)),
         sight: words.some(({ value }) => /^alias\./i.test(value)) && words.length > 1 ? "unclear" : "clear",
       };
     case "filter-branch":
@@ -39,7 +45,7 @@ function startedBySubcommand(subcommand: ShellWord, words: readonly ShellWord[])
     case "for-each-repo":
       return startsAnything;
     case "remote-ext":
-      return startsScripts([joinedWords(words.slice(1))]);
+      return startsScripts([joinToLine(words.slice(1))]);
     case "subtree":
       return words[0]?.value === "push" ? { ...startsNothing, commands: [[git, ...words]] } : startsNothing;
     case "send-pack":
@@ -53,7 +59,7 @@ function startedBySubcommand(subcommand: ShellWord, words: readonly ShellWord[])
 const git: ShellWord = { kind: "plain", value: "git" };
 
 /** `!line`, as an alias has it. */
-const scriptOf = (word: ShellWord): ShellWord => (word.value.startsWith("!") ? tailOf(word, 1) : word);
+const aliasScript = (word: ShellWord): ShellWord => (word.value.startsWith("!") ? sliceWord(word, 1) : word);
 
 const starterOptions =
   /^(?:-x|-O|-u|--(?:exec|ext|open-f|upload-p|receive-p|tool|gpg-s|pager|editor|trailer)[\w-]*)(?<joined>=?.*)$/s;
@@ -64,7 +70,7 @@ function optionValues(words: readonly ShellWord[]): readonly ShellWord[] {
     const joined = starterOptions.exec(word.value)?.groups?.["joined"];
     if (joined === undefined) return [];
     const value = joined.replace(/^=/, "");
-    return value === "" ? words.slice(index + 1, index + 2) : [tailOf(word, word.value.length - value.length)];
+    return value === "" ? words.slice(index + 1, index + 2) : [sliceWord(word, word.value.length - value.length)];
   });
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mayExecute } from "./sed-script.ts";
+import { maySedExecute } from "./languages.ts";
 
 test.each([
   "s/a/b/",
@@ -21,7 +21,7 @@ test.each([
   "# e\np",
   "/x/I p",
 ])("%j runs no program", (script) => {
-  expect(mayExecute(script)).toBe(false);
+  expect(maySedExecute(script)).toBe(false);
 });
 
 test.each([
@@ -43,5 +43,5 @@ test.each([
   ":a;e",
   "a text\ne",
 ])("%j may run one, or is not understood", (script) => {
-  expect(mayExecute(script)).toBe(true);
+  expect(maySedExecute(script)).toBe(true);
 });

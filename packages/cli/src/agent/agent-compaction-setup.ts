@@ -1,0 +1,177 @@
+import { join } from "node:path";
+import type { Baseline, PrefixChange, FrozenParts } from "palimpsest/internal/cache/baseline";
+import type { CompactedConversation } from "palimpsest/internal/context/conversation";
+import type { AgentDeps, HookDeps } from "palimpsest/internal/context/deps";
+import type { CompactionSetup, SummaryOptions } from "palimpsest/internal/context/compact/compaction-setup";
+import { SummaryPreparation } from "palimpsest/internal/context/compact/summary-preparation";
+import { SessionFactBook } from "palimpsest/internal/context/compact/session-fact-book";
+import { ConversationForks } from "palimpsest/internal/loop/conversation-forks";
+import { instructionsLoadedEvent } from "./session/session-hooks.ts";
+import type { SessionNotes } from "palimpsest/internal/context/compact/session-notes";
+import {
+  announcementsInView,
+  type ShownAnnouncement,
+  announceChange,
+  changesToAnnounce,
+} from "./system-prompt/announcement.ts";
+import { compactionSection } from "palimpsest/internal/memory/compaction-section";
+import type { CompactionRequests } from "palimpsest/internal/ports/compaction-requests";
+import type { Fork } from "palimpsest/internal/ports/fork";
+import { createWorkingState, usualStability, type WorkingStatePart } from "palimpsest/internal/ports/working-state";
+import { findDiscoveredTools } from "../tool/mcp/known-server.ts";
+import type { AgentParts } from "./agent-options.ts";
+import { openSessionNotes } from "./session/open-session-notes.ts";
+import { readUserText, type UserText } from "./user-text.ts";
+import { type PrefixInput, renderPrefix } from "./system-prompt/render-prefix.ts";
+import type { Toolbox } from "./tools/toolbox.ts";
+import type { RestoredPiece } from "palimpsest/internal/schema/restored-part";
+
+export interface CompactionSetupInput extends CompactedConversation {
+  readonly deps: AgentDeps;
+  readonly box: Toolbox;
+  readonly prefix: PrefixInput;
+  readonly baseline: Baseline;
+  readonly asks: CompactionRequests | undefined;
+}
+
+export interface AgentCompactionSetup extends CompactionSetup {
+  readonly notes: SessionNotes | undefined;
+}
+
+/** By what an agent's conversation is compacted: its forks, the state of its tools, what people ask of summaries. */
+export function agentCompactionSetup(parts: AgentParts, input: CompactionSetupInput): AgentCompactionSetup {
+  const { deps, session, engine, options } = parts;
+  const { box, prefix, baseline, files, asks } = input;
+  const now = () => renderPrefix(parts, prefix);
+  const instructionPaths = new Set(baseline.system.map(({ name }) => name));
+  const fork: Fork = {
+    model: baseline.model,
+    run: (task, signal) => new ConversationForks(input.deps, input.conversation()).run(task, signal),
+  };
+  return {
+    session,
+    facts: new SessionFactBook(deps, session),
+    fork,
+    notes: openSessionNotes(parts, { deps: input.deps, box, fork, home: engine.home, turns: options.turns ?? "many" }),
+    // Nobody waits between the turns of one who has only one; what begins at its end would only be stopped.
+    preparation:
+      options.turns === "one"
+        ? undefined
+        : new SummaryPreparation(input.deps, { session, conversation: input.conversation }),
+    asks,
+    recallTool: box.tools.find(({ name }) => name === "recall")?.name,
+    discovered: () => findDiscoveredTools(session.fold).map(({ name }) => name),
+    summaryOptions: () => readSummaryOptions(engine.home, now),
+    mode: options.turns === "one" ? "autonomous" : "attended",
+    workingState: createWorkingState([
+      ...headerParts({
+        sent: () => baseline,
+        now: async () => (await now()).parts,
+        tellings: () => announcementsInView(session.fold),
+      }),
+      ...box.workingState({ files, cwd: prefix.cwd, isShownElsewhere: (path) => instructionPaths.has(path) }),
+    ]),
+    onCompacted: () => announceReloadedInstructions(input.deps, now),
+  };
+}
+
+/** A file of this name in the home folder takes the place of our prompt. */
+const promptFile = join("prompts", "compact.md");
+
+type RenderPrefix = () => ReturnType<typeof renderPrefix>;
+
+/** Must not reject: what can't be read is told, and the summary comes without it. */
+export async function readSummaryOptions(home: string, now: RenderPrefix): Promise<SummaryOptions> {
+  const [prompt, section] = await Promise.all([
+    readUserText(join(home, promptFile), "prompt for summaries"),
+    readProjectInstructions(now),
+  ]);
+  const warnings = [prompt.warning, section.warning].filter((warning) => warning !== undefined);
+  return {
+    ...(prompt.text === "" ? {} : { template: prompt.text }),
+    ...(section.text === "" ? {} : { projectInstructions: section.text }),
+    ...(warnings.length === 0 ? {} : { warnings }),
+  };
+}
+
+async function readProjectInstructions(now: RenderPrefix): Promise<UserText> {
+  try {
+    const { instructions } = await now();
+    const asked = instructions.files.map(({ text }) => compactionSection(text)).filter((text) => text !== "");
+    return { text: asked.join("\n\n") };
+  } catch (error) {
+    return { text: "", warning: `Instructions for summaries could not be read: ${String(error)}` };
+  }
+}
+
+/** Hooks are told which instructions count behind the boundary. Must not reject: they are told nothing of what can't be read. */
+export async function announceReloadedInstructions(deps: HookDeps, now: RenderPrefix): Promise<void> {
+  const prefix = await now().catch(() => undefined);
+  for (const file of prefix?.instructions.files ?? [])
+    await deps.hooks.fire(
+      { ...deps.place(), ...instructionsLoadedEvent(file, "compact") },
+      new AbortController().signal,
+    );
+}
+
+interface HeaderDeps {
+  /** What requests carry besides messages from the boundary on. */
+  readonly sent: () => FrozenParts;
+  /** What they would carry if it were rendered now: instruction files are read anew. */
+  readonly now: () => Promise<FrozenParts>;
+  /** What the view says of it before the boundary. */
+  readonly tellings: () => readonly ShownAnnouncement[];
+}
+
+/**
+ * Instructions and tools that differ from what requests carry. The messages that told the difference are covered, so it is
+ * told again, in today's words, unless a message that is kept tells it; where the boundary brings a fixed part that was rendered anew, there is nothing to tell.
+ */
+export const headerParts = (deps: HeaderDeps): readonly WorkingStatePart[] => [
+  headerPart(deps, { name: "instructions", kinds: ["system-added", "system-changed", "system-removed"] }),
+  headerPart(deps, { name: "tools", kinds: ["tool-added", "tool-changed", "tool-removed"] }),
+];
+
+const headerPart = (
+  { sent, now, tellings }: HeaderDeps,
+  { name, kinds }: { readonly name: "instructions" | "tools"; readonly kinds: readonly PrefixChange["kind"][] },
+): WorkingStatePart => ({
+  name,
+  stability: usualStability[name],
+  snapshot: async ({ budgets: { tokensMax }, isKept }) => {
+    const parts = await now();
+    const kept = tellings().filter(({ entry }) => isKept(entry));
+    const changes = changesToAnnounce({ sent: sent(), told: parts, now: parts, tellings: kept });
+    const pieces = changes.filter(({ kind }) => kinds.includes(kind)).flatMap(piecesToRestore);
+    // What people demand of the agent is cut only where nothing else would help.
+    const budget = { pieceTokensMax: tokensMax, tokensMax };
+    return pieces.length === 0 ? undefined : { kind: "state", pieces, budget };
+  },
+});
+
+function piecesToRestore(change: PrefixChange): readonly RestoredPiece[] {
+  const telling = announceChange(change);
+  if (telling === undefined) return [];
+  const { content, ...data } = telling;
+  return [{ title: changeTitle(change), text: content, ...data }];
+}
+
+function changeTitle(change: PrefixChange): string {
+  switch (change.kind) {
+    case "tool-added":
+    case "tool-changed":
+      return change.tool.name;
+    case "system-added":
+    case "system-changed":
+      return change.piece.name;
+    case "tool-removed":
+    case "system-removed":
+      return change.name;
+    case "model":
+    case "thinking":
+    case "betas":
+    case "tools-reordered":
+    case "system-reordered":
+      return change.kind;
+  }
+}

@@ -1,0 +1,146 @@
+import { toSingleLine } from "palimpsest/internal/schema/to-printable";
+import { z } from "zod";
+import { field, isArray, type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { reminderAttachmentType, escapeReminderTag } from "palimpsest/internal/transcript/attachment-text";
+import type { FileState, FileWatch } from "../tool/file/file-watch.ts";
+import { type Todo, hasOpenTodos, renderTodos } from "../tool/todo-tool.ts";
+import type { Draft } from "palimpsest/internal/transcript/draft";
+import type { Fold } from "palimpsest/internal/transcript/fold";
+import { changedFilesNamedMax, todoReminderRounds } from "./limits.ts";
+import { localDay, weekday } from "./system-prompt/render-system-prompt.ts";
+import type { Conversation } from "palimpsest/internal/context/conversation";
+import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
+import { todoTools } from "./session/read-todos-from-log.ts";
+
+/** Where reminders learn what happened beside the conversation. */
+interface ReminderSources {
+  /** The day that the system prompt names. */
+  readonly startedOn: string;
+  readonly todos: () => readonly Todo[];
+  readonly mayRead: (path: string) => boolean;
+  readonly watch: FileWatch;
+}
+
+/**
+ * What to append before the next request so that the model knows what changed beside the conversation. Each is told when it
+ * is news, by what the view shows: after a resume nothing is told twice, and what a boundary covers is told again behind it.
+ */
+export async function collectReminders(
+  { startedOn, mayRead, watch, todos, now }: ReminderSources & ClockDep,
+  { line: { editable }, files }: Pick<Conversation, "line" | "files">,
+): Promise<readonly Draft[]> {
+  if (editable === undefined) return [];
+  const { fold } = editable;
+  const given = remindersInView(fold);
+  return [
+    dateReminder({ day: localDay(now()), startedOn, given }),
+    filesReminder({ states: await watch.look({ files, mayRead }), given }),
+    todosReminder({ todos: todos(), fold }),
+  ].filter((draft) => draft !== undefined);
+}
+
+/** Of the view, oldest first: what an undo or a boundary took out of it is known to nobody. */
+function remindersInView({ path, projection }: Pick<Fold, "path" | "projection">): readonly JsonObject[] {
+  return projection.items.flatMap(({ entry: id, attachment }) => {
+    const entry = attachment === reminderAttachmentType ? path.find(id)?.entry : undefined;
+    return entry?.kind === "attachment" ? [entry.attachment] : [];
+  });
+}
+
+function dateReminder({
+  day,
+  startedOn,
+  given,
+}: {
+  readonly day: string;
+  readonly startedOn: string;
+  readonly given: readonly JsonObject[];
+}): Draft | undefined {
+  const known = given.findLast((one) => textField(one, "about") === "date");
+  const knownDay = known === undefined ? startedOn : textField(known, "day");
+  return day === knownDay
+    ? undefined
+    : reminderDraft({ about: "date", day, content: `Today is ${day}, ${weekday(day)}.` });
+}
+
+function filesReminder({
+  states,
+  given,
+}: {
+  readonly states: readonly FileState[];
+  readonly given: readonly JsonObject[];
+}): Draft | undefined {
+  const toldByPath = new Map(given.flatMap(filesInReminders).map((told) => [told.path, told]));
+  const news = states.filter((state) => state.hash !== hashKnownToModel(state, toldByPath.get(state.path)));
+  if (news.length === 0) return undefined;
+  const named = news
+    .slice(0, changedFilesNamedMax)
+    .map((state) => `- ${toSingleLine(state.path)}: ${fileStateText(state)}`);
+  const others = news.length - named.length;
+  const content = [
+    "These files are no longer as you last saw them. Your edit and write calls did not do that: the user, another program or a command did.",
+    ...named,
+    ...(others === 0 ? [] : [`- and ${others} other files that you have read`]),
+    "What was shown of them above is out of date. Read a file again before you rely on it or change it, and leave these changes in place unless you are asked to undo them.",
+  ];
+  const files = news.map(({ path, hash, seenHash }) => ({ path, hash, seenHash }));
+  return reminderDraft({ about: "files", files, content: escapeReminderTag(content.join("\n")) });
+}
+
+const fileStateText = ({ hash, seenHash, words }: FileState): string =>
+  hash === seenHash ? "again as you saw it" : words;
+
+type ReminderFile = Pick<FileState, "path" | "hash" | "seenHash">;
+
+/** A reminder counts until the agent reads or writes the file itself. */
+const hashKnownToModel = ({ seenHash }: FileState, told: ReminderFile | undefined): string =>
+  told?.seenHash === seenHash ? told.hash : seenHash;
+
+function filesInReminders(reminder: JsonObject): readonly ReminderFile[] {
+  const files = field(reminder, "files");
+  return (isArray(files) ? files : []).flatMap((file) => reminderFileShape.safeParse(file).data ?? []);
+}
+
+const reminderFileShape = z.object({ path: z.string(), hash: z.string(), seenHash: z.string() });
+
+/** A list that is done, or that the model has looked at lately, is not worth a reminder. */
+function todosReminder({
+  todos,
+  fold,
+}: {
+  readonly todos: readonly Todo[];
+  readonly fold: Pick<Fold, "path">;
+}): Draft | undefined {
+  if (!hasOpenTodos(todos) || roundsWithoutTodos(fold) < todoReminderRounds) return undefined;
+  const content = [
+    "The task list has not been brought up to date for a while. If it still fits the work, mark what is done; if it does not, change it. It stands like this:",
+    renderTodos(todos),
+  ];
+  return reminderDraft({ about: "todos", content: escapeReminderTag(content.join("\n")) });
+}
+
+/** Replies since the list was last called, told behind a boundary or reminded of; no more are counted than matter. */
+function roundsWithoutTodos({ path }: Pick<Fold, "path">): number {
+  const replies = new Set<string>();
+  path.findLastIndex(({ entry }) => {
+    if (entry.kind === "edit") return entry.edit.type === "boundary";
+    if (entry.kind === "attachment")
+      return (
+        textField(entry.attachment, "type") === reminderAttachmentType &&
+        textField(entry.attachment, "about") === "todos"
+      );
+    if (entry.kind !== "assistant" || entry.synthetic) return false;
+    if (entry.blocks.some((block) => block.type === "tool_use" && todoTools.has(block.name.toLowerCase()))) {
+      replies.delete(entry.messageId ?? "");
+      return true;
+    }
+    replies.add(entry.messageId ?? entry.id ?? "");
+    return replies.size > todoReminderRounds;
+  });
+  return replies.size;
+}
+
+const reminderDraft = (attachment: JsonObject): Draft => ({
+  type: "attachment",
+  attachment: { type: reminderAttachmentType, ...attachment },
+});

@@ -1,0 +1,77 @@
+import { hookPlace } from "palimpsest/internal/context/hook-place";
+import { collectReminders } from "./collect-reminders.ts";
+import { createRuntimeDeps } from "palimpsest/internal/context/create-runtime-deps";
+import type { AgentDeps } from "palimpsest/internal/context/deps";
+import { findLargestCount } from "palimpsest/internal/session/counted-log";
+import type { FollowedSettings } from "./follow-settings.ts";
+import type { AllowRuleDep } from "palimpsest/internal/ports/tool";
+import type { HookSetting } from "palimpsest/internal/schema/hook";
+import type { ModelKnowledge } from "palimpsest/internal/settings/resolved-settings";
+import { FileWatch } from "../tool/file/file-watch.ts";
+import { createHooks } from "../tool/hooks/create-hooks.ts";
+import type { AgentParts } from "./agent-options.ts";
+import type { Toolbox } from "./tools/toolbox.ts";
+
+export interface AgentDepsInput {
+  readonly model: string;
+  readonly cwd: string;
+  readonly box: Toolbox;
+  readonly allowRules: AllowRuleDep;
+  readonly settings: FollowedSettings;
+  readonly port: AgentDeps["model"];
+  readonly shell: string;
+  /** A hook is a program that also answers for the person: one that is written while the session runs waits for the next. */
+  readonly hooks: readonly HookSetting[];
+  /** The limits that errors of the model have named before. */
+  readonly learned: Pick<ModelKnowledge, "learnedTokens" | "learnedInputTokens">;
+  /** What the server says of the model's sizes, as far as it has. */
+  readonly declared: () => Pick<ModelKnowledge, "serverTokens" | "serverInputTokens">;
+  readonly news: AgentDeps["news"];
+  /** The day that the system prompt names. */
+  readonly startedOn: string;
+}
+
+export function createAgentDeps(
+  { engine, options, deps, root, session }: AgentParts,
+  input: AgentDepsInput,
+): AgentDeps {
+  const { model, cwd, box, settings } = input;
+  const recorded = findLargestCount(session.fold);
+  const known = recorded?.model === model ? recorded : undefined;
+  const running = createRuntimeDeps({
+    settings: () => settings.current().settings,
+    knowledge: () => {
+      const declared = input.declared();
+      const serverTokens = declared.serverTokens ?? known?.window;
+      return { model, recordedTokens: known?.tokens, ...declared, serverTokens };
+    },
+    learned: input.learned,
+    onLearned: async ({ limitTokens, limitOf, from }) => {
+      await engine.learnWindow({ model, tokens: limitTokens, of: limitOf, from });
+    },
+  });
+  const { startedOn } = input;
+  const sources = { startedOn, todos: box.todos, mayRead: box.mayRead, watch: new FileWatch() };
+  return {
+    ...deps,
+    ...running,
+    model: input.port,
+    tools: box.tools,
+    permit: box.permit,
+    news: input.news,
+    reminders: (conversation) => collectReminders({ ...deps, ...sources }, conversation),
+    asking: options.person && { ...input.allowRules, person: options.person },
+    hooks: createHooks({
+      settings: () => input.hooks,
+      shell: input.shell,
+      env: options.env,
+      projectRoot: root,
+    }),
+    cwd: () => box.cwd() ?? cwd,
+    toolsForFork: () => {
+      const forked = box.forked();
+      return { tools: forked.tools, cwd: () => forked.cwd() ?? cwd };
+    },
+    place: () => hookPlace(deps, { session: session.id, cwd }),
+  };
+}

@@ -1,0 +1,56 @@
+import { lastRequestedModel } from "../system-prompt/freeze-baseline.ts";
+import type { ProjectSettings } from "../../settings/project-settings.ts";
+import { type AgentParts, modelDefault } from "../agent-options.ts";
+import { type ModelChoice, type PickModelOutcome, pickModel, serverChoice } from "./model-choice.ts";
+import type { Session } from "palimpsest/internal/session/session";
+import type { ModelDescription, ModelPort } from "palimpsest/internal/ports/model-port";
+
+interface SessionModel {
+  readonly first: ProjectSettings;
+  readonly model: string;
+  readonly picked: PickModelOutcome;
+}
+
+/** The model that a session goes on with, and the settings as they count for it. */
+export async function pickSessionModel({ engine, options, deps, session }: AgentParts): Promise<SessionModel> {
+  const { flags, env, model: choice } = options;
+  const settingsFor = (name: string | undefined): Promise<ProjectSettings> =>
+    engine.settings({ flags, model: name, server: serverChoice(choice) });
+  const named = await settingsFor(lastRequestedModel(session) ?? session.model);
+  const model = modelToAnswer(choice, named.numbers.model ?? modelDefault);
+  const first = model === named.numbers.model ? named : await settingsFor(model);
+  const picked = pickModel({ choice, name: model, env, now: deps.now });
+  if (picked.kind === "no-key") return { first, model, picked };
+  return { first, model, picked: { ...picked, model: describeOnce(picked.model, session) } };
+}
+
+/** The simulator plays models of its own API: another provider's session goes on with the default one. */
+const modelToAnswer = (choice: ModelChoice, named: string): string =>
+  choice.kind === "simulator" && !/^claude/i.test(named) ? modelDefault : named;
+
+/**
+ * A model whose server is asked once what it says of a model, whoever wants to know it: several may wait for the same
+ * answer, so only the end of the session aborts it. An answer that did not come is asked for again.
+ */
+export function describeOnce(model: ModelPort, session: Pick<Session, "onClose">): ModelPort {
+  const closing = new AbortController();
+  session.onClose(async () => closing.abort());
+  const descriptionByModel = new Map<string, Promise<ModelDescription | undefined>>();
+  const ask = async (name: string): Promise<ModelDescription | undefined> => {
+    let description: ModelDescription | undefined;
+    try {
+      description = await model.describe(name, closing.signal);
+    } finally {
+      if (description === undefined) descriptionByModel.delete(name);
+    }
+    return description;
+  };
+  return {
+    ...model,
+    describe: (name) => {
+      const asked = descriptionByModel.get(name) ?? ask(name);
+      descriptionByModel.set(name, asked);
+      return asked;
+    },
+  };
+}

@@ -1,0 +1,161 @@
+import type { AgentParts } from "../agent-options.ts";
+import type { Baseline } from "palimpsest/internal/cache/baseline";
+import { baselineFixedPart } from "palimpsest/internal/context/conversation";
+import { providerCounterName } from "../../settings/remembered-answers.ts";
+import { isPlausibleFixedPart } from "palimpsest/internal/tokens/estimate-block";
+import { estimateFixedPart, type FixedFigure, measureFixedPart } from "palimpsest/internal/tokens/fixed-part";
+import type { PickModelOutcome } from "./model-choice.ts";
+import { asTokens } from "palimpsest/internal/schema/brand";
+import type { ModelKnowledge } from "palimpsest/internal/settings/resolved-settings";
+import type { Session } from "palimpsest/internal/session/session";
+
+/** What the model's server says besides replies. */
+interface ServerAnswers {
+  readonly declaredSizes: ServerSizes["current"];
+  readonly countedFixed: FixedPartCount["current"];
+  readonly askBeside: AskDuringTurn;
+}
+
+/** As far as it is remembered; the rest is asked for beside the first turn. Must not reject. */
+export async function openServerAnswers(parts: AgentParts, input: FixedPartCountInput): Promise<ServerAnswers> {
+  const sizes = await openServerSizes(parts, { model: input.baseline.model, picked: input.picked });
+  const fixed = await openFixedPartCount(parts, input);
+  return {
+    declaredSizes: sizes.current,
+    countedFixed: fixed.current,
+    askBeside: (turn) => fixed.askBeside(sizes.askBeside(turn)),
+  };
+}
+
+interface FixedPartCountInput {
+  readonly baseline: Baseline;
+  readonly picked: Pick<Extract<PickModelOutcome, { kind: "model" }>, "model" | "server">;
+}
+
+interface FixedPartCount {
+  /** What the server counted; undefined as long as it has counted nothing. */
+  readonly current: () => FixedFigure | undefined;
+  /**
+   * Asks the server where it has not counted this part lately. Its count is used from the next request on, and
+   * remembered; one that can't be right is passed over.
+   */
+  readonly askBeside: AskDuringTurn;
+}
+
+type FixedPartCountDeps = Pick<AgentParts, "engine" | "session" | "options">;
+
+/** What the session's requests carry besides messages, as the server itself counts it. Must not reject. */
+async function openFixedPartCount(
+  { engine, session, options }: FixedPartCountDeps,
+  { baseline, picked: { model, server } }: FixedPartCountInput,
+): Promise<FixedPartCount> {
+  const count = model.count?.bind(model);
+  if (server === undefined || count === undefined) return { current: () => undefined, askBeside: (turn) => turn };
+  const part = baselineFixedPart(baseline);
+  const name = providerCounterName({ server, model: baseline.model });
+  let counted = await engine.recallCountedPart(part, name);
+  return {
+    current: () => counted,
+    askBeside: askDuringFirstTurn(session, {
+      state: options.countFixedPart === "on" && counted === undefined ? "due" : "known",
+      ask: async (signal) => {
+        const figure = await engine.countFixedPart(
+          { part },
+          { name, countRequest: (request) => count({ ...request, model: baseline.model }, signal) },
+        );
+        const estimate = estimateFixedPart(measureFixedPart(part)).tokens;
+        const isUsable = figure.counter === name && isPlausibleFixedPart({ counted: figure.tokens, estimate });
+        return isUsable ? figure : undefined;
+      },
+      take: (figure) => {
+        counted = figure;
+        session.ledger.carries(part, figure);
+        return engine.rememberCountedPart(part, figure);
+      },
+    }),
+  };
+}
+
+interface ServerSizes {
+  readonly current: () => Pick<ModelKnowledge, "serverTokens" | "serverInputTokens">;
+  /** Asks the server where it has said nothing lately. What it says counts from then on, and is remembered. */
+  readonly askBeside: AskDuringTurn;
+}
+
+type ServerSizesDeps = Pick<AgentParts, "engine" | "session" | "options">;
+
+/** The sizes that a server declares of a model. Must not reject. */
+async function openServerSizes(
+  parts: ServerSizesDeps,
+  {
+    model,
+    picked,
+  }: {
+    readonly model: string;
+    readonly picked: Pick<Extract<PickModelOutcome, { kind: "model" }>, "model" | "server">;
+  },
+): Promise<ServerSizes> {
+  const { engine, session, options } = parts;
+  const { server } = picked;
+  if (server === undefined) return { current: () => ({}), askBeside: (turn) => turn };
+  let said: Sizes | undefined = await engine.recallDeclaredModel({ server, model });
+  return {
+    current: () => ({
+      serverTokens: asTokens(said?.windowTokens),
+      serverInputTokens: asTokens(said?.inputTokensMax),
+    }),
+    askBeside: askDuringFirstTurn(session, {
+      state: options.askSizes === "on" && said === undefined ? "due" : "known",
+      ask: () => picked.model.describe(model),
+      take: (described) => {
+        said = described;
+        return engine.rememberDeclaredModel({ server, model }, described);
+      },
+    }),
+  };
+}
+
+interface Sizes {
+  readonly windowTokens?: number | undefined;
+  readonly inputTokensMax?: number | undefined;
+}
+
+interface ServerQuestion<Answer> {
+  /** `known`: nobody is asked. */
+  readonly state: "due" | "known";
+  /** Undefined if the server has no answer. `signal`: the session is being closed. */
+  readonly ask: (signal: AbortSignal) => Promise<Answer | undefined>;
+  /** Takes the answer into use and remembers it. */
+  readonly take: (answer: Answer) => Promise<void>;
+}
+
+/** Hands a turn on as it is; the first one makes the question be asked. */
+type AskDuringTurn = <Turn>(turn: Turn) => Turn;
+
+/**
+ * Asks the server while the first turn runs, once. Nobody waits for the answer, and a server that does not answer is
+ * nobody's trouble. Closing stops the question, but not the writing of an answer, which takes no time.
+ */
+function askDuringFirstTurn<Answer>(
+  session: Pick<Session, "onClose">,
+  { state, ask, take }: ServerQuestion<Answer>,
+): AskDuringTurn {
+  let isDue = state === "due";
+  const run = async (): Promise<void> => {
+    const closing = new AbortController();
+    let remembering: Promise<void> | undefined;
+    session.onClose(async () => {
+      closing.abort();
+      await remembering;
+    });
+    const answer = await ask(closing.signal);
+    if (answer === undefined || closing.signal.aborted) return;
+    remembering = take(answer);
+    await remembering;
+  };
+  return (turn) => {
+    if (isDue) void run().catch(() => undefined);
+    isDue = false;
+    return turn;
+  };
+}

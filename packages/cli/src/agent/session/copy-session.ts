@@ -1,0 +1,131 @@
+import { scanChunkBytes, originLineBytesMax } from "palimpsest/internal/session/limits";
+import type { WriteFailure } from "palimpsest/internal/ports/blobs";
+import type {
+  ByteSource,
+  OpenForWritingOutcome,
+  TranscriptsDep,
+  Transcripts,
+} from "palimpsest/internal/ports/transcripts";
+import { bytes, type SessionId, sessionId } from "palimpsest/internal/schema/brand";
+import { z } from "zod";
+import type { Session } from "palimpsest/internal/session/session";
+import { errorCode } from "../../tool/error-code.ts";
+import { ancestorsMax } from "../limits.ts";
+
+type CopySessionOutcome =
+  | { readonly kind: "copied" }
+  | { readonly kind: "missing"; readonly id: SessionId }
+  | { readonly kind: "busy"; readonly holder: string }
+  | WriteFailure;
+
+/**
+ * Byte for byte: what was frozen stays frozen, the requests go on with the same bytes, and places that the log names
+ * are where they were. Whole or not at all.
+ */
+export async function copySession(
+  { transcripts }: TranscriptsDep,
+  { from, to }: { readonly from: SessionId; readonly to: SessionId },
+): Promise<CopySessionOutcome> {
+  const source = await transcripts.openForReading(from);
+  if (source === undefined) return { kind: "missing", id: from };
+  try {
+    const first = await readOriginLine(source);
+    // A log that has not begun has no first line either.
+    const made: OpenForWritingOutcome =
+      first === undefined
+        ? await transcripts.create(to)
+        : await transcripts.adopt({ id: to, originLine: first.text, ...sourceFrom(source, first.end) });
+    if (made.kind === "exists" || made.kind === "missing") return { kind: "missing", id: to };
+    if (made.kind !== "open") return made;
+    await made.writer.close();
+    return { kind: "copied" };
+  } finally {
+    await source.close();
+  }
+}
+
+/** Without its line break; `end` is behind it. */
+async function readOriginLine(
+  source: ByteSource,
+): Promise<{ readonly text: string; readonly end: number } | undefined> {
+  if (source.size === 0) return undefined;
+  const chunks: Uint8Array[] = [];
+  let end = 0;
+  for (let found = -1; found === -1 && end < source.size;) {
+    const chunk = await source.read({ start: end, end: Math.min(source.size, end + scanChunkBytes) });
+    found = chunk.indexOf(newline);
+    chunks.push(found === -1 ? chunk : chunk.subarray(0, found));
+    end += found === -1 ? chunk.length : found + 1;
+  }
+  return { text: Buffer.concat(chunks).toString("utf8"), end };
+}
+
+const newline = 0x0a;
+
+function sourceFrom(
+  source: ByteSource,
+  from: number,
+): { readonly source: ByteSource; readonly length: ByteSource["size"] } {
+  const size = bytes(source.size - from);
+  const read: ByteSource["read"] = ({ start, end }) => source.read({ start: start + from, end: end + from });
+  return { source: { size, read, close: () => source.close() }, length: size };
+}
+
+/**
+ * The sessions that this one was forked from, newest first. A fork notes whom it was copied from, and a copied entry
+ * names the session that wrote it, but so may any line of a log from elsewhere: only a transcript that begins as ours
+ * does is believed to be one that ours was copied from.
+ */
+export async function findAncestors({ transcripts }: TranscriptsDep, session: Session): Promise<readonly SessionId[]> {
+  const named = candidateAncestors(session);
+  if (named.length === 0) return [];
+  const own = await readFirstLine(transcripts, session.id);
+  const found = await Promise.all(
+    named.map(async (id) => (own !== undefined && (await readFirstLine(transcripts, id)) === own ? [id] : [])),
+  );
+  return found.flat();
+}
+
+/**
+ * Notes in a fresh copy which session it was made from: behind a boundary, no entry of the view tells. No store removes a
+ * session: where the note fails, the copy stays, and a person is told which it is.
+ */
+export async function rememberOrigin(session: Session, from: SessionId): Promise<WriteFailure | undefined> {
+  const value = [...new Set([from, ...candidateAncestors(session)])].slice(0, ancestorsMax);
+  const appended = await session.append({ type: "setting", name: ancestorsName, value });
+  if (appended.kind === "appended") return undefined;
+  return { ...appended, message: `${appended.message} (session ${session.id}, the copy of ${from}, stays behind)` };
+}
+
+/** Kept as a setting of the session: it goes through boundaries with the others. */
+const ancestorsName = "session.ancestors";
+
+const ancestorsShape = z.array(z.string());
+
+function candidateAncestors({ id, fold }: Session): readonly SessionId[] {
+  const noted = ancestorsShape.safeParse(fold.projection.settings.get(ancestorsName));
+  const writers = fold.path.entries
+    .toReversed()
+    .flatMap((entry) => (entry.kind === "assistant" && entry.session !== undefined ? [entry.session] : []));
+  return [...new Set([...(noted.success ? noted.data : []), ...writers])]
+    .flatMap((name) => (name === id ? [] : [sessionId(name)]))
+    .slice(0, ancestorsMax);
+}
+
+/** Of a very long one its start. Undefined where there is none. */
+async function readFirstLine(transcripts: Transcripts, id: SessionId): Promise<string | undefined> {
+  try {
+    const source = await transcripts.openForReading(id);
+    if (source === undefined) return undefined;
+    try {
+      const head = await source.read({ start: 0, end: Math.min(originLineBytesMax, source.size) });
+      const end = head.indexOf(0x0a);
+      return head.length === 0 ? undefined : new TextDecoder().decode(end === -1 ? head : head.subarray(0, end));
+    } finally {
+      await source.close();
+    }
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,82 @@
+import type { HookDeps } from "palimpsest/internal/context/deps";
+import type { Session } from "palimpsest/internal/session/session";
+import type { Agent, UserNotice, SessionEndReason } from "../agent.ts";
+import { contextDraft } from "palimpsest/internal/context/inputs";
+import type { LoadedInstructions, Instruction } from "palimpsest/internal/memory/load-instructions";
+import type { WriteFailure } from "palimpsest/internal/ports/blobs";
+import type { HookPayload } from "palimpsest/internal/ports/hooks";
+import type { AgentOptions } from "../agent-options.ts";
+
+/** What hooks are told of the session as a whole. */
+export const sessionHooks = (deps: HookDeps, session: Session): Pick<Agent, "notify" | "close" | "discard"> => ({
+  notify: (notice) => notifyHooks(deps, notice),
+  close: (why = "other") => endSession(deps, { session, why, log: "close" }),
+  discard: (why = "other") => endSession(deps, { session, why, log: "discard" }),
+});
+
+async function endSession(
+  { hooks, place }: HookDeps,
+  {
+    session,
+    why,
+    log,
+  }: { readonly session: Session; readonly log: "close" | "discard"; readonly why: SessionEndReason },
+): Promise<void> {
+  await hooks.fire({ ...place(), name: "SessionEnd", reason: why }, new AbortController().signal);
+  await session[log]();
+}
+
+async function notifyHooks({ hooks, place }: HookDeps, notice: UserNotice): Promise<readonly string[]> {
+  const outcome = await hooks.fire({ ...place(), name: "Notification", ...notice }, new AbortController().signal);
+  return [...outcome.messages, ...outcome.warnings];
+}
+
+type SessionStartOutcome = { readonly kind: "greeted"; readonly warnings: readonly string[] } | WriteFailure;
+
+/** Hooks are told that the session begins or goes on, and which instructions count; what they add is said to the model. */
+export async function announceSessionStart(
+  deps: HookDeps,
+  {
+    options,
+    session,
+    model,
+    instructions,
+  }: {
+    readonly options: AgentOptions;
+    readonly session: Session;
+    readonly model: string;
+    readonly instructions: LoadedInstructions;
+  },
+): Promise<SessionStartOutcome> {
+  const source = { new: "startup", resume: "resume", fork: "fork" } as const;
+  const moments: readonly HookPayload[] = [
+    { name: "SessionStart", source: options.startedBy ?? source[options.session.kind], model },
+    ...instructions.files.map((file) => instructionsLoadedEvent(file, "session_start")),
+  ];
+  const warnings: string[] = [];
+  const { signal = new AbortController().signal } = options;
+  for (const moment of moments) {
+    const outcome = await deps.hooks.fire({ ...deps.place(), ...moment }, signal);
+    warnings.push(...outcome.messages, ...outcome.warnings);
+    if (outcome.context.length === 0) continue;
+    const appended = await session.append(...outcome.context.map((one) => contextDraft(one)));
+    if (appended.kind === "failed") return appended;
+  }
+  return { kind: "greeted", warnings };
+}
+
+/** The event of one file; an imported one says so, whatever the files were loaded for. */
+export const instructionsLoadedEvent = (
+  { path, scope, importedBy }: Pick<Instruction, "path" | "scope" | "importedBy">,
+  cause: "session_start" | "compact",
+): HookPayload => ({
+  name: "InstructionsLoaded",
+  path,
+  memoryType: typeByScope[scope],
+  reason: importedBy === undefined ? cause : "include",
+  ...(importedBy === undefined ? {} : { parentPath: importedBy }),
+});
+
+const typeByScope = { user: "User", project: "Project", local: "Local" } as const satisfies {
+  readonly [Scope in Instruction["scope"]]: string;
+};

@@ -1,0 +1,198 @@
+import { z } from "zod";
+import type {
+  ModeAfterPlan,
+  PlanAnswer,
+  PlanMode,
+  PlanModeFailure,
+  PlanReview,
+  ProposePlanOutcome,
+} from "palimpsest/internal/ports/plan-mode";
+import type { PermissionMode } from "../../tool/permission/decide-permission.ts";
+import type { KeptPlan, PlanState } from "../../tool/plan-tool.ts";
+import { hookContextAttachmentType } from "palimpsest/internal/transcript/attachment-text";
+import { type Draft, announcementSetting } from "palimpsest/internal/transcript/draft";
+import type { AppendEntriesOutcome, Session } from "palimpsest/internal/session/session";
+import { type PermissionMode as NamedMode, renderChange } from "../system-prompt/render-change.ts";
+import type { NotesFile } from "palimpsest/internal/ports/session-files";
+
+interface SessionModeInput {
+  readonly session: Pick<Session, "append" | "fold">;
+  /** What flags and settings gave when the session was opened: as wide as it gets by itself. */
+  readonly opening: () => PermissionMode;
+}
+
+/**
+ * The permission mode of one session. What was changed since it was opened stands in the log, as settings, so a resume, a
+ * fork and another branch find it there. What a log says can narrow; it widens only as far as a person widened it in this
+ * process, because any log may have come from elsewhere.
+ *
+ *   opening ──enter──▶ plan ──a person accepts──▶ default, acceptEdits ──enter──▶ plan …
+ *   any ──a person changes it──▶ any
+ */
+export class SessionMode {
+  readonly #session: SessionModeInput["session"];
+  readonly #opening: () => PermissionMode;
+  #granted: PermissionMode = "plan";
+
+  constructor({ session, opening }: SessionModeInput) {
+    this.#session = session;
+    this.#opening = opening;
+  }
+
+  /** Read from the log at each call. */
+  current(): PermissionMode {
+    const logged = this.#logged();
+    const opening = this.#opening();
+    return logged === undefined ? opening : narrower(logged, wider(opening, this.#granted));
+  }
+
+  state(): PlanState {
+    const modeText =
+      this.current() === "plan" ? renderChange({ kind: "mode", before: "default", now: "plan" }) : undefined;
+    return { modeText, plan: readLoggedPlan(this.#session) };
+  }
+
+  /** The model is told by who calls this. */
+  async enter(): Promise<AppendEntriesOutcome> {
+    if (this.#logged() === "plan" && this.#told() === "plan") return nothingAppended;
+    return await this.#session.append(...modeDrafts("plan"));
+  }
+
+  async keepPlan(plan: KeptPlan): Promise<AppendEntriesOutcome> {
+    return await this.#session.append(planDraft(plan));
+  }
+
+  /** On a person's word only. The model is told by who calls this. */
+  async leave(mode: ModeAfterPlan, plan: string): Promise<AppendEntriesOutcome> {
+    // The mode last: cut off between the two, the session is still in plan mode.
+    const written = await this.#session.append(planDraft({ text: plan, state: "accepted" }), ...modeDrafts(mode));
+    if (written.kind === "appended") this.#granted = wider(this.#granted, mode);
+    return written;
+  }
+
+  /** On a person's word only: a key, a flag. The model is told. */
+  async change(mode: PermissionMode): Promise<AppendEntriesOutcome> {
+    const before = this.current();
+    const written = await this.#session.append(...announceModeDrafts(before, mode));
+    if (written.kind === "appended") this.#granted = wider(this.#granted, mode);
+    return written;
+  }
+
+  /**
+   * Tells the model of a mode that it does not know of: before the first request, where a session is gone on with under
+   * another one, and behind a rewind, which the mode goes through and its telling does not. Of no mode but plan is told
+   * what was so from the start.
+   */
+  async tell(): Promise<AppendEntriesOutcome> {
+    const [known, now] = [this.#told(), this.current()];
+    if (known === now || (known === undefined && now !== "plan")) return nothingAppended;
+    return await this.#session.append(...announceModeDrafts(known ?? "default", now));
+  }
+
+  #logged(): PermissionMode | undefined {
+    return this.#named(modeName);
+  }
+
+  #told(): PermissionMode | undefined {
+    return this.#named(announcedModeName);
+  }
+
+  #named(setting: string): PermissionMode | undefined {
+    const named = modeShape.safeParse(this.#session.fold.projection.settings.get(setting)).data;
+    return named === undefined ? undefined : modeBySettingName[named];
+  }
+}
+
+const nothingAppended: AppendEntriesOutcome = { kind: "appended", entries: [] };
+
+/** Both kept as settings of the session: they go through boundaries with the others. */
+const modeName = "session.permissionMode";
+const planName = "session.plan";
+/** What the model takes it to be. */
+const announcedModeName = announcementSetting("permissionMode");
+
+const modeShape = z.enum(["default", "acceptEdits", "plan", "bypassPermissions"]);
+const planShape = z.object({ text: z.string(), state: z.enum(["proposed", "accepted"]) });
+
+function readLoggedPlan({ fold }: Pick<Session, "fold">): KeptPlan | undefined {
+  return planShape.safeParse(fold.projection.settings.get(planName)).data;
+}
+
+/** The mode, and that the model knows of it. */
+const modeDrafts = (mode: PermissionMode): readonly Draft[] =>
+  [modeName, announcedModeName].map((name) => ({ type: "setting", name, value: nameByMode[mode] }));
+const planDraft = ({ text, state }: KeptPlan): Draft => ({ type: "setting", name: planName, value: { text, state } });
+
+/** The telling first: told twice after a crash is better than never. */
+function announceModeDrafts(before: PermissionMode, now: PermissionMode): readonly Draft[] {
+  const content = renderChange({ kind: "mode", before: nameByMode[before], now: nameByMode[now] });
+  const telling: Draft = { type: "attachment", attachment: { type: hookContextAttachmentType, content } };
+  return [...(content === undefined ? [] : [telling]), ...modeDrafts(now)];
+}
+
+const nameByMode: { readonly [Mode in PermissionMode]: NamedMode } = {
+  default: "default",
+  acceptEdits: "acceptEdits",
+  plan: "plan",
+  bypass: "bypassPermissions",
+};
+
+const modeBySettingName: { readonly [Name in NamedMode]: PermissionMode } = {
+  default: "default",
+  acceptEdits: "acceptEdits",
+  plan: "plan",
+  bypassPermissions: "bypass",
+};
+
+const widthByMode: { readonly [Mode in PermissionMode]: number } = { plan: 0, default: 1, acceptEdits: 2, bypass: 3 };
+
+const narrower = (one: PermissionMode, other: PermissionMode): PermissionMode =>
+  widthByMode[one] <= widthByMode[other] ? one : other;
+const wider = (one: PermissionMode, other: PermissionMode): PermissionMode =>
+  widthByMode[one] >= widthByMode[other] ? one : other;
+
+interface PlanningInput {
+  readonly mode: Pick<SessionMode, "enter" | "keepPlan" | "leave">;
+  /** Where people read it. */
+  readonly file: Pick<NotesFile, "path" | "write">;
+  readonly person: PlanReview;
+}
+
+/** What the log says of the plan counts; the file is for people's eyes, and is written first. */
+export const createPlanning = (input: PlanningInput): PlanMode => ({
+  enter: async () => {
+    const entered = await input.mode.enter();
+    return entered.kind === "failed" ? planningFailure(entered.message) : { kind: "on" };
+  },
+  propose: (plan, signal) => proposePlan(input, { plan, signal }),
+});
+
+async function proposePlan(
+  { mode, file, person }: PlanningInput,
+  { plan, signal }: { readonly plan: string; readonly signal: AbortSignal },
+): Promise<ProposePlanOutcome> {
+  const entered = await mode.enter();
+  if (entered.kind === "failed") return planningFailure(entered.message);
+  const written = await file.write(plan);
+  if (written.kind === "failed") return planningFailure(written.message);
+  const kept = await mode.keepPlan({ text: plan, state: "proposed" });
+  if (kept.kind === "failed") return planningFailure(kept.message);
+  const answer: PlanAnswer = await person.review({ plan, path: file.path }, signal);
+  if (signal.aborted) return { kind: "refused" };
+  switch (answer.kind) {
+    case "refused":
+    case "nobody":
+      return answer;
+    case "accepted": {
+      const { plan: accepted = plan } = answer;
+      const rewritten = accepted === plan ? written : await file.write(accepted);
+      if (rewritten.kind === "failed") return planningFailure(rewritten.message);
+      const left = await mode.leave(answer.mode, accepted);
+      if (left.kind === "failed") return planningFailure(left.message);
+      const { plan: _same, ...rest } = answer;
+      return accepted === plan ? rest : answer;
+    }
+  }
+}
+
+const planningFailure = (message: string): PlanModeFailure => ({ kind: "failed", message });

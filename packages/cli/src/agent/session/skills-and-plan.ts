@@ -1,0 +1,97 @@
+import { realpath } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { createPlanning, SessionMode } from "./session-mode.ts";
+import { announceSkills } from "./announce-skills.ts";
+import type { Session } from "palimpsest/internal/session/session";
+import type { PlanMode } from "palimpsest/internal/ports/plan-mode";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { findSkills, type SkillLocation } from "../../tool/skill/find-skills.ts";
+import { findCallableSkills, type Skills } from "../../tool/skill/skill-tool.ts";
+import { findGitBranch } from "../../tool/working-state/place-part.ts";
+import type { AgentParts } from "../agent-options.ts";
+import type { ToolChoice } from "../tools/tool-choice.ts";
+
+/** What a session has besides its tools' own state: skills, a mode that can change, and who looks at plans. */
+export interface SkillsAndPlan {
+  readonly mode: SessionMode;
+  /** With the mode that is in force. */
+  readonly choice: () => ToolChoice;
+  /** None where there were no skills when the session was opened: then there is no tool for them either. */
+  readonly skillPlaces: readonly SkillLocation[];
+  /** Absent where nobody can look at a plan: then there is no tool for it. */
+  readonly planning?: PlanMode | undefined;
+  readonly warnings: readonly string[];
+}
+
+/** `choice`: what flags and settings give, the same object while nothing has changed. */
+export async function openSkillsAndPlan(parts: AgentParts, choice: () => ToolChoice): Promise<SkillsAndPlan> {
+  const { options, session } = parts;
+  const places = await findSkillPlaces(parts);
+  const { skills, problems } = await findSkills(places);
+  const mode = new SessionMode({ session, opening: () => choice().mode });
+  const warnings = problems.map((problem) => `Skills: ${problem}`);
+  // Whoever goes on with a session may name a mode for it, once; a copy of one is never wider than that one.
+  const isNamed = options.session.kind === "resume" && options.carriedMode === undefined;
+  const named = isNamed ? options.tools.mode : undefined;
+  const changed = named === undefined || named === mode.current() ? undefined : await mode.change(named);
+  if (changed?.kind === "failed") warnings.push(`The permission mode stays ${mode.current()}: ${changed.message}`);
+  return {
+    mode,
+    choice: withMode(choice, mode),
+    skillPlaces: skills.length === 0 ? [] : places,
+    planning: openPlanning(parts, mode),
+    warnings,
+  };
+}
+
+/** A person's own first: what a clone brings along takes the place of none. */
+async function findSkillPlaces({ engine, options, root }: AgentParts): Promise<readonly SkillLocation[]> {
+  const theirs = options.env["CLAUDE_CONFIG_DIR"] ?? join(homedir(), ".claude");
+  const within = await realpath(root);
+  return [
+    { folder: join(engine.home, "skills") },
+    { folder: join(theirs, "skills") },
+    { folder: join(root, ".palimpsest", "skills"), within },
+    { folder: join(root, ".claude", "skills"), within },
+  ];
+}
+
+function openPlanning({ deps, options, session }: AgentParts, mode: SessionMode): PlanMode | undefined {
+  const file = deps.planFileFor?.(session.id);
+  if (options.planReview === undefined || file === undefined) return undefined;
+  return createPlanning({ mode, file, person: options.planReview });
+}
+
+/** The same object while neither has changed: rules are parsed anew for each other one. */
+function withMode(choice: () => ToolChoice, mode: Pick<SessionMode, "current">): () => ToolChoice {
+  let last: { readonly from: ToolChoice; readonly made: ToolChoice } | undefined;
+  return () => {
+    const [from, now] = [choice(), mode.current()];
+    if (last === undefined || last.from !== from || last.made.mode !== now)
+      last = { from, made: { ...from, mode: now } };
+    return last.made;
+  };
+}
+
+interface AnnounceFirstInput {
+  readonly session: Session;
+  readonly mode: Pick<SessionMode, "tell">;
+  /** Absent where the agent has no tool for them. */
+  readonly skills: Skills | undefined;
+  readonly cwd: string;
+}
+
+/**
+ * A turn that has not begun, and before it what the model does not know yet of the mode and the skills. What can't be written of that is not
+ * told: the turn itself finds the disk as it is and says so.
+ */
+export async function* announceFirst(
+  { session, mode, skills, cwd }: AnnounceFirstInput,
+  turn: AsyncIterable<LoopEvent>,
+): AsyncGenerator<LoopEvent> {
+  session.recordBranch(await findGitBranch(cwd));
+  await mode.tell();
+  if (skills !== undefined) await announceSkills(session, await findCallableSkills(skills));
+  yield* turn;
+}

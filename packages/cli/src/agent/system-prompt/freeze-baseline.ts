@@ -1,0 +1,105 @@
+import { type Baseline, type FrozenParts, makeBaseline } from "palimpsest/internal/cache/baseline";
+import type { BreakCause } from "palimpsest/internal/cache/break-detector";
+import type { BlobsDep, WriteFailure } from "palimpsest/internal/ports/blobs";
+import { millis } from "palimpsest/internal/schema/brand";
+import { changesView } from "palimpsest/internal/schema/edit-kinds";
+import type { EditEntry } from "palimpsest/internal/schema/entry";
+import { findUndoneEdits } from "palimpsest/internal/transcript/plan-undo";
+import {
+  type FrozenState,
+  readFrozenParts,
+  readFrozenState,
+  frozenStateDraft,
+} from "palimpsest/internal/session/frozen-state";
+import type { Session } from "palimpsest/internal/session/session";
+import { announcementsInView, changesToAnnounce, changeDrafts } from "./announcement.ts";
+
+type FreezeOutcome =
+  | {
+      readonly kind: "frozen";
+      readonly baseline: Baseline;
+      /** Why no request so far has this prefix; undefined where there was none, or the last one had it. */
+      readonly moved: BreakCause | undefined;
+    }
+  | WriteFailure;
+
+interface FreezeInput {
+  readonly session: Session;
+  /** As it would be rendered at this moment. */
+  readonly now: FrozenParts;
+}
+
+/**
+ * The prefix of a session's requests to one model. The first time it is written down, as a blob that an entry names;
+ * whoever opens the session later sends the same bytes, also after other models had their turns: thinking may be bound to
+ * them. What is otherwise now is told behind the conversation, each change once; again where an edit, an undo or a kill
+ * took what told it out of the view.
+ */
+export async function freezeBaseline(deps: BlobsDep, { session, now }: FreezeInput): Promise<FreezeOutcome> {
+  const state = readFrozenState(session.fold);
+  const own = state?.byModel[now.model];
+  const sent = await readFrozenParts(deps, own?.sent);
+  const told = sent === undefined ? now : ((await readFrozenParts(deps, own?.told)) ?? sent);
+  const moved = prefixChange(state, { sent, now }) ?? (state === undefined ? undefined : findEditSinceReply(session));
+  const changes = changesToAnnounce({ sent: sent ?? now, told, now, tellings: announcementsInView(session.fold) });
+  const news = [...(moved?.kind === "model" ? [moved] : []), ...changes];
+  const frozen = { kind: "frozen", baseline: makeBaseline(sent ?? now), moved } as const;
+  if (sent !== undefined && news.length === 0) return frozen;
+  const put = await deps.blobs.put(new TextEncoder().encode(JSON.stringify(now)));
+  if (put.kind === "failed") return put;
+  const blobs = { sent: sent === undefined || own === undefined ? put.id : own.sent, told: put.id };
+  const next = { last: now.model, byModel: { ...state?.byModel, [now.model]: blobs } };
+  // The news first: told twice after a crash is better than never.
+  const appended = await session.append(...changeDrafts(news), frozenStateDraft(next));
+  return appended.kind === "failed" ? appended : frozen;
+}
+
+/** The model that was asked last, under the name by which it was asked: servers call themselves otherwise. */
+export const lastRequestedModel = (session: Session): string | undefined => readFrozenState(session.fold)?.last;
+
+/** Names of the tools that the model takes for its own: those that were sent to it, and what it was told of them since. */
+export async function toolsKnownToModel(
+  deps: BlobsDep,
+  { session, model }: { readonly session: Session; readonly model: string },
+): Promise<ReadonlySet<string>> {
+  const own = readFrozenState(session.fold)?.byModel[model];
+  const parts = (await readFrozenParts(deps, own?.told)) ?? (await readFrozenParts(deps, own?.sent));
+  return new Set(parts?.tools.map(({ name }) => name));
+}
+
+/** A blob that is gone can't be sent again: then the prefix is made anew, and that is told too. */
+function prefixChange(
+  state: FrozenState | undefined,
+  { sent, now }: { readonly sent: FrozenParts | undefined; readonly now: FrozenParts },
+): BreakCause | undefined {
+  if (state === undefined) return undefined;
+  if (state.last !== now.model) return { kind: "model", before: state.last, now: now.model };
+  return sent === undefined ? { kind: "system", block: 0 } : undefined;
+}
+
+/**
+ * An edit since the newest reply, as `palimpsest undo` makes it: what that reply's request left in the cache does not fit.
+ * It stands behind the reply and counts, or stood before it and has changed sides by an undo.
+ */
+function findEditSinceReply({ fold }: Session): BreakCause | undefined {
+  const { entries } = fold.path;
+  const newest = entries.findLastIndex((entry) => entry.kind === "assistant" && !entry.synthetic);
+  const repliedAt = Date.parse(entries[newest]?.timestamp ?? "");
+  if (Number.isNaN(repliedAt)) return undefined;
+  const [then, now] = [findUndoneEdits(entries.slice(0, newest + 1)), findUndoneEdits(entries)];
+  const switched = entries
+    .slice(0, newest)
+    .some((entry) => entry.kind === "edit" && isUndoable(entry) && then.has(entry.id) !== now.has(entry.id));
+  if (switched) return { kind: "edit", edit: "undo", repliedAt: millis(repliedAt) };
+  const added = entries
+    .slice(newest)
+    .find((entry): entry is EditEntry => entry.kind === "edit" && isRewriting(entry) && !now.has(entry.id));
+  return added === undefined ? undefined : { kind: "edit", edit: added.edit.type, repliedAt: millis(repliedAt) };
+}
+
+/** An offload rewrites nothing when it is made, since it stands before the first request that shows it; its undo does. */
+const isUndoable = ({ edit }: EditEntry): boolean => edit.type === "offload" || isRewriting({ edit });
+
+/** What an undo changes, the edit says that it takes back. */
+const isRewriting = ({ edit }: Pick<EditEntry, "edit">): boolean =>
+  edit.type === "branch" || (edit.type !== "undo" && changesView(edit));

@@ -1,0 +1,128 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { FrozenParts } from "palimpsest/internal/cache/baseline";
+import { modelName } from "palimpsest/internal/tokens/model-name";
+import type { FollowedSettings } from "../follow-settings.ts";
+import { localDay, renderSystemPrompt } from "./render-system-prompt.ts";
+import {
+  type LoadedInstructions,
+  loadInstructions,
+  type InstructionPlace,
+  readInstruction,
+} from "palimpsest/internal/memory/load-instructions";
+import type { Tool } from "palimpsest/internal/ports/tool";
+import { findModel } from "palimpsest/internal/tokens/known-models";
+import type { AgentParts } from "../agent-options.ts";
+import type { TranscriptsDep } from "palimpsest/internal/ports/transcripts";
+import type { Entry } from "palimpsest/internal/schema/entry";
+import { readLines } from "palimpsest/internal/transcript/read-lines";
+import { promptHeadBytes } from "palimpsest/internal/session/limits";
+import type { Session } from "palimpsest/internal/session/session";
+import { homedir } from "node:os";
+import type { Workspace } from "../../host/workspace.ts";
+import type { Trust } from "../../settings/narrow-project-file.ts";
+
+export interface PrefixInput {
+  readonly model: string;
+  readonly cwd: string;
+  readonly tools: readonly Tool[];
+  readonly settings: FollowedSettings;
+}
+
+/** What requests would carry besides messages if they were rendered now. */
+export async function renderPrefix(
+  { engine, options, deps, root, session }: AgentParts,
+  { model, cwd, tools, settings }: PrefixInput,
+): Promise<Prefix> {
+  const { trust } = settings.current();
+  const place = instructionPlace({ engine, env: options.env, cwd, root, trust });
+  const instructions = await loadInstructions(readInstruction, place);
+  const git = (await isRepository(root)) ? "repository" : "none";
+  const startedOn = localDay((await readSessionStart(deps, session)) ?? deps.now());
+  const environment = {
+    model,
+    cwd,
+    platform: process.platform,
+    git,
+    startedOn,
+  } as const;
+  const { value: choices } = settings.current().settings.systemPrompts;
+  return {
+    parts: {
+      model,
+      ...thinkingOptions(model),
+      tools: tools.map(({ name, description, inputSchema }) => ({ name, description, input_schema: inputSchema })),
+      system: renderSystemPrompt({ choices, environment, instructions: instructions.files }),
+    },
+    startedOn,
+    instructions,
+  };
+}
+
+interface Prefix {
+  readonly parts: FrozenParts;
+  /** The day that the environment names. */
+  readonly startedOn: string;
+  readonly instructions: LoadedInstructions;
+}
+
+const isRepository = async (root: string): Promise<boolean> =>
+  stat(join(root, ".git")).then(
+    () => true,
+    () => false,
+  );
+
+/**
+ * Models since 4.6 decide by themselves how much to think. Where thinking is valid only behind the prefix it was made with,
+ * the server is asked to leave out what an edit or an undo has cut off from its own, instead of refusing the request.
+ */
+function thinkingOptions(model: string): Pick<FrozenParts, "thinking" | "betas"> {
+  if (!/claude/.test(model) || modelName(model).version < 4.06) return { betas: [] };
+  if (findModel(model)?.thinking !== "bound") return { betas: [], thinking: { type: "adaptive" } };
+  return {
+    betas: ["thinking-binding-controls-2026-08-01"],
+    thinking: { type: "adaptive", block_binding: { prefix_mismatch_behavior: "drop_block" } },
+  };
+}
+
+/**
+ * When a session began: when the first entry of its path was written. A log that was opened at a boundary has a path that
+ * begins there, so its head is looked at. Undefined where nothing was written yet, or the head can't be read.
+ */
+async function readSessionStart(
+  { transcripts }: TranscriptsDep,
+  { id, fold, read }: Pick<Session, "id" | "fold" | "read">,
+): Promise<number | undefined> {
+  if (read.from === "beginning") return entryTime(fold.path.at(0)?.entry);
+  const source = await transcripts.openForReading(id);
+  if (source === undefined) return undefined;
+  try {
+    const bytes = await source.read({ start: 0, end: Math.min(promptHeadBytes, source.size) });
+    const { logged } = readLines({ bytes, start: 0, last: true });
+    return entryTime(logged.find(({ entry }) => isOfPath(entry))?.entry);
+  } finally {
+    await source.close();
+  }
+}
+
+/** The line that says where a copy comes from stands before the conversation. */
+const isOfPath = (entry: Entry): boolean =>
+  entry.id !== undefined && !entry.sidechain && !(entry.kind === "edit" && entry.edit.type === "origin");
+
+function entryTime(entry: Entry | undefined): number | undefined {
+  const at = entry?.timestamp === undefined ? Number.NaN : Date.parse(entry.timestamp);
+  return Number.isNaN(at) ? undefined : at;
+}
+
+interface InstructionPlaceInput extends Pick<InstructionPlace, "cwd" | "root"> {
+  readonly engine: Pick<Workspace, "home">;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly trust: Trust;
+}
+
+/** Where the instruction files of a session come from. */
+export function instructionPlace({ engine, env, cwd, root, trust }: InstructionPlaceInput): InstructionPlace {
+  const home = homedir();
+  const userFolders = [env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude"), engine.home];
+  return { cwd, root, home, userFolders, trust: trust === "trusted" ? "trusted" : "untrusted" };
+}

@@ -1,0 +1,98 @@
+import type { SystemPiece } from "palimpsest/internal/cache/baseline";
+import type { Instruction } from "palimpsest/internal/memory/load-instructions";
+import type { PromptChoice, PromptFamily } from "palimpsest/internal/schema/setting-row";
+import { systemPrompt } from "./system-prompt.ts";
+import { toSingleLine } from "palimpsest/internal/schema/to-printable";
+
+/** What is true of a whole session. Frozen at its start: the text stands in front of every request. */
+export interface EnvironmentFacts {
+  readonly model: string;
+  readonly cwd: string;
+  /** As the machine names it: `linux`, `darwin`, `win32`. */
+  readonly platform: string;
+  readonly git: "repository" | "none";
+  /** The day the session started, where the person is: `2026-11-15`. */
+  readonly startedOn: string;
+}
+
+export const environmentText = ({ model, cwd, platform, git, startedOn }: EnvironmentFacts): string =>
+  `# Environment
+- Model: ${toSingleLine(model)}
+- Working directory: ${toSingleLine(cwd)}
+- Platform: ${toSingleLine(platform)}
+- Git repository: ${git === "repository" ? "yes" : "no"}
+- This session started on ${toSingleLine(startedOn)}. Later dates are told in reminders.`;
+
+/** The day where the user is, as the system prompt and reminders name it: `2026-11-15`. */
+export const localDay = (at: number): string => new Date(at).toLocaleDateString("sv-SE");
+
+/** Of a day in that form. */
+export const weekday = (day: string): string =>
+  new Date(`${day}T00:00:00Z`).toLocaleDateString("en-US", { weekday: "long", timeZone: "UTC" });
+
+interface SystemPromptInput {
+  /** The setting `systemPrompts`. */
+  readonly choices: readonly PromptChoice[];
+  readonly environment: EnvironmentFacts;
+  /** Broad to narrow. */
+  readonly instructions: readonly Instruction[];
+}
+
+/**
+ * The system prompt, piece by piece, what changes least first: the prompt is the same for every session, the
+ * environment for this one, and instructions may be read anew at a compaction. Rendered then and at the start only.
+ */
+export const renderSystemPrompt = ({
+  choices,
+  environment,
+  instructions,
+}: SystemPromptInput): readonly SystemPiece[] => [
+  { name: promptPiece, text: choosePrompt(environment.model, choices) },
+  { name: environmentPiece, text: environmentText(environment) },
+  ...instructions.filter(({ text }) => text !== "").map((one) => ({ name: one.path, text: instructionText(one) })),
+];
+
+export const promptPiece = "prompt";
+export const environmentPiece = "environment";
+
+const instructionText = ({ path, scope, text, importedBy }: Instruction): string =>
+  `# Instructions from ${path}
+(${scopeText[scope]}${importedBy === undefined ? "" : `; imported by ${importedBy}`})
+
+${text}`;
+
+const scopeText: { readonly [Scope in Instruction["scope"]]: string } = {
+  user: "the user's own, for all projects",
+  project: "for everybody in this project",
+  local: "the user's own, for this project",
+};
+
+/** Beginnings of model names, without what a gateway or a cloud puts in front of them. */
+const families: readonly { readonly id: string; readonly family: PromptFamily }[] = [
+  { id: "claude", family: "claude" },
+  { id: "gpt", family: "gpt" },
+  { id: "chatgpt", family: "gpt" },
+  { id: "codex", family: "gpt" },
+  { id: "o1", family: "gpt" },
+  { id: "o3", family: "gpt" },
+  { id: "o4", family: "gpt" },
+  { id: "gemini", family: "gemini" },
+  { id: "gemma", family: "gemini" },
+];
+
+/** The text for a model. Users' choices count before ours; of several the longest beginning that fits. */
+export function choosePrompt(model: string, choices: readonly PromptChoice[]): string {
+  const chosen = longestFor(model, choices);
+  if (chosen?.text !== undefined) return chosen.text;
+  return systemPrompt(chosen?.family ?? longestFor(model, families)?.family ?? "other");
+}
+
+function longestFor<Of extends { readonly id: string }>(model: string, rows: readonly Of[]): Of | undefined {
+  const names = [model, model.replace(gatewayPrefix, "")].map((name) => name.toLowerCase());
+  return rows
+    .filter(({ id }) => names.some((name) => name.startsWith(id.toLowerCase())))
+    .toSorted((one, other) => other.id.length - one.id.length)[0];
+}
+
+/** `anthropic/claude-…`, `us.anthropic.claude-…`. */
+const gatewayPrefix = /^(?:[\w-]+\/)*(?:(?:us|eu|apac|global)\.)?(?:anthropic\.)?/;

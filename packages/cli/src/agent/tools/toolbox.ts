@@ -1,0 +1,281 @@
+import { basename, dirname, join } from "node:path";
+import type { ProjectStore } from "../../host/workspace.ts";
+import { readTodosFromLog } from "../session/read-todos-from-log.ts";
+import { findInvokedSkills } from "../session/announce-skills.ts";
+import { SessionSearch } from "palimpsest/internal/session/search-session";
+import type { Session } from "palimpsest/internal/session/session";
+import { sessionTitle } from "palimpsest/internal/session/session-title";
+import { type CompactionRequests, refusedCompactionRequests } from "palimpsest/internal/ports/compaction-requests";
+import { noUser, type UserPort } from "palimpsest/internal/ports/user-port";
+import { type PlanMode, forkPlanMode } from "palimpsest/internal/ports/plan-mode";
+import { type Jobs, forkJobs } from "palimpsest/internal/ports/jobs";
+import type { RunningGroups, SessionFiles } from "palimpsest/internal/ports/session-files";
+import type { SandboxUse } from "palimpsest/internal/ports/sandbox";
+import type { AllowRuleDep, PermissionDep, ReadFile, Tool } from "palimpsest/internal/ports/tool";
+import type { WorkingStatePart } from "palimpsest/internal/ports/working-state";
+import type { SessionId } from "palimpsest/internal/schema/brand";
+import { realRoots, resolveRealPath } from "../../tool/resolve-real-path.ts";
+import { findDiscoveredTools } from "../../tool/mcp/known-server.ts";
+import { type ToolServers, toolServersPart } from "../../tool/mcp/tool-servers.ts";
+import { createMayPass, createMayRead, createPermit } from "../../tool/permission/create-permit.ts";
+import { parseRules, type Rules } from "../../tool/permission/rule.ts";
+import type { SessionNetworkDeps } from "../../tool/sandbox/network/command-network.ts";
+import { isHostNamed, SessionHosts } from "../../tool/sandbox/network/session-hosts.ts";
+import { sessionSandbox } from "../../tool/sandbox/session-sandbox.ts";
+import type { TemporaryFolder } from "../../tool/sandbox/temporary-folder.ts";
+import type { Environment } from "../../tool/shell/shell-environment.ts";
+import type { Shell } from "../../tool/shell/bash-tool.ts";
+import { findSkills, type SkillLocation } from "../../tool/skill/find-skills.ts";
+import { type Skills, skillsPart } from "../../tool/skill/skill-tool.ts";
+import { type Todo, todosPart } from "../../tool/todo-tool.ts";
+import { builtinTools, type ToolsetDeps } from "../../tool/builtin-tools.ts";
+import { filesPart, type FilesPartDeps } from "../../tool/working-state/files-part.ts";
+import { placePart } from "../../tool/working-state/place-part.ts";
+import { planPart, type PlanState } from "../../tool/plan-tool.ts";
+import type { Web } from "../../tool/web/web-fetch-tool.ts";
+import { findAncestors } from "../session/copy-session.ts";
+import { recallById } from "./recall-by-id.ts";
+import { type ToolChoice, memoizeByInput } from "./tool-choice.ts";
+
+interface ToolboxInput {
+  /** Asked for at each call, so that a rule counts from when it is written; the same object while nothing has changed. */
+  readonly choice: () => ToolChoice;
+  readonly deps: ProjectStore;
+  readonly session: Session;
+  readonly roots: readonly string[];
+  readonly home: string;
+  readonly env: Environment;
+  readonly shell: Shell;
+  /** Absent in a store without files. */
+  readonly groups?: RunningGroups | undefined;
+  /** Holds the commands. Absent: they run as this process does. */
+  readonly sandbox?: SandboxInput | undefined;
+  /** Files and folders that hold settings, as they are named: no rule is a leave to change them. */
+  readonly guarded?: readonly string[];
+  /** Absent where the agent can't ask for compaction. */
+  readonly compactionAsks?: CompactionRequests | undefined;
+  /** None, or absent: the agent has no tool for skills. */
+  readonly skillPlaces?: readonly SkillLocation[];
+  /** Absent where nobody can look at a plan. */
+  readonly planning?: PlanMode | undefined;
+  readonly planState?: () => PlanState;
+  /** Absent where nothing may run in the background. */
+  readonly jobs?: Jobs | undefined;
+  /** Absent where none may be started. */
+  readonly servers?: ToolServers | undefined;
+  /** Absent where the net is not to be reached. */
+  readonly web?: Web | undefined;
+  /** Absent where there is nobody to ask. */
+  readonly person?: UserPort | undefined;
+  /** Keeps what the user allows for good. Absent: nothing is kept. */
+  readonly leaves?: AllowRuleDep | undefined;
+}
+
+interface SandboxInput {
+  readonly use: () => SandboxUse;
+  /** Of this engine. */
+  readonly ownHome: string;
+  readonly temporary: TemporaryFolder;
+}
+
+/** Tools with the state that their calls change. */
+interface Toolset {
+  readonly tools: readonly Tool[];
+  /** Where the shell stands, if it went elsewhere. */
+  readonly cwd: () => string | undefined;
+  /** A fork's own: the same definitions, and a copy of the state. */
+  readonly forked: () => Toolset;
+}
+
+export interface Toolbox extends PermissionDep, Toolset {
+  /** What the tools know and a summary would not: files, task list, place. As they are when a part is asked, not now. */
+  readonly workingState: (input: WorkingStateInput) => readonly WorkingStatePart[];
+  readonly todos: () => readonly Todo[];
+  /** How programs in the sandbox reach hosts. Absent: they reach none. */
+  readonly network: SessionNetworkDeps | undefined;
+  /** By the rules in force now. */
+  readonly mayRead: (path: string) => boolean;
+  /** Absent where there is no tool for them. */
+  readonly skills: Skills | undefined;
+  /** What the tools keep is as the session has it now: another branch, or an edit taken back, may tell it otherwise. */
+  readonly readAgain: () => Promise<void>;
+}
+
+interface WorkingStateInput extends Omit<FilesPartDeps, "mayRead"> {
+  /** Where the agent stands as long as its shell went nowhere else. */
+  readonly cwd: string;
+}
+
+/** The built-in tools of one session, with what they may do. */
+export async function createToolbox({
+  choice,
+  deps,
+  session,
+  home,
+  env,
+  shell,
+  groups,
+  ...input
+}: ToolboxInput): Promise<Toolbox> {
+  const roots = await realRoots(input.roots);
+  const { skillPlaces = [], planState } = input;
+  const readRoots = [...(await readablePlaces(deps, session)), ...(await realRoots(userSkillFolders(skillPlaces)))];
+  const places = { roots, home, readRoots };
+  const guardedNow = () => realPaths(input.guarded ?? []);
+  const sandboxNow = () => (input.sandbox?.use().kind === "held" ? "on" : "off");
+  const policy = memoizeByInput(choice, (now) => createPolicy(now, { ...places, guardedNow, sandboxNow }));
+  const searching = new SessionSearch(deps, session.id);
+  const fixed: StatelessDeps = {
+    isShown: (shownBy) => isShownWhole(session, shownBy),
+    mayRead: (path) => policy().mayRead(path),
+    mayPass: (name, value) => policy().mayPass(name, value),
+    ...places,
+    env,
+    shell,
+    groups,
+    sandbox:
+      input.sandbox &&
+      sessionSandbox({ ...input.sandbox, ...places, guarded: input.guarded ?? [], env, rules: () => policy().rules }),
+    expand: (id) => recallById({ deps, session, id }),
+    search: (options) => searching.search(options),
+    web: input.web,
+    servers: input.servers,
+  };
+  const skills = skillPlaces.length === 0 ? undefined : { find: () => findSkills(skillPlaces), mayRead: fixed.mayRead };
+  const state: ToolState = {
+    shellState: { cwd: undefined },
+    todos: { list: await readTodosFromLog(deps, session.fold) },
+    compactionAsks: input.compactionAsks,
+    planning: input.planning,
+    jobs: input.jobs,
+    person: input.person,
+    network: createNetwork(input, policy),
+  };
+  return {
+    ...createToolset({ ...fixed, skills }, state),
+    network: state.network,
+    todos: () => state.todos.list,
+    mayRead: fixed.mayRead,
+    skills,
+    permit: (request) => policy().permit(request),
+    readAgain: async () => {
+      state.todos.list = await readTodosFromLog(deps, session.fold);
+    },
+    workingState: ({ cwd, ...files }) => [
+      filesPart({ ...files, mayRead: fixed.mayRead }),
+      todosPart(state),
+      placePart({ cwd: () => state.shellState.cwd ?? cwd, title: () => sessionTitle(session)?.text }),
+      ...(skills === undefined ? [] : [skillsPart({ skills, invoked: () => findInvokedSkills(session.fold) })]),
+      ...(planState === undefined ? [] : [planPart({ planState })]),
+      ...(input.servers === undefined
+        ? []
+        : [toolServersPart({ servers: input.servers, discovered: () => findDiscoveredTools(session.fold) })]),
+    ],
+  };
+}
+
+/** What the rules and the mode of a choice say. */
+function createPolicy(
+  { mode, ...written }: ToolChoice,
+  places: Omit<Parameters<typeof createPermit>[0], "mode" | "rules">,
+) {
+  const { rules } = parseRules(written);
+  return {
+    rules,
+    mayRead: createMayRead({ rules, ...places }),
+    mayPass: createMayPass(rules),
+    permit: createPermit({ mode, rules, ...places }),
+  };
+}
+
+interface NetworkPolicy extends PermissionDep {
+  readonly rules: Rules;
+}
+
+/** Hosts are decided by the rules in force when a command connects. */
+function createNetwork(
+  { web, person = noUser, leaves = noAllowRules }: Pick<ToolboxInput, "web" | "person" | "leaves">,
+  policy: () => NetworkPolicy,
+): SessionNetworkDeps | undefined {
+  const permit: PermissionDep["permit"] = (request) => policy().permit(request);
+  const isNamed = (host: string): boolean => isHostNamed(policy().rules, host);
+  return web && { net: web.net, hosts: new SessionHosts({ ...leaves, permit, isNamed, person }) };
+}
+
+const noAllowRules: AllowRuleDep = { allowAlways: async () => ({ kind: "wrong", why: "nothing is kept here" }) };
+
+/** A person's own skills lie outside of the project, and name files beside them. */
+const userSkillFolders = (places: readonly SkillLocation[]): readonly string[] =>
+  places.flatMap(({ folder, within }) => (within === undefined ? [folder] : []));
+
+/** Both where a path leads and where it stands: a link may be replaced as well as followed. */
+async function realPaths(paths: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(
+    paths.map(async (path) => {
+      const [itself, folder] = [await resolveRealPath(path, "/"), await resolveRealPath(dirname(path), "/")];
+      return [
+        ...(itself.kind === "real" ? [itself.path] : []),
+        ...(folder.kind === "real" ? [join(folder.path, basename(path))] : []),
+      ];
+    }),
+  );
+  return [...new Set(found.flat())];
+}
+
+/**
+ * Previews and notes that were cut name files here for the model to read: the session's own, and those it was forked
+ * from. The first of them makes the folder. Nowhere in a store without files.
+ */
+async function readablePlaces(deps: ProjectStore, session: Session): Promise<readonly string[]> {
+  const ids = [session.id, ...(await findAncestors(deps, session))];
+  return (await Promise.all(ids.map((id) => readablePlacesOfSession(deps, id)))).flat();
+}
+
+/** None where a link leads from it to somewhere else. */
+async function readablePlacesOfSession({ readablePlacesFor }: SessionFiles, id: SessionId): Promise<readonly string[]> {
+  if (readablePlacesFor === undefined) return [];
+  const { folder, paths } = readablePlacesFor(id);
+  const store = await resolveRealPath(folder, "/");
+  if (store.kind !== "real") return [];
+  const places = await Promise.all(
+    paths.map(async (path) => {
+      const place = await resolveRealPath(join(folder, path), "/");
+      return place.kind === "real" && place.path === join(store.path, path) ? [place.path] : [];
+    }),
+  );
+  return places.flat();
+}
+
+type ToolState = Pick<
+  ToolsetDeps,
+  "shellState" | "todos" | "compactionAsks" | "planning" | "person" | "jobs" | "network"
+>;
+type StatelessDeps = Omit<ToolsetDeps, keyof ToolState>;
+
+const createToolset = (
+  fixed: StatelessDeps,
+  { shellState: standing, todos, compactionAsks, planning, person, jobs, network }: ToolState,
+): Toolset => ({
+  tools: builtinTools({ ...fixed, shellState: standing, todos, compactionAsks, planning, person, jobs, network }),
+  cwd: () => standing.cwd,
+  forked: () =>
+    createToolset(fixed, {
+      shellState: { ...standing },
+      todos: { ...todos },
+      compactionAsks: compactionAsks && refusedCompactionRequests,
+      planning: planning && forkPlanMode,
+      jobs: jobs && forkJobs,
+      person: person && noUser,
+      network: network && { ...network, hosts: network.hosts.withoutUser() },
+    }),
+});
+
+/** As it was given: not offloaded, cleared or covered by a boundary. */
+const isShownWhole = ({ fold: { messages, projection } }: Session, shownBy: ReadFile["shownBy"]): boolean =>
+  projection.items.some(({ entry }) => entry === shownBy) ||
+  messages.some(({ content }) =>
+    content.some(
+      (block) =>
+        block.type === "tool_result" && block.tool_use_id === shownBy && !projection.decisions.has(block.tool_use_id),
+    ),
+  );

@@ -1,0 +1,203 @@
+import type { SessionChoice } from "../agent/agent-options.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { Entry } from "palimpsest/internal/schema/entry";
+import { type SessionId, sessionId } from "palimpsest/internal/schema/brand";
+import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { formatProblem } from "palimpsest/internal/settings/problem";
+import type { Choice } from "../tui/chat-ui.ts";
+import { restoreChat } from "../tui/state/restore-chat.ts";
+import { agentFailure } from "../session/session-failure.ts";
+import {
+  type Approvals,
+  askForApprovals,
+  serverRefusalText,
+  askTrust,
+  type TrustQuestions,
+} from "./ask-for-approvals.ts";
+import type { ChatView } from "./chat-view.ts";
+import type { CurrentAgent, AgentNotOpened, OpenAgentRequest, ReopenRequest } from "./current-agent.ts";
+import type { TerminalUi } from "./terminal-ui.ts";
+import { readUnsentInput, dropLogged, type AbandonedInput } from "./unsent-input.ts";
+import type { PendingInput } from "./pending-input.ts";
+
+export interface ChatSessionsDeps {
+  /** Entries of a session's path, oldest first, as far back as they are to be shown. */
+  readonly past: (agent: Agent) => Promise<readonly Entry[]>;
+  /** Where what was typed is kept: beside a session, or where there is none yet. Undefined: nowhere. */
+  readonly keptPath: (of: SessionId | "passing") => Promise<string | undefined>;
+  /** What belongs to no session, for the one that is opened first; absent where it is left alone. */
+  readonly leftInput?: ((current: SessionId) => Promise<AbandonedInput | undefined>) | undefined;
+  /** For a person who has yet to choose one. */
+  readonly sessions: () => Promise<readonly Choice[]>;
+  /** Whether the project's settings count; absent where nobody is asked. */
+  readonly trust?: TrustQuestions;
+  /** Servers of the project that nobody has approved of yet; absent where nobody is asked about them. */
+  readonly approvals?: Approvals;
+  /** What is said once on a machine, behind the first welcome; absent where there is nothing of the kind. */
+  readonly notice?: (agent: Agent) => Promise<string | undefined>;
+}
+
+interface ChatSessionsParts extends ChatSessionsDeps {
+  readonly ui: TerminalUi;
+  readonly view: ChatView;
+  readonly current: CurrentAgent;
+  readonly waiting: PendingInput;
+  readonly isLeaving: () => boolean;
+  /** Told when there is an agent to talk to, another or the same again. */
+  readonly opened: () => void;
+}
+
+export interface FirstSessionRequest extends Pick<OpenAgentRequest, "flags"> {
+  readonly session: SessionChoice | { readonly kind: "choose" };
+}
+
+export type BeginOutcome =
+  | { readonly kind: "begun" }
+  /** The person left meanwhile. */
+  | { readonly kind: "left" }
+  /** There was one, and it could not be opened again. */
+  | { readonly kind: "lost" }
+  | { readonly kind: "not-opened"; readonly opened: AgentNotOpened };
+
+/** A chat's way from one session to the next, and what a person finds there. What they have typed goes along with them. */
+export class ChatSessions {
+  readonly #parts: ChatSessionsParts;
+
+  constructor(parts: ChatSessionsParts) {
+    this.#parts = parts;
+  }
+
+  async begin({ session, flags }: FirstSessionRequest, signal: AbortSignal): Promise<BeginOutcome> {
+    const { waiting, current, keptPath, isLeaving } = this.#parts;
+    await waiting.keepAt(await keptPath("passing"));
+    const choice = session.kind === "choose" ? await this.#chosen(signal) : session;
+    if (isLeaving()) return { kind: "left" };
+    const notices = await this.#askTrust(signal);
+    if (isLeaving()) return { kind: "left" };
+    const opened = await current.open({ session: choice, flags, signal });
+    if (opened.kind !== "agent") return { kind: "not-opened", opened };
+    if (isLeaving()) return { kind: "left" };
+    await this.#welcome();
+    for (const text of notices) this.#parts.view.act({ kind: "tell", tone: "warning", text });
+    await this.#giveNotice();
+    await this.#takeUpLeft();
+    return (await this.#approve(signal)) === "lost" ? { kind: "lost" } : { kind: "begun" };
+  }
+
+  /** `lost`: there is no agent any more. */
+  async reopen(reopening: ReopenRequest): Promise<"open" | "lost"> {
+    const { waiting, current, keptPath } = this.#parts;
+    // Nothing of it stays with the session that is left: it would be given back there once more.
+    await waiting.keepAt(await keptPath("passing"));
+    const reopened = await current.reopen(reopening);
+    if (reopened.kind === "kept" || reopened.kind === "lost") this.#tellNotOpened(reopened.instead);
+    if (reopened.kind === "lost") return "lost";
+    if (reopened.kind === "other") {
+      if (reopened.jobsEnded > 0) this.#tellJobsEnded(reopened.jobsEnded);
+      await this.#welcome();
+    } else await this.#goOn();
+    return "open";
+  }
+
+  /** Where they would rather have none of them, what they have said goes back to them: it was for one of them. */
+  async #chosen(signal: AbortSignal): Promise<SessionChoice> {
+    const { sessions, ui: front, view, waiting, isLeaving } = this.#parts;
+    const choices = await sessions();
+    if (choices.length === 0) {
+      view.act({ kind: "tell", tone: "plain", text: "This project has no session yet: a new one begins." });
+      return { kind: "new" };
+    }
+    const ask = { title: "Which session?", choices, search: "typed", verb: "go on with it" } as const;
+    const chosen = await front.choose(ask, signal);
+    if (chosen !== undefined && !signal.aborted) return { kind: "resume", id: sessionId(chosen) };
+    if (!isLeaving()) waiting.giveBack();
+    return { kind: "new" };
+  }
+
+  /** First of all: what the project's settings say decides what is opened. */
+  async #askTrust(signal: AbortSignal): Promise<readonly string[]> {
+    const { trust, ui: front } = this.#parts;
+    return trust === undefined ? [] : await askTrust(trust, { front, signal });
+  }
+
+  /** Approved servers are there when the session is opened again. */
+  async #approve(signal: AbortSignal): Promise<"open" | "lost"> {
+    const { approvals, ui: front, view, current } = this.#parts;
+    if (approvals === undefined) return "open";
+    const approved = await askForApprovals(approvals, { front, signal });
+    for (const text of approved.failures) view.act({ kind: "tell", tone: "error", text });
+    for (const one of approved.refused) view.act({ kind: "tell", tone: "plain", text: serverRefusalText(one) });
+    const { id } = current.agent.session;
+    if (approved.servers.length === 0) return "open";
+    const reopened = await this.reopen({ asked: { kind: "open", session: { kind: "resume", id } }, signal });
+    if (reopened === "open") void this.#tellStarted(approved.servers);
+    return reopened;
+  }
+
+  /** Not waited for: a server may take long to come up. */
+  async #tellStarted(approved: readonly string[]): Promise<void> {
+    const { view, current, isLeaving } = this.#parts;
+    const servers = (await current.agent.serversSettled()).filter(({ name }) => approved.includes(name));
+    if (isLeaving()) return;
+    for (const server of servers) {
+      const text =
+        server.kind === "ready"
+          ? `${server.name}: started, ${formatCount(server.tools.length)} ${plural(server.tools.length, "tool")}`
+          : `${server.name}: not started: ${server.why}`;
+      view.act({ kind: "tell", tone: server.kind === "ready" ? "plain" : "warning", text });
+    }
+  }
+
+  /** What was said before, what a person should know, and what they had typed when they were last here. */
+  async #welcome(): Promise<void> {
+    const { current, past, keptPath, view, waiting } = this.#parts;
+    const { agent } = current;
+    const entries = await past(agent);
+    view.change((state) => restoreChat(state, entries));
+    for (const problem of agent.settingsProblems) {
+      const tone = problem.severity === "error" ? "error" : "warning";
+      view.act({ kind: "tell", tone, text: formatProblem(problem) });
+    }
+    for (const text of agent.warnings) view.act({ kind: "tell", tone: "warning", text });
+    const path = await keptPath(agent.session.id);
+    // Read before anything is put there: what was sent meanwhile is kept elsewhere until then.
+    if (path !== undefined) waiting.restore(dropLogged(await readUnsentInput(path), entries), returnedHereText);
+    await this.#goOn();
+  }
+
+  async #giveNotice(): Promise<void> {
+    const { notice, current, view } = this.#parts;
+    const text = await notice?.(current.agent);
+    if (text !== undefined) view.act({ kind: "tell", tone: "warning", text });
+  }
+
+  async #goOn(): Promise<void> {
+    const { current, keptPath, waiting, opened } = this.#parts;
+    await waiting.keepAt(await keptPath(current.agent.session.id));
+    opened();
+  }
+
+  async #takeUpLeft(): Promise<void> {
+    const { leftInput, current, waiting } = this.#parts;
+    const left = await leftInput?.(current.agent.session.id);
+    if (left === undefined) return;
+    waiting.restore(left, returnedElsewhereText);
+    await waiting.settled();
+    await left.forget();
+  }
+
+  #tellJobsEnded(count: number): void {
+    const text = `Ended with the session that was left: ${count} ${count === 1 ? "job" : "jobs"} in the background.`;
+    this.#parts.view.act({ kind: "tell", tone: "plain", text });
+  }
+
+  #tellNotOpened(opened: AgentNotOpened): void {
+    const { message, hint } = agentFailure(opened, "Close it there, or start with --fork.");
+    const text = `Not opened: ${message}.${hint === undefined ? "" : ` ${hint}`}`;
+    this.#parts.view.act({ kind: "tell", tone: "error", text });
+  }
+}
+
+const returnedHereText = "What you had typed when this session was last left is back where you type. It was not sent.";
+const returnedElsewhereText =
+  "What you had typed in a session in which nothing was said is back where you type. It was not sent.";

@@ -1,0 +1,64 @@
+import { randomUUID } from "node:crypto";
+import { visibleWidth, wrapTextWithAnsi } from "@earendil-works/pi-tui";
+import { toPrintable } from "palimpsest/internal/schema/to-printable";
+import { createMarkedStyle, plain, type Style, wantsColour } from "../../text/style.ts";
+import type { ChatCommandContext } from "../chat-command.ts";
+import type { Failure } from "../../program/failure.ts";
+
+interface ChatLines {
+  readonly style: Style;
+  /** Whatever the text quotes, only what `style` made of it is more than characters. What is too long goes on below. */
+  readonly toLines: (text: string) => readonly string[];
+}
+
+/** What a command lays out, as lines for the chat. */
+export function chatLines({ context: { out, env }, ui }: Pick<ChatCommandContext, "context" | "ui">): ChatLines {
+  const marked = createMarkedStyle(randomUUID());
+  const { columns } = ui;
+  return {
+    style: wantsColour({ isTTY: out.isTerminal }, env) ? marked.style : plain,
+    toLines: (text) => {
+      const shown = toPrintable(text.replace(/\n$/, "").replaceAll("\t", "  "));
+      return marked
+        .sequences(shown)
+        .split("\n")
+        .flatMap((line) => wrapLine(line, columns));
+    },
+  };
+}
+
+/** Lays a text out and shows it. */
+export function print(chat: Pick<ChatCommandContext, "context" | "ui" | "act">, text: (style: Style) => string): void {
+  const { style, toLines: of } = chatLines(chat);
+  chat.act({ kind: "print", lines: of(text(style)) });
+}
+
+/** Behind its own indentation, or below what its label stands before. */
+function wrapLine(line: string, columns: number): readonly string[] {
+  if (visibleWidth(line) <= columns) return [line];
+  const [head = ""] = /^ *(?:[a-z]+ {2,})?/.exec(line) ?? [];
+  const indent = head.length > columns / 2 ? 0 : head.length;
+  const [first = "", ...others] = wrapTextWithAnsi(line.slice(indent), columns - indent);
+  return [`${line.slice(0, indent)}${first}`, ...others.map((one) => `${" ".repeat(indent)}${one}`)];
+}
+
+type NoticeTarget = Pick<ChatCommandContext, "act">;
+
+export const tell = ({ act }: NoticeTarget, text: string): void => act({ kind: "tell", tone: "plain", text });
+
+export const warn = ({ act }: NoticeTarget, text: string): void => act({ kind: "tell", tone: "warning", text });
+
+/** What went wrong, and in a second sentence what to do about it here. */
+export const refuse = (telling: NoticeTarget, { message, hint }: Pick<Failure, "message" | "hint">): void =>
+  warn(telling, `${asSentence(message)}${hint === undefined ? "" : ` ${hint}`}`);
+
+/** The machine refused to write: what was said before stays. */
+export const tellWriteFailure = ({ act }: NoticeTarget, { message }: { readonly message: string }): void =>
+  act({ kind: "tell", tone: "error", text: `It could not be written: ${message}` });
+
+/** Begins with a capital, unless it begins with a name: that of a file or an entry has its own letters. */
+const asSentence = (message: string): string => {
+  const text = message.trim();
+  const first = /^[a-z]+[\s,:]/.test(text) ? text.slice(0, 1).toUpperCase() : text.slice(0, 1);
+  return `${first}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+};

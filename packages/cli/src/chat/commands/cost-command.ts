@@ -1,0 +1,186 @@
+import type { CostReport, CostSummary } from "palimpsest/internal/cache/cost-ledger";
+import { pastReceipts, type RecordedEdit } from "palimpsest/internal/session/past-receipts";
+import { costBySourceName } from "../../text/cost-by-source-name.ts";
+import { quantity, formatNumber, formatPercent, formatUsd } from "../../text/format.ts";
+import { openNamedLog } from "../../session/named-log.ts";
+import type { Style } from "../../text/style.ts";
+import { type Column, table } from "../../text/table.ts";
+import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
+import { print } from "./chat-lines.ts";
+import { isWithholdingKind } from "palimpsest/internal/schema/edit-kinds";
+import type { Entry } from "palimpsest/internal/schema/entry";
+import { contextText } from "../../text/context-text.ts";
+
+export const costCommand: ChatCommand = async (_slashed, chat) => {
+  const { agent, answerer } = chat;
+  const report = agent.conversation.costs.toJSON();
+  const reductions = await readReductions(chat);
+  const inputNanos = agent.conversation.known === undefined ? undefined : agent.conversation.known.prices.input * 1000;
+  const shown = { report, inherited: agent.inheritedCosts, reductions, inputNanos, answerer };
+  print(chat, (style) => costText(shown, style));
+  return stay;
+};
+
+/** Undefined where the log can't be read. */
+async function readReductions({ context, agent: { session } }: ChatCommandContext): Promise<Reductions | undefined> {
+  const log = await openNamedLog(context, session.id);
+  if (log.kind === "failure") return undefined;
+  try {
+    return computeReductions(session.fold.path.entries, await pastReceipts(session.fold, log.source));
+  } finally {
+    await log.source.close();
+  }
+}
+
+export interface CostTextInput extends Pick<ChatCommandContext, "answerer"> {
+  readonly report: CostReport;
+  /** What was paid before the session was forked or copied from another. */
+  readonly inherited: CostSummary;
+  readonly reductions: Reductions | undefined;
+  /** Of one token of uncached input; undefined of a model without a known price. */
+  readonly inputNanos: number | undefined;
+}
+
+export function costText({ report, inherited, reductions, inputNanos, answerer }: CostTextInput, style: Style): string {
+  const { session, byModel, bySource } = report;
+  if (session.requests === 0 && inherited.requests === 0) return "Nothing was asked of a model yet.\n";
+  const simulated = answerer === "simulator" ? ": simulated, nothing was paid" : "";
+  const unpriced = isPriced(session) && session.unpriced > 0;
+  const without = unpriced ? `, without ${quantity(session.unpriced, "request")} of no known price` : "";
+  const lines = [
+    `${style("bold", costOrUnknown(session))} for ${quantity(session.requests, "request")}${without}${simulated}`,
+    "",
+    costTable("by model", Object.entries(byModel), style),
+    costTable("by purpose", costBySourceName(bySource), style),
+    cacheText(session),
+    ...(reductions === undefined ? [] : [`reduced   ${reductionsText(reductions, { bySource, inputNanos })}`]),
+    ...(inherited.requests === 0
+      ? []
+      : [
+          `before    ${costOrUnknown(inherited)} for ${quantity(inherited.requests, "request")} of the session that this one was forked from`,
+        ]),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+const costColumns: readonly Column[] = [
+  { title: "requests", align: "right" },
+  { title: "prompt", align: "right" },
+  { title: "cached", align: "right" },
+  { title: "reply", align: "right" },
+  { title: "cost", align: "right" },
+];
+
+type CostRow = readonly [name: string, of: CostSummary];
+
+function costTable(title: string, rows: readonly CostRow[], style: Style): string {
+  const cells = rows.map(([name, of]) => [
+    name,
+    formatNumber(of.requests),
+    formatNumber(countPromptTokens(of)),
+    formatPercent(of.hitRate),
+    formatNumber(of.tokensByKind.output),
+    isPriced(of) ? formatNanos(of.totalNanos) : "not known",
+  ]);
+  return `${style("bold", title)}\n${table([{ title: "" }, ...costColumns], cells)}`;
+}
+
+const countPromptTokens = ({ tokensByKind: { input, cacheWrite5m, cacheWrite1h, cacheRead } }: CostSummary): number =>
+  input + cacheWrite5m + cacheWrite1h + cacheRead;
+
+/** False: no request has a known price, so $0 would be no figure at all. */
+const isPriced = ({ requests, unpriced }: CostSummary): boolean => requests === 0 || unpriced < requests;
+const costOrUnknown = (of: CostSummary): string => (isPriced(of) ? formatNanos(of.totalNanos) : "price not known");
+
+function cacheText(of: CostSummary): string {
+  const { hitRate, savedNanos } = of;
+  const effect =
+    savedNanos < 0
+      ? `cost ${formatNanos(Math.abs(savedNanos))} more than sending all of it uncached`
+      : `saved ${formatNanos(savedNanos)}`;
+  const read = `cache     ${formatPercent(hitRate)} of all prompt tokens were read from it.`;
+  return isPriced(of) ? `${read} That ${effect}.` : read;
+}
+
+/**
+ * Edits make later requests cheaper, and are paid for by what they have written to the cache again, which their receipts
+ * know, and by the calls for summaries and notes. What is left of it is what they have saved, or cost.
+ */
+function reductionsText(
+  { edits, tokens, savedInputTokens }: Reductions,
+  { bySource, inputNanos }: Pick<CostReport, "bySource"> & Pick<CostTextInput, "inputNanos">,
+): string {
+  const upkeep = [
+    { name: "summaries", nanos: bySource.compact?.totalNanos ?? 0 },
+    { name: "notes", nanos: bySource.notes?.totalNanos ?? 0 },
+  ].filter(({ nanos }) => nanos > 0);
+  const upkeepNanos = upkeep.reduce((sum, { nanos }) => sum + nanos, 0);
+  const paid =
+    upkeep.length === 0 ? "" : `${formatNanos(upkeepNanos)} for ${upkeep.map(({ name }) => name).join(" and ")}`;
+  if (edits === 0) return `Nothing was taken out of the view yet${paid === "" ? "" : `, and ${paid} was paid`}.`;
+  const taken = `${quantity(edits, "edit")} took about ${formatNumber(tokens)} tokens out of the view.`;
+  if (inputNanos === undefined) return taken;
+  const netNanos = savedInputTokens * inputNanos - upkeepNanos;
+  const effect =
+    netNanos < 0
+      ? `cost about ${formatNanos(-netNanos)} more than doing nothing`
+      : `saved about ${formatNanos(netNanos)}`;
+  return `${taken} ${paid === "" ? "That has" : `With ${paid}, that has`} ${effect} so far.`;
+}
+
+const formatNanos = (nanos: number): string => formatUsd(nanos / 1e9);
+
+/** What edits of the view have saved so far. */
+export interface Reductions {
+  readonly edits: number;
+  /** Taken out of the view, by estimate. */
+  readonly tokens: number;
+  /** In tokens of uncached input, at the prices of a warm cache, before what summaries cost; below 0 where less was saved than written again. */
+  readonly savedInputTokens: number;
+}
+
+/**
+ * By the receipts of the edits in force that show less than before. The request behind an edit pays for what it moved,
+ * each later one saves: `-now`, then `perRound` for every round more. An edit that nothing was asked behind has saved
+ * nothing yet.
+ */
+export function computeReductions(path: readonly Entry[], edits: readonly RecordedEdit[]): Reductions {
+  const roundsBehind = roundsSinceEdit(path);
+  let sum: Reductions = { edits: 0, tokens: 0, savedInputTokens: 0 };
+  for (const { id, kind, state, receipt } of edits) {
+    if (state === "undone" || receipt === undefined) continue;
+    const { now, perRound, readRate } = receipt.price;
+    // What the provider withholds stays in the messages: only its price says that it is gone.
+    const isPricedOnly = isWithholdingKind(kind) && perRound > 0 && readRate > 0;
+    const tokens = isPricedOnly ? Math.round(perRound / readRate) : receipt.tokensBefore - receipt.tokensAfter;
+    if (tokens <= 0) continue;
+    const rounds = roundsBehind.get(id) ?? 0;
+    sum = {
+      edits: sum.edits + 1,
+      tokens: sum.tokens + tokens,
+      savedInputTokens: sum.savedInputTokens + (rounds === 0 ? 0 : perRound * (rounds - 1) - now),
+    };
+  }
+  return sum;
+}
+
+/** By edit: replies of the model that stand behind it. A reply may be several entries. */
+function roundsSinceEdit(path: readonly Entry[]): ReadonlyMap<string, number> {
+  const behind = new Map<string, number>();
+  const replies = new Set<string>();
+  for (const entry of path.toReversed()) {
+    if (entry.kind === "assistant" && !entry.synthetic) replies.add(entry.messageId ?? entry.id ?? "");
+    if (entry.kind === "edit") behind.set(entry.id, replies.size);
+  }
+  return behind;
+}
+
+/** What fills the window now, as the next request will have it. */
+export const contextCommand: ChatCommand = async (_slashed, chat) => {
+  const { agent, ui } = chat;
+  const { window } = agent.numbers();
+  const report = agent.view.report();
+  const look = { columns: ui.columns, model: agent.model, windowSource: window.source, windowFrom: window.from };
+  print(chat, (style) => contextText(report, { style, ...look }));
+  return stay;
+};

@@ -1,0 +1,81 @@
+import { type SlashCommand, slashCommands, slashUsage } from "../../tui/slash/slash-commands.ts";
+import { findSlashCommand } from "../../tui/slash/parse-slash.ts";
+import { wrapText } from "../../text/format.ts";
+import type { Style } from "../../text/style.ts";
+import { type ChatCommand, stay } from "../chat-command.ts";
+import { print, refuse } from "./chat-lines.ts";
+
+/** What can be typed: all of it, or one command. */
+export const helpCommand: ChatCommand = async ({ rest }, chat) => {
+  const { columns } = chat.ui;
+  const word = rest.replace(/^\//, "");
+  const command = word === "" ? undefined : findSlashCommand(word);
+  if (word !== "" && command === undefined)
+    refuse(chat, { message: `there is no command /${word}`, hint: "/help lists them." });
+  else
+    print(chat, (style) =>
+      command === undefined ? overviewText({ style, columns }) : commandText(command, { style, columns }),
+    );
+  return stay;
+};
+
+interface HelpLook {
+  readonly style: Style;
+  readonly columns: number;
+}
+
+type HelpRow = readonly [typed: string, about: string];
+
+/** As docs/chat.md lists them too. */
+export const helpKeys: readonly HelpRow[] = [
+  ["Enter", "sends; while the agent works, the message waits for its next round"],
+  ["Shift-Enter, Alt-Enter, Ctrl-J", "a new line; \\ before Enter too"],
+  ["Esc", "ends what runs; twice clears what is typed"],
+  ["Up", "takes back what waits, then what was sent before"],
+  ["Tab", "completes a command, a file behind @, or what a command takes"],
+  ["Shift-Tab", "the next permission mode"],
+  ["Ctrl-O", "everything that was said and done, to unfold and to search"],
+  ["Ctrl-C", "clears what is typed; twice quits"],
+  ["Ctrl-D", "quits, where nothing is typed"],
+];
+
+function overviewText(look: HelpLook): string {
+  const commands = slashCommands
+    .filter(({ state }) => state === "here")
+    .map((one): HelpRow => [slashUsage(one), one.summary]);
+  const { style } = look;
+  return [
+    style("bold", "commands"),
+    rowsText(commands, look),
+    style("bold", "keys"),
+    rowsText(helpKeys, look),
+    wrapText("A space before a slash sends it as a message.", look.columns),
+  ].join("\n");
+}
+
+/** Beside each other where there is room for both, else below. */
+function rowsText(rows: readonly HelpRow[], { columns }: HelpLook): string {
+  const width = Math.max(...rows.map(([typed]) => typed.length)) + 2;
+  const room = columns - width - 2;
+  const lines = rows.map(([typed, about]) =>
+    room >= besideColumnsMin
+      ? `  ${typed.padEnd(width)}${indent(wrapText(about, room), width + 2)}`
+      : `  ${typed}\n    ${indent(wrapText(about, columns - 4), 4)}`,
+  );
+  return `${lines.join("\n")}\n`;
+}
+
+const indent = (text: string, by: number): string => text.replaceAll("\n", `\n${" ".repeat(by)}`);
+
+/** Fewer make a column of single words. */
+const besideColumnsMin = 24;
+
+function commandText(command: SlashCommand, { style, columns }: HelpLook): string {
+  const { summary, aliases, state } = command;
+  const also = aliases.length === 0 ? [] : [`also ${aliases.map((alias) => `/${alias}`).join(", ")}`];
+  const later = state === "later" ? ["not here yet"] : [];
+  return [
+    style("bold", slashUsage(command)),
+    ...[summary, ...also, ...later].map((line) => `  ${indent(wrapText(line, columns - 2), 2)}`),
+  ].join("\n");
+}

@@ -1,0 +1,40 @@
+import { slashCommands } from "../../tui/slash/slash-commands.ts";
+import {
+  type ChatCommandContext,
+  type ChatCommandOutcome,
+  type ChatCommand,
+  type SlashInput,
+  stay,
+} from "../chat-command.ts";
+
+type AvailableCommand = Extract<(typeof slashCommands)[number], { state: "here" }>["name"];
+
+/** Each is loaded when somebody wants it: a chat begins with none of them. */
+const commandByName: { readonly [Name in AvailableCommand]: () => Promise<ChatCommand> } = {
+  help: async () => (await import("./help-command.ts")).helpCommand,
+  compact: async () => (await import("./compact-part.ts")).compactCommand,
+  "clear-results": async () => (await import("./compact-part.ts")).clearResultsCommand,
+  context: async () => (await import("./cost-command.ts")).contextCommand,
+  cost: async () => (await import("./cost-command.ts")).costCommand,
+  undo: async () => (await import("./undo-command.ts")).undoCommand,
+  pin: async () => (await import("./pin-command.ts")).pinCommand,
+  rewind: async () => (await import("./rewind-command.ts")).rewindCommand,
+  recall: async () => (await import("./recall-command.ts")).recallCommand,
+  tasks: async () => (await import("./tasks-command.ts")).tasksCommand,
+  hooks: async () => (await import("./hooks-command.ts")).hooksCommand,
+  resume: async () => (await import("./resume-command.ts")).resumeCommand,
+  new: async () => async () => ({ kind: "open", session: { kind: "new" } }),
+  model: async () => (await import("./model-command.ts")).modelCommand,
+  policy: async () => (await import("./policy-command.ts")).policyCommand,
+  export: async () => (await import("./export-command.ts")).exportCommand,
+  quit: async () => async () => ({ kind: "quit" }),
+};
+
+const isAvailable = (name: string): name is AvailableCommand => Object.hasOwn(commandByName, name);
+
+/** Runs one command of the chat to its end. No turn runs meanwhile. */
+export async function runSlashCommand(slashed: SlashInput, chat: ChatCommandContext): Promise<ChatCommandOutcome> {
+  if (isAvailable(slashed.name)) return (await commandByName[slashed.name]())(slashed, chat);
+  chat.act({ kind: "tell", tone: "warning", text: `/${slashed.name} is not here yet.` });
+  return stay;
+}

@@ -1,0 +1,69 @@
+import type { UndoOutcome } from "palimpsest/internal/session/undo";
+import { formatCount } from "palimpsest/internal/schema/format-count";
+import type { Failure } from "../../program/failure.ts";
+import { formatNumber } from "../../text/format.ts";
+import { branchPointText, undoReportText } from "../../text/receipt-text.ts";
+import { type ChatCommandContext, type ChatCommand, stay } from "../chat-command.ts";
+import { print, refuse, tell, tellWriteFailure } from "./chat-lines.ts";
+
+/** The newest edit in force; where that leads to a view that can't be sent, from before it instead, if the person wants. */
+export const undoCommand: ChatCommand = async (_slashed, chat) => {
+  const { agent } = chat;
+  const outcome = await agent.view.undo();
+  if (outcome.kind === "refused" && outcome.why === "too-large") {
+    if (await wantsBranch(chat)) await reportUndo(chat, await agent.view.undo({ mode: "branch" }));
+  } else await reportUndo(chat, outcome);
+  return stay;
+};
+
+async function wantsBranch({ ui, agent, signal }: ChatCommandContext): Promise<boolean> {
+  const limit = formatCount(agent.numbers().thresholds.blocking);
+  const answer = await ui.choose(
+    {
+      title: `The view would be over ${limit} tokens, and no such request can be sent`,
+      choices: [
+        { value: "leave", label: "Leave it as it is" },
+        {
+          value: "branch",
+          label: "Go on from before the edit",
+          description: "what was said since stays on a branch of its own; recall finds it",
+        },
+      ],
+      search: "none",
+    },
+    signal,
+  );
+  return answer === "branch" && !signal.aborted;
+}
+
+async function reportUndo(chat: ChatCommandContext, outcome: UndoOutcome): Promise<void> {
+  const { agent } = chat;
+  if (outcome.kind === "failed") return tellWriteFailure(chat, outcome);
+  if (outcome.kind === "refused") return refuse(chat, refusal(agent.session.id, outcome));
+  // Nobody is told of an undo that a power cut could still take away.
+  const ended = await agent.session.endTurn();
+  if (ended.kind === "failed") return tellWriteFailure(chat, ended);
+  const size = `about ${formatNumber(agent.session.ledger.size.tokens)} tokens`;
+  if (outcome.kind === "branched") {
+    tell(
+      chat,
+      `The session goes on ${branchPointText(outcome)}, with ${size}. The branch it left stays; /undo leads back.`,
+    );
+    return;
+  }
+  print(chat, (style) => `${undoReportText(outcome, style)}context   now ${size}`);
+  const back = outcome.undos.toReversed().map((id) => `palimpsest undo ${agent.session.id} ${id}`);
+  tell(chat, `To bring it again, when the chat is closed: ${back.join(" && ")}`);
+}
+
+/** The command of the chat takes no id, so what comes back by one is named as the shell takes it. */
+function refusal(
+  session: string,
+  { text, redo }: Extract<UndoOutcome, { kind: "refused" }>,
+): Pick<Failure, "message" | "hint"> {
+  if (redo === undefined) return { message: text };
+  return {
+    message: "nothing is left to undo",
+    hint: `To bring the ${redo.type} again, when the chat is closed: palimpsest undo ${session} ${redo.undo}`,
+  };
+}

@@ -1,0 +1,76 @@
+import type { TerminalUi } from "../terminal-ui.ts";
+import { type PlainUiInput, PlainLines } from "./plain-lines.ts";
+import {
+  choiceAnswer,
+  choiceText,
+  permissionAnswer,
+  permissionText,
+  planAnswer,
+  planText,
+  previewAnswer,
+  questionAnswer,
+  questionText,
+} from "./questions.ts";
+
+/** A chat line by line: no part of the screen is ever drawn again. */
+export function createPlainUi(input: PlainUiInput): TerminalUi {
+  const lines = new PlainLines(input);
+  const typed = async <Answer>(ask: TypedQuestion<Answer>, signal: AbortSignal): Promise<Answer> => {
+    if (input.person === "pipe") return ask.otherwise;
+    const line = await lines.ask(ask.text, signal);
+    return line === undefined ? ask.otherwise : ask.read(line);
+  };
+  const { out } = input.context;
+  return {
+    get columns() {
+      return out.columns ?? 80;
+    },
+    start: () => lines.start(),
+    stop: () => lines.stop(),
+    show: (state) => lines.show(state),
+    refill: (text) => lines.tell(`not sent, so that you can send it again:\n${text}`),
+    permission: (ask, signal) =>
+      typed(
+        { text: permissionText(ask), read: (line) => permissionAnswer(line, ask), otherwise: { kind: "nobody" } },
+        signal,
+      ),
+    question: async ({ questions }, signal) => {
+      const answers: (readonly string[])[] = [];
+      for (const one of questions) {
+        const ask = { text: questionText(one), read: (line: string) => line, otherwise: undefined };
+        const line = await typed<string | undefined>(ask, signal);
+        if (line === undefined) return { kind: "nobody" };
+        if (line.trim() === "") return { kind: "declined" };
+        answers.push(questionAnswer(line, one));
+      }
+      return { kind: "answered", answers };
+    },
+    review: ({ plan }, signal) =>
+      typed({ text: planText(plan), read: planAnswer, otherwise: { kind: "nobody" } }, signal),
+    choose: ({ title, choices }, signal) =>
+      typed(
+        { text: choiceText(title, choices), read: (line) => choiceAnswer(line, choices), otherwise: undefined },
+        signal,
+      ),
+    preview: ({ title, facts, details, text }, signal) =>
+      typed(
+        {
+          text: `${title}\n${facts.join("\n")}\n\n${[...details, text].join("\n")}\n\ncommit it? y: commit, n or Enter: not committed [y/N] `,
+          read: previewAnswer,
+          otherwise: "cancel",
+        },
+        signal,
+      ),
+    edit: async ({ title }) => {
+      lines.tell(`${title}: a plain terminal has no editor; leave out --no-tui.`);
+      return undefined;
+    },
+  };
+}
+
+interface TypedQuestion<Answer> {
+  readonly text: string;
+  readonly read: (line: string) => Answer;
+  /** Where nobody is there, or the question is taken away. */
+  readonly otherwise: Answer;
+}

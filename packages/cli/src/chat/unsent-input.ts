@@ -1,0 +1,216 @@
+import { readFile, rm, stat, readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { isDeepStrictEqual } from "node:util";
+import { z } from "zod";
+import { type Millis, millis, type SessionId } from "palimpsest/internal/schema/brand";
+import type { Entry } from "palimpsest/internal/schema/entry";
+import { tryParseJson } from "palimpsest/internal/schema/json";
+import { makeFolder, replaceFile } from "palimpsest/internal/store/files/disk";
+import { userText } from "palimpsest/internal/transcript/user-text";
+import { unsentInputBytesMax } from "./limits.ts";
+import type { SessionListDep } from "palimpsest/internal/ports/store";
+import { lookAtProcess } from "palimpsest/internal/store/files/look-at-process";
+
+/** What a person typed and the log does not hold yet. */
+export interface UnsentInput {
+  /** Sent and queued, oldest first. */
+  readonly messages: readonly UnsentMessage[];
+  /** In the editor. */
+  readonly draft: string;
+}
+
+export interface UnsentMessage {
+  readonly text: string;
+  /** When it was sent. */
+  readonly at: number;
+}
+
+export interface UnsentInputNow {
+  readonly texts: readonly string[];
+  readonly draft: string;
+  readonly at: Millis;
+}
+
+const unsentFileShape = z.object({
+  messages: z.array(z.object({ text: z.string(), at: z.number() })),
+  draft: z.string(),
+  /** Of the process that keeps it: as long as it runs, nobody else takes it up. */
+  pid: z.int().optional(),
+});
+
+/** As it stands on disk. */
+export type UnsentInputFile = z.infer<typeof unsentFileShape>;
+
+const noInput: UnsentInput = { messages: [], draft: "" };
+
+const unsentFileName = "input.json";
+
+/** Beside the session's notes. `folder`: the project's. */
+export const unsentInputPath = (folder: string, session: SessionId): string => join(folder, session, unsentFileName);
+
+/**
+ * Keeps what would be lost if the process were killed now, in one place at a time: before a session is open and between two
+ * of them in one of its own, then beside the session's log. Writes are one after the other, the newest state last; what was
+ * put meanwhile is written once. Never fails a chat: where the disk refuses, the log will say so as well.
+ */
+export class UnsentInputStore {
+  #path: string | undefined;
+  #wanted: UnsentInput = noInput;
+  #written: UnsentInput | undefined = noInput;
+  #writing: Promise<void> | undefined;
+
+  put({ texts, draft, at }: UnsentInputNow): void {
+    // Said twice, it is as old as the first time: what counts is that the log has nothing of it from before.
+    const known = this.#wanted.messages;
+    if (
+      draft === this.#wanted.draft &&
+      isDeepStrictEqual(
+        texts,
+        known.map(({ text }) => text),
+      )
+    )
+      return;
+    this.#wanted = { messages: texts.map((text) => known.find((one) => one.text === text) ?? { text, at }), draft };
+    this.#writing ??= this.#write();
+  }
+
+  /** From now on there, in place of what another process may have left; then the place before is emptied. Undefined: nowhere. */
+  async moveTo(path: string | undefined): Promise<void> {
+    await this.settled();
+    const before = this.#path;
+    if (path === before) return;
+    this.#path = path;
+    this.#written = undefined;
+    this.#writing ??= this.#write();
+    await this.settled();
+    if (before !== undefined) await removeUnsentFile(before);
+  }
+
+  get isEmpty(): boolean {
+    return isEmptyInput(this.#wanted);
+  }
+
+  /** When everything that was put is on disk. */
+  async settled(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    while (this.#wanted !== this.#written) {
+      const next = this.#wanted;
+      await writeUnsent(this.#path, next).catch(() => undefined);
+      this.#written = next;
+    }
+    this.#writing = undefined;
+  }
+}
+
+async function writeUnsent(path: string | undefined, kept: UnsentInput): Promise<void> {
+  if (path === undefined) return;
+  if (isEmptyInput(kept)) return await removeUnsentFile(path);
+  await makeFolder(dirname(path));
+  const content: UnsentInputFile = { messages: [...kept.messages], draft: kept.draft, pid: process.pid };
+  await replaceFile({ path, data: Buffer.from(JSON.stringify(content)), sync: "unsynced" });
+}
+
+/** Must not reject. */
+const removeUnsentFile = (path: string): Promise<void> => rm(path, { force: true }).catch(() => undefined);
+
+const isEmptyInput = ({ messages, draft }: UnsentInput): boolean => messages.length === 0 && draft === "";
+
+/** What an earlier process left there. */
+export async function readUnsentInput(path: string): Promise<UnsentInputFile> {
+  const nothing = { messages: [], draft: "" };
+  try {
+    if ((await stat(path)).size > unsentInputBytesMax) return nothing;
+    return unsentFileShape.safeParse(tryParseJson(await readFile(path, "utf8"))).data ?? nothing;
+  } catch {
+    // Mostly it is not there; what can't be read can't be given back either.
+    return nothing;
+  }
+}
+
+/** Without what has reached the log after all: the process may have been killed between the two writes. */
+export function dropLogged(kept: UnsentInput, entries: readonly Entry[]): UnsentInput {
+  const { messages } = kept;
+  const [first] = messages;
+  if (first === undefined) return kept;
+  const left = [...messages];
+  for (const entry of entries) {
+    const said = userText(entry);
+    const at = millis(Date.parse(entry.timestamp ?? ""));
+    if (said === undefined || !(at >= first.at)) continue;
+    const place = left.findIndex((one) => one.text.trim() === said && at >= one.at);
+    if (place !== -1) left.splice(place, 1);
+  }
+  return { ...kept, messages: left };
+}
+
+/** What was typed and belongs to no session that anybody would go on with. */
+export interface AbandonedInput extends UnsentInput {
+  /** Once it is somewhere else. Must not reject. */
+  readonly forget: () => Promise<void>;
+}
+
+export interface AbandonedInputDeps extends SessionListDep {
+  /** The project's. */
+  readonly folder: string;
+  /** That is open now: what lies beside it is its own. */
+  readonly current?: SessionId;
+}
+
+/** Where input is kept that no session has yet. */
+const sessionlessFolder = "typed";
+
+export const sessionlessPath = (folder: string, name: string): string =>
+  join(folder, sessionlessFolder, `${name}.json`);
+
+/** The newest: of a chat that was left before its session was open, or in which nothing was said. */
+export async function findAbandonedInput({
+  folder,
+  sessions,
+  current,
+}: AbandonedInputDeps): Promise<AbandonedInput | undefined> {
+  const passing = (await namesIn(join(folder, sessionlessFolder)))
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => join(folder, sessionlessFolder, name));
+  const beside = (await namesIn(folder)).filter((name) => name !== current);
+  const found = await newestFirst([...passing, ...(await inputOfSilentSessions({ folder, sessions, names: beside }))]);
+  for (const path of found) {
+    const kept = await readUnsentInput(path);
+    if (!isEmptyInput(kept) && !(await isHeldByOther(kept.pid)))
+      return { ...kept, forget: () => removeUnsentFile(path) };
+  }
+  return undefined;
+}
+
+interface SilentSessionsInput extends SessionListDep {
+  readonly folder: string;
+  readonly names: readonly string[];
+}
+
+/** Of sessions in which nothing was said. The others give it back when they are gone on with. */
+async function inputOfSilentSessions({ folder, sessions, names }: SilentSessionsInput): Promise<readonly string[]> {
+  const kept = await Promise.all(
+    names.map(async (name) => ((await namesIn(join(folder, name))).includes(unsentFileName) ? [name] : [])),
+  );
+  const candidates = kept.flat();
+  if (candidates.length === 0) return [];
+  const listed = await sessions.list();
+  const spoken = new Set<string>(listed.flatMap((one) => (one.messageCount === 0 ? [] : [one.sessionId])));
+  return candidates.filter((name) => !spoken.has(name)).map((name) => join(folder, name, unsentFileName));
+}
+
+const namesIn = (folder: string): Promise<readonly string[]> => readdir(folder).catch(() => []);
+
+async function newestFirst(paths: readonly string[]): Promise<readonly string[]> {
+  const dated = await Promise.all(
+    paths.map(async (path) => ({ path, at: (await stat(path).catch(() => undefined))?.mtimeMs ?? 0 })),
+  );
+  return dated.toSorted((one, other) => other.at - one.at).map(({ path }) => path);
+}
+
+/** A chat in another window may still have it. */
+const isHeldByOther = async (pid: number | undefined): Promise<boolean> =>
+  pid !== undefined && pid !== process.pid && (await lookAtProcess(pid)).kind === "alive";

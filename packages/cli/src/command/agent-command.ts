@@ -1,0 +1,166 @@
+import { parsePermissionMode, type ToolOptions } from "../agent/tools/tool-choice.ts";
+import { type FlagInput, flagValues } from "../settings/flag-values.ts";
+import { permissionModeNames } from "palimpsest/internal/schema/setting-table";
+import { type OutputFormat, outputFormats } from "../program/output.ts";
+import {
+  flagsFromOptions,
+  settingOptions,
+  chooseModel,
+  modelOption,
+  modelOptions,
+} from "../program/setting-options.ts";
+import { resolveSessionChoice } from "../session/resolve-session-choice.ts";
+import { command, type CommandContext, type Outcome } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import type { Arguments } from "../program/parse-arguments.ts";
+import { readPipe } from "../program/read-pipe.ts";
+import { wrongFlag } from "../program/report-problems.ts";
+
+const operands = {
+  prompt: {
+    shown: "prompt",
+    summary: "what to do: with -p the task, else what the chat begins with",
+    takes: "optional",
+  },
+} as const;
+
+const options = {
+  print: {
+    type: "boolean",
+    short: "p",
+    summary: "one turn, without a chat; the task may come from a pipe too",
+  },
+  "no-tui": { type: "boolean", summary: "a chat line by line, as without a terminal" },
+  ...modelOptions,
+  "output-format": {
+    type: "string",
+    shown: "text|json|stream-json",
+    summary: "with -p: what stdout holds (default text)",
+  },
+  continue: { type: "boolean", short: "c", summary: "go on with the project's newest session" },
+  resume: {
+    type: "string",
+    short: "r",
+    shown: "session",
+    takes: "maybe",
+    summary: "go on with this session; in a chat, without one: choose it",
+  },
+  fork: { type: "boolean", summary: "with --continue or --resume: in a session of its own" },
+  "permission-mode": {
+    type: "string",
+    shown: permissionModeNames.join("|"),
+    summary: "what runs without asking",
+  },
+  allow: {
+    type: "string",
+    shown: "rule",
+    takes: "many",
+    summary: "what may run: 'Bash(git status:*)', 'Edit(src/**)'",
+  },
+  deny: { type: "string", shown: "rule", takes: "many", summary: "what may never run" },
+  ...settingOptions,
+  ...modelOption,
+} as const;
+
+type AgentArguments = Arguments<typeof operands, typeof options>;
+
+/** What `palimpsest` does without a command. */
+export const agentCommand = command({
+  name: "palimpsest",
+  summary: "talk with the agent in the terminal, or let it do one task",
+  operands,
+  options,
+  details: [
+    "Without -p: a chat in the terminal; where there is none, line by line.",
+    "With -p nobody is there to be asked: what the rules leave to a person is denied, and the model is told so.",
+    "The session is kept; --continue goes on with it. Exit code 1: the last turn ended without an answer.",
+  ],
+  run: async (context, given) => {
+    const asked = await parseRequest(context, given.options);
+    if ("code" in asked) return asked;
+    return given.options.print ? runOneTurn(context, { given, asked }) : runInChat(context, { given, asked });
+  },
+});
+
+interface AgentRequest {
+  readonly format: OutputFormat;
+  readonly flags: readonly FlagInput[];
+  readonly tools: ToolOptions;
+}
+
+/** What the line asks for, or what is wrong with it: then nothing is opened. */
+async function parseRequest(
+  context: CommandContext,
+  given: AgentArguments["options"],
+): Promise<AgentRequest | Failure> {
+  const asked = given["output-format"] ?? "text";
+  const format = outputFormats.find((one) => one === asked);
+  if (format === undefined)
+    return usage(`there is no output format called ${asked}`, `Formats: ${outputFormats.join(", ")}.`);
+  if (given["output-format"] !== undefined && !given.print)
+    return usage("--output-format is for one turn", "Add -p, or leave it out.");
+  const askedMode = given["permission-mode"];
+  const mode = askedMode === undefined ? undefined : parsePermissionMode(askedMode);
+  if (askedMode !== undefined && mode === undefined)
+    return usage(`there is no permission mode called ${askedMode}`, `Modes: ${permissionModeNames.join(", ")}.`);
+  const [wrongRule] = await wrongRules(given);
+  if (wrongRule !== undefined)
+    return usage(wrongRule.what, "Rules look like 'Bash(npm test:*)', 'Edit(src/**)', 'Read(.env)' or Grep.");
+  const flags = flagsFromOptions(given);
+  const wrong = wrongFlag(context, flagValues(flags).problems);
+  return wrong ?? { format, flags, tools: { mode, allow: given.allow, deny: given.deny } };
+}
+
+/** Reading rules takes the parser of command lines, which nobody else needs yet. */
+async function wrongRules(
+  given: Pick<AgentArguments["options"], "allow" | "deny">,
+): Promise<readonly { readonly what: string }[]> {
+  if (given.allow.length === 0 && given.deny.length === 0) return [];
+  const { findRuleProblems } = await import("../tool/permission/create-permit.ts");
+  return findRuleProblems(given);
+}
+
+interface RunInput {
+  readonly given: AgentArguments;
+  readonly asked: AgentRequest;
+}
+
+async function runOneTurn(context: CommandContext, { given, asked }: RunInput): Promise<Outcome> {
+  const prompt = await readPrompt(context, given.operands.prompt);
+  if (prompt === undefined)
+    return usage("there is nothing to do", 'Say it: palimpsest -p "Fix the failing test", or send it through a pipe.');
+  const session = await resolveSessionChoice(context, given.options);
+  if ("code" in session) return session;
+  if (session.kind === "choose")
+    return usage("--resume needs a session here", "Name one: `palimpsest sessions list` shows them.");
+  const model = await chooseModel(context, given.options);
+  if ("code" in model) return model;
+  const { printTurn } = await import("../session/print-turn.ts");
+  return printTurn(context, { ...asked, session, model, prompt });
+}
+
+async function runInChat(context: CommandContext, { given, asked }: RunInput): Promise<Outcome> {
+  const session = await resolveSessionChoice(context, { ...given.options, leftInput: "counts" });
+  if ("code" in session) return session;
+  const model = await chooseModel(context, given.options);
+  if ("code" in model) return model;
+  const { runChat } = await import("../chat/run-chat.ts");
+  return runChat(context, {
+    session,
+    model,
+    flags: asked.flags,
+    tools: asked.tools,
+    message: given.operands.prompt,
+    leftInput: given.options.continue ? "taken-up" : "left-alone",
+    ui: given.options["no-tui"] ? "plain" : "any",
+  });
+}
+
+const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
+
+/** What was said, and what came through a pipe behind it. */
+async function readPrompt({ stdin }: CommandContext, said = ""): Promise<string | undefined> {
+  const piped = await readPipe(stdin, said === "" ? "required" : "optional");
+  const parts = [said, piped].map((part) => part.trim()).filter((part) => part !== "");
+  return parts.length === 0 ? undefined : parts.join("\n\n");
+}

@@ -1,0 +1,133 @@
+import { flagValues } from "../settings/flag-values.ts";
+import {
+  flagsFromOptions,
+  sessionOptions,
+  chooseModel,
+  modelOption,
+  modelOptions,
+} from "../program/setting-options.ts";
+import { command, type CommandContext } from "../program/command.ts";
+import { canAskUser } from "../compact/ask-to-commit.ts";
+import { runCompaction, type CompactionRun } from "../compact/run-compaction.ts";
+import { openToCompact } from "../compact/open-to-compact.ts";
+import { readUserPrompt } from "../compact/compaction-failure.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { sessionOperand } from "../program/parse-arguments.ts";
+import { printProblems, wrongFlag } from "../program/report-problems.ts";
+import { stopSignal } from "../program/stop-signal.ts";
+import { resolve } from "node:path";
+import { openWorkspace } from "../host/workspace.ts";
+import { oneLine } from "../text/format.ts";
+import { readPipe } from "../program/read-pipe.ts";
+import { summaryBytesMax } from "../compact/limits.ts";
+
+export const compactCommand = command({
+  name: "compact",
+  summary: "put a summary in the place of what was said; preview, edit, commit or cancel it",
+  operands: { session: sessionOperand },
+  options: {
+    instructions: { type: "string", shown: "text", summary: "what the summary should look after" },
+    from: { type: "string", shown: "entry", summary: "summarise this message and all behind it; the rest stays" },
+    "up-to": { type: "string", shown: "entry", summary: "summarise what stands before this message; the rest stays" },
+    preview: { type: "boolean", summary: "show what it would do, with the whole summary, and change nothing" },
+    full: { type: "boolean", summary: "list what was changed, carried forward and restored, instead of counting it" },
+    yes: { type: "boolean", summary: "commit without asking" },
+    summary: { type: "string", shown: "file", summary: "a summary of your own in place of a model's; - for stdin" },
+    ...modelOptions,
+    ...sessionOptions,
+    ...modelOption,
+  },
+  json: "session, committed, boundary, path, trigger, tokensBefore, tokensAfter, audit, userMessages, restored, pinsWarning, money, calls, receipt, summary, instead",
+  details: [
+    "At a terminal you are asked; elsewhere it is a preview unless --yes is given. `e` there opens VISUAL or EDITOR. Without a key, or where every call fails, the summary is put together without a model, and it says so.",
+    "Another tool's transcript is never written: a session of our own that holds a copy of it is made first, and its id is printed. The copy stays, after --preview too; `sessions list` shows it.",
+    "To try it without a key: --model simulator --actor extract writes a summary by rule, at simulated prices.",
+  ],
+  run: async (context, { operands, options, format }) => {
+    const wrong = findClash(options) ?? wrongFlag(context, flagValues(flagsFromOptions(options)).problems);
+    if (wrong !== undefined) return wrong;
+    const given = options.summary === undefined ? undefined : await readUserSummary(context, options.summary);
+    if (given?.kind === "failure") return given;
+    const model = await chooseModel(context, options);
+    if ("code" in model) return model;
+    const { from, "up-to": upTo, instructions } = options;
+    const asked = { session: operands.session, from, upTo, flags: flagsFromOptions(options), model };
+    const opened = await openToCompact(context, asked);
+    if (opened.kind === "failure") return opened;
+    const { agent } = opened;
+    const stop = stopSignal();
+    try {
+      await printProblems(context, agent.settingsProblems);
+      for (const warning of agent.warnings) await context.err.write(`warning: ${warning}\n`);
+      const decision = chooseDecision(context, { ...options, format });
+      const summary = given?.text;
+      const asksModel = summary === undefined && opened.answerer !== "none";
+      const ownPrompt = asksModel ? await readUserPrompt(context) : undefined;
+      const { signal } = stop;
+      const details = options.full ? "listed" : "counted";
+      const decided = { instructions, summary, ownPrompt, decision, details, format, signal } as const;
+      return await runCompaction({ ...opened, context, ...decided });
+    } finally {
+      stop.release();
+      await agent.close();
+    }
+  },
+});
+
+interface DecisionOptions {
+  readonly preview: boolean;
+  readonly yes: boolean;
+  readonly format: "text" | "json";
+}
+
+function chooseDecision(context: CommandContext, { preview, yes, format }: DecisionOptions): CompactionRun["decision"] {
+  if (preview) return "preview";
+  if (yes) return "commit";
+  return format === "text" && canAskUser(context) ? "ask" : "look";
+}
+
+interface ClashOptions extends Pick<DecisionOptions, "preview" | "yes"> {
+  readonly from: string | undefined;
+  readonly "up-to": string | undefined;
+  readonly summary: string | undefined;
+  readonly instructions: string | undefined;
+}
+
+function findClash({ preview, yes, from, "up-to": upTo, summary, instructions }: ClashOptions): Failure | undefined {
+  if (preview && yes) return usage("--preview changes nothing and --yes commits", "Give one of them.");
+  if (from !== undefined && upTo !== undefined) return usage("--from and --up-to name two parts", "Give one of them.");
+  if (summary !== undefined && instructions !== undefined)
+    return usage("--instructions are for a model, and --summary takes its place", "Give one of them.");
+  return undefined;
+}
+
+const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
+
+export type UserSummary = { readonly kind: "given"; readonly text: string } | Failure;
+
+/** A summary that a person has written: the content of a file, or what comes through the pipe for `-`. */
+export async function readUserSummary(context: CommandContext, name: string): Promise<UserSummary> {
+  const read =
+    name === "-" ? userSummary(await readPipe(context.stdin, "required")) : await readSummaryFile(context, name);
+  if (read.kind === "failure" || read.text !== "") return read;
+  return failure({
+    code: exitCode.usage,
+    message: "the summary is empty",
+    hint: "Give a file that holds one, or - and send it through a pipe.",
+  });
+}
+
+const userSummary = (text: string): UserSummary => ({ kind: "given", text: text.trim() });
+
+async function readSummaryFile(context: CommandContext, name: string): Promise<UserSummary> {
+  const source = await openWorkspace(context).openFile(resolve(context.cwd, name));
+  if (source === undefined)
+    return failure({ code: exitCode.notFound, message: `no file that you may read is called ${oneLine(name)}` });
+  try {
+    if (source.size <= summaryBytesMax)
+      return userSummary(new TextDecoder().decode(await source.read({ start: 0, end: source.size })));
+    return failure({ code: exitCode.refused, message: `${oneLine(name)} is too large for a summary` });
+  } finally {
+    await source.close();
+  }
+}

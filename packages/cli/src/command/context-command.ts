@@ -1,0 +1,126 @@
+import { openWorkspace, type Workspace, localCounter } from "../host/workspace.ts";
+import { type CountedLog, openCounted } from "palimpsest/internal/session/counted-log";
+import { type ContextReport, contextReport } from "palimpsest/internal/tokens/context-report";
+import { readRequestedSettings, windowOptions, serverOption } from "../program/setting-options.ts";
+import { command } from "../program/command.ts";
+import { type ContextLook, contextText } from "../text/context-text.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { formatNumber } from "../text/format.ts";
+import type { CounterOutcome, TokenCounter } from "palimpsest/internal/ports/model-port";
+import type { Tokens } from "palimpsest/internal/schema/brand";
+import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
+import { translationText, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
+import { reportProblems } from "../program/report-problems.ts";
+import { sessionOperand } from "../program/parse-arguments.ts";
+
+export const contextCommand = command({
+  name: "context",
+  summary: "show what fills the window: a grid, the categories, the largest items",
+  operands: { session: sessionOperand },
+  options: {
+    counter: {
+      type: "string",
+      shown: "estimate|bpe",
+      summary: "bpe: count messages and system prompt with a local tokenizer, if it is installed",
+    },
+    ...windowOptions,
+    ...serverOption,
+  },
+  json: "used, free, reserve, window (used + free + reserve = window), categories, fixedPart, deferred, thresholds, pressure, largest, reads, doubtedUsage",
+  details: [
+    "Sizes are what the provider counted last plus an estimate of what came since, calibrated on the session itself; without any usage in the log they are estimated.",
+  ],
+  run: async (context, { operands, options, format }) => {
+    const asked = await chooseCounter(options.counter);
+    if (asked.kind === "failure") return asked;
+    const log = await openNamedLog(context, operands.session);
+    if (log.kind === "failure") return log;
+    try {
+      const counted = await openCounted(log, { source: log.source, origin: log.origin });
+      const wrongKind = wrongFileFailure(log, counted);
+      if (wrongKind !== undefined) return wrongKind;
+      const engine = openWorkspace(context);
+      const { numbers, reading } = await readRequestedSettings(engine, {
+        model: counted.model,
+        serverTokens: counted.serverTokens,
+        recordedTokens: counted.recordedTokens,
+        given: options,
+      });
+      const wrong = await reportProblems(context, reading.problems);
+      if (wrong !== undefined) return wrong;
+      const exact =
+        asked.kind === "counter" ? await exactCount({ engine, counted, counter: asked.counter }) : undefined;
+      const { thresholds, autoCompact } = numbers;
+      const report = contextReport({ fold: counted.fold, ledger: counted.ledger, thresholds, autoCompact });
+      const model = numbers.model ?? "unknown model";
+      if (format === "json") {
+        await context.out.json({ model, windowSource: numbers.window.source, ...asJson(report), exact: exact ?? null });
+      } else {
+        const { style, columns = 80 } = context.out;
+        await context.err.write(translationText(log));
+        await context.out.write(contextText(report, { style, columns, model, ...windowLook(numbers) }));
+        if (exact !== undefined) {
+          await context.out.write(`\nthe messages alone, by ${exact.counter}: ${formatNumber(exact.tokens)} tokens\n`);
+        }
+      }
+      return exitCode.fine;
+    } finally {
+      await log.source.close();
+    }
+  },
+});
+
+interface ExactCount {
+  readonly kind: "exact";
+  readonly counter: string;
+  readonly tokens: Tokens;
+}
+
+type CounterChoice = Extract<CounterOutcome, { kind: "counter" }> | { readonly kind: "estimate" };
+
+async function chooseCounter(asked: string | undefined): Promise<CounterChoice | Failure> {
+  if (asked === undefined || asked === "estimate") return { kind: "estimate" };
+  if (asked !== "bpe")
+    return failure({
+      code: exitCode.usage,
+      message: `there is no counter called ${asked}`,
+      hint: "Counters: estimate, bpe.",
+    });
+  const outcome = await localCounter();
+  if (outcome.kind === "counter") return outcome;
+  return failure({ code: exitCode.notFound, message: "the local tokenizer is not installed", hint: outcome.message });
+}
+
+/** Counts the messages, and tells the ledger what the fixed part is by the same counter. */
+async function exactCount({
+  engine,
+  counted,
+  counter,
+}: {
+  readonly engine: Workspace;
+  readonly counted: CountedLog;
+  readonly counter: TokenCounter;
+}): Promise<ExactCount> {
+  const { fold, ledger, fixedPart } = counted;
+  ledger.carries(fixedPart, await engine.countFixedPart({ part: fixedPart, rates: ledger.rates }, counter));
+  const tokens = await counter.count(fold.messages.flatMap((message) => message.content));
+  return { kind: "exact", counter: counter.name, tokens };
+}
+
+const windowLook = ({ window }: ResolvedSettings): Pick<ContextLook, "windowSource" | "windowFrom"> => ({
+  windowSource: window.source,
+  windowFrom: window.from,
+});
+
+function asJson({ size, doubtedUsage, ...report }: ContextReport): object {
+  return {
+    ...report,
+    doubtedUsage: usageDoubtJson(doubtedUsage),
+    countedBy: size.source,
+    estimated: size.estimated,
+    anchor: size.anchor ?? null,
+  };
+}
+
+const usageDoubtJson = (doubted: ContextReport["doubtedUsage"]): object | null =>
+  doubted === undefined ? null : { entry: doubted.entry, counted: doubted.counted, estimate: doubted.estimate };

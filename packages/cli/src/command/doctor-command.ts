@@ -1,0 +1,37 @@
+import { openWorkspace } from "../host/workspace.ts";
+import { command } from "../program/command.ts";
+import { checksText } from "../doctor/check.ts";
+import { machineChecks, sandboxCheck, withSandbox } from "../doctor/machine-checks.ts";
+import { placeChecks } from "../doctor/place-checks.ts";
+import { serverChecks } from "../doctor/server-checks.ts";
+import { sessionChecks } from "../doctor/session-checks.ts";
+import { exitCode } from "../program/failure.ts";
+
+export const doctorCommand = command({
+  name: "doctor",
+  summary: "look whether everything that palimpsest needs is there",
+  options: {
+    online: { type: "boolean", summary: "also ask whether the model's address answers" },
+    servers: { type: "boolean", summary: "also start the MCP servers that may be started, and end them again" },
+  },
+  json: "checks (name, state, says, todo)",
+  details: [
+    "Nothing is changed or ended, and nothing leaves the machine without --online or --servers. No key is shown.",
+    "Exit code 1: something failed; warnings are fine.",
+  ],
+  run: async (context, { options, format }) => {
+    const engine = openWorkspace(context);
+    const here = await engine.settings();
+    const start = options.servers ? "asked" : "not-asked";
+    const checks = await withSandbox(context, async (sandbox) => [
+      ...(await machineChecks(context, engine.home)),
+      sandboxCheck(here.reading.settings.sandbox.value, sandbox),
+      ...(await placeChecks({ context, engine, here, online: options.online ? "asked" : "not-asked" })),
+      ...(await sessionChecks(engine)),
+      ...(await serverChecks({ context, engine, here, sandbox, start })),
+    ]);
+    if (format === "json") await context.out.json({ checks });
+    else await context.out.write(checksText(checks, context.out.style));
+    return checks.some(({ state }) => state === "failed") ? exitCode.negative : exitCode.fine;
+  },
+});

@@ -1,0 +1,109 @@
+import { readNotesOptions } from "../agent/session/open-session-notes.ts";
+import { allSettingsProblems } from "../agent/all-settings-problems.ts";
+import { openWorkspace } from "../host/workspace.ts";
+import { policyRows } from "palimpsest/internal/policy/policy-rows";
+import { listUnusedSwitches } from "palimpsest/internal/policy/switches-by-policy";
+import { settingNames, settingTable } from "palimpsest/internal/schema/setting-table";
+import { type SwitchName, switchNames } from "palimpsest/internal/schema/switch-rows";
+import { toServerListing } from "palimpsest/internal/schema/server-definition";
+import { explainThresholds } from "palimpsest/internal/settings/explain-thresholds";
+import { builtInNumbers, type ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
+import type { Problem } from "palimpsest/internal/settings/problem";
+import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
+import { readRequestedSettings, settingOptions, serverOption } from "../program/setting-options.ts";
+import { command, type CommandContext } from "../program/command.ts";
+import { readUserPrompt } from "../compact/compaction-failure.ts";
+import { exitCode } from "../program/failure.ts";
+import { type ExplainInput, explainText } from "../text/explain-text.ts";
+import { oneLine } from "../text/format.ts";
+import { problemWithHint, reportProblems } from "../program/report-problems.ts";
+
+export const explainCommand = command({
+  name: "explain",
+  summary: "show every number and switch in force and where it comes from",
+  options: { ...settingOptions, ...serverOption },
+  json: "model, window, outputTokensMax, inputTokensMax, thresholds, policy, settings, switches, numbers, servers, trust, files, problems",
+  details: [
+    "Later counts: built in, user, project and local settings, environment, flags.",
+    "Exit code 1 if a settings file has errors; what is wrong is ignored, the rest counts.",
+  ],
+  run: async (context, { options, format }) => {
+    const engine = openWorkspace(context);
+    const here = await readRequestedSettings(engine, { given: options });
+    const { servers, problems: ofServers } = await engine.servers();
+    const problems = [...allSettingsProblems(here.reading), ...ofServers];
+    const wrong = await reportProblems(context, problems);
+    if (wrong !== undefined) return wrong;
+    for (const problem of await ownTextProblems(context)) await context.err.write(`warning: ${oneLine(problem)}\n`);
+    if (format === "json") await context.out.json(asJson({ ...here, servers }, problems));
+    else {
+      const { style, columns } = context.out;
+      await context.out.write(explainText({ ...here, servers }, { style, columns: columns ?? columnsDefault }));
+    }
+    return problems.some(({ severity }) => severity === "error") ? exitCode.negative : exitCode.fine;
+  },
+});
+
+const columnsDefault = 80;
+
+/** Of what people have written in place of our prompts and template, used by this run or not. */
+async function ownTextProblems(context: CommandContext): Promise<readonly string[]> {
+  const [summaries, notes] = await Promise.all([
+    readUserPrompt(context),
+    readNotesOptions(openWorkspace(context).home),
+  ]);
+  return [...(summaries?.problems ?? []), ...(notes.warnings ?? [])];
+}
+
+function asJson({ reading, numbers, servers }: ExplainInput, problems: readonly Problem[]): object {
+  const { settings, trust, files } = reading;
+  const arithmetic = explainThresholds(numbers);
+  return {
+    model: numbers.model ?? null,
+    window: numbers.window,
+    outputTokensMax: numbers.outputTokensMax,
+    inputTokensMax: numbers.inputTokensMax ?? null,
+    thresholds: Object.fromEntries(
+      thresholdNames.map((name) => [name, { tokens: numbers.thresholds[name], from: arithmetic[name] }]),
+    ),
+    policy: { name: numbers.policy.name, about: numbers.policy.about, rows: policyRows(numbers.policy) },
+    settings: settingNames.map((name) => {
+      const { default: standard, basis, about, state } = settingTable[name];
+      const { value, source, from } = settings[name];
+      const row = { name, value: value ?? null, default: standard ?? null, source, from, basis, about };
+      return state === undefined ? row : { ...row, state };
+    }),
+    switches: Object.fromEntries(switchNames.map((name) => [name, switchJson(numbers, name)])),
+    numbers: builtInNumbers,
+    servers: servers.map(({ definition, leave, scope, from }) => ({
+      ...toServerListing(definition),
+      leave,
+      scope,
+      from,
+    })),
+    trust,
+    files,
+    problems: problems.map((problem) => ({ ...problem, text: problemWithHint(problem) })),
+  };
+}
+
+/** What is only planned is on for nobody. */
+function switchJson({ switches, policy }: ResolvedSettings, name: SwitchName): object {
+  const { value, source, from } = switches[name];
+  const { state } = settingTable[`flags.${name}`];
+  if (state === "planned") return { on: false, source, from, state };
+  return value && listUnusedSwitches(policy).has(name)
+    ? { on: value, source, from, state: "unused" }
+    : { on: value, source, from };
+}
+
+const thresholdNames = [
+  "window",
+  "outputReserve",
+  "effective",
+  "compact",
+  "limit",
+  "warning",
+  "error",
+  "blocking",
+] as const satisfies (keyof Thresholds)[];

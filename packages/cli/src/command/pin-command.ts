@@ -1,0 +1,160 @@
+import { openWorkspace } from "../host/workspace.ts";
+import type { PinsReport } from "palimpsest/internal/layers/4-compact/compaction-budgets";
+import { openCounted } from "palimpsest/internal/session/counted-log";
+import type { Session } from "palimpsest/internal/session/session";
+import type { EntryId } from "palimpsest/internal/schema/brand";
+import type { Receipt } from "palimpsest/internal/schema/receipt";
+import type { Fold } from "palimpsest/internal/transcript/fold";
+import { type CommandAction, command, type CommandContext, type Outcome } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { oneLine } from "../text/format.ts";
+import { type NamedLog, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
+import { openForWriting } from "../session/open-for-writing.ts";
+import { findPin, pinsReport, pinsText, type PinVerb, type PinQuery } from "../session/find-pin.ts";
+import { sessionOperand } from "../program/parse-arguments.ts";
+import { sessionFailure } from "../session/session-failure.ts";
+
+export const pinCommand = pinningCommand({
+  verb: "pin",
+  summary: "carry a message byte for byte through every compaction",
+  details: [
+    "A result comes with the call that it answers, a reply with the results of its calls. Pins may take a tenth of the window; over that they stay, and the largest are named.",
+  ],
+});
+export const unpinCommand = pinningCommand({
+  verb: "unpin",
+  summary: "let a pinned message be cleared and summarised again",
+  details: [],
+});
+
+function pinningCommand({
+  verb,
+  summary,
+  details,
+}: {
+  verb: PinVerb;
+  summary: string;
+  details: readonly string[];
+}): CommandAction {
+  return command({
+    name: verb,
+    summary,
+    operands: {
+      session: sessionOperand,
+      entry: {
+        shown: "entry",
+        summary:
+          "the message's uuid, the beginning of one that only one has, or the id of the call that a result answers",
+      },
+    },
+    json: "session, entry, edit, receipt, pins with their tokens, tokens, budgetTokens, warning",
+    details: [
+      ...details,
+      "Another tool's transcript is never written: a session of our own that holds a copy of it is made first, and its id is printed.",
+    ],
+    run: async (context, { operands, format }) => {
+      const log = await openNamedLog(context, operands.session);
+      if (log.kind === "failure") return log;
+      try {
+        // Before another tool's log is copied: where nothing can be pinned, none is made.
+        const counted = await openCounted(log, log);
+        const wrong =
+          wrongFileFailure(log, counted) ??
+          pinRefusal(counted.fold, { verb, named: operands.entry, session: operands.session });
+        if (wrong !== undefined) return wrong;
+        return await pinEntry(context, { log, verb, named: operands.entry, format });
+      } finally {
+        await log.source.close();
+      }
+    },
+  });
+}
+
+async function pinEntry(
+  context: CommandContext,
+  {
+    log,
+    verb,
+    named,
+    format,
+  }: { readonly log: NamedLog; readonly verb: PinVerb; readonly named: string; readonly format: "text" | "json" },
+): Promise<Outcome> {
+  const opened = await openForWriting(context, log);
+  if (opened.kind === "failure") return opened;
+  const { session } = opened;
+  try {
+    // Somebody else may have written since it was looked at.
+    const wrong = pinRefusal(session.fold, { verb, named, session: session.id });
+    if (wrong !== undefined) return wrong;
+    const found = findPin(session.fold, { verb, named });
+    if (found.kind !== "found") throw new Error(`${named} was found a moment ago`);
+    const { entry } = found;
+    const edited = await session.edit({ drafts: [{ type: verb, entry }], cause: "asked", nature: "reduced" });
+    if (edited.kind === "failed") return sessionFailure(edited, session.id);
+    const ended = await session.endTurn();
+    if (ended.kind === "failed") return sessionFailure(ended, session.id);
+    const [edit] = edited.entries;
+    const report = await readPins(context, log, session);
+    await reportPin(context, { session, verb, entry, edit, receipt: edited.receipt, report, format });
+    return exitCode.fine;
+  } finally {
+    await session.close();
+  }
+}
+
+interface PinRefusalInput extends PinQuery {
+  /** As the person named it, for the line to copy. */
+  readonly session: string;
+}
+
+function pinRefusal(fold: Fold, { session, ...sought }: PinRefusalInput): Failure | undefined {
+  const found = findPin(fold, sought);
+  const hint =
+    "`palimpsest context` names the largest entries of the view, `palimpsest sessions show` the pins; a message's uuid stands in its line of the transcript.";
+  switch (found.kind) {
+    case "found":
+      return undefined;
+    case "unknown":
+      return failure({ code: exitCode.notFound, message: found.message, hint });
+    case "pinned":
+      return failure({ code: exitCode.refused, message: found.message, hint });
+    case "reduced":
+      return failure({
+        code: exitCode.refused,
+        message: found.message,
+        hint: `Take that back first: palimpsest undo ${oneLine(session)} ${oneLine(found.by)}`,
+      });
+  }
+}
+
+async function readPins(context: CommandContext, log: NamedLog, { fold, model }: Session): Promise<PinsReport> {
+  const { recordedTokens, serverTokens } = await openCounted(log, log);
+  const { numbers } = await openWorkspace(context).settings({ model, recordedTokens, serverTokens });
+  return pinsReport(fold, numbers.window.tokens);
+}
+
+interface PinReport {
+  readonly session: Session;
+  readonly verb: PinVerb;
+  readonly entry: EntryId;
+  readonly edit: EntryId | undefined;
+  readonly receipt: Receipt;
+  readonly report: PinsReport;
+  readonly format: "text" | "json";
+}
+
+async function reportPin(
+  { out, err }: CommandContext,
+  { session, verb, entry, edit, receipt, report, format }: PinReport,
+): Promise<void> {
+  if (format === "json") {
+    const { warning, ...figures } = report;
+    await out.json({ session: session.id, entry, edit: edit ?? null, receipt, ...figures, warning: warning ?? null });
+    return;
+  }
+  const { warning } = report;
+  await out.write(`${verb === "pin" ? "pinned" : "unpinned"}: ${oneLine(entry)}\n`);
+  await out.write(`${pinsText(report)}\n`);
+  if (edit !== undefined) await out.write(`to go back: palimpsest undo ${session.id} ${edit}\n`);
+  if (warning !== undefined) await err.write(`${oneLine(warning)}\n`);
+}

@@ -1,0 +1,128 @@
+import type { ExpandOutcome } from "palimpsest/internal/session/expand";
+import { openLog } from "palimpsest/internal/session/open-log";
+import type { SearchOutcome } from "palimpsest/internal/ports/session-search";
+import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { recallCharsDefault } from "../tool/limits.ts";
+import { command, type CommandContext, type Outcome } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { originalOrFailure, hitsText, resolveRecall, toRecalledText } from "../session/resolve-recall.ts";
+import { formatNumber } from "../text/format.ts";
+import { type NamedLog, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
+import { sessionOperand } from "../program/parse-arguments.ts";
+
+export const recallCommand = command({
+  name: "recall",
+  summary: "search everything a session ever held, or print what an id stands for",
+  operands: {
+    session: sessionOperand,
+    words: { shown: "query|id", summary: "words to search for, or an id as `expand` takes it", takes: "some" },
+  },
+  options: {
+    page: {
+      type: "string",
+      shown: "number",
+      summary: `from 1: of the hits, ten each, or of what an id stands for, ${formatNumber(recallCharsDefault)} characters each`,
+    },
+  },
+  json: "query, hits, page, pages, total, shown; of an id: kind, id, text, and with --page also page, pages",
+  details: [
+    'Any of the words may be found, best hits first; "words in quotation marks" only as they stand (quote them for your shell too: \'"as it stands"\'). Case does not count, and a part of a name finds the name: limit finds retryLimit.',
+    "What was cleared, offloaded, summarised or left on another branch is found like everything else.",
+    "A hit begins with its id: `palimpsest recall <session> <id>` prints the whole of it: of an entry what was said in it, of a call its result. The beginning of an entry's id does too; one of 4 to 7 characters only where it is not found as a word.",
+    "Exit code 1: nothing was found, or the page is behind the last one. Exit code 3: there is no such session or file, nothing has that id, or what it stands for is gone.",
+  ],
+  run: async (context, { operands, options, format }) => {
+    const page = parsePage(options.page);
+    if (page === "none")
+      return failure({
+        code: exitCode.usage,
+        message: `--page ${options.page} is no page`,
+        hint: `A whole number from 1 to ${pagesMax}.`,
+      });
+    const log = await openNamedLog(context, operands.session);
+    if (log.kind === "failure") return log;
+    try {
+      const asked = { log, query: operands.words.join(" ").trim(), page, format };
+      const meant = await resolveRecall(log, asked);
+      return meant.kind === "words"
+        ? await show(context, { ...asked, searched: meant.searched })
+        : await print(context, { ...asked, expanded: meant.expanded });
+    } finally {
+      await log.source.close();
+    }
+  },
+});
+
+/** More than any session has. */
+const pagesMax = 10_000;
+
+function parsePage(given: string | undefined): number | undefined | "none" {
+  if (given === undefined) return undefined;
+  const page = /^\d{1,5}$/.test(given) ? Number(given) : 0;
+  return page >= 1 && page <= pagesMax ? page : "none";
+}
+
+interface RecallInput {
+  readonly log: NamedLog;
+  readonly query: string;
+  readonly page: number | undefined;
+  readonly format: "text" | "json";
+}
+
+interface SearchInput extends RecallInput {
+  readonly searched: SearchOutcome;
+}
+
+async function show(
+  { out }: CommandContext,
+  { log, query, page = 1, format, searched }: SearchInput,
+): Promise<Outcome> {
+  if (searched.kind === "no-words")
+    return failure({
+      code: exitCode.usage,
+      message: query === "" ? "the query is empty" : `there is no word in ${query} to search for`,
+      hint: "Letters, digits or an id: signs alone are not searched for.",
+    });
+  const wrong = searched.total === 0 ? wrongFileFailure(log, await openLog(log, log)) : undefined;
+  if (wrong !== undefined) return wrong;
+  if (format === "json") {
+    const { kind: _, ...found } = searched;
+    await out.json({ query, ...found });
+  } else if (searched.hits.length === 0 && searched.pages > 0) {
+    return behindLastPage(page, searched.pages);
+  } else {
+    await out.write(hitsText(searched, { style: out.style, goesOn: (next) => `--page ${next} goes on` }));
+  }
+  return searched.hits.length === 0 ? exitCode.negative : exitCode.fine;
+}
+
+interface PrintInput extends RecallInput {
+  readonly expanded: ExpandOutcome;
+}
+
+/** At a terminal without what would drive it; elsewhere byte for byte. */
+async function print({ out }: CommandContext, { log, query, page, expanded, format }: PrintInput): Promise<Outcome> {
+  const original = originalOrFailure({ id: query, path: log.path, expanded });
+  if (original.kind === "failure") return original;
+  const { kind } = original;
+  const { id, bytes } = toRecalledText(query, original);
+  if (page === undefined && format === "text" && !out.isTerminal) {
+    await out.bytes(bytes);
+    return exitCode.fine;
+  }
+  const whole = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  const pages = Math.max(1, Math.ceil(whole.length / recallCharsDefault));
+  if (page !== undefined && page > pages) return behindLastPage(page, pages);
+  const text = page === undefined ? whole : pageText(whole, page);
+  if (format === "json") await out.json({ kind, id, text, ...(page === undefined ? {} : { page, pages }) });
+  else if (out.isTerminal) await out.write(text.endsWith("\n") ? text : `${text}\n`);
+  else await out.bytes(new TextEncoder().encode(text));
+  return exitCode.fine;
+}
+
+/** Pages joined are the whole. */
+const pageText = (text: string, page: number): string =>
+  text.slice(safeCutIndex(text, (page - 1) * recallCharsDefault), safeCutIndex(text, page * recallCharsDefault));
+
+const behindLastPage = (page: number, pages: number): Failure =>
+  failure({ code: exitCode.negative, message: `there is no page ${page}: the last one is ${pages}` });

@@ -1,0 +1,200 @@
+import { readOrigin, sourceState, listAdoptedSessions } from "palimpsest/internal/session/session-origin";
+import { toUsd } from "palimpsest/internal/cache/cost-ledger";
+import { replyCallsIn, readCompactionSpent, notesCallsIn } from "palimpsest/internal/context/past-costs";
+import { type CountedLog, openCounted } from "palimpsest/internal/session/counted-log";
+import type { ByteSource } from "palimpsest/internal/ports/transcripts";
+import type { EntryId, SessionId, Tokens } from "palimpsest/internal/schema/brand";
+import type { EditEntry } from "palimpsest/internal/schema/entry";
+import { formatBytes } from "palimpsest/internal/schema/format-count";
+import { findUndoneEdits } from "palimpsest/internal/transcript/plan-undo";
+import { openWorkspace, type ProjectStore } from "../../host/workspace.ts";
+import { createCallsPricer, type CallsPricer } from "../../text/cost-by-source-name.ts";
+import { command, type CommandContext } from "../../program/command.ts";
+import { exitCode } from "../../program/failure.ts";
+import { quantity, wrapText, formatNumber, formatUsd, oneLine } from "../../text/format.ts";
+import { type NamedLog, openNamedLog, wrongFileFailure } from "../../session/named-log.ts";
+import { openCallsAdvice } from "../../text/render-message.ts";
+import { sessionOperand } from "../../program/parse-arguments.ts";
+import { table } from "../../text/table.ts";
+
+export const showCommand = command({
+  name: "show",
+  summary: "show a session's figures and its edits",
+  operands: { session: sessionOperand },
+  json: "path, origin, sizeBytes, view figures, and edits with their state",
+  run: async (context, { operands, format }) => {
+    const log = await openNamedLog(context, operands.session);
+    if (log.kind === "failure") return log;
+    try {
+      const opened = await openCounted(log, { ...log, tailBytes: Math.min(log.source.size, wholeReadBytesMax) });
+      const wrong = wrongFileFailure(log, opened);
+      if (wrong !== undefined) return wrong;
+      const { reading } = await openWorkspace(context).settings();
+      const priceOf = createCallsPricer(reading.settings.models.value);
+      const session = { ...describeLog(log, { ...opened, priceOf }), madeFrom: await readSource(context, log) };
+      if (format === "json") await context.out.json(session);
+      else await context.out.write(asText(session, context.out.columns ?? 80));
+      return exitCode.fine;
+    } finally {
+      await log.source.close();
+    }
+  },
+});
+
+/** Up to this size the whole log is read, so that every edit is listed; beyond it only what the view needs. */
+const wholeReadBytesMax = 256 * 1024 * 1024;
+
+interface SessionDescription {
+  readonly path: string;
+  readonly origin: "ours" | "foreign";
+  readonly sizeBytes: number;
+  readonly bytesRead: number;
+  readonly messages: number;
+  readonly tokens: Tokens;
+  readonly sendable: boolean;
+  readonly why: string | null;
+  readonly whyCode: string | null;
+  readonly entriesOnPath: number;
+  /** Messages that are carried through every compaction. */
+  readonly pins: readonly EntryId[];
+  readonly edits: readonly DescribedEdit[];
+  readonly damagedRanges: number;
+}
+
+/** The other tool's file that a session was made from, and what has become of it. */
+interface SessionSource {
+  readonly path: string;
+  readonly state: "same" | "grown" | "changed" | "gone";
+  readonly grownBytes?: number;
+  /** The session that was made of the file as it is now. */
+  readonly goesOnIn?: SessionId;
+}
+
+async function readSource(context: CommandContext, log: NamedLog): Promise<SessionSource | null> {
+  const origin = log.session === undefined ? undefined : await readOrigin(log.source);
+  if (origin === undefined || log.session === undefined) return null;
+  const { path } = origin.edit;
+  const now = await openWorkspace(context).openFile(path);
+  if (now === undefined) return { path, state: "gone" };
+  try {
+    const state = await sourceState(log.session.deps.sha256, origin, now);
+    if (state.kind !== "grown") return { path, state: state.kind };
+    const goesOnIn = await findSessionOfFile(log.session.deps, { path, now });
+    return { path, state: "grown", grownBytes: state.bytes, ...(goesOnIn === undefined ? {} : { goesOnIn }) };
+  } finally {
+    await now.close();
+  }
+}
+
+async function findSessionOfFile(
+  deps: ProjectStore,
+  { path, now }: { readonly path: string; readonly now: ByteSource },
+): Promise<SessionId | undefined> {
+  for (const { session, origin } of await listAdoptedSessions(deps))
+    if (origin.edit.path === path && (await sourceState(deps.sha256, origin, now)).kind === "same") return session;
+  return undefined;
+}
+
+interface DescribedEdit {
+  readonly id: EntryId;
+  readonly kind: string;
+  readonly at: string;
+  readonly state: "in force" | "undone";
+  /** Of a setting: which. */
+  readonly name?: string;
+  /** Calls that it books, which show in no other line. */
+  readonly calls?: number;
+  /** Of these calls; null where a model has no known price. */
+  readonly costUsd?: number | null;
+}
+
+interface OpenedForShow extends CountedLog {
+  readonly priceOf: CallsPricer;
+}
+
+function describeLog(log: NamedLog, { fold, ledger, read, damage, priceOf }: OpenedForShow): SessionDescription {
+  const view = fold.view();
+  const undone = findUndoneEdits(fold.path.entries);
+  const edits = fold.path.entries.filter((entry): entry is EditEntry => entry.kind === "edit");
+  return {
+    path: log.path,
+    origin: log.origin,
+    sizeBytes: read.of,
+    bytesRead: read.bytes,
+    messages: view.messages.length,
+    tokens: ledger.size.tokens,
+    sendable: view.sendable,
+    why: view.why?.text ?? null,
+    whyCode: view.why?.code ?? null,
+    entriesOnPath: view.path.onPath,
+    pins: [...fold.projection.pins],
+    edits: edits.map((entry) => ({
+      id: entry.id,
+      kind: entry.edit.type,
+      at: entry.timestamp ?? "",
+      state: undone.has(entry.id) ? "undone" : "in force",
+      ...(entry.edit.type === "setting" ? { name: entry.edit.name } : {}),
+      ...describeCalls(entry, priceOf),
+    })),
+    damagedRanges: damage.length,
+  };
+}
+
+function describeCalls({ edit }: EditEntry, priceOf: CallsPricer): Pick<DescribedEdit, "calls" | "costUsd"> {
+  const calls = [...(readCompactionSpent(edit)?.calls ?? []), ...notesCallsIn(edit), ...replyCallsIn(edit)];
+  if (calls.length === 0) return {};
+  const nanos = priceOf(calls);
+  return { calls: calls.length, costUsd: nanos === undefined ? null : toUsd(nanos) };
+}
+
+function asText(session: SessionDescription & { readonly madeFrom: SessionSource | null }, columns: number): string {
+  const origin = session.origin === "ours" ? "" : "  (another tool's: read where it lies)";
+  const lines = [
+    `${oneLine(session.path)}${origin}`,
+    `size      ${formatBytes(session.sizeBytes)}, ${formatBytes(session.bytesRead)} of it read`,
+    `view      ${quantity(session.messages, "message")}, about ${formatNumber(session.tokens)} tokens`,
+    `state     ${underLabel(session.sendable ? "sendable" : `not sendable: ${oneLine(session.why ?? "")}`, columns).trimStart()}`,
+    ...(session.whyCode === "open-calls" ? [underLabel(openCallsAdvice, columns)] : []),
+    `damage    ${session.damagedRanges === 0 ? "none seen" : `${quantity(session.damagedRanges, "range")}: see sessions fsck`}`,
+  ];
+  for (const [at, pin] of session.pins.entries())
+    lines.push((at === 0 ? "pins" : "").padEnd(labelColumns) + oneLine(pin));
+  if (session.madeFrom !== null) lines.push(`made from ${sourceText(session.madeFrom)}`);
+  return `${lines.join("\n")}\n${session.edits.length === 0 ? "edits     none\n" : `\n${editTable(session.edits, columns)}`}`;
+}
+
+const labelColumns = 10;
+
+const underLabel = (text: string, columns: number): string =>
+  wrapText(text, columns - labelColumns).replaceAll(/^/gm, " ".repeat(labelColumns));
+
+/** Ids are there to be copied, so they are never cut: where a row has no room for its id, it stands below. */
+function editTable(edits: readonly DescribedEdit[], columns: number): string {
+  const rows = edits.map(({ kind, at, state, name, costUsd }) => [
+    `${kind}${name === undefined ? "" : ` ${oneLine(name)}`}${costText(costUsd)}`,
+    at.slice(0, 19).replace("T", " "),
+    state,
+  ]);
+  const titles = [{ title: "kind" }, { title: "when" }, { title: "state" }];
+  const wide = table(
+    [{ title: "edit" }, ...titles],
+    rows.map((row, at) => [edits[at]?.id ?? "", ...row]),
+  );
+  if (wide.split("\n").every((line) => line.length <= columns)) return wide;
+  const [head = "", ...narrow] = table(titles, rows).trimEnd().split("\n");
+  return [head, ...narrow.flatMap((line, at) => [line, `  ${oneLine(edits[at]?.id ?? "")}`])]
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+function costText(costUsd: DescribedEdit["costUsd"]): string {
+  if (costUsd === undefined) return "";
+  return costUsd === null ? ", price not known" : `, ${formatUsd(costUsd)}`;
+}
+
+function sourceText({ path, state, grownBytes = 0, goesOnIn }: SessionSource): string {
+  const where = goesOnIn === undefined ? `palimpsest sessions import ${oneLine(path)}` : `session ${goesOnIn} goes on`;
+  const grown = `, which has grown by ${formatBytes(grownBytes)} since: ${where}`;
+  const became = { same: "", grown, changed: ", which has changed since", gone: ", which is gone" }[state];
+  return `${oneLine(path)}${became}`;
+}

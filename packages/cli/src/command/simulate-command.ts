@@ -1,0 +1,158 @@
+import { openWorkspace } from "../host/workspace.ts";
+import type { Responder } from "@palimpsest/simulator/internal/responder/responder";
+import { faultSyntaxes } from "@palimpsest/simulator/internal/fault/fault";
+import { conditionForm, laneForm, scenarioForm, stepForm } from "@palimpsest/simulator/internal/scenario/scenario-form";
+import { command, type CommandContext } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { parseCassetteOptions, portInUse } from "../simulate/parse-cassette-options.ts";
+import { reportProblems } from "../program/report-problems.ts";
+import { responderNames, chooseResponder } from "../simulate/choose-responder.ts";
+import { untilStopped } from "../program/stop-signal.ts";
+
+const fields = ({ shape }: { readonly shape: object }): string => Object.keys(shape).join(" ");
+
+export const simulateCommand = command({
+  name: "simulate",
+  summary: "serve a Messages API on this machine that needs no key and refuses what the real one refuses",
+  options: {
+    port: { type: "string", shown: "n", summary: "port to listen on; 0 takes any that is free (default 8787)" },
+    host: { type: "string", shown: "address", summary: "address to listen on (default 127.0.0.1)" },
+    scenario: {
+      type: "string",
+      shown: "file",
+      summary: "answer by a scenario: YAML, or a module exporting `scenario`",
+    },
+    replay: { type: "string", shown: "session|file", summary: "answer with the replies of a recorded session" },
+    actor: { type: "string", shown: responderNames.join("|"), summary: "who answers without either (default echo)" },
+    seed: {
+      type: "string",
+      shown: "n",
+      summary: "same ids, signatures and chance for the same number (default the scenario's, else 0)",
+    },
+    clock: {
+      type: "string",
+      shown: "real|virtual",
+      summary: "virtual: time passes only by header and delays (default real)",
+    },
+    fault: {
+      type: "string",
+      shown: "fault probability",
+      takes: "many",
+      summary: "let some requests fail: 'overloaded 0.1', 'rate-limit retry-after=3 0.05'; may be given several times",
+    },
+    trace: { type: "string", shown: "file", summary: "write every request and reply to a new file of JSON lines" },
+    "cache-edits": {
+      type: "boolean",
+      summary: "let clients delete results in the prompt cache by reference, which no public API does",
+    },
+    record: {
+      type: "string",
+      shown: "folder",
+      summary: "pass requests on to --upstream and keep each exchange as a cassette",
+    },
+    upstream: { type: "string", shown: "url", summary: "base URL of the API that --record passes requests on to" },
+    cassette: {
+      type: "string",
+      shown: "folder",
+      summary: "answer with the cassettes of a folder, and with nothing else",
+    },
+    "cassette-speed": {
+      type: "string",
+      shown: "real|instant",
+      summary: "real: events of a cassette come when they came (default instant)",
+    },
+  },
+  details: [
+    "The first line on stdout is the base URL for clients (ANTHROPIC_BASE_URL). It answers until it is stopped with Ctrl-C.",
+    "Any key is taken; each key has a prompt cache of its own. A request can move the clock (x-simulator-advance-ms) and ask for a fault (x-simulator-fault).",
+    "A cassette holds a request and its answer, without keys: headers are kept by an allow-list, secrets in bodies are masked. The same request gets the same answer, several recorded ones in their order; any other gets 404 with the first difference.",
+    `Faults, with the number that counts where none is given: ${faultSyntaxes().join(", ")}.`,
+    `Fields of a scenario: ${fields(scenarioForm)}; of a lane: ${fields(laneForm)}; of a step: ${fields(stepForm)}; of a condition: ${fields(conditionForm)}.`,
+  ],
+  run: async (context, { options }) => {
+    const numbers = readNumbers(options);
+    if (numbers.kind === "failure") return numbers;
+    const { port: _port, host: _host, record, upstream, cassette, "cassette-speed": speed, ...ofSimulator } = options;
+    const cassettes = parseCassetteOptions({ record, upstream, cassette, "cassette-speed": speed }, ofSimulator);
+    if (cassettes?.kind === "failure") return cassettes;
+    if (cassettes !== undefined) {
+      const { serveCassettes } = await import("../simulate/serve-cassettes.ts");
+      return serveCassettes(context, { cassettes, port: numbers.port, hostname: options.host });
+    }
+    const actor = await chooseResponder(context, options);
+    if (actor.kind === "failure") return actor;
+    const { reading } = await openWorkspace(context).settings();
+    const wrong = await reportProblems(context, reading.problems);
+    if (wrong !== undefined) return wrong;
+    const { launchSimulator } = await import("@palimpsest/simulator/internal/launch-simulator");
+    const launched = await launchSimulator({
+      ...numbers,
+      seed: numbers.seed ?? actor.seed ?? 0,
+      hostname: options.host,
+      responder: actor.actor,
+      faults: options.fault,
+      trace: options.trace,
+      models: reading.settings.models.value,
+      extensions: { cacheEdits: options["cache-edits"] ? "offered" : "none" },
+      onTraceError: (error) => void context.err.write(`the trace ends here: ${error.message}\n`),
+    });
+    if (launched.kind === "failed") return notLaunched(launched, { ...options, port: numbers.port });
+    await context.out.write(`${launched.url}\n`);
+    await announceResponder(context, { actor: actor.actor, trace: options.trace });
+    await untilStopped();
+    await launched.close();
+    return exitCode.fine;
+  },
+});
+
+interface ServerNumbers {
+  readonly kind: "numbers";
+  readonly port: number;
+  readonly seed: number | undefined;
+  readonly clock: "real" | "virtual";
+}
+
+const portDefault = 8787;
+
+function readNumbers(options: {
+  readonly port: string | undefined;
+  readonly seed: string | undefined;
+  readonly clock: string | undefined;
+}): ServerNumbers | Failure {
+  const port = options.port === undefined ? portDefault : Number(options.port);
+  if (!/^\d+$/.test(options.port ?? "0") || port > 65_535)
+    return usage(`${options.port} is no port`, "A port is a whole number from 0 to 65535; 0 takes any that is free.");
+  const seed = options.seed === undefined ? undefined : Number(options.seed);
+  if (seed !== undefined && !Number.isSafeInteger(seed)) return usage(`${options.seed} is no seed`, "A whole number.");
+  const clock = options.clock ?? "real";
+  if (clock !== "real" && clock !== "virtual")
+    return usage(`there is no clock called ${clock}`, "Clocks: real, virtual.");
+  return { kind: "numbers", port, seed, clock };
+}
+
+const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
+
+function notLaunched(
+  { code, message }: { readonly code: string; readonly message: string },
+  { port, trace = "" }: { readonly port: number; readonly trace: string | undefined },
+): Failure {
+  if (code === "usage") return usage(message, "`palimpsest help simulate` lists the faults and their parameters.");
+  if (code === "EADDRINUSE") return portInUse(port);
+  if (code === "ENOENT")
+    return failure({
+      code: exitCode.notFound,
+      message: `there is no folder for the trace ${trace}`,
+      hint: "Make it first, or name a file in another.",
+    });
+  if (code === "exists")
+    return failure({ code: exitCode.refused, message, hint: "Name a file that does not exist yet." });
+  return failure({ code: exitCode.machine, message, hint: "Choose another address, port or file." });
+}
+
+/** On stderr: stdout holds the URL alone, for scripts. */
+async function announceResponder(
+  context: CommandContext,
+  { actor, trace }: { actor: Responder; trace: string | undefined },
+) {
+  await context.err.write(`${actor.name} answers; stop with Ctrl-C.${trace === undefined ? "" : ` Trace: ${trace}`}\n`);
+}

@@ -1,0 +1,150 @@
+import { SessionView } from "palimpsest/internal/context/session-view";
+import { openWorkspace } from "../host/workspace.ts";
+import { openCounted } from "palimpsest/internal/session/counted-log";
+import type { Session } from "palimpsest/internal/session/session";
+import { type UndoOutcome, type UndoOptions, undoRefusal } from "palimpsest/internal/session/undo";
+import { entryId, type Tokens } from "palimpsest/internal/schema/brand";
+import type { ResolvedSettings } from "palimpsest/internal/settings/resolved-settings";
+import { command, type CommandContext, type Outcome } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { type NamedLog, openNamedLog } from "../session/named-log.ts";
+import { formatNumber } from "../text/format.ts";
+import { sessionOperand } from "../program/parse-arguments.ts";
+import { openForWriting } from "../session/open-for-writing.ts";
+import { branchPointText, undoReportText } from "../text/receipt-text.ts";
+import { sessionFailure } from "../session/session-failure.ts";
+
+export const undoCommand = command({
+  name: "undo",
+  summary: "take an edit back; undoing an undo brings it again",
+  operands: {
+    session: sessionOperand,
+    edit: { shown: "edit", summary: "the edit's uuid; the newest one in force if left out", takes: "optional" },
+  },
+  options: {
+    branch: { type: "boolean", summary: "go on from before the edit instead; later turns stay on the old branch" },
+    "bound-thinking": {
+      type: "boolean",
+      summary: "the model binds thinking to its prefix: leave out what stands behind the edit",
+    },
+  },
+  json: "session, undone edits, what was said, receipts, tokens of the context now",
+  details: [
+    "Another tool's transcript is never written: a session of our own that holds a copy of it is made first, and its id is printed.",
+  ],
+  run: async (context, { operands, options, format }) => {
+    const log = await openNamedLog(context, operands.session);
+    if (log.kind === "failure") return log;
+    const numbers = await settingsForSession(context, log);
+    const asked: UndoOptions = {
+      ...(operands.edit === undefined ? {} : { target: entryId(operands.edit) }),
+      mode: options.branch ? "branch" : "path",
+      blockingTokens: numbers.thresholds.blocking,
+      thinking: options["bound-thinking"] ? "bound" : "free",
+    };
+    try {
+      const refusal = log.session === undefined ? await undoRefusal(log, log, asked) : undefined;
+      return refusal === undefined ? await runUndo(context, { log, asked, numbers, format }) : undoFailure(refusal);
+    } finally {
+      await log.source.close();
+    }
+  },
+});
+
+/** Of the model that the session talks to. */
+async function settingsForSession(context: CommandContext, log: NamedLog): Promise<ResolvedSettings> {
+  const { model, serverTokens, recordedTokens } = await openCounted(log, { source: log.source, origin: log.origin });
+  const { numbers } = await openWorkspace(context).settings({ model, serverTokens, recordedTokens });
+  return numbers;
+}
+
+async function runUndo(
+  context: CommandContext,
+  {
+    log,
+    asked,
+    numbers,
+    format,
+  }: {
+    readonly log: NamedLog;
+    readonly asked: UndoOptions;
+    readonly numbers: ResolvedSettings;
+    readonly format: "text" | "json";
+  },
+): Promise<Outcome> {
+  const opened = await openForWriting(context, log);
+  if (opened.kind === "failure") return opened;
+  const { session, deps } = opened;
+  const view = new SessionView({ session, deps, numbers: () => numbers, thinking: () => asked.thinking });
+  try {
+    const outcome = await view.undo(asked);
+    if (outcome.kind === "undone" || outcome.kind === "branched") {
+      // Nobody is told of an undo that a power cut could still take away.
+      const ended = await session.endTurn();
+      if (ended.kind === "failed") return sessionFailure(ended, session.id);
+    }
+    return await reportOutcome(context, { outcome, session, format });
+  } finally {
+    await session.close();
+  }
+}
+
+const undoFailure = ({ why, text }: Extract<UndoOutcome, { kind: "refused" }>): Failure =>
+  failure({
+    code: why === "not-on-path" ? exitCode.notFound : exitCode.refused,
+    message: text,
+    hint: "`palimpsest sessions show` lists the edits and their state.",
+  });
+
+async function reportOutcome(
+  { out }: CommandContext,
+  {
+    outcome,
+    session,
+    format,
+  }: { readonly outcome: UndoOutcome; readonly session: Session; readonly format: "text" | "json" },
+): Promise<Outcome> {
+  switch (outcome.kind) {
+    case "failed":
+      return sessionFailure(outcome, session.id);
+    case "refused":
+      return undoFailure(outcome);
+    case "branched":
+      if (format === "json") {
+        const { at, before, branch } = outcome;
+        await out.json({ session: session.id, branchedAt: at, before: before.id, branch: branch ?? null });
+      } else {
+        await out.write(
+          `Session ${session.id} goes on ${branchPointText(outcome)}; the branch it left stays in the log.\n`,
+        );
+        if (outcome.branch !== undefined) await out.write(backText(session.id, [outcome.branch]));
+      }
+      return exitCode.fine;
+    case "undone":
+      if (format === "json") {
+        const { edits, said, receipts, undos } = outcome;
+        const undone = edits.map((edit) => edit.id);
+        await out.json({ session: session.id, undone, undos, said, receipts, tokens: await contextTokens(session) });
+        return exitCode.fine;
+      }
+      await out.write(undoReportText(outcome, out.style));
+      await out.write(`context   now about ${formatNumber(await contextTokens(session))} tokens\n`);
+      await out.write(backText(session.id, outcome.undos.toReversed()));
+      return exitCode.fine;
+  }
+}
+
+/** As every other command counts it: read anew, with what the provider counted and what requests carry besides messages. */
+async function contextTokens(session: Session): Promise<Tokens> {
+  const now = await session.readUndone(new Set());
+  if (now === undefined) throw new Error(`the session ${session.id} that was just written can't be read`);
+  return now.ledger.size.tokens;
+}
+
+/** How to bring back what was undone, in the order in which it has to be done. */
+function backText(session: string, undos: readonly string[]): string {
+  const lines = undos.map((id) => `palimpsest undo ${session} ${id}\n`);
+  if (lines.length === 1) return `to go back: ${lines.join("")}`;
+  const all = lines.length === 2 ? "both" : `all ${formatNumber(lines.length)}`;
+  return `to go back, ${all} of these, in this order:\n${lines.map((line) => `  ${line}`).join("")}`;
+}

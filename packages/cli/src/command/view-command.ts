@@ -1,0 +1,170 @@
+import { openWorkspace } from "../host/workspace.ts";
+import { type CountedLog, openCounted, openCountedAt } from "palimpsest/internal/session/counted-log";
+import { type ContextReport, contextReport } from "palimpsest/internal/tokens/context-report";
+import type { View } from "palimpsest/internal/transcript/fold";
+import {
+  readRequestedSettings,
+  type GivenSettingOptions,
+  windowOptions,
+  serverOption,
+} from "../program/setting-options.ts";
+import { command, type CommandContext } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { quantity, wrapText, oneLine } from "../text/format.ts";
+import { openCallsAdvice, renderMessage, renderSystem } from "../text/render-message.ts";
+import { importJson, importText, openNamedLog, wrongFileFailure } from "../session/named-log.ts";
+import { reportProblems } from "../program/report-problems.ts";
+import { sessionOperand } from "../program/parse-arguments.ts";
+
+export const viewCommand = command({
+  name: "view",
+  summary: "show the exact messages the model would get",
+  operands: { session: sessionOperand },
+  options: {
+    at: { type: "string", shown: "entry|line", summary: "as it was at this entry's uuid or line number (from 1)" },
+    full: { type: "boolean", summary: "do not shorten long blocks" },
+    ...windowOptions,
+    ...serverOption,
+  },
+  json: "system, messages (Messages API form), sendable, why, repairs, path figures, tokens, window, thresholds, pressure, categories, fixedPart, deferred, damage; import (format, notes) of a translated file",
+  details: [
+    "A file of another tool is read where it lies and never written. Its recorded thinking was not signed for you: it is left out and counted.",
+  ],
+  run: async (context, { operands, options, format }) => {
+    const log = await openNamedLog(context, operands.session);
+    if (log.kind === "failure") return log;
+    try {
+      const opened = await openView(log, options.at);
+      if (opened.kind === "failure") return opened;
+      const wrong = options.at === undefined ? wrongFileFailure(log, opened) : undefined;
+      if (wrong !== undefined) return wrong;
+      const view = opened.fold.view(opened.viewOptions);
+      const system = opened.fixedPart.systemPrompts;
+      if (format === "json") {
+        const report = await reportOn(context, opened, options);
+        if (report.kind === "failure") return report;
+        await context.out.json({
+          system,
+          ...asJson(view, opened),
+          ...reportFigures(report.report),
+          ...importJson(log),
+        });
+      } else {
+        await showText(context, { system, view, opened, length: options.full ? "full" : "short" });
+        await context.err.write(importText(log));
+      }
+      return exitCode.fine;
+    } finally {
+      await log.source.close();
+    }
+  },
+});
+
+type OpenViewInput = Parameters<typeof openCounted>[1] & Parameters<typeof openCounted>[0];
+
+async function openView(
+  log: OpenViewInput,
+  at: string | undefined,
+): Promise<({ kind: "opened" } & CountedLog) | Failure> {
+  const { source, origin } = log;
+  if (at === undefined) return { kind: "opened", ...(await openCounted(log, { source, origin })) };
+  const opened = await openCountedAt(log, { source, origin, at });
+  if (opened !== undefined) return { kind: "opened", ...opened };
+  return failure({
+    code: exitCode.notFound,
+    message: `there is no entry or line ${at} in this transcript`,
+    hint: "--at takes an entry's uuid or a line number, counted from 1.",
+  });
+}
+
+async function reportOn(
+  context: CommandContext,
+  opened: CountedLog,
+  given: GivenSettingOptions,
+): Promise<{ readonly kind: "report"; readonly report: ContextReport } | Failure> {
+  const { numbers, reading } = await readRequestedSettings(openWorkspace(context), {
+    model: opened.model,
+    serverTokens: opened.serverTokens,
+    recordedTokens: opened.recordedTokens,
+    given,
+  });
+  const wrong = await reportProblems(context, reading.problems);
+  if (wrong !== undefined) return wrong;
+  const { thresholds, autoCompact } = numbers;
+  const report = contextReport({ fold: opened.fold, ledger: opened.ledger, thresholds, autoCompact });
+  return { kind: "report", report };
+}
+
+/** What the same report says in `context --json`, as far as a request needs it. */
+const reportFigures = ({
+  used,
+  categories,
+  fixedPart,
+  deferred,
+  window,
+  thresholds,
+  pressure,
+}: ContextReport): object => ({
+  tokens: used,
+  window,
+  thresholds,
+  pressure,
+  categories,
+  fixedPart,
+  deferred,
+});
+
+function asJson(view: View, opened: CountedLog): object {
+  const { messages, sendable, why, repairs, path } = view;
+  return {
+    messages,
+    sendable,
+    why: why?.text ?? null,
+    whyCode: why?.code ?? null,
+    repairs,
+    path: { ...path, read: opened.read },
+    damage: opened.damage,
+  };
+}
+
+async function showText(
+  { out, err }: CommandContext,
+  {
+    system,
+    view,
+    opened,
+    length,
+  }: {
+    readonly system: readonly string[];
+    readonly view: View;
+    readonly opened: CountedLog;
+    readonly length: "full" | "short";
+  },
+): Promise<void> {
+  const look = { style: out.style, length };
+  if (system.length > 0) await out.write(renderSystem(system, look));
+  for (const message of view.messages) await out.write(renderMessage(message, look));
+  const { path } = view;
+  await out.write(out.style("dim", `\n${"─".repeat(60)}\n`));
+  await out.write(
+    view.sendable
+      ? `${out.style("green", "sendable")}\n`
+      : `${out.style("yellow", "not sendable")}: ${oneLine(view.why?.text ?? "")}\n`,
+  );
+  if (view.why?.code === "open-calls") await out.write(`${wrapText(openCallsAdvice, out.columns ?? 80)}\n`);
+  await out.write(
+    `${view.messages.length} messages from ${path.onPath} entries on the path (${path.aside} on other branches, ${path.sidechain} of sub-agents)\n`,
+  );
+  if (path.boundaries.length > 0) await out.write(`behind boundary ${oneLine(path.boundaries.at(-1) ?? "")}\n`);
+  if (path.thinkingLeftOut > 0)
+    await out.write(
+      `${quantity(path.thinkingLeftOut, "thinking block")} left out: not signed for you, or behind a changed prefix\n`,
+    );
+  for (const repair of view.repairs)
+    await out.write(
+      `repair: ${oneLine(`${repair.kind} ${repair.toolUse ?? repair.entry ?? ""} (${repair.detail})`)}\n`,
+    );
+  for (const problem of path.problems) await err.write(`note: ${oneLine(`${problem.kind} at ${problem.entry}`)}\n`);
+  if (opened.damage.length > 0)
+    await err.write(`${quantity(opened.damage.length, "damaged range")}: see \`palimpsest sessions fsck\`\n`);
+}

@@ -1,0 +1,60 @@
+import type { ManualCompaction } from "palimpsest/internal/context/manual-compaction";
+import { manualDownToTokens } from "palimpsest/internal/layers/2-clear/limits";
+import type { ClearedEvent } from "palimpsest/internal/layers/layer";
+import type { Session } from "palimpsest/internal/session/session";
+import type { WriteFailure } from "palimpsest/internal/ports/blobs";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { formatNumber } from "../text/format.ts";
+
+/** Clearing of results that a user asks for: the same for `palimpsest clear` and the chat's `/clear-results`. */
+interface ClearResultsInput {
+  readonly agent: { readonly compaction: Pick<ManualCompaction, "clear">; readonly session: Pick<Session, "endTurn"> };
+  /** Of the results that stay. */
+  readonly downToTokens: number;
+}
+
+type ClearOutcome =
+  /** `cleared` is among the events; undefined: there was nothing to clear. */
+  | { readonly kind: "done"; readonly cleared: ClearedEvent | undefined; readonly events: readonly LoopEvent[] }
+  | WriteFailure;
+
+/** Comes back when the clearing is synced: nobody is told of one that a power cut could still take away. */
+export async function clearResults({ agent, downToTokens }: ClearResultsInput): Promise<ClearOutcome> {
+  const events: LoopEvent[] = [];
+  const cleared = await drainEvents(agent.compaction.clear(downToTokens), (event) => events.push(event));
+  if (cleared?.kind === "failed") return cleared;
+  const ended = await agent.session.endTurn();
+  return ended.kind === "failed" ? ended : { kind: "done", cleared, events };
+}
+
+type ClearTarget =
+  | { readonly kind: "target"; readonly tokens: number }
+  | { readonly kind: "not-a-number"; readonly message: string };
+
+/** As it was typed; undefined or empty: the default. */
+export function parseClearTarget(typed: string | undefined): ClearTarget {
+  if (typed === undefined || typed === "") return { kind: "target", tokens: manualDownToTokens };
+  if (/^\d{1,9}$/.test(typed)) return { kind: "target", tokens: Number(typed) };
+  return { kind: "not-a-number", message: `takes a whole number of tokens, not ${JSON.stringify(typed)}` };
+}
+
+export const clearTargetSummary = `how many tokens of results may stay (default ${formatNumber(manualDownToTokens)})`;
+
+/** `96,300 → 55,280 tokens` */
+export const tokensChangeText = ({ tokensBefore, tokensAfter }: ClearedEvent): string =>
+  `${formatNumber(tokensBefore)} → ${formatNumber(tokensAfter)} tokens`;
+
+export const nothingToClear = (downToTokens: number): string =>
+  `nothing to clear: tool results have ${formatNumber(downToTokens)} tokens or less, or only those are left that always stay`;
+
+/** What a generator returns in the end; whoever wants to is told of what comes before it. */
+export async function drainEvents<Event, Result>(
+  events: AsyncGenerator<Event, Result>,
+  tell: (event: Event) => void = () => {},
+): Promise<Result> {
+  for (;;) {
+    const next = await events.next();
+    if (next.done === true) return next.value;
+    tell(next.value);
+  }
+}

@@ -1,0 +1,96 @@
+import type { CompactionPhase, LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { labelByCompactionPath, labelByCompactionPhase } from "../tui/text/event-lines.ts";
+import type { CommandContext } from "../program/command.ts";
+import { formatNumber, formatPercent, oneLine, type Answerer, formatCost } from "../text/format.ts";
+import { type HintContext, hintForAutomatic, withoutStop, type UserPrompt } from "./compaction-failure.ts";
+
+type EventOf<Kind extends LoopEvent["kind"]> = Extract<LoopEvent, { kind: Kind }>;
+
+export interface CompactionReporterInput {
+  readonly answerer: Answerer;
+  /** How many messages are pinned now. */
+  readonly pins: () => number;
+  /** Told of when a model is about to be asked with it. */
+  readonly ownPrompt: () => Promise<UserPrompt | undefined>;
+}
+
+/**
+ * Tells a person on stderr of the compactions that happen in a stream of events; hears every one of them. A summary that
+ * is on the way shows at a terminal as a line in place, elsewhere as a line a phase.
+ */
+export function compactionReporter(
+  { err }: Pick<CommandContext, "err">,
+  telling: CompactionReporterInput,
+): (event: LoopEvent) => Promise<void> {
+  const { answerer } = telling;
+  let phase: CompactionPhase | undefined;
+  let ownPrompt: UserPrompt | undefined;
+  const look = async (): Promise<void> => {
+    const isKnown = ownPrompt !== undefined;
+    ownPrompt ??= await telling.ownPrompt();
+    if (isKnown) return;
+    for (const problem of ownPrompt?.problems ?? []) await err.write(`warning: ${oneLine(problem)}\n`);
+  };
+  return async (event) => {
+    if (event.kind === "compaction-progress") {
+      if (answerer === "none" && asksModel[event.phase]) return;
+      const line = progressText(event);
+      if (err.isTerminal) await err.progress(line);
+      else if (event.phase !== phase) await err.write(`${labelByCompactionPhase[event.phase]}\n`);
+      phase = event.phase;
+      return;
+    }
+    if (phase !== undefined) await err.progress("");
+    if (event.kind === "compaction-start") {
+      phase = undefined;
+      await look();
+    }
+    const line = eventLine(event, { answerer, circumstances: { pins: telling.pins(), ownPrompt } });
+    if (line !== undefined) await err.write(`${line}\n`);
+  };
+}
+
+function eventLine(
+  event: LoopEvent,
+  { answerer, circumstances }: { readonly answerer: Answerer; readonly circumstances: HintContext },
+): string | undefined {
+  if (event.kind === "compaction-start") return startText(event);
+  if (event.kind === "compacted") return compactionDoneText(event, answerer);
+  return event.kind === "compaction-failed" ? compactionFailedText(event, circumstances) : undefined;
+}
+
+const asksModel: Readonly<Record<CompactionPhase, boolean>> = {
+  hooks: false,
+  server: true,
+  fork: true,
+  stream: true,
+  extract: false,
+  restore: false,
+};
+
+const progressText = ({ phase, chars }: EventOf<"compaction-progress">): string =>
+  `${labelByCompactionPhase[phase]}${chars === 0 ? " …" : `: ${formatNumber(chars)} characters`}`;
+
+const startText = ({ cause, tokens, because }: EventOf<"compaction-start">): string =>
+  `compacting (${cause}): ${because === undefined ? `about ${formatNumber(tokens)} tokens` : oneLine(because)}`;
+
+function compactionDoneText(
+  { cause, path, tokensBefore, tokensAfter, auditScore, costNanos, instead }: EventOf<"compacted">,
+  answerer: Answerer,
+): string {
+  const facts = [
+    `${formatNumber(tokensBefore)} → ${formatNumber(tokensAfter)} tokens`,
+    `${labelByCompactionPath[path]}${instead === undefined ? "" : ` (${withoutStop(oneLine(instead))})`}`,
+    `audit ${formatPercent(auditScore)}`,
+    ...(costNanos === undefined ? [] : [formatCost(answerer, costNanos)]),
+  ];
+  return `compacted (${cause}): ${facts.join(", ")}`;
+}
+
+function compactionFailedText(
+  { reason, message, state }: EventOf<"compaction-failed">,
+  circumstances: HintContext,
+): string {
+  const degraded = state === "degraded" ? " No model is asked for summaries for the time being." : "";
+  return `warning: not compacted (${reason}): ${withoutStop(oneLine(message))}.${degraded} ${hintForAutomatic(reason, circumstances)}`;
+}

@@ -1,0 +1,120 @@
+import type { Agent } from "../agent/agent.ts";
+import { ownText, type Proposal, type ProposeOutcome } from "palimpsest/internal/context/compact/proposal";
+import { oneLine } from "../text/format.ts";
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CommandContext } from "../program/command.ts";
+
+export type ProposalRequest = Parameters<Agent["compaction"]["propose"]>[0];
+
+/** How a person is asked about a proposal. None of these may reject. */
+interface ConsiderDeps {
+  readonly propose: (ask: ProposalRequest) => Promise<ProposeOutcome>;
+  /** Shows it, where that is not what they see already, and asks. `stopped`: they are gone. */
+  readonly decide: (shown: Proposal) => Promise<"commit" | "edit" | "cancel" | "stopped">;
+  readonly edit: (text: string) => Promise<EditTextOutcome>;
+  /** One line: why nothing came of an edit. */
+  readonly tell: (message: string) => Promise<void>;
+}
+
+/** `edited`: a summary that the person has written over the proposal's. */
+export type ConsiderOutcome =
+  | { readonly kind: "commit"; readonly proposal: Proposal; readonly edited?: string }
+  | { readonly kind: "cancel" | "stopped"; readonly proposal: Proposal };
+
+/**
+ * What becomes of a proposal that a person looks at:
+ *
+ *   shown ──commit──▶ commit       shown ──cancel──▶ cancel       shown ──stopped──▶ stopped
+ *   shown ──edit──▶ edited ──proposed again with that text──▶ shown
+ *                   edited ──unchanged, or refused: told──▶ shown as it was
+ */
+export async function considerProposal(first: Proposal, by: ConsiderDeps): Promise<ConsiderOutcome> {
+  let edited: string | undefined;
+  // What was refused is not lost: the next edit goes on from it.
+  let written = first.summary;
+  let shown = first;
+  for (;;) {
+    const answer = await by.decide(shown);
+    if (answer === "commit") return { kind: "commit", proposal: first, ...(edited === undefined ? {} : { edited }) };
+    if (answer !== "edit") return { kind: answer, proposal: first };
+    const change = await by.edit(written);
+    if (change.kind === "unchanged") {
+      await by.tell(change.message);
+      continue;
+    }
+    written = change.text;
+    const again = await by.propose({ ...requestAgain(first), summary: written, over: ownText(first) });
+    if (again.kind === "failed") {
+      await by.tell(`this summary can't be used: ${oneLine(again.message)}`);
+      continue;
+    }
+    edited = written;
+    shown = withEarlierCalls(first, again.proposal);
+  }
+}
+
+const requestAgain = ({ ask: { part, instructions } }: Proposal): ProposalRequest => ({
+  part,
+  ...(instructions === undefined ? {} : { instructions }),
+});
+
+/** An edited summary asked no model; what the one under it cost is paid all the same, and has to be saved too. */
+function withEarlierCalls({ calls, preview }: Proposal, edited: Proposal): Proposal {
+  const money = edited.preview.money;
+  if (money === undefined || preview.money === undefined) return { ...edited, calls };
+  const { callsNanos } = preview.money;
+  const { roundBeforeNanos, roundAfterNanos, breakEvenRounds } = money;
+  const later = callsNanos / (roundBeforeNanos - roundAfterNanos);
+  const whole = {
+    ...money,
+    callsNanos,
+    ...(breakEvenRounds === undefined ? {} : { breakEvenRounds: Math.ceil(breakEvenRounds + later) }),
+  };
+  return { ...edited, calls, preview: { ...edited.preview, money: whole } };
+}
+
+export type EditTextOutcome =
+  | { readonly kind: "edited"; readonly text: string }
+  /** `message`: why there is nothing to go on with, one line. */
+  | { readonly kind: "unchanged"; readonly message: string };
+
+/** Lets the person change a text in an editor of their own, in a file that nobody else may read and that is gone afterwards. */
+export async function editText(
+  { env, cwd }: Pick<CommandContext, "env" | "cwd">,
+  text: string,
+): Promise<EditTextOutcome> {
+  const editor = [env["VISUAL"], env["EDITOR"]].find((one) => one !== undefined && one !== "");
+  if (editor === undefined) return { kind: "unchanged", message: "set VISUAL or EDITOR to the editor that you want" };
+  const folder = await mkdtemp(join(tmpdir(), "palimpsest-"));
+  try {
+    const file = join(folder, "summary.md");
+    await writeFile(file, text, { mode: 0o600, flag: "wx" });
+    const problem = await runEditor({ editor, file, env, cwd });
+    if (problem !== undefined) return { kind: "unchanged", message: problem };
+    const edited = await readFile(file, "utf8");
+    if (edited.trim() === "") return { kind: "unchanged", message: "an empty summary is none" };
+    return edited.trimEnd() === text.trimEnd()
+      ? { kind: "unchanged", message: "nothing was changed" }
+      : { kind: "edited", text: edited.trimEnd() };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+interface EditorRun extends Pick<CommandContext, "env" | "cwd"> {
+  readonly editor: string;
+  readonly file: string;
+}
+
+/** By a shell, since the variable may hold arguments too: `code --wait`. Undefined where all is well. */
+const runEditor = ({ editor, file, env, cwd }: EditorRun): Promise<string | undefined> =>
+  new Promise((resolve) => {
+    const child = spawn("/bin/sh", ["-c", `${editor} "$1"`, "sh", file], { stdio: "inherit", env, cwd });
+    child.once("error", (error) => resolve(`the editor can't be run: ${error.message}`));
+    child.once("exit", (code, signal) =>
+      resolve(code === 0 ? undefined : `the editor ended with ${signal ?? `exit code ${code}`}`),
+    );
+  });

@@ -1,0 +1,136 @@
+import { access, constants, stat } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { pickModel } from "../agent/model/model-choice.ts";
+import { modelDefault } from "../agent/agent-options.ts";
+import { allSettingsProblems } from "../agent/all-settings-problems.ts";
+import type { Workspace } from "../host/workspace.ts";
+import { millis } from "palimpsest/internal/schema/brand";
+import type { HookSetting } from "palimpsest/internal/schema/hook";
+import type { ProjectSettings } from "../settings/project-settings.ts";
+import type { CommandContext } from "../program/command.ts";
+import { quantity } from "../text/format.ts";
+import { problemWithHint } from "../program/report-problems.ts";
+import { type Check, failingCheck, okCheck, warningCheck } from "./check.ts";
+import { onlineMs } from "./limits.ts";
+
+interface PlaceChecksInput {
+  readonly context: CommandContext;
+  readonly engine: Workspace;
+  readonly here: ProjectSettings;
+  /** `asked`: the model's address is asked whether anybody is there. */
+  readonly online: "asked" | "not-asked";
+}
+
+/** The home folder, settings, key and hooks. */
+export async function placeChecks(input: PlaceChecksInput): Promise<readonly Check[]> {
+  const { context, engine, here } = input;
+  return [
+    await homeCheck(engine.home),
+    ...(await settingsChecks(here)),
+    modelCheck(input),
+    ...(input.online === "asked" ? [await onlineCheck(input)] : []),
+    ...(await hookChecks(here.reading.settings.hooks.value, context)),
+  ];
+}
+
+/** What others may read holds conversations. */
+const openBits = 0o077;
+
+async function homeCheck(home: string): Promise<Check> {
+  const found = await stat(home).catch(() => undefined);
+  if (found === undefined) return okCheck("home", `${home} (made with the first session)`);
+  if (!found.isDirectory())
+    return failingCheck("home", { says: `${home} is no folder`, todo: "Move it away, or set PALIMPSEST_HOME." });
+  const isWritable = await access(home, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!isWritable)
+    return failingCheck("home", { says: `${home} may not be written`, todo: `chown or chmod it: chmod 700 ${home}` });
+  if ((found.mode & openBits) !== 0)
+    return warningCheck("home", { says: `others may look into ${home}`, todo: `chmod 700 ${home}` });
+  return okCheck("home", home);
+}
+
+async function settingsChecks({ reading }: ProjectSettings): Promise<readonly Check[]> {
+  const problems = allSettingsProblems(reading).map((problem): Check => {
+    const make = problem.severity === "error" ? failingCheck : warningCheck;
+    return make("settings", { says: problemWithHint(problem) });
+  });
+  const own = reading.files.find(({ scope, state }) => scope === "user" && state === "read");
+  const found = own && (await stat(own.path).catch(() => undefined));
+  const open =
+    own !== undefined && found !== undefined && (found.mode & openBits) !== 0
+      ? [warningCheck("settings", { says: `others may read ${own.path}`, todo: `chmod 600 ${own.path}` })]
+      : [];
+  const read = reading.files.filter(({ state }) => state === "read");
+  const all = [...problems, ...open];
+  return all.length > 0 ? all : [okCheck("settings", `${quantity(read.length, "file")}, no errors`)];
+}
+
+/** The key itself is never shown. */
+function modelCheck({ context: { env }, here }: PlaceChecksInput): Check {
+  const name = here.numbers.model ?? modelDefault;
+  const picked = pickModel({ choice: { kind: "provider" }, name, env, now: () => millis(Date.now()) });
+  return picked.kind === "model"
+    ? okCheck("model", `${name}: a key is set`)
+    : warningCheck("model", { says: `${name}: there is no key`, todo: picked.message });
+}
+
+async function onlineCheck({ context: { env }, here }: PlaceChecksInput): Promise<Check> {
+  const url = modelAddress(here.numbers.model ?? modelDefault, env);
+  if (!URL.canParse(url))
+    return failingCheck("online", { says: "the model's address is no URL", todo: "Look at the *_BASE_URL variables." });
+  const { host } = new URL(url);
+  try {
+    const { status } = await fetch(url, { method: "HEAD", signal: AbortSignal.timeout(onlineMs), redirect: "manual" });
+    return okCheck("online", `${host} answers (${status})`);
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+    return failingCheck("online", {
+      says: `${host} can't be reached: ${cause}`,
+      todo: "Look at the network, proxies and the address.",
+    });
+  }
+}
+
+const modelAddress = (model: string, env: CommandContext["env"]): string =>
+  /claude/i.test(model)
+    ? (env["ANTHROPIC_BASE_URL"] ?? "https://api.anthropic.com")
+    : (env["OPENAI_BASE_URL"] ?? env["ANTHROPIC_BASE_URL"] ?? "https://api.openai.com");
+
+async function hookChecks(hooks: readonly HookSetting[], { env, cwd }: CommandContext): Promise<readonly Check[]> {
+  if (hooks.length === 0) return [];
+  const missing = await Promise.all(
+    hooks.map(async ({ event, command, from }): Promise<readonly Check[]> => {
+      const program = firstProgram(command);
+      if (program === undefined || (await canRun(program, { env, cwd }))) return [];
+      const says = `${event}: ${program} is not there, or may not be run`;
+      return [failingCheck("hooks", { says, todo: `It is named in ${from}.` })];
+    }),
+  );
+  return missing.flat().length > 0 ? missing.flat() : [okCheck("hooks", quantity(hooks.length, "hook"))];
+}
+
+/** The first word of a line, where it is plainly a program: what a shell makes of the rest only a shell knows. */
+export const firstProgram = (command: string): string | undefined => /^\s*([\w./+@-]+)(?=\s|$)/.exec(command)?.[1];
+
+const builtIns: ReadonlySet<string> = new Set(
+  "cd command echo eval exec exit export false if for printf read set source test true umask until while".split(" "),
+);
+
+async function canRun(program: string, { env, cwd }: Pick<CommandContext, "env" | "cwd">): Promise<boolean> {
+  if (builtIns.has(program)) return true;
+  const places = program.includes("/")
+    ? [join(program.startsWith("/") ? "/" : cwd, program)]
+    : (env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, program));
+  const found = await Promise.all(
+    places.map((path) =>
+      access(path, constants.X_OK).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  return found.includes(true);
+}

@@ -1,0 +1,123 @@
+import { randomUUID } from "node:crypto";
+import { homedir } from "node:os";
+import { sandboxServers } from "../agent/tools/sandbox-servers.ts";
+import { resolveToolChoice } from "../agent/tools/tool-choice.ts";
+import type { Workspace } from "../host/workspace.ts";
+import { noUser } from "palimpsest/internal/ports/user-port";
+import type { SandboxSearchOutcome } from "palimpsest/internal/ports/sandbox";
+import type { ServerStart } from "palimpsest/internal/ports/tool-server";
+import { sessionId } from "palimpsest/internal/schema/brand";
+import type { ServerLaunch } from "palimpsest/internal/schema/server-definition";
+import type { ProjectSettings } from "../settings/project-settings.ts";
+import type { DefinedServer } from "../settings/defined-servers.ts";
+import { pathsToGuard } from "../settings/scope-files.ts";
+import { formatProblem } from "palimpsest/internal/settings/problem";
+import { serverConnector } from "../tool/mcp/server-connector.ts";
+import { resolveLaunch } from "../tool/mcp/resolve-launch.ts";
+import { createPermit } from "../tool/permission/create-permit.ts";
+import { parseRules } from "../tool/permission/rule.ts";
+import { isHostNamed, SessionHosts } from "../tool/sandbox/network/session-hosts.ts";
+import { chooseSandboxUse } from "../tool/sandbox/find-sandbox.ts";
+import { temporaryFolder } from "../tool/sandbox/temporary-folder.ts";
+import { openNet } from "../tool/web/get-page.ts";
+import type { CommandContext } from "../program/command.ts";
+import { quantity } from "../text/format.ts";
+import { stopSignal } from "../program/stop-signal.ts";
+import { readOwnVersion } from "../program/read-own-version.ts";
+import { type Check, failingCheck, okCheck, warningCheck } from "./check.ts";
+import { serverMs } from "./limits.ts";
+
+interface ServerChecksInput {
+  readonly context: CommandContext;
+  readonly engine: Workspace;
+  readonly here: ProjectSettings;
+  readonly sandbox: SandboxSearchOutcome;
+  /** `asked`: those that may are started, and ended again. */
+  readonly start: "asked" | "not-asked";
+}
+
+export async function serverChecks(input: ServerChecksInput): Promise<readonly Check[]> {
+  const { context, engine, start } = input;
+  const defined = await engine.servers();
+  const { servers, problems, root } = defined;
+  const wrong = problems.map((problem) => warningCheck("mcp", { says: formatProblem(problem) }));
+  // Servers are process groups of their own: a Ctrl-C of the terminal does not reach them.
+  const stop = stopSignal();
+  const temporary = temporaryFolder(sessionId(randomUUID()));
+  try {
+    const enterFor = await sandboxServers({ ...sandboxInput(input, root), temporary, defined });
+    const one = { start, root, enterFor, stopped: stop.signal };
+    const checks = await Promise.all(servers.map((server) => serverCheck(context, { ...one, server })));
+    return [...wrong, ...checks];
+  } finally {
+    stop.release();
+    await temporary.remove();
+  }
+}
+
+/** As in a session in which nobody is there to be asked: a project's server runs in the sandbox, and reaches what rules open. */
+function sandboxInput({ context, engine, here, sandbox }: ServerChecksInput, root: string) {
+  const { settings, files } = here.reading;
+  const { mode, ...written } = resolveToolChoice({ allow: [], deny: [] }, settings);
+  const { rules } = parseRules(written);
+  const hosts = new SessionHosts({
+    permit: createPermit({ mode, rules, roots: [root], home: homedir() }),
+    isNamed: (host) => isHostNamed(rules, host),
+    person: noUser,
+    allowAlways: async () => ({ kind: "wrong", why: "nothing is kept here" }),
+  });
+  return {
+    ownHome: engine.home,
+    guarded: pathsToGuard(engine.home, files),
+    env: context.env,
+    root,
+    cwd: root,
+    sandbox: () => chooseSandboxUse(settings.sandbox.value, sandbox),
+    rules: () => rules,
+    network: Promise.resolve({ net: openNet, hosts }),
+  };
+}
+
+interface ServerCheckInput {
+  readonly server: DefinedServer;
+  readonly start: ServerChecksInput["start"];
+  /** An approval is for a definition in this folder. */
+  readonly root: string;
+  readonly enterFor: (launch: ServerLaunch) => ServerStart["enter"];
+  readonly stopped: AbortSignal;
+}
+
+async function serverCheck(
+  context: CommandContext,
+  { server, start, root, enterFor, stopped }: ServerCheckInput,
+): Promise<Check> {
+  const { definition, leave, from } = server;
+  const name = `mcp ${definition.name}`;
+  if (leave === "needed")
+    return warningCheck(name, {
+      says: `not approved, so it is not started (${from})`,
+      todo: "Start palimpsest here: it asks.",
+    });
+  if (leave === "refused")
+    return okCheck(name, "not started: you refused it, for good (refusedMcpServers in your settings)");
+  const ready = resolveLaunch(definition, context.env);
+  if (ready.kind === "missing")
+    return failingCheck(name, {
+      says: `the environment has no ${ready.variables.join(", ")}`,
+      todo: `It is named in ${from}.`,
+    });
+  if (start === "not-asked") return okCheck(name, "defined; --servers starts it");
+  const signal = AbortSignal.any([AbortSignal.timeout(serverMs), stopped]);
+  const launch = { ...ready.launch, cwd: root, enter: enterFor(ready.launch) };
+  const connected = await serverConnector({ version: readOwnVersion() })(launch, signal);
+  if (connected.kind === "failed")
+    return failingCheck(name, { says: ready.masked(connected.why), todo: `It is defined in ${from}.` });
+  try {
+    const listed = await connected.server.listTools(signal);
+    return listed.kind === "listed"
+      ? okCheck(name, quantity(listed.tools.length, "tool"))
+      : failingCheck(name, { says: ready.masked(listed.why), todo: `It is defined in ${from}.` });
+  } finally {
+    await connected.server.close();
+  }
+}

@@ -1,0 +1,90 @@
+import type { Workspace, ProjectStore } from "../host/workspace.ts";
+import { checkLog } from "palimpsest/internal/session/check-log";
+import type { SessionSummary } from "palimpsest/internal/ports/store";
+import { quantity, shortId } from "../text/format.ts";
+import { type Check, failingCheck, okCheck, warningCheck } from "./check.ts";
+import { sessionsLookedAtMax } from "./limits.ts";
+
+/** The newest transcript, leases, and processes that outlived their agents. Nothing is changed or ended. */
+export async function sessionChecks(engine: Workspace): Promise<readonly Check[]> {
+  const sessions = await listAllSessions(engine);
+  const [newest] = sessions;
+  if (newest === undefined) return [okCheck("sessions", "none yet")];
+  const looked = sessions.slice(0, sessionsLookedAtMax);
+  const held = await readLeases(looked);
+  return [
+    await transcriptCheck(newest, sessions.length),
+    leasesCheck(held),
+    await groupsCheck(looked.filter(({ sessionId }) => held.get(sessionId) !== "held")),
+  ];
+}
+
+interface StoredSession extends SessionSummary {
+  readonly store: ProjectStore;
+}
+
+/** Of every project, newest first. */
+async function listAllSessions(engine: Workspace): Promise<readonly StoredSession[]> {
+  const found: StoredSession[] = [];
+  for (const store of await engine.stores("all"))
+    for (const summary of await store.sessions.list()) found.push({ ...summary, store });
+  return found.toSorted((one, other) => other.modified.localeCompare(one.modified));
+}
+
+async function transcriptCheck({ store, sessionId }: StoredSession, count: number): Promise<Check> {
+  const source = await store.transcripts.openForReading(sessionId).catch(() => undefined);
+  const id = shortId(sessionId);
+  if (source === undefined)
+    return failingCheck("sessions", { says: `${store.transcripts.linkTo?.(sessionId) ?? sessionId} can't be read` });
+  try {
+    const { damage, entries } = await checkLog(source);
+    if (damage.length === 0)
+      return okCheck("sessions", `${count}; the newest (${id}) has ${entries} entries and no damage`);
+    const says = `the newest (${id}) has ${quantity(damage.length, "damaged range")}`;
+    return warningCheck("sessions", { says, todo: `palimpsest sessions fsck ${id} --repair` });
+  } finally {
+    await source.close();
+  }
+}
+
+type LeaseStates = ReadonlyMap<string, "held" | "left">;
+
+async function readLeases(sessions: readonly StoredSession[]): Promise<LeaseStates> {
+  const found = await Promise.all(
+    sessions.map(async ({ sessionId, store }) => {
+      const { kind } = await store.leases.look(sessionId);
+      return kind === "free" ? [] : [[sessionId, kind] as const];
+    }),
+  );
+  return new Map(found.flat());
+}
+
+function leasesCheck(held: LeaseStates): Check {
+  const count = (state: "held" | "left"): number => [...held.values()].filter((one) => one === state).length;
+  const left = count("left");
+  const says = `${quantity(count("held"), "session")} open`;
+  // The next who opens the session takes it over.
+  return okCheck(
+    "locks",
+    left === 0 ? says : `${says}; ${quantity(left, "lock")} of processes that are gone, taken over when needed`,
+  );
+}
+
+/** Only of sessions that nobody holds: others' commands may well run. */
+async function groupsCheck(sessions: readonly StoredSession[]): Promise<Check> {
+  const found = await Promise.all(
+    sessions.map(async ({ sessionId, store }) => {
+      const groups = (await store.runningGroupsFor?.(sessionId).left()) ?? [];
+      return groups.filter(({ state }) => state !== "gone").map(({ leader }) => ({ leader, sessionId }));
+    }),
+  );
+  const left = found.flat();
+  const [first] = left;
+  if (first === undefined) return okCheck("processes", "none was left running");
+  const leaders = left.map(({ leader }) => leader).join(", ");
+  const says = `${quantity(left.length, "process group")} left running by agents that were killed (${leaders})`;
+  return warningCheck("processes", {
+    says,
+    todo: `palimpsest --resume ${shortId(first.sessionId)} ends what its session left.`,
+  });
+}

@@ -1,0 +1,367 @@
+import { createHash, randomUUID } from "node:crypto";
+import { realpath } from "node:fs/promises";
+import { basename, dirname, join, resolve, sep } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import type { LogFormat } from "palimpsest/internal/import/importer";
+import { bpeCounter } from "palimpsest/internal/model/bpe/bpe-counter";
+import type { CounterOutcome, ModelDescription } from "palimpsest/internal/ports/model-port";
+import type { AdoptOnceDeps } from "palimpsest/internal/session/adopt-once";
+import {
+  countFixedPart,
+  type FixedCountInput,
+  type RememberedCounts,
+  type RequestCounter,
+} from "palimpsest/internal/session/count-fixed-part";
+import type { HashDep } from "palimpsest/internal/session/session-origin";
+import { openForeign, type ForeignTranslation } from "palimpsest/internal/session/open-foreign";
+import type { Blobs, WriteFailure } from "palimpsest/internal/ports/blobs";
+import type { ClockDep } from "palimpsest/internal/ports/clock-dep";
+import type { GarbageDep } from "palimpsest/internal/ports/garbage-store";
+import type { LeasesDep, MessageCountMode, SessionListDep } from "palimpsest/internal/ports/store";
+import type { SessionFiles } from "palimpsest/internal/ports/session-files";
+import type { ByteSource, Durability } from "palimpsest/internal/ports/transcripts";
+import { blobId, type Millis, millis, type SessionId, sessionId, uuidFromHash } from "palimpsest/internal/schema/brand";
+import type { DeclaredModel } from "palimpsest/internal/schema/model";
+import {
+  addAllowRules,
+  type SettingsAddOutcome,
+  addToList,
+  approveServers,
+  type ApproveServersInput,
+} from "../settings/user-settings-file.ts";
+import type { FlagInput } from "../settings/flag-values.ts";
+import {
+  recallCountedPart,
+  rememberCountedPart,
+  recallDeclaredModel,
+  rememberDeclaredModel,
+  type ServedModel,
+} from "../settings/remembered-answers.ts";
+import { readProjectSettings, type ProjectSettings, type ServerChoice } from "../settings/project-settings.ts";
+import { type LearnOutcome, learnWindow, type WindowLesson } from "../settings/learn-window.ts";
+import type { ModelKnowledge } from "palimpsest/internal/settings/resolved-settings";
+import { readSettings, type SettingsInput } from "../settings/read-settings.ts";
+import { type DefinedServers, readServers } from "../settings/defined-servers.ts";
+import { type SettingsUpdate, type SettingsWatch, watchSettings } from "../settings/watch-settings.ts";
+import {
+  type AgentLog,
+  openAgentLogs,
+  listProjects,
+  findSession,
+  type FoundSession,
+} from "palimpsest/internal/store/files/list-sessions";
+import { openFileSource, openOwnFileSource } from "palimpsest/internal/store/files/file-source";
+import { makeFolder, replaceFile } from "palimpsest/internal/store/files/disk";
+import { writeFailure } from "palimpsest/internal/store/files/write-failure";
+import { fileGarbage } from "palimpsest/internal/store/files/file-garbage";
+import { homeFolder, findProject, locateProject } from "palimpsest/internal/store/files/project";
+import { workRoot } from "palimpsest/internal/store/files/project-place";
+import type { IndexRow } from "palimpsest/internal/store/files/sessions-index";
+import { type FilePorts, filePorts } from "palimpsest/internal/store/files/store";
+import { memoryBlobs } from "palimpsest/internal/store/memory/memory-blobs";
+import { isSessionName } from "palimpsest/internal/store/is-session-name";
+import type { FixedFigure, FixedPart } from "palimpsest/internal/tokens/fixed-part";
+
+/** The only place that picks implementations: real files, the machine's clock, random ids. */
+export interface WorkspaceOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** What the command line asks for, for those settings that count when a store is opened. */
+  readonly flags?: readonly FlagInput[];
+  /** The setting's where it is absent. */
+  readonly durability?: Durability;
+}
+
+/** What a project's store offers. */
+export interface ProjectStore extends AdoptOnceDeps, SessionListDep, LeasesDep, SessionFiles {}
+
+/** A log that a person named: by its session id, the beginning of one, or a path. */
+export type ResolvedLog =
+  | { readonly kind: "ours"; readonly id: SessionId; readonly path: string; readonly deps: ProjectStore }
+  | {
+      readonly kind: "foreign";
+      readonly path: string;
+      /** In the ecosystem's form: the file's own bytes, or its translation in memory. */
+      readonly source: ByteSource;
+      readonly blobs: Blobs;
+      /** Undefined where the content is of no form that we know. */
+      readonly format: LogFormat | undefined;
+      readonly translated?: ForeignTranslation;
+    }
+  | { readonly kind: "missing" }
+  /** A folder, a pipe or the like. */
+  | { readonly kind: "not-a-file"; readonly path: string }
+  | { readonly kind: "unreadable"; readonly message: string }
+  | { readonly kind: "ambiguous"; readonly candidates: readonly string[] };
+
+export interface Workspace {
+  readonly home: string;
+  /** Where sessions of the current project live. */
+  project(): Promise<LocatedProject | WriteFailure>;
+  /** The stores of every project, or of the one that `cwd` belongs to, where there is one. */
+  stores(scope: "project" | "all"): Promise<readonly ProjectStore[]>;
+  resolveLog(name: string): Promise<ResolvedLog>;
+  /** Which project one of our logs belongs to. */
+  findLogOwner(log: Pick<Extract<ResolvedLog, { kind: "ours" }>, "path">): Promise<LogOwner>;
+  /** Any file, for reading; undefined where it is gone or may not be read. */
+  openFile(path: string): Promise<ByteSource | undefined>;
+  /** Logs of sub-agents that lie beside a session's own. The caller closes them. */
+  agentLogs(path: string): Promise<readonly AgentLog[]>;
+  /** What collecting garbage in the current project needs; undefined where there is no project yet. */
+  garbage(): Promise<(GarbageDep & ClockDep) | undefined>;
+  /** Newest first; of every project, or of the one that `cwd` belongs to. */
+  list(scope: "project" | "all", counting?: MessageCountMode): Promise<readonly IndexRow[]>;
+  /** Every setting and number in force in `cwd`, with its source. */
+  settings(asked?: SettingsRequest): Promise<ProjectSettings>;
+  /** The settings while a session runs; closed by who asked for it. */
+  watchSettings(flags: readonly FlagInput[], onNews: (news: SettingsUpdate) => void): Promise<SettingsWatch>;
+  /** Writes what a person allows in this project into their own settings. Counts there from then on. */
+  addAllowRules(rules: readonly string[]): Promise<SettingsAddOutcome>;
+  /** Where that goes. */
+  allowRulePlace(): Promise<AllowRulePlace>;
+  /** Writes into the user's own settings whether they trust the project. Counts from the next open on. */
+  decideTrust(as: "trusted" | "refused"): Promise<SettingsAddOutcome>;
+  /** The servers of tools that are defined here, with those that wait for a person's approval. Must not reject. */
+  servers(): Promise<WorkspaceServers>;
+  /** Writes into the person's own settings what `pendingApprovals` gave and they approved of. Counts from the next open on. */
+  approveServers(approvals: readonly string[]): Promise<SettingsAddOutcome>;
+  /** Likewise what they said no to, for good. */
+  refuseServers(approvals: readonly string[]): Promise<SettingsAddOutcome>;
+  /** Remembers a limit that an error named. */
+  learnWindow(lesson: Omit<WindowLesson, "home">): Promise<LearnOutcome>;
+  /** What a server said of a model lately. Must not reject. */
+  recallDeclaredModel(served: Omit<ServedModel, "home">): Promise<DeclaredModel | undefined>;
+  /** Remembers what a server says of a model. Must not reject. */
+  rememberDeclaredModel(served: Omit<ServedModel, "home">, said: ModelDescription): Promise<void>;
+  /** The size of what requests carry besides messages; counted once for each set of prompts and tools. */
+  countFixedPart(input: FixedCountInput, counter?: RequestCounter): Promise<FixedFigure>;
+  /** What the counter of this name counted for exactly this part lately, also in another process. Must not reject. */
+  recallCountedPart(part: FixedPart, counter: string): Promise<FixedFigure | undefined>;
+  /** Remembers a count for other processes. Must not reject. */
+  rememberCountedPart(part: FixedPart, figure: FixedFigure): Promise<void>;
+}
+
+export interface LocatedProject {
+  readonly kind: "located";
+  readonly deps: ProjectStore;
+  /** Of the project itself. */
+  readonly root: string;
+  /** Below our home: for what is kept beside the project's sessions. */
+  readonly folder: string;
+}
+
+export type LogOwner =
+  | { readonly kind: "here" }
+  /** `root`: its folder, where the project's record can be read. */
+  | { readonly kind: "elsewhere"; readonly root: string | undefined };
+
+export interface AllowRulePlace {
+  /** The user's own settings file. */
+  readonly path: string;
+  /** The project's folder. */
+  readonly root: string;
+}
+
+export interface WorkspaceServers extends DefinedServers {
+  /** The project's folder, in which they are started. */
+  readonly root: string;
+}
+
+export interface SettingsRequest extends Pick<ModelKnowledge, "model" | "serverTokens" | "recordedTokens" | "betas"> {
+  readonly flags?: readonly FlagInput[];
+  /** Whose words of the model's sizes count. Absent: the provider's that the environment names. */
+  readonly server?: ServerChoice | undefined;
+}
+
+/** The exact counter of this machine, where one is installed. */
+export const localCounter = (): Promise<CounterOutcome> => bpeCounter();
+
+export function openWorkspace(options: WorkspaceOptions): Workspace {
+  const home = homeFolder(options.env);
+  const place = async () => ({ home, root: await workRoot(options.cwd), env: options.env });
+  const leavePlace = async (): Promise<AllowRulePlace> => ({
+    path: join(home, "settings.json"),
+    root: await realPathOrSame((await place()).root),
+  });
+  let durability: Promise<Durability> | undefined;
+  const remembered: RememberedCounts = new Map();
+  const depsFor = async (folder: string): Promise<AdoptOnceDeps & FilePorts> => {
+    durability ??= resolveDurability(options, place);
+    return openProjectStore(folder, await durability);
+  };
+  const stores = async (scope: "project" | "all") => {
+    const here = scope === "project" ? await findProject({ home, cwd: options.cwd }) : undefined;
+    const projects = scope === "all" ? await listProjects(home) : here === undefined ? [] : [here];
+    return Promise.all(projects.map(({ folder }) => depsFor(folder)));
+  };
+  const decided = (decision: Pick<ApproveServersInput, "approvals" | "as">): Promise<SettingsAddOutcome> =>
+    approveServers({ replaceFile: replaceUserFile }, { path: join(home, "settings.json"), ...decision });
+  return {
+    home,
+    project: async () => {
+      const located = await locateProject({ uuid: randomUUID }, { home, cwd: options.cwd });
+      if (located.kind === "failed") return located;
+      const { kind, folder } = located;
+      return { kind, folder, deps: await depsFor(folder), root: await workRoot(options.cwd) };
+    },
+    stores,
+    openFile: async (path) => {
+      const opened = await openFileSource(path);
+      return opened.kind === "open" ? opened.source : undefined;
+    },
+    resolveLog: (name) => resolveLog({ home, cwd: options.cwd, depsFor }, name),
+    findLogOwner: ({ path }) => findLogOwner({ home, cwd: options.cwd }, path),
+    agentLogs: openAgentLogs,
+    garbage: async () => {
+      const here = await findProject({ home, cwd: options.cwd });
+      if (here === undefined) return undefined;
+      const deps = { now: () => millis(Date.now()) };
+      return { ...deps, garbage: fileGarbage({ deps, folder: here.folder }) };
+    },
+    list: async (scope, counting) => {
+      const lists: (readonly IndexRow[])[] = [];
+      // One after the other: each list opens several transcripts at once, and a machine allows only so many.
+      for (const { sessions } of await stores(scope)) lists.push(await sessions.list(counting));
+      return lists.flat().toSorted((one, other) => other.modified.localeCompare(one.modified));
+    },
+    settings: async ({ flags = [], server, ...knowledge } = {}) =>
+      readProjectSettings({ ...(await place()), flags, now, server }, knowledge),
+    watchSettings: async (flags, onNews) => watchSettings({ ...(await place()), flags }, onNews),
+    addAllowRules: async (rules) => addAllowRules({ replaceFile: replaceUserFile }, { ...(await leavePlace()), rules }),
+    allowRulePlace: leavePlace,
+    decideTrust: async (as) => {
+      const { path, root } = await leavePlace();
+      return addToList({ replaceFile: replaceUserFile }, { path, key: `${as}Projects`, items: [root] });
+    },
+    servers: async () => {
+      const here = await place();
+      const { root } = here;
+      return { ...(await readServers(await readSettings(here), { root, hash: sha256Hex })), root };
+    },
+    approveServers: (approvals) => decided({ approvals, as: "approved" }),
+    refuseServers: (approvals) => decided({ approvals, as: "refused" }),
+    ...modelMemory(home),
+    countFixedPart: (input, counter) => countFixedPart({ sha256, remembered, counter }, input),
+  };
+}
+
+const now = (): Millis => millis(Date.now());
+
+type ModelMemory = Pick<
+  Workspace,
+  "learnWindow" | "recallDeclaredModel" | "rememberDeclaredModel" | "recallCountedPart" | "rememberCountedPart"
+>;
+
+/** What is kept of models between sessions. */
+function modelMemory(home: string): ModelMemory {
+  const deps = { now, replaceFile: replaceUserFile, hash: sha256Hex };
+  return {
+    learnWindow: (lesson) => learnWindow(deps, { ...lesson, home }),
+    recallDeclaredModel: (served) => recallDeclaredModel(deps, { ...served, home }),
+    rememberDeclaredModel: (served, said) => rememberDeclaredModel(deps, { served: { ...served, home }, said }),
+    recallCountedPart: (part, counter) => recallCountedPart(deps, { home, part, counter }),
+    rememberCountedPart: (part, figure) => rememberCountedPart(deps, { home, part, figure }),
+  };
+}
+
+async function resolveDurability(options: WorkspaceOptions, place: () => Promise<SettingsInput>): Promise<Durability> {
+  const { durability, flags = [] } = options;
+  return durability ?? (await readSettings({ ...(await place()), flags })).settings.durability.value;
+}
+
+async function replaceUserFile(path: string, text: string): Promise<WriteFailure | undefined> {
+  try {
+    await makeFolder(dirname(path));
+    await replaceFile({ path, data: Buffer.from(text), sync: "synced" });
+    return undefined;
+  } catch (error) {
+    return writeFailure(error, path);
+  }
+}
+
+function openProjectStore(folder: string, durability: Durability): AdoptOnceDeps & FilePorts {
+  const base = { now: () => millis(Date.now()), uuid: randomUUID };
+  return {
+    ...base,
+    sha256,
+    // With the project's name in it: sessions are found across projects, and the same file may be in several.
+    sessionOf: (source) => sessionId(uuidFromHash(sha256Hex(`${basename(folder)}\n${source}`))),
+    wait,
+    ...filePorts({ deps: base, folder, durability }),
+  };
+}
+
+/** Of this machine, for whoever hashes what it reads itself. */
+export const sha256: HashDep = () => {
+  const hash = createHash("sha256");
+  return { update: (chunk) => void hash.update(chunk), digest: () => blobId(hash.digest("hex")) };
+};
+
+const realPathOrSame = (path: string): Promise<string> => realpath(path).catch(() => path);
+
+const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+interface ResolveLogInput {
+  readonly home: string;
+  readonly cwd: string;
+  readonly depsFor: (folder: string) => Promise<ProjectStore>;
+}
+
+async function findLogOwner({ home, cwd }: Pick<ResolveLogInput, "home" | "cwd">, path: string): Promise<LogOwner> {
+  const here = await findProject({ home, cwd });
+  const folder = await realPathOrSame(dirname(path));
+  if (here !== undefined && (await realPathOrSame(here.folder)) === folder) return { kind: "here" };
+  const owner = (await listProjects(home)).find((one) => basename(one.folder) === basename(folder));
+  return { kind: "elsewhere", root: owner?.root };
+}
+
+async function resolveLog(where: ResolveLogInput, name: string): Promise<ResolvedLog> {
+  const file = await resolveFile(where, resolve(where.cwd, name));
+  if (file.kind !== "missing" && file.kind !== "not-a-file") return file;
+  const found = await findSession(where.home, name);
+  switch (found.kind) {
+    case "found":
+      return openOwnLog(where, found);
+    case "ambiguous":
+      return { kind: "ambiguous", candidates: found.candidates.map(({ id }) => id) };
+    case "missing":
+      return file;
+  }
+}
+
+async function openOwnLog(where: ResolveLogInput, { id, project }: FoundSession): Promise<ResolvedLog> {
+  const path = join(project.folder, `${id}.jsonl`);
+  const opened = await openOwnFileSource(path);
+  if (opened.kind === "unreadable" && opened.code === "EISDIR") return { kind: "not-a-file", path };
+  if (opened.kind !== "open") return opened;
+  await opened.source.close();
+  return { kind: "ours", id, path, deps: await where.depsFor(project.folder) };
+}
+
+/** What counts is the file that a path leads to: one that lies under our home is ours, any other is somebody else's and never written. */
+async function resolveFile(where: ResolveLogInput, path: string): Promise<ResolvedLog> {
+  const opened = await openFileSource(path);
+  // A folder of the same name must not hide a session.
+  if (opened.kind === "unreadable" && opened.code === "EISDIR") return { kind: "not-a-file", path };
+  if (opened.kind !== "open") return opened;
+  const real = await realpath(path);
+  const projects = await realpath(join(where.home, "projects")).catch(() => undefined);
+  const inside =
+    projects !== undefined && real.startsWith(projects + sep) ? real.slice(projects.length + 1).split(sep) : [];
+  const [slug, fileName] = inside;
+  const id = sessionId(fileName?.endsWith(".jsonl") === true ? fileName.slice(0, -".jsonl".length) : "");
+  if (projects !== undefined && slug !== undefined && inside.length === 2 && isSessionName(id)) {
+    await opened.source.close();
+    return { kind: "ours", id, path: real, deps: await where.depsFor(join(projects, slug)) };
+  }
+  return openForeignLog(real, opened.source);
+}
+
+async function openForeignLog(path: string, file: ByteSource): Promise<ResolvedLog> {
+  const opened = await openForeign({ sha256 }, file);
+  if (opened.kind === "open") return { ...opened, kind: "foreign", path, blobs: memoryBlobs() };
+  const message = `${path} has to be translated in memory and is too large for that: ${formatMib(opened.size)} of at most ${formatMib(opened.max)}.`;
+  return { kind: "unreadable", message };
+}
+
+const formatMib = (size: number): string => `${Math.ceil(size / 2 ** 20)} MiB`;

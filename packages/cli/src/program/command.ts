@@ -1,0 +1,91 @@
+import type { Readable } from "node:stream";
+import type { ExitCode, Failure } from "./failure.ts";
+import type { Output } from "./output.ts";
+import { type Arguments, type Operands, type Options, type Syntax, parseArguments } from "./parse-arguments.ts";
+
+/** Everything of the process that a command may touch. */
+export interface CommandContext {
+  readonly stdin: Readable;
+  readonly out: Output;
+  readonly err: Output;
+  readonly env: Readonly<NodeJS.ProcessEnv>;
+  readonly cwd: string;
+  /** The whole command table, for commands that speak about commands. */
+  readonly program: CommandGroup;
+  /** How the command was called: `palimpsest sessions list`. */
+  readonly called: string;
+}
+
+export type Outcome = ExitCode | Failure;
+
+export type Command = CommandAction | CommandGroup;
+
+/** A command in a table: its code is loaded when somebody wants it, since loading all of them takes longer than most take to run. */
+interface DeferredCommand {
+  readonly kind: "deferred";
+  readonly name: string;
+  readonly summary: string;
+  /** Of the same name and summary. */
+  readonly load: () => Promise<Command>;
+}
+
+export type ListedCommand = Command | DeferredCommand;
+
+/** A command with commands of its own: `sessions list`. */
+export interface CommandGroup {
+  readonly kind: "group";
+  readonly name: string;
+  readonly summary: string;
+  readonly commands: readonly ListedCommand[];
+  /** What it does when no command is given. */
+  readonly itself?: CommandAction | DeferredCommand;
+}
+
+/** A command that does something. Made with `command`, which keeps the types of its arguments to itself. */
+export interface CommandAction extends Syntax {
+  readonly kind: "action";
+  readonly name: string;
+  readonly summary: string;
+  /** Paragraphs for its help, below the options. */
+  readonly details: readonly string[];
+  run(context: CommandContext, argv: readonly string[]): Promise<Outcome>;
+}
+
+interface CommandDefinition<Of extends Operands, Op extends Options> {
+  readonly name: string;
+  /** One line, lower case, without a full stop. */
+  readonly summary: string;
+  /** In the order in which they are written. */
+  readonly operands?: Of;
+  readonly options?: Op;
+  /** Present where the command knows `--json`: what the one object on stdout holds. */
+  readonly json?: string;
+  readonly details?: readonly string[];
+  /** Expected failure is returned; what is thrown is a bug or the machine's refusal. */
+  run(context: CommandContext, args: Arguments<Of, Op>): Promise<Outcome>;
+}
+
+export function command<const Of extends Operands = {}, const Op extends Options = {}>(
+  definition: CommandDefinition<Of, Op>,
+): CommandAction {
+  const { name, summary, operands, options, json, details = [] } = definition;
+  const syntax = { operands: operands ?? {}, options: options ?? {}, json };
+  return {
+    kind: "action",
+    name,
+    summary,
+    details,
+    ...syntax,
+    run: async (context, argv) => {
+      const parsed = parseArguments<Of, Op>({ syntax, argv, called: context.called });
+      return parsed.kind === "parsed" ? definition.run(context, parsed.args) : parsed;
+    },
+  };
+}
+
+export const group = (parts: Omit<CommandGroup, "kind">): CommandGroup => ({ kind: "group", ...parts });
+
+export const deferCommand = (parts: Omit<DeferredCommand, "kind">): DeferredCommand => ({ kind: "deferred", ...parts });
+
+export const loadCommand = async (listed: ListedCommand): Promise<Command> =>
+  listed.kind === "deferred" ? listed.load() : listed;

@@ -1,0 +1,119 @@
+import { deferCommand, group } from "./command.ts";
+
+/** The command table, in the order in which help lists it. A new command is a file in command/ and a line here. */
+export const program = group({
+  name: "palimpsest",
+  summary: "a context and memory engine for LLM agents",
+  itself: deferCommand({
+    name: "palimpsest",
+    summary: "talk with the agent in the terminal, or let it do one task",
+    load: async () => (await import("../command/agent-command.ts")).agentCommand,
+  }),
+  commands: [
+    deferCommand({
+      name: "demo",
+      summary: "watch an agent fix a failing test in a window that is too small, and nothing being lost",
+      load: async () => (await import("../command/demo-command.ts")).demoCommand,
+    }),
+    deferCommand({
+      name: "view",
+      summary: "show the exact messages the model would get",
+      load: async () => (await import("../command/view-command.ts")).viewCommand,
+    }),
+    deferCommand({
+      name: "context",
+      summary: "show what fills the window: a grid, the categories, the largest items",
+      load: async () => (await import("../command/context-command.ts")).contextCommand,
+    }),
+    deferCommand({
+      name: "sessions",
+      summary: "list, show, check, import and export sessions, collect garbage",
+      load: async () => (await import("../command/sessions-command.ts")).sessionsCommand,
+    }),
+    deferCommand({
+      name: "expand",
+      summary: "print the original behind an id, byte for byte",
+      load: async () => (await import("../command/expand-command.ts")).expandCommand,
+    }),
+    deferCommand({
+      name: "recall",
+      summary: "search everything a session ever held, or print what an id stands for",
+      load: async () => (await import("../command/recall-command.ts")).recallCommand,
+    }),
+    deferCommand({
+      name: "compact",
+      summary: "put a summary in the place of what was said; preview, edit, commit or cancel it",
+      load: async () => (await import("../command/compact-command.ts")).compactCommand,
+    }),
+    deferCommand({
+      name: "clear",
+      summary: "take old tool results out of the view, down to a target",
+      load: async () => (await import("../command/clear-command.ts")).clearCommand,
+    }),
+    deferCommand({
+      name: "notes",
+      summary: "print the notes kept on a session",
+      load: async () => (await import("../command/notes-command.ts")).notesCommand,
+    }),
+    deferCommand({
+      name: "receipts",
+      summary: "show what every edit of a session did, why, and what it cost",
+      load: async () => (await import("../command/receipts-command.ts")).receiptsCommand,
+    }),
+    deferCommand({
+      name: "undo",
+      summary: "take an edit back; undoing an undo brings it again",
+      load: async () => (await import("../command/undo-command.ts")).undoCommand,
+    }),
+    deferCommand({
+      name: "pin",
+      summary: "carry a message byte for byte through every compaction",
+      load: async () => (await import("../command/pin-command.ts")).pinCommand,
+    }),
+    deferCommand({
+      name: "unpin",
+      summary: "let a pinned message be cleared and summarised again",
+      load: async () => (await import("../command/pin-command.ts")).unpinCommand,
+    }),
+    deferCommand({
+      name: "explain",
+      summary: "show every number and switch in force and where it comes from",
+      load: async () => (await import("../command/explain-command.ts")).explainCommand,
+    }),
+    deferCommand({
+      name: "doctor",
+      summary: "look whether everything that palimpsest needs is there",
+      load: async () => (await import("../command/doctor-command.ts")).doctorCommand,
+    }),
+    deferCommand({
+      name: "replay",
+      summary: "what recorded sessions would have cost under other policies",
+      load: async () => (await import("../command/replay-command.ts")).replayCommand,
+    }),
+    deferCommand({
+      name: "fidelity",
+      summary: "what is left of recorded sessions after compactions, by policy",
+      load: async () => (await import("../command/fidelity-command.ts")).fidelityCommand,
+    }),
+    deferCommand({
+      name: "simulate",
+      summary: "serve a Messages API on this machine that needs no key and refuses what the real one refuses",
+      load: async () => (await import("../command/simulate-command.ts")).simulateCommand,
+    }),
+    deferCommand({
+      name: "trace",
+      summary: "what went through the simulator: requests, changes, what they cost",
+      load: async () => (await import("../command/trace-command.ts")).traceCommand,
+    }),
+    deferCommand({
+      name: "help",
+      summary: "show what palimpsest or one of its commands does",
+      load: async () => (await import("../command/help-command.ts")).helpCommand,
+    }),
+    deferCommand({
+      name: "version",
+      summary: "show the version",
+      load: async () => (await import("../command/version-command.ts")).versionCommand,
+    }),
+  ],
+});

@@ -1,0 +1,64 @@
+import type { Readable } from "node:stream";
+
+/** A pipe from which nothing came for so long belongs to somebody else: a shell script, a scheduler. */
+const pipeSilenceMs = 1_000;
+
+/** More than any model takes. */
+const pipedBytesMax = 32 * 2 ** 20;
+
+/**
+ * What was piped in, or nothing at a terminal. `optional`: there is something to do without it, so a pipe that says
+ * nothing and does not end either is left alone after a moment.
+ */
+export async function readPipe(stdin: Readable, need: "optional" | "required"): Promise<string> {
+  if ("isTTY" in stdin && stdin.isTTY === true) return "";
+  const chunks: Buffer[] = [];
+  let taken = 0;
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      stdin.off("data", take);
+      stdin.pause();
+      resolve(Buffer.concat(chunks).toString("utf8"));
+    };
+    const take = (chunk: Buffer | string): void => {
+      clearTimeout(timer);
+      chunks.push(Buffer.from(chunk));
+      taken += chunk.length;
+      if (taken >= pipedBytesMax) done();
+    };
+    const timer = need === "optional" ? setTimeout(done, pipeSilenceMs) : undefined;
+    stdin.on("data", take);
+    stdin.once("end", done);
+    stdin.once("error", done);
+    stdin.once("close", done);
+  });
+}
+
+/** A pipe from which nothing came for so long belongs to somebody else: a shell script, a scheduler. */
+const silenceMs = 1_000;
+
+/** Whether a person is at the other end, or something has come from there. What has come is still there to be read. */
+export async function hasInput(stdin: Readable): Promise<boolean> {
+  if ("isTTY" in stdin && stdin.isTTY === true) return true;
+  return new Promise((resolve) => {
+    const done = (isSpoken: boolean): void => {
+      clearTimeout(timer);
+      stdin.off("readable", look);
+      stdin.off("end", ended);
+      stdin.off("error", ended);
+      resolve(isSpoken);
+    };
+    const look = (): void => {
+      const chunk: unknown = stdin.read();
+      if (chunk === null) return;
+      stdin.unshift(chunk);
+      done(true);
+    };
+    const ended = (): void => done(false);
+    const timer = setTimeout(ended, silenceMs);
+    stdin.on("readable", look);
+    stdin.once("end", ended);
+    stdin.once("error", ended);
+  });
+}

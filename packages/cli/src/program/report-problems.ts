@@ -1,0 +1,47 @@
+import { type Problem, formatProblem } from "palimpsest/internal/settings/problem";
+import type { CommandContext } from "./command.ts";
+import type { Failure } from "./failure.ts";
+import { nearestName } from "palimpsest/internal/schema/nearest-name";
+import { usageFailure } from "./parse-arguments.ts";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { oneLine } from "../text/format.ts";
+
+/** What is wrong with the settings, on stderr; a flag that is wrong ends the command. For every command that reckons with settings. */
+export async function reportProblems(
+  context: CommandContext,
+  problems: readonly Problem[],
+): Promise<Failure | undefined> {
+  const wrong = wrongFlag(context, problems);
+  if (wrong !== undefined) return wrong;
+  await printProblems(context, problems);
+  return undefined;
+}
+
+/** Whoever typed it is there and can correct it: nothing is done, or paid for, without what was asked for. */
+export function wrongFlag({ called }: CommandContext, problems: readonly Problem[]): Failure | undefined {
+  const wrong = problems.find(({ severity, where }) => severity === "error" && where.startsWith("flag "));
+  return wrong === undefined ? undefined : usageFailure(problemWithHint(wrong), called);
+}
+
+export async function printProblems({ err }: CommandContext, problems: readonly Problem[]): Promise<void> {
+  for (const problem of problems) {
+    const colour = problem.severity === "error" ? "red" : "yellow";
+    await err.write(`${err.style(colour, `${problem.severity}:`)} ${problemWithHint(problem)}\n`);
+  }
+}
+
+export function problemWithHint(problem: Problem): string {
+  const text = formatProblem(problem);
+  if (problem.unknown === undefined) return text;
+  const { name, known } = problem.unknown;
+  const guess = nearestName(name, known);
+  if (guess !== undefined) return `${text}; did you mean ${guess}?`;
+  return known.length > namesListedMax ? text : `${text}; there are ${known.join(", ")}`;
+}
+
+/** As many as hooks have events: more is a table, and belongs to the documentation. */
+const namesListedMax = 16;
+
+/** A line on stderr. What a hook says, to a person or by failing, is told as its own: most of it warns of nothing. */
+export const warningLine = ({ code, message }: Extract<LoopEvent, { kind: "warning" }>): string =>
+  `${code === "hook" ? "hook" : "warning"}: ${oneLine(message)}\n`;

@@ -1,0 +1,144 @@
+import { settingNames, settingTable } from "palimpsest/internal/schema/setting-table";
+import type { FlagInput } from "../settings/flag-values.ts";
+import type { Option, Options } from "./parse-arguments.ts";
+import { modelDefault } from "../agent/agent-options.ts";
+import type { SettingsRequest, Workspace } from "../host/workspace.ts";
+import type { ProjectSettings, ServerChoice } from "../settings/project-settings.ts";
+import type { ModelChoice } from "../agent/model/model-choice.ts";
+import type { CommandContext } from "./command.ts";
+import { exitCode, failure, type Failure } from "./failure.ts";
+
+/** The flags that settings have, for every command that reckons with them. */
+export const settingOptions: Options = {
+  ...Object.fromEntries(
+    settingNames.flatMap((name): readonly (readonly [string, Option])[] => {
+      const { flag, flagShown, loneFlag, about } = settingTable[name];
+      return [
+        // Before the flag with a value: of the two in one line the latter counts.
+        ...(loneFlag === undefined ? [] : [[loneFlag.flag, { type: "boolean", summary: loneFlag.about }] as const]),
+        ...(flag === undefined
+          ? []
+          : [
+              [
+                flag,
+                { type: "string", shown: flagShown ?? valuePlaceholder(flag), summary: asSummary(about) },
+              ] as const,
+            ]),
+      ];
+    }),
+  ),
+  on: { type: "string", shown: "switch", takes: "many", summary: "turn a switch on: --on snip" },
+  off: { type: "string", shown: "switch", takes: "many", summary: "turn a switch off: --off clear.size" },
+};
+
+export type GivenSettingOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+/** Where a switch is turned on and off in one line, off counts. */
+export const settingFlags = (given: GivenSettingOptions): readonly FlagInput[] =>
+  Object.keys(settingOptions).flatMap((flag) => {
+    const value = given[flag];
+    if (value === undefined || value === false) return [];
+    if (value === true) return loneFlags.filter((lone) => lone.flag === flag);
+    return (typeof value === "string" ? [value] : value).map((text) => ({ flag, text }));
+  });
+
+const loneFlags: readonly FlagInput[] = settingNames.flatMap((name) => {
+  const { loneFlag } = settingTable[name];
+  return loneFlag === undefined ? [] : [{ flag: loneFlag.flag, text: loneFlag.value }];
+});
+
+/** `context-tokens` → `tokens`. */
+function valuePlaceholder(flag: string): string {
+  return flag.split("-").at(-1) ?? flag;
+}
+
+/** As help writes it: one line, lower case, without a full stop. */
+function asSummary(about: string): string {
+  return `${about.charAt(0).toLowerCase()}${about.slice(1).replace(/\.$/, "")}`;
+}
+
+/** For a command that changes a session and runs none of its tools: all but those about the sandbox. */
+export const sessionOptions: Options = Object.fromEntries(
+  Object.entries(settingOptions).filter(([flag]) => flag !== "sandbox" && flag !== "no-sandbox"),
+);
+
+/** Those that a command reckons with which only reads a session: its window and thresholds. */
+const windowFlags: ReadonlySet<string> = new Set([
+  "model",
+  "context-tokens",
+  "output-tokens",
+  "compact-percent",
+  "blocking-tokens",
+  "policy",
+  "on",
+  "off",
+]);
+export const windowOptions: Options = Object.fromEntries(
+  Object.entries(settingOptions).filter(([flag]) => windowFlags.has(flag)),
+);
+
+/** What `--model` is called where nobody outside this process answers. */
+export const simulatorName = "simulator";
+
+/** Without `--model simulator`: that says who answers, not as which model. */
+export const flagsFromOptions = (given: GivenSettingOptions): readonly FlagInput[] =>
+  settingFlags(given).filter(({ flag, text }) => !(flag === "model" && text === simulatorName));
+
+interface RequestedSettingsInput extends Omit<SettingsRequest, "flags" | "server"> {
+  readonly given: GivenSettingOptions;
+}
+
+/** The settings as the agent would have them with the same line: the simulator answers as the model that is in use otherwise. */
+export async function readRequestedSettings(
+  engine: Workspace,
+  { given, ...knowledge }: RequestedSettingsInput,
+): Promise<ProjectSettings> {
+  const asked = { ...knowledge, flags: flagsFromOptions(given), server: serverFromOptions(given) };
+  const here = await engine.settings(asked);
+  if (given["model"] !== simulatorName || here.numbers.model !== undefined) return here;
+  return engine.settings({ ...asked, model: modelDefault });
+}
+
+function serverFromOptions(given: GivenSettingOptions): ServerChoice {
+  const baseUrl = given["base-url"];
+  if (given["model"] === simulatorName) return { kind: "in-process" };
+  return { kind: "provider", baseUrl: typeof baseUrl === "string" ? baseUrl : undefined };
+}
+
+/** For every command that reckons with a window: two servers may have the same model with different ones. */
+export const serverOption = {
+  "base-url": { type: "string", shown: "url", summary: "another server, in the provider's form" },
+} as const satisfies Options;
+
+/** Who answers, for every command that asks a model. */
+export const modelOptions = {
+  ...serverOption,
+  scenario: { type: "string", shown: "file", summary: "with --model simulator: what the model says" },
+  replay: { type: "string", shown: "session|file", summary: "with --model simulator: answer with a recorded session" },
+  actor: { type: "string", shown: "name", summary: "with --model simulator: echo, extract or adversary" },
+} as const satisfies Options;
+
+/** In place of the setting's own: the simulator is no model that settings know. */
+export const modelOption = {
+  model: { type: "string", shown: "model", summary: "who answers: a model's id, or `simulator`" },
+} as const satisfies Options;
+
+type ModelFlags = {
+  readonly [Name in keyof typeof modelOptions | keyof typeof modelOption]: string | undefined;
+};
+
+export async function chooseModel(context: CommandContext, asked: ModelFlags): Promise<ModelChoice | Failure> {
+  const { scenario, replay, actor } = asked;
+  if (asked.model === simulatorName) {
+    const { chooseResponder } = await import("../simulate/choose-responder.ts");
+    const chosen = await chooseResponder(context, { scenario, replay, actor });
+    return chosen.kind === "failure" ? chosen : { kind: "simulator", actor: chosen.actor, seed: chosen.seed ?? 0 };
+  }
+  if ([scenario, replay, actor].some((one) => one !== undefined))
+    return failure({
+      code: exitCode.usage,
+      message: "only the simulator follows a script",
+      hint: "Add --model simulator.",
+    });
+  return { kind: "provider", baseUrl: asked["base-url"] };
+}

@@ -1,0 +1,76 @@
+import { pinsBudget, type PinsReport, reportPins } from "palimpsest/internal/layers/4-compact/compaction-budgets";
+import { type EntryId, type Tokens, entryId, toolUseId } from "palimpsest/internal/schema/brand";
+import { estimateBlock } from "palimpsest/internal/tokens/estimate-block";
+import type { Fold } from "palimpsest/internal/transcript/fold";
+import { formatNumber, oneLine } from "../text/format.ts";
+
+export type PinVerb = "pin" | "unpin";
+
+export interface PinQuery {
+  readonly verb: PinVerb;
+  /** As the person named it. */
+  readonly named: string;
+}
+
+type FindPinOutcome =
+  | { readonly kind: "found"; readonly entry: EntryId }
+  /** `message`: one line, without a full stop. */
+  | { readonly kind: "unknown" | "pinned"; readonly message: string }
+  /** `by`: the edit that has to be taken back first. */
+  | { readonly kind: "reduced"; readonly message: string; readonly by: EntryId };
+
+/** What can be pinned stands in the view; what can be unpinned need not. */
+export function findPin(fold: Fold, { verb, named }: PinQuery): FindPinOutcome {
+  const { pins } = fold.projection;
+  const entry = findEntry(fold, verb === "pin" ? { named } : { named, among: [...pins] });
+  if (entry === undefined) {
+    const what = verb === "pin" ? "no message of the view" : "nothing pinned";
+    return { kind: "unknown", message: `${what} is called ${oneLine(named)}` };
+  }
+  if (verb === "unpin") return { kind: "found", entry };
+  if (pins.has(entry)) return { kind: "pinned", message: `${oneLine(entry)} is pinned already` };
+  return findReduction(fold, entry) ?? { kind: "found", entry };
+}
+
+/** What stands for a result would be carried in its place. */
+function findReduction({ projection: { items, decisions } }: Fold, entry: EntryId): FindPinOutcome | undefined {
+  const blocks = items.find((item) => item.entry === entry)?.blocks ?? [];
+  const [decision] = blocks.flatMap((block) =>
+    block.type === "tool_result"
+      ? (decisions.get(block.tool_use_id) ?? []).filter(({ kind }) => kind !== "repair").slice(-1)
+      : [],
+  );
+  if (decision === undefined) return undefined;
+  const { kind, by } = decision;
+  const instead = kind === "clear" ? "cleared: only its marker" : "offloaded: only its preview";
+  return { kind: "reduced", message: `${oneLine(entry)} is ${instead} would be pinned`, by };
+}
+
+export function pinsReport({ projection: { items, pins } }: Fold, windowTokens: Tokens): PinsReport {
+  return reportPins({ items, pins, budgetTokens: pinsBudget(windowTokens), count: estimateBlock });
+}
+
+/** `pins      2, about 1,200 tokens of the 20,000 there are for them` */
+export const pinsText = ({ pins, tokens, budgetTokens }: PinsReport): string =>
+  `pins      ${pins.length}, about ${formatNumber(tokens)} tokens of the ${formatNumber(budgetTokens)} there are for them`;
+
+/**
+ * By the whole id, by that of the call whose result it is, else by a beginning that only one of `among` has. `among`: the
+ * entries that may be meant; those of the view where it is absent.
+ */
+export function findEntry(
+  { projection: { items } }: Fold,
+  { named, among }: { readonly named: string; readonly among?: readonly EntryId[] },
+): EntryId | undefined {
+  const entries = among ?? items.map(({ entry }) => entry);
+  const answer = items.find(({ blocks }) =>
+    blocks.some((block) => block.type === "tool_result" && block.tool_use_id === toolUseId(named)),
+  );
+  const exact = answer?.entry ?? entryId(named);
+  if (entries.includes(exact)) return exact;
+  const begun = named.length < prefixCharsMin ? [] : entries.filter((entry) => entry.startsWith(named));
+  return begun.length === 1 ? begun[0] : undefined;
+}
+
+/** Shorter beginnings are more likely a slip than a name. */
+const prefixCharsMin = 4;

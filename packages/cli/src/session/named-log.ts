@@ -1,0 +1,110 @@
+import { openWorkspace, type ProjectStore, type ResolvedLog } from "../host/workspace.ts";
+import type { LogFormat, ImportNote } from "palimpsest/internal/import/importer";
+import type { ForeignTranslation } from "palimpsest/internal/session/open-foreign";
+import type { OpenedLog } from "palimpsest/internal/session/open-log";
+import type { Blobs } from "palimpsest/internal/ports/blobs";
+import type { ByteSource } from "palimpsest/internal/ports/transcripts";
+import type { SessionId } from "palimpsest/internal/schema/brand";
+import type { CommandContext } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { importers } from "palimpsest/internal/import/detect-format";
+import { formatNumber } from "../text/format.ts";
+
+/** A log open for reading, however the person named it. */
+export interface NamedLog {
+  readonly kind: "log";
+  readonly path: string;
+  readonly source: ByteSource;
+  readonly blobs: Blobs;
+  readonly origin: "ours" | "foreign";
+  /** Of another tool's file, where it is one that we know. */
+  readonly format?: LogFormat | undefined;
+  /** Present where the file had to be translated. */
+  readonly translated?: ForeignTranslation;
+  /** Present where it is a session of our own, which may be written. */
+  readonly session?: { readonly id: SessionId; readonly deps: ProjectStore };
+}
+
+export async function openNamedLog(
+  context: Pick<CommandContext, "env" | "cwd">,
+  name: string,
+): Promise<NamedLog | Failure> {
+  const resolved = await openWorkspace(context).resolveLog(name);
+  if (resolved.kind !== "ours" && resolved.kind !== "foreign") return openLogFailure(resolved, name);
+  if (resolved.kind === "foreign") return { ...resolved, kind: "log", origin: "foreign" };
+  const { id, deps, path } = resolved;
+  const source = await deps.transcripts.openForReading(id);
+  if (source === undefined) return openLogFailure({ kind: "missing" }, name);
+  return { kind: "log", path, source, blobs: deps.blobs, origin: "ours", session: { id, deps } };
+}
+
+function openLogFailure(resolved: Exclude<ResolvedLog, { kind: "ours" | "foreign" }>, name: string): Failure {
+  switch (resolved.kind) {
+    case "missing":
+      return failure({
+        code: exitCode.notFound,
+        message: `no session or file is called ${name}`,
+        hint: "`palimpsest sessions list --all` shows the sessions there are; a path to a .jsonl file works too.",
+      });
+    case "not-a-file":
+      return failure({
+        code: exitCode.notFound,
+        message: `${resolved.path} is not a file`,
+        hint: "Give the path of a transcript; `palimpsest sessions import` takes folders.",
+      });
+    case "unreadable":
+      return failure({
+        code: exitCode.machine,
+        message: resolved.message,
+        hint: "Give the path of a transcript that you may read.",
+      });
+    case "ambiguous":
+      return failure({
+        code: exitCode.usage,
+        message: `${name} is the beginning of ${resolved.candidates.length} sessions`,
+        hint: `Write more of the id: ${resolved.candidates.slice(0, 4).join(", ")}${resolved.candidates.length > 4 ? ", …" : ""}`,
+      });
+  }
+}
+
+/**
+ * Where not one line of another tool's file is an entry, it is the wrong file rather than a damaged one: an answer about
+ * it would look like one about an empty session. A session of our own stays one, whatever became of its file.
+ */
+export function wrongFileFailure(
+  log: NamedLog,
+  { fold, damage }: Pick<OpenedLog, "fold" | "damage">,
+): Failure | undefined {
+  if (log.origin === "ours" || log.translated !== undefined || fold.view().path.entries > 0) return undefined;
+  if (damage.length > 0)
+    return failure({
+      code: exitCode.negative,
+      message: `${log.path} is not a transcript: no line of it is an entry`,
+      hint: "Give a transcript's path; `palimpsest sessions fsck` says what is wrong line by line.",
+    });
+  return failure({
+    code: exitCode.negative,
+    message: `${log.path} is empty: nothing was said in it yet`,
+    hint: "Give the path of a transcript that has entries.",
+  });
+}
+
+/** For `--json`: present where the file had to be translated. */
+export const importJson = ({ format, translated }: Pick<NamedLog, "format" | "translated">): object =>
+  translated === undefined ? {} : { import: { format, notes: translated.notes } };
+
+/** What the translation of another agent's file could not carry over, a line each. */
+export function importText({ format, translated }: Pick<NamedLog, "format" | "translated">): string {
+  if (translated === undefined) return "";
+  return `${translationText({ format, translated })}${translated.notes.map((note) => `${noteText(note)}\n`).join("")}`;
+}
+
+/** That it was translated, without what it did not carry. */
+export const translationText = ({ format, translated }: Pick<NamedLog, "format" | "translated">): string =>
+  format === undefined || translated === undefined ? "" : `translated from a ${formatLabel(format)}\n`;
+
+export const noteText = ({ kind, count, detail }: ImportNote): string =>
+  `note: ${kind} ×${formatNumber(count)}: ${detail}`;
+
+export const formatLabel = (format: LogFormat): string =>
+  importers.find((importer) => importer.format === format)?.label ?? "Claude Code transcript";

@@ -1,0 +1,63 @@
+import { type ProjectStore, openWorkspace } from "../host/workspace.ts";
+import { type AdoptOutcome, adoptOnce, type ForeignLog } from "palimpsest/internal/session/adopt-once";
+import { findSessionsBySource, hashSource } from "palimpsest/internal/session/session-origin";
+import { readLog } from "palimpsest/internal/session/read-log";
+import { openSession, Session } from "palimpsest/internal/session/session";
+import type { CommandContext } from "../program/command.ts";
+import type { Failure } from "../program/failure.ts";
+import { oneLine } from "../text/format.ts";
+import type { NamedLog } from "./named-log.ts";
+import { readOwnVersion } from "../program/read-own-version.ts";
+import { sessionFailure } from "./session-failure.ts";
+
+type OpenForWritingOutcome =
+  | { readonly kind: "session"; readonly session: Session; readonly deps: ProjectStore }
+  | Failure;
+
+/** The session that a log is, or for another tool's log a session of our own that holds a copy of it. */
+export async function openForWriting(context: CommandContext, log: NamedLog): Promise<OpenForWritingOutcome> {
+  const circumstances = { cwd: context.cwd, version: readOwnVersion() };
+  if (log.session !== undefined) {
+    const opened = await openSession(log.session.deps, { id: log.session.id, circumstances, mode: "resume" });
+    return opened.kind === "open"
+      ? { kind: "session", session: opened.session, deps: log.session.deps }
+      : sessionFailure(opened, log.session.id);
+  }
+  const project = await openWorkspace(context).project();
+  if (project.kind === "failed") return sessionFailure(project, "of this project");
+  return openAdoptedCopy(context, log, { ...project, circumstances });
+}
+
+/** A copy of the very same file that was made before is gone on with: a second undo takes back one more edit. */
+async function openAdoptedCopy(
+  context: CommandContext,
+  log: NamedLog,
+  into: { readonly deps: ProjectStore; readonly circumstances: { readonly cwd: string; readonly version: string } },
+): Promise<OpenForWritingOutcome> {
+  const { deps, circumstances } = into;
+  const mark = log.translated?.from ?? { sha256: await hashSource(deps.sha256, log.source) };
+  const known = (await findSessionsBySource(deps)).get(mark.sha256);
+  const first: AdoptOutcome =
+    known === undefined ? await adoptOnce(deps, toForeignLog(log)) : { kind: "adopted", id: known };
+  const copy = first.kind === "adopted" ? first.id : undefined;
+  const made = first.kind === "adopted" ? await deps.transcripts.openForWriting(first.id) : first;
+  if (made.kind !== "open") return sessionFailure(made, copy ?? log.path);
+  const { id } = made.writer;
+  const opened = await readLog(deps, id);
+  if (opened === undefined) throw new Error(`the session ${id} that was just opened can't be read`);
+  const which = copy === undefined ? "a copy" : "its copy";
+  await context.err.write(`${oneLine(log.path)} belongs to another tool; working on ${which}: session ${id}\n`);
+  const session = new Session(deps, {
+    writer: made.writer,
+    log: opened,
+    circumstances: { sessionId: id, ...circumstances },
+  });
+  return { kind: "session", session, deps };
+}
+
+const toForeignLog = (log: NamedLog): ForeignLog => ({
+  path: log.path,
+  format: log.format ?? "claude-code",
+  source: log.source,
+  ...(log.translated === undefined ? {} : { translatedFrom: log.translated.from }),
+});

@@ -1,0 +1,199 @@
+import type { Agent } from "../agent/agent.ts";
+import { openAgent } from "../agent/open-agent.ts";
+import type { AgentOptions } from "../agent/agent-options.ts";
+import { serverConnector } from "../tool/mcp/server-connector.ts";
+import { openNet } from "../tool/web/get-page.ts";
+import { agentFailure, turnExitCode } from "./session-failure.ts";
+import type { CommandContext, Outcome } from "../program/command.ts";
+import type { ExitCode } from "../program/failure.ts";
+import type { Answerer } from "../text/format.ts";
+import type { OutputFormat } from "../program/output.ts";
+import { findMachineSandbox } from "./find-machine-sandbox.ts";
+import { stopSignal } from "../program/stop-signal.ts";
+import { readOwnVersion } from "../program/read-own-version.ts";
+import type { CostSummary } from "palimpsest/internal/cache/cost-ledger";
+import type { LoopEvent, TurnEndEvent } from "palimpsest/internal/schema/loop-event";
+import type { JsonObject } from "palimpsest/internal/schema/json";
+import type { Problem } from "palimpsest/internal/settings/problem";
+import { formatLeftOut } from "palimpsest/internal/schema/edit-kinds";
+import { formatRemedies } from "../tui/text/event-lines.ts";
+import { compactionReporter } from "../compact/compaction-reporter.ts";
+import { readUserPrompt } from "../compact/compaction-failure.ts";
+import { moneyBySource } from "../text/cost-by-source-name.ts";
+import { headroomText } from "../text/context-text.ts";
+import { problemWithHint, printProblems, warningLine } from "../program/report-problems.ts";
+
+export interface PrintTurnInput extends Pick<AgentOptions, "session" | "model" | "flags" | "tools"> {
+  readonly prompt: string;
+  readonly format: OutputFormat;
+}
+
+/** One turn, and what it says on stdout. Nobody is there to be asked. */
+export async function printTurn(context: CommandContext, asked: PrintTurnInput): Promise<Outcome> {
+  const { env, cwd } = context;
+  const { prompt, format, ...choices } = asked;
+  const version = readOwnVersion();
+  const sandbox = await findMachineSandbox(context);
+  const reach = { net: openNet, connectServer: serverConnector({ version }), sandbox };
+  const opened = await openAgent({ ...choices, env, cwd, version, ...reach, askSizes: "on", turns: "one" });
+  if (opened.kind !== "agent") return agentFailure(opened, "Add --fork to go on in a session of its own.");
+  return runPrintedTurn(context, { agent: opened, answerer: asked.model.kind, prompt, format });
+}
+
+async function runPrintedTurn(
+  context: CommandContext,
+  {
+    agent,
+    answerer,
+    prompt,
+    format,
+  }: { readonly agent: Agent; readonly answerer: Answerer; readonly prompt: string; readonly format: OutputFormat },
+): Promise<ExitCode> {
+  const stop = stopSignal();
+  const output = agentOutput(context, { agent, answerer, format });
+  try {
+    await output.before({ problems: agent.settingsProblems, warnings: agent.warnings });
+    for await (const event of agent.turn(prompt, stop.signal)) await output.event(event);
+    await agent.stopAside();
+    return await output.end();
+  } finally {
+    stop.release();
+    await agent.close();
+  }
+}
+
+export interface AgentOutput {
+  /** What a person should know before the turn: on stderr, and as a line where every event is one. */
+  before(told: { readonly problems: readonly Problem[]; readonly warnings: readonly string[] }): Promise<void>;
+  event(event: LoopEvent): Promise<void>;
+  /** 0: the turn was answered. */
+  end(): Promise<ExitCode>;
+}
+
+/** What a turn prints: its last words, one object about it, or every event as a line. */
+function agentOutput(
+  context: CommandContext,
+  { agent, answerer, format }: { agent: Agent; answerer: Answerer; format: OutputFormat },
+): AgentOutput {
+  const { out, err } = context;
+  let words = "";
+  let requests = 0;
+  let retries = 0;
+  let end: TurnEndEvent | undefined;
+  const denials = new Denials();
+  const tellCompaction = compactionReporter(context, {
+    answerer,
+    pins: () => agent.session.fold.projection.pins.size,
+    ownPrompt: () => readUserPrompt(context),
+  });
+  return {
+    before: async ({ problems, warnings }) => {
+      await printProblems(context, problems);
+      for (const warning of warnings) await err.write(`warning: ${warning}\n`);
+      if (format !== "stream-json") return;
+      const events = [
+        ...problems.map(
+          (problem) => ({ kind: "warning", code: "settings", message: problemWithHint(problem) }) as const,
+        ),
+        ...warnings.map((message) => ({ kind: "warning", code: "session", message }) as const),
+      ];
+      for (const event of events) await out.json(eventJson(event, agent.session.id));
+    },
+    event: async (event) => {
+      if (event.kind === "request-start") requests = event.number;
+      if (event.kind === "retry-start") retries += 1;
+      if (event.kind === "reply-start") words = "";
+      if (event.kind === "text-delta") words += event.text;
+      if (event.kind === "turn-end") end = event;
+      denials.note(event);
+      if (format === "stream-json") {
+        await out.json(eventJson(event, agent.session.id));
+        return;
+      }
+      await tellCompaction(event);
+      if (event.kind === "warning") await err.write(warningLine(event));
+      else if (event.kind === "cleared") await err.write(`${clearEventText(event)}\n`);
+      else if (event.kind === "left-out") await err.write(`${omissionText(event)}\n`);
+      else if (event.kind === "no-headroom") await err.write(`warning: ${headroomText(event)}\n`);
+      else if (event.kind === "retry-start") await err.write(`trying again (${event.attempt}): ${event.message}\n`);
+    },
+    end: async () => {
+      const reason = end?.reason ?? "failed";
+      const report = resultReport(agent, { words, requests, retries, denials, end });
+      if (format === "text") await out.write(words === "" ? "" : `${words}\n`);
+      else await out.json(report);
+      if (format === "text" && denials.list.length > 0) await err.write(`${denialText(denials.list.length)}\n`);
+      const why = end === undefined ? "" : turnEndText(end);
+      if (reason !== "answered") await err.write(`the turn ended without an answer (${reason})${why}\n`);
+      return turnExitCode(end);
+    },
+  };
+}
+
+function resultReport(agent: Agent, { words, requests, retries, denials, end }: TurnFigures): object {
+  const { costs } = agent.conversation;
+  return {
+    type: "result",
+    reason: end?.reason ?? "failed",
+    result: words,
+    session_id: agent.session.id,
+    model: agent.model,
+    num_requests: requests,
+    num_retries: retries,
+    total_cost_usd: nanosToUsd(costs.session),
+    inherited_cost_usd: nanosToUsd(agent.inheritedCosts),
+    cost_by_source: moneyBySource(costs.toJSON().bySource),
+    costs: costs.session,
+    permission_denials: denials.list,
+    ...(end === undefined ? {} : failureFields(end)),
+  };
+}
+
+interface TurnFigures {
+  readonly words: string;
+  readonly requests: number;
+  readonly retries: number;
+  readonly denials: Denials;
+  readonly end: TurnEndEvent | undefined;
+}
+
+/** `type` and `session_id` are what scripts for other agents look for; the loop's own words for the same are left out. */
+function eventJson(event: LoopEvent, session: string): object {
+  if (event.kind === "turn-start") return { type: event.kind, session_id: session, model: event.model };
+  const { kind, ...fields } = event;
+  return { type: kind, session_id: session, ...fields };
+}
+
+/** Calls that were not allowed to run, in the form that scripts for other agents know. */
+class Denials {
+  readonly list: { tool_name: string; tool_use_id: string; tool_input: JsonObject }[] = [];
+  readonly #inputById = new Map<string, JsonObject>();
+
+  note(event: LoopEvent): void {
+    if (event.kind === "call-start") this.#inputById.set(event.id, event.input);
+    if (event.kind !== "call-end") return;
+    const input = this.#inputById.get(event.id) ?? {};
+    this.#inputById.delete(event.id);
+    if (event.outcome === "denied") this.list.push({ tool_name: event.tool, tool_use_id: event.id, tool_input: input });
+  }
+}
+
+const clearEventText = ({ trigger, because }: Extract<LoopEvent, { kind: "cleared" }>): string =>
+  `cleared (${trigger}): ${because}`;
+
+const omissionText = (event: Extract<LoopEvent, { kind: "left-out" }>): string =>
+  `${formatLeftOut(event)} The provider said: ${event.because}${/[.!?]$/.test(event.because) ? "" : "."} \`palimpsest undo\` takes it back.`;
+
+function failureFields({ message, remedies, unwritten }: TurnEndEvent): object {
+  if (message === undefined) return {};
+  const why = unwritten === undefined ? {} : { unwritten };
+  return { message, remedies, remedy: formatRemedies(remedies, "shell"), ...why };
+}
+
+const turnEndText = ({ message, remedies }: TurnEndEvent): string =>
+  message === undefined ? "" : `: ${message}\n${formatRemedies(remedies, "shell")}`;
+
+const denialText = (count: number): string =>
+  `${count === 1 ? "1 call was" : `${count} calls were`} denied; --allow or permissions.allow in your settings lets such calls run, --no-sandbox those outside the sandbox (see docs/tools.md)`;
+
+const nanosToUsd = ({ totalNanos }: CostSummary): number => totalNanos / 1e9;

@@ -1,0 +1,149 @@
+import { expand, type ExpandOutcome } from "palimpsest/internal/session/expand";
+import { searchSession } from "palimpsest/internal/session/search-session";
+import type { SearchOutcome, SearchHit } from "palimpsest/internal/ports/session-search";
+import { parsePlaceId, readLines } from "palimpsest/internal/transcript/read-lines";
+import type { NamedLog } from "./named-log.ts";
+import { clip, quantity, formatNumber, oneLine, shortId } from "../text/format.ts";
+import type { Style } from "../text/style.ts";
+import { entryTexts } from "palimpsest/internal/recall/entry-texts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+
+export interface RecallRequest {
+  readonly query: string;
+  /** Of the hits, from 1; the first where it is absent. */
+  readonly page?: number | undefined;
+}
+
+export type RecallOutcome =
+  | { readonly kind: "id"; readonly expanded: ExpandOutcome }
+  | { readonly kind: "words"; readonly searched: SearchOutcome };
+
+/**
+ * An id, where something has it. A few characters that begin one may as well be a word, and are one where it is found;
+ * what can only be an id and is none is looked for as it stands: parts of it stand in other ids.
+ */
+export async function resolveRecall(log: NamedLog, { query, page = 1 }: RecallRequest): Promise<RecallOutcome> {
+  const search = async (words: string): Promise<SearchOutcome> =>
+    await searchSession(log, { source: log.source, query: words, page });
+  // No id has a space in it, and looking for one reads the whole log.
+  const expanded: ExpandOutcome = /\s/.test(query) ? { kind: "not-found" } : await expand(log, log.source, query);
+  const orElse = async (words: string): Promise<RecallOutcome> => {
+    const searched = await search(words);
+    return searched.kind === "found" && searched.total > 0 ? { kind: "words", searched } : { kind: "id", expanded };
+  };
+  if (expanded.kind === "not-found")
+    return idForm.test(query) ? await orElse(`"${query}"`) : { kind: "words", searched: await search(query) };
+  const isBeginning =
+    expanded.kind === "ambiguous" || (expanded.kind === "entry" && readEntryText(expanded.bytes).id !== query);
+  return isBeginning && fewCharacters.test(query) ? await orElse(query) : { kind: "id", expanded };
+}
+
+/** Of calls, entries and blobs. */
+const idForm = /^(?:toolu_\w+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{64})$/i;
+/** Eight is what a list shows of an id. */
+const fewCharacters = /^[\da-f]{4,7}$/i;
+
+interface RecalledText {
+  /** Whole, where the query was the beginning of an entry's. */
+  readonly id: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Of an entry what was said in it; of anything else all of it. */
+export function toRecalledText(query: string, original: Original): RecalledText {
+  const entry = original.kind === "entry" ? readEntryText(original.bytes) : undefined;
+  return {
+    id: entry?.id === undefined || parsePlaceId(query) !== undefined ? query : entry.id,
+    bytes: entry?.text === undefined ? original.bytes : new TextEncoder().encode(entry.text),
+  };
+}
+
+/** Ids of the same line that are named; `--json` has them all. */
+const alsoNamedMax = 5;
+
+interface HitsLook {
+  readonly style: Style;
+  /** How to see this page. */
+  readonly goesOn: (page: number) => string;
+}
+
+export function hitsText(
+  { hits, page, pages, total, shown }: Extract<SearchOutcome, { kind: "found" }>,
+  { style, goesOn }: HitsLook,
+): string {
+  if (total === 0) return "nothing found\n";
+  const best = shown < total ? `, the best ${formatNumber(shown)} shown` : "";
+  const where = pages > 1 ? `, page ${page} of ${pages}${page < pages ? ` (${goesOn(page + 1)})` : ""}` : "";
+  return `${hits.map((hit) => hitText(style, hit)).join("")}${style("dim", `${quantity(total, "text")} found${best}${where}`)}\n`;
+}
+
+function hitText(style: Style, { id, kind, at, call, snippet, also }: SearchHit): string {
+  const head = [
+    style("bold", oneLine(shortId(id))),
+    kind,
+    at && oneLine(at),
+    call === undefined ? undefined : clip(call, 80),
+  ];
+  const named = also.slice(0, alsoNamedMax).map((other) => oneLine(shortId(other)));
+  const more = also.length > named.length ? ` and ${also.length - named.length} more` : "";
+  const same = also.length === 0 ? "" : `  ${style("dim", `same line in ${named.join(", ")}${more}`)}\n`;
+  return `${head.filter((part) => part !== undefined).join("  ")}\n  ${oneLine(snippet)}\n${same}`;
+}
+
+interface EntryText {
+  /** Whole, however little of it was given. */
+  readonly id: string | undefined;
+  /** What was said in it, as hits quote it; undefined where that is nothing. */
+  readonly text: string | undefined;
+}
+
+/** What a person wants of an entry: `expand` has its line as it stands in the log. */
+function readEntryText(bytes: Uint8Array): EntryText {
+  const entry = readLines({ bytes, start: 0 }).logged[0]?.entry;
+  if (entry === undefined) return { id: undefined, text: undefined };
+  const texts = entryTexts(entry).map(({ text }) => text);
+  return { id: entry.id, text: texts.length === 0 ? undefined : texts.join("\n") };
+}
+
+type Original = Extract<ExpandOutcome, { readonly bytes: Uint8Array }>;
+
+interface OriginalInput {
+  readonly id: string;
+  /** Of the log. */
+  readonly path: string;
+  readonly expanded: ExpandOutcome;
+}
+
+/** The original, or why an id does not give one. */
+export function originalOrFailure({ id, path, expanded }: OriginalInput): Original | Failure {
+  switch (expanded.kind) {
+    case "entry":
+    case "result":
+    case "blob":
+      return expanded;
+    case "not-found":
+      return failure({
+        code: exitCode.notFound,
+        message: `nothing in ${path} has the id ${id}`,
+        hint: "`palimpsest view --json` lists the ids of calls and repairs.",
+      });
+    case "ambiguous":
+      return failure({
+        code: exitCode.usage,
+        message: `${expanded.candidates.length} entries begin with ${id}`,
+        hint: `Write more of the id: ${expanded.candidates.slice(0, 4).join(", ")}${expanded.candidates.length > 4 ? ", …" : ""}`,
+      });
+    case "unanswered":
+      return failure({
+        code: exitCode.notFound,
+        message: `the call ${id} has no result in ${path}`,
+        hint: "Its entry's uuid gives the call itself.",
+      });
+    case "blob-missing":
+      return failure({
+        code: exitCode.notFound,
+        message: `the blob ${expanded.blob} that holds it is gone or damaged`,
+        hint: "Restore the project's blobs folder from a backup.",
+      });
+  }
+}

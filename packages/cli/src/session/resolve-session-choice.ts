@@ -1,0 +1,106 @@
+import type { SessionChoice } from "../agent/agent-options.ts";
+import { sessionId } from "palimpsest/internal/schema/brand";
+import type { CommandContext } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { quoteForShell } from "../text/format.ts";
+
+interface SessionFlags {
+  readonly continue: boolean;
+  /** Empty: which one is to be chosen. */
+  readonly resume: string | undefined;
+  readonly fork: boolean;
+  /** `counts`: where nothing was said in any session but something was typed, a new one begins with that. */
+  readonly leftInput?: "counts";
+}
+
+/** `choose`: by the person, from a list. */
+type SessionChoiceOutcome = SessionChoice | { readonly kind: "choose" } | Failure;
+
+/** The session that a line names. */
+export async function resolveSessionChoice(
+  context: CommandContext,
+  asked: SessionFlags,
+): Promise<SessionChoiceOutcome> {
+  if (asked.continue && asked.resume !== undefined)
+    return usage("--continue and --resume name two sessions", "Give one of them.");
+  const kind = asked.fork ? "fork" : "resume";
+  if (asked.resume === "")
+    return asked.fork ? usage("--fork needs a session", "Name it: --resume <session>.") : { kind: "choose" };
+  if (asked.resume !== undefined) return findNamedSession(context, { kind, name: asked.resume });
+  if (asked.continue) return findNewestSession(context, { kind, leftInput: asked.leftInput });
+  return asked.fork ? usage("--fork needs a session", "Add --continue or --resume <session>.") : { kind: "new" };
+}
+
+interface NamedSession {
+  readonly kind: "resume" | "fork";
+  readonly name: string;
+}
+
+async function findNamedSession(
+  context: CommandContext,
+  { kind, name }: NamedSession,
+): Promise<SessionChoice | Failure> {
+  const { openWorkspace } = await import("../host/workspace.ts");
+  const engine = openWorkspace(context);
+  const found = await engine.resolveLog(name);
+  if (found.kind === "ours") {
+    const owner = await engine.findLogOwner(found);
+    return owner.kind === "here" ? { kind, id: found.id } : otherProjectFailure(found.id, owner.root);
+  }
+  if (found.kind === "foreign") await found.source.close();
+  if (found.kind === "ambiguous") return ambiguousFailure(name, found.candidates);
+  return failure({
+    code: exitCode.notFound,
+    message: `no session of ours is called ${name}`,
+    hint: "`palimpsest sessions list` shows them; import another tool's log first.",
+  });
+}
+
+/** It is opened where its files are: here its paths would mean others. */
+const otherProjectFailure = (id: string, root: string | undefined): Failure =>
+  failure({
+    code: exitCode.notFound,
+    message: `session ${id} belongs to ${root ?? "another project"}`,
+    hint: `Start it there: ${root === undefined ? "" : `cd ${quoteForShell(root)} && `}palimpsest --resume ${id}`,
+  });
+
+const ambiguousFailure = (name: string, candidates: readonly string[]): Failure =>
+  failure({
+    code: exitCode.usage,
+    message: `several sessions begin with ${name}`,
+    hint: `Write more of the id: ${candidates.slice(0, candidatesToldMax).join(", ")}`,
+  });
+
+/** Enough to see where they differ. */
+const candidatesToldMax = 4;
+
+interface NewestSession extends Pick<NamedSession, "kind"> {
+  readonly leftInput: SessionFlags["leftInput"];
+}
+
+async function findNewestSession(
+  context: CommandContext,
+  { kind, leftInput }: NewestSession,
+): Promise<SessionChoice | Failure> {
+  const { openWorkspace } = await import("../host/workspace.ts");
+  // A session in which nothing was said, because a hook stopped it, is nothing to go on with.
+  const found = (await openWorkspace(context).list("project")).find(({ messageCount }) => messageCount !== 0);
+  if (found !== undefined) return { kind, id: sessionId(found.sessionId) };
+  if (leftInput === "counts" && (await hasLeftInput(context))) return { kind: "new" };
+  return failure({
+    code: exitCode.notFound,
+    message: "this project has no session yet",
+    hint: "Leave out --continue to start one.",
+  });
+}
+
+async function hasLeftInput(context: CommandContext): Promise<boolean> {
+  const { openWorkspace } = await import("../host/workspace.ts");
+  const { findAbandonedInput } = await import("../chat/unsent-input.ts");
+  const project = await openWorkspace(context).project();
+  if (project.kind === "failed") return false;
+  const { deps, folder } = project;
+  return (await findAbandonedInput({ ...deps, folder })) !== undefined;
+}
+
+const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });

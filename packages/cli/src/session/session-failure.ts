@@ -1,0 +1,92 @@
+import type { AdoptOutcome } from "palimpsest/internal/session/adopt-once";
+import type { WriteFailure } from "palimpsest/internal/ports/blobs";
+import type { OpenForWritingOutcome } from "palimpsest/internal/ports/transcripts";
+import { type ExitCode, exitCode, failure, type Failure } from "../program/failure.ts";
+import type { TurnEndEvent } from "palimpsest/internal/schema/loop-event";
+import type { OpenAgentOutcome } from "../agent/agent.ts";
+import type { Problem } from "palimpsest/internal/settings/problem";
+import { problemWithHint } from "../program/report-problems.ts";
+
+type OpenOrWriteFailure =
+  | Exclude<OpenForWritingOutcome, { kind: "open" }>
+  | Extract<AdoptOutcome, { kind: "damaged" }>
+  | WriteFailure;
+
+/** Of a write that was refused. */
+const refusalCode = (why: WriteFailure["why"]): ExitCode & (4 | 6) =>
+  why === "lock-lost" ? exitCode.busy : exitCode.machine;
+
+export function sessionFailure(outcome: OpenOrWriteFailure, session: string): Failure {
+  switch (outcome.kind) {
+    case "busy":
+      return failure({
+        code: exitCode.busy,
+        message: `session ${session} is in use by ${outcome.holder}`,
+        hint: "End that process, or wait until it has finished.",
+      });
+    case "missing":
+      return failure({
+        code: exitCode.notFound,
+        message: `there is no session ${session}`,
+        hint: "`palimpsest sessions list --all` shows the sessions there are.",
+      });
+    case "exists":
+      return failure({
+        code: exitCode.refused,
+        message: `there is a session ${session} already`,
+        hint: "Nothing was written.",
+      });
+    case "damaged":
+      return failure({
+        code: exitCode.refused,
+        message: `its copy, session ${outcome.id}, is damaged: run palimpsest sessions fsck`,
+        hint: "Nothing was written. A new copy is made once the transcript of that session is moved away.",
+      });
+    case "failed":
+      return failure({
+        code: refusalCode(outcome.why),
+        message: outcome.message,
+        hint: "What was written before stays; run it again when the cause is gone.",
+      });
+  }
+}
+
+/** Scripts learn from it whether a turn was answered, and tell a full disk from a model that failed. Undefined: it had no end. */
+export function turnExitCode(end: Pick<TurnEndEvent, "reason" | "unwritten"> | undefined): ExitCode {
+  if (end?.unwritten !== undefined) return refusalCode(end.unwritten);
+  return end?.reason === "answered" ? exitCode.fine : exitCode.negative;
+}
+
+/** `whileBusy`: what to do where somebody else has the session. */
+export function agentFailure(opened: Exclude<OpenAgentOutcome, { kind: "agent" }>, whileBusy: string): Failure {
+  switch (opened.kind) {
+    case "no-key":
+      return failure({ code: exitCode.refused, message: "there is no key for a model", hint: opened.message });
+    case "unread-bans":
+      return unreadableDenyRulesFailure(opened.problems);
+    case "missing":
+      return failure({
+        code: exitCode.notFound,
+        message: `there is no session ${opened.id}`,
+        hint: "`palimpsest sessions list` shows them.",
+      });
+    case "busy":
+      return failure({
+        code: exitCode.busy,
+        message: `the session is in use by ${opened.holder}`,
+        hint: whileBusy,
+      });
+    case "failed":
+      return failure({ code: exitCode.machine, message: opened.message });
+  }
+}
+
+function unreadableDenyRulesFailure(problems: readonly Problem[]): Failure {
+  const [first] = problems;
+  const others = problems.length > 1 ? ` (and ${problems.length - 1} more like it)` : "";
+  return failure({
+    code: exitCode.usage,
+    message: `what your settings forbid can't be told: ${first === undefined ? "" : problemWithHint(first)}${others}`,
+    hint: "Correct the file, then start again; `palimpsest explain` says everything that is wrong with it.",
+  });
+}

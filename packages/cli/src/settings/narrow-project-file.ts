@@ -1,0 +1,136 @@
+import { isAbsolute, join, relative } from "node:path";
+import {
+  type SettingName,
+  settingTable,
+  type SandboxMode,
+  sandboxModeNames,
+} from "palimpsest/internal/schema/setting-table";
+import { type LoadedFile, realPath } from "./scope-files.ts";
+import { projectsKey } from "./parse-settings.ts";
+import type { Problem } from "palimpsest/internal/settings/problem";
+
+/** What the user said of a project: nothing yet, yes, or no. */
+export type Trust = "unasked" | "trusted" | "refused";
+
+/** Something that a project's file says and that does not count until the project is trusted. */
+export interface UntrustedPart {
+  readonly key: SettingName;
+  readonly value: unknown;
+  /** The file. */
+  readonly from: string;
+}
+
+interface NarrowedFile {
+  readonly file: LoadedFile;
+  readonly untrusted: readonly UntrustedPart[];
+}
+
+interface ProjectTrust {
+  readonly trust: Trust;
+  /** The project's folder. */
+  readonly root: string;
+}
+
+/**
+ * A project's files, the local one too, may come with a clone: they may forbid, and may neither allow nor run nor choose
+ * anything, unless the user trusts the project. What would widen what counts without them is left out and said.
+ */
+export function narrowProjectFile(file: LoadedFile, { trust, root }: ProjectTrust): NarrowedFile {
+  if (file.scope === "user") return { file, untrusted: [] };
+  const values = new Map(file.parsed.values);
+  const problems: Problem[] = [];
+  const untrusted: UntrustedPart[] = [];
+  const warn = (key: string, what: string): void => {
+    problems.push({ severity: "warning", where: file.path, key, what });
+  };
+  for (const [key, value] of file.parsed.values) {
+    const fate = judgeSetting({ key, value, trust });
+    if (fate === "counts") continue;
+    values.delete(key);
+    if (fate === "yours") warn(key, onlyYours);
+    else untrusted.push({ key, value, from: file.path });
+  }
+  if (untrusted.length > 0) warn("", formatUntrusted(untrusted, { trust, root }));
+  if (file.parsed.projects.length > 0) warn(projectsKey, onlyYours);
+  const parsed = { ...file.parsed, values, problems: [...file.parsed.problems, ...problems] };
+  return { file: { ...file, parsed }, untrusted };
+}
+
+function judgeSetting({
+  key,
+  value,
+  trust,
+}: {
+  readonly key: SettingName;
+  readonly value: unknown;
+  readonly trust: Trust;
+}): "counts" | "untrusted" | "yours" {
+  const { byProject } = settingTable[key];
+  if (isEmpty(value) || byProject === "anything") return "counts";
+  if (byProject === "yours") return "yours";
+  const isNarrower = byProject !== "nothing" && byProject.narrows(value);
+  return trust === "trusted" || isNarrower ? "counts" : "untrusted";
+}
+
+/** An empty list adds nothing. */
+const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
+
+const onlyYours = "counts only in your own settings; ignored";
+
+/** One line, however much it is. */
+function formatUntrusted(untrusted: readonly UntrustedPart[], { trust, root }: ProjectTrust): string {
+  const keys = untrusted.map(({ key }) => key).join(", ");
+  if (trust === "refused") return `you don't trust this project, so these do not count: ${keys}`;
+  const how = `"trustedProjects": [${JSON.stringify(root)}] in your own settings trusts it`;
+  return `this project is not trusted, so these do not count: ${keys} (${how})`;
+}
+
+export const expandHome = (folder: string, userHome: string | undefined): string =>
+  folder.startsWith("~/") && userHome !== undefined ? join(userHome, folder.slice(2)) : folder;
+
+export interface TrustLists {
+  readonly trusted: readonly string[];
+  readonly refused: readonly string[];
+  /** What `~` stands for; undefined where nobody knows. */
+  readonly userHome: string | undefined;
+}
+
+/** Both lists name folders, with all that is below them. Who stands in both is not trusted. */
+export function findTrust(root: string, { trusted, refused, userHome }: TrustLists): Trust {
+  const here = realPath(root);
+  const holds = (folder: string): boolean => {
+    const named = expandHome(folder, userHome);
+    if (!isAbsolute(named)) return false;
+    const inside = relative(realPath(named), here);
+    return inside === "" || (inside !== ".." && !inside.startsWith("../") && !isAbsolute(inside));
+  };
+  if (refused.some(holds)) return "refused";
+  return trusted.some(holds) ? "trusted" : "unasked";
+}
+
+/**
+ * The same files, weakest first. A project's file, trusted or not, may ask for a stronger sandbox and never for a weaker
+ * one than what counts without it: what would weaken it is left out, with a warning.
+ */
+export function strengthenSandbox(files: readonly LoadedFile[]): readonly LoadedFile[] {
+  let counting: SandboxMode = settingTable.sandbox.default;
+  return files.map((file) => {
+    const asked = sandboxModeNames.find((name) => name === file.parsed.values.get("sandbox"));
+    if (asked === undefined) return file;
+    if (file.scope !== "user" && strongerMode(counting, asked) !== asked) return withoutSandbox(file);
+    counting = asked;
+    return file;
+  });
+}
+
+export const strongerMode = (one: SandboxMode, other: SandboxMode): SandboxMode =>
+  sandboxModeNames.indexOf(one) > sandboxModeNames.indexOf(other) ? one : other;
+
+function withoutSandbox(file: LoadedFile): LoadedFile {
+  const values = new Map(file.parsed.values);
+  values.delete("sandbox");
+  const what =
+    "the settings of a project may only strengthen the sandbox; ignored: say it in your own settings, or with --sandbox";
+  const problems = [...file.parsed.problems, { severity: "warning", where: file.path, key: "sandbox", what } as const];
+  return { ...file, parsed: { ...file.parsed, values, problems } };
+}

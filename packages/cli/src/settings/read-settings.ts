@@ -1,0 +1,174 @@
+import type { JsonObject } from "palimpsest/internal/schema/json";
+import { findModel, knownModels } from "palimpsest/internal/tokens/known-models";
+import { type Environment, environmentValues } from "./environment-values.ts";
+import {
+  type FileServers,
+  serversInFile,
+  type LoadedFile,
+  readScopeFile,
+  realPath,
+  scopeFiles,
+  type SettingsLocation,
+} from "./scope-files.ts";
+import { type FlagInput, flagValues } from "./flag-values.ts";
+import {
+  type GivenSetting,
+  type GivenSettings,
+  type Scope,
+  type Settings,
+  resolveSettings,
+} from "palimpsest/internal/settings/resolve-settings";
+import {
+  expandHome,
+  narrowProjectFile,
+  type Trust,
+  type TrustLists,
+  findTrust,
+  type UntrustedPart,
+  strengthenSandbox,
+} from "./narrow-project-file.ts";
+import type { ProjectPart } from "./parse-settings.ts";
+import type { Problem } from "palimpsest/internal/settings/problem";
+
+export interface SettingsInput extends SettingsLocation {
+  readonly env: Environment;
+  readonly flags?: readonly FlagInput[];
+}
+
+export interface LoadedSettings {
+  readonly settings: Settings;
+  /** Errors first. */
+  readonly problems: readonly Problem[];
+  readonly trust: Trust;
+  /** What the project's files would do besides, were they trusted. */
+  readonly untrusted: readonly UntrustedPart[];
+  readonly files: readonly Pick<LoadedFile, "scope" | "path" | "state">[];
+  /** Permission rules as each file writes them, weakest first, without what may not count. */
+  readonly rulesByFile: ReadonlyMap<string, FileRules>;
+  /** Servers of tools as each file defines them, weakest first. Their definitions may hold keys. */
+  readonly serversByFile: readonly FileServers[];
+  /** Keys that are kept and not interpreted yet (`env`, …), by scope. */
+  readonly reservedByScope: ReadonlyMap<Scope, JsonObject>;
+}
+
+interface FileRules {
+  readonly allow: readonly string[];
+  readonly ask: readonly string[];
+  readonly deny: readonly string[];
+}
+
+/** Defaults, then files (user, project, local), then environment, then flags: the later counts. Must not reject. */
+export async function readSettings(inputs: SettingsInput): Promise<LoadedSettings> {
+  return combineSettings(await readScopeFiles(inputs), inputs);
+}
+
+export const readScopeFiles = (place: SettingsLocation): Promise<readonly LoadedFile[]> =>
+  Promise.all(scopeFiles(place).map(readScopeFile));
+
+/** The same from files that were read before. */
+export function combineSettings(
+  files: readonly LoadedFile[],
+  inputs: Pick<SettingsInput, "root" | "env" | "flags">,
+): LoadedSettings {
+  const { root } = inputs;
+  const trust = root === undefined ? "unasked" : findTrust(root, trustLists(files, inputs.env["HOME"]));
+  const narrowed = files.map((file) => narrowProjectFile(file, { trust, root: root ?? "" }));
+  const counting = strengthenSandbox(narrowed.map(({ file }) => file));
+  const here = findProjectParts(files, inputs);
+  const places = [
+    ...counting.map(fileValues),
+    ...here.map(partValues),
+    environmentValues(inputs.env),
+    flagValues(inputs.flags ?? []),
+  ];
+  const settings = resolveSettings(places);
+  const problems = [...places.flatMap((one) => one.problems), ...modelProblems(settings)];
+  return {
+    settings,
+    problems: problems.toSorted((one, other) => one.severity.localeCompare(other.severity)),
+    trust,
+    untrusted: narrowed.flatMap((one) => one.untrusted),
+    files: files.map(({ scope, path, state }) => ({ scope, path, state })),
+    rulesByFile: rulesByFile([...counting, ...here]),
+    serversByFile: files.map(serversInFile),
+    reservedByScope: new Map(files.map(({ scope, parsed }) => [scope, parsed.reserved])),
+  };
+}
+
+/** Whom to trust is the user's own word. */
+function trustLists(files: readonly LoadedFile[], userHome: string | undefined): TrustLists {
+  const values = files.find(({ scope }) => scope === "user")?.parsed.values;
+  return {
+    trusted: stringItems(values?.get("trustedProjects")),
+    refused: stringItems(values?.get("refusedProjects")),
+    userHome,
+  };
+}
+
+const stringItems = (list: unknown): readonly string[] =>
+  Array.isArray(list) ? list.filter((text) => typeof text === "string") : [];
+
+type RulesSource = Pick<LoadedFile, "path"> & { readonly parsed: Pick<LoadedFile["parsed"], "values"> };
+
+function rulesByFile(written: readonly RulesSource[]): ReadonlyMap<string, FileRules> {
+  const found = new Map<string, FileRules>();
+  for (const { path, parsed } of written) {
+    const before = found.get(path);
+    const rules = (use: keyof FileRules) => [
+      ...(before?.[use] ?? []),
+      ...stringItems(parsed.values.get(`permissions.${use}`)),
+    ];
+    found.set(path, { allow: rules("allow"), ask: rules("ask"), deny: rules("deny") });
+  }
+  return found;
+}
+
+interface ProjectPartSource {
+  readonly path: string;
+  readonly parsed: ProjectPart;
+}
+
+/** What the user's own file says for the project of this place, known by its real path. */
+function findProjectParts(
+  files: readonly LoadedFile[],
+  { root, env }: Pick<SettingsInput, "root" | "env">,
+): readonly ProjectPartSource[] {
+  if (root === undefined) return [];
+  const here = realPath(root);
+  const named = (written: string): string => realPath(trimTrailingSlash(expandHome(written, env["HOME"])));
+  return files
+    .filter(({ scope }) => scope === "user")
+    .flatMap(({ path, parsed }) =>
+      parsed.projects.filter((part) => named(part.root) === here).map((part) => ({ path, parsed: part })),
+    );
+}
+
+const trimTrailingSlash = (path: string): string => path.replace(/(?<=.)\/+$/, "");
+
+function partValues({ path, parsed }: ProjectPartSource): GivenSettings {
+  const from = `${path} for ${parsed.root}`;
+  const given = [...parsed.values].map(
+    ([name, value]) => [name, { value, source: "user-project", from } satisfies GivenSetting] as const,
+  );
+  return { givenByName: new Map(given), problems: parsed.problems };
+}
+
+function fileValues({ scope, path, parsed }: LoadedFile): GivenSettings {
+  const given = [...parsed.values].map(
+    ([name, value]) => [name, { value, source: scope, from: path } satisfies GivenSetting] as const,
+  );
+  return { givenByName: new Map(given), problems: parsed.problems };
+}
+
+/** A model that nobody knows needs all of its figures; with some of them it would silently count for nothing. */
+function modelProblems({ models }: Settings): readonly Problem[] {
+  return models.value
+    .filter(({ id }) => findModel(id, models.value) === undefined)
+    .map(({ id }) => ({
+      severity: "warning",
+      where: models.from,
+      key: "models",
+      what: `${id} is not in the registry, so all of its figures are needed; some are missing, and it does not count`,
+      unknown: { name: id, known: knownModels.map((model) => model.id) },
+    }));
+}

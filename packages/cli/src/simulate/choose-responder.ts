@@ -1,0 +1,45 @@
+import { adversaryResponder } from "@palimpsest/simulator/internal/responder/adversary-responder";
+import { echoResponder } from "@palimpsest/simulator/internal/responder/echo-responder";
+import { extractResponder } from "@palimpsest/simulator/internal/responder/extract-responder";
+import type { ChosenResponder } from "./load-scripted-responder.ts";
+import type { CommandContext } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+
+export const responderNames = ["echo", "extract", "adversary"] as const;
+
+/** Who answers: a scenario, a recorded session, or one of the actors that need nothing. */
+export async function chooseResponder(
+  context: CommandContext,
+  asked: {
+    readonly scenario: string | undefined;
+    readonly replay: string | undefined;
+    readonly actor: string | undefined;
+  },
+): Promise<ChosenResponder | Failure> {
+  const given = [asked.scenario, asked.replay, asked.actor].filter((one) => one !== undefined);
+  if (given.length > 1)
+    return failure({
+      code: exitCode.usage,
+      message: "only one can answer",
+      hint: "Give one of --scenario, --replay and --actor.",
+    });
+  if (asked.scenario !== undefined)
+    return (await import("./load-scripted-responder.ts")).loadScriptedResponder(context, asked.scenario);
+  if (asked.replay !== undefined)
+    return (await import("./load-scripted-responder.ts")).loadReplayResponder(context, asked.replay);
+  switch (asked.actor) {
+    case undefined:
+    case "echo":
+      return { kind: "actor", actor: echoResponder };
+    case "extract":
+      return { kind: "actor", actor: extractResponder };
+    case "adversary":
+      return { kind: "actor", actor: adversaryResponder() };
+    default:
+      return failure({
+        code: exitCode.usage,
+        message: `there is no actor called ${asked.actor}`,
+        hint: `Actors: ${responderNames.join(", ")}; --scenario and --replay bring their own.`,
+      });
+  }
+}

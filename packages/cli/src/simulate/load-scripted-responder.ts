@@ -1,0 +1,58 @@
+import { formatScenarioProblem } from "@palimpsest/simulator/internal/scenario/scenario-problem";
+import { readScenario } from "@palimpsest/simulator/internal/scenario/read-scenario";
+import { scriptResponder } from "@palimpsest/simulator/internal/scenario/script-responder";
+import type { CommandContext } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { formatNumber, oneLine } from "../text/format.ts";
+import { openLog } from "palimpsest/internal/session/open-log";
+import { collectReplies, replayResponder } from "@palimpsest/simulator/internal/responder/replay-responder";
+import { openNamedLog } from "../session/named-log.ts";
+import type { Responder } from "@palimpsest/simulator/internal/responder/responder";
+
+/** One that follows a scenario. */
+export async function loadScriptedResponder({ err }: CommandContext, file: string): Promise<ChosenResponder | Failure> {
+  const read = await readScenario(file);
+  if (read.kind === "scenario") {
+    const { seed } = read.scenario;
+    return { kind: "actor", actor: scriptResponder(read.scenario), ...(seed === undefined ? {} : { seed }) };
+  }
+  if (read.kind === "absent") return failure({ code: exitCode.notFound, message: `no file is called ${file}` });
+  const hint = "`palimpsest help simulate` lists the fields.";
+  const [first, ...others] = read.problems.map((problem) => oneLine(formatScenarioProblem(problem)));
+  if (first === undefined || others.length === 0)
+    return failure({ code: exitCode.usage, message: first ?? `${file} can't be read`, hint });
+  for (const problem of [first, ...others].slice(0, problemsShownMax))
+    await err.write(`${err.style("red", "error:")} ${problem}\n`);
+  return failure({ code: exitCode.usage, message: `${file} has ${formatNumber(read.problems.length)} problems`, hint });
+}
+
+/** More than anybody mends before the next try. */
+const problemsShownMax = 100;
+
+/** One that says what was said in a recorded session. */
+export async function loadReplayResponder(context: CommandContext, name: string): Promise<ChosenResponder | Failure> {
+  const log = await openNamedLog(context, name);
+  if (log.kind === "failure") return log;
+  try {
+    // From the beginning: what a boundary covers was said too.
+    const { source, origin } = log;
+    const { fold } = await openLog(log, { source, origin, tailBytes: source.size });
+    const replies = collectReplies(fold.path.entries);
+    if (replies.length > 0) return { kind: "actor", actor: replayResponder({ replies }) };
+    return failure({
+      code: exitCode.notFound,
+      message: `${name} holds no reply of a model`,
+      hint: "`palimpsest view` shows what is in it.",
+    });
+  } finally {
+    await log.source.close();
+  }
+}
+
+/** Who answers in the simulator. */
+export interface ChosenResponder {
+  readonly kind: "actor";
+  readonly actor: Responder;
+  /** The scenario's, where it names one. */
+  readonly seed?: number;
+}

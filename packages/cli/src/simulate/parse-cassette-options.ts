@@ -1,0 +1,68 @@
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+
+type Speed = "real" | "instant";
+
+export type Cassettes =
+  | { readonly kind: "record"; readonly folder: string; readonly upstream: string }
+  | { readonly kind: "play"; readonly folder: string; readonly speed: Speed };
+
+interface CassetteFlags {
+  readonly record: string | undefined;
+  readonly upstream: string | undefined;
+  readonly cassette: string | undefined;
+  readonly "cassette-speed": string | undefined;
+}
+
+type Value = string | boolean | readonly string[] | undefined;
+
+/** Undefined where nobody asks for cassettes. `ofSimulator`: options that mean nothing where the simulator itself says nothing. */
+export function parseCassetteOptions(
+  asked: CassetteFlags,
+  ofSimulator: Readonly<Record<string, Value>>,
+): Cassettes | Failure | undefined {
+  const { record, upstream, cassette, "cassette-speed": speed } = asked;
+  const mode = record === undefined ? "--cassette" : "--record";
+  if (record === undefined && upstream !== undefined)
+    return usage("--upstream says where --record passes requests on to", "Give --record <folder> too.");
+  if (cassette === undefined && speed !== undefined)
+    return usage("--cassette-speed says how fast --cassette answers", "Give --cassette <folder> too.");
+  if (record === undefined && cassette === undefined) return undefined;
+  const others = Object.entries({ ...(record === undefined ? {} : { cassette }), ...ofSimulator })
+    .filter(([, value]) => isGiven(value))
+    .map(([name]) => name);
+  if (others.length > 0)
+    return usage(
+      `${mode} goes without ${others.map((name) => `--${name}`).join(", ")}`,
+      record === undefined ? "A cassette answers as it was recorded." : "The upstream answers, not the simulator.",
+    );
+  if (record !== undefined) return recordOptions(record, upstream);
+  if (speed !== undefined && speed !== "real" && speed !== "instant")
+    return usage(`there is no speed called ${speed}`, "Speeds: real, instant.");
+  return { kind: "play", folder: cassette ?? "", speed: speed ?? "instant" };
+}
+
+const isGiven = (value: Value): boolean =>
+  typeof value === "boolean" ? value : value !== undefined && value.length > 0;
+
+function recordOptions(folder: string, upstream: string | undefined): Cassettes | Failure {
+  if (upstream === undefined)
+    return usage(
+      "--record needs to know who answers",
+      "Give --upstream <base URL>, such as https://api.anthropic.com.",
+    );
+  const url = URL.parse(upstream);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    return usage(`${upstream} is no base URL`, "Such as https://api.anthropic.com.");
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
+    return usage("a base URL holds no password, query or fragment", "Clients send their own key; it is passed on.");
+  return { kind: "record", folder, upstream };
+}
+
+const usage = (message: string, hint: string): Failure => failure({ code: exitCode.usage, message, hint });
+
+export const portInUse = (port: number): Failure =>
+  failure({
+    code: exitCode.busy,
+    message: `port ${port} is in use`,
+    hint: "Choose another with --port, or --port 0 for any that is free.",
+  });

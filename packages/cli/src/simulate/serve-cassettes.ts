@@ -1,0 +1,93 @@
+import { formatCassetteProblem } from "@palimpsest/simulator/internal/cassette/read-cassette-folder";
+import { CassettePlayer } from "@palimpsest/simulator/internal/cassette/cassette-player";
+import { CassetteRecorder } from "@palimpsest/simulator/internal/cassette/cassette-recorder";
+import { servePlayer, serveRecorder } from "@palimpsest/simulator/internal/cassette/serve-recorder";
+import type { ServeOptions, ServeOutcome } from "@palimpsest/simulator/internal/http/serve-simulator";
+import { errorCode } from "palimpsest/internal/store/files/write-failure";
+import type { CommandContext, Outcome } from "../program/command.ts";
+import { exitCode, failure, type Failure } from "../program/failure.ts";
+import { formatNumber, oneLine } from "../text/format.ts";
+import { type Cassettes, portInUse } from "./parse-cassette-options.ts";
+import { untilStopped } from "../program/stop-signal.ts";
+
+/** Records or plays until it is stopped. */
+export async function serveCassettes(
+  context: CommandContext,
+  {
+    cassettes,
+    port,
+    hostname,
+  }: { readonly cassettes: Cassettes; readonly port: number; readonly hostname: string | undefined },
+): Promise<Outcome> {
+  const at: ServeOptions = { port, ...(hostname === undefined ? {} : { hostname }) };
+  const served =
+    cassettes.kind === "record"
+      ? await beginRecording(context, { ...cassettes, at })
+      : await beginPlaying(context, { ...cassettes, at });
+  if (served.kind === "failure") return served;
+  const { serving, told } = served;
+  if (serving.kind === "failed")
+    return serving.code === "EADDRINUSE"
+      ? portInUse(port)
+      : failure({ code: exitCode.machine, message: serving.message, hint: "Choose another address or port." });
+  await context.out.write(`${serving.url}\n`);
+  await context.err.write(`${told}; stop with Ctrl-C.\n`);
+  await untilStopped();
+  await serving.close();
+  return exitCode.fine;
+}
+
+interface ServeStart {
+  readonly kind: "begun";
+  readonly serving: ServeOutcome;
+  readonly told: string;
+}
+
+type ServeStartInput<Kind extends Cassettes["kind"]> = Extract<Cassettes, { kind: Kind }> & {
+  readonly at: ServeOptions;
+};
+
+async function beginRecording(
+  context: CommandContext,
+  { folder, upstream, at }: ServeStartInput<"record">,
+): Promise<ServeStart | Failure> {
+  const onLost = (message: string): void => void tell(context, message);
+  const recorder = await CassetteRecorder.open({ folder, upstream, onLost }).catch(ignoreNotAFolder);
+  if (recorder === undefined) return noFolder(folder);
+  const serving = await serveRecorder(recorder, at);
+  return { kind: "begun", serving, told: `${upstream} answers; cassettes go to ${folder}` };
+}
+
+async function beginPlaying(
+  context: CommandContext,
+  { folder, speed, at }: ServeStartInput<"play">,
+): Promise<ServeStart | Failure> {
+  const onMiss = (message: string): void => void tell(context, message);
+  const opening = await CassettePlayer.open({ folder, speed, onMiss }).catch(ignoreNotAFolder);
+  if (opening === undefined) return noFolder(folder);
+  if (opening.kind === "absent")
+    return failure({ code: exitCode.notFound, message: `no folder is called ${folder}`, hint: "--record makes one." });
+  const { player } = opening;
+  for (const problem of player.problems) await tell(context, `not used: ${formatCassetteProblem(problem)}`);
+  if (player.cassetteCount === 0)
+    return failure({
+      code: exitCode.notFound,
+      message: `${folder} holds no cassette that can be read`,
+      hint: "Record some with --record and --upstream.",
+    });
+  const serving = await servePlayer(player, at);
+  return { kind: "begun", serving, told: `${formatNumber(player.cassetteCount)} cassettes of ${folder} answer` };
+}
+
+/** On stderr: stdout holds the URL alone, for scripts. */
+async function tell({ err }: CommandContext, message: string): Promise<void> {
+  await err.write(`${oneLine(message)}\n`);
+}
+
+const noFolder = (folder: string): Failure =>
+  failure({ code: exitCode.refused, message: `${folder} is no folder`, hint: "Name a folder for cassettes." });
+
+function ignoreNotAFolder(error: unknown): undefined {
+  const code = errorCode(error);
+  if (code !== "ENOTDIR" && code !== "EEXIST") throw error;
+}

@@ -1,0 +1,129 @@
+import type { Agent } from "../agent/agent.ts";
+import { type SessionId, type Millis, millis, nanoUsd, tokens, type ToolUseId } from "palimpsest/internal/schema/brand";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { type StatuslineCommand, createStatuslineDeps, Statusline } from "./statusline.ts";
+import { statusJson, type AgentFacts } from "./status-json.ts";
+import { changesFigures } from "../chat/chat-view.ts";
+import type { Usage } from "palimpsest/internal/schema/usage";
+import { computePressure } from "palimpsest/internal/tokens/thresholds";
+import { parseTextChange } from "../tui/text/call-title.ts";
+
+interface ChatStatuslineInput extends AgentFactsInput {
+  readonly command: StatuslineCommand;
+  readonly show: (lines: readonly string[]) => void;
+}
+
+export interface ChatStatusline {
+  readonly changed: (agent: Agent, event: LoopEvent | undefined) => void;
+  readonly close: () => void;
+}
+
+/** A person's own command, run again when something of the chat has changed. One that fails says so in its place. */
+export function createChatStatusline({ command, show, ...input }: ChatStatuslineInput): ChatStatusline {
+  let facts: { readonly session: SessionId; readonly gathered: AgentFactsCollector } | undefined;
+  /** Another session begins with nothing of the one before. */
+  const factsOf = ({ session: { id: session } }: Agent): AgentFactsCollector => {
+    if (facts?.session !== session) facts = { session, gathered: new AgentFactsCollector(input) };
+    return facts.gathered;
+  };
+  const line = new Statusline(createStatuslineDeps(command), (told) =>
+    show(told.kind === "lines" ? told.lines : [`The statusline command ${told.why}.`]),
+  );
+  return {
+    changed: (agent, event) => {
+      const gathered = factsOf(agent);
+      if (event !== undefined) gathered.observe(event);
+      if (event === undefined || changesFigures(event)) line.update(() => statusJson(gathered.factsAbout(agent)));
+    },
+    close: () => line.close(),
+  };
+}
+
+interface AgentFactsInput extends Pick<AgentFacts, "version" | "cwd" | "projectRoot"> {
+  readonly transcriptPath: (agent: Agent) => string;
+  readonly now: () => Millis;
+}
+
+interface LinesChanged {
+  readonly added: number;
+  readonly removed: number;
+}
+
+/** What people's scripts want to know of an agent and only its events tell: gathered as they come. */
+class AgentFactsCollector {
+  readonly #input: AgentFactsInput;
+  readonly #begun: Millis;
+  readonly #linesByCall = new Map<ToolUseId, LinesChanged>();
+  #usage: Usage | undefined;
+  #requestedAt: Millis | undefined;
+  #apiMillis = 0;
+  #added = 0;
+  #removed = 0;
+
+  constructor(input: AgentFactsInput) {
+    this.#input = input;
+    this.#begun = input.now();
+  }
+
+  observe(event: LoopEvent): void {
+    if (event.kind === "request-start") this.#requestedAt = this.#input.now();
+    if (event.kind === "reply-end") this.#replied(event.usage);
+    if (event.kind === "call-start") {
+      const change = parseTextChange(event.tool, event.input);
+      if (change !== undefined)
+        this.#linesByCall.set(event.id, { added: countLines(change.after), removed: countLines(change.before ?? "") });
+    }
+    if (event.kind === "call-end") this.#called(event);
+  }
+
+  factsAbout(agent: Agent): AgentFacts {
+    const { version, cwd, projectRoot, transcriptPath, now } = this.#input;
+    const { totalNanos, hitRate, tokensByKind } = agent.conversation.costs.session;
+    const { output, ...sent } = tokensByKind;
+    const { policy, thresholds, autoCompact } = agent.numbers();
+    const { tokens: usedTokens } = agent.session.ledger.size;
+    return {
+      session: agent.session.id,
+      transcriptPath: transcriptPath(agent),
+      cwd,
+      projectRoot,
+      model: agent.model,
+      version,
+      policy: policy.name,
+      windowTokens: thresholds.window,
+      usedTokens,
+      usage: this.#usage ?? lastLoggedUsage(agent),
+      inputTokens: tokens(Object.values(sent).reduce((sum, one) => sum + one, 0)),
+      outputTokens: output,
+      costNanos: nanoUsd(totalNanos),
+      hitRate,
+      durationMillis: now() - this.#begun,
+      apiDurationMillis: this.#apiMillis,
+      linesAdded: this.#added,
+      linesRemoved: this.#removed,
+      percentLeft: computePressure(usedTokens, thresholds, autoCompact).percentLeft,
+    };
+  }
+
+  #replied(usage: Usage | undefined): void {
+    this.#usage = usage ?? this.#usage;
+    if (this.#requestedAt !== undefined) this.#apiMillis += millis(this.#input.now() - this.#requestedAt);
+    this.#requestedAt = undefined;
+  }
+
+  #called({ id, outcome }: Extract<LoopEvent, { kind: "call-end" }>): void {
+    const lines = this.#linesByCall.get(id);
+    this.#linesByCall.delete(id);
+    if (lines === undefined || outcome !== "done") return;
+    this.#added += lines.added;
+    this.#removed += lines.removed;
+  }
+}
+
+/** Of a session that is gone on with: its log tells it until there is a reply. */
+const lastLoggedUsage = ({ session }: Agent): Usage | undefined => {
+  const last = session.fold.path.entries.findLast((entry) => entry.kind === "assistant" && entry.usage !== undefined);
+  return last?.kind === "assistant" ? last.usage : undefined;
+};
+
+const countLines = (text: string): number => (text === "" ? 0 : text.replace(/\n$/, "").split("\n").length);

@@ -1,0 +1,267 @@
+import { type ContextReport, fixedCategory, type LargeItem } from "palimpsest/internal/tokens/context-report";
+import { doubtText } from "palimpsest/internal/context/reply/usage-doubts";
+import { fixedKinds } from "palimpsest/internal/tokens/fixed-part";
+import { clip, wrapText, formatNumber, shortId, clipStart, oneLine } from "./format.ts";
+import type { Style, Format } from "./style.ts";
+import { table } from "./table.ts";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { withoutStop } from "../compact/compaction-failure.ts";
+
+export interface ContextLook {
+  readonly style: Style;
+  readonly columns: number;
+  readonly model: string;
+  /** Where the window's size comes from. */
+  readonly windowSource: string;
+  readonly windowFrom: string;
+}
+
+export function contextText(report: ContextReport, look: ContextLook): string {
+  return [
+    headline(report, look),
+    usageDoubtText(report, look),
+    contextGrid(report, look),
+    categoryTable(report, look),
+    toolsDeferredText(report, look),
+    largestItemsText(report, look),
+    rereadFilesText(report, look),
+  ]
+    .filter((part) => part !== "")
+    .join("\n");
+}
+
+function headline(
+  { used, window, pressure, size }: ContextReport,
+  { style, columns, model, ...look }: ContextLook,
+): string {
+  const share = Math.round((used / window) * 100);
+  const left = pressure.blocking ? "over the limit: no request fits" : `${pressure.percentLeft}% left until compaction`;
+  const leftShown = pressure.blocking ? style("red", left) : left;
+  const about = size.source === "estimate" ? "about " : "";
+  const figures = `${about}${formatNumber(used)} of ${formatNumber(window)} tokens (${[`${share}%`, ...countSourceText(size)].join(", ")}),`;
+  const assumed = windowAssumptionText(look);
+  const gap = (...sides: readonly string[]): string => (sides.join(" ").length <= columns ? " " : "\n");
+  const title =
+    assumed === "" ? style("bold", model) : style("bold", model) + gap(model, assumed) + wrapText(assumed, columns);
+  return `${title}\n${wrapText(figures, columns)}${gap(figures, left)}${leftShown}\n`;
+}
+
+function usageDoubtText({ doubtedUsage }: ContextReport, { style, columns }: ContextLook): string {
+  return doubtedUsage === undefined ? "" : `${style("yellow", wrapText(doubtText(doubtedUsage), columns))}\n`;
+}
+
+/** Nothing where the provider counted all of it: that is the usual case. */
+function countSourceText({ source, estimated }: ContextReport["size"]): readonly string[] {
+  if (source === "estimate") return ["estimated"];
+  if (estimated === 0) return [];
+  return [
+    estimated < 0 ? `${formatNumber(0 - estimated)} taken off since` : `${formatNumber(estimated)} of it estimated`,
+  ];
+}
+
+function windowAssumptionText({ windowSource, windowFrom }: Pick<ContextLook, "windowSource" | "windowFrom">): string {
+  if (windowSource === "fallback") return "(window not known: assumed; --context-tokens sets it)";
+  return windowSource === "recorded" ? `(window assumed: ${windowFrom}; --context-tokens sets it)` : "";
+}
+
+function categoryTable(report: ContextReport, { style, columns }: ContextLook): string {
+  const figures = report.categories.map(({ tokens, percent, blocks }) => [
+    formatNumber(tokens),
+    `${percent}%`,
+    blocks === 0 ? "" : formatNumber(blocks),
+  ]);
+  const heads = ["tokens", "share", "blocks"];
+  const widths = heads.map((head, at) => Math.max(head.length, ...figures.map((row) => row[at]?.length ?? 0)));
+  const room = Math.max(nameCharsMin, columns - widths.reduce((sum, width) => sum + 2 + width, 0));
+  const rows = report.categories.map(({ name }, at) => [categoryTitle(name, { report, room }), ...(figures[at] ?? [])]);
+  const titled = heads.map((title) => ({ title, align: "right" }) as const);
+  return `${style("bold", "categories")}\n${table([{ title: "" }, ...titled], rows)}`;
+}
+
+/** Less of a name tells nothing. */
+const nameCharsMin = 12;
+
+const titles: ReadonlyMap<string, string> = new Map([
+  ["systemPrompt", "system prompt"],
+  ["tools", "tools"],
+  ["mcpTools", "MCP tools"],
+  ["memoryFiles", "memory files"],
+  ["human", "human messages"],
+  ["assistant", "assistant messages"],
+  ["localCommandOutput", "local command output"],
+  ["other", "images and documents"],
+]);
+
+/** Where there is little room the kind is shortened before the tool, and a tool loses its beginning: servers' tools share theirs. */
+function categoryTitle(
+  name: string,
+  { report, room }: { readonly report: ContextReport; readonly room: number },
+): string {
+  if (name === fixedCategory) {
+    const isRest = report.categories.some((one) => isFixedKind(one.name));
+    return clip(isRest ? "the rest of the fixed part" : categoryLabel(name), room);
+  }
+  const whole = categoryLabel(name);
+  const [kind = "", ...rest] = name.split(".");
+  if (rest.length === 0) return clip(whole, room);
+  return whole.length <= room ? whole : `${kind}: ${clipStart(rest.join("."), Math.max(4, room - kind.length - 2))}`;
+}
+
+/** A category for people, however long. */
+function categoryLabel(name: string): string {
+  if (name === fixedCategory) return "system prompt, tools and what is not logged";
+  const [kind = "", ...rest] = name.split(".");
+  if (rest.length === 0) return titles.get(name) ?? name;
+  const words = { requests: "tool requests", results: "tool results" }[kind] ?? kind;
+  return `${words}: ${clip(rest.join("."), name.length)}`;
+}
+
+const isFixedKind = (name: string): boolean => fixedKinds.some((kind) => kind === name);
+
+function toolsDeferredText({ deferred: { tools, tokens } }: ContextReport, { columns }: ContextLook): string {
+  if (tools.length === 0) return "";
+  const which = tools.length === 1 ? "1 deferred tool" : `${formatNumber(tools.length)} deferred tools`;
+  return `${wrapText(`${which}, not in the window until loaded: ${formatNumber(tokens)} tokens`, columns)}\n`;
+}
+
+function largestItemsText(report: ContextReport, { style, columns }: ContextLook): string {
+  if (report.largest.length === 0) return "";
+  const rows = report.largest.map((item) => [formatNumber(item.tokens), itemLabel(item, Math.max(20, columns - 12))]);
+  return `${style("bold", "largest items")}\n${table([{ title: "tokens", align: "right" }, { title: "" }], rows)}`;
+}
+
+interface ItemLabelInput extends Pick<LargeItem, "what"> {
+  readonly entry: string;
+}
+
+/** Ends in an id that `palimpsest expand` takes: of a result its call's, unless that has no room, else its entry's. */
+function itemLabel({ what, entry }: ItemLabelInput, room: number): string {
+  const [, words = what, call = ""] = /^(.* result) (\S+)$/s.exec(what) ?? [];
+  const id = call !== "" && call.length + nameCharsMin <= room ? call : shortId(entry);
+  return `${clip(words, Math.max(nameCharsMin, room - id.length - 1))} ${id}`;
+}
+
+function rereadFilesText({ reads: { repeated, superseded } }: ContextReport, { style, columns }: ContextLook): string {
+  const worst = repeated.slice(0, 5);
+  if (worst.length === 0) return "";
+  const rows = worst.map(({ path, count, wasted }) => [
+    formatNumber(wasted),
+    `${count}×`,
+    clipStart(path, Math.max(20, columns - 20)),
+  ]);
+  const gone = superseded.reduce((total, { tokens }) => total + tokens, 0);
+  const which = superseded.length === 1 ? "1 read shows" : `${superseded.length} reads show`;
+  const note =
+    superseded.length === 0
+      ? ""
+      : `${wrapText(`${which} a version that has changed since: ${formatNumber(gone)} tokens`, columns)}\n`;
+  return `${style("bold", "files read more than once")}\n${table([{ title: "wasted", align: "right" }, { title: "read" }, { title: "" }], rows)}${note}`;
+}
+
+const gridCells = 200;
+const gridColumnsMax = 20;
+
+/** One group of categories has one colour and one sign, so that the grid can be read without colour too. */
+interface GridGroup {
+  readonly name: string;
+  readonly of: RegExp;
+  readonly colour: Format;
+  readonly sign: string;
+}
+
+const gridGroups: readonly GridGroup[] = [
+  { name: "fixed part", of: /^(?:system|systemPrompt|tools|mcpTools|memoryFiles)$/, colour: "dim", sign: "▪" },
+  { name: "tool results", of: /^results\./, colour: "cyan", sign: "■" },
+  { name: "tool requests", of: /^requests\./, colour: "yellow", sign: "▣" },
+  { name: "conversation", of: /^(?:human|assistant|thinking|summary|localCommandOutput)$/, colour: "green", sign: "◆" },
+  { name: "attachments, media", of: /./, colour: "red", sign: "▲" },
+];
+const freeSign = "·";
+const reserveSign = "▒";
+
+/** The legend stands beside the squares where there is room, else below them; on a narrow screen the rows are shorter and more. */
+function contextGrid(
+  report: ContextReport,
+  { style, columns }: { readonly style: Style; readonly columns: number },
+): string {
+  const perRow = Math.max(1, Math.min(gridColumnsMax, Math.floor((columns - 1) / 2)));
+  const signs = gridSigns(report, style);
+  const rows = Array.from({ length: Math.ceil(gridCells / perRow) }, (_, row) =>
+    signs.slice(row * perRow, (row + 1) * perRow).join(" "),
+  );
+  const legend = gridLegend(report, style);
+  const legendWidth = Math.max(...gridLegend(report, (_, words) => words).map((line) => line.length));
+  const beside = 2 * perRow + 3 + legendWidth <= columns;
+  const lines = beside ? rows.map((row, at) => `${row}  ${legend[at] ?? ""}`) : [...rows, "", ...legend];
+  return `${lines.map((line) => `  ${line}`.trimEnd()).join("\n")}\n`;
+}
+
+/**
+ * A square each: what is used by group, then what is free, then the reserve. A view over its window fills the grid, and
+ * the squares are shares of the view: of the window they would show the first group alone.
+ */
+function gridSigns(report: ContextReport, style: Style): string[] {
+  const parts = [
+    ...gridGroups.map((group) => ({ size: groupTokens(group, report), sign: style(group.colour, group.sign) })),
+    { size: Math.max(0, report.free), sign: style("dim", freeSign) },
+    { size: report.reserve, sign: style("dim", reserveSign) },
+  ];
+  const counts = squaresFor(parts.map(({ size }) => size));
+  return parts.flatMap(({ sign }, at) => Array.from({ length: counts[at] ?? 0 }, () => sign));
+}
+
+/** As many squares as the grid has, in proportion; what is there at all has one. */
+function squaresFor(sizes: readonly number[]): number[] {
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  if (total === 0) return sizes.map((_, at) => (at === 0 ? gridCells : 0));
+  const shares = sizes.map((size) => (size / total) * gridCells);
+  const counts = shares.map((share) => (share === 0 ? 0 : Math.max(1, Math.floor(share))));
+  for (let left = gridCells - sumCounts(counts); left !== 0; left -= Math.sign(left)) {
+    const missing = counts.map((count, at) => (count === 0 ? 0 : Math.sign(left) * ((shares[at] ?? 0) - count)));
+    const at = missing.indexOf(Math.max(...missing));
+    counts[at] = (counts[at] ?? 0) + Math.sign(left);
+  }
+  return counts;
+}
+
+const sumCounts = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
+
+function gridLegend(report: ContextReport, style: Style): string[] {
+  const lines = gridGroups.flatMap((group) => {
+    const tokens = groupTokens(group, report);
+    return tokens === 0 ? [] : [`${style(group.colour, group.sign)} ${group.name} ${formatNumber(tokens)}`];
+  });
+  const free =
+    report.free >= 0
+      ? `${freeSign} free ${formatNumber(report.free)}`
+      : style("red", `over by ${formatNumber(0 - report.free)}`);
+  return [...lines, free, `${reserveSign} autocompact buffer ${formatNumber(report.reserve)}`];
+}
+
+/** A category is of the first group that its name fits. */
+const groupTokens = (group: GridGroup, { categories }: ContextReport): number =>
+  sumCounts(
+    categories.filter(({ name }) => gridGroups.find(({ of }) => of.test(name)) === group).map(({ tokens }) => tokens),
+  );
+
+/** One line: what is largest in the words of `palimpsest context`, which has the rest. */
+export function headroomText({ tokens, limit, largest, because }: Extract<LoopEvent, { kind: "no-headroom" }>): string {
+  const named = largest
+    .slice(0, largestNamedMax)
+    .map((item) => `${largestLabel(item.what)} (${formatNumber(item.tokens)})`);
+  return `no headroom: about ${formatNumber(tokens)} tokens of ${formatNumber(limit)}, and nothing is left to clear${because === undefined ? "" : `; ${withoutStop(oneLine(because))}`}; the largest: ${named.join(", ")}; \`palimpsest context\` shows all`;
+}
+
+/** More make no line that anybody reads. */
+const largestNamedMax = 3;
+
+/** Of one item, its id included. */
+const itemColumns = 48;
+
+/** A category by its name, or an item with the entry that it stands in. */
+function largestLabel(what: string): string {
+  const [, item, entry] = /^(.*) \(([^()\s]+)\)$/s.exec(what) ?? [];
+  return item === undefined || entry === undefined
+    ? categoryLabel(what)
+    : itemLabel({ what: item, entry }, itemColumns);
+}

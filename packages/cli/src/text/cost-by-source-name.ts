@@ -1,0 +1,75 @@
+import {
+  type CostReport,
+  type CostSource,
+  costSources,
+  type CostSummary,
+  CostLedger,
+  toUsd,
+} from "palimpsest/internal/cache/cost-ledger";
+import { callsCost } from "palimpsest/internal/context/past-costs";
+import type { NanoUsd } from "palimpsest/internal/schema/brand";
+import type { PaidCall } from "palimpsest/internal/schema/edit";
+import type { ModelOverride } from "palimpsest/internal/schema/model";
+import { findModel } from "palimpsest/internal/tokens/known-models";
+
+/** What was paid for, as people and scripts are told it. */
+const nameBySource: Readonly<Record<CostSource, string>> = {
+  main: "conversation",
+  notes: "notes",
+  compact: "summaries",
+  extraction: "memories",
+  dream: "dream",
+  agents: "agents",
+  recall: "recall",
+};
+
+type Sources = CostReport["bySource"];
+
+/** By name, those that were asked for. */
+export const costBySourceName = (bySource: Sources): readonly (readonly [name: string, of: CostSummary])[] =>
+  presentSources(bySource).map(([source, of]) => [nameBySource[source], of] as const);
+
+interface SourceMoney {
+  readonly requests: number;
+  readonly cost_usd: number;
+  readonly input_usd: number;
+  readonly cache_write_usd: number;
+  readonly cache_read_usd: number;
+  readonly output_usd: number;
+}
+
+/** Dollars by what they were paid for; their `cost_usd` adds up to what the session has cost. */
+export function moneyBySource(bySource: Sources): Readonly<Record<string, SourceMoney>> {
+  return Object.fromEntries(costBySourceName(bySource).map(([name, of]) => [name, sourceMoney(of)]));
+}
+
+function sourceMoney({ requests, totalNanos, nanosByKind }: CostSummary): SourceMoney {
+  const { input, cacheWrite5m, cacheWrite1h, cacheRead, output } = nanosByKind;
+  return {
+    requests,
+    cost_usd: toUsd(totalNanos),
+    input_usd: toUsd(input),
+    cache_write_usd: toUsd(cacheWrite5m) + toUsd(cacheWrite1h),
+    cache_read_usd: toUsd(cacheRead),
+    output_usd: toUsd(output),
+  };
+}
+
+function presentSources(bySource: Sources): readonly (readonly [CostSource, CostSummary])[] {
+  return costSources.flatMap((source) => {
+    const of = bySource[source];
+    return of === undefined ? [] : [[source, of] as const];
+  });
+}
+
+/** Undefined where there is no call, or a model has no known price. */
+export type CallsPricer = (calls: readonly PaidCall[]) => NanoUsd | undefined;
+
+/** `models`: what the person's own settings say of them. */
+export function createCallsPricer(models: readonly ModelOverride[]): CallsPricer {
+  const costs = new CostLedger(models);
+  return (calls) => {
+    const isKnown = calls.length > 0 && calls.every(({ model }) => findModel(model, models) !== undefined);
+    return isKnown ? callsCost({ costs }, calls) : undefined;
+  };
+}

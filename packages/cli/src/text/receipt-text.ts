@@ -1,0 +1,239 @@
+import type { Extraction } from "palimpsest/internal/context/past-costs";
+import type { RecordedEdit } from "palimpsest/internal/session/past-receipts";
+import type { EntryId, NanoUsd } from "palimpsest/internal/schema/brand";
+import type { PaidCall, BoundaryMetadata } from "palimpsest/internal/schema/edit";
+import type { Receipt, ReceiptPrice } from "palimpsest/internal/schema/receipt";
+import { quantity, wrapText, formatNumber, formatPercent, formatUsd, oneLine } from "./format.ts";
+import type { Style } from "./style.ts";
+import type { Entry } from "palimpsest/internal/schema/entry";
+import { contextTokens, requestTokens } from "palimpsest/internal/schema/usage";
+import type { UndoOutcome } from "palimpsest/internal/session/undo";
+import type { CompactionPath } from "palimpsest/internal/schema/compaction-cause";
+import { labelByCompactionPath } from "../tui/text/event-lines.ts";
+
+const classes = ["kept", "stubbed", "summarised", "dropped", "added", "restored"] as const;
+
+/** A receipt in a few lines: what happened to how many entries, the tokens, and when it pays. */
+export function receiptText(receipt: Receipt, style: Style): string {
+  const counts = classes.flatMap((name) => {
+    const lines = receipt.lines.filter((line) => line.class === name);
+    return lines.length === 0 ? [] : [`${formatNumber(lines.length)} ${name}`];
+  });
+  const { price, tokensBefore, tokensAfter, tokensBehind } = receipt;
+  return [
+    `  entries   ${counts.join(", ")}`,
+    `  tokens    ${formatNumber(tokensBefore)} → ${style("bold", formatNumber(tokensAfter))} (messages alone, estimated)`,
+    `  cache     ${formatNumber(tokensBehind)} tokens behind the change are written again; ${paysText(price.breakEvenRounds)}`,
+    "",
+  ].join("\n");
+}
+
+const paysText = (rounds: number | undefined): string => {
+  if (rounds === undefined) return "nothing is saved by it";
+  return rounds === 0
+    ? "pays at once"
+    : `pays after ${formatNumber(rounds)} more ${rounds === 1 ? "round" : "rounds"} on a warm cache`;
+};
+
+export interface ListedEdit extends RecordedEdit {
+  readonly boundary: ListedBoundary | undefined;
+}
+
+/** Calls for a summary that was never installed. */
+export interface ListedCost {
+  readonly id: EntryId;
+  readonly at: string;
+  readonly trigger: string | undefined;
+  readonly calls: readonly PaidCall[];
+  /** Undefined where a model has no known price. */
+  readonly costNanos: NanoUsd | undefined;
+}
+
+export interface ListedBoundary extends BoundaryFacts {
+  /** Of its calls; undefined where there was none, or a model has no known price. */
+  readonly costNanos: NanoUsd | undefined;
+}
+
+interface ReceiptLook {
+  readonly style: Style;
+  readonly columns: number;
+  /** As the person named it, for the lines to copy. */
+  readonly session: string;
+}
+
+/** One edit of a session: what it did, by which rule, what it cost, and how to take it back. */
+export function editReceiptText(edit: ListedEdit, { style, columns, session }: ReceiptLook): string {
+  const { id, kind, at, state, because, receipt, count, boundary } = edit;
+  const cause = edit.cause ?? boundary?.trigger;
+  const what = count === undefined ? kind : `${kind} of ${formatNumber(count)}`;
+  const head = `${headText({ at, what, cause }, style)}${state === "undone" ? ", undone" : ""}`;
+  const wide = columns - labelColumns;
+  const lines = [
+    ...(because === undefined ? [] : [labelLine("because", wrapText(oneLine(because), wide))]),
+    ...(boundary === undefined ? [] : [...contextLines(boundary), ...summaryLines(boundary, wide)]),
+    ...(receipt === undefined
+      ? []
+      : [
+          labelLine(
+            "tokens",
+            `${formatNumber(receipt.tokensBefore)} → ${formatNumber(receipt.tokensAfter)} (messages alone, estimated)`,
+          ),
+          labelLine("price", wrapText(priceText(receipt.price), wide)),
+        ]),
+    ...(state === "in force" && edit.undoes ? [labelLine("undo", `palimpsest undo ${session} ${id}`)] : []),
+  ];
+  return [head, ...lines, ""].join("\n");
+}
+
+export const spendingText = ({ at, trigger, calls, costNanos }: ListedCost, style: Style): string =>
+  `${headText({ at, what: "summary that was not installed", cause: trigger }, style)}\n${costLine({ calls, costNanos })}\n`;
+
+interface ExtractionsLook {
+  readonly style: Style;
+  /** Of all of them; undefined where nothing was answered, or a model has no known price. */
+  readonly costNanos: NanoUsd | undefined;
+}
+
+/** All of them in a few lines: there may be one every few rounds. Empty where there is none. */
+export function extractionsText(extractions: readonly Extraction[], { style, costNanos }: ExtractionsLook): string {
+  if (extractions.length === 0) return "";
+  const calls = extractions.flatMap((one) => one.calls);
+  const failures = extractions.filter(({ failed }) => failed !== undefined).length;
+  const vain = failures === 0 ? "" : `, ${formatNumber(failures)} in vain`;
+  return [
+    style("bold", "notes"),
+    labelLine("taken", `${quantity(extractions.length, "time")}${vain}`),
+    ...(calls.length === 0 ? [] : [costLine({ calls, costNanos })]),
+    "",
+  ].join("\n");
+}
+
+const headText = (
+  { at, what, cause }: { readonly at: string; readonly what: string; readonly cause: string | undefined },
+  style: Style,
+): string =>
+  `${at.slice(0, 19).replace("T", " ")}  ${style("bold", what)}${cause === undefined ? "" : ` (${oneLine(cause)})`}`;
+
+/** What is known: without the size before it there is nothing to compare with. */
+function contextLines({ tokensBefore, tokensAfter }: BoundaryFacts): readonly string[] {
+  if (tokensBefore === undefined) return [];
+  const after = tokensAfter === undefined ? "" : ` → ${formatNumber(tokensAfter)}`;
+  return [labelLine("context", `${formatNumber(tokensBefore)}${after} tokens, as they were counted`)];
+}
+
+/** What our own boundaries say of their summaries; other tools say less, or nothing. */
+function summaryLines(boundary: ListedBoundary, wide: number): readonly string[] {
+  const { path, messagesSummarised, durationMillis, auditScore, instructions, calls, changes, chain } = boundary;
+  const written = [
+    ...(path === undefined ? [] : [summaryPathText(path)]),
+    ...(messagesSummarised === undefined ? [] : [`of ${quantity(messagesSummarised, "message")}`]),
+    ...(durationMillis === undefined ? [] : [`in ${(durationMillis / 1000).toFixed(1)} s`]),
+  ];
+  return [
+    ...(path === undefined ? [] : [labelLine("summary", written.join(" "))]),
+    ...(auditScore === undefined ? [] : [labelLine("audit", `${formatPercent(auditScore)} before the repair`)]),
+    ...changes.map((change) => labelLine("changed", wrapText(oneLine(change), wide))),
+    ...(calls.length === 0 ? [] : [costLine(boundary)]),
+    ...(chain?.previous === undefined ? [] : [labelLine("follows", wrapText(chainText(chain), wide))]),
+    ...(instructions === undefined ? [] : [labelLine("asked", wrapText(oneLine(instructions), wide))]),
+  ];
+}
+
+function costLine({ calls, costNanos }: Pick<ListedCost, "calls" | "costNanos">): string {
+  const cost = costNanos === undefined ? "price not known" : formatUsd(costNanos / 1e9);
+  return labelLine("cost", `${cost} for ${quantity(calls.length, "call")}`);
+}
+
+const chainText = ({ previous, boundaries, turnsSince, roundsSince }: NonNullable<BoundaryFacts["chain"]>): string =>
+  `${oneLine(previous ?? "")} after ${quantity(turnsSince, "turn")} and ${quantity(roundsSince, "round")}; number ${formatNumber(boundaries + 1)} in force`;
+
+const labelColumns = 10;
+
+const labelLine = (label: string, text: string): string =>
+  `  ${label.padEnd(labelColumns - 2)}${text.replaceAll("\n", `\n${" ".repeat(labelColumns)}`)}`;
+
+/** What one uncached input token costs is 1. */
+function priceText({ now, perRound, breakEvenRounds }: ReceiptPrice): string {
+  const first =
+    now < 0 ? `saves ${formatNumber(-now)} input tokens at once` : `costs ${formatNumber(now)} input tokens now`;
+  return `${first}, ${perRound < 0 ? `costs ${formatNumber(-perRound)}` : `saves ${formatNumber(perRound)}`} in each later round; ${paysText(breakEvenRounds)}`;
+}
+
+/** What a log knows of a boundary besides its receipt. Sizes are of the whole context, as a provider or the tool counted it. */
+export interface BoundaryFacts {
+  readonly trigger: string | undefined;
+  readonly tokensBefore: number | undefined;
+  readonly tokensAfter: number | undefined;
+  /** What produced the summary. */
+  readonly path: string | undefined;
+  /** 0 to 1. */
+  readonly auditScore: number | undefined;
+  readonly messagesSummarised: number | undefined;
+  readonly durationMillis: number | undefined;
+  readonly instructions: string | undefined;
+  /** Requests for the summary that were answered. */
+  readonly calls: readonly PaidCall[];
+  /** Of these calls, as it was booked then. */
+  readonly bookedNanos: number | undefined;
+  /** What was done to the summary, and why notes were passed over; a line each. */
+  readonly changes: readonly string[];
+  readonly chain: BoundaryMetadata["chain"];
+}
+
+/** Of every boundary on a path. Where its own line is silent: the reply before it, and the request of the next one. */
+export function readBoundaryFacts(path: readonly Entry[]): ReadonlyMap<EntryId, BoundaryFacts> {
+  const facts = new Map<EntryId, BoundaryFacts>();
+  let before: number | undefined;
+  let open: EntryId | undefined;
+  for (const entry of path) {
+    if (entry.kind === "edit" && entry.edit.type === "boundary") {
+      const { metadata } = entry.edit;
+      facts.set(entry.id, { ...factsInMetadata(metadata), tokensBefore: metadata.preTokens ?? before });
+      open = metadata.postTokens === undefined ? entry.id : undefined;
+      before = undefined;
+    }
+    if (entry.kind !== "assistant" || entry.usage === undefined) continue;
+    before = contextTokens(entry.usage);
+    const waiting = open === undefined ? undefined : facts.get(open);
+    if (open !== undefined && waiting !== undefined)
+      facts.set(open, { ...waiting, tokensAfter: requestTokens(entry.usage) });
+    open = undefined;
+  }
+  return facts;
+}
+
+const factsInMetadata = (metadata: BoundaryMetadata): Omit<BoundaryFacts, "tokensBefore"> => ({
+  trigger: metadata.trigger,
+  tokensAfter: metadata.postTokens,
+  path: metadata.path,
+  auditScore: metadata.audit?.score,
+  messagesSummarised: metadata.messagesSummarized,
+  durationMillis: metadata.durationMs,
+  instructions: metadata.instructions,
+  calls: metadata.calls ?? [],
+  bookedNanos: metadata.costNanos,
+  changes: metadata.changes ?? [],
+  chain: metadata.chain,
+});
+
+/** What came back, edit by edit, and what that costs. */
+export function undoReportText(
+  { said, edits, receipts }: Extract<UndoOutcome, { kind: "undone" }>,
+  style: Style,
+): string {
+  const texts = edits.map(({ edit, id }, at) => {
+    const receipt = receipts[at];
+    return `undone: ${edit.type} ${oneLine(id)}\n${receipt === undefined ? "" : receiptText(receipt, style)}`;
+  });
+  return [...said.map((line) => `${oneLine(line)}\n`), ...texts].join("");
+}
+
+/** Where a session goes on behind a branch. */
+export const branchPointText = ({ before: { edit, id } }: Extract<UndoOutcome, { kind: "branched" }>): string =>
+  edit.type === "branch" ? "where it was before the branch" : `from before ${edit.type} ${oneLine(id)}`;
+
+/** What produced a summary that a log tells of: its path may be one that we do not know. */
+const summaryPathText = (path: string): string =>
+  isKnownPath(path) ? labelByCompactionPath[path] : `by ${oneLine(path)}`;
+
+const isKnownPath = (path: string): path is CompactionPath => Object.hasOwn(labelByCompactionPath, path);

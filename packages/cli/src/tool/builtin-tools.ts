@@ -1,0 +1,79 @@
+import type { CompactionRequests } from "palimpsest/internal/ports/compaction-requests";
+import type { UserPort } from "palimpsest/internal/ports/user-port";
+import type { PlanMode } from "palimpsest/internal/ports/plan-mode";
+import type { Tool } from "palimpsest/internal/ports/tool";
+import { askUserTool } from "./ask-user-tool.ts";
+import { compactTool } from "./compact-tool.ts";
+import { editTool } from "./file/edit-tool.ts";
+import { type ReadDeps, readTool } from "./file/read-tool.ts";
+import { writeTool } from "./file/write-tool.ts";
+import type { ToolServers } from "./mcp/tool-servers.ts";
+import { toolSearchTool, useToolTool } from "./mcp/tool-search-tool.ts";
+import { planTool } from "./plan-tool.ts";
+import { type RecallDeps, recallTool } from "./recall-tool.ts";
+import { globTool } from "./search/glob-tool.ts";
+import { grepTool, type SearchDeps } from "./search/grep-tool.ts";
+import { type BashDeps, bashTool } from "./shell/bash-tool.ts";
+import { bashKillTool, bashOutputTool } from "./shell/bash-output-tool.ts";
+import { type Skills, skillTool } from "./skill/skill-tool.ts";
+import { type TodoDeps, todoTool } from "./todo-tool.ts";
+import { type Web, webFetchTool } from "./web/web-fetch-tool.ts";
+
+export type ToolsetDeps = ReadDeps & SearchDeps & BashDeps & TodoDeps & RecallDeps & OptionalToolDeps;
+
+interface OptionalToolDeps {
+  /** Absent where the agent can't ask for compaction: then there is no tool for it, and no bytes of one. */
+  readonly compactionAsks?: CompactionRequests | undefined;
+  /** Likewise: absent where there are none. */
+  readonly skills?: Skills | undefined;
+  /** Likewise: absent where nobody can look at a plan. */
+  readonly planning?: PlanMode | undefined;
+  /** Likewise: absent where no server of tools may be started. */
+  readonly servers?: ToolServers | undefined;
+  /** Likewise: absent where the net is not to be reached. */
+  readonly web?: Web | undefined;
+  /** Likewise: absent where there is nobody to ask. */
+  readonly person?: UserPort | undefined;
+}
+
+/** All there can be, in the order of `builtinTools`. */
+export const toolNames = [
+  "read",
+  "write",
+  "edit",
+  "bash",
+  "grep",
+  "glob",
+  "todo",
+  "recall",
+  "compact",
+  "skill",
+  "plan",
+  "web_fetch",
+  "ask_user",
+  "bash_output",
+  "bash_kill",
+  "tool_search",
+  "use_tool",
+] as const;
+
+/** In a fixed order: definitions are the first bytes of every request, and a cached prefix is only the same bytes. */
+export const builtinTools = (deps: ToolsetDeps): readonly Tool[] => [
+  readTool(deps),
+  writeTool(),
+  editTool(),
+  bashTool(deps),
+  grepTool(deps),
+  globTool(deps),
+  todoTool(deps),
+  recallTool(deps),
+  ...(deps.compactionAsks === undefined ? [] : [compactTool({ compactionAsks: deps.compactionAsks })]),
+  ...(deps.skills === undefined ? [] : [skillTool({ skills: deps.skills })]),
+  ...(deps.planning === undefined ? [] : [planTool({ planning: deps.planning })]),
+  ...(deps.web === undefined ? [] : [webFetchTool({ web: deps.web })]),
+  ...(deps.person === undefined ? [] : [askUserTool({ person: deps.person })]),
+  ...(deps.jobs === undefined ? [] : [bashOutputTool({ jobs: deps.jobs }), bashKillTool({ jobs: deps.jobs })]),
+  ...(deps.servers === undefined
+    ? []
+    : [toolSearchTool({ servers: deps.servers }), useToolTool({ servers: deps.servers })]),
+];

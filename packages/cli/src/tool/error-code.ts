@@ -1,0 +1,24 @@
+/** What the system calls an error, such as `ENOENT`; undefined for what is no error of the system. */
+export function errorCode(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}
+
+/** A refusal of the system in words for the model. What is no error of the system is a bug and is thrown on. */
+export function describeRefusal(error: unknown, path: string): string {
+  const code = errorCode(error);
+  if (code === undefined) throw error;
+  return `${path}: ${textByCode.get(code) ?? code}`;
+}
+
+const textByCode: ReadonlyMap<string, string> = new Map([
+  ["ENOENT", "there is no such file or folder"],
+  ["ENOTDIR", "a part of the path is a file, not a folder"],
+  ["EISDIR", "this is a folder"],
+  ["EACCES", "the system does not allow it"],
+  ["EPERM", "the system does not allow it"],
+  ["ELOOP", "symbolic links that lead in a circle, or one that has just been put there"],
+  ["ENAMETOOLONG", "the name is too long"],
+  ["ENOSPC", "no space left on the disk"],
+  ["EROFS", "the file system is read-only"],
+]);

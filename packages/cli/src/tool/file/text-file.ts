@@ -1,0 +1,53 @@
+import { sniffBytesMax } from "../limits.ts";
+import { plural } from "palimpsest/internal/schema/format-count";
+
+/** `1 line`, `2 lines`: for the model, which reads figures without separators. */
+export const countWithNoun = (
+  count: number,
+  noun: "byte" | "character" | "file" | "line" | "match" | "more line",
+): string => `${count} ${plural(count, noun)}`;
+
+/** A text file as it is edited: without its byte order mark and with `\n` only, if it can be put back exactly. */
+export interface TextFile {
+  readonly text: string;
+  readonly mark: "" | "\uFEFF";
+  /** `mixed`: both kinds stand in the file, and stay in `text` as they are. */
+  readonly breaks: "\n" | "\r\n" | "mixed";
+}
+
+/** Undefined for what is not UTF-8 text. */
+export function decodeText(bytes: Uint8Array): TextFile | undefined {
+  if (bytes.subarray(0, sniffBytesMax).includes(0)) return undefined;
+  let whole: string;
+  try {
+    whole = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+  const mark = whole.startsWith("\uFEFF") ? "\uFEFF" : "";
+  const text = whole.slice(mark.length);
+  if (!text.includes("\r")) return { text, mark, breaks: "\n" };
+  const bare = text.replaceAll("\r\n", "");
+  if (bare.includes("\r") || bare.includes("\n")) return { text, mark, breaks: "mixed" };
+  return { text: text.replaceAll("\r\n", "\n"), mark, breaks: "\r\n" };
+}
+
+export function encodeText({ text, mark, breaks }: TextFile): Buffer {
+  return Buffer.from(mark + (breaks === "\r\n" ? text.replaceAll(/\r?\n/g, "\r\n") : text), "utf8");
+}
+
+/** Without the empty one behind the last line break. */
+export function splitLines(text: string): readonly string[] {
+  const lines = text.split(/\r?\n/);
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+}
+
+export const numberLine = (number: number, line: string): string => `${String(number).padStart(6)}\t${line}`;
+
+export const formatSize = (bytes: number): string =>
+  bytes < 1_024
+    ? countWithNoun(bytes, "byte")
+    : bytes < 2 ** 20
+      ? `${(bytes / 1_024).toFixed(1)} KB`
+      : `${(bytes / 2 ** 20).toFixed(1)} MB`;

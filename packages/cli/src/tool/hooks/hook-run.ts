@@ -1,0 +1,193 @@
+import {
+  type HookAnswer,
+  type HookOutput,
+  hookOutputShape,
+  type HookEventName,
+  hookAnswerShape,
+} from "palimpsest/internal/schema/hook";
+import { parseJson, type Json } from "palimpsest/internal/schema/json";
+import { ruleByEvent } from "./event-rule.ts";
+import { hookOutputBytesMax, hookTextCharsMax } from "./limits.ts";
+import type { CapturedStream, HookProcessEnd } from "./hook-process.ts";
+import type { HookOutcome } from "palimpsest/internal/ports/hooks";
+
+/** What became of one hook. `failed` ends the sentence "the hook …". */
+export type HookRun =
+  | { readonly kind: "said"; readonly answer: HookAnswer }
+  | { readonly kind: "failed"; readonly why: string }
+  | { readonly kind: "aborted" };
+
+export const silentRun: HookRun = { kind: "said", answer: {} };
+
+/** What the end of a command means: exit code 0 speaks through its output, 2 blocks, any other is a failure. */
+export function interpretEnd(end: HookProcessEnd, event: HookEventName): HookRun {
+  switch (end.kind) {
+    case "exited":
+      return interpretExit(end, event);
+    case "killed":
+      return failRun(`was ended by ${end.signal}`);
+    case "timed-out":
+      return failRun("did not end within its time limit and was ended");
+    case "aborted":
+      return { kind: "aborted" };
+    case "not-started":
+      return failRun(`could not be started: ${end.why}`);
+  }
+}
+
+const failRun = (why: string): HookRun => ({ kind: "failed", why });
+
+function interpretExit(
+  { code, stdout, stderr }: Extract<HookProcessEnd, { kind: "exited" }>,
+  event: HookEventName,
+): HookRun {
+  const said = stderr.text.trim();
+  if (code === 0) return interpretOutput(stdout, event);
+  if (code === 2)
+    return { kind: "said", answer: { block: said === "" ? "a hook blocked it and gave no reason" : said } };
+  return failRun(`ended with exit code ${code}${said === "" ? "" : `: ${said}`}`);
+}
+
+function interpretOutput(stdout: CapturedStream, event: HookEventName): HookRun {
+  const text = stdout.text.trim();
+  if (text === "") return silentRun;
+  if (!text.startsWith("{")) {
+    return ruleByEvent[event].context === "printed" ? { kind: "said", answer: { context: text } } : silentRun;
+  }
+  if (stdout.extent === "cut")
+    return failRun(
+      `printed more than ${hookOutputBytesMax.toLocaleString("en-US")} bytes of JSON; it counts for nothing`,
+    );
+  const json = tryParseJson(text);
+  if (json === undefined) return failRun("printed what begins like JSON and is none; it counts for nothing");
+  const read = hookOutputShape.safeParse(json);
+  if (read.success) return { kind: "said", answer: toHookAnswer(read.data) };
+  const wrong = read.error.issues.map(({ path }) => path.map(String).join(".")).join(", ");
+  return failRun(`printed JSON with a wrong value at ${wrong}; it counts for nothing`);
+}
+
+function tryParseJson(text: string): Json | undefined {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
+}
+
+function toHookAnswer(output: HookOutput): HookAnswer {
+  const { additionalContext, updatedInput, decision: asked } = output.hookSpecificOutput ?? {};
+  const block = findBlockReason(output);
+  const permission = findPermission(output);
+  const input = asked?.updatedInput ?? updatedInput;
+  return {
+    ...(block === undefined ? {} : { block }),
+    ...(output.continue === false ? { stop: output.stopReason ?? "a hook ended the turn and gave no reason" } : {}),
+    ...(additionalContext === undefined ? {} : { context: additionalContext }),
+    ...(output.systemMessage === undefined ? {} : { message: output.systemMessage }),
+    ...(permission === undefined ? {} : { permission }),
+    ...(input === undefined ? {} : { updatedInput: input }),
+  };
+}
+
+function findBlockReason({ decision, reason, hookSpecificOutput }: HookOutput): string | undefined {
+  const { permissionDecision, permissionDecisionReason, decision: asked } = hookSpecificOutput ?? {};
+  const denied = decision === "block" || permissionDecision === "deny" || asked?.behavior === "deny";
+  if (!denied) return undefined;
+  return asked?.message ?? permissionDecisionReason ?? reason ?? "a hook blocked it and gave no reason";
+}
+
+function findPermission({ decision, hookSpecificOutput }: HookOutput): HookAnswer["permission"] {
+  const { permissionDecision, decision: asked } = hookSpecificOutput ?? {};
+  if (permissionDecision === "ask") return "ask";
+  const allowed = permissionDecision === "allow" || asked?.behavior === "allow" || decision === "approve";
+  return allowed ? "allow" : undefined;
+}
+
+export interface NamedRun {
+  /** How a warning calls the hook. */
+  readonly called: string;
+  readonly run: HookRun;
+}
+
+/**
+ * What hooks say together, in their order: one that blocks is enough, `ask` is stronger than `allow`, of several inputs
+ * the last counts. What an event has no use for is a warning, never silently dropped.
+ */
+export function combineRuns(event: HookEventName, runs: readonly NamedRun[]): HookOutcome {
+  const answers = runs.flatMap(({ called, run }) =>
+    run.kind === "said" ? [keepUsable(event, { called, ...run })] : [],
+  );
+  const blocks = [...collectTexts(answers, "block"), ...interruptionReasons(event, runs)];
+  const stops = collectTexts(answers, "stop");
+  const permissions = new Set(answers.map(({ answer }) => answer.permission));
+  const inputs = answers.map(({ answer }) => answer.updatedInput).filter((input) => input !== undefined);
+  const updatedInput = inputs.at(-1);
+  return {
+    ...(blocks.length === 0 ? {} : { blocked: { reason: capText(blocks.join("\n")) } }),
+    ...(stops.length === 0 ? {} : { stopped: { reason: capText(stops.join("\n")) } }),
+    ...(blocks.length > 0 ? {} : strongestPermission(permissions)),
+    ...(updatedInput === undefined ? {} : { updatedInput }),
+    context: collectTexts(answers, "context").map(capText),
+    messages: collectTexts(answers, "message").map(capText),
+    warnings: [
+      ...runs.flatMap(({ called, run }) => (run.kind === "failed" ? [capText(`the hook ${called} ${run.why}`)] : [])),
+      ...answers.flatMap(({ warnings }) => warnings.map(capText)),
+      ...(inputs.length > 1 ? [`${inputs.length} hooks changed the input of one call; the last one's counts`] : []),
+    ],
+  };
+}
+
+interface UsableAnswer {
+  readonly answer: HookAnswer;
+  readonly warnings: readonly string[];
+}
+
+/** The answer without what its event has no use for. */
+function keepUsable(event: HookEventName, { called, answer }: { called: string; answer: HookAnswer }): UsableAnswer {
+  const why = uselessParts(event);
+  const parts = Object.entries(answer).filter(([, said]) => said !== undefined);
+  return {
+    answer: hookAnswerShape.parse(Object.fromEntries(parts.filter(([part]) => !why.has(part)))),
+    warnings: parts
+      .filter(([part]) => why.has(part))
+      .map(([part, said]) => {
+        const text = typeof said === "string" ? said : JSON.stringify(said);
+        return `the hook ${called} said what ${event} has no use for, since it ${why.get(part)}: ${text}`;
+      }),
+  };
+}
+
+/** Parts of an answer that come to nothing, with the reason. */
+function uselessParts(event: HookEventName): ReadonlyMap<string, string> {
+  const { block, stop, context } = ruleByEvent[event];
+  const useless: [keyof HookAnswer, string][] = [];
+  if (block === "impossible") useless.push(["block", "can't be blocked"]);
+  if (stop === "impossible") useless.push(["stop", "ends no turn"]);
+  if (context === "none") useless.push(["context", "takes no text for the model"]);
+  if (event !== "PreToolUse" && event !== "PermissionRequest")
+    useless.push(["permission", "decides about no call"], ["updatedInput", "runs no call"]);
+  return new Map(useless);
+}
+
+/** What was about to happen does not, where the hooks that could have forbidden it were cut short. */
+const interruptionReasons = (event: HookEventName, runs: readonly NamedRun[]): readonly string[] =>
+  ruleByEvent[event].block === "before" && runs.some(({ run }) => run.kind === "aborted")
+    ? ["interrupted before its hooks had ended"]
+    : [];
+
+const collectTexts = (
+  answers: readonly UsableAnswer[],
+  key: "block" | "stop" | "context" | "message",
+): readonly string[] => answers.flatMap(({ answer }) => answer[key] ?? []);
+
+function strongestPermission(said: ReadonlySet<HookAnswer["permission"]>): Pick<HookOutcome, "permission"> {
+  if (said.has("ask")) return { permission: "ask" };
+  return said.has("allow") ? { permission: "allow" } : {};
+}
+
+function capText(text: string): string {
+  if (text.length <= hookTextCharsMax) return text;
+  const over = text.length - hookTextCharsMax;
+  return `${text.slice(0, hookTextCharsMax)}\n[${over.toLocaleString("en-US")} more characters left out: a hook's text holds at most ${hookTextCharsMax.toLocaleString("en-US")}]`;
+}

@@ -1,0 +1,228 @@
+import type {
+  ConnectOutcome,
+  OfferedTool,
+  ServerCallOutcome,
+  ServerCall,
+  ToolServer,
+  ToolServersDep,
+} from "palimpsest/internal/ports/tool-server";
+import { type Millis, millis } from "palimpsest/internal/schema/brand";
+import { type KnownServer, unknownToolMessage, offersTool } from "./known-server.ts";
+import type { LaunchOutcome } from "./resolve-launch.ts";
+import {
+  callMs,
+  callWaitMs,
+  closeStartingMs,
+  connectMs,
+  listMs,
+  relistPauseMs,
+  restartsForgottenMs,
+  restartsMax,
+  restartWaitMs,
+  toolNameCharsMax,
+  toolsPerServerMax,
+} from "./limits.ts";
+
+export interface ManagedServerDeps extends ToolServersDep {
+  /** Must resolve early when the signal is raised, and must not reject. */
+  readonly wait: (time: Millis, signal: AbortSignal) => Promise<void>;
+}
+
+interface ManagedServerInput extends Omit<Extract<LaunchOutcome, { kind: "ready" }>, "kind"> {
+  /** Something settled: the server is ready, has other tools, or is given up. */
+  readonly onSettled: () => void;
+}
+
+/**
+ * One server over the time of a session.
+ *
+ *   starting ──connected and listed──▶ ready ──closed──▶ starting, after a pause
+ *   starting ──fails──▶ starting, after a pause; after the last restart ──▶ down
+ *   any ──close──▶ closed
+ *
+ * `known` is what was last so: a server that is being started again is what it was, so that nobody is told twice of one
+ * that comes back.
+ */
+export class ManagedServer {
+  readonly name: string;
+  readonly #deps: ManagedServerDeps;
+  readonly #input: ManagedServerInput;
+  readonly #over = new AbortController();
+  #server: ToolServer | undefined;
+  #known: KnownServer | undefined;
+  /** The newest attempt, also where nobody waits for it any more. */
+  #connecting: Promise<unknown> = Promise.resolve();
+  #restarts = 0;
+  /** Lists that are to be read, the one that is being read among them. */
+  #relists = 0;
+  #settled = Promise.withResolvers<void>();
+
+  constructor(deps: ManagedServerDeps, input: ManagedServerInput) {
+    this.name = input.launch.definition.name;
+    this.#deps = deps;
+    this.#input = input;
+    void this.#start();
+  }
+
+  /** Undefined before it was ready, or given up, for the first time. */
+  get known(): KnownServer | undefined {
+    return this.#known;
+  }
+
+  /** Must not reject. Not tried again where it fails: nobody knows what has been done. */
+  async call(call: ServerCall, signal: AbortSignal): Promise<ServerCallOutcome> {
+    const server = await this.#connected(signal);
+    if (server === undefined) return { kind: "failed", why: this.#whyDown() };
+    // After the wait: what it offers may be known only now, or be otherwise than when a person was asked.
+    if (this.#known !== undefined && !offersTool(this.#known, call.tool))
+      return { kind: "failed", why: unknownToolMessage(this.name, call.tool) };
+    const asked = await this.#within({ limitMs: callMs, signal, act: (limited) => server.call(call, limited) });
+    if (asked === undefined)
+      return { kind: "failed", why: signal.aborted ? "interrupted" : `no answer within ${callMs / 1_000} s` };
+    return asked.kind === "failed" ? { kind: "failed", why: this.#input.masked(asked.why) } : asked;
+  }
+
+  async close(): Promise<void> {
+    this.#over.abort();
+    this.#settled.resolve();
+    await this.#server?.close();
+    this.#server = undefined;
+    const done = new AbortController();
+    await Promise.race([this.#connecting, this.#deps.wait(closeStartingMs, done.signal)]);
+    done.abort();
+  }
+
+  async #connected(signal: AbortSignal): Promise<ToolServer | undefined> {
+    if (this.#server !== undefined || this.#known?.kind === "down") return this.#server;
+    await this.#within({ limitMs: callWaitMs, signal, act: () => this.#settled.promise });
+    return this.#server;
+  }
+
+  #whyDown(): string {
+    return this.#known?.kind === "down" ? `it is not running: ${this.#known.why}` : "it is still being started";
+  }
+
+  async #start(): Promise<void> {
+    while (!this.#over.signal.aborted) {
+      const tried = await this.#try();
+      if (this.#over.signal.aborted) return;
+      if (tried === "ready") return;
+      if (this.#restarts >= restartsMax) {
+        this.#settle({ kind: "down", name: this.name, why: this.#input.masked(tried.why) });
+        return;
+      }
+      await this.#pause();
+    }
+  }
+
+  async #pause(): Promise<void> {
+    const pauseMs = millis(restartWaitMs * 2 ** this.#restarts);
+    this.#restarts += 1;
+    await this.#deps.wait(pauseMs, this.#over.signal);
+  }
+
+  async #try(): Promise<"ready" | { readonly why: string }> {
+    const { signal } = this.#over;
+    const connecting = async (limited: AbortSignal): Promise<ConnectOutcome> => {
+      const connected = await this.#deps.connect(this.#input.launch, limited);
+      // Nobody waits for it any more.
+      if (limited.aborted && connected.kind === "connected") await connected.server.close();
+      return connected;
+    };
+    const act = (limited: AbortSignal): Promise<ConnectOutcome> => {
+      const attempt = connecting(limited);
+      this.#connecting = attempt;
+      return attempt;
+    };
+    const connected = await this.#within({ limitMs: connectMs, signal, act });
+    if (connected === undefined) return { why: `no answer within ${connectMs / 1_000} s` };
+    if (connected.kind === "failed") return { why: connected.why };
+    const { server } = connected;
+    const listed = await this.#list(server);
+    if (listed.kind === "failed" || signal.aborted) {
+      await server.close();
+      return { why: listed.kind === "failed" ? listed.why : "closed" };
+    }
+    this.#server = server;
+    server.onChange((change) => void (change === "closed" ? this.#died(server) : this.#relist(server)));
+    this.#settle(this.#ready(server, listed.tools));
+    void this.#forgetRestarts(server);
+    return "ready";
+  }
+
+  async #forgetRestarts(server: ToolServer): Promise<void> {
+    await this.#deps.wait(restartsForgottenMs, this.#over.signal);
+    if (this.#server === server) this.#restarts = 0;
+  }
+
+  async #died(server: ToolServer): Promise<void> {
+    if (this.#server !== server || this.#over.signal.aborted) return;
+    this.#server = undefined;
+    this.#settled = Promise.withResolvers<void>();
+    if (this.#restarts >= restartsMax) {
+      this.#settle({ kind: "down", name: this.name, why: `it ended ${restartsMax + 1} times` });
+      return;
+    }
+    await this.#pause();
+    await this.#start();
+  }
+
+  /** One at a time, however often it says that its list is another: what is said meanwhile is one more list, later. */
+  async #relist(server: ToolServer): Promise<void> {
+    const isUnderWay = this.#relists > 0;
+    this.#relists = Math.min(2, this.#relists + 1);
+    if (isUnderWay) return;
+    while (this.#relists > 0) {
+      const listed = await this.#list(server);
+      if (this.#server !== server) break;
+      if (listed.kind === "listed") this.#settle(this.#ready(server, listed.tools));
+      if (this.#relists > 1) await this.#deps.wait(relistPauseMs, this.#over.signal);
+      this.#relists -= 1;
+    }
+    this.#relists = 0;
+  }
+
+  async #list(server: ToolServer) {
+    const listing = (limited: AbortSignal) => server.listTools(limited);
+    const listed = await this.#within({ limitMs: listMs, signal: this.#over.signal, act: listing });
+    return listed ?? ({ kind: "failed", why: `no list of tools within ${listMs / 1_000} s` } as const);
+  }
+
+  #ready({ instructions }: ToolServer, tools: readonly OfferedTool[]): KnownServer {
+    const usable = tools.filter(({ name }) => name.length <= toolNameCharsMax && nameForm.test(name));
+    const sorted = usable.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+    return { kind: "ready", name: this.name, instructions, tools: sorted.slice(0, toolsPerServerMax) };
+  }
+
+  #settle(known: KnownServer): void {
+    this.#known = known;
+    this.#settled.resolve();
+    this.#input.onSettled();
+  }
+
+  /** Undefined where the time is up or the signal raised, whether or not the act heeds its own signal. */
+  async #within<Result>({ limitMs, signal, act }: TimeLimitInput<Result>): Promise<Result | undefined> {
+    const done = new AbortController();
+    const stop = AbortSignal.any([signal, this.#over.signal, done.signal]);
+    const limited = new AbortController();
+    const late = this.#deps.wait(limitMs, stop).then(() => {
+      // What is done may live on by its signal.
+      if (!done.signal.aborted) limited.abort();
+      return undefined;
+    });
+    try {
+      return await Promise.race([act(limited.signal), late]);
+    } finally {
+      done.abort();
+    }
+  }
+}
+
+/** What a rule can name: a `*` there stands for others, and brackets end the name. */
+const nameForm = /^[^\s*()\p{C}]+$/u;
+
+interface TimeLimitInput<Result> {
+  readonly limitMs: Millis;
+  readonly signal: AbortSignal;
+  readonly act: (limited: AbortSignal) => Promise<Result>;
+}

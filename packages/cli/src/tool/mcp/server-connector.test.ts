@@ -1,0 +1,234 @@
+import { realpath } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { eventServer, httpServer } from "../../../../../test/fixture/mcp/http-server.ts";
+import { injected, pixel } from "../../../../../test/fixture/mcp/made-server.ts";
+import type { ProgramStart } from "palimpsest/internal/ports/sandbox";
+import type { ToolServer } from "palimpsest/internal/ports/tool-server";
+import type { RemoteServer, StdioServer } from "palimpsest/internal/schema/server-definition";
+import { signalGroup } from "../signal-group.ts";
+import { serverConnector } from "./server-connector.ts";
+
+const program = join(import.meta.dirname, "../../../../../test/fixture/mcp/stdio-server.ts");
+const connect = serverConnector({ version: "0.0.0" });
+const never = new AbortController().signal;
+
+const stdio = (...args: readonly string[]): StdioServer => ({
+  kind: "stdio",
+  name: "a",
+  command: process.execPath,
+  args: [program, ...args],
+  env: {},
+});
+
+/** Programs that are no servers. */
+const script = (lines: string): StdioServer => ({ ...stdio(), command: "/bin/sh", args: ["-c", lines] });
+const notServers = {
+  dies: script("echo no >&2; printf '\\033[31mconfiguration' >&2; exit 7"),
+  mute: script("trap '' TERM; exec sleep 60"),
+  garbage: script("while :; do echo '{ garbage'; sleep 0.02; done"),
+  endless: script("yes x | tr -d '\\n'"),
+} as const;
+
+/** Process groups that are on record, and those that were. */
+let recorded: number[] = [];
+let forgotten: number[] = [];
+afterEach(() => {
+  const running = recorded.filter((leader) => signalGroup(leader, 0) || !forgotten.includes(leader));
+  if (running.length > 0) throw new Error(`left running, or on record: ${running.join(", ")}`);
+  [recorded, forgotten] = [[], []];
+});
+
+async function start(definition: StdioServer | RemoteServer, signal = never) {
+  return await connect(
+    {
+      definition,
+      env: { PATH: process.env["PATH"] ?? "", ONLY: "this" },
+      cwd: await realpath(tmpdir()),
+      record: async (leader) => {
+        recorded.push(leader);
+        return async () => void forgotten.push(leader);
+      },
+    },
+    signal,
+  );
+}
+
+async function failure(definition: StdioServer | RemoteServer, signal = never): Promise<string> {
+  const made = await start(definition, signal);
+  return made.kind === "failed" ? made.why : "it is connected";
+}
+
+async function server(definition: StdioServer | RemoteServer): Promise<ToolServer> {
+  const made = await start(definition);
+  if (made.kind === "failed") throw new Error(made.why);
+  onTestFinished(() => made.server.close());
+  return made.server;
+}
+
+const namesOf = async (made: ToolServer): Promise<readonly string[]> => {
+  const listed = await made.listTools(never);
+  return listed.kind === "listed" ? listed.tools.map(({ name }) => name) : [listed.why];
+};
+
+const call = (made: ToolServer, tool: string, input = {}) => made.call({ tool, input }, never);
+const text = (said: string) => ({ kind: "answer", content: [{ type: "text", text: said }], isError: false });
+
+describe("a program", () => {
+  test("lists and calls: text, error, image; a greeting on its stdout does no harm", async () => {
+    const made = await server(stdio("good", "odd.name/with:signs"));
+    expect(made.instructions).toBe("Be kind.");
+    expect(await namesOf(made)).toContain("odd.name/with:signs");
+    expect(await call(made, "echo", { a: [1] })).toEqual(text('{"a":[1]}'));
+    expect(await call(made, "odd.name/with:signs")).toEqual(text("did odd.name/with:signs"));
+    expect(await call(made, "fail")).toMatchObject({ isError: true, content: [{ text: "it went wrong" }] });
+    expect(await call(made, "draw")).toMatchObject({ content: [{ type: "image", data: pixel }] });
+    await made.close();
+  });
+
+  test("sees only the environment that it is given", async () => {
+    const made = await server(stdio("good"));
+    const answer = await call(made, "environment");
+    expect(JSON.stringify(answer)).toContain("ONLY");
+    expect(JSON.stringify(answer)).not.toContain("HOME");
+    await made.close();
+  });
+
+  test("is told of: another list, and its end", async () => {
+    const made = await server(stdio("good"));
+    const heard: string[] = [];
+    const closed = Promise.withResolvers<void>();
+    made.onChange((change) => {
+      heard.push(change);
+      if (change === "closed") closed.resolve();
+    });
+    await call(made, "grow");
+    expect(await namesOf(made)).toContain("grown");
+    expect(await call(made, "die")).toMatchObject({ kind: "failed" });
+    await closed.promise;
+    expect(heard).toEqual(["tools", "closed"]);
+    expect(await call(made, "echo")).toMatchObject({ kind: "failed" });
+  });
+
+  test("that dies at once is told with its exit code and the end of its stderr", async () => {
+    expect(await failure(notServers.dies)).toMatch(
+      /^it ended with exit code 7; its stderr ends: no\n.*configuration$/s,
+    );
+  });
+
+  test("that is not there is told by its name", async () => {
+    const made = await start({ ...stdio(), command: "no-such-program" });
+    expect(made).toEqual({ kind: "failed", why: "there is no program no-such-program" });
+  });
+
+  test.each(["mute", "garbage"] as const)(
+    "that says nothing of use (%s) is ended when nobody waits any more",
+    async (way) => {
+      const why = await failure(notServers[way], AbortSignal.timeout(700));
+      expect(why).not.toBe("it is connected");
+      expect(why.includes("are no messages")).toBe(way === "garbage");
+    },
+  );
+
+  test("that sends a line without end is ended", async () => {
+    expect(await failure(notServers.endless)).toContain("a line of over");
+  });
+
+  test("a call is given up with its signal, and the server goes on", async () => {
+    const made = await server(stdio("good"));
+    expect(await made.call({ tool: "hang", input: {} }, AbortSignal.timeout(100))).toMatchObject({ kind: "failed" });
+    expect(await call(made, "echo")).toEqual(text("{}"));
+    await made.close();
+  });
+
+  test("what a hostile one says stands where a server's words stand, and is changed by nobody here", async () => {
+    const made = await server(stdio("hostile"));
+    expect(made.instructions).toBe(injected);
+    expect(await call(made, "inject")).toEqual(text(injected));
+    await made.close();
+  });
+});
+
+describe("an address", () => {
+  const remote = (url: string, parts: Partial<RemoteServer> = {}): RemoteServer => ({
+    kind: "http",
+    name: "a",
+    url,
+    headers: {},
+    ...parts,
+  });
+
+  test("by Streamable HTTP lists and calls, with the headers of its definition", async () => {
+    const far = await httpServer("t-1");
+    onTestFinished(() => far.close());
+    const made = await server(remote(far.url, { headers: { Authorization: "Bearer t-1" } }));
+    expect(made.instructions).toBe("By HTTP.");
+    expect(await namesOf(made)).toEqual(["echo", "fail", "draw"]);
+    expect(await call(made, "echo", { b: 2 })).toEqual(text('{"b":2}'));
+    expect(new Set(far.asked)).toEqual(new Set(["Bearer t-1"]));
+    await made.close();
+  });
+
+  test.each(["http", "sse"] as const)("of the protocol's first years is spoken to in its way (%s)", async (kind) => {
+    const far = await eventServer();
+    onTestFinished(() => far.close());
+    const made = await server(remote(far.url, { kind }));
+    expect(made.instructions).toBe("By events.");
+    expect(await call(made, "echo")).toEqual(text("{}"));
+    await made.close();
+  });
+
+  test("that wants a token says so without a stack of words", async () => {
+    const far = await httpServer("t-1");
+    onTestFinished(() => far.close());
+    expect(await failure(remote(far.url))).toContain("401");
+  });
+
+  test("where nobody listens is told with the reason", async () => {
+    const gone = await httpServer();
+    await gone.close();
+    expect(await failure(remote(gone.url))).toContain("ECONNREFUSED");
+    expect(await start(remote("nowhere"))).toEqual({ kind: "failed", why: "its address is no URL" });
+  });
+
+  test("that does not know us any more counts as ended, so that it is asked anew", async () => {
+    const far = await httpServer();
+    onTestFinished(() => far.close());
+    const made = await server(remote(far.url));
+    const closed = new Promise<string>((resolve) => made.onChange(resolve));
+    far.forget();
+    expect(await call(made, "echo")).toMatchObject({ kind: "failed" });
+    expect(await closed).toBe("closed");
+  });
+});
+
+describe("in a sandbox", () => {
+  test("a server whose start is refused is not started, and the reason is told", async () => {
+    const enter = async () => ({ kind: "refused", why: "a sandbox is required" }) as const;
+    const cwd = await realpath(tmpdir());
+    const made = await connect({ definition: stdio("good"), env: {}, cwd, enter }, never);
+    expect(made).toEqual({ kind: "failed", why: "it is not started: a sandbox is required" });
+  });
+
+  test("what a start left on disk is removed once, when the server has ended, also one that was closed meanwhile", async () => {
+    const cwd = await realpath(tmpdir());
+    const left: string[] = [];
+    const enterAfter = (ms: number) => async (start: ProgramStart) => {
+      await wait(ms);
+      return { kind: "ready", start, leave: async () => void left.push("left") } as const;
+    };
+    const env = { PATH: process.env["PATH"] ?? "" };
+    const made = await connect({ definition: stdio("good"), env, cwd, enter: enterAfter(0) }, never);
+    if (made.kind !== "connected") throw new Error(made.why);
+    expect(left).toEqual([]);
+    await made.server.close();
+    expect(left).toEqual(["left"]);
+    const stopped = new AbortController();
+    setTimeout(() => stopped.abort(), 20);
+    const aborted = await connect({ definition: stdio("good"), env, cwd, enter: enterAfter(200) }, stopped.signal);
+    expect(aborted.kind).toBe("failed");
+    await expect.poll(() => left).toEqual(["left", "left"]);
+  });
+});

@@ -1,0 +1,211 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { z } from "zod";
+import type { ConnectOutcome, ConnectServer } from "palimpsest/internal/ports/tool-server";
+import type { RemoteServer } from "palimpsest/internal/schema/server-definition";
+import { handshakeMs, sdkLoadDelayMs, messageBytesMax } from "./limits.ts";
+import { ProcessTransport } from "./process-transport.ts";
+import { type SdkClient, type SdkConnection, createToolServer } from "./sdk-client.ts";
+
+interface ConnectorInput {
+  /** Ours, as servers are told it. */
+  readonly version: string;
+}
+
+/** Servers by the protocol's SDK, which is loaded when the first of them is asked for: it costs a third of a second. */
+export function serverConnector({ version }: ConnectorInput): ConnectServer {
+  let loading: ReturnType<typeof loadClient> | undefined;
+  return async (start, signal) => {
+    const { definition, env, cwd, record, enter } = start;
+    loading ??= loadClient();
+    const { Client } = await loading;
+    if (signal.aborted) return { kind: "failed", why: "nobody waits for it any more" };
+    const fresh = (): Client => new Client({ name: "palimpsest", version }, { capabilities: {} });
+    if (definition.kind !== "stdio") return await connectRemote({ definition, signal, fresh });
+    const { deserializeMessage } = await import("@modelcontextprotocol/sdk/shared/stdio.js");
+    const transport = new ProcessTransport({ definition, env, cwd, record, enter, parse: deserializeMessage });
+    return await connectClient({
+      client: fresh(),
+      transport,
+      signal,
+      whyOf: (error) => transport.why(errorText(error)),
+    });
+  };
+}
+
+async function loadClient() {
+  await wait(sdkLoadDelayMs);
+  return await import("@modelcontextprotocol/sdk/client/index.js");
+}
+
+interface ConnectInput {
+  readonly client: Client;
+  readonly transport: Transport;
+  readonly signal: AbortSignal;
+  readonly whyOf: (error: unknown) => string;
+}
+
+async function connectClient({ client, transport, signal, whyOf }: ConnectInput): Promise<ConnectOutcome> {
+  try {
+    await client.connect(transport, { signal, timeout: handshakeMs });
+  } catch (error) {
+    // First: what the server wrote at its end belongs to the reason.
+    await transport.close().catch(() => undefined);
+    return { kind: "failed", why: whyOf(error) };
+  }
+  const { ToolListChangedNotificationSchema } = await import("@modelcontextprotocol/sdk/types.js");
+  return {
+    kind: "connected",
+    server: createToolServer({
+      client: adaptClient({ client, whyOf }),
+      onToolsChanged: (listener) => client.setNotificationHandler(ToolListChangedNotificationSchema, () => listener()),
+    }),
+  };
+}
+
+/**
+ * Requests go past the client's own methods: those refuse a whole list for one tool of no known form, and compile the
+ * schemas of strangers. What answers is parsed by `serverOf`.
+ */
+function adaptClient({ client, whyOf }: Pick<ConnectInput, "client" | "whyOf">): SdkConnection["client"] {
+  const asked = async (ask: () => Promise<unknown>): Promise<unknown> => {
+    try {
+      return await ask();
+    } catch (error) {
+      if (isGone(error)) void client.close().catch(() => undefined);
+      throw new Error(whyOf(error), { cause: error });
+    }
+  };
+  const sdk: SdkClient = {
+    listTools: (params, options) => asked(() => client.request({ method: "tools/list", params }, anyResult, options)),
+    callTool: (params, _, options) => asked(() => client.request({ method: "tools/call", params }, anyResult, options)),
+    getInstructions: () => client.getInstructions(),
+    close: () => client.close(),
+  };
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener
+  client.onclose = () => sdk.onclose?.();
+  return sdk;
+}
+
+const anyResult = z.looseObject({});
+
+/** A remote server has no process that ends: it is gone where nobody answers, or where it does not know us any more. */
+const isGone = (error: unknown): boolean =>
+  httpStatus(error) === 404 || (error instanceof TypeError && error.message === "fetch failed");
+
+interface RemoteInput {
+  readonly definition: RemoteServer;
+  readonly signal: AbortSignal;
+  readonly fresh: () => Client;
+}
+
+/** Servers of the protocol's first years know only event streams: they refuse the first message with a 4xx. */
+async function connectRemote({ definition, signal, fresh }: RemoteInput): Promise<ConnectOutcome> {
+  const { url, headers, kind } = definition;
+  if (!URL.canParse(url)) return { kind: "failed", why: "its address is no URL" };
+  const options = { requestInit: { headers: { ...headers } }, fetch: fetchBounded };
+  if (kind === "http") {
+    const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
+    const transport = new StreamableHTTPClientTransport(new URL(url), options);
+    let status: number | undefined;
+    const whyOf = (error: unknown): string => {
+      status = httpStatus(error);
+      return remoteErrorText(error);
+    };
+    const tried = await connectClient({ client: fresh(), transport: transport, signal, whyOf });
+    if (tried.kind === "connected" || !isOldServer(status) || signal.aborted) return tried;
+    const older = await connectEventStream({ url, options, signal, fresh });
+    return older.kind === "connected" ? older : tried;
+  }
+  return await connectEventStream({ url, options, signal, fresh });
+}
+
+interface EventStreamInput extends Pick<RemoteInput, "signal" | "fresh"> {
+  readonly url: string;
+  readonly options: { readonly requestInit: RequestInit; readonly fetch: typeof fetchBounded };
+}
+
+async function connectEventStream({ url, options, signal, fresh }: EventStreamInput): Promise<ConnectOutcome> {
+  const { SSEClientTransport } = await import("@modelcontextprotocol/sdk/client/sse.js");
+  const transport = new SSEClientTransport(new URL(url), options);
+  return await connectClient({ client: fresh(), transport: transport, signal, whyOf: remoteErrorText });
+}
+
+const isOldServer = (status: number | undefined): boolean =>
+  status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403;
+
+function httpStatus(error: unknown): number | undefined {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "number" && code > 0 ? code : undefined;
+}
+
+function remoteErrorText(error: unknown): string {
+  switch (httpStatus(error)) {
+    case 401:
+      return "it wants to know who asks (401): put a token into its headers";
+    case 403:
+      return "it refuses who asks (403)";
+    case undefined:
+    default:
+      return errorText(error);
+  }
+}
+
+/** `fetch failed` says nothing; its cause does. */
+function errorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  const words = error.message.replace(/^MCP error -?\d+: /, "");
+  return cause instanceof Error ? `${words}: ${cause.message}` : words;
+}
+
+/**
+ * `fetch` whose answers break off where a message in them is over the limit: whoever reads one holds all of it. In an
+ * event stream a message is what stands between two empty lines; any other answer, an error too, is one message.
+ */
+export async function fetchBounded(url: string | URL, init?: RequestInit): Promise<Response> {
+  const response = await fetch(url, init);
+  if (response.body === null) return response;
+  const { status, statusText, headers } = response;
+  const isStream = /^\s*text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+  const bound = limitMessages({ bytesMax: messageBytesMax, ends: isStream ? "empty-line" : "never" });
+  return new Response(response.body.pipeThrough(bound), { status, statusText, headers });
+}
+
+export interface MessageLimits {
+  readonly bytesMax: number;
+  /** Where a message ends, before the whole does. */
+  readonly ends: "empty-line" | "never";
+}
+
+export function limitMessages({ bytesMax, ends }: MessageLimits): TransformStream<Uint8Array, Uint8Array> {
+  let messageBytes = 0;
+  let lineBytes = 0;
+  let before = 0;
+  /** False where a message is too long. */
+  const isWithin = (chunk: Uint8Array): boolean => {
+    if (ends === "never") return (messageBytes += chunk.length) <= bytesMax;
+    for (const byte of chunk) {
+      messageBytes += 1;
+      if (messageBytes > bytesMax) return false;
+      // Lines end with either sign, or with both.
+      if (byte === newline && before === carriageReturn) lineBytes = 0;
+      else if (byte === newline || byte === carriageReturn) {
+        if (lineBytes === 0) messageBytes = 0;
+        lineBytes = 0;
+      } else lineBytes += 1;
+      before = byte;
+    }
+    return true;
+  };
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      if (isWithin(chunk)) controller.enqueue(chunk);
+      else controller.error(new Error(`a message of over ${bytesMax} bytes`));
+    },
+  });
+}
+
+const newline = 0x0a;
+const carriageReturn = 0x0d;

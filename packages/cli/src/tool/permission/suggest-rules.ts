@@ -1,0 +1,118 @@
+import { dirname } from "node:path";
+import type { ToolAction, PermissionRequest } from "palimpsest/internal/ports/tool";
+import { isInside } from "../resolve-real-path.ts";
+import { suggestedRulesMax, suggestedRulesTriedMax } from "../limits.ts";
+import { parseLine } from "../shell/parse-line.ts";
+import type { ShellWord } from "../shell/shell-word.ts";
+import { decidePermission, type Policy } from "./decide-permission.ts";
+import { escapePattern, parseRules } from "./rule.ts";
+
+/**
+ * Rules that a person may want to give for good: under which this very request would have been allowed, and none of which
+ * could be left out. Undefined where there are none, as for files that hold the rules, or too many to look at. Pure.
+ */
+export function suggestRules(policy: Policy, request: PermissionRequest): readonly string[] | undefined {
+  const isEnough = (rules: readonly string[]): boolean => {
+    const { allow } = parseRules({ allow: rules }).rules;
+    const widened = { ...policy.rules, allow: [...policy.rules.allow, ...allow] };
+    return decidePermission({ ...policy, rules: widened }, request).kind === "allowed";
+  };
+  const tried = [...new Set(candidates(policy, request))].slice(0, suggestedRulesTriedMax);
+  const single = tried.find((rule) => isEnough([rule]));
+  if (single !== undefined) return [single];
+  let rules = [...new Set(request.acts.flatMap((act) => rulesForAct(policy, act)))];
+  if (rules.length > suggestedRulesTriedMax || !isEnough(rules)) return undefined;
+  for (const rule of rules) {
+    const rest = rules.filter((one) => one !== rule);
+    if (isEnough(rest)) rules = rest;
+  }
+  return rules.length > suggestedRulesMax ? undefined : rules;
+}
+
+/** Narrow ones first, but for what nobody wants to allow one by one. */
+function candidates(policy: Policy, { tool, acts }: PermissionRequest): readonly string[] {
+  const own = acts.flatMap((act) => candidatesFor(policy, act));
+  // The name of a tool that touches files or runs commands would be a leave for all of them.
+  return acts.every(({ kind }) => kind === "state") ? [...own, tool] : own;
+}
+
+/** One rule for each command of a line, or one for the act. */
+const rulesForAct = (policy: Policy, act: ToolAction): readonly string[] =>
+  act.kind === "shell" ? partRules(act.command) : candidatesFor(policy, act).slice(0, 1);
+
+function candidatesFor(policy: Policy, act: ToolAction): readonly string[] {
+  switch (act.kind) {
+    case "read":
+      return pathRules(act.path, policy).map((pattern) => `Read(${pattern})`);
+    case "write":
+      return act.byShell === undefined ? pathRules(act.path, policy).map((pattern) => `Edit(${pattern})`) : [];
+    case "shell":
+      return commandRules(act.command);
+    case "fetch":
+      return namesOne(act.host) ? [`WebFetch(domain:${act.host})`] : [];
+    case "mcp":
+      return namesOne(act.server) && namesOne(act.tool) ? [`mcp__${act.server}__${act.tool}`] : [];
+    case "state":
+      return [];
+  }
+}
+
+/** In a rule a `*` stands for others. */
+const namesOne = (name: string): boolean => !name.includes("*");
+
+/**
+ * Everything in a file's folder; only the file where its folder is a project's, or where the file is outside the project
+ * or beside hidden ones. None for what holds keys or decides what programs run: a person looks at each use.
+ */
+function pathRules(path: string, { roots }: Policy): readonly string[] {
+  const [root = "/"] = roots;
+  const isOwn = isInside(path, root) && root !== "/";
+  const names = (isOwn ? path.slice(root.length) : path).split("/").filter((name) => name !== "");
+  if (names.some((name) => secretForm.test(name))) return [];
+  const named = (whole: string): string => escapePattern(isOwn ? whole.slice(root.length) : `/${whole}`);
+  const folder = dirname(path);
+  const isNarrow = !isOwn || names.some((name) => name.startsWith(".")) || roots.some((one) => isInside(one, folder));
+  return [isNarrow ? named(path) : `${named(folder)}/**`];
+}
+
+/** Repositories' own files, and files in which keys are kept. */
+const secretForm =
+  /^(?:\.git|\.ssh|\.gnupg|\.aws|\.netrc|\.npmrc|\.pypirc|\.env(?:\..+|rc)?|id_(?:rsa|dsa|ecdsa|ed25519).*|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)|.*credentials.*|.*secrets?(?:\..+)?)$/i;
+
+/**
+ * Of these any use is like any other: they build and test what stands in the project, or put it into the repository. Of
+ * every other command the very line is offered; what only reads needs no leave, but for uses that do more.
+ */
+const interchangeableVerbs: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ["cargo", new Set(["build", "check", "clippy", "doc", "fmt", "test"])],
+  ["git", new Set(["add", "commit"])],
+  ["go", new Set(["build", "test", "vet"])],
+  ["npm", new Set(["test"])],
+  ["pnpm", new Set(["test"])],
+  ["yarn", new Set(["test"])],
+]);
+
+/** `git add:*` and the like where any use is like any other; else the very line, or the very words of one part of it. */
+function commandRules(command: string): readonly string[] {
+  const line = parseLine(command);
+  if (line.kind === "unclear" || line.commands.length === 0) return [];
+  const verbs = line.commands.flatMap(({ words }) => verbRule(words));
+  return [...verbs, ...(/[*\n()]/.test(command) ? [] : [`Bash(${command.trim()})`]), ...partRules(command)];
+}
+
+function partRules(command: string): readonly string[] {
+  const line = parseLine(command);
+  if (line.kind === "unclear") return [];
+  return line.commands.flatMap(({ words }) => {
+    const [verb] = verbRule(words);
+    if (verb !== undefined) return [verb];
+    const isPlain = words.length > 0 && words.every(({ kind, value }) => kind === "plain" && /^[^\s*()]+$/.test(value));
+    return isPlain ? [`Bash(${words.map(({ value }) => value).join(" ")})`] : [];
+  });
+}
+
+function verbRule(words: readonly ShellWord[]): readonly string[] {
+  if (words.some(({ kind }, index) => index < 2 && kind !== "plain")) return [];
+  const [program = "", verb = ""] = words.map(({ value }) => value);
+  return interchangeableVerbs.get(program)?.has(verb) === true ? [`Bash(${program} ${verb}:*)`] : [];
+}

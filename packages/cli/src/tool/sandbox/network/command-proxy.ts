@@ -1,0 +1,249 @@
+import { timingSafeEqual } from "node:crypto";
+import type { LookupAddress } from "node:dns";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Net } from "../../web/get-page.ts";
+import { parseHost } from "../../permission/rule.ts";
+import { bareHost, checkAddresses, isAddress } from "./check-addresses.ts";
+import { forwardRequest, openTunnel } from "./forward-request.ts";
+import type { HostAccess, HostTarget } from "./session-hosts.ts";
+import { proxyConnectMs, proxyHeaderBytesMax, proxyHeadersMs, refusalCharsMax, refusalsKeptMax } from "./limits.ts";
+import { proxyConnectionsMax } from "./carrier.ts";
+
+export interface ProxyDeps {
+  readonly net: Net;
+  readonly hosts: HostAccess;
+}
+
+interface ProxyOptions {
+  /** That each request has to carry: for a place at which every user of the machine can connect. */
+  readonly token?: string;
+}
+
+export interface Refusal extends HostTarget {
+  readonly why: string;
+}
+
+/**
+ * An HTTP proxy for the programs of one command: CONNECT, and plain requests. What it does not open it answers with 403
+ * and a line that says why. It looks into no tunnel.
+ */
+export class CommandProxy {
+  readonly #deps: ProxyDeps;
+  readonly #token: string | undefined;
+  readonly #server: Server;
+  readonly #streams = new Set<Duplex>();
+  readonly #timerByConnection = new Map<Duplex, NodeJS.Timeout>();
+  #connections = 0;
+  readonly #ended = new AbortController();
+  readonly #refusals = new Map<string, Refusal>();
+
+  constructor(deps: ProxyDeps, { token }: ProxyOptions = {}) {
+    this.#deps = deps;
+    this.#token = token;
+    this.#server = createServer({ maxHeaderSize: proxyHeaderBytesMax });
+    this.#server.on("connect", (request, socket, head) => void this.#connect({ request, socket, head }));
+    this.#server.on("request", (request, response) => void this.#forward(request, response));
+    this.#server.on("clientError", (_error, socket) => socket.destroy());
+  }
+
+  /** Takes a connection of a program, however it came here. One too many is ended. */
+  accept(connection: Duplex): void {
+    if (this.#ended.signal.aborted || this.#connections >= proxyConnectionsMax) {
+      connection.destroy();
+      return;
+    }
+    this.#connections += 1;
+    this.#watch(connection);
+    this.#timerByConnection.set(
+      connection,
+      setTimeout(() => connection.destroy(), proxyHeadersMs),
+    );
+    connection.once("close", () => {
+      this.#hasAsked(connection);
+      this.#connections -= 1;
+    });
+    this.#server.emit("connection", connection);
+  }
+
+  /** What was refused so far, each host and reason once, oldest first; the first of them where there are many. */
+  refusals(): readonly Refusal[] {
+    return [...this.#refusals.values()];
+  }
+
+  /** Ends every connection, and calls off what is still to be decided. */
+  close(): void {
+    this.#ended.abort();
+    for (const stream of this.#streams) stream.destroy();
+  }
+
+  #watch(stream: Duplex): void {
+    this.#streams.add(stream);
+    stream.on("error", () => stream.destroy());
+    stream.once("close", () => this.#streams.delete(stream));
+  }
+
+  /** From now on only the command's own time limit counts: the user may be asked. */
+  #hasAsked(connection: Duplex): void {
+    clearTimeout(this.#timerByConnection.get(connection));
+    this.#timerByConnection.delete(connection);
+  }
+
+  async #connect({
+    request,
+    socket,
+    head,
+  }: {
+    readonly request: IncomingMessage;
+    readonly socket: Duplex;
+    readonly head: Buffer;
+  }): Promise<void> {
+    this.#hasAsked(socket);
+    const route = this.#isUnknown(request) ? needsToken : await this.#route(connectTarget(request.url ?? ""));
+    if (socket.destroyed) return;
+    if (route.kind === "answer") {
+      socket.end(rawAnswer(route));
+      return;
+    }
+    openTunnel({ socket, head, ...route, watch: (upstream: Socket) => this.#watch(upstream) });
+  }
+
+  async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#hasAsked(request.socket);
+    const url = plainUrl(request.url ?? "");
+    const route = this.#isUnknown(request)
+      ? needsToken
+      : url === undefined
+        ? notPlain
+        : await this.#route(urlTarget(url));
+    if (response.destroyed) return;
+    if (route.kind === "route" && url !== undefined) {
+      forwardRequest({ request, response, url, ...route });
+      return;
+    }
+    const { status, why, headers } = route.kind === "answer" ? route : notPlain;
+    // The rest of the request is not read: the connection can't be used again.
+    response.writeHead(status, reasonPhrase(why), { ...textHeaders(why), ...headers, connection: "close" });
+    response.end(why);
+  }
+
+  #isUnknown(request: IncomingMessage): boolean {
+    if (this.#token === undefined) return false;
+    const given = Buffer.from(request.headers["proxy-authorization"] ?? "");
+    const wanted = Buffer.from(`Basic ${Buffer.from(`${proxyUser}:${this.#token}`).toString("base64")}`);
+    return given.length !== wanted.length || !timingSafeEqual(given, wanted);
+  }
+
+  async #route(target: HostTarget | undefined): Promise<Route | Answer> {
+    if (target === undefined) return { kind: "answer", status: 400, why: "palimpsest: this is no host and port" };
+    const { net, hosts } = this.#deps;
+    const { signal } = this.#ended;
+    const answer = await hosts.decide(target, signal);
+    if (answer.kind === "refused") return this.#refused(target, answer.why);
+    const found = await this.#lookUp(target.host);
+    if (found === undefined) return unreachableAnswer(target, "its name can't be looked up");
+    const checked = checkAddresses(
+      { host: target.host, addresses: found },
+      { mayConnect: net.mayConnect, isNamed: (host) => hosts.isNamed(host) },
+    );
+    if (checked.kind === "refused") return this.#refused(target, checked.why);
+    return { kind: "route", target, addresses: checked.addresses };
+  }
+
+  /** Undefined: there is no such name, or no answer in time. */
+  async #lookUp(host: string): Promise<readonly LookupAddress[] | undefined> {
+    const bare = bareHost(host);
+    if (isAddress(host)) return [{ address: bare, family: bare.includes(":") ? 6 : 4 }];
+    const late = Promise.withResolvers<undefined>();
+    const timer = setTimeout(() => late.resolve(undefined), proxyConnectMs);
+    const found = this.#deps.net.resolve(bare).catch(() => undefined);
+    return Promise.race([found, late.promise]).finally(() => clearTimeout(timer));
+  }
+
+  #refused(target: HostTarget, reason: string): Answer {
+    const why = oneLine(reason);
+    const key = `${target.host}:${target.port} ${why}`;
+    if (!this.#ended.signal.aborted && this.#refusals.size < refusalsKeptMax)
+      this.#refusals.set(key, { ...target, why });
+    return { kind: "answer", status: 403, why: `palimpsest: no connection to ${target.host}: ${why}` };
+  }
+}
+
+/** Of the account that the token belongs to: programs write both into the proxy's address. */
+export const proxyUser = "palimpsest";
+
+interface Route {
+  readonly kind: "route";
+  readonly target: HostTarget;
+  readonly addresses: readonly LookupAddress[];
+}
+
+interface Answer {
+  readonly kind: "answer";
+  readonly status: number;
+  readonly why: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const needsToken: Answer = {
+  kind: "answer",
+  status: 407,
+  why: "palimpsest: this proxy belongs to another program",
+  headers: { "proxy-authenticate": "Basic" },
+};
+
+const notPlain: Answer = {
+  kind: "answer",
+  status: 400,
+  why: "palimpsest: the proxy takes CONNECT, and requests for addresses that begin with http://",
+};
+
+const unreachableAnswer = ({ host }: HostTarget, why: string): Answer => ({
+  kind: "answer",
+  status: 502,
+  why: `palimpsest: ${host} is not reached: ${why}`,
+});
+
+function plainUrl(written: string): URL | undefined {
+  const url = URL.canParse(written) ? new URL(written) : undefined;
+  return url?.protocol === "http:" ? url : undefined;
+}
+
+/** Of `host:port`. In the one spelling that rules compare: `2130706433` is 127.0.0.1. */
+function connectTarget(authority: string): HostTarget | undefined {
+  const [, name = "", port = ""] = /^([^@/?#\\\s]+):(\d{1,5})$/.exec(authority) ?? [];
+  const host = name === "" ? undefined : parseHost(`http://${name}`);
+  return host === undefined || Number(port) > portMax || new URL(`http://${name}`).port !== ""
+    ? undefined
+    : { host, port: Number(port) };
+}
+
+function urlTarget(url: URL): HostTarget | undefined {
+  const host = parseHost(url.href);
+  // A name before an @ is the host to some programs and not to others.
+  if (host === undefined || url.username !== "" || url.password !== "") return undefined;
+  return { host, port: url.port === "" ? 80 : Number(url.port) };
+}
+
+const portMax = 65_535;
+
+const oneLine = (text: string): string => text.replaceAll(/[\s\p{C}]+/gu, " ").slice(0, refusalCharsMax);
+
+/** What a status line may hold: some programs show nothing else. */
+const reasonPhrase = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, "?");
+
+const textHeaders = (text: string): Readonly<Record<string, string>> => ({
+  "content-type": "text/plain; charset=utf-8",
+  "content-length": String(Buffer.byteLength(text)),
+});
+
+function rawAnswer({ status, why, headers = {} }: Answer): string {
+  const lines = Object.entries({ ...textHeaders(why), ...headers, connection: "close" });
+  return [
+    `HTTP/1.1 ${status} ${reasonPhrase(why)}`,
+    ...lines.map(([name, value]) => `${name}: ${value}`),
+    "",
+    why,
+  ].join("\r\n");
+}

@@ -1,0 +1,106 @@
+import { spawn } from "node:child_process";
+import { rgPath } from "@vscode/ripgrep";
+import { searchMessageCharsMax, searchTimeoutMs } from "../limits.ts";
+import { relative } from "node:path";
+import { pathPattern } from "../path-pattern.ts";
+
+interface RipgrepRun {
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+  /** What ends a piece of the output. */
+  readonly separator: "\n" | "\0";
+  /** Called with each piece in order; `stop` ends the search. */
+  readonly onPiece: (piece: string) => "go-on" | "stop";
+}
+
+export type RipgrepEnd =
+  | { readonly kind: "done" }
+  /** Not all was searched. */
+  | { readonly kind: "cut"; readonly why: "stopped" | "timed-out" | "aborted" }
+  | { readonly kind: "failed"; readonly message: string };
+
+/** Without a shell in between: patterns and paths are arguments and nothing else. */
+export async function runRipgrep({ args, cwd, signal, separator, onPiece }: RipgrepRun): Promise<RipgrepEnd> {
+  if (signal.aborted) return { kind: "cut", why: "aborted" };
+  const child = spawn(rgPath, ["--no-config", ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  let cut: "stopped" | "timed-out" | "aborted" | undefined;
+  const stop = (why: "stopped" | "timed-out" | "aborted"): void => {
+    cut ??= why;
+    child.kill("SIGKILL");
+  };
+  const onAbort = (): void => stop("aborted");
+  const timer = setTimeout(() => stop("timed-out"), searchTimeoutMs);
+  signal.addEventListener("abort", onAbort, { once: true });
+  const ended = new Promise<number | Error | null>((resolve) => {
+    child.once("error", resolve);
+    child.once("close", resolve);
+  });
+  const pieces = new PieceSplitter(separator);
+  let complaint = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    if (complaint.length < complaintCharsMax) complaint += text;
+  });
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    for (const piece of pieces.of(text)) if (cut === undefined && onPiece(piece) === "stop") stop("stopped");
+  });
+  try {
+    const end = await ended;
+    if (cut !== undefined) return { kind: "cut", why: cut };
+    if (end instanceof Error) return { kind: "failed", message: end.message };
+    // 1 says that nothing was found; 2 after some files could not be read too, with what was found given.
+    if (end === 2 && !pieces.hadAny) return { kind: "failed", message: complaint.trim().slice(0, complaintCharsMax) };
+    return { kind: "done" };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+const complaintCharsMax = 2_000;
+
+/** Cuts a stream at a separator. A piece over the limit is left out as a whole. */
+class PieceSplitter {
+  readonly #separator: string;
+  #rest = "";
+  #isTooLong = false;
+  hadAny = false;
+
+  constructor(separator: string) {
+    this.#separator = separator;
+  }
+
+  of(text: string): readonly string[] {
+    const pieces = (this.#rest + text).split(this.#separator);
+    this.#rest = pieces.pop() ?? "";
+    if (this.#isTooLong && pieces.length > 0) {
+      pieces.shift();
+      this.#isTooLong = false;
+    }
+    if (this.#rest.length > searchMessageCharsMax) {
+      this.#rest = "";
+      this.#isTooLong = true;
+    }
+    this.hadAny ||= pieces.length > 0;
+    return pieces;
+  }
+}
+
+/** As the model names files: relative to where it works, absolute elsewhere. */
+export function displayPath(path: string, cwd: string): string {
+  const near = relative(cwd, path);
+  return near === "" || near.startsWith("..") ? path : near;
+}
+
+/**
+ * By patterns of our own after the search, because a pattern given to ripgrep would bring back what .gitignore leaves
+ * out. One without a slash is for names in any folder.
+ */
+export function nameFilter(pattern: string): (name: string) => boolean {
+  const below = pattern.replace(/^\.?\//, "");
+  const form = pathPattern(pattern.includes("/") ? below : `**/${below}`, "as-given");
+  return (name) => form.test(name);
+}
+
+/** Hidden files are part of a project, its history is not. Ignore files count without a repository too. */
+export const searchArgs: readonly string[] = ["--hidden", "--no-require-git", "--glob=!.git", "--glob=!.git/**"];

@@ -1,0 +1,192 @@
+import { shellNestingMax } from "../limits.ts";
+import { harmlessAssigns, isHarmlessRedirect } from "./analyze-effect.ts";
+import { splitGitArgs, type ShellWord } from "./shell-word.ts";
+import { parseLine, type ShellLine, type ShellRedirect, type SimpleCommand } from "./parse-line.ts";
+import { isHarmless, isInert } from "./is-harmless.ts";
+import { analyzeStarter } from "./start/analyze-starter.ts";
+
+interface NestedCommands {
+  readonly commands: (readonly ShellWord[])[];
+  readonly redirects: ShellRedirect[];
+  /** Names of variables that are set. */
+  readonly assigns: Set<string>;
+  /** What is given to programs that are not known: each may start what is named in it. */
+  readonly unknown: UnknownStart[];
+  /** `unclear`: there may be other commands in it. */
+  sight: "clear" | "unclear";
+}
+
+export interface UnknownStart {
+  readonly words: readonly ShellWord[];
+  readonly text: string;
+  /** `unclear`: it may name any program. */
+  readonly sight?: "clear" | "unclear";
+}
+
+/** Every command of a line, also what a program would run that is given a command, and programs by their bare name. */
+export const collectCommands = (source: string): NestedCommands => collectFrom(source, shellNestingMax);
+
+function collectFrom(source: string, nestingLeft: number): NestedCommands {
+  const found: NestedCommands = { commands: [], redirects: [], assigns: new Set(), unknown: [], sight: "clear" };
+  const line = parseLine(source);
+  if (line.kind === "unclear" || nestingLeft === 0) return { ...found, sight: "unclear" };
+  // Without a script of its own something in it was not parsed; a subscript is evaluated even from within quotes.
+  const isUnparsed = line.beyond.has("CommandExpansion") || line.beyond.has("ProcessSubstitution");
+  if (isUnparsed || subscript.test(source) || mayEvaluate(line)) found.sight = "unclear";
+  found.redirects.push(...line.redirects);
+  for (const variable of line.sets) found.assigns.add(variable);
+  for (const command of line.commands) {
+    for (const variable of command.assigns) found.assigns.add(variable);
+    addTexts(found, command);
+    addStarted(found, { words: command.words, texts: command.texts, nestingLeft, seen: new Set() });
+  }
+  addPassedOn(found, { line, source });
+  return found;
+}
+
+/** What a program of the line may be fed with by a pipe, a file or its group. */
+function addPassedOn(found: NestedCommands, { line, source }: { line: ClearLine; source: string }): void {
+  const names = line.commands.flatMap(({ words: [name] }) => (name === undefined ? [] : [bareName(name).value]));
+  const unknown = names.filter((name) => !isQuiet(name, []));
+  const isPassedOn = source.includes("|") || !line.redirects.every(isHarmlessRedirect);
+  const printed = isPassedOn && unknown.some((name) => name !== "git") ? line.commands.flatMap(echoWords) : [];
+  const texts = [...line.texts, ...printed];
+  if (unknown.length > 0 && texts.length > 0) found.unknown.push({ words: [], text: joinWords(texts) });
+  // Programs can be copied by their bare names then.
+  if (names.some((name) => copiers.has(name)) && line.commands.some(isGoingToPrograms))
+    found.unknown.push({ words: [], text: "", sight: "unclear" });
+}
+
+const echoWords = ({ words: [name, ...args] }: SimpleCommand): readonly ShellWord[] =>
+  name?.value === "echo" || name?.value === "printf" ? args : [];
+
+const isGoingToPrograms = ({ words: [name, ...args] }: SimpleCommand): boolean =>
+  (name?.value === "cd" || name?.value === "pushd") &&
+  args.some(({ kind, value }) => kind !== "plain" || /(?:^|\/)s?bin\/*$/.test(value));
+
+/** Where it is taken for an expression, the command in it is run even from within quotes. */
+const subscript = /\w\[[^\]]*(?:\$\(|`)/;
+
+/** In arithmetic a variable is evaluated once more, so what a program wrote into it may be a command. */
+function mayEvaluate({ beyond, commands }: ClearLine): boolean {
+  if (![...beyond].some((syntax) => syntax.startsWith("Arithmetic"))) return false;
+  return commands.some(
+    ({ words: [name], texts }) =>
+      readers.has(name?.value ?? "") ||
+      texts.some(({ kind, value }) => kind === "dynamic" && /\$\((?!\()|`/.test(value)),
+  );
+}
+
+type ClearLine = Extract<ShellLine, { kind: "line" }>;
+
+const readers: ReadonlySet<string> = new Set(["mapfile", "read", "readarray"]);
+
+/** A value may be a line that another command runs: at a prompt, as a pager, or when the variable is evaluated. */
+function addTexts(found: NestedCommands, { assigns, texts, words }: SimpleCommand): void {
+  if (assigns.length === 0) return;
+  if (texts.some(({ kind, value }) => kind === "plain" && /\$\(|`/.test(value)) && words.length === 0)
+    found.sight = "unclear";
+  if (assigns.some((name) => !harmlessAssigns.has(name) && /[A-Z]/.test(name)))
+    found.unknown.push({ words: [], text: joinWords(texts) });
+}
+
+const joinWords = (words: readonly ShellWord[]): string => words.map(({ value }) => value).join(" ");
+
+interface StartInput {
+  readonly words: readonly ShellWord[];
+  readonly texts: readonly ShellWord[];
+  readonly nestingLeft: number;
+  /** Commands of this line that were looked at: words within words are many. */
+  readonly seen: Set<string>;
+}
+
+function addStarted(found: NestedCommands, { words, texts, nestingLeft, seen }: StartInput): void {
+  const [name, ...args] = words;
+  const key = JSON.stringify(words);
+  if (name === undefined || seen.has(key)) return;
+  seen.add(key);
+  addCommand(found, words);
+  const program = bareName(name).value;
+  const started = analyzeStarter(program, { args, texts });
+  if (name.kind !== "plain" || started?.sight === "unclear" || isEvaluating(program, args)) found.sight = "unclear";
+  if (started === undefined) {
+    const isSilent = isQuiet(program, args);
+    if (isCopying(program, found.redirects) && args.some(mayFindProgram))
+      found.unknown.push({ words: [], text: "", sight: "unclear" });
+    const given = isSilent ? args.filter(({ value }) => programPath.test(value)) : args;
+    const text = joinWords(isSilent ? given : [...given, ...texts]);
+    if (text !== "") found.unknown.push({ words: given, text });
+    return;
+  }
+  const isStarting = started.commands.length > 0 || started.scripts.length > 0;
+  // What is started reads the same input.
+  if (isStarting && texts.length > 0) found.unknown.push({ words: [], text: joinWords(texts) });
+  for (const command of started.commands) addStarted(found, { words: command, texts, nestingLeft, seen });
+  for (const script of started.scripts) {
+    if (script.kind !== "plain") found.sight = "unclear";
+    else addScript(found, script.value, nestingLeft);
+  }
+}
+
+function addScript(found: NestedCommands, script: string, nestingLeft: number): void {
+  const inner = collectFrom(script, nestingLeft - 1);
+  found.commands.push(...inner.commands);
+  found.redirects.push(...inner.redirects);
+  found.unknown.push(...inner.unknown);
+  for (const variable of inner.assigns) found.assigns.add(variable);
+  if (inner.sight === "unclear") found.sight = "unclear";
+}
+
+/** As it stands, by its bare name, and git without what stands before its subcommand. */
+function addCommand(found: NestedCommands, [name, ...args]: readonly ShellWord[]): void {
+  if (name === undefined) return;
+  const bare = bareName(name);
+  found.commands.push([name, ...args]);
+  const names = new Set([bare.value, bare.value.toLowerCase()]);
+  for (const value of names) if (value !== name.value) found.commands.push([{ ...name, value }, ...args]);
+  if (bare.value === "git") found.commands.push([bare, ...splitGitArgs(args).rest]);
+  const ownProgram = /^git-(?<subcommand>.+)$/.exec(bare.value)?.groups?.["subcommand"];
+  if (ownProgram !== undefined)
+    found.commands.push([{ kind: "plain", value: "git" }, { kind: "plain", value: ownProgram }, ...args]);
+}
+
+export const bareName = (word: ShellWord): ShellWord => ({
+  ...word,
+  value: word.value.slice(word.value.lastIndexOf("/") + 1),
+});
+
+/** Whether it is known to start nothing with these words. */
+const isQuiet = (program: string, args: readonly ShellWord[]): boolean =>
+  quietPrograms.has(program) ||
+  isInert(program) ||
+  isHarmless(
+    program,
+    args.map(({ value }) => value),
+  );
+
+/** They change files or the shell, and start nothing. */
+const quietPrograms: ReadonlySet<string> = new Set(
+  (
+    "[ break cd chgrp chmod chown continue cp dd declare exit export getopts hash install kill let link ln local mkdir mkfifo " +
+    "mv popd pushd read readonly return rm rmdir set shift shopt shred sleep tee test touch truncate typeset ulimit umask " +
+    "unalias unlink unset wait"
+  ).split(" "),
+);
+
+/** A program under another name is the same program. */
+const programPath = /(?:^|\/)s?bin\/[^/]+$/;
+
+/** Under the name that it gives a program, no rule knows it. */
+const isCopying = (program: string, redirects: readonly ShellRedirect[]): boolean =>
+  copiers.has(program) || (program === "cat" && !redirects.every(isHarmlessRedirect));
+
+const copiers: ReadonlySet<string> = new Set("cp dd install link ln mv".split(" "));
+
+const mayFindProgram = ({ kind, pieces, value }: ShellWord): boolean =>
+  (kind === "dynamic" && pieces === undefined) || (kind !== "plain" && programPath.test(value));
+
+/** Builtins that expand the words of a list once more. */
+const isEvaluating = (program: string, args: readonly ShellWord[]): boolean =>
+  declarers.has(program) && args.some(({ kind, value }) => kind === "plain" && /^\w+\+?=\(.*(?:\$\(|`)/s.test(value));
+
+const declarers: ReadonlySet<string> = new Set("declare export local readonly typeset".split(" "));

@@ -1,0 +1,180 @@
+import { parse, type Word } from "unbash";
+import { shellBraceWordsMax } from "../limits.ts";
+
+/** A word of a command after quotes are removed. `glob`: a pattern for names. `dynamic`: only the shell knows what it becomes. */
+export interface ShellWord {
+  readonly kind: "plain" | "glob" | "dynamic";
+  readonly value: string;
+  /** Of a glob, and of a dynamic one that holds nothing the shell alone knows but its folder and where home is. */
+  readonly pieces?: readonly WordPiece[];
+}
+
+export type WordPiece =
+  | { readonly kind: "plain"; readonly text: string }
+  | { readonly kind: "glob"; readonly text: string; readonly matches: "any" | "one" }
+  | { readonly kind: "variable"; readonly name: "HOME" | "PWD" };
+
+/** Without its first characters; a word in pieces only where they are plain. */
+export function sliceWord(word: ShellWord, chars: number): ShellWord {
+  const value = word.value.slice(chars);
+  if (word.pieces === undefined) return { kind: word.kind, value };
+  const [first, ...rest] = word.pieces;
+  if (first?.kind !== "plain" || first.text.length < chars) return { kind: "dynamic", value };
+  return { kind: word.kind, value, pieces: [{ ...first, text: first.text.slice(chars) }, ...rest] };
+}
+
+/** One word as it stands; one with braces is dynamic. */
+export function toShellWord(word: Word): ShellWord {
+  const kinds = new Set([...(word.parts ?? []).map((part) => part.type), ...innerKinds(word)]);
+  const { value } = word;
+  if (isOddlyWritten(word)) return { kind: "dynamic", value };
+  for (const kind of kinds) if (!staticKinds.has(kind)) return dynamicWord(word);
+  if (!kinds.has("Glob")) return { kind: "plain", value };
+  const pieces = toPieces(word);
+  return pieces === undefined ? { kind: "dynamic", value } : { kind: "glob", value, pieces };
+}
+
+/** Whether the shell only takes its quotes away. */
+export const isLiteralWord = (word: Word): boolean =>
+  toShellWord(word).kind === "plain" && !bareText(word).startsWith("~");
+
+/** What the shell makes of a word with braces, in order; of any other the word itself. */
+export function expandBraces(word: Word): readonly ShellWord[] {
+  const texts = braceTexts(word);
+  if (texts === undefined) return [toShellWord(word)];
+  return texts.filter((text) => text !== "").flatMap((text) => parseWord(text) ?? []);
+}
+
+/** Whether `wordsOf` makes plain words and patterns of its braces. */
+export const hasPlainBraces = (word: Word): boolean => braceTexts(word) !== undefined;
+
+/** The shell takes braces apart before anything else, as text. Undefined without them, or where that is not all there is to it. */
+function braceTexts({ text, parts = [] }: Word): readonly string[] | undefined {
+  if (!parts.some(({ type }) => type === "BraceExpansion") || !simpleBraces.test(text)) return undefined;
+  let texts = [""];
+  for (const [part] of text.matchAll(/\{[^{}]*\}|[^{}]+/g)) {
+    const choices = part.startsWith("{") ? part.slice(1, -1).split(",") : [part];
+    texts = texts.flatMap((start) => choices.map((choice) => start + choice));
+    if (texts.length > shellBraceWordsMax) return undefined;
+  }
+  return texts;
+}
+
+/** Lists that hold no list, of characters that mean nothing else to the shell but patterns. */
+const simpleBraces = /^[\w./*?@%+-]*(?:\{[\w./*?@%+-]*(?:,[\w./*?@%+-]*)+\}[\w./*?@%+-]*)+$/;
+
+function parseWord(text: string): ShellWord | undefined {
+  const [statement] = parse(`: ${text}`).commands;
+  const arg = statement?.command.type === "Command" ? statement.command.args[0] : undefined;
+  return arg?.type === "Word" ? toShellWord(arg) : undefined;
+}
+
+/** Whether the shell may read it otherwise than its parts tell. */
+const isOddlyWritten = (word: Word): boolean => {
+  const bare = bareText(word);
+  return innerTilde.test(bare) || looseGlob.test(bare) || looseBrace.test(bare) || hasRawBytes(word);
+};
+
+/** In a word that looks like an assignment, and behind a colon in it, a tilde becomes a home too. */
+const innerTilde = /[=:]~/;
+/** No part of a pattern to the parser; to some shells it is one. */
+const looseGlob = /[*?]|\[.*\]/s;
+
+/**
+ * A list or a sequence that the parser took for text. `HEAD@{1}` is neither, but bash takes `{1},b}` for a list of `1}` and
+ * `b`: a brace that closes too early closes nothing.
+ */
+const looseBrace = /\{.*(?:,|\.\.).*\}/s;
+
+/** What stands outside of quotes, without what is escaped; a quoted text, a pattern and an expansion as one sign each. */
+function bareText({ text, parts }: Word): string {
+  if (parts === undefined) return maskEscapes(text);
+  return parts.map((part) => (part.type === "Literal" ? maskEscapes(part.text) : "\0")).join("");
+}
+
+const maskEscapes = (text: string): string => text.replaceAll(/\\[^]/g, "\0");
+
+/** `$'\xc3'` is a byte, not a character, and a NUL ends the text: only what has one meaning is taken. */
+const hasRawBytes = ({ parts = [] }: Word): boolean =>
+  parts.some((part) => part.type === "AnsiCQuoted" && !plainEscapes.test(part.text));
+
+const plainEscapes = /^\$'(?:[^\\]|\\[abfnrtv\\'"]|\\x[2-7][0-9a-fA-F](?![0-9a-fA-F]))*'$/;
+
+function dynamicWord(word: Word): ShellWord {
+  const pieces = toPieces(word);
+  return { kind: "dynamic", value: word.value, ...(pieces === undefined ? {} : { pieces }) };
+}
+
+/** Undefined where one of them is known to the shell alone. */
+function toPieces({ parts = [] }: Word): readonly WordPiece[] | undefined {
+  const inner = parts.flatMap((part): readonly Part[] => (part.type === "DoubleQuoted" ? part.parts : [part]));
+  const pieces = inner.map(toPiece);
+  const known = pieces.filter((piece) => piece !== undefined);
+  return known.length === pieces.length ? known : undefined;
+}
+
+function toPiece(part: Part): WordPiece | undefined {
+  switch (part.type) {
+    case "Literal":
+    case "SingleQuoted":
+    case "AnsiCQuoted":
+      return { kind: "plain", text: part.value };
+    case "Glob":
+      // A slash ends the name, whatever the brackets around it say, and what expands may close them.
+      if (part.kind === "bracket" && (part.value.includes("/") || !part.parts.every(isStaticPart))) return undefined;
+      return { kind: "glob", text: part.value, matches: part.kind === "star" ? "any" : "one" };
+    case "SimpleExpansion":
+      return placePiece(part.text.slice(1));
+    case "ParameterExpansion": {
+      const isPlain = part.prefix === undefined && part.index === undefined && part.operation === undefined;
+      return isPlain ? placePiece(part.parameter) : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+const placePiece = (name: string): WordPiece | undefined =>
+  name === "HOME" || name === "PWD" ? { kind: "variable", name } : undefined;
+
+const staticKinds: ReadonlySet<string> = new Set(["AnsiCQuoted", "DoubleQuoted", "Glob", "Literal", "SingleQuoted"]);
+
+const isStaticPart = (part: Part): boolean =>
+  staticKinds.has(part.type) && (part.type !== "DoubleQuoted" || part.parts.every(isStaticPart));
+
+type Part = NonNullable<Word["parts"]>[number];
+type Kind = Part["type"];
+
+const innerKinds = (word: Word): readonly Kind[] =>
+  (word.parts ?? []).flatMap((part) => (part.type === "DoubleQuoted" ? part.parts.map((inner) => inner.type) : []));
+
+interface GitArgs {
+  /** The subcommand and its arguments. */
+  readonly rest: readonly ShellWord[];
+  /** Where `-C` leads, in order. */
+  readonly folders: readonly ShellWord[];
+  /** Given by `-c`; an alias among them may be any subcommand. */
+  readonly settings: readonly ShellWord[];
+}
+
+/** `git -C folder -c key=value --no-pager push` is a `git push`. */
+export function splitGitArgs(args: readonly ShellWord[]): GitArgs {
+  const folders: ShellWord[] = [];
+  const settings: ShellWord[] = [];
+  let at = 0;
+  for (; args[at]?.kind === "plain" && args[at]?.value.startsWith("-") === true; at += 1) {
+    const option = args[at]?.value ?? "";
+    const value = args[at + 1];
+    if (!gitValueOptions.has(option)) continue;
+    at += 1;
+    if (value === undefined) break;
+    if (option === "-C") folders.push(value);
+    if (option === "-c" || option === "--config-env") settings.push(value);
+  }
+  return { rest: args.slice(at), folders, settings };
+}
+
+/** Whose value is a word of its own. */
+const gitValueOptions: ReadonlySet<string> = new Set(
+  "-C -c --attr-source --config-env --git-dir --namespace --super-prefix --work-tree".split(" "),
+);

@@ -1,0 +1,239 @@
+import { raceAbort } from "palimpsest/internal/schema/race-abort";
+import type { LookupAddress } from "node:dns";
+import { lookup } from "node:dns/promises";
+import { type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
+import { request as requestHttps } from "node:https";
+import { networkInterfaces } from "node:os";
+import { pipeline, type Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { errorCode } from "../error-code.ts";
+import { webBytesMax, webRedirectsMax, webTimeoutMs } from "./limits.ts";
+import { BlockList, isIP } from "node:net";
+
+/** How the net is reached. */
+export interface Net {
+  readonly resolve: (host: string) => Promise<readonly LookupAddress[]>;
+  /** Asked about every address that a host's name leads to, before anything is sent. */
+  readonly mayConnect: (address: string) => boolean;
+}
+
+/** The machine's own, without this machine and what is around it. `ownAddresses`: under which others know this machine. */
+export const createNet = (ownAddresses: () => readonly string[]): Net => ({
+  resolve: (host) => lookup(host, { all: true }),
+  // A service for this machine alone often listens on all of its addresses.
+  mayConnect: (address) => isPublicAddress(address) && !ownAddresses().includes(address),
+});
+
+export const openNet: Net = createNet(() =>
+  Object.values(networkInterfaces()).flatMap((known = []) => known.map(({ address }) => address)),
+);
+
+export type GetOutcome =
+  | { readonly kind: "body"; readonly url: string; readonly contentType: string; readonly bytes: Uint8Array }
+  /** It leads to another host, or out of encryption: not followed. */
+  | { readonly kind: "moved"; readonly to: string }
+  /** `why`: one line for the model. */
+  | { readonly kind: "failed"; readonly why: string };
+
+interface GetInput {
+  readonly url: URL;
+  readonly signal: AbortSignal;
+}
+
+/** One GET, with redirects as long as they stay at the host. Nothing but the address is sent: no cookies, no keys. */
+export async function getPage(net: Net, { url, signal }: GetInput): Promise<GetOutcome> {
+  const time = AbortSignal.timeout(webTimeoutMs);
+  const ended = AbortSignal.any([signal, time]);
+  try {
+    let at = url;
+    for (let hop = 0; hop <= webRedirectsMax; hop += 1) {
+      const answer = await exchange(net, { url: at, signal: ended });
+      if (answer.kind !== "redirect") return answer;
+      if (!isSamePlace(at, answer.to)) return { kind: "moved", to: answer.to.href };
+      at = answer.to;
+    }
+    return getFailure(`it redirected more than ${webRedirectsMax} times`);
+  } catch (error) {
+    if (signal.aborted) return getFailure("it was interrupted");
+    if (time.aborted) return getFailure(`it took longer than ${webTimeoutMs / 1000} seconds`);
+    const code = errorCode(error);
+    if (code === undefined) throw error;
+    return getFailure(textByCode.get(code) ?? `the connection failed (${code})`);
+  }
+}
+
+const getFailure = (why: string) => ({ kind: "failed", why }) as const;
+
+const textByCode: ReadonlyMap<string, string> = new Map([
+  ["ENOTFOUND", "there is no such host"],
+  ["EAI_AGAIN", "the host's name could not be looked up"],
+  ["ECONNREFUSED", "the host does not take connections there"],
+  ["ECONNRESET", "the host broke off the connection"],
+  ["CERT_HAS_EXPIRED", "the host's certificate has expired"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "the host's certificate is signed by itself"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "the certificate is another host's"],
+]);
+
+/** The same host at the same port; from open to encrypted at their usual ports, never back. */
+function isSamePlace(from: URL, to: URL): boolean {
+  if (from.hostname !== to.hostname || to.username !== "" || to.password !== "") return false;
+  return (from.protocol === to.protocol || to.protocol === "https:") && from.port === to.port;
+}
+
+type ExchangeOutcome = GetOutcome | { readonly kind: "redirect"; readonly to: URL };
+
+async function exchange(net: Net, { url, signal }: GetInput): Promise<ExchangeOutcome> {
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const aborted = {
+    signal,
+    instead: (): never => {
+      throw signal.reason;
+    },
+  };
+  const addresses = await raceAbort(net.resolve(host), aborted);
+  if (addresses.length === 0) return getFailure("there is no such host");
+  const closed = addresses.find(({ address }) => !net.mayConnect(address));
+  if (closed !== undefined) return getFailure(`${host} leads to ${closed.address}, which is not on the open net`);
+  const response = await raceAbort(sendRequest({ url, host, addresses, signal }), aborted);
+  const { statusCode = 0, statusMessage = "", headers } = response;
+  const location = redirects.has(statusCode) ? headers.location : undefined;
+  if (location !== undefined) {
+    response.destroy();
+    return URL.canParse(location, url.href)
+      ? { kind: "redirect", to: new URL(location, url) }
+      : getFailure("it redirects to what is no address");
+  }
+  if (statusCode < 200 || statusCode > 299) {
+    response.destroy();
+    return getFailure(`the host answered ${statusCode} ${oneLine(statusMessage).slice(0, 100)}`.trim());
+  }
+  const bytes = await raceAbort(readBody(response), aborted);
+  if (bytes === undefined) return getFailure(`it is larger than ${webBytesMax / 2 ** 20} MiB`);
+  return { kind: "body", url: url.href, contentType: headers["content-type"] ?? "", bytes };
+}
+
+/** A host's words: no control of theirs reaches a screen. */
+const oneLine = (text: string): string => text.replaceAll(/[\s\p{C}]+/gu, " ");
+
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+interface SendInput extends GetInput {
+  readonly host: string;
+  readonly addresses: readonly LookupAddress[];
+}
+
+/** Connects to the addresses that were looked at: a name that leads elsewhere a moment later is not asked again. */
+function sendRequest({ url, host, addresses, signal }: SendInput): Promise<IncomingMessage> {
+  const options: RequestOptions = {
+    method: "GET",
+    host,
+    port: url.port,
+    path: `${url.pathname}${url.search}`,
+    headers: {
+      host: url.host,
+      accept: "text/html, text/plain;q=0.9, */*;q=0.5",
+      "accept-encoding": "gzip, deflate, br",
+      "user-agent": "palimpsest",
+    },
+    // A connection of its own: one that is kept open may lead to where the name led before.
+    agent: false,
+    lookup: (_host, asked, answer) => {
+      const [first] = addresses;
+      if (asked.all === true) answer(null, [...addresses]);
+      else answer(null, first?.address ?? "", first?.family);
+    },
+    signal,
+  };
+  const given = Promise.withResolvers<IncomingMessage>();
+  const request = url.protocol === "https:" ? requestHttps(options) : requestHttp(options);
+  request.once("response", given.resolve);
+  // A host that answers with another protocol gives no response: what it says is as good as a refusal.
+  request.once("upgrade", (response, socket) => {
+    socket.destroy();
+    given.resolve(response);
+  });
+  request.on("error", given.reject);
+  request.once("close", () => given.reject(brokenOff()));
+  request.end();
+  return given.promise;
+}
+
+const brokenOff = (): Error => Object.assign(new Error("no answer came"), { code: "ECONNRESET" });
+
+/** Undefined: more than a page may hold. */
+async function readBody(response: IncomingMessage): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of decompress(response)) {
+    if (!(chunk instanceof Uint8Array)) throw new TypeError("a body is bytes");
+    size += chunk.byteLength;
+    // Leaving the loop ends the stream, and with it the connection.
+    if (size > webBytesMax) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function decompress(response: IncomingMessage): Readable {
+  const unpack = createDecompressor(response.headers["content-encoding"]?.trim().toLowerCase());
+  // What goes wrong in front of the unpacker ends it too, and is thrown where it is read.
+  return unpack === undefined ? response : pipeline(response, unpack, () => undefined);
+}
+
+function createDecompressor(encoding: string | undefined) {
+  if (encoding === "gzip" || encoding === "x-gzip") return createGunzip();
+  if (encoding === "br") return createBrotliDecompress();
+  return encoding === "deflate" ? createInflate() : undefined;
+}
+
+/**
+ * Whether an address is one of the open net. Not: this machine, its neighbours, link-local ones (where clouds hand out keys),
+ * shared and reserved ranges, groups, and forms of IPv6 that carry an IPv4 address to wherever it leads.
+ */
+export function isPublicAddress(address: string): boolean {
+  const [bare = ""] = address.split("%");
+  switch (isIP(bare)) {
+    case 4:
+      return !closedRanges.check(bare, "ipv4");
+    case 6:
+      return openRanges6.check(bare, "ipv6") && !closedRanges.check(bare, "ipv6");
+    default:
+      return false;
+  }
+}
+
+const closedRanges4: readonly (readonly [string, number])[] = [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  // A cloud's own, at which machines are given keys.
+  ["168.63.129.16", 32],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.88.99.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 4],
+  ["240.0.0.0", 4],
+];
+
+/** Within what is given out at all. */
+const closedRanges6: readonly (readonly [string, number])[] = [
+  ["2001::", 23],
+  ["2001:db8::", 32],
+  ["2002::", 16],
+  ["3fff::", 20],
+];
+
+/** All of IPv6 that is given out to the open net. */
+const openRanges6 = new BlockList();
+openRanges6.addSubnet("2000::", 3, "ipv6");
+
+const closedRanges = new BlockList();
+for (const [net, prefix] of closedRanges4) closedRanges.addSubnet(net, prefix, "ipv4");
+for (const [net, prefix] of closedRanges6) closedRanges.addSubnet(net, prefix, "ipv6");

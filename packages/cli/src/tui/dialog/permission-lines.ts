@@ -1,0 +1,170 @@
+import { resolve } from "node:path";
+import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import type { PermissionPrompt } from "palimpsest/internal/ports/user-port";
+import type { ToolAction, ShellAction } from "palimpsest/internal/ports/tool";
+import { type Json, textField as textOf } from "palimpsest/internal/schema/json";
+import {
+  backgroundText,
+  parseTextChange,
+  hostsToConnect,
+  isInBackground,
+  parseServerCall,
+  describeSandbox,
+  type TextChange,
+  shortPath,
+  shortPaths,
+} from "../text/call-title.ts";
+import type { DialogDeps } from "./dialog.ts";
+import { shortInputCharsMax, dialogBodyCharsMax } from "../limits.ts";
+import { exactLines, type RenderLines, stackLines, singleLine, textLines } from "./render-lines.ts";
+import { toPrintable } from "palimpsest/internal/schema/to-printable";
+import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import { formatChangeCounts, drawChange } from "../draw/draw-change.ts";
+import type { Theme } from "../theme.ts";
+
+/** What is asked, by what would happen; by the tool's own name where that does not tell. */
+export function permissionTitle({ tool, acts, input }: PermissionPrompt): string {
+  const change = parseTextChange(tool, input);
+  if (change !== undefined) return change.before === undefined ? "Write this file?" : "Change this file?";
+  const kinds = new Set(acts.map(({ kind }) => kind));
+  if (acts.some((act) => act.kind === "shell" && act.outsideReason !== undefined))
+    return "Run this command outside the sandbox?";
+  if (kinds.has("shell")) return "Run this command?";
+  if (hostsToConnect({ tool, acts }) !== undefined) return "Let this command connect?";
+  if (kinds.has("fetch")) return "Ask this address?";
+  const called = parseServerCall(tool, input);
+  if (called !== undefined) return `Call ${singleLine(called.server)} · ${singleLine(called.tool)}?`;
+  if (kinds.has("mcp")) return "Call this tool of a server?";
+  return `Let the agent use ${singleLine(tool)}?`;
+}
+
+/** What would happen, then why it is asked. */
+export function permissionLines(ask: PermissionPrompt, look: PermissionLook): RenderLines {
+  const { theme } = look;
+  const change = parseTextChange(ask.tool, ask.input);
+  const main = change === undefined ? callLines(ask, look) : fileChangeLines(ask, { change, look });
+  return stackLines([...main, () => [""], textLines(shortPaths(ask.reason, look.cwd), { theme, paint: theme.dim })]);
+}
+
+export type PermissionLook = Pick<DialogDeps, "theme" | "cwd">;
+
+/** The path that is written may be another than the one that was given: a link leads there. */
+function fileChangeLines(
+  { acts, input }: PermissionPrompt,
+  { change, look }: { readonly change: TextChange; readonly look: PermissionLook },
+): readonly RenderLines[] {
+  const { theme, cwd } = look;
+  const others = acts.filter((act) => act.kind !== "write" || act.path !== resolve(cwd, change.path));
+  const everywhere = input["replace_all"] === true ? [textLines("  wherever it occurs in the file", { theme })] : [];
+  return [
+    exactLines(shortPath(change.path, cwd), { theme, first: "  ", paint: theme.strong }),
+    ...everywhere,
+    ...actionListLines(others, look),
+    changeLines(change, theme),
+  ];
+}
+
+function callLines({ tool, input, acts }: PermissionPrompt, look: PermissionLook): readonly RenderLines[] {
+  const { theme } = look;
+  const shells = acts.filter((act) => act.kind === "shell");
+  const others = acts.filter((act) => act.kind !== "shell");
+  const isTold = acts.length > 0 && acts.every(({ kind }) => kind !== "mcp" && kind !== "state");
+  const hosts = hostsToConnect({ tool, acts });
+  if (hosts !== undefined)
+    return [commandLine(textOf(input, "command") ?? "", look), ...hosts.map((host) => hostLine(host, look))];
+  const called = parseServerCall(tool, input);
+  if (called !== undefined)
+    return [exactLines(formatInput(called.input), { theme, first: "  " }), ...actionListLines(acts, look)];
+  const given = isTold ? [] : [exactLines(formatInput(input), { theme, first: "  " })];
+  return [
+    ...shells.map(({ command }) => commandLine(command, look)),
+    ...shells.flatMap((act) => sandboxLines(act, look)),
+    ...(isInBackground(tool, input) ? [textLines(`  ${backgroundText}`, { theme, paint: theme.warning })] : []),
+    ...actionListLines(others, look),
+    ...(acts.length === 0 ? [textLines(`  ${singleLine(tool)}, with`, { theme })] : []),
+    ...given,
+  ];
+}
+
+/** What will hold it, and where nothing is to hold it the reason that the model gives. */
+function sandboxLines(act: ShellAction, { theme }: PermissionLook): readonly RenderLines[] {
+  const held = describeSandbox(act);
+  if (held === "") return [];
+  const paint = act.outsideReason !== undefined || act.strength === "none" ? theme.warning : theme.dim;
+  return [
+    textLines(`  ${held}`, { theme, paint }),
+    ...(act.outsideReason === undefined
+      ? []
+      : [exactLines(act.outsideReason, { theme, first: "  the agent's reason: ", paint: theme.warning })]),
+  ];
+}
+
+const commandLine = (command: string, { theme }: PermissionLook): RenderLines =>
+  exactLines(command, { theme, first: "  $ ", paint: theme.code });
+const hostLine = (host: string, { theme }: PermissionLook): RenderLines =>
+  exactLines(host, { theme, first: "  connects to ", paint: theme.strong });
+
+/** In a line where that is short, as somebody would write it by hand: `{a: 2, b: 3}`. */
+function formatInput(given: Json): string {
+  const pretty = JSON.stringify(given, undefined, 2);
+  if (pretty.length > shortInputCharsMax) return pretty;
+  return pretty
+    .replaceAll(/^ *"([A-Za-z_$][\w$]*)": /gm, "$1: ")
+    .replaceAll(/([{[])\n *|\n *([}\]])/g, "$1$2")
+    .replaceAll(/,\n */g, ", ");
+}
+
+/** A command may name thousands of files: the first ones, and how many more. */
+function actionListLines(acts: readonly ToolAction[], look: PermissionLook): readonly RenderLines[] {
+  const { theme } = look;
+  const more = acts.length - actionsShownMax;
+  return [
+    ...acts.slice(0, actionsShownMax).map((act) => actionLines(act, look)),
+    ...(more > 0
+      ? [textLines(`! and ${formatCount(more)} ${plural(more, "other")}`, { theme, paint: theme.warning })]
+      : []),
+  ];
+}
+
+const actionsShownMax = 200;
+
+function actionLines(act: ToolAction, { theme, cwd }: PermissionLook): RenderLines {
+  const line = (word: string, text: string): RenderLines => exactLines(text, { theme, first: `  ${word} ` });
+  switch (act.kind) {
+    case "read":
+      return line("reads", shortPath(act.path, cwd));
+    case "write":
+      return line(act.byShell?.reach === "below" ? "changes all in" : "changes", shortPath(act.path, cwd));
+    case "shell":
+      return line("runs", act.command);
+    case "fetch":
+      return stackLines([line("asks", act.url), line("of", act.host)]);
+    case "mcp":
+      return line("calls", `${act.tool} of the server ${act.server}`);
+    case "state":
+      return line("changes", act.what);
+  }
+}
+
+/** The whole change, letter by letter: this is decided about, not passed over. */
+function changeLines(change: TextChange, theme: Theme): RenderLines {
+  const [before, after] = [cutText(change.before ?? ""), cutText(change.after)];
+  const shown: TextChange = {
+    ...change,
+    before: change.before === undefined ? undefined : before.text,
+    after: after.text,
+  };
+  const left = before.left + after.left;
+  const counts = `  ${formatChangeCounts(shown)} ${change.before === undefined ? "lines, the whole file" : "lines"}`;
+  const note = `! ${formatCount(left)} characters more are not shown`;
+  return stackLines([
+    textLines(counts, { theme, paint: theme.dim }),
+    (width) => drawChange(shown, { width, theme, indent: "  " }),
+    ...(left > 0 ? [textLines(note, { theme, paint: theme.warning })] : []),
+  ]);
+}
+
+function cutText(text: string): { readonly text: string; readonly left: number } {
+  const end = text.length <= dialogBodyCharsMax ? text.length : safeCutIndex(text, dialogBodyCharsMax);
+  return { text: toPrintable(text.slice(0, end).replaceAll("\r\n", "\n")), left: text.length - end };
+}

@@ -1,0 +1,115 @@
+import type { Millis } from "palimpsest/internal/schema/brand";
+import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { safeCutIndex } from "palimpsest/internal/schema/safe-cut-index";
+import {
+  type ChatItem,
+  type CompactionItem,
+  type EditItem,
+  type NoticeItem,
+  type OutputItem,
+  type UserItem,
+  type RetryItem,
+  type SpeechItem,
+  type Tone,
+  messagePreview,
+} from "../state/chat-item.ts";
+import { retryText } from "../text/status-figures.ts";
+import { type CallLook, drawCall } from "./draw-call.ts";
+import { retryMessageCharsMax } from "../limits.ts";
+import { cutLine, fitLine, wrapText } from "./wrap-text.ts";
+import { drawMarkdown } from "./draw-markdown.ts";
+import { sanitizeExceptColours, sanitizeLine } from "./sanitize-text.ts";
+
+export interface DrawItemOptions extends CallLook {
+  /** For what counts seconds. */
+  readonly now: Millis;
+}
+
+/**
+ * An item as lines, without any above or below it. A settled one looks the same at every moment, so its lines can be kept;
+ * an answer that still streams is better drawn by `GrowingMarkdown`.
+ */
+export function drawItem(item: ChatItem, look: DrawItemOptions): readonly string[] {
+  switch (item.kind) {
+    case "person":
+      return drawUser(item, look);
+    case "text":
+      return drawMarkdown(item.text, look);
+    case "thinking":
+      return drawThinking(item, look);
+    case "call":
+      return drawCall(item, look);
+    case "edit":
+      return drawEdit(item, look);
+    case "compacted":
+      return drawCompacted(item, look);
+    case "retry":
+      return drawRetry(item, look);
+    case "notice":
+      return drawNotice(item, look);
+    case "output":
+      return drawOutput(item, look);
+  }
+}
+
+function drawUser({ text }: UserItem, look: DrawItemOptions): readonly string[] {
+  const { person, dim } = look.theme;
+  const shown = look.fold === "folded" ? messagePreview(text) : text;
+  const lines = wrapText(shown, { ...look, first: person("> "), rest: "  ", paint: person });
+  if (shown.length === text.length) return lines;
+  return [...lines, cutLine(dim(`  … ${formatRest(text.slice(shown.length))}: Ctrl-O shows them`), look)];
+}
+
+/** Of a line that goes on, its characters. */
+function formatRest(left: string): string {
+  const lines = left.trimEnd().split("\n").length - 1;
+  const [count, thing] = left.startsWith("\n") && lines > 0 ? [lines, "line"] : [left.length, "character"];
+  return `${formatCount(count)} more ${plural(count, thing)}`;
+}
+
+/** Folded, its first line; while it streams, the one that is being thought. */
+function drawThinking({ text, state }: SpeechItem, look: DrawItemOptions): readonly string[] {
+  const { dim, italic } = look.theme;
+  if (look.fold === "unfolded") return wrapText(text.trim(), { ...look, first: dim("✻ "), paint: dim });
+  const lines = text.trim().split("\n");
+  const line = sanitizeLine((state === "streaming" ? lines.at(-1) : lines[0]) ?? "").replaceAll("**", "");
+  return [cutLine(dim(`✻ ${italic(line === "" ? "thinking" : line)}`), look)];
+}
+
+function drawEdit({ line, because }: EditItem, look: DrawItemOptions): readonly string[] {
+  const { dim } = look.theme;
+  if (look.fold === "folded") return [cutLine(dim(`◦ ${sanitizeLine(line)}`), look)];
+  const why = because === "" ? [] : wrapText(because, { ...look, first: "    ", paint: dim });
+  return [...wrapText(line, { ...look, first: dim("◦ "), paint: dim }), ...why];
+}
+
+function drawCompacted({ line }: CompactionItem, look: DrawItemOptions): readonly string[] {
+  const mark = look.theme.accent("◆ ");
+  if (look.fold === "folded") return [cutLine(`${mark}${sanitizeLine(line)}`, look)];
+  return wrapText(line, { ...look, first: mark });
+}
+
+/** The seconds left stand at its end: it is the message that is cut. */
+function drawRetry(item: RetryItem, look: DrawItemOptions): readonly string[] {
+  const { dim, warning } = look.theme;
+  const whole = sanitizeLine(item.message);
+  const message =
+    whole.length <= retryMessageCharsMax ? whole : `${whole.slice(0, safeCutIndex(whole, retryMessageCharsMax))}…`;
+  const words = retryText({ ...item, message }, look.now);
+  return wrapText(words, { ...look, first: (item.state === "waiting" ? warning : dim)("↻ "), paint: dim });
+}
+
+function drawNotice({ tone, text }: NoticeItem, look: DrawItemOptions): readonly string[] {
+  const { mark, paint } = markByTone[tone];
+  return wrapText(text, { ...look, first: look.theme[paint](mark), paint: look.theme[paint] });
+}
+
+const markByTone: Readonly<Record<Tone, { readonly mark: string; readonly paint: "dim" | "warning" | "bad" }>> = {
+  plain: { mark: "· ", paint: "dim" },
+  warning: { mark: "! ", paint: "warning" },
+  error: { mark: "✗ ", paint: "bad" },
+};
+
+/** Laid out by a command of ours: its colours stay, and nothing else that a text it quotes might have brought in. */
+const drawOutput = ({ lines }: OutputItem, look: DrawItemOptions): readonly string[] =>
+  lines.flatMap((line) => sanitizeExceptColours(line).split("\n")).map((line) => fitLine(line, look));

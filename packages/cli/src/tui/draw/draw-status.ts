@@ -1,0 +1,180 @@
+import { visibleWidth } from "@earendil-works/pi-tui";
+import type { Status, Phase } from "../state/chat-state.ts";
+import { type StatusFigures, statusFigures, phaseLabel } from "../text/status-figures.ts";
+import type { Paint, Theme } from "../theme.ts";
+import { barCells, modelColumnsMax, openingQuietMs, spinnerFrameMs, queueShownMax } from "../limits.ts";
+import { cutLine, type DrawArea, wrapText } from "./wrap-text.ts";
+import { sanitizeLine } from "./sanitize-text.ts";
+import type { Millis } from "palimpsest/internal/schema/brand";
+import { formatCount } from "palimpsest/internal/schema/format-count";
+
+/**
+ *   claude-sonnet-4-5 │ ████░░░░░░ 62% left │ cache 91% │ $0.12 │ accept edits │ no sandbox │ notes · 2 jobs
+ * One line; until an agent is there, that it is being opened. Where it is too narrow, parts are missing, the least
+ * important first: a wider terminal never shows fewer.
+ */
+export function drawStatus(status: Status, room: DrawArea): string {
+  if (statusFigures(status).windowTokens <= 0) return cutLine(room.theme.dim("opening…"), room);
+  const parts = statusParts(status, room);
+  for (let ranks = partsByImportance.length; ranks > 1; ranks -= 1) {
+    const line = joinParts(parts.filter(({ name }) => partsByImportance.indexOf(name) < ranks));
+    if (visibleWidth(line) <= room.width) return line;
+  }
+  return cutLine(joinParts(parts.filter(({ name }) => name === partsByImportance[0])), room);
+}
+
+type StatusPartName = "model" | "bar" | "left" | "cache" | "cost" | "mode" | "sandbox" | "pill";
+
+const partsByImportance: readonly StatusPartName[] = [
+  "left",
+  "mode",
+  "sandbox",
+  "bar",
+  "model",
+  "cost",
+  "pill",
+  "cache",
+];
+
+interface StatusPart {
+  readonly name: StatusPartName;
+  readonly text: string;
+}
+
+/** From left to right; the bar and its per cent are one. */
+const joinParts = (parts: readonly StatusPart[]): string =>
+  parts
+    .map(({ text }, index) => `${index === 0 ? "" : parts[index - 1]?.name === "bar" ? " " : " │ "}${text}`)
+    .join("");
+
+function statusParts(status: Status, { theme }: DrawArea): readonly StatusPart[] {
+  const figures = statusFigures(status);
+  const { dim } = theme;
+  const parts: readonly StatusPart[] = [
+    { name: "model", text: dim(cutLine(sanitizeLine(figures.model), { theme, width: modelColumnsMax })) },
+    { name: "bar", text: levelPaint(figures, theme)(formatBar(figures.usedShare)) },
+    { name: "left", text: levelPaint(figures, theme)(formatPercentLeft(figures)) },
+    { name: "cache", text: figures.usedTokens === 0 ? "" : dim(`cache ${figures.hitPercent}%`) },
+    { name: "cost", text: dim(formatCost(figures)) },
+    { name: "mode", text: theme.warning(modeLabel(status.mode)) },
+    { name: "sandbox", text: status.sandbox === "none" ? theme.warning("no sandbox") : "" },
+    { name: "pill", text: theme.accent(figures.pill) },
+  ];
+  return parts.filter(({ text }) => text !== "");
+}
+
+const levelPaint = ({ level }: StatusFigures, theme: Theme): Paint => {
+  switch (level) {
+    case "fine":
+      return theme.dim;
+    case "warning":
+      return theme.warning;
+    case "full":
+      return theme.bad;
+  }
+};
+
+/** A mark besides the colour. */
+const formatPercentLeft = ({ level, percentLeft }: StatusFigures): string =>
+  level === "fine" ? `${percentLeft}% left` : `${percentLeft}% left !`;
+
+/** What is used at all has a cell, and only what is full has all of them. */
+function formatBar(share: number): string {
+  const cells = share >= 1 ? barCells : Math.min(barCells - 1, Math.ceil(share * barCells));
+  return `${"█".repeat(cells)}${"░".repeat(barCells - cells)}`;
+}
+
+/** Cents; of less than one, what there is of it. */
+function formatCost({ usd, unpricedRequests }: StatusFigures): string {
+  if (usd === 0 && unpricedRequests > 0) return "price unknown";
+  return `$${usd.toFixed(usd > 0 && usd < 0.01 ? 4 : 2)}${unpricedRequests > 0 ? " and more" : ""}`;
+}
+
+/** Nothing where each change is asked about, as it is unless somebody has wanted otherwise. */
+const modeLabel = (mode: string): string => labelByMode.get(mode) ?? sanitizeLine(mode);
+
+const labelByMode: ReadonlyMap<string, string> = new Map([
+  ["default", ""],
+  ["acceptEdits", "accept edits"],
+  ["plan", "plan mode"],
+  ["bypass", "nothing is asked"],
+]);
+
+interface PhaseTime {
+  readonly now: Millis;
+  /** When the phase began. */
+  readonly since: Millis;
+}
+
+/** `⠋ responding · 12 s · esc to interrupt`; nothing where nothing goes on. Another frame each `spinnerFrameMs`. */
+export function drawPhase(phase: Phase, { now, since, ...room }: DrawArea & PhaseTime): readonly string[] {
+  const words = formatPhase(phase, { now, since });
+  if (words === "" || (phase.kind === "opening" && now - since < openingQuietMs)) return [];
+  const { accent, dim } = room.theme;
+  const line = `${accent(spinnerFrame(now, since))} ${words}`;
+  const hint = isInterruptible(phase) ? dim(" · esc to interrupt") : "";
+  return [visibleWidth(line + hint) <= room.width ? line + hint : cutLine(line, room)];
+}
+
+/** The words beside the spinner, without how to end it. Empty where nothing goes on. */
+function formatPhase(phase: Phase, { now, since }: PhaseTime): string {
+  const words = sanitizeLine(phaseLabel(phase, now));
+  const counts = phase.kind !== "idle" && phase.kind !== "waiting" && now - since >= 1_000;
+  return counts ? `${words} · ${formatElapsed(now - since)}` : words;
+}
+
+/** Who is being asked answers the question; who has interrupted need not do so twice. */
+function isInterruptible({ kind }: Phase): boolean {
+  switch (kind) {
+    case "idle":
+    case "opening":
+    case "asking":
+    case "interrupting":
+      return false;
+    case "requesting":
+    case "waiting":
+    case "thinking":
+    case "responding":
+    case "calling":
+    case "compacting":
+      return true;
+  }
+}
+
+const spinnerFrames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
+
+const spinnerFrame = (now: Millis, since: Millis): string =>
+  spinnerFrames[Math.floor(Math.max(0, now - since) / spinnerFrameMs) % spinnerFrames.length] ?? spinnerFrames[0];
+
+function formatElapsed(elapsedMs: number): string {
+  const seconds = Math.floor(elapsedMs / 1_000);
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** Messages that wait, oldest first, a line each; of more than a few, how many. */
+export function drawQueue(queue: readonly string[], room: DrawArea): readonly string[] {
+  const { dim } = room.theme;
+  const lines = queue.slice(0, queueShownMax).map((text) => `  ↳ ${sanitizeLine(text)}`);
+  const more = queue.length - lines.length;
+  const rest = more === 0 ? [] : [`    and ${formatCount(more)} more`];
+  return [...lines, ...rest].map((line) => cutLine(dim(line), room));
+}
+
+/** Nothing as long as there is room; then what is about to happen, and what a person can do about it. */
+export function drawWarning(status: Status, room: DrawArea): readonly string[] {
+  const { warning, bad } = room.theme;
+  const { level, percentLeft } = statusFigures(status);
+  switch (level) {
+    case "fine":
+      return [];
+    case "warning":
+      return wrapText(warningText(percentLeft, status), { ...room, first: warning("! "), paint: warning });
+    case "full":
+      return wrapText("The context is full: /compact or /undo makes room.", { ...room, first: bad("! "), paint: bad });
+  }
+}
+
+const warningText = (percentLeft: number, { autoCompact }: Status): string =>
+  autoCompact === "on"
+    ? `${percentLeft}% left until the conversation is compacted. /compact does it now, and shows the summary first.`
+    : `${percentLeft}% of the context is left, and nothing compacts it by itself: /compact makes room.`;

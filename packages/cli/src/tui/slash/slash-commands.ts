@@ -1,0 +1,134 @@
+/** What a command takes behind its name. `flags` stand before or behind the rest. */
+export interface SlashCommand {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly summary: string;
+  readonly takes: "nothing" | "maybe" | "needs";
+  /** The rest in a word, for help; empty where it takes nothing. */
+  readonly rest: string;
+  readonly completes: SlashCompletion;
+  readonly flags: readonly string[];
+  /** `later`: it belongs to a part that is not here yet, and says so. */
+  readonly state: "here" | "later";
+}
+
+/** Where candidates for the rest come from. */
+export type SlashCompletion = "nothing" | "commands" | "sessions" | "models" | "policies" | "messages" | "formats";
+
+const commandDefaults = {
+  aliases: [],
+  takes: "nothing",
+  rest: "",
+  completes: "nothing",
+  flags: [],
+  state: "here",
+} as const;
+
+/** The commands of the chat, in the order in which help lists them. */
+export const slashCommands = [
+  {
+    ...commandDefaults,
+    name: "help",
+    summary: "what can be typed here",
+    takes: "maybe",
+    rest: "command",
+    completes: "commands",
+  },
+  {
+    ...commandDefaults,
+    name: "compact",
+    aliases: ["summarize", "summarise"],
+    summary: "put a summary in place of what was said, after a look at it",
+    takes: "maybe",
+    rest: "instructions",
+    flags: ["--yes"],
+  },
+  {
+    ...commandDefaults,
+    name: "clear-results",
+    summary: "take old tool results out of the view, down to a number of tokens",
+    takes: "maybe",
+    rest: "tokens",
+  },
+  { ...commandDefaults, name: "context", summary: "what fills the window" },
+  { ...commandDefaults, name: "cost", summary: "what the session has cost" },
+  { ...commandDefaults, name: "undo", summary: "take back the last edit of the view" },
+  {
+    ...commandDefaults,
+    name: "pin",
+    summary: "carry a message through every compaction, or no longer",
+    takes: "maybe",
+    rest: "message",
+    completes: "messages",
+  },
+  {
+    ...commandDefaults,
+    name: "rewind",
+    summary: "go back to a message, or summarise from it or up to it",
+    takes: "maybe",
+    rest: "message",
+    completes: "messages",
+  },
+  { ...commandDefaults, name: "recall", summary: "find what was ever said here", takes: "needs", rest: "words or id" },
+  { ...commandDefaults, name: "tasks", summary: "what runs beside the conversation" },
+  { ...commandDefaults, name: "hooks", summary: "the hooks in force" },
+  {
+    ...commandDefaults,
+    name: "resume",
+    summary: "go on with another session",
+    takes: "maybe",
+    rest: "session",
+    completes: "sessions",
+  },
+  // Other tools call it /clear; here "clear" is what is done to results.
+  { ...commandDefaults, name: "new", aliases: ["clear"], summary: "begin a new session; this one stays" },
+  {
+    ...commandDefaults,
+    name: "model",
+    summary: "the model that answers",
+    takes: "maybe",
+    rest: "name",
+    completes: "models",
+  },
+  {
+    ...commandDefaults,
+    name: "policy",
+    summary: "the policy in force",
+    takes: "maybe",
+    rest: "preset",
+    completes: "policies",
+  },
+  {
+    ...commandDefaults,
+    name: "export",
+    summary: "write the session to a file",
+    takes: "maybe",
+    rest: "format or file",
+    completes: "formats",
+  },
+  {
+    ...commandDefaults,
+    name: "memory",
+    summary: "what is remembered between sessions",
+    takes: "maybe",
+    rest: "name",
+    state: "later",
+  },
+  { ...commandDefaults, name: "dream", summary: "tidy what is remembered", flags: ["--dry-run"], state: "later" },
+  { ...commandDefaults, name: "agents", summary: "the agents at work", state: "later" },
+  { ...commandDefaults, name: "quit", aliases: ["exit"], summary: "leave; the session stays" },
+] as const satisfies readonly SlashCommand[];
+
+export type SlashName = (typeof slashCommands)[number]["name"];
+
+/** `/compact [--yes] [instructions]` */
+export function slashUsage({
+  name,
+  flags,
+  takes,
+  rest,
+}: Pick<SlashCommand, "name" | "flags" | "takes" | "rest">): string {
+  const words = [`/${name}`, ...flags.map((flag) => `[${flag}]`)];
+  if (takes !== "nothing") words.push(takes === "needs" ? `<${rest}>` : `[${rest}]`);
+  return words.join(" ");
+}

@@ -1,0 +1,99 @@
+import type { Millis } from "palimpsest/internal/schema/brand";
+import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import { computePressure } from "palimpsest/internal/tokens/thresholds";
+import type { RetryItem } from "../state/chat-item.ts";
+import type { BackgroundWork, Phase, Status } from "../state/chat-state.ts";
+import { labelByCompactionPhase } from "./event-lines.ts";
+
+/** What the status line shows, as figures: a drawer puts them where there is room. */
+export interface StatusFigures {
+  readonly model: string;
+  /** Of the window, 0 to 1 and never beyond: the length of the bar. */
+  readonly usedShare: number;
+  readonly usedTokens: number;
+  /** 0 until an agent is there that knows it. */
+  readonly windowTokens: number;
+  /** Until compaction, or until the window ends where nothing compacts. */
+  readonly percentLeft: number;
+  readonly level: "fine" | "warning" | "full";
+  readonly hitPercent: number;
+  readonly usd: number;
+  /** Requests whose cost is not in `usd`, because their model has no known price. */
+  readonly unpricedRequests: number;
+  /** Empty where nothing runs beside the conversation. */
+  readonly pill: string;
+}
+
+export function statusFigures(status: Status): StatusFigures {
+  const { model, usedTokens, thresholds, autoCompact, hitRate, costNanos, unpricedRequests, background } = status;
+  const { percentLeft, warning, blocking } = computePressure(usedTokens, thresholds, autoCompact);
+  const { window } = thresholds;
+  return {
+    model,
+    usedShare: window <= 0 ? 0 : Math.min(1, usedTokens / window),
+    usedTokens,
+    windowTokens: window,
+    percentLeft,
+    level: window <= 0 ? "fine" : blocking ? "full" : warning ? "warning" : "fine",
+    hitPercent: Math.floor(hitRate * 100),
+    usd: costNanos / 1e9,
+    unpricedRequests,
+    pill: formatBackground(background),
+  };
+}
+
+/** `notes · summary ready · 2 jobs` */
+export function formatBackground({ notes, preparation, jobs, agents }: BackgroundWork): string {
+  const parts = [
+    notes === "running" ? "notes" : "",
+    preparation === "none" ? "" : preparation === "ready" ? "summary ready" : "preparing a summary",
+    countLabel(jobs, "job"),
+    countLabel(agents, "agent"),
+  ];
+  return parts.filter((part) => part !== "").join(" · ");
+}
+
+const countLabel = (count: number, thing: string): string =>
+  count === 0 ? "" : `${formatCount(count)} ${plural(count, thing)}`;
+
+/** What stands beside the spinner; empty where nothing goes on. */
+export function phaseLabel(phase: Phase, now: Millis): string {
+  switch (phase.kind) {
+    case "idle":
+      return "";
+    case "opening":
+      return "opening";
+    case "requesting":
+      return phase.tokens === undefined ? "requesting" : `requesting, ${formatCount(phase.tokens)} tokens`;
+    case "waiting":
+      return `asking again ${countdown(phase.until, now)} (try ${phase.attempt})`;
+    case "thinking":
+      return "thinking";
+    case "responding":
+      return "responding";
+    case "calling":
+      return `calling ${phase.tools.join(", ")}`;
+    case "asking":
+      return `${phase.tool} waits for your answer`;
+    case "compacting":
+      return compactingLabel(phase);
+    case "interrupting":
+      return "interrupting";
+  }
+}
+
+function compactingLabel({ phase, chars }: Extract<Phase, { kind: "compacting" }>): string {
+  const size = chars === 0 ? "" : `, ${formatCount(chars)} ${plural(chars, "character")}`;
+  return `compacting${phase === undefined ? "" : `: ${labelByCompactionPhase[phase]}`}${size}`;
+}
+
+/** One calm line: while it waits with the time that is left, afterwards with how often it was tried. */
+export function retryText({ state, attempt, message, until }: RetryItem, now: Millis): string {
+  if (state === "waiting") return `${message} Asking again ${countdown(until, now)} (try ${attempt}).`;
+  return attempt === 2 ? `${message} Asked again.` : `${message} Asked again ${attempt - 1} times.`;
+}
+
+function countdown(until: Millis, now: Millis): string {
+  const seconds = Math.ceil((until - now) / 1_000);
+  return seconds <= 0 ? "now" : `in ${formatCount(seconds)} s`;
+}

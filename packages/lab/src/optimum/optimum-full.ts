@@ -1,0 +1,163 @@
+import type { CostSession } from "../cost-session.ts";
+import {
+  newTokens,
+  type SessionSums,
+  sessionSums,
+  remainingTokens,
+  cacheMissRate,
+  valueAt,
+  StaleRent,
+} from "./stale-rent.ts";
+
+/**
+ * The least cost of a session for a policy that knows the future, clears stale results and compacts before any request:
+ * input, and the output of compactions.
+ *
+ * A compaction before request t replaces everything but the header by what it leaves, what is new in round t included: of
+ * that only a message that waits for its answer would stay, which is small and counts for nothing. Its call holds the context as it stands, less what is cleared just before it. What is cached costs r, the
+ * rest u = min(1, w): a call that leaves nothing in the cache does not pay for writing. Where round t is cold the call
+ * either misses everything, u·C, and request t writes the header, or it writes, w·C, and request t reads the header; the
+ * cheaper counts.
+ *
+ * Segments between compactions share nothing but the header, and `StaleRent` holds for every one of them, since S(t, i)
+ * looks only behind i. So with D(t) the least up to and with the call of a compaction before t, and D(0) = 0,
+ *
+ *   D(t)    = min over c < t of D(c) + requests(c … t−1) + call(c, t) + output
+ *   optimum = min over c of     D(c) + requests(c … T−1)
+ *
+ * in O(T²) beside the rents. Exact without a window. With one it is a lower bound: segments are left out in which a
+ * request would not fit even with everything stale cleared, but one that clears later than the window allows is not
+ * noticed. A round that does not fit even right after a compaction fits in no plan; its limit is waived.
+ */
+export function optimumFull(session: CostSession): number {
+  const sums = sessionSums(session);
+  if (sums.rounds === 0) return 0;
+  const rent = new StaleRent(sums);
+  const costByStart = new Float64Array(sums.rounds);
+  const aliveByStart = new Int32Array(sums.rounds);
+  const segments: Segments = { session, sums, rent, costByStart, aliveByStart };
+  costByStart[0] = firstRequestCost(segments, 0);
+
+  for (let round = 1; round < sums.rounds; round++) {
+    rent.advance();
+    const compacted = leastCompacted(segments, round);
+    if (valueAt(sums.cold, round) === 1) payRents(segments, round);
+    extendSegments(segments, round);
+    costByStart[round] = compacted + firstRequestCost(segments, round);
+    aliveByStart[round] = round + 1;
+  }
+
+  rent.advance();
+  payRents(segments, sums.rounds);
+  return costByStart.reduce((least, cost) => Math.min(least, cost));
+}
+
+/** By the round in which a segment began, the best way to have come so far. */
+interface Segments {
+  readonly session: CostSession;
+  readonly sums: SessionSums;
+  readonly rent: StaleRent;
+  /** Without the rents since the last free moment. Infinite where a request could not have fitted. */
+  readonly costByStart: Float64Array;
+  /** The first round of the segment whose results were there after that free moment. */
+  readonly aliveByStart: Int32Array;
+}
+
+/** D(round). */
+function leastCompacted(segments: Segments, round: number): number {
+  const { sums, rent, costByStart, aliveByStart } = segments;
+  const { headerTokens, rates, compaction } = segments.session;
+  const isCold = valueAt(sums.cold, round) === 1;
+  const missRate = cacheMissRate(rates);
+  const added = newTokens(sums, round);
+  if (!isCold) rent.advanceCall();
+  let least = Number.POSITIVE_INFINITY;
+  for (let start = 0; start < round; start++) {
+    const alive = valueAt(aliveByStart, start);
+    const tokens = tokensBefore(segments, { start, round });
+    const call = isCold
+      ? rent.until(alive) +
+        Math.min(
+          missRate * (tokens + added),
+          rates.write * (tokens + added) - (rates.write - rates.read) * headerTokens,
+        )
+      : rent.throughCall(alive) + rates.read * tokens + missRate * added;
+    least = Math.min(least, valueAt(costByStart, start) + call);
+  }
+  return least + rates.output * compaction.outputTokens;
+}
+
+/** At a free moment: everything stale goes, and what it cost until then is settled. */
+function payRents({ sums, rent, costByStart, aliveByStart }: Segments, freeMoment: number): void {
+  for (let start = 0; start < freeMoment; start++) {
+    costByStart[start] = valueAt(costByStart, start) + rent.until(valueAt(aliveByStart, start));
+    aliveByStart[start] = Math.max(firstRound(start), valueAt(sums.freshRound, freeMoment));
+  }
+}
+
+/** Adds the request of a round to every segment that began before it, and ends those in which it can't fit. */
+function extendSegments(segments: Segments, round: number): void {
+  const { session, sums, costByStart } = segments;
+  const { read, write } = session.rates;
+  const readRate = valueAt(sums.cold, round) === 1 ? write : read;
+  const added = newTokens(sums, round);
+  const tokensMax = requestTokensMax(session);
+  for (let start = 0; start < round; start++) {
+    const tokens = tokensBefore(segments, { start, round });
+    const cost = tokens + added > tokensMax ? Number.POSITIVE_INFINITY : readRate * tokens + write * added;
+    costByStart[start] = valueAt(costByStart, start) + cost;
+  }
+}
+
+/** The request with which a segment begins: only the header is cached, and only where the round is warm. */
+function firstRequestCost({ session, sums }: Segments, start: number): number {
+  const { headerTokens, rates } = session;
+  const headerRate = valueAt(sums.cold, start) === 1 ? rates.write : rates.read;
+  return (
+    headerRate * headerTokens + rates.write * (start === 0 ? newTokens(sums, start) : leavesTokens(session, start))
+  );
+}
+
+/** What a request holds of all that came before it, once everything stale is cleared. */
+const tokensBefore = ({ session, sums }: Segments, { start, round }: { start: number; round: number }): number =>
+  session.headerTokens + leavesTokens(session, start) + remainingTokens(sums, { from: firstRound(start), round });
+
+/** Of a segment, the first round whose words and results stand in it. */
+const firstRound = (start: number): number => (start === 0 ? 0 : start + 1);
+
+const leavesTokens = ({ compaction }: CostSession, start: number): number =>
+  start === 0 ? 0 : compaction.leavesTokens;
+
+/** The window, or no limit where not even a compaction makes room. */
+function requestTokensMax({ headerTokens, compaction, windowTokens }: CostSession): number {
+  const canFit = windowTokens !== undefined && headerTokens + compaction.leavesTokens <= windowTokens;
+  return canFit ? windowTokens : Number.POSITIVE_INFINITY;
+}
+
+/**
+ * The least input cost of a session for a policy that knows the future and may only clear stale results, whatever the
+ * window: what requests cost without anything stale in them, plus the least of rents and cuts from one free moment to
+ * the next (`StaleRent` has the algebra). Exact. It bounds policies that leave a result alone for `staleAfterRounds`
+ * rounds; one that clears sooner can undercut it.
+ */
+export function optimumClearOnly(session: CostSession): number {
+  const sums = sessionSums(session);
+  const rent = new StaleRent(sums);
+  let cost = 0;
+  let freeMoment = 0;
+  for (let boundary = 1; boundary <= sums.rounds; boundary++) {
+    cost += freshCost(sums, boundary - 1);
+    rent.advance();
+    if (boundary < sums.rounds && valueAt(sums.cold, boundary) === 0) continue;
+    cost += rent.until(valueAt(sums.freshRound, freeMoment));
+    freeMoment = boundary;
+  }
+  return cost;
+}
+
+/** What a request costs that holds nothing stale and breaks no prefix. */
+function freshCost(sums: SessionSums, round: number): number {
+  const { headerTokens, rates, cold } = sums;
+  const before = headerTokens + remainingTokens(sums, { from: 0, round });
+  return (valueAt(cold, round) === 1 ? rates.write : rates.read) * before + rates.write * newTokens(sums, round);
+}

@@ -1,0 +1,357 @@
+import type { Lifetime } from "palimpsest/internal/cache/lifetime";
+import type { UsageSplit } from "palimpsest/internal/cache/usage-split";
+import { resolveOffloadLimits, unlimited } from "palimpsest/internal/layers/1-offload/plan";
+import type { Policy } from "palimpsest/internal/layers/policy";
+import type { Conversation } from "palimpsest/internal/context/conversation";
+import { ConversationForks } from "palimpsest/internal/loop/conversation-forks";
+import type { AgentDeps } from "palimpsest/internal/context/deps";
+import type { AssembledRequest } from "palimpsest/internal/context/request/assemble-request";
+import { Rounds } from "palimpsest/internal/context/rounds";
+import type { CompactionSetup } from "palimpsest/internal/context/compact/compaction-setup";
+import { SessionFactBook } from "palimpsest/internal/context/compact/session-fact-book";
+import { retryLimitsDefault } from "palimpsest/internal/model/limits";
+import { noHooks } from "palimpsest/internal/ports/hooks";
+import { createWorkingState } from "palimpsest/internal/ports/working-state";
+import type { Message } from "palimpsest/internal/schema/block";
+import { type EntryId, type Millis, millis } from "palimpsest/internal/schema/brand";
+import type { Usage } from "palimpsest/internal/schema/usage";
+import type { LoopEvent } from "palimpsest/internal/schema/loop-event";
+import { resolveSettings } from "palimpsest/internal/settings/resolve-settings";
+import { type ResolvedSettings, resolveForPolicy } from "palimpsest/internal/settings/resolved-settings";
+import type { Thresholds } from "palimpsest/internal/tokens/thresholds";
+import { AbsentModel } from "./absent-model.ts";
+import { ExtractedSummaries, standInSummaries, type Summaries, type Summarise } from "./compaction/summaries.ts";
+import { GoneResults } from "./gone-results.ts";
+import { KnownSize } from "./known-size.ts";
+import { notesTokensStandIn, transcriptPathStandIn } from "./limits.ts";
+import { Meter, type ReplayCache } from "./replay-cache.ts";
+import { findNotesRule, ReplayedNotes } from "./compaction/replayed-notes.ts";
+import type { CompactionName, RefetchName } from "./replay-outcome.ts";
+import { RecordedSession, toUsage, createRecordedConversation } from "./recorded-session.ts";
+import type { RecordedRound } from "./recording/recording.ts";
+import type { ReplayWorld } from "./replay-world.ts";
+import { Spending } from "./spending.ts";
+import type { SentRequest } from "./trace-line.ts";
+
+interface PolicyRunInput {
+  readonly world: ReplayWorld;
+  readonly policy: Policy;
+  /** `chosen`: by the policy, for each request. */
+  readonly lifetime: Lifetime | "chosen";
+  readonly thresholds: Thresholds;
+  readonly cache: ReplayCache;
+  readonly refetch: RefetchName;
+  readonly compaction: CompactionName;
+  /** With `extract`: who writes the summaries instead. */
+  readonly summarise?: Summarise | undefined;
+  /** After each compaction, before anything is sent. */
+  readonly onCompacted?: ((compacted: CompactedView) => void) | undefined;
+  readonly onRequest?: ((sent: SentRequest) => void) | undefined;
+  /** What the engine tells as it happens, and before which round. */
+  readonly onEvent?: ((event: LoopEvent, round: number) => void) | undefined;
+}
+
+export interface CompactedView {
+  /** Index of the round before whose request it happened. */
+  readonly round: number;
+  readonly messages: readonly Message[];
+  /** Entries that stay in the view as they are. */
+  readonly kept: readonly EntryId[];
+  /** Of the context. */
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+}
+
+/**
+ * One policy on one recording: the engine's own conversation, in which everything is said as it was recorded. Each request
+ * passes the simulator's rules and its cache; nobody else answers than the recording, and for summaries a stand-in.
+ */
+export class PolicyRun {
+  readonly #input: PolicyRunInput;
+  readonly #recorded: RecordedSession;
+  readonly #meter: Meter;
+  readonly #size: KnownSize;
+  readonly #gone: GoneResults;
+  readonly #summaries: Summaries;
+  readonly #model: AbsentModel;
+  readonly #notes: ReplayedNotes | undefined;
+  readonly #conversation: Conversation;
+  readonly #deps: AgentDeps;
+  readonly #numbers: ResolvedSettings;
+  #rounds: Rounds;
+  #now: Millis = millis(0);
+  #round = 0;
+  /** In the newest reply. */
+  #lastCalls = 0;
+  readonly spending: Spending;
+  readonly contextByRound: number[] = [];
+  readonly refusals: string[] = [];
+  edits = 0;
+  compactions = 0;
+  /** Of all extractions, part of what is spent. */
+  notesCost = 0;
+  failedAt: number | undefined;
+
+  constructor(input: PolicyRunInput) {
+    const { world, policy, thresholds, cache, onRequest } = input;
+    const { tokensOf, ids, rates, recording } = world;
+    const { headerTokens } = recording;
+    this.#input = input;
+    this.#recorded = new RecordedSession({ world, thinking: world.thinkingUnder(policy), now: () => this.#now });
+    const { session, line } = this.#recorded;
+    this.#meter = new Meter({ headerTokens, tokensOf, ids });
+    this.#size = new KnownSize({ counting: policy.counting, tokensOf });
+    this.#gone = new GoneResults({ fold: session.fold, world });
+    this.spending = new Spending({ rates, headerTokens });
+    this.#numbers = resolveForPolicy(world.policyFor(policy), resolveSettings([]), { model: world.model.id });
+    const facts = new SessionFactBook(this.#recorded.deps, session);
+    this.#summaries =
+      input.compaction === "extract" ? new ExtractedSummaries({ ...input, session, facts }) : standInSummaries(input);
+    const rule = findNotesRule(policy);
+    this.#notes =
+      rule === undefined
+        ? undefined
+        : new ReplayedNotes({
+            rule,
+            world,
+            summaries: this.#summaries,
+            items: () => session.fold.projection.items,
+            contextTokens: () => line.usedTokens,
+            ask: (directive) => this.#takeNotes(directive),
+          });
+    this.#conversation = createRecordedConversation({
+      world,
+      recorded: this.#recorded,
+      lifetime: input.lifetime,
+      refetch: input.refetch,
+      compacting: this.#compacting(facts),
+    });
+    this.#model = new AbsentModel({
+      world,
+      system: this.#conversation.baseline.systemBlocks,
+      meter: this.#meter,
+      cache,
+      spending: this.spending,
+      windowTokens: thresholds.window,
+      onRequest,
+      answer: (kind) => this.#answer(kind),
+    });
+    this.#deps = this.#runningDeps();
+    this.#rounds = new Rounds(this.#deps, { conversation: this.#conversation, signal: neverAborted });
+  }
+
+  get notesTaken(): number {
+    return this.#notes?.taken ?? 0;
+  }
+
+  get refetched(): number {
+    return this.#gone.fetched;
+  }
+
+  async run(): Promise<void> {
+    for (const round of this.#input.world.recording.rounds) {
+      this.#now = round.at;
+      this.#model.round = round;
+      await this.#arrive(round);
+      const request = await this.#next();
+      if (request === undefined) {
+        this.failedAt = this.#round;
+        return;
+      }
+      await this.#reply(round, this.#send(request, round));
+      this.#round += 1;
+    }
+  }
+
+  async #arrive({ before, opens }: RecordedRound): Promise<void> {
+    this.#say(before);
+    this.#size.onEntries(before);
+    if (opens === "turn")
+      this.#rounds = new Rounds(this.#deps, { conversation: this.#conversation, signal: neverAborted });
+    await this.#drain(this.#rounds.begin());
+    if (this.#lastCalls > 0) await this.#roundEnded();
+  }
+
+  /** The newest reply and what its calls returned are in the view: the moment at which notes may be due. */
+  async #roundEnded(): Promise<void> {
+    this.#rounds.ended(this.#lastCalls);
+    await this.#notes?.settle();
+  }
+
+  /** Undefined where nothing that fits can be made. */
+  async #next(): Promise<AssembledRequest | undefined> {
+    for (;;) {
+      const prepared = await this.#drain(this.#rounds.next());
+      if (prepared.kind === "request" && prepared.tokens < this.#input.thresholds.window) return prepared;
+      if (prepared.kind !== "request" && prepared.kind !== "over-limit") return undefined;
+      // A policy that never compacts has nothing to do about a full window.
+      if (this.#input.policy.compact === undefined) return undefined;
+      // What the provider would refuse is not sent: the engine hears at once that it is too long.
+      const after = await this.#drain(this.#rounds.refused(tooLong));
+      if (after.kind !== "plainer") return undefined;
+    }
+  }
+
+  #send({ breakpoints, messages: sent, marks, request, tokens }: AssembledRequest, round: RecordedRound): UsageSplit {
+    const { world, thresholds, cache, onRequest } = this.#input;
+    const { written, cache: reckoned, line } = this.#conversation;
+    // As it was recorded: the engine leaves out images that a recording has redacted.
+    const next = line.next();
+    const messages = next.kind === "sendable" ? next.messages : sent;
+    const prompt = this.#meter.prompt(messages, breakpoints);
+    const refusal = world.check.refusal({
+      messages,
+      chainAt: (message) => this.#meter.chainAt(message),
+      breakpoints,
+      outputTokensMax: request.maxTokens,
+    });
+    if (refusal !== undefined || prompt.tokens > thresholds.window) this.refusals.push(refusal ?? "too long");
+    const usage = cache.send(prompt, round.at);
+    onRequest?.({ kind: "round", round, prompt, usage });
+    this.spending.request(usage);
+    this.contextByRound.push(prompt.tokens);
+    this.#size.counted(usage);
+    written.recordWrites(sent, breakpoints);
+    if (marks !== undefined) reckoned?.began(marks, { at: round.at, tokens });
+    return usage;
+  }
+
+  async #reply({ reply, at, outputTokens }: RecordedRound, counted: UsageSplit): Promise<void> {
+    this.#say(reply, toUsage(counted, outputTokens));
+    this.#size.onReply(reply);
+    this.#conversation.cache?.replied(at);
+    this.#rounds.replied();
+    this.#charge();
+    this.#lastCalls = reply.reduce(
+      (sum, { blocks }) => sum + blocks.filter(({ type }) => type === "tool_use").length,
+      0,
+    );
+    if (this.#lastCalls === 0) await this.#roundEnded();
+  }
+
+  #say(entries: RecordedRound["before"], usage?: Usage): void {
+    this.#recorded.say(entries, { at: this.#now, ...(usage === undefined ? {} : { usage }) });
+    for (const entry of entries) {
+      this.#summaries.onEntry(entry);
+      this.#gone.onEntry(entry);
+    }
+  }
+
+  /** The reply quotes what is not shown any more: it is fetched again, once. */
+  #charge(): void {
+    const { world, refetch } = this.#input;
+    if (refetch === "free") return;
+    const contextTokens = this.contextByRound.at(-1) ?? 0;
+    const { write } = world.rates[this.#conversation.cache?.lifetime ?? "5m"];
+    for (const tokens of this.#gone.fetch(world.neededIn(this.#round)))
+      this.spending.refetch({ tokens, contextTokens, write });
+  }
+
+  async #answer(kind: "compaction" | "notes"): Promise<{ readonly text: string; readonly outputTokens: number }> {
+    if (kind === "notes") return { text: "Noted.", outputTokens: notesTokensStandIn.edit };
+    const { text, outputTokens } = await this.#summaries.write();
+    return { text: `<summary>\n${text}\n</summary>`, outputTokens };
+  }
+
+  async #takeNotes(directive: string): Promise<void> {
+    const before = this.spending.cost;
+    this.#model.asks = "notes";
+    await new ConversationForks(this.#deps, this.#conversation).run(
+      { directive, source: "notes", roundsMax: 1, cacheWrite: "skip", permit: denyAll },
+      neverAborted,
+    );
+    this.#model.asks = "compaction";
+    this.notesCost += this.spending.cost - before;
+  }
+
+  #compacted(): void {
+    const { session, line } = this.#recorded;
+    const { items, boundaries } = session.fold.projection;
+    this.compactions += 1;
+    this.#size.onCompacted();
+    this.#summaries.onCompacted();
+    const edit = boundaries.at(-1)?.edit;
+    const next = line.next();
+    const summaryAt = items.find(({ summary }) => summary === true)?.at ?? 0;
+    this.#input.onCompacted?.({
+      round: this.#round,
+      messages: next.kind === "sendable" ? next.messages : [],
+      kept: items.filter(({ at }) => at < summaryAt).map(({ entry }) => entry),
+      tokensBefore: edit?.type === "boundary" ? (edit.metadata.preTokens ?? 0) : 0,
+      tokensAfter: line.usedTokens,
+    });
+  }
+
+  #compacting(facts: SessionFactBook): CompactionSetup {
+    return {
+      session: this.#recorded.session,
+      facts,
+      fork: {
+        model: this.#input.world.model.id,
+        run: (task, signal) => new ConversationForks(this.#deps, this.#conversation).run(task, signal),
+      },
+      notes: this.#notes,
+      recallTool: undefined,
+      summaryOptions: () => Promise.resolve({}),
+      mode: "attended",
+      workingState: createWorkingState(this.#summaries.workingState),
+      onCompacted: () => Promise.resolve(),
+    };
+  }
+
+  #runningDeps(): AgentDeps {
+    const { offload } = this.#input.policy;
+    const limits = offload === undefined ? unlimited : resolveOffloadLimits(offload);
+    return {
+      model: this.#model,
+      tools: [],
+      permit: denyAll,
+      hooks: noHooks,
+      now: () => this.#now,
+      blobs: this.#recorded.deps.blobs,
+      hash: (text) => text,
+      cwd,
+      toolsForFork: () => ({ tools: [], cwd }),
+      wait: untilAborted,
+      random: () => 0,
+      numbers: () => this.#numbersNow(),
+      offloadLimits: () => limits,
+      retries: retryLimitsDefault,
+      place: () => ({ session: this.#recorded.session.id, transcriptPath: transcriptPathStandIn, cwd: "/" }),
+      learn: () => Promise.resolve(),
+    };
+  }
+
+  #numbersNow(): ResolvedSettings {
+    const thresholds = this.#size.shiftThresholds(this.#input.thresholds, this.#recorded.line.usedTokens);
+    return { ...this.#numbers, thresholds };
+  }
+
+  async #drain<Result>(steps: AsyncGenerator<LoopEvent, Result>): Promise<Result> {
+    for (;;) {
+      const step = await steps.next();
+      if (step.done === true) return step.value;
+      this.#gone.onEvent(step.value);
+      this.#input.onEvent?.(step.value, this.#round);
+      if (step.value.kind === "cleared") this.edits += 1;
+      if (step.value.kind === "compacted") this.#compacted();
+    }
+  }
+}
+
+const tooLong = { why: "too-long", retry: "never", message: "The prompt is too long." } as const;
+
+const cwd = (): string => "/";
+
+/** Nobody stops a replay. */
+const neverAborted = new AbortController().signal;
+
+const denyAll: AgentDeps["permit"] = () => Promise.resolve({ kind: "denied", reason: "Calls are not run here." });
+
+/** Time passes only as it was recorded. */
+const untilAborted: AgentDeps["wait"] = (_, signal) => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (signal.aborted) resolve();
+  else signal.addEventListener("abort", () => resolve(), { once: true });
+  return promise;
+};

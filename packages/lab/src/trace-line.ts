@@ -1,0 +1,58 @@
+import type { UsageSplit } from "palimpsest/internal/cache/usage-split";
+import type { Lifetime } from "palimpsest/internal/cache/lifetime";
+import type { CompactRule } from "palimpsest/internal/layers/policy";
+import type { Prompt } from "palimpsest/internal/cache/prompt";
+import type { PriceName } from "./replay-outcome.ts";
+import type { RecordedRound } from "./recording/recording.ts";
+
+export type SentRequest = (RequestRecord & { readonly kind: "round" }) | AsideRequest;
+
+/** `compaction`: the call that asks for a summary. `notes`: an extraction. It leaves nothing in the cache; only a `fork` reads from it. */
+export interface AsideRequest extends RequestRecord {
+  readonly kind: "compaction" | "notes";
+  readonly call: CompactRule["call"];
+}
+
+interface RequestRecord {
+  readonly round: RecordedRound;
+  readonly prompt: Prompt;
+  readonly usage: UsageSplit;
+}
+
+/** One request of a replay, with all that its cost follows from. */
+export interface TraceLine {
+  readonly file: string;
+  readonly policy: string;
+  readonly prices: PriceName;
+  readonly kind: SentRequest["kind"];
+  /** Of a compaction and of notes only. */
+  readonly call?: CompactRule["call"];
+  /** From 0. */
+  readonly round: number;
+  /** When it was sent, in milliseconds. */
+  readonly at: number;
+  /** In order: a number for what the block says (the same says the same, within a file), and its tokens. The first is the header. */
+  readonly blocks: readonly (readonly [id: number, tokens: number])[];
+  /** Indices into `blocks` of the cache's marks, and how long each lives. */
+  readonly marks: readonly (readonly [block: number, lifetime: Lifetime])[];
+  readonly usage: UsageSplit;
+}
+
+export function traceLine(sent: SentRequest, { file, policy, prices, rounds }: TraceContext): TraceLine {
+  const { prompt, round, usage } = sent;
+  return {
+    file,
+    policy,
+    prices,
+    ...(sent.kind === "round" ? { kind: sent.kind } : { kind: sent.kind, call: sent.call }),
+    round: rounds.indexOf(round),
+    at: round.at,
+    blocks: prompt.blocks.map(({ hash, tokens }) => [Number(hash), tokens]),
+    marks: prompt.blocks.flatMap(({ breakpoint }, at) => (breakpoint === undefined ? [] : [[at, breakpoint] as const])),
+    usage,
+  };
+}
+
+interface TraceContext extends Pick<TraceLine, "file" | "policy" | "prices"> {
+  readonly rounds: readonly RecordedRound[];
+}

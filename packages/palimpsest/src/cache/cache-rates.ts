@@ -1,0 +1,33 @@
+import type { Model, Prices } from "../schema/model.ts";
+import type { Lifetime } from "./lifetime.ts";
+
+/** Prices relative to an uncached input token. */
+export interface CacheRates {
+  readonly read: number;
+  readonly write: number;
+  readonly output: number;
+}
+
+/** What most providers ask; for models whose prices nobody knows. */
+export const usualRates: Readonly<Record<Lifetime, CacheRates>> = {
+  "5m": { read: 0.1, write: 1.25, output: 5 },
+  "1h": { read: 0.1, write: 2, output: 5 },
+};
+
+export function ratesForModel(model: Pick<Model, "prices"> | undefined, lifetime: Lifetime): CacheRates {
+  const prices = model?.prices;
+  if (prices === undefined || prices.input <= 0) return usualRates[lifetime];
+  const { input, cacheRead, output } = prices;
+  return { read: cacheRead / input, write: writePrice(prices, lifetime) / input, output: output / input };
+}
+
+const writePrice = ({ cacheWrite5m, cacheWrite1h }: Prices, lifetime: Lifetime): number =>
+  lifetime === "1h" ? cacheWrite1h : cacheWrite5m;
+
+/** Of a model whose provider sells two lifetimes; undefined for any other. */
+export function ratesByLifetime(
+  model: Pick<Model, "prices"> | undefined,
+): Readonly<Record<Lifetime, CacheRates>> | undefined {
+  if (model === undefined || model.prices.cacheWrite1h <= model.prices.cacheWrite5m) return undefined;
+  return { "5m": ratesForModel(model, "5m"), "1h": ratesForModel(model, "1h") };
+}

@@ -1,0 +1,255 @@
+import { type NanoUsd, nanoUsd, tokens, type Tokens } from "../schema/brand.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type { Model, ModelOverride, Prices } from "../schema/model.ts";
+import { findModel } from "../tokens/known-models.ts";
+import { requestCostsMax } from "./limits.ts";
+import { countPromptTokens, parseSpent, type Spent } from "./usage-split.ts";
+import { modelName } from "../tokens/model-name.ts";
+
+/** Who asked. */
+export const costSources = ["main", "notes", "compact", "extraction", "dream", "agents", "recall"] as const;
+export type CostSource = (typeof costSources)[number];
+
+type TokensByKind = Readonly<Record<keyof Prices, Tokens>>;
+
+/** Sums over requests. Adding up two of them field by field is the figures of both. */
+interface CostFigures {
+  readonly requests: number;
+  /** Requests to models without a known price: their tokens count, their money is missing. */
+  readonly unpriced: number;
+  readonly tokensByKind: TokensByKind;
+  readonly nanosByKind: NanosByKind;
+  readonly totalNanos: NanoUsd;
+  /** Tools and system prompt: how many tokens of the prompts they were, and what these cost. */
+  readonly headerTokens: Tokens;
+  readonly headerNanos: NanoUsd;
+  /** What the prompts would have cost beyond that without any caching; below 0 where writing did not pay. */
+  readonly savedNanos: NanoUsd;
+}
+
+interface RequestCost extends CostFigures {
+  readonly number: number;
+  readonly source: CostSource;
+  readonly model: string;
+}
+
+/** With the share of prompt tokens that came from the cache, 0 to 1. */
+export interface CostSummary extends CostFigures {
+  readonly hitRate: number;
+}
+
+/** As it is exported. */
+export interface CostReport {
+  readonly session: CostSummary;
+  readonly bySource: Readonly<Partial<Record<CostSource, CostSummary>>>;
+  readonly byModel: Readonly<Record<string, CostSummary>>;
+  /** The newest ones, oldest first. */
+  readonly requests: readonly RequestCost[];
+}
+
+export interface PaidRequest {
+  readonly source: CostSource;
+  readonly model: string;
+  /** `usage` of the reply, as the provider said it. */
+  readonly usage: JsonObject;
+  /** Tokens of tools and system prompt. */
+  readonly headerTokens: Tokens;
+}
+
+/** What a session costs, request by request. Sums are whole billionths of a dollar and so exact up to nine million dollars. */
+export class CostLedger {
+  readonly #overrides: readonly ModelOverride[];
+  readonly #bySource = new Map<CostSource, CostFigures>();
+  readonly #byModel = new Map<string, CostFigures>();
+  readonly #requests: RequestCost[] = [];
+  #session: CostFigures = zeroFigures;
+
+  /** `overrides`: users' own prices. */
+  constructor(overrides: readonly ModelOverride[] = []) {
+    this.#overrides = overrides;
+  }
+
+  get session(): CostSummary {
+    return summarizeFigures(this.#session);
+  }
+
+  add(paid: PaidRequest): RequestCost {
+    const { source, model } = paid;
+    const cost = computeCost(paid, findModel(model, this.#overrides));
+    this.#session = addFigures(this.#session, cost);
+    this.#bySource.set(source, addFigures(this.#bySource.get(source) ?? zeroFigures, cost));
+    this.#byModel.set(model, addFigures(this.#byModel.get(model) ?? zeroFigures, cost));
+    const request = { number: this.#session.requests, source, model, ...cost };
+    this.#requests.push(request);
+    if (this.#requests.length > requestCostsMax) this.#requests.shift();
+    return request;
+  }
+
+  /** What a request would cost, without booking it; 0 for a model without a known price. */
+  priceOf({ model, usage }: Pick<PaidRequest, "model" | "usage">): NanoUsd {
+    return computeCost({ source: "main", model, usage, headerTokens: tokens(0) }, findModel(model, this.#overrides))
+      .totalNanos;
+  }
+
+  toJSON(): CostReport {
+    return {
+      session: this.session,
+      bySource: Object.fromEntries([...this.#bySource].map(([source, figures]) => [source, summarizeFigures(figures)])),
+      byModel: Object.fromEntries([...this.#byModel].map(([model, figures]) => [model, summarizeFigures(figures)])),
+      requests: [...this.#requests],
+    };
+  }
+}
+
+function computeCost({ usage, headerTokens }: PaidRequest, model: Model | undefined): CostFigures {
+  const figures = parseSpent(usage).map((spent) => runCost(spent, { model, headerTokens }));
+  return { ...figures.reduce(addFigures, zeroFigures), requests: 1, unpriced: model === undefined ? 1 : 0 };
+}
+
+function runCost(
+  spent: Spent,
+  { model, headerTokens }: { readonly model: Model | undefined; readonly headerTokens: Tokens },
+): CostFigures {
+  const { usage, outputTokens } = spent;
+  const header = tokens(Math.min(headerTokens, countPromptTokens(usage)));
+  const tokensByKind = {
+    input: tokens(usage.inputTokens),
+    cacheWrite5m: tokens(usage.cacheWrite5mTokens),
+    cacheWrite1h: tokens(usage.cacheWrite1hTokens),
+    cacheRead: tokens(usage.cacheReadTokens),
+    output: tokens(outputTokens),
+  };
+  if (model === undefined) return { ...zeroFigures, tokensByKind, headerTokens: header };
+  const tariff = resolveTariff(model, spent);
+  const nanosByKind = computeNanos(spent, tariff);
+  const totalNanos = sumNanos(nanosByKind);
+  const plain = nanosFor(countPromptTokens(usage), { kind: "input", tariff }) + nanosByKind.output;
+  return {
+    ...zeroFigures,
+    tokensByKind,
+    nanosByKind,
+    totalNanos,
+    headerTokens: header,
+    headerNanos: prefixNanos(header, { spent, tariff }),
+    savedNanos: nanoUsd(plain - totalNanos),
+  };
+}
+
+/** A prompt's first tokens are those that were read, then those written for an hour, for five minutes, then the rest. */
+function prefixNanos(prefixTokens: Tokens, { spent: { usage }, tariff }: { spent: Spent; tariff: Tariff }): NanoUsd {
+  let left: number = prefixTokens;
+  let sum = 0;
+  const parts = [
+    ["cacheRead", usage.cacheReadTokens],
+    ["cacheWrite1h", usage.cacheWrite1hTokens],
+    ["cacheWrite5m", usage.cacheWrite5mTokens],
+    ["input", usage.inputTokens],
+  ] as const;
+  for (const [kind, count] of parts) {
+    const taken = Math.min(left, count);
+    sum += nanosFor(taken, { kind, tariff });
+    left -= taken;
+  }
+  return nanoUsd(sum);
+}
+
+const noTokens: TokensByKind = {
+  input: tokens(0),
+  cacheWrite5m: tokens(0),
+  cacheWrite1h: tokens(0),
+  cacheRead: tokens(0),
+  output: tokens(0),
+};
+const noNanos: NanosByKind = {
+  input: nanoUsd(0),
+  cacheWrite5m: nanoUsd(0),
+  cacheWrite1h: nanoUsd(0),
+  cacheRead: nanoUsd(0),
+  output: nanoUsd(0),
+};
+const zeroFigures: CostFigures = {
+  requests: 0,
+  unpriced: 0,
+  tokensByKind: noTokens,
+  nanosByKind: noNanos,
+  totalNanos: nanoUsd(0),
+  headerTokens: tokens(0),
+  headerNanos: nanoUsd(0),
+  savedNanos: nanoUsd(0),
+};
+
+const addFigures = (one: CostFigures, other: CostFigures): CostFigures => ({
+  requests: one.requests + other.requests,
+  unpriced: one.unpriced + other.unpriced,
+  tokensByKind: byKind((kind) => tokens(one.tokensByKind[kind] + other.tokensByKind[kind])),
+  nanosByKind: byKind((kind) => nanoUsd(one.nanosByKind[kind] + other.nanosByKind[kind])),
+  totalNanos: nanoUsd(one.totalNanos + other.totalNanos),
+  headerTokens: tokens(one.headerTokens + other.headerTokens),
+  headerNanos: nanoUsd(one.headerNanos + other.headerNanos),
+  savedNanos: nanoUsd(one.savedNanos + other.savedNanos),
+});
+
+const byKind = <Of>(of: (kind: keyof Prices) => Of): Record<keyof Prices, Of> => ({
+  input: of("input"),
+  cacheWrite5m: of("cacheWrite5m"),
+  cacheWrite1h: of("cacheWrite1h"),
+  cacheRead: of("cacheRead"),
+  output: of("output"),
+});
+
+function summarizeFigures(figures: CostFigures): CostSummary {
+  const { input, cacheWrite5m, cacheWrite1h, cacheRead } = figures.tokensByKind;
+  const prompt = input + cacheWrite5m + cacheWrite1h + cacheRead;
+  return { ...figures, hitRate: prompt === 0 ? 0 : cacheRead / prompt };
+}
+
+type NanosByKind = Readonly<Record<keyof Prices, NanoUsd>>;
+
+/** Dollars per million tokens, as one reply is charged. */
+export interface Tariff {
+  readonly prices: Prices;
+  /** On all of them, for where and how fast the model runs. */
+  readonly factor: number;
+}
+
+export function resolveTariff(model: Model, { usage, inferenceGeo, speed }: Spent): Tariff {
+  return {
+    prices: priceTier(model, countPromptTokens(usage)),
+    factor: geoFactor(model, inferenceGeo) * speedFactor(model, speed),
+  };
+}
+
+/** In whole billionths of a dollar: prices per million and factors such as 1.1 are no binary fractions, and sums have to be exact. */
+export function computeNanos({ usage, outputTokens }: Spent, tariff: Tariff): NanosByKind {
+  return {
+    input: nanosFor(usage.inputTokens, { kind: "input", tariff }),
+    cacheWrite5m: nanosFor(usage.cacheWrite5mTokens, { kind: "cacheWrite5m", tariff }),
+    cacheWrite1h: nanosFor(usage.cacheWrite1hTokens, { kind: "cacheWrite1h", tariff }),
+    cacheRead: nanosFor(usage.cacheReadTokens, { kind: "cacheRead", tariff }),
+    output: nanosFor(outputTokens, { kind: "output", tariff }),
+  };
+}
+
+export const sumNanos = ({ input, cacheWrite5m, cacheWrite1h, cacheRead, output }: NanosByKind): NanoUsd =>
+  nanoUsd(input + cacheWrite5m + cacheWrite1h + cacheRead + output);
+
+export const toUsd = (nanos: NanoUsd): number => nanos / 1e9;
+
+export const nanosFor = (
+  count: number,
+  { kind, tariff }: { readonly kind: keyof Prices; readonly tariff: Tariff },
+): NanoUsd => nanoUsd(Math.round(count * tariff.prices[kind] * tariff.factor * 1000));
+
+/** The whole prompt decides, cached or not; then every token has the tier's price, also those of the reply. */
+const priceTier = ({ prices, longPrompt }: Model, promptTokens: number): Prices =>
+  longPrompt !== undefined && promptTokens > longPrompt.overTokens ? longPrompt.prices : prices;
+
+/** Inference held in the US costs a tenth more since 4.6; elsewhere and before it does not. */
+const geoFactor = ({ id }: Model, geo: string | null | undefined): number =>
+  geo === "us" && modelName(id).version >= 4.06 ? 1.1 : 1;
+
+/** As published: 10/50 where 5/25 is standard (Opus 5 and 4.8), 8/40 where 4/20 is (Opus 5.5). Cache prices follow the input. */
+function speedFactor({ id }: Model, speed: Spent["speed"]): number {
+  const { line, version } = modelName(id);
+  return speed === "fast" && line === "opus" && version >= 4.08 ? 2 : 1;
+}

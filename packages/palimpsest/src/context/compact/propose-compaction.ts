@@ -1,0 +1,383 @@
+import { waitingTokensMax } from "../../layers/4-compact/compaction-budgets.ts";
+import { summarise, type SummariseOutcome } from "../../layers/4-compact/run-summarise.ts";
+import { type EntryId, type Millis, tokens } from "../../schema/brand.ts";
+import type { CompactionCall } from "../../schema/compaction-cause.ts";
+import type { LoopEvent } from "../../schema/loop-event.ts";
+import { measureReach } from "../../transcript/first-messages.ts";
+import { Channel } from "../channel.ts";
+import type { Conversation } from "../conversation.ts";
+import type { CompactionDeps } from "../deps.ts";
+import { draftBoundary, type DraftInput, type CompactionContext, createCompactionContext } from "./boundary-draft.ts";
+import { toBreakOffFailure, closingEvent } from "./record-failure.ts";
+import type { FinalAppender } from "../../session/session.ts";
+import type { CompactionSetup } from "./compaction-setup.ts";
+import { loadFacts } from "./load-facts.ts";
+import {
+  type NotesSummaryOutcome,
+  summariseFromNotes,
+  notesNotUsedText,
+  overThresholdText,
+  analysisFor,
+  extractFromFacts,
+  gateInput,
+  checkUserSummary,
+  type SummaryOutcome,
+  mayBeShorter,
+  mayExtract,
+  messagesToSummarise,
+  buildPrompt,
+  checkServerSummary,
+} from "./summary-outcome.ts";
+import { CompactionProgress } from "./compaction-progress.ts";
+import { failingTriesMax } from "./limits.ts";
+import { plainSummariser } from "./plain-summariser.ts";
+import { previewCompaction, whyNotSmaller } from "./preview-compaction.ts";
+import {
+  type CompactionProblem,
+  type CompactionRequest,
+  type FailedProposal,
+  type Proposal,
+  proposalFailure,
+  type ProposeOutcome,
+} from "./proposal.ts";
+import { computeScope } from "./scope.ts";
+import { mayAskServer, askServerSummary } from "./server-call.ts";
+import { bookCalls, callsCost } from "../past-costs.ts";
+import { countFailures, breakerState } from "./breaker-state.ts";
+
+interface ProposeInput {
+  readonly conversation: Conversation;
+  readonly compacting: CompactionSetup;
+  readonly ask: CompactionRequest;
+  readonly signal: AbortSignal;
+  /** By which it is written what was paid for and is not used; absent: the session. */
+  readonly log?: FinalAppender;
+}
+
+/**
+ * A summary of a conversation, with everything that its commit would write. Nothing is in the log until then.
+ *
+ *   asked ──a hook blocks, or there is nothing to compact──▶ failed
+ *   asked ──a person's own text──▶ gate
+ *   asked ──there are notes that will do──▶ gate: no model
+ *   asked ──the provider writes its own, where that is switched on──▶ gate
+ *   asked ──a model may be asked──▶ fork ──fails or is bad──▶ plain call ──too long──▶ shorter, a few times
+ *   gate ──passed──▶ proposed: audited and repaired, with ledger and working state
+ *   asked ──the provider refuses every request──▶ extractive
+ *   every try failed, and a person waits or nothing fits any more ──▶ extractive: no model, never fails
+ *   proposed ──the view would not become smaller, and a model wrote it──▶ extractive ──nor by that──▶ failed
+ */
+export async function* proposeCompaction(
+  deps: CompactionDeps,
+  input: ProposeInput,
+): AsyncGenerator<LoopEvent, ProposeOutcome> {
+  const { compacting, ask, log = compacting.session } = input;
+  const { trigger } = ask;
+  const leave = new AbortController();
+  const signal = AbortSignal.any([input.signal, leave.signal]);
+  const events = new Channel<LoopEvent>();
+  const outcome = new CompactionRun(deps, { ...input, signal, events }).run().finally(() => events.close());
+  let isTaken = false;
+  try {
+    yield* events;
+    const proposed = await outcome;
+    // How an automatic one ends is told by whoever commits it too.
+    if (proposed.kind === "failed" && trigger === "manual")
+      yield closingEvent(deps, { ...proposed, compacting, trigger });
+    isTaken = true;
+    return proposed;
+  } finally {
+    // Who stops listening wants no summary; what it has cost is written down.
+    leave.abort();
+    const left = isTaken ? undefined : await outcome;
+    if (left?.kind === "proposed") await bookCalls(log, { calls: left.proposal.calls, trigger });
+  }
+}
+
+interface CompactionRunInput extends ProposeInput {
+  readonly events: Channel<LoopEvent>;
+}
+
+class CompactionRun {
+  readonly #deps: CompactionDeps;
+  readonly #parts: CompactionRunInput;
+  readonly #startedAt: Millis;
+  readonly #progress: CompactionProgress;
+  /** Answered so far. */
+  #paid: readonly CompactionCall[] = [];
+
+  constructor(deps: CompactionDeps, parts: CompactionRunInput) {
+    this.#deps = deps;
+    this.#parts = parts;
+    this.#startedAt = deps.now();
+    this.#progress = new CompactionProgress(deps, (event) => this.#put(event));
+  }
+
+  /** Must not reject: whatever breaks, the view is as it was, and what was paid for is booked. */
+  async run(): Promise<ProposeOutcome> {
+    const over = new AbortController();
+    const alive = this.#progress.keepAlive(over.signal).catch(() => undefined);
+    try {
+      return await this.#propose();
+    } catch (error) {
+      return await this.#unused(toBreakOffFailure(error));
+    } finally {
+      over.abort();
+      await alive;
+    }
+  }
+
+  async #propose(): Promise<ProposeOutcome> {
+    const { conversation, compacting, ask, signal } = this.#parts;
+    const { trigger, cause, because } = ask;
+    const { usedTokens } = conversation.line;
+    this.#put({
+      kind: "compaction-start",
+      trigger,
+      cause,
+      tokens: usedTokens,
+      ...(because === undefined ? {} : { because }),
+    });
+    const numbers = this.#deps.numbers();
+    const { leaf } = conversation.line;
+    if (trigger === "manual" && !numbers.switches["compact.manual"].value)
+      return proposalFailure("switched_off", "Compaction by hand is switched off: compact.manual.");
+    const scoped = computeScope(compacting.session.fold, {
+      part: ask.part,
+      waitingTokensMax: waitingTokensMax(numbers.thresholds),
+      count: compacting.session.count,
+    });
+    if (scoped.kind === "nothing") return proposalFailure("nothing_to_compact", "There is nothing to compact yet.");
+    if (scoped.kind === "unknown-entry")
+      return proposalFailure("nothing_to_compact", `No message of the view has the id ${scoped.entry}.`);
+    // The conversation may go on meanwhile: what comes later is not summed up.
+    const scope = {
+      ...(scoped.scope.messagesMax === undefined ? measureReach(conversation.line.snapshot()) : {}),
+      ...scoped.scope,
+    };
+    const hooked = await this.#hooks();
+    if (hooked.kind === "failed") return hooked;
+    if (signal.aborted) return proposalFailure("aborted", abortedText);
+    const known = await loadFacts(compacting, ask);
+    if (known.kind === "failed") return proposalFailure(known.reason, known.message);
+    const { facts, because: unread } = known;
+    if (unread !== undefined) this.#put({ kind: "warning", code: "compaction-facts", message: unread });
+    const input = { conversation, compacting, numbers, ask, facts };
+    const noted = await this.#noted(input, hooked.instructions);
+    if (noted.kind !== "passed-over") return noted;
+    const ground = createCompactionContext({ ...input, scope });
+    const made = await this.#summary(ground, hooked.instructions);
+    if (made.kind === "failed") return await this.#unused(made);
+    const changes = noted.because === undefined ? made.changes : [...made.changes, noted.because];
+    return await this.#proposed(ground, { made: { ...made, changes }, leaf });
+  }
+
+  /** Notes that won't do are passed over: the usual way goes on, and the proposal says why. */
+  async #noted(
+    input: Omit<DraftInput, "scope">,
+    instructions: readonly string[],
+  ): Promise<ProposeOutcome | NotesPassedOver> {
+    const { signal } = this.#parts;
+    const noted = await summariseFromNotes({ ...input, instructions, signal });
+    if (signal.aborted) return proposalFailure("aborted", abortedText);
+    if (noted.kind === "passed-over") return noted;
+    const proposed = await this.#proposed(noted.ground, noted);
+    if (proposed.kind === "failed")
+      return proposed.reason === "aborted"
+        ? proposed
+        : { kind: "passed-over", because: notesNotUsedText(proposed.message) };
+    const because = overThresholdText(proposed.proposal, noted.ground);
+    return because === undefined ? proposed : { kind: "passed-over", because };
+  }
+
+  /** What was paid for a summary that nobody gets is in the log. */
+  async #unused({ reason, message }: CompactionProblem): Promise<FailedProposal> {
+    const { compacting, conversation, ask, log = compacting.session } = this.#parts;
+    await bookCalls(log, { calls: this.#paid, trigger: ask.trigger });
+    const isPriced = this.#paid.length > 0 && conversation.known !== undefined;
+    return {
+      ...proposalFailure(reason, message),
+      ...(isPriced ? { costNanos: callsCost(conversation, this.#paid) } : {}),
+    };
+  }
+
+  async #hooks(): Promise<HookInstructions | FailedProposal> {
+    const { ask, signal } = this.#parts;
+    const { trigger, instructions = "" } = ask;
+    const outcome = await this.#deps.hooks.fire(
+      { ...this.#deps.place(), name: "PreCompact", trigger, instructions },
+      signal,
+    );
+    for (const message of [...outcome.messages, ...outcome.warnings])
+      this.#put({ kind: "warning", code: "hook", message });
+    const stopped = outcome.blocked ?? outcome.stopped;
+    if (stopped !== undefined && !signal.aborted)
+      return proposalFailure("blocked", `A hook does not allow it: ${stopped.reason}`);
+    return { kind: "hooked", instructions: [instructions, ...outcome.context].filter((text) => text.trim() !== "") };
+  }
+
+  async #summary(ground: CompactionContext, instructions: readonly string[]): Promise<SummaryOutcome> {
+    const { ask, signal } = this.#parts;
+    if (ask.summary !== undefined) return checkUserSummary(ground, { summary: ask.summary, own: ask.over });
+    const asked = await this.#ask(ground, instructions).catch((error: unknown) => ({
+      ...toBreakOffFailure(error),
+      calls: this.#paid,
+    }));
+    if (asked.kind === "made") return asked;
+    if (asked.reason === "aborted" || signal.aborted) return { ...asked, reason: "aborted" };
+    if (!mayExtract(ground)) return asked;
+    this.#progress.enter("extract");
+    const { calls, reason, message } = asked;
+    return { kind: "made", ...extractFromFacts(ground), calls, changes: [], instead: { reason, message } };
+  }
+
+  async #ask(ground: CompactionContext, instructions: readonly string[]): Promise<SummaryOutcome> {
+    const { ask, compacting, signal } = this.#parts;
+    const { policy } = ground.numbers;
+    if (ask.cause === "refused") return { ...proposalFailure("api_error", refusedText), calls: [] };
+    if (compacting.summaryModel === "none") return { ...proposalFailure("switched_off", noSummariserText), calls: [] };
+    if (ask.summariser === "nobody") return { ...proposalFailure("timed_out", tooLateText), calls: [] };
+    if (ask.trigger === "auto") {
+      const standing = breakerState(compacting.session.fold, policy);
+      if (standing.kind !== "may-ask") return { ...proposalFailure(standing.kind, standing.message), calls: [] };
+    }
+    const server = await this.#askServer(ground, instructions);
+    this.#paid = server?.calls ?? [];
+    if (server?.kind === "made") return server;
+    const { warnings = [], ...wishes } = await compacting.summaryOptions();
+    for (const message of warnings) this.#put({ kind: "warning", code: "compaction-wishes", message });
+    const asks = policy.summary?.asks ?? (policy.compact?.call === "plain" ? "plain" : "fork-then-plain");
+    const triesMax = this.#triesMax();
+    const answer = await summarise(
+      {
+        fork: asks === "plain" ? undefined : compacting.fork,
+        summariser: asks === "last-block" ? undefined : this.#summariser(ground, triesMax),
+      },
+      {
+        prompt: buildPrompt(ground, { instructions, ...wishes }),
+        messages: messagesToSummarise(ground),
+        forkReach: ground.scope,
+        forkWrite: asks === "last-block" ? "write" : "skip",
+        analysis: analysisFor(ground.numbers),
+        gate: gateInput(ground),
+        retriesMax: policy.summary?.failures.retriesMax ?? 0,
+        unusableAnswers: server === undefined || server.calls.length === 0 ? 0 : 1,
+        triesMax,
+        onPhase: (phase) => this.#progress.enter(phase),
+        onText: (text) => this.#progress.hear(text),
+      },
+      signal,
+    );
+    this.#book(answer);
+    const calls = [...this.#paid, ...answer.calls];
+    this.#paid = calls;
+    if (answer.kind === "failed") return { ...answer, calls };
+    const { text: summary, path, changes, droppedGroups } = answer;
+    const unseen = droppedGroups === 0 ? {} : { unseenRounds: droppedGroups };
+    return { kind: "made", summary, path, calls, changes, ...unseen };
+  }
+
+  /** Undefined where the provider is not to be asked for a summary of its own. */
+  async #askServer(ground: CompactionContext, instructions: readonly string[]): Promise<SummaryOutcome | undefined> {
+    const { conversation, signal } = this.#parts;
+    const { pivot } = ground.scope;
+    if (pivot !== undefined || !(await mayAskServer(this.#deps, { conversation, signal }))) return undefined;
+    this.#progress.enter("server");
+    const onText = (text: string): void => this.#progress.hear(text);
+    const asked = { conversation, instructions: instructions.join("\n\n"), reach: ground.scope, signal, onText };
+    return checkServerSummary(ground, await askServerSummary(this.#deps, asked));
+  }
+
+  /** Undefined: as many as usual. */
+  #triesMax(): number | undefined {
+    const { ask, compacting } = this.#parts;
+    return ask.trigger === "auto" && countFailures(compacting.session.fold) > 0 ? failingTriesMax : undefined;
+  }
+
+  #summariser({ numbers }: CompactionContext, triesMax: number | undefined): ReturnType<typeof plainSummariser> {
+    const { compacting, conversation } = this.#parts;
+    const { baseline } = conversation;
+    const { counter: count } = compacting.session.ledger;
+    const { summaryModel: own } = compacting;
+    if (own !== undefined && own !== "none")
+      return plainSummariser(this.#deps, { ...own, model: own.name, count, triesMax });
+    return plainSummariser(this.#deps, {
+      model: baseline.model,
+      betas: baseline.betas,
+      windowTokens: numbers.thresholds.window,
+      outputTokensMax: numbers.outputTokensMax.tokens,
+      inputTokensMax: numbers.inputTokensMax?.tokens,
+      count,
+      triesMax,
+    });
+  }
+
+  /** A fork books its own requests. */
+  #book({ calls }: SummariseOutcome): void {
+    const { costs } = this.#parts.conversation;
+    for (const { path, model, usage } of calls)
+      if (path === "stream") costs.add({ source: "compact", model, usage, headerTokens: tokens(0) });
+  }
+
+  async #proposed(ground: CompactionContext, { made, leaf }: SummaryAtLeaf): Promise<ProposeOutcome> {
+    this.#progress.enter("restore");
+    const { ask, conversation, signal } = this.#parts;
+    const tookMillis = this.#deps.now() - this.#startedAt;
+    const written = { ...made, durationMillis: tookMillis };
+    const draft = await draftBoundary(this.#deps, ground, written);
+    if (signal.aborted) return await this.#unused({ reason: "aborted", message: abortedText });
+    const refusal = whyNotSmaller(ground, draft);
+    if (refusal !== undefined) {
+      const problem = { reason: "still_over", message: refusal } as const;
+      if (!mayBeShorter(ground, made)) return await this.#unused(problem);
+      this.#progress.enter("extract");
+      const shorter = {
+        kind: "made",
+        ...extractFromFacts(ground),
+        calls: made.calls,
+        changes: [],
+        instead: problem,
+      } as const;
+      return await this.#proposed(ground, { made: shorter, leaf });
+    }
+    const { instead, server, unseenRounds, coversUntil } = made;
+    const proposal: Proposal = {
+      ask,
+      summary: made.summary,
+      path: made.path,
+      calls: made.calls,
+      changes: made.changes,
+      ...(coversUntil === undefined ? {} : { coversUntil }),
+      ...(instead === undefined ? {} : { instead }),
+      ...(server === undefined ? {} : { server }),
+      ...(unseenRounds === undefined ? {} : { unseenRounds }),
+      leaf,
+      tookMillis,
+      preview: previewCompaction(conversation, { draft, calls: made.calls }),
+    };
+    return { kind: "proposed", proposal };
+  }
+
+  #put(event: LoopEvent): void {
+    this.#parts.events.put(event);
+  }
+}
+
+interface SummaryAtLeaf {
+  readonly made: Extract<SummaryOutcome, { kind: "made" }>;
+  /** The newest entry when it was decided what to summarise. */
+  readonly leaf: EntryId | null;
+}
+
+interface HookInstructions {
+  readonly kind: "hooked";
+  /** The person's first. */
+  readonly instructions: readonly string[];
+}
+
+const abortedText = "The compaction was cancelled.";
+const refusedText = "The provider refuses what is to be summed up.";
+const noSummariserText = "No model is there to write it.";
+const tooLateText = "The summary was still being written when no request fitted any more.";
+
+type NotesPassedOver = Extract<NotesSummaryOutcome, { kind: "passed-over" }>;

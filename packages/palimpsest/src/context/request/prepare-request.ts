@@ -1,0 +1,68 @@
+import { causeText } from "../../cache/break-detector.ts";
+import type { WriteFailure } from "../../ports/blobs.ts";
+import type { ClockDep } from "../../ports/clock-dep.ts";
+import type { LoopEvent } from "../../schema/loop-event.ts";
+import { runLayers, type RunLayersInput } from "./run-layers.ts";
+import type { Conversation } from "../conversation.ts";
+import type { ResolvedSettingsDep, ReminderDeps, RequestDeps, ToolsDep } from "../deps.ts";
+import { nextPressureDraft } from "./pressure.ts";
+import {
+  assembleRequest,
+  type AssembleOutcome,
+  type AssembledRequest,
+  countRewrittenTokens,
+  toSentRequest,
+} from "./assemble-request.ts";
+import type { TurnRecovery } from "./turn-recovery.ts";
+
+interface PrepareInput extends RunLayersInput {
+  readonly room: TurnRecovery;
+}
+
+export type PrepareOutcome = AssembleOutcome | { readonly kind: "aborted" } | WriteFailure;
+
+/**
+ * The next request: the layers take out of the view what pays to go, what the model has to be told is appended, and what
+ * the cache will not give is told before it is paid for.
+ */
+export async function* prepareRequest(
+  deps: RequestDeps,
+  { room, ...before }: PrepareInput,
+): AsyncGenerator<LoopEvent, PrepareOutcome> {
+  const { conversation, signal } = before;
+  yield* room.compactIfAsked();
+  yield* runLayers(deps, before);
+  if (signal.aborted) return { kind: "aborted" };
+  const failure = (await appendNews(deps, conversation)) ?? (await appendPressure(deps, conversation));
+  if (failure !== undefined) return failure;
+  const assembled = assembleRequest(conversation, { numbers: deps.numbers(), at: deps.now() });
+  if (assembled.kind === "request") yield* predictCacheBreak(deps, { conversation, assembled });
+  return assembled;
+}
+
+/** A fork is told nothing: what it takes the session would not hear of. */
+async function appendNews(deps: ReminderDeps, conversation: Conversation): Promise<WriteFailure | undefined> {
+  const { line } = conversation;
+  const news = line.editable === undefined ? [] : (deps.news?.() ?? []);
+  const drafts = [...news, ...((await deps.reminders?.(conversation)) ?? [])];
+  const appended = drafts.length === 0 ? undefined : await line.append(...drafts);
+  return appended?.kind === "failed" ? appended : undefined;
+}
+
+async function appendPressure(
+  deps: ResolvedSettingsDep & ToolsDep,
+  conversation: Conversation,
+): Promise<WriteFailure | undefined> {
+  const draft = nextPressureDraft(conversation, { numbers: deps.numbers(), tools: deps.tools });
+  const appended = draft === undefined ? undefined : await conversation.line.append(draft);
+  return appended?.kind === "failed" ? appended : undefined;
+}
+
+function* predictCacheBreak(
+  { now }: ClockDep,
+  sending: { readonly conversation: Conversation; readonly assembled: AssembledRequest },
+): Generator<LoopEvent> {
+  const cause = sending.conversation.breaks.foresee(toSentRequest(now(), sending));
+  if (cause !== undefined)
+    yield { kind: "cache-break", cause: causeText(cause), tokens: countRewrittenTokens(sending.assembled, cause) };
+}

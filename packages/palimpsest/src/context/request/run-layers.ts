@@ -1,0 +1,193 @@
+import { clearDownTo } from "../../layers/2-clear/clear-by-size.ts";
+import { isNearThreshold } from "../../layers/4-compact/compact-when-due.ts";
+import type { ClearedEvent, CompactRequest, LayerOutcome, LayerRun } from "../../layers/layer.ts";
+import type { Offers } from "../../layers/pipeline-state.ts";
+import { nextCandidate } from "../../layers/next-candidate.ts";
+import { fetchOffers } from "../../layers/server/run-offers.ts";
+import type { WriteFailure } from "../../ports/blobs.ts";
+import type { ClockDep } from "../../ports/clock-dep.ts";
+import { millis } from "../../schema/brand.ts";
+import type { LoopEvent } from "../../schema/loop-event.ts";
+import { formatCount } from "../../schema/format-count.ts";
+import { compactDue, mayCompact } from "../compact/compact-due.ts";
+import { type Clearable, protectResults, pipelineState, serverWant } from "./pipeline-state.ts";
+import type { Conversation } from "../conversation.ts";
+import type { CompactionDeps, ResolvedSettingsDep, ToolsDep } from "../deps.ts";
+import { ConversationHost, ConversationSettleHost, type HostDeps } from "./conversation-host.ts";
+import type { ResolvedSettings } from "../../settings/resolved-settings.ts";
+import { contextReport } from "../../tokens/context-report.ts";
+import { largestNamedMax } from "../limits.ts";
+import { breakerState } from "../compact/breaker-state.ts";
+
+export interface RunLayersInput {
+  readonly conversation: Conversation;
+  /** `turn`: this is the turn's first request. */
+  readonly opens: "turn" | "nothing";
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What the layers take out of the view before a request: never behind one, so that what a cold cache has to be sent anew is
+ * as small as it can be. A disk that refuses fails no turn: then the view stays as it is, and that is told.
+ */
+export async function* runLayers(deps: CompactionDeps & ToolsDep, before: RunLayersInput): AsyncGenerator<LoopEvent> {
+  const clearable = findClearable(before);
+  if (clearable !== undefined) yield* new LayerRunner(deps, { ...before, ...clearable }).run();
+}
+
+interface LayerRunnerInput extends RunLayersInput, Clearable {}
+
+/** Asks for what is next, does it, and asks again, until there is nothing left to do. */
+class LayerRunner {
+  readonly #deps: CompactionDeps & ToolsDep;
+  readonly #input: LayerRunnerInput;
+  /** By name. */
+  readonly #acted = new Set<string>();
+  #isLimitTried = false;
+
+  constructor(deps: CompactionDeps & ToolsDep, input: LayerRunnerInput) {
+    this.#deps = deps;
+    this.#input = input;
+  }
+
+  async *run(): AsyncGenerator<LoopEvent> {
+    const { signal } = this.#input;
+    followView(this.#input);
+    for (;;) {
+      const outcome = yield* this.#next();
+      if (signal.aborted || outcome?.kind === "later") return;
+      if (outcome === undefined) break;
+      if (outcome.kind === "failed") yield clearFailedWarning(outcome);
+    }
+    // What has just been tried in every way comes out the same again.
+    if (!this.#isLimitTried) yield* this.#lastRung();
+    yield* reportHeadroom(this.#input, this.#deps.numbers());
+  }
+
+  /** Undefined: there is nothing left to do. */
+  async *#next(): AsyncGenerator<LoopEvent, LayerOutcome | undefined> {
+    const { conversation, cache, opens, signal } = this.#input;
+    protectResults(this.#input);
+    const numbers = this.#deps.numbers();
+    const { layers, baseline } = conversation;
+    const want = serverWant(this.#input, numbers);
+    const offers = await fetchOffers(this.#deps, { layers, server: cache.server, want, model: baseline.model, signal });
+    if (signal.aborted) return undefined;
+    yield* this.#settle(offers);
+    const compacts = mayCompact(this.#deps, conversation);
+    const state = pipelineState({ ...this.#input, opens, numbers, offers, compacts, at: this.#deps.now() });
+    cache.server.idledFor(state.idleMillis ?? millis(0));
+    const candidate = nextCandidate({ layers, state, acted: this.#acted });
+    if (candidate === undefined) {
+      conversation.compacting?.preparation?.want(isNearThreshold(state) ? "yes" : "no");
+      return undefined;
+    }
+    this.#acted.add(candidate.layer);
+    const compact = (ask: CompactRequest): LayerRun => this.#compact(ask);
+    return yield* new ConversationHost(this.#deps, { ...this.#input, state, candidate, compact }).run();
+  }
+
+  /** The messages stay as they were, and so does what the cache holds of them: there is nothing to follow. */
+  async *#settle(offers: Offers | undefined): AsyncGenerator<LoopEvent> {
+    const host = new ConversationSettleHost(this.#input, { offers, at: this.#deps.now() });
+    for (const layer of this.#input.conversation.layers) if (layer.settle !== undefined) yield* layer.settle(host);
+    if (host.hasEdited) protectResults(this.#input);
+  }
+
+  async *#compact(ask: CompactRequest): LayerRun {
+    const { conversation, signal } = this.#input;
+    this.#isLimitTried ||= ask.cause === "limit";
+    const made = yield* compactDue(this.#deps, { conversation, ask, signal });
+    followView(this.#input);
+    return { kind: made === "later" ? "later" : "compacted" };
+  }
+
+  /** Where nothing fits any more, whatever the layers did: then also without a model, so that the session never ends here. */
+  async *#lastRung(): AsyncGenerator<LoopEvent> {
+    const { thresholds, switches, policy } = this.#deps.numbers();
+    const used = this.#input.conversation.line.usedTokens;
+    if (used < thresholds.blocking || !switches["compact.auto"].value || policy.compact === undefined) return;
+    const because = `${formatCount(used)} tokens ≥ ${formatCount(thresholds.blocking)}, over which no request can be sent`;
+    yield* this.#compact({ cause: "limit", because });
+  }
+}
+
+interface ClearRequest {
+  readonly conversation: Conversation;
+  /** Of the results that stay. */
+  readonly downToTokens: number;
+}
+
+/** By hand, between turns. Undefined: no more than that may be cleared. The caller tells the user of a disk that refused. */
+export async function* clearOnRequest(
+  deps: HostDeps & ClockDep & ResolvedSettingsDep,
+  { conversation, downToTokens }: ClearRequest,
+): AsyncGenerator<LoopEvent, ClearedEvent | WriteFailure | undefined> {
+  const clearable = findClearable({ conversation });
+  if (clearable === undefined) return undefined;
+  followView(clearable);
+  protectResults(clearable);
+  const asked = { opens: "nothing", numbers: deps.numbers(), offers: undefined, at: deps.now() } as const;
+  const state = pipelineState({ ...clearable, ...asked });
+  const candidate = clearDownTo(state, downToTokens);
+  if (candidate === undefined) return undefined;
+  const outcome = yield* new ConversationHost(deps, { ...clearable, state, candidate }).run();
+  if (outcome.kind === "edited") return outcome.event;
+  return outcome.kind === "failed" ? outcome : undefined;
+}
+
+/** Undefined where nothing that was said is ever changed: in a fork. */
+function findClearable({ conversation }: Pick<RunLayersInput, "conversation">): Clearable | undefined {
+  const { cache } = conversation;
+  const line = conversation.line.editable;
+  return line === undefined || cache === undefined ? undefined : { conversation, line, cache };
+}
+
+/** The view may have been told anew. */
+const followView = ({ cache, line: { inventory, fold }, conversation: { written } }: Clearable): void =>
+  cache.follow({ inventory, fold, written });
+
+const clearFailedWarning = ({ message }: WriteFailure): LoopEvent => ({
+  kind: "warning",
+  code: "clear-failed",
+  message: `Nothing was cleared: ${message}`,
+});
+
+/** Over the limit with nothing left to clear: told once, until the context is below it again. */
+function* reportHeadroom({ conversation, line, cache }: Clearable, numbers: ResolvedSettings): Generator<LoopEvent> {
+  const { thresholds, autoCompact } = numbers;
+  const used = conversation.line.usedTokens;
+  const { limit } = thresholds;
+  if (used < limit) {
+    cache.noteHeadroom();
+    return;
+  }
+  if (cache.noteNoHeadroom() === "known") return;
+  const { fold, ledger } = line;
+  const { categories, largest } = contextReport({
+    fold,
+    ledger,
+    thresholds,
+    autoCompact,
+    largestMax: largestNamedMax,
+  });
+  const named = [
+    ...categories.map(({ name, tokens }) => ({ what: name, tokens })),
+    ...largest.map(({ what, entry, tokens }) => ({ what: `${what} (${entry})`, tokens })),
+  ].toSorted((one, other) => other.tokens - one.tokens);
+  const because = whyNotCompacted({ conversation, line, cache }, numbers);
+  const told = { tokens: used, limit, largest: named.slice(0, largestNamedMax) };
+  yield { kind: "no-headroom", ...told, ...(because === undefined ? {} : { because }) };
+}
+
+/** Undefined where nobody compacts by itself: then there is nothing to explain. */
+function whyNotCompacted(
+  { conversation, line }: Clearable,
+  { policy, autoCompact }: ResolvedSettings,
+): string | undefined {
+  if (conversation.compacting === undefined || policy.compact === undefined || autoCompact === "off") return undefined;
+  const standing = breakerState(line.fold, policy);
+  return standing.kind === "may-ask"
+    ? "A summary would leave too little room below the threshold; at the hard limit one is made all the same."
+    : standing.message;
+}

@@ -1,0 +1,170 @@
+import type { ResultContent } from "../../schema/block.ts";
+import type { Bytes } from "../../schema/brand.ts";
+import { formatBytes } from "../../schema/format-count.ts";
+import { textField, isArray, isObject, type Json, parseJson } from "../../schema/json.ts";
+import { utf8Length } from "../../tokens/estimate-block.ts";
+import { headWithinBytes, tailWithinBytes, clipText } from "../clip-text.ts";
+import {
+  previewBytes,
+  previewTailBytes,
+  outlineCharsMax,
+  outlineDepthMax,
+  outlineItemsMax,
+  outlineKeysMax,
+  outlineTextChars,
+} from "./limits.ts";
+
+interface PreviewInput {
+  readonly tool: string;
+  /** Under which `recall` gives the whole. */
+  readonly id: string;
+  readonly content: ResultContent;
+  /** Of the whole, as it is kept. */
+  readonly bytes: Bytes;
+  readonly kept: OriginalLocation;
+}
+
+export type OriginalLocation =
+  | { readonly kind: "file"; readonly path: string }
+  /** In a store without paths, or in the transcript itself. */
+  | { readonly kind: "id" }
+  /** The disk refused it, and the transcript has no room for it. */
+  | { readonly kind: "nowhere"; readonly message: string };
+
+/** What the model gets in place of an offloaded result. The same input gives the same bytes. */
+export function renderPreview({ tool, id, content, bytes, kept }: PreviewInput): string {
+  const shown = escapeOutputTag(excerpt(tool, visibleText(content)).toWellFormed());
+  return ["<persisted-output>", ...renderHeader({ id, bytes, kept }), "", shown, "</persisted-output>"].join("\n");
+}
+
+function renderHeader({ id, bytes, kept }: Pick<PreviewInput, "id" | "bytes" | "kept">): readonly string[] {
+  const size = `This output has ${formatBytes(bytes)}, too much to show here.`;
+  switch (kept.kind) {
+    case "file":
+      return [`${size} All of it is in ${kept.path}`, `Read parts of that file, or recall ${id}. A preview:`];
+    case "id":
+      return [`${size} All of it is kept: recall ${id}. A preview:`];
+    case "nowhere":
+      return [`${size} It could not be kept (${kept.message}): only what follows is left of it.`];
+  }
+}
+
+/** Names that agents give to a tool whose output is that of a command: what matters there often comes last. */
+const commandTool = /^(?:bash|shell|terminal|exec|local_shell|run_shell_command|execute_bash)$/i;
+
+function excerpt(tool: string, whole: string): string {
+  if (commandTool.test(tool)) return ends(whole, { head: previewBytes / 2, tail: previewBytes / 2 });
+  return renderJsonOutline(whole) ?? ends(whole, { head: previewBytes, tail: previewTailBytes });
+}
+
+function renderJsonOutline(whole: string): string | undefined {
+  const outline = renderOutline(whole, previewBytes);
+  return outline === undefined ? undefined : `JSON, its structure and first items:\n${outline}`;
+}
+
+function ends(whole: string, bytes: { readonly head: number; readonly tail: number }): string {
+  const head = headWithinBytes(whole, bytes.head);
+  if (head.length === whole.length) return whole;
+  const tail = tailWithinBytes(whole.slice(head.length), bytes.tail);
+  const between = whole.slice(head.length, whole.length - tail.length);
+  if (between.trim() === "") return whole;
+  return `${head}\n… ${formatBytes(utf8Length(between))} left out …\n${tail}`;
+}
+
+/** Text as it is; other blocks by their kind. */
+const visibleText = (content: ResultContent): string =>
+  typeof content === "string"
+    ? content
+    : content.map((part) => textField(part, "text") ?? `[${textField(part, "type") ?? "block"}]`).join("\n");
+
+/** What the tool said must not end our tag. */
+const escapeOutputTag = (shown: string): string =>
+  shown.replaceAll("</persisted-output", String.raw`<\/persisted-output`);
+
+/**
+ * The structure of a JSON text in at most so many bytes: keys, types, lengths, first items; as deep as the budget
+ * reaches. Undefined where the text is no JSON object or array.
+ */
+export function renderOutline(text: string, bytesMax: number): string | undefined {
+  const value = parseStructure(text);
+  if (value === undefined) return undefined;
+  for (let depth = outlineDepthMax; depth > 0; depth -= 1) {
+    const lines = new Lines(bytesMax);
+    describeValue(value, { lines, depth, label: "", indent: "" });
+    if (lines.fits) return lines.text;
+  }
+  const lines = new Lines(Infinity);
+  describeValue(value, { lines, depth: 1, label: "", indent: "" });
+  return headWithinBytes(lines.text, bytesMax);
+}
+
+function parseStructure(text: string): Json | undefined {
+  if (text.length > outlineCharsMax || !/^\s*[[{]/.test(text)) return undefined;
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+class Lines {
+  readonly #lines: string[] = [];
+  #left: number;
+
+  constructor(bytesMax: number) {
+    this.#left = bytesMax;
+  }
+
+  add(line: string): void {
+    this.#left -= utf8Length(line) + 1;
+    if (this.fits) this.#lines.push(line);
+  }
+
+  get fits(): boolean {
+    return this.#left >= 0;
+  }
+
+  get text(): string {
+    return this.#lines.join("\n");
+  }
+}
+
+interface OutlinePlace {
+  readonly lines: Lines;
+  /** Levels that are still opened. */
+  readonly depth: number;
+  readonly label: string;
+  readonly indent: string;
+}
+
+function describeValue(value: Json, { lines, depth, label, indent }: OutlinePlace): void {
+  if (!lines.fits) return;
+  lines.add(`${indent}${label}${describeKind(value)}`);
+  if (depth === 0) return;
+  const inner = { lines, depth: depth - 1, indent: `${indent}  ` };
+  if (isArray(value)) {
+    for (const [at, item] of value.slice(0, outlineItemsMax).entries())
+      describeValue(item, { ...inner, label: `[${at}] ` });
+  } else if (isObject(value)) {
+    const keys = Object.keys(value);
+    for (const key of keys.slice(0, outlineKeysMax))
+      describeValue(value[key] ?? null, { ...inner, label: `${quoteText(key)}: ` });
+    if (keys.length > outlineKeysMax)
+      lines.add(`${inner.indent}… ${formatAmount(keys.length - outlineKeysMax)} more keys`);
+  }
+}
+
+function describeKind(value: Json): string {
+  if (isArray(value)) return `array of ${formatAmount(value.length)}`;
+  if (isObject(value)) return `object of ${formatAmount(Object.keys(value).length)}`;
+  return typeof value === "string" ? quoteText(value) : String(value);
+}
+
+function quoteText(text: string): string {
+  const shown = clipText(text, outlineTextChars);
+  return shown.length === text.length
+    ? JSON.stringify(text)
+    : `${JSON.stringify(shown)}… (${formatAmount(text.length)} characters)`;
+}
+
+const formatAmount = (number: number): string => number.toLocaleString("en-US");

@@ -1,0 +1,39 @@
+import { inventoryScale } from "../../cache/clear-price.ts";
+import type { Resident } from "../../cache/inventory.ts";
+import type { Layer } from "../layer.ts";
+import type { PipelineState } from "../pipeline-state.ts";
+import type { IdleRule } from "../policy.ts";
+import { formatResultCount, formatTokenCount } from "./format-token-count.ts";
+import { clearCandidate } from "./run-clear.ts";
+
+/** By idleness: the cached prefix is gone anyway, so all but the newest results go before it is written again. */
+export const clearByIdleness: Layer = {
+  name: "clear.idle",
+  switches: ["clear.idle"],
+  propose(state) {
+    const rule = state.policy.clear.byIdleness;
+    if (rule === undefined || !state.isOn("clear.idle") || !isIdle(state, rule)) return undefined;
+    const results: Resident[] = [];
+    const keep = Math.max(1, rule.keepResults);
+    let kept = 0;
+    for (let one = state.inventory.newest; one !== undefined; one = one.before) {
+      if (kept < keep) kept += 1;
+      else results.push(one);
+    }
+    if (results.length === 0) return undefined;
+    const removesTokens = results.reduce((sum, { tokens }) => sum + tokens, 0) * inventoryScale(state);
+    const figures = {
+      layer: "clear.idle",
+      removesTokens,
+      behindTokens: 0,
+      because: `the cache is cold: ${formatTokenCount(removesTokens)} tokens of ${formatResultCount(results.length)} need not be written again`,
+    };
+    const oldestFirst = results.map(({ toolUse }) => toolUse).toReversed();
+    return clearCandidate(figures, { cause: "idle", results: oldestFirst, marker: "named" });
+  },
+};
+
+function isIdle({ prefixes, moment, idleMillis }: PipelineState, { after }: IdleRule): boolean {
+  if (idleMillis === undefined) return false;
+  return after === "cache" ? prefixes.isCold(moment.at) : idleMillis > after.minutes * 60_000;
+}

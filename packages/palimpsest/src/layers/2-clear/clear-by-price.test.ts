@@ -1,0 +1,121 @@
+import { describe, expect, it } from "vitest";
+import { MadeConversation } from "../../../../../test/fixture/made-inventory.ts";
+import { clearing, cleared, type StateWish, stateOf } from "../../../../../test/fixture/pipeline-state.ts";
+import { CachedPrefixes } from "../../cache/cached-prefixes.ts";
+import { ClearPlanner } from "../../cache/clear-planner.ts";
+import { priceCompact } from "../../cache/compact-price.ts";
+import { usualRates } from "../../cache/cache-rates.ts";
+import { getPreset } from "../../policy/policy-catalogue.ts";
+import { millis, tokens, toolUseId } from "../../schema/brand.ts";
+import { clearByPrice } from "./clear-by-price.ts";
+
+const byPrice = { staleRounds: 3, agesFrom: "last-use", patience: 1e9, horizonRounds: 20, riskWeight: 1 } as const;
+const policy = clearing({ byPrice });
+const made = (): MadeConversation =>
+  new MadeConversation()
+    .says()
+    .round([{ tokens: 5_010 }])
+    .round([{ tokens: 3_010 }])
+    .rounds(3, "w".repeat(500));
+/** 9,554 tokens are shown, which is over the limit; t2 stands behind 5,044. */
+const over = (warning: number, ...live: readonly number[]): StateWish => {
+  const prefixes = new CachedPrefixes();
+  const written = live.map((upToTokens) => ({ upToTokens, lifetime: "5m" }) as const);
+  prefixes.sent({ at: millis(0), written, refreshed: [] });
+  return {
+    prefixes,
+    thresholds: { warning: tokens(warning), compact: tokens(8_000), blocking: tokens(9_000) },
+  };
+};
+const tight = over(7_000, 5_044, 9_554);
+const price = priceCompact({
+  rates: usualRates["5m"],
+  contextTokens: 9_000,
+  fixedTokens: 0,
+  cachedTokens: 0,
+  leavesTokens: 0,
+  outputTokens: 0,
+  lossCost: 0,
+});
+
+describe("clearing by price", () => {
+  it.each<[string, StateWish]>([
+    ["cold", { policy, cache: "cold" }],
+    ["warm", { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }) }],
+    ["without room", { policy, ...tight }],
+  ])("%s: says the unit of its prices before the first of them", (_, wish) => {
+    const because = clearByPrice.propose(stateOf(made(), wish))?.because ?? expect.unreachable();
+    expect(because).toMatch(
+      / tokens of \d results?\b[^\d]*; priced in input tokens: (rent|writing again|saves) [\d,]+/,
+    );
+  });
+
+  it.each<[string, StateWish, readonly string[]]>([
+    ["cold, everything stale", { policy, cache: "cold" }, ["t1", "t2"]],
+    ["warm, nothing that does not pay", { policy }, []],
+    ["warm, what pays", { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }) }, ["t1", "t2"]],
+    ["nothing by a policy that knows no prices", { policy: getPreset("none"), cache: "cold" }, []],
+    ["where there is no room, what makes room", { policy, ...tight }, ["t2"]],
+    ["more where that leaves too much for the warning", { policy, ...over(6_000, 5_044, 9_554) }, ["t1", "t2"]],
+    ["along what lies behind the same live prefix", { policy, ...over(7_000, 9_554) }, ["t1", "t2"]],
+    ["that also where somebody can compact", { policy, ...tight, compaction: { price, rent: 0 } }, ["t2"]],
+    ["cold, not where clearing when idle is off", { policy, cache: "cold", isOn: (name) => name !== "clear.idle" }, []],
+    [
+      "cold, also where clearing by size is off",
+      { policy, cache: "cold", isOn: (name) => name !== "clear.size" },
+      ["t1", "t2"],
+    ],
+    ["no room, not where clearing by size is off", { policy, ...tight, isOn: (name) => name !== "clear.size" }, []],
+  ])("takes %s", (_, wish, expected) => {
+    expect(cleared(clearByPrice.propose(stateOf(made(), wish)))).toEqual(expected);
+    expect(cleared(clearByPrice.propose(stateOf(made(), { ...wish, planner: new ClearPlanner() })))).toEqual(expected);
+  });
+
+  it.each<[string, StateWish, RegExp]>([
+    ["cold", { policy, cache: "cold" }, /^the cache is cold: 8,000 tokens of 2 results/],
+    [
+      "warm",
+      { policy: clearing({ byPrice: { ...byPrice, patience: 0.1 } }) },
+      /^8,000 tokens of 2 results; priced in input tokens: rent [\d,]+ ≥ [\d,]+ for writing/,
+    ],
+    ["forced", { policy, ...tight }, /^no room: 3,000 tokens of 1 result /],
+  ])("tells its arithmetic, %s", (_, wish, words) => {
+    expect(clearByPrice.propose(stateOf(made(), wish))?.because).toMatch(words);
+  });
+});
+
+it("what pays goes although it does not make enough room", () => {
+  const conversation = new MadeConversation()
+    .says()
+    .round([{ tokens: 14_910 }])
+    .rounds(2)
+    .round([{ tokens: 1_010 }])
+    .rounds(1);
+  const moment = { contextTokens: 187_000, fixedTokens: 187_000 - conversation.inventory.shownTokens };
+  const candidate = clearByPrice.propose(stateOf(conversation, { policy, cache: "cold", moment }));
+  expect(cleared(candidate)).toEqual(["t1"]);
+  expect(candidate?.because).toMatch(/^the cache is cold/);
+});
+
+// Below the warning, and above it: there no cut can come down to it.
+it.each([130_000, 150_000])("with %i tokens of text a full window that nobody compacts is cut seldom", (said) => {
+  const conversation = new MadeConversation().says(said);
+  const { inventory } = conversation;
+  const prefixes = new CachedPrefixes();
+  let cuts = 0;
+  for (let round = 1; round <= 40; round += 1) {
+    conversation.round([{ tool: "Read", tokens: 3_000 }], "w".repeat(200));
+    const at = millis(20_000 * round);
+    const results = cleared(clearByPrice.propose(stateOf(conversation, { policy, prefixes, moment: { at } })));
+    const oldest = inventory.find(toolUseId(results[0] ?? ""));
+    if (oldest !== undefined) {
+      cuts += 1;
+      prefixes.cut(inventory.offsetOf(oldest));
+      conversation.clear(...results);
+    }
+    const written = [{ upToTokens: inventory.shownTokens, lifetime: "5m" } as const];
+    prefixes.sent({ at, written, refreshed: [inventory.headTokens] });
+  }
+  expect(cuts).toBeGreaterThan(0);
+  expect(cuts).toBeLessThanOrEqual(5);
+});

@@ -1,0 +1,282 @@
+import { type EntryId, type Tokens, tokens, type ToolUseId } from "../../schema/brand.ts";
+import type { Collapse } from "../../schema/edit.ts";
+import { pressureAttachmentType, wrapReminder, reminderAttachmentType } from "../../transcript/attachment-text.ts";
+import type { Item } from "../../transcript/item.ts";
+import {
+  collapseKeepRounds,
+  collapseRunRoundsMax,
+  standInShareMax,
+  standInArgumentChars,
+  standInLinesMax,
+  standInTextChars,
+} from "./limits.ts";
+import { findRefusal } from "./result-text.ts";
+import { roundCalls, roundResults, type Round, groupRounds, hasUserContent } from "./round.ts";
+import { type CountBlock, flattenItems, tokensFreed, type ViewState } from "./view-state.ts";
+import type { ToolUseBlock } from "../../schema/block.ts";
+import { field, isArray, type JsonObject } from "../../schema/json.ts";
+import { plural } from "../../schema/format-count.ts";
+import { callFilePath } from "../../tokens/tool-kind.ts";
+import { clipText } from "../clip-text.ts";
+import { inventoryScale } from "../../cache/clear-price.ts";
+import type { Layer } from "../layer.ts";
+import { formatTokenCount } from "./format-token-count.ts";
+
+interface CollapseInput {
+  readonly view: ViewState;
+  readonly count: CountBlock;
+  /** Runs are proposed, oldest first, until this much is freed. */
+  readonly freeTokens: Tokens;
+  /** The newest rounds, which stay whatever they hold. */
+  readonly keepRounds?: number;
+}
+
+interface CollapsedRun {
+  /** What its edit holds. */
+  readonly span: Pick<Collapse["span"], "from" | "to">;
+  readonly shown: string;
+  readonly entries: readonly EntryId[];
+  readonly rounds: number;
+}
+
+export interface CollapsePlan {
+  /** Oldest first; one edit each, in any order. */
+  readonly runs: readonly CollapsedRun[];
+  /** By which the view gets smaller once all are collapsed. */
+  readonly tokens: Tokens;
+}
+
+/**
+ * Runs of old rounds, each to be shown as one stand-in. A run never reaches across a message of a person, a pinned
+ * entry, a stand-in or a summary. Pure; the view behind a plan holds no run that was in it.
+ */
+export function planCollapse(input: CollapseInput): CollapsePlan {
+  const { view, count, freeTokens, keepRounds = collapseKeepRounds } = input;
+  const before = flattenItems(view, view.items);
+  const shownByEntry = Map.groupBy(before.shown(), ({ entry }) => entry);
+  const runs: CollapsedRun[] = [];
+  let freed = 0;
+  for (const slices of findRuns(view, { keepRounds, open: before.open })) {
+    if (freed >= freeTokens) break;
+    const run = collapseRun(slices);
+    const shown = run.entries.flatMap((entry) => shownByEntry.get(entry) ?? []);
+    const size = shown.reduce((sum, { block }) => sum + count(block), 0);
+    const standIn = count({ type: "text", text: wrapReminder(run.shown) });
+    if (standIn > size * standInShareMax) continue;
+    runs.push(run);
+    freed += size - standIn;
+  }
+  if (runs.length === 0) return { runs, tokens: tokens(0) };
+  return { runs, tokens: tokensFreed(before, flattenItems(view, applyCollapse(view.items, runs)), count) };
+}
+
+/** The fewest neighbouring items that hold each of their rounds whole. */
+interface Slice {
+  readonly items: readonly Item[];
+  readonly rounds: readonly Round[];
+}
+
+/** Slices that go together behind one stand-in; each run begins and ends with a round. */
+function findRuns(
+  view: ViewState,
+  { keepRounds, open }: { readonly keepRounds: number; readonly open: ReadonlySet<ToolUseId> },
+): readonly (readonly Slice[])[] {
+  const rounds = groupRounds(view.items);
+  const newest = new Set(keepRounds === 0 ? [] : rounds.slice(-keepRounds));
+  const runs: Slice[][] = [];
+  let run: Slice[] = [];
+  const close = (): void => {
+    const last = run.findLastIndex((slice) => slice.rounds.length > 0);
+    if (last !== -1) runs.push(run.slice(0, last + 1));
+    run = [];
+  };
+  for (const slice of sliceByRound(view.items, rounds)) {
+    const isKept = slice.rounds.some((round) => newest.has(round) || isOpen(round, open) || holdsUserWords(round));
+    if (isKept || slice.items.some((item) => view.pins.has(item.entry) || isBarrier(item))) {
+      close();
+      continue;
+    }
+    if (roundsIn(run) + slice.rounds.length > collapseRunRoundsMax) close();
+    if (run.length > 0 || slice.rounds.length > 0) run.push(slice);
+  }
+  close();
+  return runs;
+}
+
+function sliceByRound(items: readonly Item[], rounds: readonly Round[]): readonly Slice[] {
+  const roundByFirst = new Map(rounds.map((round) => [round.first, round]));
+  const slices: Slice[] = [];
+  for (let from = 0, to = 0; from < items.length; from = to) {
+    const inside: Round[] = [];
+    to = from + 1;
+    for (let at = from; at < to; at += 1) {
+      const round = roundByFirst.get(at);
+      if (round === undefined) continue;
+      inside.push(round);
+      to = Math.max(to, round.last + 1);
+    }
+    slices.push({ items: items.slice(from, to), rounds: inside });
+  }
+  return slices;
+}
+
+const roundsIn = (slices: readonly Slice[]): number => slices.reduce((sum, { rounds }) => sum + rounds.length, 0);
+
+/** Its result may still come, and would find no call. */
+const isOpen = (round: Round, open: ReadonlySet<ToolUseId>): boolean =>
+  roundCalls(round).some(({ id }) => open.has(id));
+
+/** Tools by which people are asked, by the names that agents in the field give them. */
+const askingTool =
+  /^(?:ask_?user(?:_?questions?)?|ask_?followup_?question|question|request_?user_?input|exit_?plan_?mode)$/i;
+
+/** A result holds what a person said: an answer, or what to do instead of a refused call. */
+const holdsUserWords = (round: Round): boolean =>
+  roundCalls(round).some(({ name }) => askingTool.test(name)) ||
+  roundResults(round).some((result) => findRefusal(result) === "with-words");
+
+/** Reminders of how things stood then: newer ones, or the files themselves, say how they stand now. */
+const passingReminders: ReadonlySet<string> = new Set([
+  "task_reminder",
+  "todo_reminder",
+  "todo",
+  "edited_text_file",
+  pressureAttachmentType,
+  reminderAttachmentType,
+]);
+
+function isBarrier(item: Item): boolean {
+  if (item.attachment !== undefined) return !passingReminders.has(item.attachment);
+  // A compaction of the server stands for everything before it: without it, all of that would be read again.
+  if (item.role === "assistant") return item.blocks.some((block) => block.type === "compaction");
+  return hasUserContent(item) || !item.blocks.some((block) => block.type === "tool_result");
+}
+
+function collapseRun(slices: readonly Slice[]): CollapsedRun {
+  const items = slices.flatMap((slice) => slice.items);
+  const [first] = items;
+  const last = items.at(-1);
+  if (first === undefined || last === undefined) throw new Error("a run without an item");
+  const span = { from: first.entry, to: last.entry };
+  const rounds = roundsIn(slices);
+  return { span, shown: renderStandIn({ items, rounds, ...span }), entries: items.map(({ entry }) => entry), rounds };
+}
+
+/** The items as the edits would leave them, as far as their size goes. */
+function applyCollapse(items: readonly Item[], runs: readonly CollapsedRun[]): readonly Item[] {
+  const runByFirst = new Map(runs.map((run) => [run.span.from, run]));
+  const gone = new Set(runs.flatMap((run) => run.entries));
+  return items.flatMap((item): Item[] => {
+    const run = runByFirst.get(item.entry);
+    if (run === undefined) return gone.has(item.entry) ? [] : [item];
+    const { entry, at } = item;
+    const blocks = [{ type: "text", text: wrapReminder(run.shown) }] as const;
+    return [{ entry, at, role: "user", messageId: undefined, blocks, thinking: "left-out" }];
+  });
+}
+
+interface StandInInput {
+  /** What it stands for, in the order of the view. */
+  readonly items: readonly Item[];
+  readonly rounds: number;
+  readonly from: EntryId;
+  readonly to: EntryId;
+}
+
+/**
+ * What the model is shown of collapsed rounds: how many, which tools, what each call was about and under which id its
+ * result comes back, the last words said. The same items give the same bytes.
+ */
+function renderStandIn({ items, rounds, from, to }: StandInInput): string {
+  const calls = items.flatMap(({ blocks }) => blocks.filter((block) => block.type === "tool_use"));
+  const tools = calls.length === 0 ? "without a call" : formatTools(calls);
+  const left = calls.length - standInLinesMax;
+  const words = lastWords(items);
+  const lines = [
+    `${rounds} earlier ${plural(rounds, "round")} of yours, collapsed: ${tools}.`,
+    ...calls.slice(0, standInLinesMax).map((call) => formatCall(call)),
+    ...(left > 0 ? [`- … ${left} more ${plural(left, "call")}`] : []),
+    ...(words === undefined ? [] : [`You ended with: ${words}`]),
+    `All of it is kept: recall a call's id for its result, ${from} for the first entry, ${to} for the last.`,
+  ];
+  return escapeReminderTag(lines.join("\n").toWellFormed());
+}
+
+/** Most used first; of the same count, in the order of their first call. */
+function formatTools(calls: readonly ToolUseBlock[]): string {
+  const callsByName = [...Map.groupBy(calls, (call) => oneLine(call.name))].toSorted(
+    ([, one], [, other]) => other.length - one.length,
+  );
+  const named = callsByName.slice(0, standInLinesMax).map(([name, of]) => `${name} ×${of.length}`);
+  const left = callsByName.length - named.length;
+  return [...named, ...(left > 0 ? [`${left} more ${plural(left, "tool")}`] : [])].join(", ");
+}
+
+function formatCall(call: ToolUseBlock): string {
+  const argument = oneLine(mainArgument(call));
+  return `- ${oneLine(call.name)} ${call.id}${argument === "" ? "" : `: ${argument}`}`;
+}
+
+/** Keys of the argument that says what a call is about, the most telling first. */
+const mainKeys = ["command", "cmd", "pattern", "query", "url", "description", "prompt"] as const;
+
+/** A path or a command, else whatever text comes first. */
+function mainArgument(call: ToolUseBlock): string {
+  const command = mainKeys.map((key) => textAt(call.input, key)).find((value) => value !== undefined);
+  return callFilePath(call) ?? command ?? Object.values(call.input).find((value) => typeof value === "string") ?? "";
+}
+
+/** Commands also come as lists of words. */
+function textAt(input: JsonObject, key: string): string | undefined {
+  const value = field(input, key);
+  if (typeof value === "string") return value;
+  return isArray(value) && value.every((part) => typeof part === "string") ? value.join(" ") : undefined;
+}
+
+function lastWords(items: readonly Item[]): string | undefined {
+  const said = items
+    .filter(({ role }) => role === "assistant")
+    .flatMap(({ blocks }) => blocks.flatMap((block) => (block.type === "text" ? [block.text.trim()] : [])))
+    .findLast((text) => text !== "");
+  return said === undefined ? undefined : shortenLine(said, standInTextChars);
+}
+
+const oneLine = (text: string): string => shortenLine(text, standInArgumentChars);
+
+function shortenLine(text: string, charsMax: number): string {
+  const line = clipText(text, 2 * charsMax)
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  const cut = clipText(line, charsMax);
+  return cut.length < line.length || 2 * charsMax < text.length ? `${cut.trimEnd()}…` : cut;
+}
+
+/** What was said or called must not end the tag that stands around it. */
+const escapeReminderTag = (shown: string): string =>
+  shown.replaceAll("</system-reminder", String.raw`<\/system-reminder`);
+
+/** Collapse: from the warning on, the oldest run of rounds goes and its stand-in is shown, one run before a request. */
+export const collapseOldest: Layer = {
+  name: "collapse",
+  switches: ["collapse"],
+  propose(state) {
+    const { decisions, prefixes, moment, thresholds, items, pins, withheld } = state;
+    if (decisions === undefined || !state.isOn("collapse") || moment.contextTokens < thresholds.warning)
+      return undefined;
+    const view = { items, decisions, pins, withheld };
+    const plan = planCollapse({ view, count: (block) => tokens(state.count(block)), freeTokens: tokens(1) });
+    const [run] = plan.runs;
+    if (run === undefined) return undefined;
+    const removesTokens = plan.tokens * inventoryScale(state);
+    const isCold = prefixes.isCold(moment.at);
+    const { span, shown } = run;
+    const because = `over ${formatTokenCount(thresholds.warning)} tokens: the oldest ${run.rounds} ${plural(run.rounds, "round")} collapse, ${formatTokenCount(removesTokens)} tokens`;
+    return {
+      layer: "collapse",
+      removesTokens,
+      behindTokens: isCold ? 0 : moment.contextTokens - moment.fixedTokens - removesTokens,
+      because,
+      edit: { draft: { type: "collapse", span, shown, because }, what: "collapse", count: 1, nature: "summarised" },
+    };
+  },
+};

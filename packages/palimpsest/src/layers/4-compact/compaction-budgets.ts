@@ -1,0 +1,142 @@
+import type { Policy } from "../policy.ts";
+import type { RestoreBudgets } from "../../schema/restored-part.ts";
+import type { Thresholds } from "../../tokens/thresholds.ts";
+import {
+  carriedTokensMax,
+  carriedWindowShareMax,
+  extractRoomShareMax,
+  extractTokensMax,
+  ledgerRoomShareMax,
+  restoredCoveredShareMax,
+  restoredRoomShareMax,
+  summaryTokensMax,
+  summaryWindowShareMax,
+  waitingThresholdShareMax,
+  headroomShareMax,
+  headroomTokensMin,
+  pinnedWindowShareMax,
+  pinsNamedMax,
+} from "./limits.ts";
+import { restoreBudgets } from "./plan-restoration.ts";
+import type { Block } from "../../schema/block.ts";
+import { type EntryId, type Tokens, tokens } from "../../schema/brand.ts";
+import { type Item, withPairs } from "../../transcript/item.ts";
+import { formatCount } from "../../schema/format-count.ts";
+
+interface BudgetInput {
+  readonly thresholds: Thresholds;
+  readonly policy: Policy;
+  /** Header, and what the boundary leaves as it is. */
+  readonly staysTokens: number;
+  /** Of what the summary takes the place of; absent: far more than is put back. */
+  readonly coveredTokens?: number;
+}
+
+/** How many tokens may stand behind a boundary, by what they are for. */
+export interface CompactionBudgets {
+  /** For everything new together. */
+  readonly room: number;
+  readonly summary: number;
+  readonly extract: number;
+  readonly ledger: number;
+  readonly carried: number;
+  readonly restored: number;
+}
+
+/**
+ * Below the threshold, with the headroom that the next rounds need. Where what stays leaves no such room, up to the limit
+ * over which nothing can be sent: then a small summary is better than none.
+ */
+export function computeBudgets({
+  thresholds,
+  policy,
+  staysTokens,
+  coveredTokens = Infinity,
+}: BudgetInput): CompactionBudgets {
+  const { window, compact, blocking } = thresholds;
+  const usual = compact - headroomBelow(compact) - staysTokens;
+  const last = Math.min(blocking, window) - staysTokens;
+  const room = Math.max(0, Math.floor(usual > 0 ? usual : last / 2));
+  const summary = Math.floor(Math.min(summaryTokensMax, window * summaryWindowShareMax));
+  const share = policy.summary?.userMessages?.windowShareMax ?? 0;
+  return {
+    room,
+    summary,
+    extract: Math.floor(Math.min(extractTokensMax, summary, room * extractRoomShareMax)),
+    ledger: Math.floor(Math.min(window * share, room * ledgerRoomShareMax)),
+    carried: Math.floor(Math.min(carriedTokensMax, window * carriedWindowShareMax)),
+    restored: Math.floor(Math.min(room * restoredRoomShareMax, coveredTokens * restoredCoveredShareMax)),
+  };
+}
+
+/** Of a message that waits for its answer; of a longer one the ledger shows head, tail and id. */
+export const waitingTokensMax = ({ compact }: Pick<Thresholds, "compact">): number =>
+  Math.floor(compact * waitingThresholdShareMax);
+
+/** Of what is put back, in the room that summary and ledger leave. */
+export function restoreBudgetsWithin(
+  { window }: Thresholds,
+  { policy, roomTokens }: { readonly policy: Policy; readonly roomTokens: number },
+): RestoreBudgets {
+  const usual = restoreBudgets(window);
+  const { files, skills } = policy.summary?.restored ?? {};
+  return {
+    ...usual,
+    tokensMax: Math.max(0, Math.floor(Math.min(usual.tokensMax, roomTokens))),
+    ...(files === undefined
+      ? {}
+      : { files: { piecesMax: files.filesMax, pieceTokensMax: files.tokensMaxEach, tokensMax: files.tokensMax } }),
+    ...(skills === undefined ? {} : { skills: { pieceTokensMax: skills.tokensMaxEach, tokensMax: skills.tokensMax } }),
+  };
+}
+
+/** What has to be free below the threshold once room was made, or it would be reached again at once. */
+export const headroomBelow = (compactTokens: number): number =>
+  Math.min(headroomTokensMin, headroomShareMax * compactTokens);
+
+interface PinsInput {
+  /** Of the view. */
+  readonly items: readonly Item[];
+  readonly pins: ReadonlySet<EntryId>;
+  readonly budgetTokens: Tokens;
+  readonly count: (block: Block) => number;
+}
+
+export interface PinsReport {
+  /** Pins that the view shows, the largest first. */
+  readonly pins: readonly PinnedEntry[];
+  /** Of all that the pins carry through a boundary: what is called and answered stays together. */
+  readonly tokens: Tokens;
+  readonly budgetTokens: Tokens;
+  /** Over the budget: one line that names the largest. The pins stay nevertheless, byte for byte. */
+  readonly warning?: string;
+}
+
+interface PinnedEntry {
+  readonly entry: EntryId;
+  /** With what it brings along. */
+  readonly tokens: Tokens;
+}
+
+export const pinsBudget = (windowTokens: number): Tokens => tokens(Math.floor(windowTokens * pinnedWindowShareMax));
+
+export function reportPins({ items, pins, budgetTokens, count }: PinsInput): PinsReport {
+  if (pins.size === 0) return { pins: [], tokens: tokens(0), budgetTokens };
+  const tokensByEntry = new Map(
+    items.map(({ entry, blocks }) => [entry, blocks.reduce((sum, block) => sum + count(block), 0)] as const),
+  );
+  const sizeOf = (entries: Iterable<EntryId>): Tokens =>
+    tokens(Array.from(entries, (entry) => tokensByEntry.get(entry) ?? 0).reduce((sum, one) => sum + one, 0));
+  const pinned = items
+    .filter(({ entry }) => pins.has(entry))
+    .map(({ entry }) => ({ entry, tokens: sizeOf(withPairs(items, new Set([entry]), "both")) }))
+    .toSorted((one, other) => other.tokens - one.tokens);
+  const all = sizeOf(withPairs(items, new Set(pinned.map(({ entry }) => entry)), "both"));
+  const report = { pins: pinned, tokens: all, budgetTokens };
+  return all <= budgetTokens ? report : { ...report, warning: overBudget(report) };
+}
+
+function overBudget({ pins, tokens: all, budgetTokens }: PinsReport): string {
+  const largest = pins.slice(0, pinsNamedMax).map((pin) => `${pin.entry} (${formatCount(pin.tokens)})`);
+  return `What is pinned has about ${formatCount(all)} tokens, more than the ${formatCount(budgetTokens)} there are for pins. The largest: ${largest.join(", ")}`;
+}

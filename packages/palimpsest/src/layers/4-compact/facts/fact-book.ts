@@ -1,0 +1,286 @@
+import type { Block, ToolResultBlock, ToolUseBlock } from "../../../schema/block.ts";
+import type { EntryId, ToolUseId } from "../../../schema/brand.ts";
+import type { AssistantEntry, Entry } from "../../../schema/entry.ts";
+import { textField } from "../../../schema/json.ts";
+import { userText } from "../../../transcript/user-text.ts";
+import { clipText } from "../../clip-text.ts";
+import { resultText } from "../../2-clear/result-text.ts";
+import { type CallEnd, readCallEnd, type CallSubject, subjectKeys, parseSubject } from "./call-outcome.ts";
+import * as limits from "../limits.ts";
+import {
+  type CommandFact,
+  type DecisionFact,
+  type ErrorFact,
+  type FileFact,
+  type LooseEnds,
+  type SessionFacts,
+  type TextFact,
+  type UserMessage,
+  type WaitingCall,
+  findLastError,
+} from "./session-facts.ts";
+import { TodoBook } from "./todo-book.ts";
+
+interface FactBookOptions {
+  /** `side`: the conversation of a sub-agent, where every entry is a sidechain's. */
+  readonly line?: "main" | "side";
+  /** What is known of the path before the first entry that is appended. */
+  readonly earlier?: Partial<SessionFacts>;
+}
+
+/** The facts of the path given. A session keeps a book instead, so that nothing has to be walked when it matters. */
+export function collectFacts(entries: Iterable<Entry>, options: FactBookOptions = {}): SessionFacts {
+  const book = new FactBook(options);
+  for (const entry of entries) book.append(entry);
+  return book.facts();
+}
+
+/**
+ * Keeps the facts of a path while it grows: an append costs work in proportion to its entry. Edits change nothing in
+ * it. Where the path switches to another branch, its owner begins a new book.
+ */
+export class FactBook {
+  readonly #line: "main" | "side";
+  readonly #userMessages: UserMessage[];
+  readonly #modified: Map<string, FileFact>;
+  readonly #read: Map<string, FileFact>;
+  readonly #commands = new Map<string, CommandFact>();
+  readonly #errors: Map<string, ErrorFact>;
+  readonly #decisions: Map<string, DecisionFact>;
+  readonly #callsByTool: Map<string, number>;
+  readonly #todos: TodoBook;
+  readonly #waiting = new Map<ToolUseId, WaitingCall>();
+  #lastReply: TextFact | undefined;
+  #plan: TextFact | undefined;
+  /** The reply that came last, which may stand in several entries. */
+  #reply: string | undefined;
+  #awaits: LooseEnds["awaits"];
+
+  constructor({ line = "main", earlier = {} }: FactBookOptions = {}) {
+    this.#line = line;
+    this.#userMessages = [...(earlier.userMessages ?? [])];
+    this.#modified = new Map(earlier.filesModified?.map((file) => [file.path, file]));
+    this.#read = new Map(earlier.filesRead?.map((file) => [file.path, file]));
+    const { looseEnds } = earlier;
+    for (const [at, fact] of (earlier.commands ?? []).entries())
+      this.#commands.set(looseEnds?.commandCalls[at] ?? `earlier ${at}`, fact);
+    this.#errors = new Map(earlier.errors?.map((error) => [errorKey(error), error]));
+    this.#decisions = new Map(earlier.decisions?.map((fact) => [decisionKey(fact), fact]));
+    this.#callsByTool = new Map(earlier.tools?.map(({ name, calls }) => [name, calls]));
+    this.#todos = new TodoBook(earlier.openTodos, looseEnds?.tasks);
+    for (const call of looseEnds?.waiting ?? []) this.#waiting.set(call.id, call);
+    this.#lastReply = earlier.lastReply;
+    this.#plan = earlier.plan;
+    this.#reply = looseEnds?.reply;
+    this.#awaits = looseEnds?.awaits ?? (earlier.lastRequest?.isOpen === true ? "reply" : "nothing");
+  }
+
+  append(logged: Entry): void {
+    const entry: Entry = this.#line === "side" && logged.sidechain ? { ...logged, sidechain: false } : logged;
+    const { id } = entry;
+    if (id === undefined || entry.sidechain) return;
+    const said = userText(entry);
+    if (said !== undefined) this.#hear({ entry: id, text: said.toWellFormed(), at: entry.timestamp });
+    if (entry.kind === "assistant" && !entry.synthetic) this.#speak(entry, id);
+    if (entry.kind === "user")
+      for (const block of entry.blocks) if (block.type === "tool_result") this.#answer(block, id);
+  }
+
+  /** A snapshot: lists of values that later appends do not change. */
+  facts(): SessionFacts {
+    const last = this.#userMessages.at(-1);
+    const errors = [...this.#errors.values()];
+    return {
+      userMessages: [...this.#userMessages],
+      filesModified: [...this.#modified.values()],
+      filesRead: [...this.#read.values()],
+      commands: [...this.#commands.values()],
+      errors,
+      openTodos: this.#todos.open,
+      lastRequest: last === undefined ? undefined : { ...last, isOpen: this.#awaits !== "nothing" },
+      lastError: findLastError(errors),
+      lastReply: this.#lastReply,
+      decisions: [...this.#decisions.values()],
+      plan: this.#plan,
+      tools: [...this.#callsByTool].map(([name, calls]) => ({ name, calls })),
+      looseEnds: {
+        waiting: [...this.#waiting.values()],
+        commandCalls: [...this.#commands.keys()],
+        tasks: this.#todos.tasks,
+        ...(this.#reply === undefined ? {} : { reply: this.#reply }),
+        awaits: this.#awaits,
+      },
+    };
+  }
+
+  #hear(message: UserMessage): void {
+    const question = this.#awaits === "nothing" ? questionIn(this.#lastReply?.text ?? "") : undefined;
+    if (question !== undefined) this.#decide({ question, answer: message.text, entry: message.entry });
+    this.#userMessages.push(message);
+    this.#awaits = "reply";
+  }
+
+  #speak({ messageId, blocks }: AssistantEntry, entry: EntryId): void {
+    const reply = messageId ?? entry;
+    const isSame = reply === this.#reply;
+    this.#reply = reply;
+    const words = replyText(blocks);
+    if (words !== "") {
+      const before = isSame && this.#lastReply !== undefined ? `${this.#lastReply.text}\n` : "";
+      this.#lastReply = { text: clipStart(`${before}${words}`, limits.replyCharsMax), entry };
+    }
+    const calls = blocks.filter((block) => block.type === "tool_use");
+    for (const call of calls) this.#call(call, entry);
+    if (calls.length > 0) this.#awaits = "results";
+    else if (words !== "" && !(isSame && this.#awaits === "results")) this.#awaits = "nothing";
+  }
+
+  #call(call: ToolUseBlock, entry: EntryId): void {
+    const subject = parseSubject(call);
+    const { id, name } = call;
+    const input = subject.kind === "tool" ? call.input : {};
+    putBounded(this.#waiting, { key: id, value: { id, name, input, entry, subject }, max: limits.waitingCallsMax });
+    if (this.#callsByTool.has(call.name) || this.#callsByTool.size < limits.toolsMax)
+      this.#callsByTool.set(call.name, (this.#callsByTool.get(call.name) ?? 0) + 1);
+    if (subject.kind !== "command") return;
+    const value: CommandFact = { command: subject.command, entry, outcome: { kind: "unanswered" } };
+    putBounded(this.#commands, { key: call.id, value, max: limits.commandsMax });
+  }
+
+  #answer(result: ToolResultBlock, entry: EntryId): void {
+    const waiting = this.#waiting.get(result.tool_use_id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(result.tool_use_id);
+    const { id, name, subject } = waiting;
+    const end = readCallEnd(result, subject);
+    const { outcome } = end;
+    const command = this.#commands.get(id);
+    if (command !== undefined) this.#commands.set(id, { ...command, outcome });
+    this.#judge(waiting, { ...end, entry });
+    if (outcome.kind === "refused") {
+      const answer = refusalText(clipText(resultText(result), limits.answerSearchChars));
+      this.#decide({ question: `${name} ${subjectName(subject)}`.trim(), answer, entry });
+    }
+    if (outcome.kind === "done") this.#succeed(waiting, { result, entry });
+  }
+
+  /** Opens an error, or closes those that stand under the same names. */
+  #judge({ name, subject }: WaitingCall, { outcome, errorLines, passingLines, entry }: EndedCall): void {
+    if (outcome.kind !== "failed" && outcome.kind !== "done") return;
+    const keys = subjectKeys(subject, name);
+    for (const key of keys) this.#close(key);
+    const isOpen = outcome.kind === "failed" || errorLines.length > 0;
+    const lines = isOpen ? errorLines : passingLines;
+    if (!isOpen && lines.length === 0) return;
+    const [key = name] = keys;
+    const of = subject.kind === "command" ? subject.command : `${name} ${subjectName(subject)}`.trim();
+    const fact = { text: lines.join("\n"), of, key, entry, isOpen };
+    const value: ErrorFact = isOpen ? fact : { ...fact, isPassing: true };
+    putBounded(this.#errors, { key: errorKey(value), value, max: limits.errorsMax });
+  }
+
+  #close(key: string): void {
+    for (const [at, error] of this.#errors)
+      if (error.isOpen && error.key === key) this.#errors.set(at, { ...error, isOpen: false });
+  }
+
+  #succeed(call: WaitingCall, answer: { result: ToolResultBlock; entry: EntryId }): void {
+    const { entry, subject } = call;
+    if (subject.kind === "file") {
+      const [into, max] =
+        subject.act === "write" ? [this.#modified, limits.filesModifiedMax] : [this.#read, limits.filesReadMax];
+      for (const path of subject.paths) putBounded(into, { key: path, value: { path, entry }, max });
+    }
+    if (subject.kind !== "tool") return;
+    const said = clipText(resultText(answer.result), limits.decisionCharsMax);
+    this.#todos.note({ call, entry, result: said });
+    const plan = textField(call.input, "plan");
+    if (plan !== undefined) this.#plan = { text: clipText(plan, limits.planCharsMax), entry };
+    if (!asks.test(call.name)) return;
+    const answered = clipText(resultText(answer.result), limits.answerSearchChars);
+    for (const one of parseAnswers(answered, call.name)) this.#decide({ ...one, entry: answer.entry });
+  }
+
+  #decide({ question, answer, entry }: DecisionFact): void {
+    const { decisionCharsMax: max } = limits;
+    const value = { question: clipText(question, max), answer: clipText(answer, max), entry };
+    putBounded(this.#decisions, { key: decisionKey(value), value, max: limits.decisionsMax });
+  }
+}
+
+interface EndedCall extends CallEnd {
+  readonly entry: EntryId;
+}
+
+/** One result may answer several questions. */
+const decisionKey = ({ entry, question }: DecisionFact): string => `${entry} ${question}`;
+
+/** What fails twice in the same way is told once. */
+const errorKey = ({ key, text: said }: ErrorFact): string => `${key}\n${said}`;
+
+/** Tools by which an agent asks a person. */
+const asks = /ask_?user|user_?question|^question$/i;
+
+interface BoundedPut<Key, Value> {
+  readonly key: Key;
+  readonly value: Value;
+  readonly max: number;
+}
+
+/** Newest last; over the limit the oldest goes. */
+function putBounded<Key, Value>(into: Map<Key, Value>, { key, value, max }: BoundedPut<Key, Value>): void {
+  into.delete(key);
+  into.set(key, value);
+  if (into.size <= max) return;
+  for (const oldest of into.keys()) {
+    into.delete(oldest);
+    return;
+  }
+}
+
+function subjectName(subject: CallSubject): string {
+  switch (subject.kind) {
+    case "file":
+      return subject.paths[0] ?? "";
+    case "command":
+      return subject.command;
+    case "tool":
+      return "";
+  }
+}
+
+/** What a reply says, without its calls. */
+export const replyText = (blocks: readonly Block[]): string =>
+  blocks.flatMap((block) => (block.type === "text" && block.text.trim() !== "" ? [block.text.trim()] : [])).join("\n");
+
+const clipStart = (said: string, charsMax: number): string =>
+  said.length <= charsMax ? said : said.slice(-charsMax).toWellFormed();
+
+/** The last question of a reply, where it ends with one or nearly so. */
+function questionIn(reply: string): string | undefined {
+  const end = clipStart(reply, limits.questionChars);
+  const mark = end.lastIndexOf("?");
+  if (mark === -1) return undefined;
+  const behind = end.slice(mark + 1);
+  if (behind.includes("\n\n") || behind.length > limits.questionChars / 4) return undefined;
+  const before = end.slice(0, mark);
+  const from = Math.max(before.lastIndexOf("\n"), before.lastIndexOf(". "), before.lastIndexOf("? "));
+  return end.slice(from + 1, mark + 1).trim();
+}
+
+/** What a person answered, to be told without what a client writes around it. */
+type Answer = Pick<DecisionFact, "question" | "answer">;
+
+/** Each question of a call with its answer, as clients put them into the result; else the result as the answer to the call. */
+export function parseAnswers(said: string, tool: string): readonly Answer[] {
+  const pairs = [...said.matchAll(/"([^"]+)"\s*=\s*"([^"]+)"/g)];
+  if (pairs.length === 0) return [{ question: tool, answer: said }];
+  return pairs.map(([, question = "", answer = ""]) => ({ question: question.trim(), answer: answer.trim() }));
+}
+
+/** What a person said where they did not let a call run: their own words, else what the client says of it. */
+export function refusalText(said: string): string {
+  const words = /\b(?:user|they|person) (?:said|says|wrote|provided|gave)\b[^:\n]{0,80}:\s*([^]+)/i.exec(said)?.[1];
+  const own = words?.replace(/\n+Note: The user's next message[^]*$/, "").trim();
+  return own === undefined || own === "" ? said : own;
+}

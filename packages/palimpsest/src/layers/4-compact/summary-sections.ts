@@ -1,0 +1,138 @@
+/** `all`: everything since the last boundary; `from`: a message and all after it; `up_to`: all up to a message. */
+export type SummaryVariant = "all" | "from" | "up_to";
+
+interface Section {
+  readonly title: string;
+  /** What the model is asked to write there. */
+  readonly holds: string;
+}
+
+/** Under which what the user said stands word for word. */
+export const userMessagesTitle = "All User Messages";
+
+const opening: readonly Section[] = [
+  {
+    title: "Primary Request and Intent",
+    holds: "Everything the user asked for, in detail, and what for. Say which requests are done and which are open.",
+  },
+  {
+    title: "Key Technical Concepts",
+    holds: "Languages, libraries, patterns, conventions and decisions that the work rests on, each with its reason.",
+  },
+  {
+    title: "Files and Code Sections",
+    holds:
+      "Each file that was read, changed or made and still matters: its path, why it matters, what was changed in it, and the code itself where the work goes on with it. The newest in most detail.",
+  },
+  {
+    title: "Errors and Fixes",
+    holds:
+      "Each error with its own words, its cause, and what fixed it or that it is still there. What the user corrected belongs here too.",
+  },
+  {
+    title: "Problem Solving",
+    holds: "What was worked out, what was tried and given up and why, what is still being looked into.",
+  },
+  {
+    title: userMessagesTitle,
+    holds:
+      'Every message that the user typed, in order, one list item each, word for word in double quotes: - "…". No results of tools, no reminders, nothing of your own.',
+  },
+  { title: "Pending Tasks", holds: "What was asked for and is not finished yet. Nothing that nobody asked for." },
+];
+
+const nextStep: Section = {
+  title: "Optional Next Step",
+  holds:
+    "The step that comes directly next, if the latest request calls for one. Quote word for word from the latest messages what was asked and where the work stood, so that the task does not drift. If the work was finished, write that, and start nothing new.",
+};
+
+const closing: readonly Section[] = [
+  {
+    title: "Current Work",
+    holds:
+      "Precisely what was being done just before this message: files, functions, commands, half-finished changes, the last result.",
+  },
+  nextStep,
+];
+
+const closingUpTo: readonly Section[] = [
+  { title: "Work Completed", holds: "What had been reached by the end of this part, with the results that count." },
+  {
+    ...nextStep,
+    holds:
+      "What was agreed to come next at the end of this part, with the words that say so. The messages that follow may have gone on with it already: don't present it as open on its own.",
+  },
+  {
+    title: "Context for Continuing Work",
+    holds: "What a reader has to know to understand the messages that follow: state, decisions, names, open questions.",
+  },
+];
+
+/** In the order of the summary. */
+export function summarySections(variant: SummaryVariant): readonly Section[] {
+  switch (variant) {
+    case "all":
+    case "from":
+      return [...opening, ...closing];
+    case "up_to":
+      return [...opening, ...closingUpTo];
+  }
+}
+
+const titles = new Set([...opening, ...closing, ...closingUpTo].map(({ title }) => title));
+const titleByName = new Map([...titles].map((title) => [title.toLowerCase(), title]));
+
+interface HeadingLine {
+  /** Of a section; undefined where the line heads something else. */
+  readonly title: string | undefined;
+  /** What the line says behind the title, up to its end. */
+  readonly rest: string;
+}
+
+/** What models call the section of the user's messages, besides its title. */
+const messagesNames = String.raw`(?:all\s+)?(?:of\s+)?(?:the\s+)?user(?:['’]s|s['’]?)?\s+messages`;
+const decorated = new RegExp(
+  String.raw`^\s{0,3}(#{1,6}\s+)?([*_]{0,3}(?:\d{1,2}[.)]\s*)?[*_]{0,3})(${[...titles, messagesNames].join("|")})(?![\p{L}\p{N}])(.*)$`,
+  "iu",
+);
+/** Says how the section is written, nothing of what stands in it. */
+const manners = String.raw`(?:so far|to date|until now|verbatim|in order|in full|quoted|word for word|as typed|as written|chronological(?:ly)?|oldest first|in (?:chronological )?order|(?:of|in) (?:this|the) (?:session|conversation))`;
+const manner = new RegExp(String.raw`^[*_\s]*(?:[-–—,;([]?\s*${manners}\s*[)\]]?[*_\s]*)*`, "i");
+/** Behind a title without a sign of a heading: a sentence may begin with the same words. */
+const headsWithoutSign = /^(?:$|[:–—]|-\s|[([][^)\]]*[)\]][*_]{0,3}\s*(?::|$)|[^.:]{1,60}:[*_]{0,3}\s*$)/;
+const otherHeading = /^\s{0,3}#{1,6}\s/;
+
+/**
+ * Models write headings in many ways: `## 1. Title`, `1. **Title**:`, `Title:`, `### Title (verbatim)`. Undefined where
+ * the line is none.
+ */
+export function parseHeading(line: string): HeadingLine | undefined {
+  const [, sign = "", dress = "", name = "", behind = ""] = decorated.exec(line) ?? [];
+  const title = titleByName.get(name.toLowerCase());
+  const rest = behind.slice(manner.exec(behind)?.[0].length ?? 0);
+  const isNamed = title === undefined ? name !== "" && sign + dress !== "" : true;
+  if (isNamed && (sign !== "" || headsWithoutSign.test(rest)))
+    return { title: title ?? userMessagesTitle, rest: rest.replace(/^:?[*_]{0,3}\s*/, "") };
+  return otherHeading.test(line) ? { title: undefined, rest: "" } : undefined;
+}
+
+/**
+ * Which lines of a summary stand in a block of code, its fences included. Only a fence that is closed makes one, before
+ * the next section begins: one that is left open must not hide what follows from those who look for prose.
+ */
+export function findFencedLines(lines: readonly string[]): ReadonlySet<number> {
+  const fenced = new Set<number>();
+  let open: { readonly at: number; readonly fence: string } | undefined;
+  for (const [at, line] of lines.entries()) {
+    if (parseHeading(line)?.title !== undefined) open = undefined;
+    const [, fence, info = ""] = /^\s*(`{3,}|~{3,})(.*)$/.exec(line) ?? [];
+    if (fence === undefined) continue;
+    if (open === undefined) open = { at, fence };
+    else if (fence.startsWith(open.fence) && info.trim() === "") {
+      for (let inside = open.at; inside <= at; inside += 1) fenced.add(inside);
+      open = undefined;
+    }
+  }
+  return fenced;
+}

@@ -1,0 +1,312 @@
+import type { Fork, ForkOutcome, ForkTask } from "../ports/fork.ts";
+import { noHooks } from "../ports/hooks.ts";
+import type { PermissionDep, PermissionRequest } from "../ports/tool.ts";
+import type { Message } from "../schema/block.ts";
+import { tokens } from "../schema/brand.ts";
+import type { LoopEvent } from "../schema/loop-event.ts";
+import type { JsonObject } from "../schema/json.ts";
+import { estimateShown } from "../tokens/estimate-block.ts";
+import type { Conversation } from "../context/conversation.ts";
+import type { AgentDeps } from "../context/deps.ts";
+import { ForkLine, type ForkPoint, forkBreakpoints } from "../context/fork-line.ts";
+import type { Line } from "../context/line.ts";
+import { runTurn } from "./run-turn.ts";
+import { firstMessages, type MessagesReach } from "../transcript/first-messages.ts";
+import { TimeLimit } from "../context/time-limit.ts";
+import { raceAbort } from "../schema/race-abort.ts";
+
+/**
+ * Forks of one conversation. What decides the cached prefix is the parent's own: baseline, blocks, their bytes. What can
+ * change is copied: the line, the files read, the tools' state, where the cache was written. The parent never notices.
+ */
+export class ConversationForks implements Fork {
+  readonly #deps: AgentDeps;
+  readonly #parent: Conversation;
+  #newest: { readonly blocks: number; readonly stagger: Stagger } | undefined;
+
+  constructor(deps: AgentDeps, parent: Conversation) {
+    this.#deps = deps;
+    this.#parent = parent;
+  }
+
+  get model(): string {
+    return this.#parent.baseline.model;
+  }
+
+  async run(task: ForkTask, signal: AbortSignal): Promise<ForkOutcome> {
+    const usage: JsonObject[] = [];
+    const { timeMillisMax } = task;
+    const limit = timeMillisMax === undefined ? undefined : new TimeLimit(this.#deps, { timeMillisMax, signal });
+    try {
+      const outcome = await this.#run({ task, usage }, limit?.signal ?? signal);
+      const late = outcome.kind === "over" && !signal.aborted ? limit?.exceeded : undefined;
+      return late === undefined ? outcome : { kind: "failed", message: `The fork was stopped. ${late}`, usage };
+    } catch (error) {
+      return { kind: "failed", message: `The fork broke off: ${String(error)}`, usage };
+    } finally {
+      limit?.end();
+    }
+  }
+
+  async #run({ task, usage }: Pick<ForkParts, "task" | "usage">, signal: AbortSignal): Promise<ForkOutcome> {
+    const line = new ForkLine(findForkPoint(this.#parent.line, task));
+    // Everything is copied before the fork waits: the parent goes on meanwhile.
+    const fork = new ForkRun({ deps: this.#deps, parent: this.#parent, line, task, usage });
+    const pass = await this.#enter(task, { blocks: line.commonBlocks, signal });
+    try {
+      return signal.aborted ? { kind: "over", why: "aborted", usage } : await fork.run(signal, pass.begun);
+    } finally {
+      pass.left();
+    }
+  }
+
+  /**
+   * Forks of one point share what they have in common only once the first one's reply begins: the others wait for that,
+   * and where it fails before, the next of them goes first. One that writes nothing has nothing to wait for.
+   */
+  async #enter({ cacheWrite }: ForkTask, { blocks, signal }: ForkStart): Promise<StaggerPass> {
+    if (cacheWrite === "skip") return follower;
+    if (this.#newest?.blocks !== blocks) this.#newest = { blocks, stagger: new Stagger() };
+    return this.#newest.stagger.enter(signal);
+  }
+}
+
+interface ForkStart {
+  /** That it shares with its parent: what tells one point from another. */
+  readonly blocks: number;
+  readonly signal: AbortSignal;
+}
+
+interface ForkParts {
+  readonly deps: AgentDeps;
+  readonly parent: Conversation;
+  readonly line: ForkLine;
+  readonly task: ForkTask;
+  /** As the provider said it, request by request; filled as it runs. */
+  readonly usage: JsonObject[];
+}
+
+class ForkRun {
+  readonly #parts: ForkParts;
+  readonly #deps: AgentDeps;
+  readonly #conversation: Conversation;
+  #text = "";
+
+  constructor(parts: ForkParts) {
+    const { deps, task } = parts;
+    this.#parts = parts;
+    const retries = { ...deps.retries, triesMax: Math.min(deps.retries.triesMax, task.triesMax ?? Infinity) };
+    const narrowed = {
+      permit: narrowPermissions(deps, task),
+      asking: undefined,
+      hooks: noHooks,
+      model: recordUsage(parts),
+      retries,
+    };
+    this.#deps = { ...deps, ...deps.toolsForFork(), ...narrowed };
+    this.#conversation = createForkConversation(parts);
+  }
+
+  async run(signal: AbortSignal, begun: () => void): Promise<ForkOutcome> {
+    const { task } = this.#parts;
+    const input = {
+      conversation: this.#conversation,
+      text: task.directive,
+      signal,
+      queue: [],
+      roundsMax: task.roundsMax,
+    };
+    let end: Extract<LoopEvent, { kind: "turn-end" }> | undefined;
+    const round = new RoundState(task);
+    for await (const event of runTurn(this.#deps, input)) {
+      if (event.kind === "request-start") {
+        // Results are in, and nothing is sent yet: a request that only hears "done" would read the whole prefix again.
+        if (round.isEnough) break;
+        round.begin();
+      }
+      if (event.kind === "reply-end") round.replied(event);
+      if (event.kind === "call-end") round.add(event);
+      if (event.kind === "reply-start") {
+        begun();
+        this.#text = "";
+      }
+      if (event.kind === "text-delta") {
+        this.#text += event.text;
+        task.onText?.(event.text);
+      }
+      if (event.kind === "turn-end") end = event;
+    }
+    return round.isEnough ? this.#answered() : this.#outcome(end);
+  }
+
+  #answered(): ForkOutcome {
+    const { line, usage } = this.#parts;
+    return { kind: "answered", text: this.#text, said: line.said, usage };
+  }
+
+  #outcome(end: Extract<LoopEvent, { kind: "turn-end" }> | undefined): ForkOutcome {
+    const { usage } = this.#parts;
+    switch (end?.reason) {
+      case "answered":
+        return this.#answered();
+      case "cut-short":
+        return { kind: "failed", why: "cut-short", message: end.message ?? "", usage };
+      case "failed":
+      case "refused":
+        return { kind: "failed", message: end.message ?? "", usage };
+      case "over-limit":
+      case "aborted":
+        return { kind: "over", why: end.reason, usage };
+      case "turn-limit":
+        return { kind: "over", why: "rounds", usage };
+      case "blocked-by-hook":
+      case undefined:
+        throw new Error("a fork has no hooks and always ends");
+    }
+  }
+}
+
+type CallEnd = Extract<LoopEvent, { kind: "call-end" }>;
+
+/** How the calls of the newest round ended. */
+class RoundState {
+  readonly #endsWith: ForkTask["endsWith"];
+  readonly #outcomes = new Set<CallEnd["outcome"]>();
+  /** The reply ended where its room did: there may be calls that it could not make any more. */
+  #isCut = false;
+
+  constructor({ endsWith }: ForkTask) {
+    this.#endsWith = endsWith;
+  }
+
+  get isEnough(): boolean {
+    const ends = this.#outcomes;
+    if (this.#endsWith !== "calls" || this.#isCut) return false;
+    return ends.has("done") && !ends.has("failed") && !ends.has("interrupted");
+  }
+
+  begin(): void {
+    this.#outcomes.clear();
+  }
+
+  replied({ stopReason }: Extract<LoopEvent, { kind: "reply-end" }>): void {
+    this.#isCut = stopReason === "max_tokens" || stopReason === "model_context_window_exceeded";
+  }
+
+  add({ outcome }: CallEnd): void {
+    this.#outcomes.add(outcome);
+  }
+}
+
+/** Where the parent stands, or an earlier point of it. */
+function findForkPoint(parent: Line, reach: MessagesReach): ForkPoint {
+  const { usedTokens, fixedTokens } = parent;
+  const all = parent.snapshot();
+  const messages = firstMessages(all, reach);
+  if (messages === all) return { messages, usedTokens, fixedTokens };
+  if (messages.at(-1)?.content.some(({ type }) => type === "tool_use") === true)
+    throw new Error("a fork can't begin between calls and their results");
+  const share = estimateMessages(messages) / Math.max(1, estimateMessages(all));
+  return { messages, usedTokens: tokens(Math.ceil(fixedTokens + share * (usedTokens - fixedTokens))), fixedTokens };
+}
+
+const estimateMessages = (messages: readonly Message[]): number =>
+  estimateShown(messages.map(({ content }) => content));
+
+function createForkConversation({ parent, line, task }: ForkParts): Conversation {
+  return {
+    ...parent,
+    line,
+    cache: undefined,
+    compacting: undefined,
+    inheritedAsks: parent.cache?.server.asked,
+    written: parent.written.copy(),
+    breaks: parent.breaks.createSibling(),
+    files: copyFiles(parent, task),
+    ids: parent.ids.copy(),
+    source: task.source,
+    mark: (input) => forkBreakpoints(input, { common: line.common, cacheWrite: task.cacheWrite }),
+  };
+}
+
+function copyFiles({ files }: Conversation, { ownFile }: ForkTask): Conversation["files"] {
+  const copy = files.copy();
+  if (ownFile !== undefined) copy.set(ownFile.path, ownFile.read);
+  return copy;
+}
+
+function recordUsage({ deps: { model }, usage }: ForkParts): AgentDeps["model"] {
+  return {
+    ...model,
+    send: async function* (request, signal) {
+      let begun: JsonObject | undefined;
+      for await (const event of model.send(request, signal)) {
+        if (event.kind === "reply-start") begun = event.usage;
+        if (event.kind === "reply-end") usage.push(event.usage);
+        // What a broken reply read and wrote is paid for all the same.
+        if (event.kind === "failure" && begun !== undefined) usage.push(begun);
+        yield event;
+      }
+    },
+  };
+}
+
+/**
+ * A fork inherits or narrows, it never widens: what is denied to its parent is denied to it. Where a person would be
+ * asked, the engine answers for a file of its own.
+ */
+const narrowPermissions =
+  (parent: PermissionDep, own: ForkTask): PermissionDep["permit"] =>
+  async (request) => {
+    const verdict = await own.permit(request);
+    if (verdict.kind !== "allowed") return verdict;
+    const parents = await parent.permit(request);
+    return parents.kind === "ask" && writesOnlyOwnFile(own, request) ? verdict : parents;
+  };
+
+const writesOnlyOwnFile = ({ ownFile }: ForkTask, { acts }: PermissionRequest): boolean =>
+  ownFile !== undefined &&
+  acts.length > 0 &&
+  acts.every((act) => act.kind === "write" && act.byShell === undefined && act.path === ownFile.path);
+
+/** What one that may go has to tell. Both may be told more than once. */
+interface StaggerPass {
+  readonly begun: () => void;
+  /** It is over, however it ended. */
+  readonly left: () => void;
+}
+
+/**
+ * Lets one go first, and the others once it has begun.
+ *
+ *   free ──one enters──▶ led ──it begins──▶ open: everybody may go
+ *   led ──it leaves before it began──▶ free: of those who wait one leads, the others go on waiting
+ */
+export class Stagger {
+  #state: "free" | "led" | "open" = "free";
+  #change = Promise.withResolvers<void>();
+
+  /** Resolves when it may go, or when the signal is raised: then it leads nobody. */
+  async enter(signal: AbortSignal): Promise<StaggerPass> {
+    while (this.#state === "led" && !signal.aborted)
+      await raceAbort(this.#change.promise, { signal, instead: () => undefined });
+    if (this.#state !== "free" || signal.aborted) return follower;
+    this.#become("led");
+    return {
+      begun: () => this.#become("open"),
+      left: () => {
+        if (this.#state === "led") this.#become("free");
+      },
+    };
+  }
+
+  #become(state: "free" | "led" | "open"): void {
+    this.#state = state;
+    const { resolve } = this.#change;
+    this.#change = Promise.withResolvers<void>();
+    resolve();
+  }
+}
+
+/** For one that nobody waits for. */
+const follower: StaggerPass = { begun: () => undefined, left: () => undefined };

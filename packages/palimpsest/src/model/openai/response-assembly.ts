@@ -1,0 +1,140 @@
+import type { ClockDep } from "../../ports/clock-dep.ts";
+import type { ModelEvent, ModelFailure } from "../../ports/model-port.ts";
+import { type Block, parseBlock } from "../../schema/block.ts";
+import { messageId } from "../../schema/brand.ts";
+import { field, isObject, type Json, type JsonObject, listField, textField } from "../../schema/json.ts";
+import { readCallInput } from "../call-input.ts";
+import { brokenStream, classifyServerError, openaiRules } from "../failure.ts";
+import { readOpenaiUsage } from "./chat-assembly.ts";
+
+/** A response that came in one piece. */
+export function wholeResponseEvents(response: JsonObject, deps: ClockDep): readonly ModelEvent[] {
+  const assembly = new ResponseAssembly(deps);
+  return [
+    ...assembly.take({ type: "response.created", response }),
+    ...listField(response, "output").flatMap((item) => [
+      ...listSpokenTexts(item).flatMap((delta) => assembly.take({ type: "response.output_text.delta", delta })),
+      ...assembly.take({ type: "response.output_item.done", item }),
+    ]),
+    ...assembly.take({ type: endByStatus.get(textField(response, "status") ?? "") ?? "response.completed", response }),
+  ];
+}
+
+const endByStatus: ReadonlyMap<string, string> = new Map([
+  ["failed", "response.failed"],
+  ["cancelled", "response.failed"],
+  ["incomplete", "response.incomplete"],
+]);
+
+/** Reasoning has texts too: it is not said. */
+const listSpokenTexts = (item: Json): readonly string[] =>
+  isObject(item) && textField(item, "type") === "message"
+    ? listField(item, "content").flatMap((part) => (isObject(part) ? (textField(part, "text") ?? []) : []))
+    : [];
+
+/** Puts a reply together from the events of a response's stream: an item counts when it is done. */
+export class ResponseAssembly {
+  readonly #deps: ClockDep;
+  #index = 0;
+  #calls = 0;
+  #isRefusal = false;
+
+  constructor(deps: ClockDep) {
+    this.#deps = deps;
+  }
+
+  take(event: JsonObject): readonly ModelEvent[] {
+    const response = field(event, "response");
+    switch (textField(event, "type")) {
+      case "response.created":
+        return isObject(response) ? [startEvent(response)] : [];
+      case "response.output_text.delta":
+        return [{ kind: "text-delta", index: this.#index, text: textField(event, "delta") ?? "" }];
+      case "response.output_item.done":
+        return this.#item(field(event, "item"));
+      case "response.completed":
+      case "response.incomplete":
+        return isObject(response) ? [this.#ended(response)] : [];
+      case "response.failed":
+      case "error":
+        return [{ kind: "failure", failure: parseFailure(event, this.#deps) }];
+      default:
+        return [];
+    }
+  }
+
+  end(): readonly ModelEvent[] {
+    return [];
+  }
+
+  #item(item: Json | undefined): readonly ModelEvent[] {
+    if (!isObject(item)) return [];
+    switch (textField(item, "type")) {
+      case "message":
+        return this.#message(item);
+      case "function_call":
+        return [this.#call(item)];
+      default:
+        return [];
+    }
+  }
+
+  #message(item: JsonObject): readonly ModelEvent[] {
+    const parts = listField(item, "content").filter(isObject);
+    this.#isRefusal ||= parts.some((part) => textField(part, "type") === "refusal");
+    const said = parts.map((part) => textField(part, "text") ?? textField(part, "refusal") ?? "").join("");
+    return said === "" ? [] : [this.#block({ type: "text", text: said })];
+  }
+
+  #call(item: JsonObject): ModelEvent {
+    this.#calls += 1;
+    const json = textField(item, "arguments") ?? "";
+    const { input, flawed } = json === "" ? { input: {} } : readCallInput(json);
+    const id = textField(item, "call_id") ?? "";
+    return this.#block(parseBlock({ type: "tool_use", id, name: textField(item, "name") ?? "", input }), flawed);
+  }
+
+  #block(block: Block, flawed?: string): ModelEvent {
+    const index = this.#index;
+    this.#index += 1;
+    return { kind: "block-end", index, block, ...(flawed === undefined ? {} : { flawed }) };
+  }
+
+  #ended(response: JsonObject): ModelEvent {
+    const details = field(response, "incomplete_details");
+    const reason = isObject(details) ? textField(details, "reason") : undefined;
+    const usage = field(response, "usage");
+    return {
+      kind: "reply-end",
+      stopReason: this.#stopReason(reason),
+      usage: isObject(usage) ? readOpenaiUsage(usage, usageKeys) : {},
+    };
+  }
+
+  #stopReason(incomplete: string | undefined): string {
+    if (incomplete === "max_output_tokens") return "max_tokens";
+    if (incomplete === "content_filter" || this.#isRefusal) return "refusal";
+    return this.#calls > 0 ? "tool_use" : "end_turn";
+  }
+}
+
+const startEvent = (response: JsonObject): ModelEvent => ({
+  kind: "reply-start",
+  id: messageId(textField(response, "id") ?? ""),
+  model: textField(response, "model") ?? "",
+  usage: {},
+});
+
+/** What has a code that we know is as if the request had been refused; anything else is a reply that broke off. */
+function parseFailure(event: JsonObject, { now }: ClockDep): ModelFailure {
+  const response = field(event, "response");
+  const said = isObject(response) ? field(response, "error") : event;
+  const error = isObject(said) ? said : {};
+  const message = textField(error, "message") ?? "The response failed.";
+  const code = textField(error, "code");
+  const began = { status: undefined, type: undefined, headers: undefined, requestId: undefined };
+  const failure = classifyServerError({ rules: openaiRules, now }, { ...began, code, message });
+  return failure.why === "server" ? brokenStream(message) : failure;
+}
+
+const usageKeys = { input: "input_tokens", details: "input_tokens_details", output: "output_tokens" } as const;

@@ -1,0 +1,34 @@
+import type { Policy } from "../layers/policy.ts";
+import { type PolicyName, policyNames } from "../schema/setting-table.ts";
+import { ablationPolicies } from "./ablation-policies.ts";
+import { claudeCode20, claudeCode2026, claudeCode2026All, claudeCode21 } from "./claude-code.ts";
+import { api, comparisonPolicies, mask, none, truncate } from "./comparison-policies.ts";
+import { opencode } from "./opencode.ts";
+import { palimpsest } from "./palimpsest.ts";
+
+const presetByName: { readonly [Name in PolicyName]: Policy } = {
+  palimpsest,
+  "claude-code-2.0": claudeCode20,
+  "claude-code-2.1": claudeCode21,
+  "claude-code-2026": claudeCode2026,
+  "claude-code-2026-all": claudeCode2026All,
+  opencode,
+  none,
+  truncate,
+  mask,
+  api,
+};
+
+/** Policies that settings can name. */
+export const presetNames: readonly PolicyName[] = policyNames;
+
+export const getPreset = (name: PolicyName): Policy => presetByName[name];
+
+/** What policies are compared in: the presets, then those that only a replay runs. */
+export const policyCatalogue = (): readonly Policy[] => [...presetNames.map(getPreset), ...comparisonPolicies];
+
+/** The default, and the default without one part each. */
+export const ablationNames: readonly string[] = [palimpsest, ...ablationPolicies].map(({ name }) => name);
+
+export const findPolicy = (name: string): Policy | undefined =>
+  [...policyCatalogue(), ...ablationPolicies].find((one) => one.name === name);

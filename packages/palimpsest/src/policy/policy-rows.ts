@@ -1,0 +1,312 @@
+import { ledgerWholeTokensMax } from "../layers/4-compact/limits.ts";
+import { resultCharsDefault, roundCharsMax } from "../layers/1-offload/limits.ts";
+import type {
+  BackgroundRule,
+  OffloadRule,
+  Policy,
+  SummaryRule,
+  IdleRule,
+  ServerClearRule,
+  SizeRule,
+} from "../layers/policy.ts";
+import type { Basis, RowState } from "../schema/setting-row.ts";
+import type { ThresholdRule } from "../tokens/thresholds.ts";
+import { formatCount, plural } from "../schema/format-count.ts";
+import type { SwitchName } from "../schema/switch-rows.ts";
+import type { PriceRule } from "../cache/clear-price.ts";
+import type { Layer } from "../layers/layer.ts";
+import { layers } from "../layers/layers.ts";
+
+/** One line of what a policy says. */
+interface PolicyRow {
+  readonly name: string;
+  readonly value: string;
+  readonly basis: Basis;
+  /** Turns what the line says on or off, whatever the policy says. */
+  readonly switch?: SwitchName;
+  readonly state?: RowState;
+}
+
+const row = (name: string, value: string, basis: Basis = "published"): PolicyRow => ({ name, value, basis });
+
+const withSwitch = (name: SwitchName, line: PolicyRow): PolicyRow => ({ ...line, switch: name });
+
+const asPlanned = (line: PolicyRow): PolicyRow => ({ ...line, state: "planned" });
+
+const formatAmount = (count: number, thing: string): string => `${formatCount(count)} ${plural(count, thing)}`;
+
+/** Everything that a policy says, one line each, in the order of the layers. What it does not have has no line. */
+export function policyRows(policy: Policy): readonly PolicyRow[] {
+  const { truncate, compact, summary, background, counting, marks } = policy;
+  return [
+    row(
+      "chooses",
+      policy.chooses === "first" ? "the first layer that applies" : "what pays",
+      ownIf(policy.chooses === "price"),
+    ),
+    row("counting", countingSays[counting], ownIf(counting === "usage-and-calibrated-estimate")),
+    ...thresholdRows(policy.thresholds),
+    ...(policy.offload === undefined ? [] : offloadRows(policy.offload)),
+    ...clearRows(policy),
+    ...(truncate === undefined ? [] : [row("truncate over", formatAmount(truncate.overTokens, "token"), "ours")]),
+    withSwitch("snip", row("snip", policy.snip)),
+    withSwitch("collapse", row("collapse", policy.collapse)),
+    withSwitch("notes", row("notes", policy.notes)),
+    ...notesRows(background?.notes),
+    ...(compact === undefined ? [withSwitch("compact.auto", row("compaction", "never"))] : compactRows(compact)),
+    ...(summary === undefined ? [] : summaryRows(summary)),
+    asPlanned(withSwitch("extraction", row("extraction", policy.extraction))),
+    asPlanned(withSwitch("dream", row("dream", policy.dream))),
+    ...memoryRows(background).map(asPlanned),
+    row("cache marks", marksSays[marks], ownIf(marks === "planned")),
+  ];
+}
+
+const ownIf = (isOurs: boolean): Basis => (isOurs ? "ours" : "published");
+
+const countingSays = {
+  usage: "last usage; budgets by characters / 4",
+  "usage-and-quarter-characters": "last usage, else characters / 4",
+  "usage-without-writes": "usage: input, cache reads, output",
+  "usage-and-padded-estimate": "usage and an estimate × 4/3",
+  "usage-and-calibrated-estimate": "usage and a calibrated estimate",
+} as const satisfies Record<Policy["counting"], string>;
+
+const marksSays = {
+  "system-and-last": "system, last message",
+  "two-system-and-last-two": "first two system blocks, last two messages",
+  "tools-system-and-rolling": "tools, system, rolling",
+  planned: "planned",
+} as const satisfies Record<Policy["marks"], string>;
+
+const thresholdRows = (rule: ThresholdRule): readonly PolicyRow[] => [
+  row("output reserve", `${formatCount(rule.outputReserveTokensMax)} tokens at most`),
+  row(
+    "compact buffer",
+    rule.inputLimit === "compacts"
+      ? "the model's input limit, else none"
+      : formatAmount(rule.compactBufferTokens, "token"),
+  ),
+  row("warning buffer", bufferText(rule.warningBufferTokens)),
+  row("blocking buffer", bufferText(rule.blockingBufferTokens)),
+];
+
+const bufferText = (buffer: number | undefined): string =>
+  buffer === undefined ? "no such threshold" : formatAmount(buffer, "token");
+
+/** In use, and not in the published descriptions themselves. */
+const charsFromElsewhere: ReadonlySet<number> = new Set([resultCharsDefault, roundCharsMax]);
+const charsBasis = (chars: number): Basis => (charsFromElsewhere.has(chars) ? "elsewhere" : "published");
+
+const offloadRows = (rule: OffloadRule): readonly PolicyRow[] => [
+  withSwitch(
+    "offload",
+    row("offload over", formatAmount(rule.resultCharsMax, "character"), charsBasis(rule.resultCharsMax)),
+  ),
+  row(
+    "offload, a tool's own limit",
+    rule.toolsOwn === "ignored" ? "ignored" : `up to ${formatCount(rule.hardCharsMax)}`,
+    charsBasis(rule.hardCharsMax),
+  ),
+  ...(rule.roundCharsMax === undefined
+    ? []
+    : [row("offload, a round over", formatAmount(rule.roundCharsMax, "character"), charsBasis(rule.roundCharsMax))]),
+  row("offload preview", `${formatCount(rule.preview.length)} ${rule.preview.of}`),
+];
+
+const notesRows = (notes: BackgroundRule["notes"]): readonly PolicyRow[] =>
+  notes === undefined
+    ? []
+    : [
+        row("notes from", formatAmount(notes.firstTokens, "token"), "elsewhere"),
+        row(
+          "notes again after",
+          `${formatCount(notes.growthTokens)} tokens and ${formatAmount(notes.callsMin, "call")}`,
+          "elsewhere",
+        ),
+      ];
+
+function compactRows({ call, patience, lossCost, lastRung }: NonNullable<Policy["compact"]>): readonly PolicyRow[] {
+  return [
+    withSwitch(
+      "compact.auto",
+      row(
+        "compaction",
+        patience === undefined ? "at its threshold" : "at its threshold, earlier when it pays",
+        ownIf(patience !== undefined),
+      ),
+    ),
+    row("compaction reads", call === "fork" ? "the cached prefix" : "everything anew"),
+    ...(patience === undefined ? [] : [row("compaction, patience", formatCount(patience), "ours")]),
+    ...(lossCost === undefined ? [] : [row("compaction, taken to lose", formatAmount(lossCost, "token"), "ours")]),
+    ...(lastRung === "none" ? [] : [row("compaction, last rung", "extracted without a model", "ours")]),
+  ];
+}
+
+const asksSays = {
+  plain: "plain, own system prompt",
+  "last-block": "last block, with a breakpoint",
+  "fork-then-plain": "fork, then plain",
+} as const satisfies Record<SummaryRule["asks"], string>;
+
+const analysisSays = { none: "", kept: ", analysis kept", stripped: ", analysis stripped" } as const;
+
+function summaryRows(rule: SummaryRule): readonly PolicyRow[] {
+  const form = rule.form === "prose" ? "prose" : "nine sections";
+  return [
+    row("summary call", asksSays[rule.asks]),
+    row("summary", `${form}${analysisSays[rule.analysis]}`),
+    row("summary tells transcript path", rule.transcriptPath === "told" ? "yes" : "no"),
+    row("summary audit", rule.check === "audited" ? "on" : "off", ownIf(rule.check === "audited")),
+    withSwitch(
+      "compact.background",
+      row("summary prepared ahead", rule.made === "ahead" ? "on" : "off", ownIf(rule.made === "ahead")),
+    ),
+    ...restoreRows(rule.restored),
+    ...failureRows(rule.failures),
+    rule.userMessages === undefined
+      ? row("user messages, second compaction", "through the summary before")
+      : row(
+          "user messages, second compaction",
+          `verbatim up to ${formatCount(ledgerWholeTokensMax)} tokens while all fit in ${formatCount(rule.userMessages.windowShareMax * 100)}% of the window, else cut to ${formatCount(rule.userMessages.messageTokensMax)}`,
+          "ours",
+        ),
+  ];
+}
+
+function restoreRows({ files, skills, others, order }: SummaryRule["restored"]): readonly PolicyRow[] {
+  if (files === undefined && skills === undefined && others.length === 0) return [row("restored", "nothing")];
+  const orders = order === "stable-first" ? ", most stable first" : "";
+  return [
+    row(
+      "restored",
+      `${others.filter((name) => name !== "agents").join(", ")}${orders}`,
+      ownIf(order === "stable-first"),
+    ),
+    ...(others.includes("agents") ? [asPlanned(row("restored agents", "those at work"))] : []),
+    ...(files === undefined
+      ? []
+      : [
+          row(
+            "restored files",
+            `${files.filesMax} × ${formatCount(files.tokensMaxEach)} ≤ ${formatAmount(files.tokensMax, "token")}`,
+          ),
+        ]),
+    ...(skills === undefined
+      ? []
+      : [
+          row(
+            "restored skills",
+            `${formatCount(skills.tokensMaxEach)} each ≤ ${formatAmount(skills.tokensMax, "token")}`,
+          ),
+        ]),
+  ];
+}
+
+const failureRows = ({ breakerFailures, retriesMax, reactive }: SummaryRule["failures"]): readonly PolicyRow[] => [
+  row("failures", breakerFailures === undefined ? "logged, goes on" : `${breakerFailures} in a row stop it`),
+  row("retries, too long", formatCount(retriesMax)),
+  withSwitch("compact.reactive", row("reactive", reactive)),
+];
+
+const memoryRows = ({ extraction, dream, recall }: BackgroundRule = {}): readonly PolicyRow[] => [
+  ...(extraction === undefined
+    ? []
+    : [row("extraction takes", `${formatAmount(extraction.turnsMax, "turn")} at most`, "elsewhere")]),
+  ...(dream === undefined
+    ? []
+    : [
+        row(
+          "dream after",
+          `${formatCount(dream.hoursMin)} h and ${formatAmount(dream.sessionsMin, "session")}`,
+          "elsewhere",
+        ),
+      ]),
+  ...(recall === undefined
+    ? []
+    : [
+        row(
+          "recall, memories",
+          `${formatCount(recall.filesMax)} of ${formatCount(recall.scannedMax)} at most`,
+          "elsewhere",
+        ),
+        row("recall, each", `${formatCount(recall.linesMax)} lines, ${formatCount(recall.fileKbMax)} KB`, "elsewhere"),
+        row("recall, a session", `${formatCount(recall.sessionKbMax)} KB`, "elsewhere"),
+      ]),
+];
+
+/** What a policy says of clearing. */
+function clearRows(policy: Policy): readonly PolicyRow[] {
+  const { bySize, byIdleness, byPrice, byServer } = policy.clear;
+  const rows = [
+    ...(bySize === undefined ? [] : sizeRows(bySize)),
+    ...(byPrice === undefined ? [] : priceRows(byPrice)),
+    ...(byIdleness === undefined ? [] : idleRows(byIdleness)),
+    ...layers.flatMap((layer) => layerRows(layer, policy)),
+    ...(byServer === undefined ? [] : serverRows(byServer)),
+  ];
+  return rows.length === 0 ? [row("clear", "never")] : rows;
+}
+
+/** Of a layer that tells itself what a policy says of it. */
+function layerRows({ switches: [first], inPolicy }: Layer, policy: Policy): readonly PolicyRow[] {
+  const line = inPolicy?.(policy);
+  return line === undefined || first === undefined ? [] : [withSwitch(first, row(line.name, line.value))];
+}
+
+function sizeRows(rule: SizeRule): readonly PolicyRow[] {
+  const { above, keepResults, keepTurns, downToTokens, savesTokensMin, everyRounds } = rule;
+  const kept = [
+    ...(keepResults === 0 ? [] : [formatAmount(keepResults, "newest result")]),
+    ...(keepTurns === 0 ? [] : [formatAmount(keepTurns, "newest turn")]),
+  ];
+  const every = everyRounds === undefined ? "" : `, every ${formatAmount(everyRounds, "round")}`;
+  return [
+    withSwitch(
+      "clear.size",
+      row("clear by size", `${rule.when === "turn" ? "after a turn" : "before a request"}${every}`),
+    ),
+    ...(above === undefined ? [] : [row("clear above", aboveText(above))]),
+    row("clear keeps", kept.join(", ")),
+    row("clear down to", formatAmount(downToTokens, "token")),
+    row("clear at least", formatAmount(savesTokensMin, "token")),
+    row("clear leaves", rule.marker === "plain" ? "a plain marker" : "a marker with the file's name"),
+  ];
+}
+
+const aboveText = ({ tokens, of }: NonNullable<SizeRule["above"]>): string => {
+  const limit = tokens === "warning" ? "the warning" : formatAmount(tokens, "token");
+  return of === "sent" ? `${limit}, cleared ones too` : limit;
+};
+
+const priceRows = (rule: PriceRule): readonly PolicyRow[] => [
+  withSwitch("clear.size", row("clear by price", "when it pays", "ours")),
+  withSwitch("clear.idle", row("clear by price, cold", "all that is stale", "ours")),
+  row("clear, stale after", formatAmount(rule.staleRounds, "round"), "ours"),
+  row("clear, patience", formatCount(rule.patience), "ours"),
+  row("clear, horizon", formatAmount(rule.horizonRounds, "round"), "ours"),
+  row("clear, weight of risk", formatCount(rule.riskWeight), "ours"),
+];
+
+const idleRows = ({ after, keepResults }: IdleRule): readonly PolicyRow[] => [
+  withSwitch(
+    "clear.idle",
+    row(
+      "clear when idle",
+      after === "cache" ? "as soon as the cache is cold" : `over ${formatAmount(after.minutes, "minute")}`,
+    ),
+  ),
+  row("clear when idle keeps", formatAmount(Math.max(1, keepResults), "result")),
+];
+
+const serverRows = ({
+  triggerTokens,
+  clearTokensMin,
+  keepResults,
+  thinking,
+}: ServerClearRule): readonly PolicyRow[] => [
+  withSwitch("clear.api", row("clear by the API from", formatAmount(triggerTokens, "token"))),
+  ...(clearTokensMin === undefined ? [] : [row("clear by the API at least", formatAmount(clearTokensMin, "token"))]),
+  ...(keepResults === undefined ? [] : [row("clear by the API keeps", formatAmount(keepResults, "result"))]),
+  row("clear by the API, thinking", thinking === "asked" ? "too" : "left"),
+];

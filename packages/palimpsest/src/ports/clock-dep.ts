@@ -1,0 +1,11 @@
+import type { Millis } from "../schema/brand.ts";
+
+export interface ClockDep {
+  /** Milliseconds since 1970, as people's clocks show it. */
+  readonly now: () => Millis;
+}
+
+export interface IdsDep {
+  /** A fresh UUID. Passed in, so that a whole session can be replayed byte for byte. */
+  readonly uuid: () => string;
+}

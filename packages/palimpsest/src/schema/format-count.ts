@@ -1,0 +1,19 @@
+/** A count for people: `12,345`. */
+export const formatCount = (count: number): string => count.toLocaleString("en-US");
+
+const units = ["B", "KB", "MB", "GB"] as const;
+
+/** A size for people: `1.4 MB`. */
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit] ?? "GB"}`;
+}
+
+/** The noun that goes with a count: `1 line`, `2 lines`, `0 matches`. */
+export const plural = (count: number, noun: string): string =>
+  count === 1 ? noun : `${noun}${noun.endsWith("ch") ? "es" : "s"}`;

@@ -1,0 +1,188 @@
+import { createHash } from "node:crypto";
+import {
+  type FileHandle,
+  chmod,
+  constants,
+  copyFile,
+  link,
+  readdir,
+  rename,
+  rm,
+  symlink,
+  utimes,
+} from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { type BlobId, blobId, isBlobId, type SessionId } from "../../schema/brand.ts";
+import type { BlobLink, BlobPutOutcome, Blobs } from "../../ports/blobs.ts";
+import type { Durability } from "../../ports/transcripts.ts";
+import { copyChunkBytes, fileNameCharsMax } from "../limits.ts";
+import { isSessionName } from "../is-session-name.ts";
+import { readRange } from "./file-source.ts";
+import {
+  exists,
+  fileMode,
+  isOwnFile,
+  makeFolder,
+  openNoFollow,
+  publish,
+  syncFolder,
+  temporaryPath,
+  writeNewFile,
+} from "./disk.ts";
+import { errorCode, isAbsent, isLink, isTaken, writeFailure } from "./write-failure.ts";
+
+interface FileBlobsOptions {
+  /** `<home>/projects/<slug>`. */
+  readonly folder: string;
+  /** `turn` and `always` sync each blob: an edit that names it may be on disk a moment later. */
+  readonly durability: Durability;
+}
+
+export function fileBlobs(options: FileBlobsOptions): Required<Blobs> {
+  const pathOf = (id: BlobId): string => join(options.folder, "blobs", id);
+  return {
+    put: (data) => {
+      const id = sha256(data);
+      return putBlob(options, { id, data, path: pathOf(id) });
+    },
+    get: (id) => getBlob(pathOf(id), id),
+    list: () => listBlobs(join(options.folder, "blobs")),
+    link: (wanted) => linkBlob(options.folder, wanted),
+  };
+}
+
+const sha256 = (data: Uint8Array): BlobId => blobId(createHash("sha256").update(data).digest("hex"));
+
+async function putBlob(
+  options: FileBlobsOptions,
+  blob: { id: BlobId; data: Uint8Array; path: string },
+): Promise<BlobPutOutcome> {
+  const { id, data, path } = blob;
+  const sync = options.durability === "never" ? "unsynced" : "synced";
+  const temporary = temporaryPath(path);
+  try {
+    const held = await compareStored(path, data);
+    if (held === "same" && (await touchBlob(path)) === "there") return { kind: "stored", id };
+    await makeFolder(dirname(path));
+    await writeNewFile({ path: temporary, data, sync });
+    // A damaged blob is worth nothing to anyone: it is replaced, or its content could never be stored again.
+    if (held === "damaged") await rename(temporary, path);
+    else await publish(temporary, path);
+    if (sync === "synced") await syncFolder(dirname(path));
+    return { kind: "stored", id };
+  } catch (error) {
+    return writeFailure(error, path);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** Compares, since a name alone does not prove that a power cut left the content whole. Memory: one chunk. */
+async function compareStored(path: string, data: Uint8Array): Promise<"absent" | "same" | "damaged"> {
+  const file = await openNoFollow(path, constants.O_RDONLY).catch((error: unknown) => {
+    if (isAbsent(error)) return "absent";
+    if (isLink(error)) return "damaged";
+    throw error;
+  });
+  if (typeof file === "string") return file;
+  try {
+    if ((await file.stat()).size !== data.byteLength) return "damaged";
+    for (let start = 0; start < data.byteLength; start += copyChunkBytes) {
+      const end = Math.min(data.byteLength, start + copyChunkBytes);
+      if (Buffer.compare(await readRange(file, { start, end }), data.subarray(start, end)) !== 0) return "damaged";
+    }
+    return "same";
+  } finally {
+    await file.close();
+  }
+}
+
+/** Collecting garbage goes by age: who puts a blob that is there is about to name it. `gone`: it was collected this moment. */
+async function touchBlob(path: string): Promise<"there" | "gone"> {
+  const now = new Date();
+  try {
+    await utimes(path, now, now);
+  } catch (error) {
+    if (isAbsent(error)) return "gone";
+    // Another user's file, or a file system that takes no writes: there nothing is collected either.
+    if (errorCode(error) === undefined) throw error;
+  }
+  return "there";
+}
+
+/** Bytes that are not those of the id are no blob: better absent, and said so, than wrong. */
+async function getBlob(path: string, id: BlobId): Promise<Uint8Array | undefined> {
+  try {
+    const data = await readAndClose(await openNoFollow(path, constants.O_RDONLY));
+    return sha256(data) === id ? data : undefined;
+  } catch (error) {
+    if (isAbsent(error) || isLink(error)) return undefined;
+    throw error;
+  }
+}
+
+async function readAndClose(file: FileHandle): Promise<Uint8Array> {
+  try {
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+async function listBlobs(folder: string): Promise<readonly BlobId[]> {
+  try {
+    const found = await readdir(folder, { withFileTypes: true });
+    const names = found.filter((item) => !item.isSymbolicLink()).map((item) => item.name);
+    return names.filter(isBlobId).toSorted();
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+}
+
+/** Where a session's links are, in the project's folder. */
+export const resultsFolder = (folder: string, session: SessionId): string => join(folder, session, "tool-results");
+
+/** A convenience for people: where it can't be made there is no path, and the blob is there all the same. */
+async function linkBlob(folder: string, wanted: BlobLink): Promise<string | undefined> {
+  if (!isSessionName(wanted.session)) return undefined;
+  const target = join(folder, "blobs", wanted.blob);
+  const results = resultsFolder(folder, wanted.session);
+  const path = join(results, `${safeFileName(wanted.toolUse)}.${wanted.media === "json" ? "json" : "txt"}`);
+  try {
+    if (await exists(path)) return path;
+    if (!(await isOwnFile(target))) return undefined;
+    await makeFolder(results);
+    await linkOrCopy(target, path);
+    return path;
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return isTaken(error) ? path : undefined;
+  }
+}
+
+async function linkOrCopy(target: string, path: string): Promise<void> {
+  const ways = [
+    () => link(target, path),
+    () => symlink(relative(dirname(path), target), path),
+    () => copyFile(target, path, constants.COPYFILE_EXCL).then(() => chmod(path, fileMode)),
+  ];
+  let refusal: unknown;
+  for (const way of ways) {
+    try {
+      return await way();
+    } catch (error) {
+      if (isTaken(error)) throw error;
+      refusal = error;
+    }
+  }
+  throw refusal;
+}
+
+/** A name from outside as a file name that stays in its folder. Names that had to be changed get a hash, so two of them do not meet. */
+function safeFileName(name: string): string {
+  const plain = name.replaceAll(/[^A-Za-z0-9_.-]/g, "-").replace(/^\./, "-");
+  if (plain === name && name !== "" && name.length <= fileNameCharsMax) return name;
+  const hash = createHash("sha256").update(name).digest("hex").slice(0, 12);
+  return `${plain.slice(0, fileNameCharsMax - hash.length - 1)}-${hash}`;
+}

@@ -1,0 +1,271 @@
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { ClockDep, IdsDep } from "../../ports/clock-dep.ts";
+import type { Leases, Lease, LeaseOutcome } from "../../ports/store.ts";
+import { sessionId } from "../../schema/brand.ts";
+import { isSessionName } from "../is-session-name.ts";
+import { makeFolder, createFile, lacksHardLinks, temporaryPath, writeAll } from "./disk.ts";
+import { writeFailure, isAbsent, isLink, isTaken } from "./write-failure.ts";
+import { lookAtProcess, type LookAtProcess } from "./look-at-process.ts";
+import { constants, lstat, open, type FileHandle, link, rename, rm } from "node:fs/promises";
+import { z } from "zod";
+import { parseJson } from "../../schema/json.ts";
+import {
+  recordBytesMax,
+  unreadableLockStaleMs,
+  lockAttemptsMax,
+  lockAwayChecksMax,
+  lockAwayWaitMs,
+} from "../limits.ts";
+import { readRange } from "./file-source.ts";
+import { lstatSync } from "node:fs";
+import { setTimeout as wait } from "node:timers/promises";
+
+interface FileLeasesOptions {
+  readonly deps: ClockDep & IdsDep;
+  /** `<home>/projects/<slug>`; made when the first lease is acquired. */
+  readonly folder: string;
+  /** How machines and processes are told apart; this machine's own by default. */
+  readonly lockDeps?: LockDeps | undefined;
+}
+
+/** One small file a lease, beside the transcripts. */
+export function fileLeases({ deps, folder, lockDeps }: FileLeasesOptions): Leases {
+  const lock = { ...deps, ...(lockDeps ?? { host: hostname(), lookAtProcess }) };
+  const pathOf = (name: string): string => join(folder, `${name}.lock`);
+  return {
+    acquire: async (name) => {
+      if (!isSessionName(sessionId(name))) return badLeaseName(name);
+      try {
+        await makeFolder(folder);
+      } catch (error) {
+        return writeFailure(error, pathOf(name));
+      }
+      return acquireLock(lock, pathOf(name));
+    },
+    look: async (name) => {
+      const seen = isSessionName(sessionId(name)) ? await readLock(pathOf(name)) : undefined;
+      if (seen === undefined) return { kind: "free" };
+      const verdict = await judgeLock(lock, seen);
+      return verdict.kind === "stale" ? { kind: "left" } : verdict;
+    },
+  };
+}
+
+const badLeaseName = (name: string) =>
+  ({ kind: "failed", why: "io", message: `${JSON.stringify(name)} can't be a file's name.` }) as const;
+
+const lockShape = z.object({
+  token: z.string().min(1),
+  pid: z.int().positive(),
+  /** Null where the system does not tell. */
+  processStarted: z.string().nullable(),
+  host: z.string(),
+  since: z.string(),
+});
+type LockRecord = z.infer<typeof lockShape>;
+
+export interface LockDeps {
+  readonly host: string;
+  readonly lookAtProcess: LookAtProcess;
+}
+
+/** A lock file as it was at one moment; `record` is undefined where its content is not one. */
+interface SeenLock {
+  readonly path: string;
+  /** `foreign`: a link, a pipe or a socket. No process of ours ever puts one there. */
+  readonly kind: "file" | "foreign";
+  readonly raw: string;
+  readonly record: LockRecord | undefined;
+  readonly ino: bigint;
+  readonly mtimeMs: number;
+}
+
+type LockVerdict = { readonly kind: "held"; readonly holder: string } | { readonly kind: "stale" };
+
+async function createLockContent(deps: LockDeps & ClockDep, token: string): Promise<Buffer> {
+  const self = await deps.lookAtProcess(process.pid);
+  const record: LockRecord = {
+    token,
+    pid: process.pid,
+    processStarted: (self.kind === "alive" ? self.started : undefined) ?? null,
+    host: deps.host,
+    since: new Date(deps.now()).toISOString(),
+  };
+  return Buffer.from(`${JSON.stringify(record)}\n`);
+}
+
+/** Never waits and follows no link: the open of a pipe would otherwise last until somebody writes into it. */
+export async function readLock(path: string): Promise<SeenLock | undefined> {
+  try {
+    const named = await lstat(path, { bigint: true });
+    if (!named.isFile() && !named.isDirectory()) return foreignLock(path, named);
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const opened = await file.stat({ bigint: true });
+      if (!opened.isFile() && !opened.isDirectory()) return foreignLock(path, opened);
+      const raw = Buffer.from(await readRange(file, { start: 0, end: recordBytesMax })).toString("utf8");
+      const { ino, mtimeMs } = opened;
+      return { path, kind: "file", raw, record: parseLockRecord(raw), ino, mtimeMs: Number(mtimeMs) };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    // Put there since it was looked at; whoever tries again sees the link itself.
+    if (isAbsent(error) || isLink(error)) return undefined;
+    throw error;
+  }
+}
+
+const foreignLock = (path: string, { ino, mtimeMs }: { ino: bigint; mtimeMs: bigint }): SeenLock => ({
+  path,
+  kind: "foreign",
+  raw: "",
+  record: undefined,
+  ino,
+  mtimeMs: Number(mtimeMs),
+});
+
+function parseLockRecord(raw: string): LockRecord | undefined {
+  try {
+    return lockShape.safeParse(parseJson(raw)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+const isSameLock = (a: SeenLock, b: SeenLock): boolean => a.kind === b.kind && a.ino === b.ino && a.raw === b.raw;
+
+/** Stale only on proof: a process that can't be seen from here may well be writing. */
+export async function judgeLock(deps: LockDeps & ClockDep, seen: SeenLock): Promise<LockVerdict> {
+  const { record } = seen;
+  if (seen.kind === "foreign") return { kind: "stale" };
+  if (record === undefined) {
+    // A date in the future says that a clock was set, not that the lock is young: it would be held until that date.
+    const age = Math.abs(deps.now() - seen.mtimeMs);
+    return age > unreadableLockStaleMs
+      ? { kind: "stale" }
+      : { kind: "held", holder: "a process that is just opening it" };
+  }
+  if (record.host !== deps.host) {
+    const holder = `process ${record.pid} on ${record.host} since ${record.since} (if that process is gone, delete ${seen.path})`;
+    return { kind: "held", holder };
+  }
+  const seenProcess = await deps.lookAtProcess(record.pid);
+  if (seenProcess.kind === "dead") return { kind: "stale" };
+  const { started } = seenProcess;
+  if (started !== undefined && record.processStarted !== null && started !== record.processStarted)
+    return { kind: "stale" };
+  return { kind: "held", holder: `process ${record.pid} on this machine since ${record.since}` };
+}
+
+/**
+ * One writer per session, across processes. States of `<sessionId>.lock`:
+ *
+ *   absent ──link──▶ held ──close──▶ absent
+ *   held ──holder dies──▶ stale ──rename, checked──▶ absent
+ *   foreign (a link, a pipe, a socket: never ours) counts as stale; a folder is refused, since it may hold something
+ *
+ * A lock appears with its content in one step (a finished temporary file is linked to the name). A stale lock is renamed
+ * away and only then compared with what was judged: if another process was faster, what was renamed is its live lock and
+ * is linked back, inode and all. The holder keeps its lock file open, so its inode can't be given to another file, and
+ * compares it with the one under the name before each append.
+ */
+export async function acquireLock(deps: LockDeps & ClockDep & IdsDep, path: string): Promise<LeaseOutcome> {
+  const token = deps.uuid();
+  try {
+    for (let attempt = 0; attempt < lockAttemptsMax; attempt += 1) {
+      const placed = await placeLock({ path, content: await createLockContent(deps, token) });
+      if (placed !== undefined) return { kind: "acquired", lease: placed };
+      const seen = await readLock(path);
+      if (seen === undefined) continue;
+      const verdict = await judgeLock(deps, seen);
+      if (verdict.kind === "held") return { kind: "busy", holder: verdict.holder };
+      await removeStaleLock({ path, token, seen });
+    }
+    return { kind: "busy", holder: "several processes that open it at this moment" };
+  } catch (error) {
+    return writeFailure(error, path);
+  }
+}
+
+interface LockPlacement {
+  readonly path: string;
+  readonly content: Buffer;
+}
+
+async function placeLock(placing: LockPlacement): Promise<Lease | undefined> {
+  const temporary = temporaryPath(placing.path);
+  const file = await createFileWith(temporary, placing.content);
+  try {
+    await link(temporary, placing.path);
+  } catch (error) {
+    await file.close();
+    if (isTaken(error)) return undefined;
+    if (!lacksHardLinks(error)) throw error;
+    return await placeWithoutLinks(placing);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+  return await createLease(placing.path, file);
+}
+
+/** Here the lock is empty for a moment; that is why an unreadable lock counts as held while it is young. */
+async function placeWithoutLinks({ path, content }: LockPlacement): Promise<Lease | undefined> {
+  try {
+    return await createLease(path, await createFileWith(path, content));
+  } catch (error) {
+    if (isTaken(error)) return undefined;
+    throw error;
+  }
+}
+
+async function createFileWith(path: string, content: Buffer): Promise<FileHandle> {
+  const file = await createFile(path);
+  const written = await writeAll(file, content);
+  if (written.kind === "all") return file;
+  await file.close();
+  await rm(path, { force: true });
+  throw written.error;
+}
+
+async function createLease(path: string, file: FileHandle): Promise<Lease> {
+  const own = await file.stat({ bigint: true });
+  let released: Promise<void> | undefined;
+  // One stat, not handed to another thread. Lost when another file, or for longer than a moment none, stands under the name.
+  const state = async (): Promise<"held" | "lost"> => {
+    for (let check = 0; check < lockAwayChecksMax; check += 1) {
+      const current = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+      if (current !== undefined) return current.ino === own.ino && current.dev === own.dev ? "held" : "lost";
+      await wait(lockAwayWaitMs);
+    }
+    return "lost";
+  };
+  const release = async (): Promise<void> => {
+    try {
+      if ((await state()) === "held") await rm(path, { force: true });
+    } finally {
+      await file.close();
+    }
+  };
+  // Once the file is closed, the next holder's may have its inode: nothing is asked of it any more.
+  return {
+    state: async () => (released === undefined ? state() : "lost"),
+    release: () => (released ??= release()),
+  };
+}
+
+async function removeStaleLock(options: { path: string; token: string; seen: SeenLock }): Promise<void> {
+  const aside = `${options.path}.stale.${options.token}`;
+  try {
+    await rename(options.path, aside);
+  } catch (error) {
+    if (isAbsent(error)) return;
+    throw error;
+  }
+  const renamed = await readLock(aside);
+  // Where a third process placed its lock meanwhile, the link is refused and the one we displaced finds its lock lost.
+  if (renamed !== undefined && !isSameLock(renamed, options.seen))
+    await link(aside, options.path).catch(() => undefined);
+  await rm(aside, { force: true });
+}

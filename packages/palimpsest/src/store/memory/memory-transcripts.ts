@@ -1,0 +1,294 @@
+import { type SessionId, bytes, type Bytes } from "../../schema/brand.ts";
+import type { ClockDep } from "../../ports/clock-dep.ts";
+import type { Lease, Leases, MessageCountMode, SessionList, SessionSummary } from "../../ports/store.ts";
+import type {
+  ByteRange,
+  AdoptedCopy,
+  ByteSource,
+  OpenForWritingOutcome,
+  SetAside,
+  Transcripts,
+  AppendOutcome,
+  BlankOutcome,
+  TranscriptWriter,
+} from "../../ports/transcripts.ts";
+import { lineBuffer, readTail } from "../log-tail.ts";
+import { copyChunkBytes } from "../limits.ts";
+import { isSessionName } from "../is-session-name.ts";
+import { byNewest, summariseSession } from "../summarise-session.ts";
+import { type FaultAt, faultFailure, type Fault } from "./fault.ts";
+import { memoryLeases } from "./memory-leases.ts";
+
+/** Bytes that only grow; appending costs the appended bytes on average. What `slice` returned never changes. */
+class GrowingBytes {
+  #buffer: Uint8Array = new Uint8Array(1024);
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  append(data: Uint8Array): void {
+    const needed = this.#size + data.byteLength;
+    if (needed > this.#buffer.byteLength) {
+      const larger = new Uint8Array(Math.max(needed, 2 * this.#buffer.byteLength));
+      larger.set(this.#buffer.subarray(0, this.#size));
+      this.#buffer = larger;
+    }
+    this.#buffer.set(data, this.#size);
+    this.#size = needed;
+  }
+
+  /** Past slices are copies and keep what they were. */
+  fill(value: number, range: { readonly start: number; readonly end: number }): void {
+    this.#buffer.fill(value, range.start, Math.min(this.#size, range.end));
+  }
+
+  slice(range: { readonly start: number; readonly end: number }): Uint8Array {
+    return this.#buffer.slice(Math.max(0, range.start), Math.max(0, Math.min(this.#size, range.end)));
+  }
+}
+
+interface MemoryTranscriptsOptions {
+  readonly deps: ClockDep;
+  /** Shared with whoever looks at them; its own where it is absent. */
+  readonly leases?: Leases;
+  /** Transcripts that are there from the start, also damaged ones. */
+  readonly seed?: ReadonlyMap<SessionId, Uint8Array>;
+  /** Asked once for each line that is appended. */
+  readonly faultAt?: FaultAt;
+}
+
+interface MemorySession {
+  readonly id: SessionId;
+  readonly log: GrowingBytes;
+  readonly createdMs: number;
+  modifiedMs: number;
+  readonly setAside: Map<string, Uint8Array>;
+}
+
+/** The same rules as the file store, for tests and for sessions that nobody wants kept. */
+export function memoryTranscripts(options: MemoryTranscriptsOptions): Transcripts & SessionList {
+  const store = new MemoryStore(options);
+  return {
+    create: (id) => store.create(id),
+    openForWriting: (id) => store.openForWriting(id),
+    openForReading: async (id) => store.openForReading(id),
+    adopt: (copy) => store.adopt(copy),
+    list: (counting = "near") => store.list(counting),
+  };
+}
+
+class MemoryStore {
+  readonly #options: MemoryTranscriptsOptions;
+  readonly #leases: Leases;
+  readonly #sessionById = new Map<SessionId, MemorySession>();
+  #writes = 0;
+
+  constructor(options: MemoryTranscriptsOptions) {
+    this.#options = options;
+    this.#leases = options.leases ?? memoryLeases(options.deps);
+    for (const [id, data] of options.seed ?? []) this.#add(id).log.append(data);
+  }
+
+  create(id: SessionId): Promise<OpenForWritingOutcome> {
+    return this.#begun(id, (lease) =>
+      this.#opened(this.#add(id), { lease, remove: () => this.#sessionById.delete(id) }),
+    );
+  }
+
+  async openForWriting(id: SessionId): Promise<OpenForWritingOutcome> {
+    const session = this.#sessionById.get(id);
+    if (session === undefined) return { kind: "missing" };
+    const outcome = await this.#leases.acquire(id);
+    if (outcome.kind !== "acquired") return outcome;
+    const opened = this.#opened(session, outcome);
+    const setAside = await healTail(session);
+    return { ...opened, setAside };
+  }
+
+  openForReading(id: SessionId): ByteSource | undefined {
+    const session = this.#sessionById.get(id);
+    return session === undefined ? undefined : logSource(session.log);
+  }
+
+  async adopt(copy: AdoptedCopy): Promise<OpenForWritingOutcome> {
+    const refusal = this.#refusalToCreate(copy.id);
+    if (refusal !== undefined) return refusal;
+    const log = new GrowingBytes();
+    log.append(lineBuffer(copy.originLine, "line-end"));
+    for (let start = 0; start < copy.length; start += copyChunkBytes) {
+      const end = Math.min(copy.length, start + copyChunkBytes);
+      const chunk = await copy.source.read({ start, end });
+      if (chunk.byteLength < end - start) return faultFailure({ why: "io" });
+      log.append(chunk);
+    }
+    if (log.slice({ start: log.size - 1, end: log.size })[0] !== newline) log.append(Uint8Array.of(newline));
+    return this.#begun(copy.id, (lease) => this.#opened(this.#add(copy.id, log), { lease }));
+  }
+
+  async list(counting: MessageCountMode): Promise<readonly SessionSummary[]> {
+    const rows = [...this.#sessionById.values()].map((session) =>
+      summariseSession({
+        source: logSource(session.log),
+        sessionId: session.id,
+        mtimeMs: session.modifiedMs,
+        birthtimeMs: session.createdMs,
+        earlier: undefined,
+        counting,
+      }),
+    );
+    return (await Promise.all(rows)).toSorted(byNewest);
+  }
+
+  /** Looked at again under the lease: another may have made it meanwhile. */
+  async #begun(id: SessionId, open: (lease: Lease) => OpenForWritingOutcome): Promise<OpenForWritingOutcome> {
+    const refusal = this.#refusalToCreate(id);
+    if (refusal !== undefined) return refusal;
+    const outcome = await this.#leases.acquire(id);
+    if (outcome.kind !== "acquired") return outcome;
+    const taken = this.#refusalToCreate(id);
+    if (taken === undefined) return open(outcome.lease);
+    await outcome.lease.release();
+    return taken;
+  }
+
+  #refusalToCreate(id: SessionId): OpenForWritingOutcome | undefined {
+    if (!isSessionName(id)) return faultFailure({ why: "io" });
+    return this.#sessionById.has(id) ? { kind: "exists" } : undefined;
+  }
+
+  #add(id: SessionId, log: GrowingBytes = new GrowingBytes()): MemorySession {
+    const now = this.#options.deps.now();
+    const session: MemorySession = { id, log, createdMs: now, modifiedMs: now, setAside: new Map() };
+    this.#sessionById.set(id, session);
+    return session;
+  }
+
+  #opened(session: MemorySession, { lease, remove }: HeldLease): OpenForWritingOutcome & { kind: "open" } {
+    const writer = memoryWriter({
+      id: session.id,
+      log: session.log,
+      nextFault: () => this.#options.faultAt?.(this.#writes++),
+      written: () => {
+        session.modifiedMs = this.#options.deps.now();
+      },
+      keep: (range, data) => {
+        const name = asideName(session.id, range);
+        session.setAside.set(name, data);
+        return name;
+      },
+      release: () => lease.release(),
+      remove,
+    });
+    return { kind: "open", writer, setAside: undefined };
+  }
+}
+
+interface HeldLease {
+  readonly lease: Lease;
+  /** Absent where the session was there before. */
+  readonly remove?: () => void;
+}
+
+const newline = 0x0a;
+
+const logSource = (log: GrowingBytes): ByteSource => {
+  const size = bytes(log.size);
+  return {
+    size,
+    read: async ({ start, end }) => log.slice({ start, end: Math.min(size, end) }),
+    close: async () => undefined,
+  };
+};
+
+const asideName = (id: SessionId, { start, end }: ByteRange): string => `memory:${id}/set-aside/${start}-${end}.bin`;
+
+/** Torn bytes stay where they are; there is no second place to keep them at. */
+async function healTail(session: MemorySession): Promise<SetAside | undefined> {
+  const tail = await readTail(logSource(session.log));
+  if (tail.kind === "ended") return undefined;
+  session.log.append(Uint8Array.of(newline));
+  if (tail.kind === "whole") return undefined;
+  const { start, end } = tail;
+  return { start: bytes(start), end: bytes(end), kept: asideName(session.id, tail) };
+}
+
+interface MemoryWriterParts {
+  readonly id: SessionId;
+  readonly log: GrowingBytes;
+  readonly nextFault: () => Fault | undefined;
+  readonly written: () => void;
+  /** Keeps bytes that are about to be written over; returns the name they are kept under. */
+  readonly keep: (range: ByteRange, data: Uint8Array) => string;
+  readonly release: () => Promise<void>;
+  /** Absent where it was there before. */
+  readonly remove?: (() => void) | undefined;
+}
+
+function memoryWriter(parts: MemoryWriterParts): TranscriptWriter {
+  const { id, log } = parts;
+  let before: "line-end" | "torn-line" = "line-end";
+  let state: "open" | "closed" = "open";
+
+  const write = (line: string): Bytes | Fault => {
+    const data = lineBuffer(line, before);
+    const start = log.size + (before === "torn-line" ? 1 : 0);
+    const fault = parts.nextFault();
+    if (fault === undefined) {
+      log.append(data);
+      before = "line-end";
+      return bytes(start);
+    }
+    const kept = Math.min(fault.keptBytes ?? 0, data.byteLength - 1);
+    log.append(data.subarray(0, kept));
+    if (kept > 0) before = before === "torn-line" && kept === 1 ? "line-end" : "torn-line";
+    return fault;
+  };
+
+  const append = (lines: readonly string[]): AppendOutcome => {
+    const at: Bytes[] = [];
+    for (const line of lines) {
+      const result = write(line);
+      if (typeof result === "object") return faultFailure(result);
+      at.push(result);
+    }
+    parts.written();
+    return { kind: "appended", at };
+  };
+
+  const blank = (ranges: readonly ByteRange[]): BlankOutcome => {
+    const fault = parts.nextFault();
+    if (fault !== undefined) return faultFailure(fault);
+    const setAside = ranges.map(({ start, end }) => ({
+      start: bytes(start),
+      end: bytes(end),
+      kept: parts.keep({ start, end }, log.slice({ start, end })),
+    }));
+    for (const range of ranges) log.fill(0x20, range);
+    return { kind: "blanked", setAside };
+  };
+
+  const whileOpen = <Result>(act: () => Result): Result => {
+    if (state === "closed") throw new TypeError(`the writer of ${id} is closed`);
+    return act();
+  };
+
+  const close = async (): Promise<void> => {
+    const stateBefore = state;
+    state = "closed";
+    if (stateBefore === "open") await parts.release();
+  };
+
+  return {
+    id,
+    append: async (lines) => whileOpen(() => append(lines)),
+    endTurn: async () => whileOpen(() => ({ kind: "appended", at: [] })),
+    blank: async (ranges) => whileOpen(() => blank(ranges)),
+    close,
+    discard: async () => {
+      if (state === "open") parts.remove?.();
+      await close();
+    },
+  };
+}

@@ -1,0 +1,269 @@
+import { type Model, type ModelOverride, modelShape, type Prices } from "../schema/model.ts";
+import { outputTokensMaxDefault, windowTokensDefault, windowTokensMillion } from "./limits.ts";
+
+/** Prices at the usual rates: writing costs 1.25 or 2 times the input price, reading a tenth. */
+const usualPrices = (input: number, output: number): Prices => ({
+  input,
+  cacheWrite5m: input * 1.25,
+  cacheWrite1h: input * 2,
+  cacheRead: input / 10,
+  output,
+});
+
+const millionWindow = { windowTokens: 1_000_000, outputTokensMax: 128_000 } as const;
+const smallWindow = { windowTokens: 200_000, outputTokensMax: 64_000 } as const;
+
+/** Writing to the cache costs nothing extra with other providers; only reading has a price of its own. */
+const withoutWritePrice = (prices: Pick<Prices, "input" | "cacheRead" | "output">): Prices => ({
+  ...prices,
+  cacheWrite5m: prices.input,
+  cacheWrite1h: prices.input,
+});
+
+const gpt5 = {
+  windowTokens: 400_000,
+  inputTokensMax: 272_000,
+  outputTokensMax: 128_000,
+  cachePrefixTokensMin: 1024,
+  thinking: "free",
+} as const;
+const gptSmall = {
+  windowTokens: 128_000,
+  outputTokensMax: 16_384,
+  cachePrefixTokensMin: 1024,
+  thinking: "free",
+} as const;
+const gemini25 = { windowTokens: 1_048_576, outputTokensMax: 65_536, thinking: "free" } as const;
+
+/**
+ * Models we know, as of November 2026. Where the provider has not published a minimum cached prefix for a new model, that
+ * of its predecessor stands. Settings (`models`) override any of it.
+ */
+export const knownModels: readonly Model[] = [
+  {
+    id: "claude-fable-5-2",
+    ...millionWindow,
+    cachePrefixTokensMin: 512,
+    prices: { ...usualPrices(8, 40), cacheRead: 0.2 },
+    thinking: "bound",
+  },
+  {
+    id: "claude-fable-5-1",
+    ...millionWindow,
+    cachePrefixTokensMin: 512,
+    prices: { ...usualPrices(10, 50), cacheRead: 0.25 },
+    thinking: "bound",
+  },
+  {
+    id: "claude-mythos-5-1",
+    ...millionWindow,
+    cachePrefixTokensMin: 512,
+    prices: { ...usualPrices(10, 50), cacheRead: 0.25 },
+    thinking: "bound",
+  },
+  { id: "claude-fable-5", ...millionWindow, cachePrefixTokensMin: 512, prices: usualPrices(10, 50), thinking: "free" },
+  { id: "claude-mythos-5", ...millionWindow, cachePrefixTokensMin: 512, prices: usualPrices(10, 50), thinking: "free" },
+  {
+    id: "claude-opus-5-5",
+    ...millionWindow,
+    cachePrefixTokensMin: 512,
+    prices: { ...usualPrices(4, 20), cacheRead: 0.2 },
+    thinking: "bound",
+  },
+  { id: "claude-opus-5", ...millionWindow, cachePrefixTokensMin: 512, prices: usualPrices(5, 25), thinking: "free" },
+  { id: "claude-opus-4-8", ...millionWindow, cachePrefixTokensMin: 1024, prices: usualPrices(5, 25), thinking: "free" },
+  { id: "claude-opus-4-7", ...millionWindow, cachePrefixTokensMin: 2048, prices: usualPrices(5, 25), thinking: "free" },
+  { id: "claude-opus-4-6", ...millionWindow, cachePrefixTokensMin: 4096, prices: usualPrices(5, 25), thinking: "free" },
+  { id: "claude-opus-4-5", ...smallWindow, cachePrefixTokensMin: 4096, prices: usualPrices(5, 25), thinking: "free" },
+  {
+    id: "claude-sonnet-5-5",
+    ...millionWindow,
+    cachePrefixTokensMin: 1024,
+    prices: usualPrices(2, 10),
+    thinking: "bound",
+  },
+  { id: "claude-sonnet-5", ...millionWindow, cachePrefixTokensMin: 1024, prices: usualPrices(2, 10), thinking: "free" },
+  {
+    id: "claude-sonnet-4-6",
+    ...millionWindow,
+    cachePrefixTokensMin: 1024,
+    prices: usualPrices(3, 15),
+    thinking: "free",
+  },
+  { id: "claude-sonnet-4-5", ...smallWindow, cachePrefixTokensMin: 1024, prices: usualPrices(3, 15), thinking: "free" },
+  {
+    id: "claude-haiku-5-5",
+    ...millionWindow,
+    cachePrefixTokensMin: 4096,
+    prices: usualPrices(0.1, 0.5),
+    longPrompt: { overTokens: 100_000, prices: usualPrices(0.5, 2.5) },
+    thinking: "free",
+  },
+  { id: "claude-haiku-4-5", ...smallWindow, cachePrefixTokensMin: 4096, prices: usualPrices(1, 5), thinking: "free" },
+  { id: "claude-sonnet-4", ...smallWindow, cachePrefixTokensMin: 1024, prices: usualPrices(3, 15), thinking: "free" },
+  {
+    id: "claude-opus-4-1",
+    ...smallWindow,
+    outputTokensMax: 32_000,
+    cachePrefixTokensMin: 1024,
+    prices: usualPrices(15, 75),
+    thinking: "free",
+  },
+  {
+    id: "claude-opus-4",
+    ...smallWindow,
+    outputTokensMax: 32_000,
+    cachePrefixTokensMin: 1024,
+    prices: usualPrices(15, 75),
+    thinking: "free",
+  },
+  { id: "claude-3-7-sonnet", ...smallWindow, cachePrefixTokensMin: 1024, prices: usualPrices(3, 15), thinking: "free" },
+  {
+    id: "claude-3-5-sonnet",
+    ...smallWindow,
+    outputTokensMax: 8_192,
+    cachePrefixTokensMin: 1024,
+    prices: usualPrices(3, 15),
+    thinking: "free",
+  },
+  {
+    id: "claude-3-5-haiku",
+    ...smallWindow,
+    outputTokensMax: 8_192,
+    cachePrefixTokensMin: 2048,
+    prices: { ...usualPrices(0.8, 4), cacheRead: 0.08 },
+    thinking: "free",
+  },
+  { id: "gpt-5", ...gpt5, prices: withoutWritePrice({ input: 1.25, cacheRead: 0.125, output: 10 }) },
+  { id: "gpt-5-mini", ...gpt5, prices: withoutWritePrice({ input: 0.25, cacheRead: 0.025, output: 2 }) },
+  { id: "gpt-5-nano", ...gpt5, prices: withoutWritePrice({ input: 0.05, cacheRead: 0.005, output: 0.4 }) },
+  {
+    id: "gpt-5-pro",
+    ...gpt5,
+    outputTokensMax: 272_000,
+    prices: withoutWritePrice({ input: 15, cacheRead: 15, output: 120 }),
+  },
+  { id: "gpt-5-chat", ...gptSmall, prices: withoutWritePrice({ input: 1.25, cacheRead: 0.125, output: 10 }) },
+  { id: "gpt-5.1", ...gpt5, prices: withoutWritePrice({ input: 1.25, cacheRead: 0.125, output: 10 }) },
+  { id: "gpt-5.1-chat", ...gptSmall, prices: withoutWritePrice({ input: 1.25, cacheRead: 0.125, output: 10 }) },
+  { id: "gpt-5.1-codex-mini", ...gpt5, prices: withoutWritePrice({ input: 0.25, cacheRead: 0.025, output: 2 }) },
+  { id: "gpt-4o", ...gptSmall, prices: withoutWritePrice({ input: 2.5, cacheRead: 1.25, output: 10 }) },
+  { id: "gpt-4o-mini", ...gptSmall, prices: withoutWritePrice({ input: 0.15, cacheRead: 0.075, output: 0.6 }) },
+  {
+    id: "gemini-2.5-pro",
+    ...gemini25,
+    cachePrefixTokensMin: 4096,
+    prices: withoutWritePrice({ input: 1.25, cacheRead: 0.125, output: 10 }),
+    longPrompt: { overTokens: 200_000, prices: withoutWritePrice({ input: 2.5, cacheRead: 0.25, output: 15 }) },
+  },
+  {
+    id: "gemini-2.5-flash",
+    ...gemini25,
+    cachePrefixTokensMin: 1024,
+    prices: withoutWritePrice({ input: 0.3, cacheRead: 0.03, output: 2.5 }),
+  },
+  {
+    id: "gemini-2.5-flash-lite",
+    ...gemini25,
+    cachePrefixTokensMin: 1024,
+    prices: withoutWritePrice({ input: 0.1, cacheRead: 0.01, output: 0.4 }),
+  },
+];
+
+/** Their windows were 1M where a beta header asked for it, which a log does not keep. */
+const millionBetaIds: ReadonlySet<string> = new Set(["claude-sonnet-4", "claude-sonnet-4-5"]);
+export const hasMillionBeta = ({ id }: Pick<Model, "id">): boolean => millionBetaIds.has(id);
+
+/** Of a model that a user names and we do not know: what is not said costs nothing and caches everything. */
+const unknownModel = {
+  windowTokens: windowTokensDefault,
+  outputTokensMax: outputTokensMaxDefault,
+  cachePrefixTokensMin: 0,
+  prices: usualPrices(0, 0),
+  thinking: "free",
+} as const;
+
+/**
+ * The model a name means: the longest id that begins it. A date or a `[1m]` behind the id does not matter; a further
+ * number of one or two digits is another version, which we do not know.
+ */
+export function findModel(name: string, overrides: readonly ModelOverride[] = []): Model | undefined {
+  const known = findLongestMatch({ models: knownModels, name, notBehind: /^(?:\d|[.-]\d{1,2}(?!\d))/ });
+  const override = findLongestMatch({ models: overrides, name, notBehind: /^\d/ });
+  if (override === undefined) return known;
+  const read = modelShape.safeParse({ ...unknownModel, ...known, ...override });
+  return read.success ? read.data : undefined;
+}
+
+interface ModelLookup<Of> {
+  readonly models: readonly Of[];
+  readonly name: string;
+  /** What makes it another model where it stands right behind the id. */
+  readonly notBehind: RegExp;
+}
+
+function findLongestMatch<Of extends { readonly id: string }>({
+  models,
+  name,
+  notBehind,
+}: ModelLookup<Of>): Of | undefined {
+  const bare = name.replace(providerPrefix, "");
+  let found: Of | undefined;
+  for (const model of models) {
+    const fits = [name, bare, bare.replaceAll(/(\d)\.(?=\d)/g, "$1-")].some(
+      (one) => one.startsWith(model.id) && !notBehind.test(one.slice(model.id.length)),
+    );
+    if (fits && model.id.length > (found?.id.length ?? -1)) found = model;
+  }
+  return found;
+}
+
+/** `anthropic/claude-…`, `us.anthropic.claude-…`: how gateways and clouds name the same models. */
+const providerPrefix = /^(?:[a-z-]+\/)*(?:(?:us|eu|apac|global)\.)?(?:anthropic\.)?/;
+
+/** What a provider adds to a prompt for having tools at all, by whether one of them is forced. */
+export interface ToolOverhead {
+  readonly auto: number;
+  readonly forced: number;
+}
+
+/** By the beginning of a model's id; a longer one stands before a shorter one that begins it. As published in November 2026. */
+const overheadByModel: readonly (readonly [string, ToolOverhead])[] = [
+  ["claude-opus-5", { auto: 286, forced: 406 }],
+  ["claude-opus-4-8", { auto: 290, forced: 410 }],
+  ["claude-opus-4-7", { auto: 675, forced: 804 }],
+  ["claude-opus-4-6", { auto: 497, forced: 589 }],
+  ["claude-sonnet-4-6", { auto: 497, forced: 589 }],
+  ["claude-sonnet-5", { auto: 354, forced: 474 }],
+  ["claude-haiku-4-5", { auto: 496, forced: 588 }],
+];
+
+/** Of a model of this provider for which nothing is published. */
+const usualOverhead: ToolOverhead = { auto: 346, forced: 313 };
+
+export const toolOverhead = (modelId: string): ToolOverhead =>
+  overheadByModel.find(([id]) => modelId.startsWith(id))?.[1] ?? usualOverhead;
+
+interface WireModel {
+  /** As the provider knows it. */
+  readonly id: string;
+  /** What its window has to be asked for with. */
+  readonly betas: readonly string[];
+}
+
+const millionSuffix = /\[1m\]$/i;
+
+export const hasMillionSuffix = (name: string): boolean => millionSuffix.test(name);
+
+/**
+ * How a request names a model. `[1m]` is a user's way to ask for the large window, not a part of the name: providers
+ * answer "not found" to it. Models that have the window anyway need no beta.
+ */
+export function wireModel(name: string): WireModel {
+  if (!hasMillionSuffix(name)) return { id: name, betas: [] };
+  const known = findModel(name);
+  const isLargeAnyway = known !== undefined && known.windowTokens >= windowTokensMillion;
+  return { id: name.replace(millionSuffix, ""), betas: isLargeAnyway ? [] : [millionBeta] };
+}
+
+export const millionBeta = "context-1m-2025-08-07";

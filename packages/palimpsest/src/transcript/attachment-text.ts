@@ -1,0 +1,106 @@
+import { field, isArray, isObject, type Json, type JsonObject, textField } from "../schema/json.ts";
+import { workingStateAttachmentType } from "../schema/restored-part.ts";
+import { type EntryId, entryId } from "../schema/brand.ts";
+import type { AttachmentEntry, EditEntry } from "../schema/entry.ts";
+import { userText } from "./user-text.ts";
+
+/**
+ * What the model sees of an attachment: a reminder, or nothing where the attachment is for people only. Frozen like
+ * every text in the view: a change of wording here changes bytes already sent, so the words are pinned by a test.
+ */
+export function attachmentText(attachment: JsonObject): string | undefined {
+  const type = textField(attachment, "type") ?? "attachment";
+  const body = attachmentBody(type, attachment);
+  return body === undefined || body.trim() === "" ? undefined : wrapReminder(body);
+}
+
+/** What hooks add, and what the engine tells of a changed header. */
+export const hookContextAttachmentType = "hook_additional_context";
+
+export const wrapReminder = (body: string): string => `<system-reminder>\n${body}\n</system-reminder>`;
+
+/** Text as it may stand in a reminder: nothing that is told must end the tag around it. */
+export const escapeReminderTag = (told: string): string => told.replaceAll(/<(?=\/\s*system-reminder)/gi, "<\\");
+
+/** Types that other clients log for people's eyes: permissions, hook output that went to the screen. */
+const uiOnlyTypes: ReadonlySet<string> = new Set(["command_permissions", "hook_success", "hook_system_message"]);
+
+function attachmentBody(type: string, attachment: JsonObject): string | undefined {
+  if (uiOnlyTypes.has(type)) return undefined;
+  const content = field(attachment, "content");
+  switch (type) {
+    case "queued_command":
+      return `The user sent this while you were working. Go on with it in mind:\n${plainText(field(attachment, "prompt"))}`;
+    case "file":
+    case "nested_memory":
+      return `Content of ${attachmentFileName(attachment)}:\n${fileText(content)}`;
+    case "edited_text_file":
+      return `${attachmentFileName(attachment)} has changed on disk. It now reads:\n${plainText(field(attachment, "snippet"))}`;
+    case "compact_file_reference":
+      return `${attachmentFileName(attachment)} was read before the conversation was compacted. Read it again if you need it.`;
+    case hookContextAttachmentType:
+    case workingStateAttachmentType:
+    case pressureAttachmentType:
+    case reminderAttachmentType:
+      return plainText(content);
+    case "task_reminder":
+      return isArray(content) && content.length === 0 ? undefined : `Current tasks:\n${plainText(content)}`;
+    default:
+      return content === undefined ? `${type}: ${JSON.stringify(attachment)}` : `${type}:\n${plainText(content)}`;
+  }
+}
+
+const attachmentFileName = (attachment: JsonObject): string =>
+  textField(attachment, "filename") ?? textField(attachment, "path") ?? "a file";
+
+/** Files come as text or wrapped: `{type, file: {content}}`, `{path, content}`. */
+function fileText(content: Json | undefined): string {
+  if (!isObject(content)) return plainText(content);
+  const file = field(content, "file");
+  return plainText(isObject(file) ? field(file, "content") : field(content, "content"));
+}
+
+function plainText(value: Json | undefined): string {
+  if (value === undefined) return "";
+  if (typeof value === "string") return value;
+  if (isArray(value) && value.every((part) => typeof part === "string")) return value.join("\n");
+  return JSON.stringify(value);
+}
+
+/** The field by which an attachment that was written later than its boundary names it. */
+const boundaryField = "boundary";
+
+/** An attachment that an undo of the boundary takes back with it, wherever it stands. */
+export const tagWithBoundary = (attachment: JsonObject, boundary: EntryId): JsonObject => ({
+  ...attachment,
+  [boundaryField]: boundary,
+});
+
+/** The boundary that an attachment names; undefined for most, whose place says whether they are of one. */
+export function boundaryTag({ attachment }: AttachmentEntry): EntryId | undefined {
+  const named = textField(attachment, boundaryField);
+  return named === undefined ? undefined : entryId(named);
+}
+
+/**
+ * Whether an attachment right behind a boundary's summary was made for that boundary. Anything can come to stand there: a
+ * message that was queued meanwhile, what a resume tells. Ours marks what it writes. Other tools mark nothing: of theirs
+ * all is taken for the boundary's but what people say, and what hooks add, which tells of more than the boundary.
+ */
+export function isMadeForBoundary(entry: AttachmentEntry, { id, edit }: EditEntry): boolean {
+  const named = boundaryTag(entry);
+  if (named !== undefined) return named === id;
+  const type = textField(entry.attachment, "type");
+  if (type === workingStateAttachmentType) return true;
+  const isOurs = edit.type === "boundary" && edit.metadata.checkpoint !== undefined;
+  return !isOurs && type !== hookContextAttachmentType && userText({ ...entry, sidechain: false }) === undefined;
+}
+
+/** The type of the attachments by which the model is told how full its context is. Their text is frozen in the log. */
+export const pressureAttachmentType = "context_pressure";
+
+/**
+ * The type of the attachments by which the model is reminded of what happened beside the conversation: another day, files
+ * that changed, a task list that was left alone. Their text is frozen in the log.
+ */
+export const reminderAttachmentType = "turn_reminder";

@@ -1,0 +1,384 @@
+import type { Block, Message, ToolUseBlock } from "../schema/block.ts";
+import type { EntryId, ToolUseId } from "../schema/brand.ts";
+import type { JsonObject } from "../schema/json.ts";
+import type {
+  CallAnswer,
+  CallState,
+  MessageGroup,
+  LateAnswer,
+  BlockInsertion,
+  RenderedBlock,
+  BlockSwap,
+} from "./message-group.ts";
+import type { Item } from "./item.ts";
+import type { Decision } from "./projection.ts";
+import { type Repair, lateResultHeader, createRepair, syntheticResult } from "./repair.ts";
+import { ResultLooks } from "./result-looks.ts";
+import {
+  resultMedia,
+  resultPartsText,
+  toWireBlock,
+  WireIds,
+  isEmptyText,
+  isSendable,
+  isThinking,
+  omissionDetail,
+} from "./to-wire-block.ts";
+import type { ViewWatch } from "./view-watch.ts";
+
+/**
+ * Items → request messages, one item at a time: an item costs work in proportion to itself, wherever it lands.
+ *
+ * The messages alternate between user and assistant by construction. An assistant message holds one reply (all entries
+ * with its id), or several that no user content separates. The user message behind it holds the results of its calls
+ * first, in the order of the calls, then everything else in order of arrival. So a result finds its place however late
+ * it comes, and at a sendable point, when every call is answered, nothing before the end can change any more.
+ *
+ * Thinking waits (`held`) until something visible follows it in its reply: a reply of nothing but thinking never
+ * becomes a message, and none ends in thinking.
+ */
+export interface FlattenOptions {
+  readonly decisions: ReadonlyMap<ToolUseId, readonly Decision[]>;
+  /** Brings a call's input into the form its tool's schema asks for, where the tool is known. */
+  readonly normaliseInput?: ((name: string, input: JsonObject) => JsonObject) | undefined;
+  readonly watch?: ViewWatch | undefined;
+  /** Shared by all flattenings of one log; its own where it is absent. */
+  readonly looks?: ResultLooks;
+}
+
+export class Flattener {
+  readonly #options: FlattenOptions;
+  readonly #looks: ResultLooks;
+  readonly #groups: MessageGroup[] = [];
+  /** The groups as they are sent. A message is a value: what changes its group replaces it. */
+  readonly #messages: Message[] = [];
+  readonly #changed = new Set<MessageGroup>();
+  readonly #calls = new Map<ToolUseId, CallState>();
+  /** Calls that nothing answers yet. */
+  readonly #open = new Set<ToolUseId>();
+  /** Open calls for which a repair stands further down the path: only where a whole path is told again. */
+  readonly #awaitingRepair = new Set<ToolUseId>();
+  /** Results whose call has not come. */
+  readonly #orphans = new Map<ToolUseId, CallAnswer>();
+  readonly #held = new Map<string, { readonly block: Block; readonly entry: EntryId }[]>();
+  /** Under which ids the calls of these messages are sent, and their results. */
+  readonly wireIds = new WireIds((id) => this.#calls.has(id));
+  readonly #repairs: Repair[] = [];
+  thinkingLeftOut = 0;
+
+  constructor(options: FlattenOptions) {
+    this.#options = options;
+    this.#looks = options.looks ?? new ResultLooks();
+  }
+
+  /** The same messages as before where nothing changed; costs what did. */
+  get groups(): readonly Message[] {
+    for (const { index, role, content } of this.#changed) this.#messages[index] = { role, content: [...content] };
+    this.#changed.clear();
+    return this.#messages;
+  }
+
+  get open(): ReadonlySet<ToolUseId> {
+    return this.#open;
+  }
+
+  /** Blocks as shown, with the entry each comes from. */
+  *shown(): Generator<{ readonly block: Block; readonly entry: EntryId }> {
+    for (const group of this.#groups) {
+      for (const [at, block] of group.content.entries()) {
+        const entry = group.sources[at];
+        if (entry !== undefined) yield { block, entry };
+      }
+    }
+  }
+
+  /** What flattening had to leave out or move so far; a result counts as orphaned until its call comes. */
+  get repairs(): Repair[] {
+    const orphans = [...this.#orphans].map(([toolUse, { entry }]) => createRepair("orphan-result", { entry, toolUse }));
+    return [...this.#repairs, ...orphans];
+  }
+
+  /** Replies whose message is the last of the assistant's: more of them would still go into it. */
+  get lastReplies(): ReadonlySet<string> {
+    return this.#groups.findLast((group) => group.role === "assistant")?.replies ?? new Set();
+  }
+
+  toolName(toolUse: ToolUseId): string | undefined {
+    return this.#calls.get(toolUse)?.name;
+  }
+
+  push(item: Item): void {
+    for (const toolUse of this.#awaitingRepair) this.#answerByRepair(toolUse, item.at);
+    this.#options.watch?.item(item);
+    if (item.role === "assistant") for (const block of item.blocks) this.#pushAssistant(item, block);
+    else for (const block of item.blocks) this.#pushUser(item, block);
+  }
+
+  /** An edit decided how these results look. */
+  decide(results: readonly ToolUseId[]): void {
+    for (const toolUse of results) {
+      const call = this.#calls.get(toolUse);
+      if (call?.late !== undefined) this.#showLate(call, call.late);
+      else if (call?.answer === undefined) this.#answerByRepair(toolUse);
+      else this.#showAnswer(call, call.answer);
+    }
+  }
+
+  /** What `decide` would change by these decisions; undefined where it is more than the look of a result. */
+  swapsFor(results: readonly ToolUseId[], decisions: FlattenOptions["decisions"]): readonly BlockSwap[] | undefined {
+    const swaps: BlockSwap[] = [];
+    for (const toolUse of results) {
+      const call = this.#calls.get(toolUse);
+      if (call === undefined) continue;
+      const { answer, late } = call;
+      const group = this.#groups[call.group + 1];
+      if (answer === undefined || late !== undefined || group === undefined) return undefined;
+      const at = group.answered.indexOf(answer.block.tool_use_id);
+      const [before, entry] = [group.content[at], group.sources[at]];
+      if (before === undefined || entry === undefined) return undefined;
+      swaps.push({ entry, before, after: this.#render(call, answer, decisions).block });
+    }
+    return swaps;
+  }
+
+  /** Repairs that stand on the path for calls that nothing else answered. */
+  settle(): void {
+    for (const toolUse of this.#open) this.#answerByRepair(toolUse);
+  }
+
+  /** The messages, with a synthetic answer to every open call. */
+  withSyntheticResults(): readonly Message[] {
+    const messages = [...this.groups];
+    const openByGroup = Map.groupBy(this.#open, (toolUse) => this.#calls.get(toolUse)?.group ?? -1);
+    for (const [group, calls] of openByGroup) {
+      const { answered, content } = this.#groups[group + 1] ?? { answered: [], content: [] };
+      const results = answered.flatMap((toolUse, at) => ({ order: this.#orderOf(toolUse), block: content[at] ?? [] }));
+      for (const toolUse of calls)
+        results.push({ order: this.#orderOf(toolUse), block: syntheticResult(this.wireIds.wireId(toolUse)) });
+      const inOrder = results.toSorted((one, other) => one.order - other.order).flatMap(({ block }) => block);
+      messages[group + 1] = { role: "user", content: [...inOrder, ...content.slice(answered.length)] };
+    }
+    return messages;
+  }
+
+  #pushUser(item: Item, block: Block): void {
+    if (block.type === "tool_result") return this.#answer({ block, entry: item.entry, at: item.at, by: "tool" });
+    const sent = this.#sent(item, block);
+    if (sent !== undefined) this.#say(sent, item.entry);
+  }
+
+  /** The block as a request may hold it; undefined where it is left out, which is told unless nothing is lost by it. */
+  #sent({ role, entry }: Item, block: Block): Block | undefined {
+    const sent = isSendable(block, role) ? toWireBlock(block) : undefined;
+    if (sent === undefined) this.#repairs.push({ kind: "block-left-out", entry, detail: omissionDetail(block, role) });
+    return sent === undefined || isEmptyText(sent) ? undefined : sent;
+  }
+
+  #say(block: Block, entry: EntryId): MessageGroup {
+    const group = this.#lastOrNew("user");
+    this.#put(group, { block, entry });
+    return group;
+  }
+
+  #answer(answer: CallAnswer): void {
+    const toolUse = answer.block.tool_use_id;
+    const call = this.#calls.get(toolUse);
+    if (call === undefined && !this.#orphans.has(toolUse)) {
+      this.#orphans.set(toolUse, answer);
+    } else if (call !== undefined && call.answer === undefined) {
+      this.#place(call, answer);
+    } else if (call?.answer?.by === "repair" && call.late === undefined) {
+      this.#sayLate(answer, call);
+    } else {
+      this.#repairs.push(createRepair("duplicate-result", { entry: answer.entry, toolUse }));
+    }
+  }
+
+  #place(call: CallState, answer: CallAnswer): void {
+    const toolUse = answer.block.tool_use_id;
+    this.#open.delete(toolUse);
+    this.#awaitingRepair.delete(toolUse);
+    call.answer = answer;
+    const group = this.#groups[call.group + 1] ?? this.#newGroup("user");
+    const later = group.answered.findIndex((other) => this.#orderOf(other) > call.order);
+    const at = later === -1 ? group.answered.length : later;
+    group.answered.splice(at, 0, toolUse);
+    this.#put(group, { ...this.#render(call, answer), entry: answer.entry, at });
+  }
+
+  #orderOf(toolUse: ToolUseId): number {
+    return this.#calls.get(toolUse)?.order ?? 0;
+  }
+
+  #showAnswer(call: CallState, answer: CallAnswer): void {
+    const group = this.#groups[call.group + 1];
+    const at = group?.answered.indexOf(answer.block.tool_use_id) ?? -1;
+    if (group !== undefined && at !== -1) this.#swap({ group, at }, this.#render(call, answer));
+  }
+
+  /** A repair answers the calls before it, from its place on: what was said behind it came after the synthetic answer. */
+  #answerByRepair(toolUse: ToolUseId, before: number = Infinity): void {
+    const call = this.#calls.get(toolUse);
+    if (call === undefined || call.answer !== undefined) return;
+    const repair = this.#options.decisions
+      .get(toolUse)
+      ?.find(({ kind, at }) => kind === "repair" && at > call.at && at < before);
+    if (repair === undefined) return;
+    this.#place(call, {
+      block: syntheticResult(toolUse, repair.shown),
+      entry: repair.by,
+      at: repair.at,
+      by: "repair",
+    });
+  }
+
+  #put(group: MessageGroup, { block, instead, entry, at = group.content.length }: BlockInsertion): void {
+    group.content.splice(at, 0, block);
+    group.sources.splice(at, 0, entry);
+    this.#changed.add(group);
+    this.#options.watch?.shown(block, entry, instead);
+  }
+
+  #swap({ group, at }: { readonly group: MessageGroup; readonly at: number }, { block, instead }: RenderedBlock): void {
+    const before = group.content[at];
+    const entry = group.sources[at];
+    if (before === undefined || entry === undefined) return;
+    group.content[at] = block;
+    this.#changed.add(group);
+    this.#options.watch?.hidden(before, entry);
+    this.#options.watch?.shown(block, entry, instead);
+  }
+
+  #render(call: CallState, answer: CallAnswer, all = this.#options.decisions): RenderedBlock {
+    const toolUse = answer.block.tool_use_id;
+    const decisions = answer.by === "repair" ? undefined : all.get(toolUse);
+    // A decision from before both was about an earlier call of the same id, which an edit has taken out of the view.
+    const since = Math.min(call.at, answer.at);
+    const decision = decisions?.findLast(({ kind, at }) => kind !== "repair" && at > since);
+    const id = this.wireIds.wireId(toolUse);
+    const block = this.#looks.show(answer.block, { id, toolName: call.name, shown: decision?.shown });
+    return decision === undefined ? { block } : { block, instead: { of: answer.block, since: decision.at } };
+  }
+
+  /** A sent request already holds a synthetic answer: the real one is said as new content, so that history stays. */
+  #sayLate(answer: CallAnswer, call: CallState): void {
+    const toolUse = answer.block.tool_use_id;
+    const group = this.#say({ type: "text", text: lateResultHeader(call.name, toolUse) }, answer.entry);
+    const { block, media } = this.#lateParts(call, answer);
+    this.#say(block, answer.entry);
+    for (const one of media) this.#say(one, answer.entry);
+    call.late = { answer, group, block, media: media.length };
+    this.#repairs.push(createRepair("late-result", { entry: answer.entry, toolUse }));
+  }
+
+  #showLate(call: CallState, late: LateAnswer): void {
+    const { block, media } = this.#lateParts(call, late.answer);
+    const at = late.group.content.indexOf(late.block);
+    this.#swap({ group: late.group, at }, { block });
+    for (; late.media > media.length; late.media -= 1) this.#take(late.group, at + 1);
+    late.block = block;
+  }
+
+  #take(group: MessageGroup, at: number): void {
+    const [block] = group.content.splice(at, 1);
+    const [entry] = group.sources.splice(at, 1);
+    this.#changed.add(group);
+    if (block !== undefined && entry !== undefined) this.#options.watch?.hidden(block, entry);
+  }
+
+  /** A late result's text, and the images and documents behind it: none where an edit shows it by a text. */
+  #lateParts(call: CallState, answer: CallAnswer): { readonly block: Block; readonly media: readonly Block[] } {
+    const { block: rendered } = this.#render(call, answer);
+    if (rendered.type !== "tool_result") return { block: rendered, media: [] };
+    const { content = "" } = rendered;
+    const text = typeof content === "string" ? content : resultPartsText(content);
+    return { block: { type: "text", text }, media: resultMedia(rendered) };
+  }
+
+  #pushAssistant(item: Item, block: Block): void {
+    const sent = this.#sent(item, block);
+    if (sent === undefined) return;
+    if (isThinking(sent)) this.#hold(item, sent);
+    else if (block.type === "tool_use" && sent.type === "tool_use") this.#call(item, { block, sent });
+    else this.#reply(item, sent);
+  }
+
+  #hold(item: Item, block: Block): void {
+    const unsigned = block.type === "thinking" && block.signature === "";
+    if (item.thinking === "left-out" || unsigned) {
+      this.thinkingLeftOut += 1;
+      return;
+    }
+    const reply = replyKey(item);
+    this.#held.set(reply, [...(this.#held.get(reply) ?? []), { block, entry: item.entry }]);
+  }
+
+  #call(item: Item, { block, sent }: { readonly block: ToolUseBlock; readonly sent: ToolUseBlock }): void {
+    if (this.#calls.has(block.id)) {
+      this.#repairs.push(createRepair("duplicate-call", { entry: item.entry, toolUse: block.id }));
+      return;
+    }
+    const input = this.#options.normaliseInput?.(block.name, block.input) ?? block.input;
+    const id = this.wireIds.assign(block.id);
+    const same = input === block.input && id === block.id;
+    const group = this.#reply(item, same ? sent : { ...sent, id, input });
+    this.#calls.set(block.id, {
+      group,
+      order: this.#calls.size,
+      name: block.name,
+      at: item.at,
+      answer: undefined,
+      late: undefined,
+    });
+    this.#open.add(block.id);
+    const decisions = this.#options.decisions.get(block.id);
+    if (decisions?.some(({ kind }) => kind === "repair") === true) this.#awaitingRepair.add(block.id);
+    const early = this.#orphans.get(block.id);
+    if (early === undefined) return;
+    this.#orphans.delete(block.id);
+    this.#answer(early);
+  }
+
+  /** Appends a visible block to its reply's message, after the thinking that led to it. Returns the message's index. */
+  #reply(item: Item, block: Block): number {
+    const reply = replyKey(item);
+    const at = this.#groupOf(reply);
+    const group = this.#groups[at] ?? this.#newGroup("assistant");
+    const tooLate = group.content.length > 0 && !(group.replies.has(reply) && isThinking(group.content[0]));
+    for (const held of this.#held.get(reply) ?? []) {
+      if (tooLate) {
+        this.#repairs.push(createRepair("thinking-left-out", { entry: held.entry }));
+        this.thinkingLeftOut += 1;
+      } else this.#put(group, held);
+    }
+    this.#held.delete(reply);
+    this.#put(group, { block, entry: item.entry });
+    group.replies.add(reply);
+    return at;
+  }
+
+  /**
+   * Where more of a reply goes: into its message, with its results in between, as long as no other reply has begun
+   * since. Behind another reply it is said as something new: what was sent before stays as it was.
+   */
+  #groupOf(reply: string): number {
+    const last = this.#groups.length - 1;
+    if (this.#groups[last]?.role === "assistant") return last;
+    return this.#groups[last - 1]?.replies.has(reply) === true ? last - 1 : last + 1;
+  }
+
+  #lastOrNew(role: MessageGroup["role"]): MessageGroup {
+    const last = this.#groups.at(-1);
+    return last?.role === role ? last : this.#newGroup(role);
+  }
+
+  #newGroup(role: MessageGroup["role"]): MessageGroup {
+    const index = this.#groups.length;
+    const group: MessageGroup = { index, role, content: [], sources: [], replies: new Set(), answered: [] };
+    this.#groups.push(group);
+    this.#changed.add(group);
+    return group;
+  }
+}
+
+const replyKey = ({ messageId, entry }: Item): string => messageId ?? entry;

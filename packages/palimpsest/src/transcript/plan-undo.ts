@@ -1,0 +1,195 @@
+import type { EntryId } from "../schema/brand.ts";
+import type { EditKind, Boundary } from "../schema/edit.ts";
+import { isUndoable } from "../schema/edit-kinds.ts";
+import type { EditEntry, Entry } from "../schema/entry.ts";
+import { stretchesMax } from "./limits.ts";
+import { toItem } from "./item.ts";
+
+/** What to append so that an edit stops counting: undos in order, newest edit first, and what a person should be told. */
+export type UndoPlan =
+  | { readonly kind: "plan"; readonly edits: readonly EditEntry[]; readonly said: readonly string[] }
+  | {
+      readonly kind: "refused";
+      readonly why: "nothing-to-undo" | "not-on-path" | "not-an-edit" | "already-undone" | "was-sent";
+      readonly text: string;
+      /** Where the newest undo took something back and nothing else is left: undoing this undo brings it again. */
+      readonly redo?: Redo;
+    };
+
+export interface Redo {
+  readonly undo: EntryId;
+  readonly type: EditKind;
+}
+
+export function planUndo(path: readonly Entry[], target?: EntryId): UndoPlan {
+  const undone = findUndoneEdits(path);
+  const edit = target === undefined ? findNewestUndoable(path, undone) : findEntryByName(path, target);
+  if (edit === undefined) {
+    return target === undefined
+      ? { kind: "refused", why: "nothing-to-undo", ...describeNothingLeft(path, undone) }
+      : { kind: "refused", why: "not-on-path", text: `${target} is not on this session's path` };
+  }
+  if (edit.kind !== "edit" || edit.edit.type === "origin") {
+    return { kind: "refused", why: "not-an-edit", text: `${edit.id ?? "the entry"} is not an edit` };
+  }
+  if (edit.edit.type === "repair") {
+    return {
+      kind: "refused",
+      why: "was-sent",
+      text: "a repair stands in a request that was sent; the real result, if it comes, is said as a new message",
+    };
+  }
+  if (edit.edit.type === "branch") {
+    if (edit.edit.from !== undefined) return { kind: "plan", edits: [edit], said: [] };
+    return { kind: "refused", why: "not-an-edit", text: `branch ${edit.id} does not say where it came from` };
+  }
+  if (undone.has(edit.id)) return { kind: "refused", why: "already-undone", text: describeUndone(path, edit.id) };
+  return { kind: "plan", ...withCovering(path, edit, undone) };
+}
+
+/** The whole id, else a beginning that only one edit has. */
+function findEntryByName(path: readonly Entry[], target: EntryId): Entry | undefined {
+  const exact = path.find((entry) => entry.id === target);
+  if (exact !== undefined || target.length < prefixCharsMin) return exact;
+  const edits = path.filter((entry) => entry.kind === "edit" && entry.id.startsWith(target));
+  return edits.length === 1 ? edits[0] : undefined;
+}
+
+/** Shorter beginnings are more likely a slip than a name. */
+const prefixCharsMin = 4;
+
+function findNewestUndoable(path: readonly Entry[], undone: ReadonlySet<EntryId>): EditEntry | undefined {
+  const inForce = new Set(activeBoundaries(path, undone).map(({ entry }) => entry));
+  return path.findLast(
+    (entry): entry is EditEntry =>
+      entry.kind === "edit" &&
+      entry.edit.type !== "undo" &&
+      isUndoable(entry.edit) &&
+      !undone.has(entry.id) &&
+      (entry.edit.type !== "boundary" || inForce.has(entry)),
+  );
+}
+
+/** A boundary that a newer one covers comes back only when the newer ones are undone too, newest first. */
+function withCovering(
+  path: readonly Entry[],
+  edit: EditEntry,
+  undone: ReadonlySet<EntryId>,
+): { edits: EditEntry[]; said: string[] } {
+  const place = path.indexOf(edit);
+  const covering = activeBoundaries(path, undone).filter(({ at }) => at > place);
+  if (covering.length === 0) return { edits: [edit], said: [] };
+  if (edit.edit.type !== "boundary") {
+    return {
+      edits: [edit],
+      said: ["a later boundary covers this edit: the change shows once that boundary is undone"],
+    };
+  }
+  const first = covering.map(({ entry }) => entry);
+  return {
+    edits: [...first, edit],
+    said: first.map((boundary) => `boundary ${boundary.id} covers it and is undone first`),
+  };
+}
+
+/** Who undoes twice may mean to go back: the newest undo that counts is how. */
+function describeNothingLeft(path: readonly Entry[], undone: ReadonlySet<EntryId>): { text: string; redo?: Redo } {
+  const typeById = new Map(
+    path.flatMap((entry) => (entry.kind === "edit" ? [[entry.id, entry.edit.type] as const] : [])),
+  );
+  for (const entry of path.toReversed()) {
+    if (entry.kind !== "edit" || entry.edit.type !== "undo" || undone.has(entry.id)) continue;
+    const type = typeById.get(entry.edit.edit);
+    if (type === undefined || type === "undo") continue;
+    const text = `nothing is left to undo; to bring the ${type} back, undo ${entry.id}`;
+    return { text, redo: { undo: entry.id, type } };
+  }
+  return { text: "no edit is in force" };
+}
+
+function describeUndone(path: readonly Entry[], edit: EntryId): string {
+  const by = path.findLast((entry) => entry.kind === "edit" && entry.edit.type === "undo" && entry.edit.edit === edit);
+  return `${edit} is undone already; to bring it back, undo ${by?.id ?? "its undo"}`;
+}
+
+/**
+ * Edits of the path that no longer count. `also`: edits to treat as undone besides, for planning.
+ */
+export function findUndoneEdits(path: readonly Entry[], also?: ReadonlySet<EntryId>): Set<EntryId> {
+  const edits = path.flatMap((entry) =>
+    entry.kind === "edit"
+      ? [{ id: entry.id, takesBack: entry.edit.type === "undo" ? entry.edit.edit : undefined }]
+      : [],
+  );
+  return undoneAmong(edits, also);
+}
+
+/** An edit, as far as undos go. */
+export interface UndoLink {
+  readonly id: EntryId;
+  /** The edit that it takes back; undefined if it is no undo. */
+  readonly takesBack: EntryId | undefined;
+}
+
+/**
+ * An undo names something earlier, so one pass from the end settles all: an undo counts unless a later one that counts
+ * names it; undoing an undo is the redo.
+ */
+export function undoneAmong(edits: readonly UndoLink[], also: ReadonlySet<EntryId> = new Set()): Set<EntryId> {
+  const undone = new Set(also);
+  for (let at = edits.length - 1; at >= 0; at -= 1) {
+    const { id, takesBack } = edits[at] ?? {};
+    if (id !== undefined && takesBack !== undefined && !undone.has(id)) undone.add(takesBack);
+  }
+  return undone;
+}
+
+/** Entries of the path from a place on, and the edits that were undone while they were appended. */
+export interface PathStretch {
+  readonly from: number;
+  readonly undone: ReadonlySet<EntryId>;
+}
+
+/**
+ * The path behind a place as it was appended, from undo to undo; the last one is what is to be folded now. Of very many
+ * the newest: what was counted longer ago is hardly asked for.
+ */
+export function stretchesBehind(
+  path: readonly Entry[],
+  { place, undone }: { readonly place: number; readonly undone: ReadonlySet<EntryId> },
+): readonly PathStretch[] {
+  const undos = path.flatMap((entry, at) =>
+    at > place && entry.kind === "edit" && entry.edit.type === "undo" ? [at] : [],
+  );
+  const before = undos.slice(-stretchesMax).map((at) => ({ from: at, undone: findUndoneEdits(path.slice(0, at + 1)) }));
+  const [first = path.length] = undos.slice(-stretchesMax);
+  const earliest = { from: place + 1, undone: findUndoneEdits(path.slice(0, first)) };
+  const last = before.at(-1) ?? earliest;
+  const isSame = last.undone.symmetricDifference(undone).size === 0;
+  return [earliest, ...before, ...(isSame ? [] : [{ from: path.length, undone }])];
+}
+
+export interface BoundaryOnPath {
+  /** Place on the path. */
+  readonly at: number;
+  readonly entry: EditEntry;
+  readonly edit: Boundary;
+}
+
+/** Newest first: not undone, and followed by its summary. Without the summary a boundary has no effect. */
+export function activeBoundaries(path: readonly Entry[], undone: ReadonlySet<EntryId>): BoundaryOnPath[] {
+  const found: BoundaryOnPath[] = [];
+  let next: Entry | undefined;
+  for (let at = path.length - 1; at >= 0; at -= 1) {
+    const entry = path[at];
+    if (entry === undefined) continue;
+    if (entry.kind === "edit" && entry.edit.type === "boundary") {
+      if (!undone.has(entry.id) && next?.kind === "user" && next.summary) found.push({ at, entry, edit: entry.edit });
+      // The summary is this boundary's, in force or not: an earlier one that never got its own can't have it.
+      next = entry;
+    } else if (toItem(entry, { at: 0, origin: "ours" }) !== undefined) {
+      next = entry;
+    }
+  }
+  return found;
+}

@@ -1,0 +1,152 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { type MaskText, maskSecrets } from "palimpsest/internal/export/mask-secrets";
+import { StreamBroken } from "../answer.ts";
+import { type Connection, ConnectionDropped, toByteStream } from "../http/event-body.ts";
+import { createInProcessFetch } from "../http/simulator-fetch.ts";
+import { pauseMillisMax } from "../limits.ts";
+import { errorBody, refusal } from "../refusal.ts";
+import { readRecordableRequest } from "./recordable-request.ts";
+import { partBytes } from "./request-content.ts";
+import { type CassetteProblem, readCassetteFolder, type StoredCassette } from "./read-cassette-folder.ts";
+import { findCredentials } from "./credentials.ts";
+import type { Cassette } from "./cassette.ts";
+import { createMasker } from "./masker.ts";
+import { formatMiss, type Comparable, toComparable, requestKey } from "./request-key.ts";
+
+export interface PlayerOptions {
+  readonly folder: string;
+  /** `real`: events come when they came; `instant` (default): at once. */
+  readonly speed?: "real" | "instant";
+  readonly mask?: MaskText;
+  /** What a client was told whose request no cassette answers; some clients keep that to themselves. */
+  readonly onMiss?: (message: string) => void;
+}
+
+export type OpenPlayerOutcome =
+  | { readonly kind: "player"; readonly player: CassettePlayer }
+  | { readonly kind: "absent" };
+
+/**
+ * Answers a request with what was answered when it was recorded. One that was recorded several times is answered in that
+ * order, and with the last from then on.
+ */
+export class CassettePlayer {
+  /** Cassettes that are not used: their files are damaged, or more than is held in memory. */
+  readonly problems: readonly CassetteProblem[];
+  readonly cassetteCount: number;
+  readonly #options: Required<Omit<PlayerOptions, "folder">>;
+  readonly #takesByKey = new Map<string, CassetteSequence>();
+  readonly #candidates: { readonly file: string; readonly request: Comparable }[] = [];
+
+  private constructor(
+    { speed, mask, onMiss }: Required<Omit<PlayerOptions, "folder">>,
+    read: { readonly cassettes: readonly StoredCassette[]; readonly problems: readonly CassetteProblem[] },
+  ) {
+    this.#options = { speed, mask, onMiss };
+    this.problems = read.problems;
+    this.cassetteCount = read.cassettes.length;
+    for (const stored of read.cassettes) this.#add(stored);
+  }
+
+  /** Rejects where the machine refuses the folder. */
+  static async open(options: PlayerOptions): Promise<OpenPlayerOutcome> {
+    const read = await readCassetteFolder(options.folder);
+    if (read.kind === "absent") return read;
+    const all = { speed: "instant", mask: maskSecrets, onMiss: () => {}, ...options } as const;
+    return { kind: "player", player: new CassettePlayer(all, read) };
+  }
+
+  /** For clients in this process: `new Anthropic({ fetch: player.fetch })`. Any host will do. */
+  readonly fetch: typeof fetch = createInProcessFetch((request) => this.answer(request));
+
+  readonly answer = async (request: Request, connection: Connection = {}): Promise<Response> => {
+    const startedAt = performance.now();
+    const asked = await readRecordableRequest({
+      request,
+      connection,
+      mask: this.#options.mask,
+      credentials: findCredentials(request.headers),
+    });
+    if (asked.kind === "too-large") return errorResponse(413, "The request is larger than any that is recorded");
+    const stored = this.#next(asked.recorded.key);
+    if (stored === undefined) return this.#missed(asked.compared);
+    const { cassette, file } = stored;
+    const pace = async (atMillis: number): Promise<void> => {
+      const left = Math.min(atMillis - (performance.now() - startedAt), pauseMillisMax);
+      if (this.#options.speed === "real" && left > 0) await wait(left, undefined, { signal: request.signal });
+    };
+    const { response } = cassette;
+    await pace(response?.atMillis ?? cassette.ending.atMillis);
+    if (response === undefined) {
+      connection.incoming?.socket.resetAndDestroy();
+      throw new ConnectionDropped();
+    }
+    const headers = new Headers({ ...response.headers, "x-simulator-cassette": file });
+    const { status } = response;
+    if (cassette.parts.length === 0 && cassette.ending.end === "whole") return new Response(null, { status, headers });
+    // Keeps the server from gathering the first events to reckon a length.
+    headers.set("transfer-encoding", "chunked");
+    return new Response(toByteStream(playParts(cassette, pace), { connection, bytesOf: (bytes) => bytes }), {
+      status,
+      headers,
+    });
+  };
+
+  /** By what the file says now: masking rules change, and people edit cassettes. */
+  #add(stored: StoredCassette): void {
+    const { method, path, body } = stored.cassette.request;
+    const masker = createMasker({ mask: this.#options.mask, credentials: [] });
+    const masked = { method, path: masker.path(path), body: body === null ? null : masker.content(body) };
+    const request = toComparable(masked);
+    this.#candidates.push({ file: stored.file, request });
+    const key = requestKey(request);
+    const takes = this.#takesByKey.get(key);
+    if (takes === undefined) this.#takesByKey.set(key, { takes: [stored], next: 0 });
+    else takes.takes.push(stored);
+  }
+
+  #next(key: string): StoredCassette | undefined {
+    const takes = this.#takesByKey.get(key);
+    if (takes === undefined) return undefined;
+    const stored = takes.takes[takes.next];
+    takes.next = Math.min(takes.next + 1, takes.takes.length - 1);
+    return stored;
+  }
+
+  #missed(asked: Comparable): Response {
+    // What clients use to see whether anybody is there.
+    if (asked.path === "/" && asked.body === null) return new Response(null, { status: 200 });
+    const message = formatMiss(asked, this.#candidates);
+    this.#options.onMiss(message);
+    return errorResponse(404, message);
+  }
+}
+
+/** What was recorded for one request, and which of it comes next. */
+interface CassetteSequence {
+  readonly takes: StoredCassette[];
+  next: number;
+}
+
+type Pace = (atMillis: number) => Promise<void>;
+
+async function* playParts({ parts, ending }: Cassette, pace: Pace): AsyncGenerator<Uint8Array> {
+  for (const part of parts) {
+    await pace(part.atMillis);
+    yield partBytes(part);
+  }
+  await pace(ending.atMillis);
+  switch (ending.end) {
+    case "whole":
+    case "unreachable":
+      return;
+    case "aborted":
+    case "broken":
+      throw new StreamBroken();
+  }
+}
+
+const errorResponse = (status: 404 | 413, message: string): Response =>
+  Response.json(errorBody(refusal(status === 404 ? "not_found_error" : "request_too_large", message), null), {
+    status,
+  });

@@ -1,0 +1,162 @@
+import type { WireBlock } from "palimpsest/internal/schema/wire/wire-block";
+import { type CacheEditsReply, cacheEditsBeta, cacheDeletionsMax } from "palimpsest/internal/schema/wire/cache-control";
+import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
+import type { CachePlan } from "palimpsest/internal/cache/prompt-cache";
+import type { Prompt, WithheldResult } from "palimpsest/internal/cache/prompt";
+import { type ShownChange, type ShownRequest, withChanges } from "../prompt/request-rendition.ts";
+import type { ServerOffer } from "../models-page.ts";
+import type { BetaField, CheckInput, Rule } from "../validate/check-input.ts";
+import { invalid, type Refusal } from "../refusal.ts";
+
+/** Stands in place of a deleted result, for whoever answers. It costs no tokens. */
+const deletedResultText = "[Tool result deleted from the cache]";
+
+interface DeletionInput {
+  readonly request: MessagesRequest;
+  /** How it is shown with nothing deleted. */
+  readonly shown: ShownRequest;
+  /** What the cache would do for this prompt at the start of the request. */
+  readonly look: (prompt: Prompt) => CachePlan;
+}
+
+/**
+ * How the request is shown without the results that it deletes by reference: those that lie in what the cache holds of
+ * it at this moment. The others are shown. Where nothing is deleted nothing is looked at.
+ */
+export function withDeletions({ request, shown, look }: DeletionInput): ShownRequest {
+  const asked = deletionIds(request);
+  if (asked.length === 0) return shown;
+  const resultById = findDeletableResults(request, { asked: new Set(asked), shown });
+  const { deleted } = look({ ...shown.prompt, withheld: { resultById, tokens: 0 } });
+  if (deleted === undefined) return shown;
+  const left = new Map(deleted.ids.flatMap((id) => findEntry(resultById, id)));
+  const withheld = { resultById: left, tokens: deleted.tokens };
+  return {
+    prompt: { ...shown.prompt, tokens: shown.prompt.tokens - deleted.tokens, withheld },
+    rendering: withChanges(
+      shown.rendering,
+      [...left.values()].map(({ change }) => change),
+    ),
+  };
+}
+
+/** What the reply says of it; nothing where the request has no `cache_edits`. What was not deleted was ignored. */
+export function deletionReport(request: MessagesRequest, { deleted }: Pick<CachePlan, "deleted">): CacheEditsReply {
+  if (request.cache_edits === null || request.cache_edits === undefined) return {};
+  const applied = new Set(deleted?.ids);
+  const asked = deletionIds(request);
+  return {
+    cache_edits: {
+      applied: asked.filter((id) => applied.has(id)),
+      ignored: asked.filter((id) => !applied.has(id)),
+      deleted_input_tokens: deleted?.tokens ?? 0,
+    },
+  };
+}
+
+export const deletionIds = ({ cache_edits: edits }: MessagesRequest): readonly string[] =>
+  (edits?.deletions ?? []).map(({ tool_use_id: id }) => id);
+
+interface ShownResult extends WithheldResult {
+  /** The result shown as deleted. */
+  readonly change: ShownChange;
+}
+
+const findEntry = (
+  resultById: ReadonlyMap<string, ShownResult>,
+  id: string,
+): readonly (readonly [string, ShownResult])[] => {
+  const result = resultById.get(id);
+  return result === undefined ? [] : [[id, result]];
+};
+
+/** Those of the prompt: a result that the model is not shown anyway can't be deleted. */
+function findDeletableResults(
+  { messages }: MessagesRequest,
+  { asked, shown }: { readonly asked: ReadonlySet<string>; readonly shown: ShownRequest },
+): ReadonlyMap<string, ShownResult> {
+  const { blocks } = shown.prompt;
+  const resultById = new Map<string, ShownResult>();
+  for (const [position, { path, type, tokens, tokensUpTo }] of blocks.entries()) {
+    if (type !== "tool_result") continue;
+    const [, message = "", , block = ""] = path.split(".");
+    const sent = resultAt(messages, { message: Number(message), block: Number(block) });
+    if (sent === undefined || !asked.has(sent.tool_use_id)) continue;
+    const change = { message: Number(message), path, shown: { ...sent, content: deletedResultText } };
+    resultById.set(sent.tool_use_id, { position, tokens, tokensUpTo, change });
+  }
+  return resultById;
+}
+
+function resultAt(
+  messages: MessagesRequest["messages"],
+  { message, block }: { readonly message: number; readonly block: number },
+): Extract<WireBlock, { type: "tool_result" }> | undefined {
+  const content = messages[message]?.content;
+  const found = typeof content === "object" ? content[block] : undefined;
+  return found?.type === "tool_result" ? found : undefined;
+}
+
+/** Whether results can be deleted in the cache by reference, which no public API lets a client do. */
+export type CacheEditsSupport = "offered" | "none";
+
+export const serverOffer = (offered: CacheEditsSupport = "none"): ServerOffer =>
+  offered === "offered"
+    ? { betas: [cacheEditsBeta], capabilities: { cache_edits: { supported: true } } }
+    : { betas: [], capabilities: {} };
+
+/** What is deleted in the cache by reference leaves the prefix as it is, and so does asking for it. */
+export const isPartOfPrefix = (beta: string): boolean => beta !== cacheEditsBeta;
+
+/** Where it is not offered, the beta itself is not known. */
+export const deletionsField: BetaField = {
+  path: "cache_edits",
+  value: (request) => request.cache_edits,
+  betas: [cacheEditsBeta],
+};
+
+/** What may be deleted in the cache: results in the messages that the model has answered, each once. */
+export const checkCacheEdits: Rule = ({ request }) => {
+  const { cache_edits: edits, context_management: management } = request;
+  if (edits === null || edits === undefined) return undefined;
+  if (management?.edits?.some(({ type }) => type === "clear_tool_uses_20250919") === true)
+    return invalid("`cache_edits` cannot be combined with `clear_tool_uses_20250919`", "cache_edits");
+  const { deletions } = edits;
+  if (deletions.length > cacheDeletionsMax)
+    return invalid(
+      `List should have at most ${cacheDeletionsMax} items after validation, not ${deletions.length}`,
+      "cache_edits.deletions",
+    );
+  return checkDeletions(
+    deletions.map(({ tool_use_id: id }) => id),
+    request,
+  );
+};
+
+function checkDeletions(ids: readonly string[], request: CheckInput["request"]): Refusal | undefined {
+  if (ids.length === 0) return undefined;
+  const placeById = resultPlaces(request);
+  const placeByNamed = new Map<string, number>();
+  for (const [at, id] of ids.entries()) {
+    const path = `cache_edits.deletions.${at}.tool_use_id`;
+    const first = placeByNamed.get(id);
+    if (first !== undefined) return invalid(`\`${id}\` is deleted already, by deletion ${first}`, path);
+    placeByNamed.set(id, at);
+    const place = placeById.get(id);
+    if (place === undefined) return invalid(`there is no \`tool_result\` block with the id \`${id}\``, path);
+    if (place === "unanswered")
+      return invalid(`the \`tool_result\` of \`${id}\` cannot be deleted before it is answered`, path);
+  }
+  return undefined;
+}
+
+function resultPlaces({ messages }: CheckInput["request"]): ReadonlyMap<string, "answered" | "unanswered"> {
+  const latestReply = messages.findLastIndex(({ role }) => role === "assistant");
+  const placeById = new Map<string, "answered" | "unanswered">();
+  for (const [at, { content }] of messages.entries()) {
+    if (typeof content === "string") continue;
+    for (const block of content)
+      if (block.type === "tool_result") placeById.set(block.tool_use_id, at < latestReply ? "answered" : "unanswered");
+  }
+  return placeById;
+}

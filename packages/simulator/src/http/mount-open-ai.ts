@@ -1,0 +1,85 @@
+import type { Context, Hono } from "hono";
+import type { Json } from "palimpsest/internal/schema/json";
+import type { Answer, OpenAiAnswer } from "../answer.ts";
+import type { OpenAiCall } from "../openai/open-ai-api.ts";
+import type { Refusal } from "../refusal.ts";
+import type { Simulator } from "../simulator.ts";
+import { type Connection, eventBody, streamResponse } from "./event-body.ts";
+
+interface Env {
+  readonly Bindings: Connection;
+}
+
+type Route = Context<Env>;
+
+interface OpenAiRoutesDeps {
+  readonly simulator: Simulator;
+  readonly readJsonBody: (context: Route) => Promise<{ readonly kind: "body"; readonly body: Json } | Refusal>;
+  /** Of answers that look alike on both faces. */
+  readonly respond: (context: Route, answer: Answer) => Promise<Response>;
+}
+
+/** Answers on paths that both faces have, or neither. */
+interface SharedOpenAiRoutes {
+  readonly models: (context: Route) => Promise<Response>;
+  readonly model: (context: Route, id: string) => Promise<Response>;
+  readonly refuse: (context: Route, refused: Refusal) => Promise<Response>;
+}
+
+/** A path that both faces have belongs to the other one's clients where they say so, or bring its key. */
+export const isOpenAiClient = (headers: Headers): boolean =>
+  !headers.has("anthropic-version") && !headers.has("x-api-key") && headers.has("authorization");
+
+/** The OpenAI face's own paths. */
+export function mountOpenAi(app: Hono<Env>, deps: OpenAiRoutesDeps): SharedOpenAiRoutes {
+  const { simulator, readJsonBody: bodyOf } = deps;
+  const respond = (context: Route, answer: OpenAiAnswer): Promise<Response> => respondWith(deps, { context, answer });
+  const posted =
+    (answer: (call: OpenAiCall) => OpenAiAnswer | Promise<OpenAiAnswer>) =>
+    async (context: Route): Promise<Response> => {
+      const read = await bodyOf(context);
+      if (read.kind === "refused") return respond(context, simulator.openai.refuse(read, context.req.path));
+      const { headers, signal } = context.req.raw;
+      return respond(context, await answer({ body: read.body, headers, signal }));
+    };
+  app.post(
+    "/v1/chat/completions",
+    posted((call) => simulator.openai.chatCompletions(call)),
+  );
+  app.post(
+    "/v1/responses",
+    posted((call) => simulator.openai.responses(call)),
+  );
+  app.post(
+    "/v1/responses/compact",
+    posted((call) => simulator.openai.compact(call)),
+  );
+  app.post(
+    "/v1/responses/input_tokens",
+    posted((call) => simulator.openai.inputTokens(call)),
+  );
+  app.get("/v1/responses/:id", (context) =>
+    respond(context, simulator.openai.response(pickHeaders(context), context.req.param("id"))),
+  );
+  app.delete("/v1/responses/:id", (context) =>
+    respond(context, simulator.openai.deleteResponse(pickHeaders(context), context.req.param("id"))),
+  );
+  return {
+    models: (context) => respond(context, simulator.openai.models(pickHeaders(context))),
+    model: (context, id) => respond(context, simulator.openai.model(pickHeaders(context), id)),
+    refuse: (context, refused) => respond(context, simulator.openai.refuse(refused, context.req.path)),
+  };
+}
+
+const pickHeaders = ({ req }: Route): Pick<OpenAiCall, "headers"> => ({ headers: req.raw.headers });
+
+async function respondWith(
+  { respond }: OpenAiRoutesDeps,
+  { context, answer }: { readonly context: Route; readonly answer: OpenAiAnswer },
+): Promise<Response> {
+  if (answer.kind !== "frames") return respond(context, answer);
+  return streamResponse(
+    answer.headers,
+    eventBody(answer.frames, { connection: context.env, textOf: ({ text }) => text }),
+  );
+}

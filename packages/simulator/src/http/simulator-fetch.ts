@@ -1,0 +1,76 @@
+import { Simulator } from "../simulator.ts";
+import { createApp } from "./create-app.ts";
+import type { Responder } from "../responder/responder.ts";
+import { realClock } from "../simulator-clock.ts";
+
+/** `fetch` for clients in this process: `new Anthropic({ fetch: simulatorFetch(simulator) })`. Any host will do. */
+export function simulatorFetch(simulator: Simulator): typeof fetch {
+  const app = createApp(simulator);
+  return createInProcessFetch(async (request) => app.fetch(request, {}));
+}
+
+/** `fetch` of whatever answers requests in this process. */
+export function createInProcessFetch(answer: (request: Request) => Promise<Response>): typeof fetch {
+  return async (input, init) => {
+    const request = new Request(input, init);
+    const { signal } = request;
+    signal.throwIfAborted();
+    const gone = Promise.withResolvers<never>();
+    const leave = (): void => gone.reject(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      const response = await Promise.race([answer(request), gone.promise]);
+      return new Response(response.body === null ? null : untilAborted(response.body, signal), response);
+    } finally {
+      signal.removeEventListener("abort", leave);
+    }
+  };
+}
+
+/**
+ * As over a socket: who aborts gets no more of the body but an error, and whoever sends it learns of that at once. A pipe
+ * would not do: it forgets its source when its reader cancels right behind the abort, as clients do.
+ */
+function untilAborted(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  const settled = new AbortController();
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const leave = (): void => {
+          controller.error(signal.reason);
+          // What fails while it is given up is nobody's any more.
+          reader.cancel(signal.reason).catch(() => undefined);
+        };
+        if (signal.aborted) leave();
+        else signal.addEventListener("abort", leave, { once: true, signal: settled.signal });
+      },
+      async pull(controller) {
+        try {
+          const next = await reader.read();
+          if (signal.aborted) return;
+          if (!next.done) return controller.enqueue(next.value);
+          settled.abort();
+          controller.close();
+        } catch (error) {
+          settled.abort();
+          controller.error(error);
+        }
+      },
+      cancel(reason) {
+        settled.abort();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+export interface SimulatedFetchOptions {
+  readonly responder: Responder;
+  readonly seed: number;
+}
+
+/** A simulator of its own, reached without a socket, in real time. */
+export const createSimulatedFetch = ({ responder: actor, seed }: SimulatedFetchOptions): typeof fetch =>
+  simulatorFetch(new Simulator({ responder: actor, seed, clock: realClock() }));

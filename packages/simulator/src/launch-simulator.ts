@@ -1,0 +1,84 @@
+import type { ModelOverride } from "palimpsest/internal/schema/model";
+import type { Responder } from "./responder/responder.ts";
+import { realClock, virtualClock } from "./simulator-clock.ts";
+import type { ExtensionOptions } from "./extension.ts";
+import { FaultChoice, parseProbableFaults } from "./fault/fault-choice.ts";
+import { serveSimulator } from "./http/serve-simulator.ts";
+import { Simulator } from "./simulator.ts";
+import { openTraceFile, type TraceFile } from "./trace/trace-file.ts";
+import { TraceWriter } from "./trace/trace-writer.ts";
+
+export interface LaunchOptions {
+  readonly port: number;
+  readonly hostname?: string | undefined;
+  readonly responder: Responder;
+  readonly seed: number;
+  readonly clock: "real" | "virtual";
+  /** `overloaded 0.1` */
+  readonly faults: readonly string[];
+  /** Path of a file that does not exist yet. */
+  readonly trace?: string | undefined;
+  readonly models: readonly ModelOverride[];
+  readonly extensions?: ExtensionOptions;
+  readonly onTraceError: (error: Error) => void;
+}
+
+export type LaunchOutcome =
+  | { readonly kind: "serving"; readonly url: string; close(): Promise<void> }
+  /** `code`: `usage`, `exists`, or the operating system's name of the error. */
+  | { readonly kind: "failed"; readonly code: string; readonly message: string };
+
+/** A simulator that serves HTTP, with its clock, faults and trace. */
+export async function launchSimulator(options: LaunchOptions): Promise<LaunchOutcome> {
+  const { seed, responder: actor, models, extensions } = options;
+  const faults = parseProbableFaults(options.faults);
+  if (faults.kind === "wrong") return { kind: "failed", code: "usage", message: faults.message };
+  const clock = options.clock === "virtual" ? virtualClock() : realClock();
+  const traced = await openTrace(options);
+  if (traced.kind === "failed") return traced;
+  const choice = new FaultChoice({ seed, faults: faults.faults });
+  const simulator = new Simulator({
+    responder: actor,
+    seed,
+    clock,
+    models,
+    ...extensions,
+    faults: choice,
+    ...(traced.trace === undefined ? {} : { trace: traced.trace }),
+  });
+  const { port, hostname } = options;
+  const serving = await serveSimulator(simulator, { port, ...(hostname === undefined ? {} : { hostname }) });
+  if (serving.kind === "failed") {
+    await traced.file?.close();
+    return serving;
+  }
+  // Only now: a port that is in use must leave no trace that stands in the way of the next try.
+  await traced.trace?.begin({ seed, startedAt: clock.now() });
+  const close = async (): Promise<void> => {
+    await serving.close();
+    await traced.file?.close();
+  };
+  return { kind: "serving", url: serving.url, close };
+}
+
+type OpenTraceOutcome =
+  | { readonly kind: "traced"; readonly trace?: TraceWriter; readonly file?: TraceFile }
+  | { readonly kind: "failed"; readonly code: string; readonly message: string };
+
+async function openTrace({ trace: path, onTraceError: onError }: LaunchOptions): Promise<OpenTraceOutcome> {
+  if (path === undefined) return { kind: "traced" };
+  const opened = await openTraceFile({ path, onError }).catch(openTraceFailure);
+  if (opened.kind === "failed") return opened;
+  if (opened.kind === "exists") return { kind: "failed", code: "exists", message: `${path} is there already` };
+  return { kind: "traced", file: opened.file, trace: new TraceWriter({ write: opened.file.write }) };
+}
+
+/** What the machine refuses has a code; anything else is a bug. */
+function openTraceFailure(error: unknown): {
+  readonly kind: "failed";
+  readonly code: string;
+  readonly message: string;
+} {
+  if (!(error instanceof Error) || !("code" in error)) throw error;
+  return { kind: "failed", code: String(error.code), message: error.message };
+}

@@ -1,0 +1,221 @@
+import { type Millis, millis } from "palimpsest/internal/schema/brand";
+import type { JsonObject } from "palimpsest/internal/schema/json";
+import type { AnswerHeaders, OpenAiAnswer, Frame } from "../answer.ts";
+import { cutPlace, deliver, type StreamFormat } from "../reply/deliver.ts";
+import { type ChatReply, chatBody, chatErrorFrame, chatFrames } from "./chat-reply.ts";
+import { openAiErrorBody, refuseRequest } from "./open-ai-refusal.ts";
+import type { OpenAiReplyDecision, OpenAiExchangeDeps } from "./open-ai-exchange.ts";
+import { type Part, type OpenAiRequest, resolveServiceTier } from "./open-ai-request.ts";
+import type { OpenAiModel } from "./open-ai-models.ts";
+import {
+  outputItem,
+  responseBody,
+  responsesUsage,
+  type ResponsesReply,
+  failureFrame,
+  responsesFrames,
+} from "./responses-reply.ts";
+import { shortHash } from "../prompt/canonical-block.ts";
+import type { ShownItem } from "./open-ai-prompt.ts";
+import { sumUsage, priceRuns, toUsageSplit, type Usage } from "./usage.ts";
+import type { SampledUsage } from "palimpsest/internal/schema/wire/reply-message";
+import type { Iteration } from "../reply/iteration.ts";
+import type { TracedReply } from "../trace/trace-writer.ts";
+
+export interface OpenAiReply {
+  readonly id: string;
+  /** `compaction`: a conversation in its shorter form, and no reply to it. */
+  readonly shape: "reply" | "compaction";
+  readonly at: Millis;
+  readonly workspace: string;
+  readonly request: OpenAiRequest;
+  readonly model: OpenAiModel;
+  readonly decided: OpenAiReplyDecision;
+}
+
+type ReplyDeps = Pick<OpenAiExchangeDeps, "cache" | "clock" | "fingerprints" | "store"> & {
+  /** Once, when the reply has arrived or is lost. */
+  readonly onEnd: (how: "delivered" | "broken") => void;
+};
+
+type DeliverReplyInput = OpenAiReply & { readonly signal: AbortSignal | undefined };
+
+/** The reply on its way: as one body or as a stream, with whatever is to go wrong on it. Headers are the caller's. */
+export async function deliverReply(
+  deps: ReplyDeps,
+  reply: DeliverReplyInput,
+): Promise<Exclude<OpenAiAnswer, { kind: "silence" }>> {
+  const { decided, request, signal } = reply;
+  const { fault } = decided;
+  const told = renderReply(reply);
+  const onEnd = (how: "delivered" | "broken"): void => {
+    if (how === "delivered") storeReply(deps, reply);
+    for (const take of decided.takes)
+      if (how === "delivered") take.delivered?.();
+      else take.lost?.();
+    deps.onEnd(how);
+  };
+  const onBegin = (): void => commitReply(deps, reply);
+  if (request.form === "stream") {
+    const { clock } = deps;
+    const { pauseMillis } = decided;
+    const form: StreamFormat<Frame> = { kindOf: ({ kind }) => kind, textOf: ({ text }) => text, failure: told.failure };
+    const sent = deliver({ events: told.frames(), form, fault, clock, pauseMillis, signal, onBegin, onEnd });
+    return { kind: "frames", headers: noHeaders, frames: sent };
+  }
+  if (fault?.kind === "trickle") {
+    const events = [...told.frames()].length;
+    await deps.clock.sleep(millis(fault.everyMs * (events - 1)), signal);
+  }
+  if (signal?.aborted === true) {
+    onEnd("broken");
+    return { kind: "dropped" };
+  }
+  const place = cutPlace(fault);
+  onBegin();
+  onEnd(place === undefined ? "delivered" : "broken");
+  const body = told.body();
+  return place === undefined
+    ? { kind: "body", status: 200, headers: noHeaders, body }
+    : { kind: "cut", headers: noHeaders, body, place };
+}
+
+const noHeaders: AnswerHeaders = {};
+
+/** The first byte goes out: what was written can be read. */
+function commitReply({ cache, fingerprints }: ReplyDeps, reply: OpenAiReply): void {
+  const { decided, request, model, workspace, id } = reply;
+  for (const { plan } of decided.runs) cache.commit(plan);
+  if (request.api === "responses" && reply.shape === "reply" && model.caching === "breakpoints")
+    fingerprints.remember(id, { prompt: decided.prompt, workspace });
+}
+
+/** The reply has arrived: who has its id can go on with it. Of one that has not, nothing is kept. */
+function storeReply({ store }: ReplyDeps, reply: OpenAiReply): void {
+  const { decided, request, workspace, id } = reply;
+  if (request.api === "chat" || request.keep === "forgotten") return;
+  store.add(id, {
+    workspace,
+    link: {
+      previous: decided.previous,
+      input: request.items.filter(({ kind }) => kind !== "compaction-trigger"),
+      output: decided.output.items,
+    },
+    body: responseBody(toResponsesReply(reply)),
+  });
+}
+
+interface ReplyRendition {
+  readonly body: () => object;
+  readonly frames: () => Iterable<Frame>;
+  readonly failure: (sent: number) => Frame;
+}
+
+function renderReply(inputs: OpenAiReply): ReplyRendition {
+  if (inputs.request.api === "chat") {
+    const reply = toChatReply(inputs);
+    return {
+      body: () => chatBody(reply),
+      frames: () => chatFrames(reply),
+      failure: () => chatErrorFrame(openAiErrorBody(refuseRequest(failureText, { type: "server_error" }))),
+    };
+  }
+  const reply = toResponsesReply(inputs);
+  return {
+    body: () => (inputs.shape === "reply" ? responseBody(reply) : compactionBody(inputs)),
+    frames: () => responsesFrames(reply),
+    failure: (number) => failureFrame(reply, { number, error: { code: "server_error", message: failureText } }),
+  };
+}
+
+const failureText = "The server had an error while processing your request. Sorry about that!";
+
+const toSeconds = (at: Millis): number => Math.floor(at / 1_000);
+
+const toChatReply = ({ id, at, request, model, decided }: OpenAiReply): ChatReply => ({
+  id,
+  createdSeconds: toSeconds(at),
+  request,
+  output: decided.output,
+  usage: sumUsage({ ...decided, model }),
+});
+
+const toResponsesReply = ({ id, at, request, model, decided }: OpenAiReply): ResponsesReply => ({
+  id,
+  createdSeconds: toSeconds(at),
+  model,
+  request,
+  output: decided.output,
+  usage: sumUsage({ ...decided, model }),
+  ...(decided.diagnosis === undefined ? {} : { diagnosis: decided.diagnosis }),
+});
+
+/** User messages in their own words, as far as no earlier compaction stands for them; then what stands for the rest. */
+function compactionBody({ id, at, decided, model }: OpenAiReply): object {
+  return {
+    id,
+    object: "response.compaction",
+    created_at: toSeconds(at),
+    output: [
+      ...decided.shown.flatMap((item, place) => userMessage(item, `${id} ${place}`)),
+      ...decided.output.items.map(outputItem),
+    ],
+    usage: responsesUsage(sumUsage({ ...decided, model })),
+  };
+}
+
+function userMessage(item: ShownItem, from: string): readonly JsonObject[] {
+  if (item.kind !== "message" || item.role !== "user") return [];
+  const id = item.id ?? `msg_${shortHash(from)}`;
+  return [{ id, type: "message", status: "completed", role: "user", content: item.parts.map(inputPart) }];
+}
+
+function inputPart(part: Part): JsonObject {
+  if (part.sent !== undefined) return part.sent;
+  switch (part.kind) {
+    case "text":
+      return { type: "input_text", text: part.text };
+    case "image":
+      return { type: "input_image", detail: "auto", image_url: part.url };
+    case "file":
+      return { type: "input_file", filename: part.name, file_data: part.data };
+  }
+}
+
+type RunsTrace = Pick<TracedReply, "usage" | "split" | "iterations" | "cost" | "pricesUsdPerMTok">;
+
+/** What a reply took, in the fields that a trace has for the Messages form. */
+export function traceRuns({ decided, model, request }: Pick<OpenAiReply, "decided" | "model" | "request">): RunsTrace {
+  const iterations = listIterations(decided);
+  const price = priceRuns(decided.runs, { model, tier: resolveServiceTier(request.serviceTier) });
+  return {
+    usage: toMessagesUsage(sumUsage({ ...decided, model })),
+    ...(iterations[0] === undefined ? {} : { split: iterations[0].split }),
+    ...(iterations.some(({ type }) => type === "compaction") ? { iterations } : {}),
+    ...(price === undefined
+      ? {}
+      : { cost: { usd: price.totalUsd, usdByKind: price.usdByKind }, pricesUsdPerMTok: price.usdPerMTok }),
+  };
+}
+
+/** The last run is the reply, unless a summary was all that was asked for. */
+function listIterations({ runs, output: { items } }: OpenAiReplyDecision): readonly Iteration[] {
+  const isOnlySummary = runs.length === 1 && items.length > 0 && items.every(({ kind }) => kind === "compaction");
+  return runs.map((run, at) => ({
+    type: at === runs.length - 1 && !isOnlySummary ? "message" : "compaction",
+    split: toUsageSplit(run),
+    outputTokens: run.outputTokens,
+  }));
+}
+
+/** There input is what is neither read nor written. */
+function toMessagesUsage({ inputTokens, cachedTokens, written, outputTokens }: Usage): SampledUsage {
+  const { "30m": short, "12h": long } = written ?? { "30m": 0, "12h": 0 };
+  return {
+    input_tokens: Math.max(0, inputTokens - cachedTokens - short - long),
+    cache_creation_input_tokens: short + long,
+    cache_read_input_tokens: cachedTokens,
+    cache_creation: { ephemeral_5m_input_tokens: short, ephemeral_1h_input_tokens: long },
+    output_tokens: outputTokens,
+  };
+}

@@ -1,0 +1,133 @@
+import { textField } from "palimpsest/internal/schema/json";
+import { type OpenAiRefusal, refuseRequest } from "./open-ai-refusal.ts";
+import type { Item, OpenAiRequest } from "./open-ai-request.ts";
+import type { OpenAiModel } from "./open-ai-models.ts";
+import { checkReasoningPlace, checkResponsesPairs } from "./check-request.ts";
+import type { ShownItem } from "./open-ai-prompt.ts";
+import type { ItemSeal } from "./item-seal.ts";
+import { listConversation, type ResponseStore } from "./response-store.ts";
+
+interface ShownItemsDeps {
+  readonly store: ResponseStore;
+  readonly seal: ItemSeal;
+}
+
+interface ShownItemsInput {
+  readonly request: OpenAiRequest;
+  readonly model: OpenAiModel;
+  readonly workspace: string;
+}
+
+type ShownItemsOutcome = { readonly kind: "shown"; readonly items: readonly ShownItem[] } | OpenAiRefusal;
+
+/**
+ * The conversation as far as the model is shown it: with what the server has of it, from the latest compaction on, and
+ * without reasoning of turns that do not count any more.
+ */
+export function listShownItems(deps: ShownItemsDeps, inputs: ShownItemsInput): ShownItemsOutcome {
+  const { request } = inputs;
+  const whole = conversation(deps, inputs);
+  if (whole.kind === "refused") return whole;
+  const start = whole.items.findLastIndex(({ kind }) => kind === "compaction");
+  const latest = whole.items[start];
+  const opened = latest?.kind === "compaction" ? openCompaction(deps.seal, latest.sealed) : undefined;
+  if (opened?.kind === "refused") return opened;
+  const rest = whole.items.slice(start + 1);
+  const wrong = request.api === "chat" ? undefined : (checkResponsesPairs(rest) ?? checkReasoningPlace(rest));
+  if (wrong !== undefined) return wrong;
+  const shown: ShownItem[] = [];
+  if (opened !== undefined) {
+    if (opened.covers === "beside") shown.push(...userMessages(deps.seal, whole.items.slice(0, start)));
+    shown.push({ kind: "compaction", summary: opened.summary });
+  }
+  const lastUser = rest.findLastIndex((item) => item.kind === "message" && item.role === "user");
+  const keepsAll = reasoningContext(inputs) === "all_turns";
+  for (const [at, item] of rest.entries()) {
+    if (item.kind !== "reasoning") {
+      if (item.kind === "message" || item.kind === "call" || item.kind === "output") shown.push(item);
+      continue;
+    }
+    const thought = openReasoning(deps.seal, item);
+    if (thought.kind === "refused") return thought;
+    if (keepsAll || at > lastUser) shown.push(thought);
+  }
+  return { kind: "shown", items: shown };
+}
+
+const reasoningContext = ({ request, model }: ShownItemsInput): "current_turn" | "all_turns" =>
+  request.reasoning.context === "auto" ? model.reasoningContext : request.reasoning.context;
+
+/** What the request sends behind what the server stored, with names replaced by what they name. */
+function conversation(
+  { store }: ShownItemsDeps,
+  { request, workspace }: ShownItemsInput,
+): { readonly kind: "items"; readonly items: readonly Item[] } | OpenAiRefusal {
+  const { previousId } = request;
+  const previous = previousId === undefined ? undefined : store.find(previousId, workspace);
+  if (previousId !== undefined && previous === undefined)
+    return refuseRequest(`Previous response with id '${previousId}' not found.`, {
+      param: "previous_response_id",
+      code: "previous_response_not_found",
+    });
+  const items: Item[] = previous === undefined ? [] : [...listConversation(previous.link)];
+  for (const item of request.items) {
+    if (!isReference(item)) {
+      items.push(item);
+      continue;
+    }
+    const found = store.item(item.id, workspace);
+    if (found === undefined) return unknownItem(item.id);
+    items.push(found);
+  }
+  return { kind: "items", items };
+}
+
+/** Whether the server has to know what it is. */
+const isReference = (item: Item): item is Extract<Item, { kind: "reference" | "reasoning" }> =>
+  item.kind === "reference" || (item.kind === "reasoning" && item.sealed === undefined);
+
+const unknownItem = (id: string): OpenAiRefusal =>
+  refuseRequest(
+    `Item with id '${id}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`,
+    { status: 404, param: "input" },
+  );
+
+const sealRefusal = (what: string): OpenAiRefusal =>
+  refuseRequest(
+    `The encrypted content ${what} could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
+    { param: "input", code: "invalid_encrypted_content" },
+  );
+
+type Reasoning = Extract<ShownItem, { kind: "reasoning" }>;
+
+function openReasoning(seal: ItemSeal, item: Extract<Item, { kind: "reasoning" }>): Reasoning | OpenAiRefusal {
+  const content = item.sealed === undefined ? undefined : seal.open("reasoning", item.sealed);
+  const thought = content === undefined ? undefined : textField(content, "thought");
+  const chain = content === undefined ? undefined : textField(content, "chain");
+  if (thought === undefined || chain === undefined) return sealRefusal(`for item ${item.id}`);
+  return { kind: "reasoning", thought, chain };
+}
+
+/** `beside`: the user's messages stand before it in their own words, and are still shown. */
+interface OpenedCompaction {
+  readonly kind: "opened";
+  readonly summary: string;
+  readonly covers: "all" | "beside";
+}
+
+function openCompaction(seal: ItemSeal, sealed: string): OpenedCompaction | OpenAiRefusal {
+  const content = seal.open("compaction", sealed);
+  const summary = content === undefined ? undefined : textField(content, "summary");
+  if (content === undefined || summary === undefined) return sealRefusal("of the compaction item");
+  return { kind: "opened", summary, covers: textField(content, "covers") === "beside" ? "beside" : "all" };
+}
+
+/** Those that no earlier compaction stands for; one that can't be read is taken to stand for all. */
+function userMessages(seal: ItemSeal, items: readonly Item[]): readonly ShownItem[] {
+  const start = items.findLastIndex((item) => {
+    if (item.kind !== "compaction") return false;
+    const opened = openCompaction(seal, item.sealed);
+    return opened.kind === "refused" || opened.covers === "all";
+  });
+  return items.slice(start + 1).flatMap((item) => (item.kind === "message" && item.role === "user" ? [item] : []));
+}

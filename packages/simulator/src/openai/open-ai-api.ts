@@ -1,0 +1,314 @@
+import { createHash } from "node:crypto";
+import type { Millis } from "palimpsest/internal/schema/brand";
+import { isObject, type Json, textField } from "palimpsest/internal/schema/json";
+import type { ModelOverride } from "palimpsest/internal/schema/model";
+import type { Responder } from "../responder/responder.ts";
+import type { AnswerHeaders, OpenAiAnswer } from "../answer.ts";
+import type { SimulatorClock } from "../simulator-clock.ts";
+import { type HeaderSource, readControl, reportHeaders } from "../request-headers.ts";
+import { cutPlace } from "../reply/deliver.ts";
+import { isTooDeep, tooDeepRefusal, type Refusal } from "../refusal.ts";
+import { chooseFault, earlyFault, canStrike, type ReplyForm, unfitFaultRefusal } from "../fault/early-fault.ts";
+import type { Fault } from "../fault/fault.ts";
+import type { FaultChoice } from "../fault/fault-choice.ts";
+import { shortHash } from "../prompt/canonical-block.ts";
+import type { TraceWriter } from "../trace/trace-writer.ts";
+import { OpenAiCache, OpenAiFingerprints } from "./open-ai-cache.ts";
+import { readChat } from "./read-chat.ts";
+import {
+  compactionUnavailableCode,
+  openAiErrorBody,
+  missingKey,
+  type OpenAiRefusal,
+  refuseRequest,
+  translateRefusal,
+  modelNotFound,
+} from "./open-ai-refusal.ts";
+import { admitRequest, type OpenAiEarlyOutcome, OpenAiExchange, type OpenAiExchangeDeps } from "./open-ai-exchange.ts";
+import { type OpenAiRequest, type ReadRequestOutcome, resolveServiceTier } from "./open-ai-request.ts";
+import { type OpenAiModel, OpenAiModels } from "./open-ai-models.ts";
+import { createKnownSlices } from "./open-ai-prompt.ts";
+import { deliverReply, type OpenAiReply, traceRuns } from "./deliver-reply.ts";
+import { readCompact, readInputTokens, readResponses } from "./read-responses.ts";
+import { ItemSeal } from "./item-seal.ts";
+import { ResponseStore } from "./response-store.ts";
+import { priceRuns } from "./usage.ts";
+
+interface OpenAiApiDeps {
+  readonly responder: Responder;
+  readonly clock: SimulatorClock;
+  readonly seed: number;
+  /** On top of the models that we know. */
+  readonly models: readonly ModelOverride[];
+  readonly faults: FaultChoice | undefined;
+  readonly trace: TraceWriter | undefined;
+  /** The number of the next request, over all faces of a simulator. */
+  readonly nextRequest: () => number;
+}
+
+/** One request, already read: this face knows no transport either. */
+export interface OpenAiCall {
+  readonly body: Json;
+  readonly headers: HeaderSource;
+  readonly signal?: AbortSignal;
+}
+
+/** Chat completions and responses over the same actors, with a cache and a store of its own. */
+export class OpenAiApi {
+  readonly cache = new OpenAiCache();
+  readonly #deps: OpenAiApiDeps;
+  readonly #exchange: OpenAiExchangeDeps;
+  readonly #models: OpenAiModels;
+
+  constructor(deps: OpenAiApiDeps) {
+    this.#deps = deps;
+    this.#models = new OpenAiModels(deps.models);
+    this.#exchange = {
+      responder: deps.responder,
+      clock: deps.clock,
+      seed: deps.seed,
+      cache: this.cache,
+      fingerprints: new OpenAiFingerprints(),
+      store: new ResponseStore(),
+      seal: new ItemSeal(deps.seed),
+      known: createKnownSlices(),
+    };
+  }
+
+  chatCompletions(call: OpenAiCall): Promise<OpenAiAnswer> {
+    return this.#replied(call, { endpoint: "/v1/chat/completions", prefix: "chatcmpl-", read: readChat });
+  }
+
+  responses(call: OpenAiCall): Promise<OpenAiAnswer> {
+    return this.#replied(call, { endpoint: "/v1/responses", prefix: "resp_", read: readResponses });
+  }
+
+  compact(call: OpenAiCall): Promise<OpenAiAnswer> {
+    return this.#replied(call, { endpoint: "/v1/responses/compact", prefix: "resp_", read: readCompact });
+  }
+
+  inputTokens(call: OpenAiCall): OpenAiAnswer {
+    const start = this.#start(call, "/v1/responses/input_tokens");
+    if (start.kind === "ended") return start.answer;
+    const { asked } = start;
+    const read = readInputTokens(call.body, this.#models.all()[0]?.id ?? "");
+    const known = this.#known(read);
+    if (known.kind === "refused") return this.#refuse(asked, known);
+    const admitted = admitRequest(this.#exchange, { ...known, workspace: asked.workspace });
+    if (admitted.kind === "refused") return this.#refuse(asked, admitted);
+    const { tokens } = admitted.prompt;
+    this.#traceEnd(asked, { status: 200, outcome: "delivered", inputTokens: tokens });
+    return this.#body(asked, { object: "response.input_tokens", input_tokens: tokens });
+  }
+
+  /** A response that was stored. */
+  response(call: Omit<OpenAiCall, "body">, id: string): OpenAiAnswer {
+    return this.#stored(call, { id, answer: (body) => body });
+  }
+
+  deleteResponse(call: Omit<OpenAiCall, "body">, id: string): OpenAiAnswer {
+    return this.#stored(call, {
+      id,
+      answer: () => {
+        this.#exchange.store.delete(id);
+        return { id, object: "response", deleted: true };
+      },
+    });
+  }
+
+  models(call: Omit<OpenAiCall, "body">): OpenAiAnswer {
+    const start = this.#start({ ...call, body: {} }, "/v1/models");
+    if (start.kind === "ended") return start.answer;
+    return this.#body(start.asked, { object: "list", data: this.#models.all().map(modelBody) });
+  }
+
+  model(call: Omit<OpenAiCall, "body">, id: string): OpenAiAnswer {
+    const start = this.#start({ ...call, body: {} }, "/v1/models");
+    if (start.kind === "ended") return start.answer;
+    const model = this.#models.find(id);
+    return model === undefined
+      ? this.#refuse(start.asked, modelNotFound(id))
+      : this.#body(start.asked, modelBody(model));
+  }
+
+  /** For what goes wrong before there is a call. */
+  refuse(refusal: Refusal, endpoint: string): OpenAiAnswer {
+    return this.#refuse(this.#number(endpoint, {}), translateRefusal(refusal));
+  }
+
+  async #replied(
+    call: OpenAiCall,
+    way: { readonly endpoint: string; readonly prefix: string; readonly read: (body: Json) => ReadRequestOutcome },
+  ): Promise<OpenAiAnswer> {
+    const start = this.#start(call, way.endpoint);
+    if (start.kind === "ended") return start.answer;
+    const { asked } = start;
+    const known = this.#known(way.read(call.body));
+    if (known.kind === "refused") return this.#refuse(asked, known);
+    const id = way.prefix + shortHash(`${this.#deps.seed} ${asked.n} reply`);
+    const exchange = new OpenAiExchange(this.#exchange, { ...asked, ...known, id, signal: call.signal });
+    try {
+      const isCompact = way.endpoint.endsWith("/compact");
+      const decided = isCompact ? await exchange.compact() : await exchange.reply();
+      const met = { ...asked, fault: exchange.fault };
+      if (decided.kind !== "decided") return this.#ended(met, decided);
+      const { at, workspace } = asked;
+      const shape = isCompact ? "compaction" : "reply";
+      return await this.#delivered(met, { ...known, id, shape, decided, at, workspace, signal: call.signal });
+    } catch (error) {
+      exchange.lost();
+      // Actors are other people's code: their mistake is told to who can mend it, and stays this request's own.
+      const message = `The actor failed: ${String(error)}`;
+      return this.#refuse(asked, refuseRequest(message, { status: 500, type: "server_error" }));
+    }
+  }
+
+  async #delivered(
+    asked: RequestContext,
+    reply: OpenAiReply & { readonly signal: AbortSignal | undefined },
+  ): Promise<OpenAiAnswer> {
+    const headers = { ...this.#headers(asked), ...costHeader(reply) };
+    const onEnd = (outcome: "delivered" | "broken"): void => this.#traceReply(asked, { reply, outcome });
+    const answer = await deliverReply({ ...this.#exchange, onEnd }, reply);
+    return answer.kind === "dropped" ? answer : { ...answer, headers };
+  }
+
+  #ended(asked: RequestContext, ended: OpenAiEarlyOutcome): OpenAiAnswer {
+    if (ended.kind === "refused") return this.#refuse(asked, ended);
+    this.#traceEnd(asked, { status: 0, outcome: "broken" });
+    return ended;
+  }
+
+  #known(
+    read: ReadRequestOutcome,
+  ): OpenAiRefusal | { readonly kind: "known"; readonly request: OpenAiRequest; readonly model: OpenAiModel } {
+    if (read.kind === "refused") return read;
+    const model = this.#models.find(read.request.model);
+    return model === undefined ? modelNotFound(read.request.model) : { kind: "known", request: read.request, model };
+  }
+
+  #stored(
+    call: Omit<OpenAiCall, "body">,
+    { id, answer }: { readonly id: string; readonly answer: (body: object) => object },
+  ): OpenAiAnswer {
+    const start = this.#start({ ...call, body: {} }, "/v1/responses");
+    if (start.kind === "ended") return start.answer;
+    const found = this.#exchange.store.find(id, start.asked.workspace);
+    return found === undefined
+      ? this.#refuse(start.asked, refuseRequest(`Response with id '${id}' not found.`, { status: 404, param: "id" }))
+      : this.#body(start.asked, answer(found.body));
+  }
+
+  #start({ headers, body }: OpenAiCall, endpoint: string): StartOutcome {
+    if (isTooDeep(body)) return endWith(this.refuse(tooDeepRefusal(), endpoint));
+    const numbered = this.#number(endpoint, body);
+    const control = readControl(headers);
+    if (control.kind === "refused") return endWith(this.#refuse(numbered, translateRefusal(control)));
+    const form: ReplyForm = isObject(body) && body["stream"] === true ? "stream" : "json";
+    if (control.fault !== undefined && !canStrike(control.fault, form))
+      return endWith(this.#refuse(numbered, translateRefusal(unfitFaultRefusal(control.fault))));
+    const { clock } = this.#deps;
+    clock.advance(control.advanceMillis);
+    const fault = control.fault ?? chooseFault(this.#deps.faults, { n: numbered.n, form });
+    if (fault?.kind === "clock-jump") clock.advance(fault.byMs);
+    if (fault?.kind === "cache-lost") this.cache.lose();
+    const key = bearerKey(headers);
+    const asked = { ...numbered, at: clock.now(), fault, workspace: workspaceForKey(key ?? "") };
+    // A fault comes before the rules, as a gateway's does.
+    const early = earlyFault(fault, form);
+    if (early !== undefined)
+      return endWith(this.#ended(asked, early.kind === "refused" ? translateRefusal(early) : early));
+    return key === undefined ? endWith(this.#refuse(asked, missingKey())) : { kind: "started", asked };
+  }
+
+  #number(endpoint: string, body: Json): RequestContext {
+    const n = this.#deps.nextRequest();
+    const requestId = `req_${shortHash(`${this.#deps.seed} ${n} req`)}`;
+    const at = this.#deps.clock.now();
+    return { n, requestId, at, endpoint, body, fault: undefined, workspace: "" };
+  }
+
+  #refuse(asked: RequestContext, refusal: OpenAiRefusal): OpenAiAnswer {
+    this.#traceEnd(asked, { status: refusal.status, outcome: "refused", error: refusal });
+    const { retryAfterSeconds: wait, status } = refusal;
+    const headers = { ...this.#headers(asked), ...(wait === undefined ? {} : { "retry-after": String(wait) }) };
+    return { kind: "body", status, headers, body: openAiErrorBody(refusal) };
+  }
+
+  #body(asked: RequestContext, body: object): OpenAiAnswer {
+    const headers = this.#headers(asked);
+    const place = cutPlace(asked.fault);
+    return place === undefined ? { kind: "body", status: 200, headers, body } : { kind: "cut", headers, body, place };
+  }
+
+  #headers({ requestId, n }: RequestContext): AnswerHeaders {
+    return {
+      "x-request-id": requestId,
+      [reportHeaders.number]: String(n),
+      [reportHeaders.now]: new Date(this.#deps.clock.now()).toISOString(),
+    };
+  }
+
+  #traceReply(
+    asked: RequestContext,
+    { reply, outcome }: { readonly reply: OpenAiReply; readonly outcome: "delivered" | "broken" },
+  ): void {
+    this.#traceEnd(asked, { status: 200, outcome, ...traceRuns(reply) });
+  }
+
+  /** Requests of this face have no blocks in a trace: their parameters and their end only. */
+  #traceEnd(asked: RequestContext, end: TracedEnd): void {
+    const { trace } = this.#deps;
+    if (trace === undefined || asked.endpoint === "/v1/models") return;
+    const { n, requestId: id, at, endpoint, workspace, fault } = asked;
+    const body = isObject(asked.body) ? asked.body : {};
+    const model = textField(body, "model") ?? "";
+    const faults = fault !== undefined && hasFaultHappened(fault, end) ? [fault] : [];
+    void trace.request({ n, id, at, endpoint, workspace, model, betas: [], body, faults });
+    void trace.reply({ n, ...end });
+  }
+}
+
+type TracedEnd = Omit<Parameters<TraceWriter["reply"]>[0], "n" | "error"> & { readonly error?: OpenAiRefusal };
+
+/** What is known of a request from its first moment on. */
+interface RequestContext {
+  readonly n: number;
+  readonly requestId: string;
+  readonly at: Millis;
+  readonly endpoint: string;
+  readonly body: Json;
+  readonly fault: Fault | undefined;
+  readonly workspace: string;
+}
+
+type StartOutcome =
+  | { readonly kind: "ended"; readonly answer: OpenAiAnswer }
+  | { readonly kind: "started"; readonly asked: RequestContext };
+
+const endWith = (answer: OpenAiAnswer): StartOutcome => ({ kind: "ended", answer });
+
+/** Where nothing is compacted, a compaction that is unavailable is missed by nobody. */
+const hasFaultHappened = ({ kind }: Fault, { error }: TracedEnd): boolean =>
+  kind !== "compaction-unavailable" || error?.code === compactionUnavailableCode;
+
+const costHeader = ({ decided, model, request }: OpenAiReply): AnswerHeaders => {
+  const price = priceRuns(decided.runs, { model, tier: resolveServiceTier(request.serviceTier) });
+  return price === undefined ? {} : { [reportHeaders.cost]: String(price.totalUsd) };
+};
+
+const bearerKey = (headers: HeaderSource): string | undefined =>
+  /^bearer\s+(\S+)$/i.exec(headers.get("authorization")?.trim() ?? "")?.[1];
+
+/** The key itself stays out of traces and errors. */
+const workspaceForKey = (key: string): string => `proj_${createHash("sha256").update(key).digest("hex").slice(0, 16)}`;
+
+const modelBody = ({ id }: OpenAiModel): object => ({
+  id,
+  object: "model",
+  created: releaseUnknownSeconds,
+  owned_by: "openai",
+});
+
+/** What is said of a model whose release date is not known. */
+const releaseUnknownSeconds = 0;

@@ -1,0 +1,244 @@
+import { type Millis, millis } from "palimpsest/internal/schema/brand";
+import { shortHash } from "../prompt/canonical-block.ts";
+import {
+  openAiCachedSlicesMax,
+  openAiCachedTokensMin,
+  openAiCachedTokensStep,
+  openAiExplicitWritesMax,
+  openAiMatchedBreakpointsMax,
+  openAiWritesMax,
+  storedResponsesMax,
+} from "../limits.ts";
+import { LruMap } from "palimpsest/internal/cache/lru-map";
+import type { CacheOptions, Ttl } from "./open-ai-request.ts";
+import type { Breakpoint, OpenAiPrompt, Slice, Salts } from "./open-ai-prompt.ts";
+
+interface CacheLookup {
+  readonly prompt: OpenAiPrompt;
+  /** Whose cache it is: the key's. */
+  readonly workspace: string;
+  readonly at: Millis;
+  readonly caching: "automatic" | "breakpoints";
+  readonly request: CacheOptions;
+}
+
+/** What the cache does for one request; `commit` makes it true. */
+export interface CachePlan {
+  readonly at: Millis;
+  readonly cachedTokens: number;
+  /** What is billed as written: nothing where writes are free. */
+  readonly writtenTokens: Readonly<Record<Ttl, number>>;
+  readonly lifetimes: readonly EntryLifetime[];
+  readonly losses: number;
+}
+
+interface EntryLifetime {
+  readonly key: string;
+  readonly kind: "read" | "written";
+  readonly millis: Millis;
+}
+
+interface CacheEntry {
+  readonly until: number;
+  readonly millis: Millis;
+}
+
+/**
+ * The provider's prompt cache. Before GPT-5.6 every prefix of a request is cached by itself, slice by slice, and read in
+ * steps of 128 tokens; since then only up to breakpoints, to the exact token.
+ *
+ *     absent -- commit: written -->   live until the request's start + lifetime
+ *     live   -- commit: read -->      live until the reading request's start + the entry's own lifetime
+ *     live   -- its end, or lose() -> absent
+ */
+export class OpenAiCache {
+  readonly #entries = new LruMap<string, CacheEntry>(openAiCachedSlicesMax);
+  #losses = 0;
+
+  /** Changes nothing. */
+  look(look: CacheLookup): CachePlan {
+    const scope = cacheScope(look);
+    return look.caching === "automatic" ? this.#automatic(look, scope) : this.#byBreakpoints(look, scope);
+  }
+
+  /** The reply begins: what was written can be read from now on. */
+  commit({ lifetimes, at, losses }: CachePlan): void {
+    for (const { key, kind, millis: lasts } of lifetimes)
+      if (kind === "written" || losses === this.#losses) this.#put(key, { until: at + lasts, millis: lasts });
+  }
+
+  lose(): void {
+    this.#entries.clear();
+    this.#losses += 1;
+  }
+
+  #put(key: string, entry: CacheEntry): void {
+    const before = this.#entries.peek(key);
+    this.#entries.set(key, before !== undefined && before.until > entry.until ? before : entry);
+  }
+
+  #isLive(key: string, at: Millis): boolean {
+    const entry = this.#entries.peek(key);
+    return entry !== undefined && entry.until > at;
+  }
+
+  #automatic({ prompt, at, request }: CacheLookup, scope: string): CachePlan {
+    const cacheable = prompt.slices.filter(({ tokensUpTo }) => tokensUpTo >= openAiCachedTokensMin);
+    const hit = cacheable.findLast((slice) => this.#isLive(sliceKey(scope, slice), at));
+    const steps = Math.floor((hit?.tokensUpTo ?? 0) / openAiCachedTokensStep);
+    const lasts = request.retention === "in_memory" ? inMemoryMillis : dayMillis;
+    return {
+      at,
+      cachedTokens: steps * openAiCachedTokensStep,
+      writtenTokens: { "30m": 0, "12h": 0 },
+      // The longest first: of a conversation that is forgotten its beginning goes last.
+      lifetimes: cacheable
+        .toReversed()
+        .map((slice) => ({ key: sliceKey(scope, slice), kind: "written", millis: lasts }) as const),
+      losses: this.#losses,
+    };
+  }
+
+  #byBreakpoints({ prompt, at, request }: CacheLookup, scope: string): CachePlan {
+    const { mode, ttl } = request.options ?? { mode: "implicit", ttl: "30m" };
+    const places = prompt.breakpoints.filter(
+      ({ kind, tokensUpTo }) => tokensUpTo >= openAiCachedTokensMin && (mode === "implicit" || kind === "explicit"),
+    );
+    const live = places.slice(-openAiMatchedBreakpointsMax).filter((place) => this.#isLive(sliceKey(scope, place), at));
+    const cachedTokens = live.at(-1)?.tokensUpTo ?? 0;
+    const writes = breakpointsToWrite(places, mode).filter(({ tokensUpTo }) => tokensUpTo > cachedTokens);
+    return {
+      at,
+      cachedTokens,
+      writtenTokens: billWrites(writes, { from: cachedTokens, ttl }),
+      lifetimes: [
+        ...live.flatMap((place): EntryLifetime[] => {
+          const key = sliceKey(scope, place);
+          const entry = this.#entries.peek(key);
+          return entry === undefined ? [] : [{ key, kind: "read", millis: entry.millis }];
+        }),
+        ...writes.map((place): EntryLifetime => ({
+          key: sliceKey(scope, place),
+          kind: "written",
+          millis: ttlMillis[place.ttl ?? ttl],
+        })),
+      ],
+      losses: this.#losses,
+    };
+  }
+}
+
+/** Every request of its own scope: nothing is shared over any of these. */
+function cacheScope({ prompt, workspace }: CacheLookup): string {
+  const { model, serviceTier, cacheKey, effort, verbosity, tools, format } = prompt.salts;
+  return shortHash(JSON.stringify([workspace, model, serviceTier, cacheKey, effort, verbosity, tools, format]));
+}
+
+const sliceKey = (scope: string, { chain }: Slice): string => `${scope}${chain}`;
+
+/** The latest ones; where one is implicit, it stands at the end of the request. */
+function breakpointsToWrite(places: readonly Breakpoint[], mode: "implicit" | "explicit"): readonly Breakpoint[] {
+  const explicit = places.filter(({ kind }) => kind === "explicit");
+  if (mode === "explicit") return explicit.slice(-openAiWritesMax);
+  return [...explicit.slice(-openAiExplicitWritesMax), ...places.filter(({ kind }) => kind === "end")];
+}
+
+/** Each stretch at the lifetime of the breakpoint that ends it. */
+function billWrites(
+  writes: readonly Breakpoint[],
+  { from, ttl }: { readonly from: number; readonly ttl: Ttl },
+): Readonly<Record<Ttl, number>> {
+  const tokens: Record<Ttl, number> = { "30m": 0, "12h": 0 };
+  let start = from;
+  for (const place of writes) {
+    tokens[place.ttl ?? ttl] += place.tokensUpTo - start;
+    start = place.tokensUpTo;
+  }
+  return tokens;
+}
+
+/** The documented least; what the provider keeps longer than that nobody can count on. */
+const ttlMillis: Readonly<Record<Ttl, Millis>> = { "30m": millis(30 * 60_000), "12h": millis(12 * 3_600_000) };
+const dayMillis = millis(24 * 3_600_000);
+/** Ours: how long an entry stays in memory is not in the reference. */
+const inMemoryMillis = millis(10 * 60_000);
+
+export type CacheDiagnosis =
+  | { readonly kind: "cache_hit" | "comparison_response_not_found" | "unavailable" }
+  | {
+      readonly kind: "cache_miss";
+      readonly reason: MissReason;
+      /** Of the earlier prompt, what could have been read and was not. */
+      readonly missedTokens: number;
+      readonly reusableTokens: number;
+    };
+
+type MissReason =
+  | "model_changed"
+  | "service_tier_changed"
+  | "prompt_cache_key_changed"
+  | "tools_changed"
+  | "text_format_changed"
+  | "reasoning_effort_changed"
+  | "verbosity_changed"
+  | "context_compacted"
+  | "input_changed";
+
+/** In the order in which they are told: the first that differs. */
+const reasonBySalt: readonly (readonly [keyof Salts, MissReason])[] = [
+  ["model", "model_changed"],
+  ["serviceTier", "service_tier_changed"],
+  ["cacheKey", "prompt_cache_key_changed"],
+  ["tools", "tools_changed"],
+  ["format", "text_format_changed"],
+  ["effort", "reasoning_effort_changed"],
+  ["verbosity", "verbosity_changed"],
+];
+
+type PromptFingerprint = Pick<OpenAiPrompt, "salts" | "ends" | "tokens"> & { readonly workspace: string };
+
+/** Prompts of earlier responses, to say of a later one why it could not read what they wrote. */
+export class OpenAiFingerprints {
+  readonly #printById = new LruMap<string, PromptFingerprint>(storedResponsesMax);
+
+  remember(id: string, { prompt, workspace }: ComparedPrompt): void {
+    const { salts, ends, tokens } = prompt;
+    this.#printById.set(id, { salts, ends, tokens, workspace });
+  }
+
+  compare(
+    id: string,
+    { prompt, workspace, cachedTokens }: ComparedPrompt & { readonly cachedTokens: number },
+  ): CacheDiagnosis {
+    const earlier = this.#printById.get(id);
+    if (earlier === undefined || earlier.workspace !== workspace) return { kind: "comparison_response_not_found" };
+    const miss = (reason: MissReason, sharedTokens: number): CacheDiagnosis => ({
+      kind: "cache_miss",
+      reason,
+      missedTokens: Math.max(0, earlier.tokens - sharedTokens),
+      reusableTokens: earlier.tokens,
+    });
+    const salt = reasonBySalt.find(([name]) => earlier.salts[name] !== prompt.salts[name]);
+    if (salt !== undefined) return miss(salt[1], 0);
+    const shared = countSharedEnds(earlier, prompt);
+    if (shared < earlier.ends.length) {
+      const isCompacted = earlier.salts.compaction !== prompt.salts.compaction;
+      const tokens = earlier.ends[shared - 1]?.tokensUpTo ?? 0;
+      return miss(isCompacted ? "context_compacted" : "input_changed", tokens);
+    }
+    // Nothing differs, and yet nothing was there to be read: it was never long enough, or is gone.
+    return { kind: cachedTokens > 0 ? "cache_hit" : "unavailable" };
+  }
+}
+
+interface ComparedPrompt {
+  readonly prompt: OpenAiPrompt;
+  readonly workspace: string;
+}
+
+/** Chains stand for everything before them, so they agree up to one place and nowhere behind it. */
+function countSharedEnds(earlier: PromptFingerprint, prompt: OpenAiPrompt): number {
+  let shared = Math.min(earlier.ends.length, prompt.ends.length);
+  while (shared > 0 && earlier.ends[shared - 1]?.chain !== prompt.ends[shared - 1]?.chain) shared -= 1;
+  return shared;
+}

@@ -1,0 +1,360 @@
+import { type Millis, millis } from "palimpsest/internal/schema/brand";
+import {
+  type Responder,
+  type Move,
+  type RespondInput,
+  type PlannedReply,
+  checkPlannedReply,
+} from "../responder/responder.ts";
+import { parseSummary } from "../compaction/build-compaction-block.ts";
+import { summaryPrompt } from "../compaction/summary-prompt.ts";
+import type { SimulatorClock } from "../simulator-clock.ts";
+import { earlyFault, canStrike } from "../fault/early-fault.ts";
+import type { Fault } from "../fault/fault.ts";
+import { createRandom } from "../random.ts";
+import type { CachePlan, OpenAiCache, CacheDiagnosis, OpenAiFingerprints } from "./open-ai-cache.ts";
+import { checkFit, checkRequest } from "./check-request.ts";
+import { compactionUnavailable, type OpenAiRefusal, refuseRequest, translateRefusal } from "./open-ai-refusal.ts";
+import type { OpenAiRequest } from "./open-ai-request.ts";
+import type { OpenAiModel } from "./open-ai-models.ts";
+import { ItemIds, type Output, composeOutput, type MessagesRequestInput, toMessagesRequest } from "./output.ts";
+import {
+  type KnownSlices,
+  type OpenAiPrompt,
+  buildPrompt,
+  type BuiltPrompt,
+  PromptWalk,
+  type ShownItem,
+} from "./open-ai-prompt.ts";
+import type { ItemSeal } from "./item-seal.ts";
+import { listShownItems } from "./list-shown-items.ts";
+import type { ConversationLink, ResponseStore } from "./response-store.ts";
+import type { ModelRun } from "./usage.ts";
+
+export interface OpenAiExchangeDeps {
+  readonly responder: Responder;
+  readonly clock: SimulatorClock;
+  readonly cache: OpenAiCache;
+  readonly fingerprints: OpenAiFingerprints;
+  readonly store: ResponseStore;
+  readonly seal: ItemSeal;
+  readonly known: KnownSlices;
+  readonly seed: number;
+}
+
+interface OpenAiExchangeInput {
+  readonly n: number;
+  /** Of the response or completion. */
+  readonly id: string;
+  readonly at: Millis;
+  readonly workspace: string;
+  readonly fault: Fault | undefined;
+  readonly request: OpenAiRequest;
+  readonly model: OpenAiModel;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Everything about a reply that is decided before its first byte goes out. */
+export interface OpenAiReplyDecision {
+  readonly kind: "decided";
+  readonly prompt: OpenAiPrompt;
+  /** What the model was shown before it spoke. */
+  readonly shown: readonly ShownItem[];
+  readonly output: Output;
+  readonly runs: readonly ModelRun[];
+  readonly takes: readonly PlannedReply[];
+  /** Whose conversation this one goes on with. */
+  readonly previous: ConversationLink | undefined;
+  readonly fault: Fault | undefined;
+  readonly pauseMillis: Millis | undefined;
+  readonly diagnosis?: CacheDiagnosis;
+}
+
+export type OpenAiEarlyOutcome = OpenAiRefusal | { readonly kind: "dropped" } | { readonly kind: "silence" };
+
+/** A request as a prompt, or why it is none. */
+interface AdmittedPrompt extends BuiltPrompt {
+  readonly kind: "admitted";
+}
+
+export function admitRequest(
+  deps: Pick<OpenAiExchangeDeps, "store" | "seal" | "known">,
+  { request, model, workspace }: Pick<OpenAiExchangeInput, "request" | "model" | "workspace">,
+): AdmittedPrompt | OpenAiRefusal {
+  const wrong = checkRequest(request, model);
+  if (wrong !== undefined) return wrong;
+  const shown = listShownItems(deps, { request, model, workspace });
+  if (shown.kind === "refused") return shown;
+  return { kind: "admitted", ...readPrompt(deps, { request, model, items: shown.items }) };
+}
+
+const readPrompt = (
+  { known }: Pick<OpenAiExchangeDeps, "known">,
+  {
+    request,
+    model,
+    items,
+  }: { readonly request: OpenAiRequest; readonly model: OpenAiModel; readonly items: readonly ShownItem[] },
+): BuiltPrompt =>
+  buildPrompt({
+    request,
+    items,
+    known,
+    modelId: model.id,
+    binding: model.caching === "breakpoints" ? "bound" : "free",
+  });
+
+/** From a request to its reply: rules, prompt, size, compaction, actor, cache. */
+export class OpenAiExchange {
+  readonly #deps: OpenAiExchangeDeps;
+  readonly #input: OpenAiExchangeInput;
+  readonly #ids: ItemIds;
+  readonly #takes: PlannedReply[] = [];
+  /** From the beginning on: it may be forgotten while the model is asked. */
+  readonly #previous: ConversationLink | undefined;
+  #at: Millis;
+  /** Of the request, else the first that a take brings. */
+  #fault: Fault | undefined;
+  #plays = 0;
+
+  constructor(deps: OpenAiExchangeDeps, input: OpenAiExchangeInput) {
+    this.#deps = deps;
+    this.#input = input;
+    this.#ids = new ItemIds(deps.seed, input.n);
+    this.#at = input.at;
+    this.#fault = input.fault;
+    const { previousId } = input.request;
+    this.#previous = previousId === undefined ? undefined : deps.store.find(previousId, input.workspace)?.link;
+  }
+
+  async reply(): Promise<OpenAiReplyDecision | OpenAiEarlyOutcome> {
+    const { request } = this.#input;
+    const admitted = this.#admitted();
+    if (admitted.kind === "refused") return admitted;
+    if (this.#isWarming) return this.#answer(admitted);
+    if (request.items.at(-1)?.kind === "compaction-trigger") return this.#onlyCompact(admitted, "all");
+    const { compactThresholdTokens: threshold } = request;
+    if (threshold !== undefined && admitted.prompt.tokens > threshold) return this.#compactFirst(admitted, threshold);
+    return this.#answer(admitted);
+  }
+
+  /** The whole conversation as one item, for whoever asks for nothing else. */
+  async compact(): Promise<OpenAiReplyDecision | OpenAiEarlyOutcome> {
+    const admitted = this.#admitted();
+    return admitted.kind === "refused" ? admitted : this.#onlyCompact(admitted, "beside");
+  }
+
+  #admitted(): AdmittedPrompt | OpenAiRefusal {
+    const { request, model } = this.#input;
+    const admitted = admitRequest(this.#deps, this.#input);
+    if (admitted.kind === "refused") return admitted;
+    return checkFit(request, { model, promptTokens: admitted.prompt.tokens }) ?? admitted;
+  }
+
+  /** The prompt is only to be in the cache: nobody is asked. */
+  get #isWarming(): boolean {
+    return this.#input.request.cache.options?.prewarm === true;
+  }
+
+  async #onlyCompact(read: BuiltPrompt, covers: "all" | "beside"): Promise<OpenAiReplyDecision | OpenAiEarlyOutcome> {
+    const made = await this.#summary(read);
+    if (made.kind === "none") {
+      this.lost();
+      return noSummary();
+    }
+    if (made.kind !== "summary") return made;
+    const { run, pauseMillis } = made;
+    const item = this.#compactionItem(made.summary, covers);
+    const output: Output = { items: [item], ending: "stop", outputTokens: run.outputTokens, reasoningTokens: 0 };
+    return this.#decided(read, { output, runs: [run], pauseMillis });
+  }
+
+  /** The reply goes on behind the summary, and has before it what was said last where there is room for that. */
+  async #compactFirst(read: BuiltPrompt, threshold: number): Promise<OpenAiReplyDecision | OpenAiEarlyOutcome> {
+    const made = await this.#summary(read);
+    if (made.kind === "none") return this.#answer(read);
+    if (made.kind !== "summary") return made;
+    const { request, model } = this.#input;
+    const compaction: ShownItem = { kind: "compaction", summary: made.summary };
+    const start = read.items.findLastIndex((item) => item.kind === "message" && item.role === "user");
+    const newest = read.items.slice(start).filter(({ kind }) => kind !== "reasoning");
+    const withNewest = readPrompt(this.#deps, { request, model, items: [compaction, ...newest] });
+    const alone = readPrompt(this.#deps, { request, model, items: [compaction] });
+    const next = start >= 0 && withNewest.prompt.tokens < threshold ? withNewest : alone;
+    // Later requests begin with the summary: what is thought now has to stand behind that.
+    const answered = await this.#answer(next, { chain: alone.prompt.chain, run: made.run });
+    if (answered.kind !== "decided") return answered;
+    const item = this.#compactionItem(made.summary, "all");
+    return { ...answered, output: { ...answered.output, items: [item, ...answered.output.items] } };
+  }
+
+  #compactionItem(summary: string, covers: "all" | "beside"): Output["items"][number] {
+    const sealed = this.#deps.seal.close("compaction", { summary, covers });
+    return { kind: "compaction", id: this.#ids.next("cmp"), sealed };
+  }
+
+  async #summary({ items, prompt }: BuiltPrompt): Promise<SummaryOutcome> {
+    const { request, model } = this.#input;
+    const asked: OpenAiRequest = { ...request, tools: [], toolChoice: "none", stop: [], reasoning: noReasoning };
+    const ask: ShownItem = { kind: "message", role: "user", parts: [{ kind: "text", text: summaryPrompt }] };
+    const heard = await this.#ask("compaction", {
+      request: asked,
+      items: [...items, ask],
+      prompt,
+      tokensMax: model.outputTokensMax,
+      chain: "",
+    });
+    if (heard.kind !== "heard") return heard;
+    const { run, output, pauseMillis } = heard;
+    const summary = parseSummary({
+      texts: output.items.flatMap((item) => (item.kind === "message" ? [item.text] : [])),
+      calls: output.items.filter(({ kind }) => kind === "call").length,
+    });
+    return summary === undefined ? { kind: "none" } : { kind: "summary", summary, run, pauseMillis };
+  }
+
+  async #answer(read: BuiltPrompt, before?: EarlierRun): Promise<OpenAiReplyDecision | OpenAiEarlyOutcome> {
+    const { prompt, items } = read;
+    const { request, model } = this.#input;
+    const tokensMax = Math.min(request.maxOutputTokens ?? model.outputTokensMax, model.windowTokens - prompt.tokens);
+    const heard = await this.#ask("reply", { request, items, prompt, tokensMax, chain: before?.chain ?? prompt.chain });
+    if (heard.kind !== "heard") return heard;
+    const { run, output, pauseMillis } = heard;
+    return this.#decided(read, { output, runs: before === undefined ? [run] : [before.run, run], pauseMillis });
+  }
+
+  /** What the actor says in the end: after its fault and its wait, if the client is still there. */
+  async #ask(purpose: RespondInput["purpose"], question: AskInput): Promise<AskResult | OpenAiEarlyOutcome> {
+    const { model, signal } = this.#input;
+    const { request, items, prompt, tokensMax, chain } = question;
+    const take = this.#isWarming
+      ? prewarmReply
+      : await this.#play(purpose, { request, model, items, maxTokens: tokensMax });
+    if (this.#fault === undefined) this.#befall(take);
+    const early = this.#early(purpose);
+    if (early !== undefined) {
+      this.lost();
+      return early;
+    }
+    if (take.move.kind === "refuse") {
+      // A refusal is a whole answer; what was asked before it is not part of one.
+      for (const earlier of this.#takes.slice(0, -1)) earlier.lost?.();
+      return translateRefusal(take.move.refusal);
+    }
+    const plan = this.#look(prompt);
+    if (take.move.delayMs !== undefined) await this.#deps.clock.sleep(take.move.delayMs, signal);
+    if (signal?.aborted === true) {
+      this.lost();
+      return { kind: "dropped" };
+    }
+    const walk = new PromptWalk(this.#deps.known, chain);
+    const { seal } = this.#deps;
+    const output = composeOutput({ move: take.move, request, model, tokensMax, seal, walk, ids: this.#ids });
+    const { outputTokens, reasoningTokens } = output;
+    const run = { promptTokens: prompt.tokens, plan, outputTokens, reasoningTokens };
+    return { kind: "heard", output, run, pauseMillis: take.move.pauseMs };
+  }
+
+  #early(purpose: RespondInput["purpose"]): OpenAiEarlyOutcome | undefined {
+    if (purpose === "compaction" && this.#fault?.kind === "compaction-unavailable") return compactionUnavailable();
+    const early = earlyFault(this.#fault, this.#input.request.form);
+    return early?.kind === "refused" ? translateRefusal(early) : early;
+  }
+
+  #decided(
+    { prompt, items }: BuiltPrompt,
+    reply: Pick<OpenAiReplyDecision, "output" | "runs" | "pauseMillis">,
+  ): OpenAiReplyDecision {
+    const { request, workspace } = this.#input;
+    const comparison = request.cache.options?.comparisonId;
+    const cachedTokens = reply.runs.at(-1)?.plan.cachedTokens ?? 0;
+    return {
+      kind: "decided",
+      prompt,
+      shown: items,
+      ...reply,
+      fault: this.#fault,
+      takes: this.#takes,
+      previous: this.#previous,
+      ...(comparison === undefined
+        ? {}
+        : { diagnosis: this.#deps.fingerprints.compare(comparison, { prompt, workspace, cachedTokens }) }),
+    };
+  }
+
+  /** Of the request or of the actor. */
+  get fault(): Fault | undefined {
+    return this.#fault;
+  }
+
+  /** Whoever was asked may say it again. */
+  lost(): void {
+    for (const take of this.#takes) take.lost?.();
+  }
+
+  #look(prompt: OpenAiPrompt): CachePlan {
+    const { workspace, model, request } = this.#input;
+    return this.#deps.cache.look({ prompt, workspace, at: this.#at, caching: model.caching, request: request.cache });
+  }
+
+  async #play(purpose: RespondInput["purpose"], asked: MessagesRequestInput): Promise<PlannedReply> {
+    this.#plays += 1;
+    const { seed, responder: actor, clock } = this.#deps;
+    const random = createRandom(Math.imul(seed, 0x9e3779b1) + this.#input.n + Math.imul(this.#plays - 1, 0x85ebca6b));
+    const take = await actor.respond({ request: toMessagesRequest(asked), purpose, now: clock.now(), random });
+    checkPlannedReply(take);
+    this.#takes.push(take);
+    return take;
+  }
+
+  /** The take's fault happens, where it can; the request's own has struck when it came. */
+  #befall({ fault, faulted }: PlannedReply): void {
+    if (fault === undefined || !canStrike(fault, this.#input.request.form)) return;
+    faulted?.();
+    this.#fault = fault;
+    if (fault.kind === "cache-lost") this.#deps.cache.lose();
+    if (fault.kind !== "clock-jump") return;
+    this.#deps.clock.advance(fault.byMs);
+    this.#at = millis(this.#deps.clock.now());
+  }
+}
+
+/** What the model is asked. */
+interface AskInput {
+  readonly request: OpenAiRequest;
+  readonly items: readonly ShownItem[];
+  readonly prompt: OpenAiPrompt;
+  readonly tokensMax: number;
+  /** Behind which it speaks: what it thinks is bound to that. */
+  readonly chain: string;
+}
+
+interface AskResult {
+  readonly kind: "heard";
+  readonly output: Output;
+  readonly run: ModelRun;
+  readonly pauseMillis: Millis | undefined;
+}
+
+type SummaryOutcome =
+  | ({ readonly kind: "summary"; readonly summary: string } & Pick<AskResult, "run" | "pauseMillis">)
+  | { readonly kind: "none" }
+  | OpenAiEarlyOutcome;
+
+/** What went before the answer. */
+interface EarlierRun {
+  readonly chain: string;
+  readonly run: ModelRun;
+}
+
+const noReasoning: OpenAiRequest["reasoning"] = { effort: "none", context: "auto" };
+
+const prewarmReply: { readonly move: Extract<Move, { kind: "say" }> } & PlannedReply = {
+  move: { kind: "say", blocks: [] },
+};
+
+const noSummary = (): OpenAiRefusal =>
+  refuseRequest("The conversation could not be compacted: the model wrote no summary.", {
+    status: 500,
+    type: "server_error",
+  });

@@ -1,0 +1,160 @@
+import type { JsonObject } from "palimpsest/internal/schema/json";
+import { storedResponseCharsMax, storedResponsesMax } from "../limits.ts";
+import { LruMap } from "palimpsest/internal/cache/lru-map";
+import type { Item, Part } from "./open-ai-request.ts";
+import type { OutputItem } from "./output.ts";
+
+/** What one response added to a conversation, behind what it goes on with. */
+export interface ConversationLink {
+  readonly previous: ConversationLink | undefined;
+  readonly input: readonly Item[];
+  readonly output: readonly OutputItem[];
+}
+
+export interface StoredResponse {
+  readonly workspace: string;
+  readonly link: ConversationLink;
+  readonly body: JsonObject;
+}
+
+/**
+ * Responses that a later request may go on with, and the items in them that it may name. Each holds what it added, and
+ * points at what was said before it: memory grows with what is said, not with its square. What was said is held as long
+ * as a response that stands behind it; the rest of a response goes with it.
+ */
+export class ResponseStore {
+  readonly #byId: LruMap<string, StoredResponse>;
+  readonly #itemById = new Map<string, StoredItem>();
+  /** How many responses and later links hold it. */
+  readonly #holdersByLink = new Map<ConversationLink, number>();
+  readonly #charsMax: number;
+  #chars = 0;
+
+  constructor(
+    limits: { readonly responsesMax: number; readonly charsMax: number } = {
+      responsesMax: storedResponsesMax,
+      charsMax: storedResponseCharsMax,
+    },
+  ) {
+    this.#byId = new LruMap(limits.responsesMax);
+    this.#charsMax = limits.charsMax;
+  }
+
+  /** Of everything that is held: never more than the limit. */
+  get chars(): number {
+    return this.#chars;
+  }
+
+  find(id: string, workspace: string): StoredResponse | undefined {
+    const found = this.#byId.get(id);
+    return found?.workspace === workspace ? found : undefined;
+  }
+
+  item(id: string, workspace: string): Item | undefined {
+    const found = this.#itemById.get(id);
+    return found?.workspace === workspace ? found.item : undefined;
+  }
+
+  add(id: string, response: StoredResponse): void {
+    this.#hold(response.link);
+    this.#chars += bodyChars(response);
+    for (const item of response.link.output)
+      this.#itemById.set(item.id, { item: asInput(item), workspace: response.workspace });
+    this.#let(this.#byId.set(id, response));
+    while (this.#chars > this.#charsMax && this.#byId.oldest !== undefined) this.delete(this.#byId.oldest);
+  }
+
+  delete(id: string): void {
+    this.#let(this.#byId.take(id));
+  }
+
+  #let(response: StoredResponse | undefined): void {
+    if (response === undefined) return;
+    this.#chars -= bodyChars(response);
+    for (const { id } of response.link.output) this.#itemById.delete(id);
+    this.#release(response.link);
+  }
+
+  #hold(link: ConversationLink): void {
+    for (let one: ConversationLink | undefined = link; one !== undefined; one = one.previous) {
+      const holders = this.#holdersByLink.get(one) ?? 0;
+      this.#holdersByLink.set(one, holders + 1);
+      // It holds what stands before it already.
+      if (holders > 0) return;
+      this.#chars += linkChars(one);
+    }
+  }
+
+  #release(link: ConversationLink): void {
+    for (let one: ConversationLink | undefined = link; one !== undefined; one = one.previous) {
+      const holders = (this.#holdersByLink.get(one) ?? 1) - 1;
+      if (holders > 0) {
+        this.#holdersByLink.set(one, holders);
+        return;
+      }
+      this.#holdersByLink.delete(one);
+      this.#chars -= linkChars(one);
+    }
+  }
+}
+
+interface StoredItem {
+  readonly item: Item;
+  readonly workspace: string;
+}
+
+/** Everything that was said up to and with a response. */
+export function listConversation(last: ConversationLink): readonly Item[] {
+  const links: ConversationLink[] = [];
+  for (let one: ConversationLink | undefined = last; one !== undefined; one = one.previous) links.push(one);
+  return links.toReversed().flatMap(({ input, output }) => [...input, ...output.map(asInput)]);
+}
+
+/** What the model said, as a client would send it back. */
+function asInput(item: OutputItem): Item {
+  switch (item.kind) {
+    case "message":
+      return { kind: "message", role: "assistant", parts: [{ kind: "text", text: item.text }], id: item.id };
+    case "call":
+      return item;
+    case "reasoning":
+      return { kind: "reasoning", id: item.id, sealed: item.sealed };
+    case "compaction":
+      return { kind: "compaction", sealed: item.sealed };
+  }
+}
+
+const bodyChars = ({ body }: StoredResponse): number => JSON.stringify(body).length;
+
+const linkChars = ({ input, output }: ConversationLink): number =>
+  [...input, ...output.map(asInput)].reduce((sum, item) => sum + itemChars(item), 0);
+
+function itemChars(item: Item): number {
+  switch (item.kind) {
+    case "message":
+    case "output":
+      return item.parts.reduce((sum, part) => sum + partChars(part), aroundChars);
+    case "call":
+      return item.arguments.length + item.name.length + aroundChars;
+    case "reasoning":
+    case "compaction":
+      return (item.sealed?.length ?? 0) + aroundChars;
+    case "compaction-trigger":
+    case "reference":
+      return aroundChars;
+  }
+}
+
+function partChars(part: Part): number {
+  switch (part.kind) {
+    case "text":
+      return part.text.length + aroundChars;
+    case "image":
+      return part.url.length + aroundChars;
+    case "file":
+      return part.data.length + part.name.length + aroundChars;
+  }
+}
+
+/** Kinds, roles, ids. */
+const aroundChars = 50;

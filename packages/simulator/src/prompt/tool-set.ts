@@ -1,0 +1,239 @@
+import type { WireBlock } from "palimpsest/internal/schema/wire/wire-block";
+import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
+import type { ToolChange, WireTool } from "palimpsest/internal/schema/wire/wire-tool";
+import { hasCompactionBeta } from "../compaction/compaction-block.ts";
+import { isObject, type JsonObject, parseJson } from "palimpsest/internal/schema/json";
+
+/** Either lets a system message change the tools by name; only the second lets it bring a definition. */
+const toolChangeBeta = "mid-conversation-tool-changes-2026-07-01";
+export const inlineToolsBeta = "inline-tools-2026-09-15";
+
+export const changesTools = (betas: ReadonlySet<string>): boolean =>
+  betas.has(toolChangeBeta) || betas.has(inlineToolsBeta);
+
+/** Also a compaction tells changes, and those hold whichever beta made them. Without any of them no message is looked at. */
+export const mayChangeTools = (betas: ReadonlySet<string>): boolean => changesTools(betas) || hasCompactionBeta(betas);
+
+/** What became of one change. */
+type ChangeOutcome =
+  | { readonly kind: "changed" }
+  /** A deferred tool comes in: the model reads its definition here for the first time. */
+  | { readonly kind: "loaded"; readonly tool: WireTool }
+  /** Nothing of that name has been declared or defined so far. */
+  | { readonly kind: "unresolved"; readonly name: string }
+  /** A tool of another kind has the name. */
+  | { readonly kind: "conflict"; readonly name: string }
+  | { readonly kind: "mcp"; readonly server: string };
+
+/** The tools at one point of a conversation: those of `tools`, changed by what system messages said up to there. */
+export class ToolSet {
+  /** Declared or defined so far, withdrawn or not. */
+  readonly #knownByName = new Map<string, WireTool>();
+  readonly #offeredByName = new Map<string, WireTool>();
+  /** Deferred, and not loaded yet. */
+  readonly #unread = new Set<string>();
+  readonly #charsByTool = new Map<WireTool, number>();
+  /** Kept up to date once somebody has asked. */
+  #chars: number | undefined;
+
+  constructor(tools: readonly WireTool[]) {
+    for (const tool of tools) {
+      const name = toolName(tool);
+      this.#knownByName.set(name, tool);
+      this.#offeredByName.set(name, tool);
+      if (tool.defer_loading === true) this.#unread.add(name);
+    }
+  }
+
+  get size(): number {
+    return this.#offeredByName.size;
+  }
+
+  /** JSON of all that are offered. Costs their length the first time, then that of what changes. */
+  get chars(): number {
+    this.#chars ??= this.offered.reduce((sum, tool) => sum + this.#charsOf(tool), 0);
+    return this.#chars;
+  }
+
+  /** Those that the model can call; a deferred one that it has yet to find is among them. */
+  get offered(): readonly WireTool[] {
+    return [...this.#offeredByName.values()];
+  }
+
+  apply({ type, tool }: ToolChange): ChangeOutcome {
+    switch (tool.type) {
+      case "mcp_tool_reference":
+      case "mcp_toolset_reference":
+        return { kind: "mcp", server: tool.server_name };
+      case "tool_definition":
+        return this.#define(tool.definition);
+      case "tool_reference":
+        return type === "tool_addition" ? this.#add(tool.name) : this.#remove(tool.name);
+    }
+  }
+
+  /** Takes the place of one of the same kind and name. */
+  #define(tool: WireTool): ChangeOutcome {
+    const name = toolName(tool);
+    const holder = this.#offeredByName.get(name);
+    if (holder !== undefined && toolKind(holder) !== toolKind(tool)) return { kind: "conflict", name };
+    this.#knownByName.set(name, withoutDeferral(tool));
+    this.#offer(name, withoutDeferral(tool));
+    this.#unread.delete(name);
+    return { kind: "changed" };
+  }
+
+  #add(name: string): ChangeOutcome {
+    const known = this.#knownByName.get(name);
+    if (known === undefined) return { kind: "unresolved", name };
+    const tool = withoutDeferral(known);
+    this.#offer(name, tool);
+    return this.#unread.delete(name) ? { kind: "loaded", tool } : { kind: "changed" };
+  }
+
+  #remove(name: string): ChangeOutcome {
+    if (!this.#knownByName.has(name)) return { kind: "unresolved", name };
+    this.#offer(name, undefined);
+    return { kind: "changed" };
+  }
+
+  #offer(name: string, tool: WireTool | undefined): void {
+    const before = this.#offeredByName.get(name);
+    if (this.#chars !== undefined) this.#chars += this.#charsOf(tool) - this.#charsOf(before);
+    if (tool === undefined) this.#offeredByName.delete(name);
+    else this.#offeredByName.set(name, tool);
+  }
+
+  #charsOf(tool: WireTool | undefined): number {
+    if (tool === undefined) return 0;
+    const chars = this.#charsByTool.get(tool) ?? JSON.stringify(tool).length;
+    this.#charsByTool.set(tool, chars);
+    return chars;
+  }
+}
+
+const toolName = (tool: WireTool): string => tool.name ?? toolKind(tool);
+
+/** A tool of the provider stays of its kind from version to version. */
+const toolKind = ({ type }: WireTool): string =>
+  typeof type === "string" ? type.replace(/_\d{8}$/, "").replace(/_toolset$/, "") : "custom";
+
+const withoutDeferral = (tool: WireTool): WireTool =>
+  tool.defer_loading === true ? { ...tool, defer_loading: false } : tool;
+
+export interface ToolStep {
+  readonly change: ToolChange;
+  /** `messages.3.content.0`, or of a change that a compaction tells `messages.0.content.0.tool_changes.1` */
+  readonly path: string;
+  /** The block that it is, or the compaction that tells it. */
+  readonly holder: { readonly block: WireBlock; readonly path: string };
+  /** Index of its message. */
+  readonly message: number;
+  readonly outcome: ChangeOutcome;
+  /** After the change. */
+  readonly tools: ToolSet;
+}
+
+/**
+ * The changes of a conversation in order. A compaction that says what changed before it stands for those changes,
+ * whether or not the messages that made them are still sent.
+ */
+export function* toolSteps({ tools, messages }: Pick<MessagesRequest, "tools" | "messages">): Generator<ToolStep> {
+  let set = new ToolSet(tools ?? []);
+  for (const [message, { content }] of messages.entries()) {
+    if (typeof content === "string") continue;
+    for (const [index, block] of content.entries()) {
+      const path = `messages.${message}.content.${index}`;
+      if (block.type === "tool_addition" || block.type === "tool_removal")
+        yield { change: block, path, holder: { block, path }, message, outcome: set.apply(block), tools: set };
+      if (block.type !== "compaction" || typeof block.content !== "string" || !block.tool_changes) continue;
+      set = new ToolSet(tools ?? []);
+      const holder = { block, path };
+      for (const [at, change] of block.tool_changes.entries())
+        yield { change, path: `${path}.tool_changes.${at}`, holder, message, outcome: set.apply(change), tools: set };
+    }
+  }
+}
+
+/** The tools at the end of a conversation; undefined where they are `tools` as they stand. */
+export function toolsAtEnd(
+  request: Pick<MessagesRequest, "tools" | "messages">,
+  betas: ReadonlySet<string>,
+): readonly WireTool[] | undefined {
+  if (!mayChangeTools(betas)) return undefined;
+  let last: ToolStep | undefined;
+  for (const step of toolSteps(request)) last = step;
+  return last?.tools.offered;
+}
+
+/**
+ * The changes that take the request's `tools` to those that are offered at the end of its messages, each tool once.
+ * What was changed and changed back, or defined and withdrawn again, is no change.
+ */
+export function netToolChanges(request: MessagesRequest): readonly JsonObject[] {
+  const lastByTool = new Map<string, ToolChange>();
+  const definitionByTool = new Map<string, ToolChange>();
+  let set: ToolSet | undefined;
+  for (const { change, tools } of toolSteps(request)) {
+    // A compaction's own changes stand for those before it.
+    if (tools !== set) lastByTool.clear();
+    set = tools;
+    const key = toolChangeKey(change.tool);
+    if (change.tool.type === "tool_definition") definitionByTool.set(key, change);
+    lastByTool.delete(key);
+    lastByTool.set(key, change.type === "tool_removal" ? change : (definitionByTool.get(key) ?? change));
+  }
+  const declared = new Map((request.tools ?? []).map((tool) => [toolKey(tool.name ?? ""), tool]));
+  return [...lastByTool].flatMap(([key, change]) =>
+    isNetChange(change, declared.get(key)) ? [bareChange(change)] : [],
+  );
+}
+
+/** Distinct tools that the conversation's changes and results refer to. */
+export function countReferencedTools(request: MessagesRequest): number {
+  const keys = new Set<string>();
+  for (const { change } of toolSteps(request)) keys.add(toolChangeKey(change.tool));
+  for (const { content } of request.messages)
+    for (const block of typeof content === "string" ? [] : content)
+      for (const name of findReferences(block)) keys.add(toolKey(name));
+  return keys.size;
+}
+
+function findReferences(block: WireBlock): readonly string[] {
+  if (block.type !== "tool_result" || typeof block.content !== "object") return [];
+  return block.content.flatMap((part) => (part.type === "tool_reference" ? [part.tool_name] : []));
+}
+
+function toolChangeKey(tool: ToolChange["tool"]): string {
+  switch (tool.type) {
+    case "tool_reference":
+      return toolKey(tool.name);
+    case "tool_definition":
+      return toolKey(tool.definition.name ?? "");
+    case "mcp_tool_reference":
+      return JSON.stringify(["mcp", tool.server_name, tool.name]);
+    case "mcp_toolset_reference":
+      return JSON.stringify(["mcp", tool.server_name]);
+  }
+}
+
+const toolKey = (name: string): string => JSON.stringify(["tool", name]);
+
+/** To add a deferred tool loads it; to add another one of `tools` is nothing new. */
+function isNetChange({ type, tool }: ToolChange, declared: WireTool | undefined): boolean {
+  if (tool.type !== "tool_reference") return true;
+  if (type === "tool_removal") return declared !== undefined;
+  return declared === undefined || declared.defer_loading === true;
+}
+
+/** Without markers: each belonged to the request that brought it. */
+function bareChange({ type, tool }: ToolChange): JsonObject {
+  const told = parseJson(JSON.stringify({ type, tool: tool.type === "tool_definition" ? withoutMarker(tool) : tool }));
+  if (!isObject(told)) throw new Error("a change of tools is an object");
+  return told;
+}
+
+function withoutMarker({ type, definition }: Extract<ToolChange["tool"], { type: "tool_definition" }>): object {
+  const { cache_control: _marker, ...rest } = definition;
+  return { type, definition: rest };
+}

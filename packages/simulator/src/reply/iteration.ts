@@ -1,0 +1,95 @@
+import type { Spent, UsageSplit } from "palimpsest/internal/cache/usage-split";
+import type { IterationUsage, SampledUsage } from "palimpsest/internal/schema/wire/reply-message";
+import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
+import { computeNanos, sumNanos, type Tariff, resolveTariff, toUsd } from "palimpsest/internal/cache/cost-ledger";
+import { nanoUsd } from "palimpsest/internal/schema/brand";
+import type { Model, Prices } from "palimpsest/internal/schema/model";
+
+/** One time that the model was asked in the course of a request, and what that took. */
+export interface Iteration {
+  readonly type: "message" | "compaction";
+  /** Of its own prompt. */
+  readonly split: UsageSplit;
+  readonly outputTokens: number;
+}
+
+export const toSpent = ({ split, outputTokens }: Iteration, request: MessagesRequest): Spent => ({
+  usage: split,
+  outputTokens,
+  speed: request.speed,
+  inferenceGeo: request.inference_geo,
+});
+
+/** What the totals of a reply are made of: compactions are paid for, but not told in them. */
+export const replyTotals = (iterations: readonly Iteration[]): Omit<Iteration, "type"> =>
+  iterations.find(({ type }) => type === "message") ?? { split: noUsage, outputTokens: 0 };
+
+const noUsage: UsageSplit = { inputTokens: 0, cacheReadTokens: 0, cacheWrite5mTokens: 0, cacheWrite1hTokens: 0 };
+
+/** `told`: the number that the client is told in place of one, where a fault makes it wrong. */
+export function usageReport(
+  { split, outputTokens }: Omit<Iteration, "type">,
+  told: (tokens: number) => number,
+): SampledUsage {
+  const fiveMinutes = told(split.cacheWrite5mTokens);
+  const hour = told(split.cacheWrite1hTokens);
+  return {
+    input_tokens: told(split.inputTokens),
+    cache_creation_input_tokens: fiveMinutes + hour,
+    cache_read_input_tokens: told(split.cacheReadTokens),
+    cache_creation: { ephemeral_5m_input_tokens: fiveMinutes, ephemeral_1h_input_tokens: hour },
+    output_tokens: told(outputTokens),
+  };
+}
+
+interface IterationReportOptions {
+  /** As the request names it. */
+  readonly model: string;
+  readonly told: (tokens: number) => number;
+}
+
+export const iterationReport = (iteration: Iteration, { model, told }: IterationReportOptions): IterationUsage =>
+  iteration.type === "message"
+    ? { type: "message", model, ...usageReport(iteration, told) }
+    : { type: "compaction", ...usageReport(iteration, told) };
+
+export interface Price {
+  readonly usdByKind: Readonly<Record<keyof Prices, number>>;
+  readonly totalUsd: number;
+  /** By which its first prompt was paid: those of its tier, with place and speed. */
+  readonly usdPerMTok: Readonly<Prices>;
+}
+
+/** What one reply costs, by the same arithmetic as the engine's ledger. */
+export const priceReply = (model: Model, spent: Spent): Price => priceIterations(model, [spent]);
+
+/** What it costs where the model was asked several times for it, each with a prompt and so perhaps a tier of its own. */
+export function priceIterations(model: Model, all: readonly Spent[]): Price {
+  const [first] = all;
+  if (first === undefined) throw new Error("a reply without a single iteration has no price");
+  const nanos = all.map((spent) => computeNanos(spent, resolveTariff(model, spent)));
+  const sum = (kind: keyof Prices): number => toUsd(nanoUsd(nanos.reduce((total, one) => total + one[kind], 0)));
+  return {
+    usdByKind: {
+      input: sum("input"),
+      cacheWrite5m: sum("cacheWrite5m"),
+      cacheWrite1h: sum("cacheWrite1h"),
+      cacheRead: sum("cacheRead"),
+      output: sum("output"),
+    },
+    totalUsd: toUsd(nanoUsd(nanos.reduce((total, one) => total + sumNanos(one), 0))),
+    usdPerMTok: effectivePrices(resolveTariff(model, first)),
+  };
+}
+
+/** Of every kind, whether a reply has tokens of it or not. */
+function effectivePrices({ prices, factor }: Tariff): Prices {
+  const times = (price: number): number => Math.round(price * factor * 1e9) / 1e9;
+  return {
+    input: times(prices.input),
+    cacheWrite5m: times(prices.cacheWrite5m),
+    cacheWrite1h: times(prices.cacheWrite1h),
+    cacheRead: times(prices.cacheRead),
+    output: times(prices.output),
+  };
+}

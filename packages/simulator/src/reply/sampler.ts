@@ -1,0 +1,181 @@
+import type { Millis } from "palimpsest/internal/schema/brand";
+import type { Model } from "palimpsest/internal/schema/model";
+import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
+import {
+  type Responder,
+  type Move,
+  type RespondInput,
+  type PlannedReply,
+  checkPlannedReply,
+} from "../responder/responder.ts";
+import type { CachePlan, PromptCache } from "palimpsest/internal/cache/prompt-cache";
+import type { SimulatorClock } from "../simulator-clock.ts";
+import {
+  compactionUnavailableCode,
+  type EarlyOutcome,
+  earlyFault,
+  canStrike,
+  type ReplyForm,
+} from "../fault/early-fault.ts";
+import type { Fault } from "../fault/fault.ts";
+import { shortHash } from "../prompt/canonical-block.ts";
+import type { Iteration } from "./iteration.ts";
+import type { ModelTraits } from "../prompt/model-traits.ts";
+import type { Prompt } from "palimpsest/internal/cache/prompt";
+import { createRandom } from "../random.ts";
+import { refusal, type Refusal } from "../refusal.ts";
+import { type ComposedReply, composeReply } from "./compose-reply.ts";
+import type { ThinkingSeal } from "../prompt/thinking-seal.ts";
+
+export interface SamplerDeps {
+  readonly responder: Responder;
+  readonly clock: SimulatorClock;
+  readonly cache: PromptCache;
+  readonly seal: ThinkingSeal;
+}
+
+interface SamplerInput {
+  readonly n: number;
+  readonly seed: number;
+  readonly at: Millis;
+  readonly fault: Fault | undefined;
+  readonly model: Model;
+  readonly signal: AbortSignal | undefined;
+  readonly form: ReplyForm;
+}
+
+/** What the model is asked. */
+export interface SampleRequest {
+  readonly type: Iteration["type"];
+  /** As the model is shown it. */
+  readonly request: MessagesRequest;
+  readonly prompt: Prompt;
+  readonly traits: ModelTraits;
+}
+
+type AskOutcome =
+  | { readonly kind: "taken"; readonly question: SampleRequest; readonly plan: CachePlan; readonly move: SayMove }
+  /** `plan`: where the cache was asked before. */
+  | { readonly kind: "ended"; readonly outcome: EarlyOutcome; readonly plan?: CachePlan };
+
+type SayMove = Extract<Move, { kind: "say" }>;
+
+export interface SampleResult extends Iteration {
+  readonly prompt: Prompt;
+  readonly plan: CachePlan;
+  readonly said: ComposedReply;
+  readonly pauseMillis: Millis | undefined;
+}
+
+/**
+ * The model behind one request, which may be asked several times for it. All takes share one end: the reply reaches the
+ * client or it does not. One fault befalls the request: its own, else the first that a take brings.
+ */
+export class Sampler {
+  readonly #deps: SamplerDeps;
+  readonly #input: SamplerInput;
+  readonly #takes: PlannedReply[] = [];
+  #at: Millis;
+  #calls = 0;
+  #fault: Fault | undefined;
+
+  constructor(deps: SamplerDeps, input: SamplerInput) {
+    this.#deps = deps;
+    this.#input = input;
+    this.#at = input.at;
+    this.#fault = input.fault;
+  }
+
+  get fault(): Fault | undefined {
+    return this.#fault;
+  }
+
+  /** What the actor makes of the question, and what the cache has for it. Where the actor fails all takes are lost. */
+  async ask(question: SampleRequest): Promise<AskOutcome> {
+    const take = await this.#played(question);
+    if (this.#fault === undefined) this.#befall(take);
+    const early = this.#early(question);
+    if (early !== undefined) {
+      this.end("lost");
+      return { kind: "ended", outcome: early };
+    }
+    const minimumTokens = this.#input.model.cachePrefixTokensMin;
+    const plan = this.#deps.cache.look({ prompt: question.prompt, at: this.#at, minimumTokens });
+    if (take.move.kind === "say") return { kind: "taken", question, plan, move: take.move };
+    // A refusal is a whole answer; what was asked before it is not part of one.
+    for (const earlier of this.#takes.slice(0, -1)) earlier.lost?.();
+    return { kind: "ended", outcome: take.move.refusal, plan };
+  }
+
+  /** What the model says in the end, after the wait that the actor asks for. Undefined where the client has gone meanwhile. */
+  async complete({ question, plan, move }: Extract<AskOutcome, { kind: "taken" }>): Promise<SampleResult | undefined> {
+    const { model, signal } = this.#input;
+    if (move.delayMs !== undefined) await this.#deps.clock.sleep(move.delayMs, signal);
+    if (signal?.aborted === true) return undefined;
+    const { type, prompt } = question;
+    const said = composeReply({ ...question, move, model, seal: this.#deps.seal, toolUseId: () => this.#toolUseId() });
+    const { outputTokens } = said;
+    return { type, prompt, plan, split: plan.usage, outputTokens, said, pauseMillis: move.pauseMs };
+  }
+
+  end(how: "delivered" | "lost"): void {
+    for (const take of this.#takes) take[how]?.();
+  }
+
+  async #played(question: SampleRequest): Promise<PlannedReply> {
+    try {
+      const take = await this.#play(question);
+      if (take?.move !== undefined) this.#takes.push(take);
+      checkPlannedReply(take);
+      return take;
+    } catch (error) {
+      this.end("lost");
+      throw error;
+    }
+  }
+
+  /** Undefined, whatever its type says, where the actor gives nothing. A request for no tokens only warms the cache: nobody is asked. */
+  async #play({ type, request }: SampleRequest): Promise<PlannedReply | undefined> {
+    const { seed, n } = this.#input;
+    if (request.max_tokens === 0) return { move: { kind: "say", blocks: [], stop: "max_tokens" } };
+    const random = createRandom((Math.imul(seed, 0x9e3779b1) + n) ^ diceByType[type]);
+    return this.#deps.responder.respond({ request, purpose: purposeByType[type], now: this.#deps.clock.now(), random });
+  }
+
+  /** The take's fault happens, where it can; a client's has struck when the request came. */
+  #befall({ fault, faulted }: PlannedReply): void {
+    if (fault === undefined || !canStrike(fault, this.#input.form)) return;
+    faulted?.();
+    this.#fault = fault;
+    if (fault.kind === "cache-lost") this.#deps.cache.lose();
+    if (fault.kind !== "clock-jump") return;
+    this.#deps.clock.advance(fault.byMs);
+    this.#at = this.#deps.clock.now();
+  }
+
+  #early({ type }: SampleRequest): EarlyOutcome | undefined {
+    return type === "compaction" && this.#fault?.kind === "compaction-unavailable"
+      ? compactionUnavailable()
+      : earlyFault(this.#fault, this.#input.form);
+  }
+
+  /** Unique in the simulator's life, and the same for the same seed. */
+  #toolUseId(): string {
+    const { seed, n } = this.#input;
+    this.#calls += 1;
+    return `toolu_${shortHash(`${seed} ${n} call ${this.#calls}`)}`;
+  }
+}
+
+const purposeByType: Readonly<Record<Iteration["type"], RespondInput["purpose"]>> = {
+  message: "reply",
+  compaction: "compaction",
+};
+
+/** So that chance has something else to say to the summary than to the reply behind it. */
+const diceByType: Readonly<Record<Iteration["type"], number>> = { message: 0, compaction: 0x5bd1e995 };
+
+const compactionUnavailable = (): Refusal =>
+  refusal("overloaded_error", "The conversation could not be compacted for the moment. Please try again.", {
+    errorCode: compactionUnavailableCode,
+  });

@@ -1,0 +1,134 @@
+import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
+import type { Responder, Move, MoveBlock } from "./responder.ts";
+import { echoMove } from "./echo-responder.ts";
+import { hasMemoryTool, memoryToolCalls, memoryWrites } from "./memory-writes.ts";
+import { notesEdits } from "./notes-edits.ts";
+import {
+  messageBlocks,
+  lastUserText,
+  systemText,
+  userTexts,
+  collectToolCalls,
+  findEditTool,
+  findWriteTool,
+} from "./request-text.ts";
+import { compactionMove, summaryMove } from "./summary-move.ts";
+import { textField } from "palimpsest/internal/schema/json";
+import { findInputPath } from "./extract-facts.ts";
+
+/**
+ * Makes what the engine asks a model for (summaries, notes, memories, lines of progress) by rule out of the request
+ * itself. What is asked for is told by its words, so that any client's prompt will do; anything else is echoed.
+ */
+export const extractResponder: Responder = {
+  name: "extract",
+  respond: ({ request, purpose }) => ({
+    move: purpose === "compaction" ? compactionMove(request) : extractMove(request),
+  }),
+};
+
+function extractMove(request: MessagesRequest): Move {
+  switch (classifyTask(request)) {
+    case "summary":
+      return summaryMove(request);
+    case "notes":
+      return callOnce(request, { blocks: () => notesEdits(request), done: "The notes are up to date." });
+    case "remembering":
+      return sayOrCall(memoryToolCalls(request), "It is written down.");
+    case "memories":
+      return callOnce(request, { blocks: () => memoryWrites(request), done: "There is nothing more to remember." });
+    case "progress":
+      return sayText(progressLine(request));
+    case "other":
+      return echoMove(request);
+  }
+}
+
+export type ExtractTask = "summary" | "notes" | "remembering" | "memories" | "progress" | "other";
+
+export function classifyTask(request: MessagesRequest): ExtractTask {
+  const ask = lastUserText(request);
+  const system = systemText(request);
+  if (fewWords.test(ask) || progressAsk.test(ask) || (fewWords.test(system) && aboutProgress.test(system)))
+    return "progress";
+  if (/<summary>/i.test(ask)) return "summary";
+  const filed = classifyFileTask(request, ask);
+  if (filed !== undefined) return filed;
+  const asksForTitle = /\b(?:title|topic|headline)\b/i.test(ask);
+  const asksForSummary = summaryAsk.test(ask) && !asksForTitle;
+  return asksForSummary || /\bsummari[sz]ing (?:the |our )?conversations?\b/i.test(system) ? "summary" : "other";
+}
+
+const fewWords = /\b(?:3|three)\s*(?:-|–|to|or)\s*(?:5|five)[\s-]+words?\b/i;
+/** A system prompt may speak of few words in passing. */
+const aboutProgress = /\b(?:present[ -]tense|progress|status)\b/i;
+const progressAsk =
+  /\b(?:progress|status) (?:report|update|line)\b|\breport (?:on )?(?:your |the )?progress\b|\bwhat are you doing\b/i;
+/** Whatever is to be summed up; a summary that is only spoken of is none that is asked for. */
+const summaryAsk =
+  /\bsummari[sz](?:e|ing)\b|\bsum (?:\w+ ){0,3}up\b|\brecap\b|\btl;?dr\b|\bsummary of\b|\b(?:write|give|make|create|provide|produce|draft|generate|need|want|update)\b[^.?!\n]{0,60}\bsummary\b/i;
+
+/** Notes or memories, whichever the request speaks of more; paths don't speak. */
+function classifyFileTask(request: MessagesRequest, ask: string): "notes" | "remembering" | "memories" | undefined {
+  const words = ask
+    .split(/\s+/)
+    .filter((word) => !word.includes("/") && !/.\.md\b/.test(word))
+    .join(" ");
+  const notes = /\b(?:file|sections?|template|take|update|write|keep|revise)\b/i.test(words)
+    ? countMatches(words, /\bnotes\b/gi)
+    : 0;
+  const memories = savingVerb.test(words) ? countMatches(words, /\bmemor(?:y|ies)\b/gi) : 0;
+  if (hasMemoryTool(request) && (memories > notes || rememberAsk.test(words))) return "remembering";
+  if (notes >= memories && notes > 0 && findEditTool(request) !== undefined) return "notes";
+  const canWrite = findWriteTool(request) !== undefined || findEditTool(request) !== undefined;
+  return memories > 0 && canWrite ? "memories" : undefined;
+}
+
+const savingVerb = /\b(?:extract|save|store|write|record|keep|consolidate|update|add|create|collect|commit)\b/i;
+/** Where there is a tool for it, the word alone asks for it; a question does not. */
+const rememberAsk = /\bremember\b(?![^.!?]{0,400}\?)/i;
+const countMatches = (text: string, form: RegExp): number => text.match(form)?.length ?? 0;
+
+/** One reply with calls; whatever came of them, the next reply ends the errand. */
+function callOnce(
+  request: MessagesRequest,
+  { blocks, done }: { readonly blocks: () => readonly MoveBlock[]; readonly done: string },
+): Move {
+  const askedAt = userTexts(request).at(-1)?.at ?? 0;
+  const called = request.messages
+    .slice(askedAt + 1)
+    .some((message) => message.role === "assistant" && messageBlocks(message).some(({ type }) => type === "tool_use"));
+  return sayOrCall(called ? [] : blocks(), done);
+}
+
+const sayOrCall = (calls: readonly MoveBlock[], done: string): Move =>
+  calls.length === 0 ? sayText(done) : { kind: "say", blocks: calls };
+
+const sayText = (text: string): Move => ({ kind: "say", blocks: [{ type: "text", text }] });
+
+/** Three to five words on what the last call does, in the present tense. */
+function progressLine(request: MessagesRequest): string {
+  const call = collectToolCalls(request).at(-1);
+  if (call === undefined) return "Thinking about the request";
+  const verb = verbs.find(([form]) => form.test(call.name))?.[1] ?? "Using";
+  const path = findInputPath(call.input);
+  if (path !== undefined) {
+    const [file = path, folder] = path.split(/[\\/]/).filter(Boolean).toReversed();
+    return folder === undefined ? `${verb} ${file} right now` : `${verb} ${file} in ${folder}`;
+  }
+  const object =
+    textField(call.input, "command") ?? textField(call.input, "pattern") ?? textField(call.input, "query") ?? call.name;
+  const words = object.split(/\s+/).filter(Boolean).slice(0, objectWordsMax);
+  return `${verb} ${words.join(" ")}${words.length < 2 ? " right now" : ""}`;
+}
+
+const objectWordsMax = 4;
+
+const verbs: readonly (readonly [RegExp, string])[] = [
+  [/read|view|cat|open/i, "Reading"],
+  [/edit|replace|patch/i, "Editing"],
+  [/write|create/i, "Writing"],
+  [/grep|search|glob|find/i, "Searching"],
+  [/fetch|browse/i, "Fetching"],
+  [/bash|shell|exec|run/i, "Running"],
+];

@@ -1,0 +1,161 @@
+import type { MessagesRequest } from "palimpsest/internal/schema/wire/messages-request";
+import { memoriesMax } from "../limits.ts";
+import type { MoveBlock } from "./responder.ts";
+import { extractFacts, quoteLine } from "./extract-facts.ts";
+import {
+  lastUserText,
+  systemText,
+  collectToolCalls,
+  type ToolCallRecord,
+  userTexts,
+  editInput,
+  findEditTool,
+  writeInput,
+  findWriteTool,
+} from "./request-text.ts";
+import { type JsonObject, textField } from "palimpsest/internal/schema/json";
+import { memoryTool } from "../prompt/memory-tool.ts";
+
+type MemoryType = "user" | "feedback" | "project" | "reference";
+
+interface Memory {
+  readonly type: MemoryType;
+  readonly file: string;
+  readonly statement: string;
+}
+
+/** Calls that write one file for each lasting statement of the user that the request does not name already. */
+export function memoryWrites(request: MessagesRequest): readonly MoveBlock[] {
+  const ask = lastUserText(request);
+  const folder = memoryFolder(`${ask}\n${systemText(request)}`);
+  const found = extractFacts(request).messages.flatMap(findLastingStatements).map(classifyMemory);
+  const byFile = new Map(found.filter(({ file }) => !ask.includes(file)).map((memory) => [memory.file, memory]));
+  const [write, edit] = [findWriteTool(request), findEditTool(request)];
+  return [...byFile.values()].slice(0, memoriesMax).flatMap((memory): readonly MoveBlock[] => {
+    const path = `${folder}/${memory.file}`;
+    const content = memoryFileText(memory);
+    if (write !== undefined)
+      return [{ type: "tool_use", name: write.name, input: writeInput(write, { path, content }) }];
+    if (edit === undefined) return [];
+    return [{ type: "tool_use", name: edit.name, input: editInput(edit, { path, before: "", after: content }) }];
+  });
+}
+
+const lasting =
+  /\b(?:always|never|from now on|remember|i prefer|i'd rather|i am an?|i'm an?|i work|my (?:role|team|name)|we decided|deadline)\b/i;
+/** Nothing that looks like one is ever written down. */
+const secret = /\b(?:api[ _-]?key|password|passphrase|secret|token)\b\s*(?:is\b|[:=])/i;
+
+const findLastingStatements = (message: string): readonly string[] =>
+  message
+    .split(/(?<=[.!?])\s+|\n+/)
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => lasting.test(sentence) && !secret.test(sentence) && !sentence.endsWith("?"));
+
+const classifyMemory = (statement: string): Memory => {
+  const type = memoryType(statement);
+  return { type, file: `${type}_${memorySlug(statement)}.md`, statement };
+};
+
+function memoryType(statement: string): MemoryType {
+  if (/https?:\/\/|\b(?:dashboard|tracker|channel|wiki)\b/i.test(statement)) return "reference";
+  if (/\b(?:i prefer|i'd rather|i am an?|i'm an?|i work|my (?:role|team|name))\b/i.test(statement)) return "user";
+  return /\b(?:we decided|deadline|release)\b/i.test(statement) ? "project" : "feedback";
+}
+
+const slugWords = 5;
+
+/** Letters of any language; a statement without a single one gets a name all the same. */
+const memorySlug = (statement: string): string =>
+  (statement.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ["unnamed"]).slice(0, slugWords).join("_");
+
+function memoryFileText({ type, file, statement }: Memory): string {
+  const name = file.replace(/\.md$/, "").replaceAll("_", " ");
+  const head = `---\nname: ${JSON.stringify(name)}\ndescription: ${JSON.stringify(quoteLine(statement))}\ntype: ${type}\n---\n\n`;
+  if (type !== "feedback") return `${head}${statement}\n`;
+  return `${head}${statement}\n\n**Why:** the user said so, in these words.\n**How to apply:** wherever it concerns the work at hand.\n`;
+}
+
+/** A path with a folder named for memories; that of an index file in it counts too. */
+function memoryFolder(text: string): string {
+  const paths = text.split(/[\s`"'<>()]+/).flatMap((word) => /^.*memor(?:y|ies)[^,;]*/i.exec(word) ?? []);
+  const path = paths.find((found) => found.includes("/")) ?? "memory";
+  const slash = path.lastIndexOf("/");
+  const folder = /\.md\.?$/i.test(path) ? path.slice(0, Math.max(slash, 0)) : path;
+  return trimPathEnd(folder) || "memory";
+}
+
+/** Without slashes and full stops behind it. */
+function trimPathEnd(path: string): string {
+  let end = path.length;
+  while (end > 0 && "/.".includes(path.charAt(end - 1))) end -= 1;
+  return path.slice(0, end);
+}
+
+export const hasMemoryTool = ({ tools }: MessagesRequest): boolean =>
+  (tools ?? []).some(({ type }) => type === memoryTool.type);
+
+/**
+ * The next calls of the provider's memory tool; none once everything is written down. First the folder is looked at.
+ * A file that is not there is created; one that is there is read, and what it lacks is put behind its heading, or at
+ * its beginning where it has none of ours. What has been done is read off the calls since the person spoke.
+ */
+export function memoryToolCalls(request: MessagesRequest): readonly MoveBlock[] {
+  const askedAt = userTexts(request).at(-1)?.at ?? 0;
+  const done = collectToolCalls(request).filter(({ name, at }) => name === memoryTool.name && at > askedAt);
+  const listing = done.find((call) => isCall(call, { command: "view", path: memoryToolFolder }));
+  if (listing === undefined) return [memoryToolCall({ command: "view", path: memoryToolFolder })];
+  return [...linesByType(request)].flatMap(([type, lines]) => fileCalls({ type, lines, listing, done }));
+}
+
+const memoryToolFolder = "/memories";
+const memoryHeading = (type: MemoryType): string => `# Memories: ${type}`;
+
+/** Every lasting statement, also one in the very message that asks for it. */
+function linesByType(request: MessagesRequest): ReadonlyMap<MemoryType, readonly string[]> {
+  const statements = userTexts(request)
+    .flatMap((heard) => findLastingStatements(heard.text))
+    .filter((statement) => !/\bmemor(?:y|ies)\b/i.test(statement));
+  const lines = new Map<MemoryType, readonly string[]>();
+  for (const { type, statement } of [...new Set(statements)].slice(0, memoriesMax).map(classifyMemory))
+    lines.set(type, [...(lines.get(type) ?? []), `- ${statement}`]);
+  return lines;
+}
+
+function fileCalls({
+  type,
+  lines,
+  listing,
+  done,
+}: {
+  readonly type: MemoryType;
+  readonly lines: readonly string[];
+  readonly listing: ToolCallRecord;
+  readonly done: readonly ToolCallRecord[];
+}): readonly MoveBlock[] {
+  const path = `${memoryToolFolder}/${type}.md`;
+  const heading = memoryHeading(type);
+  const changed = done.some(
+    (call) => textField(call.input, "path") === path && textField(call.input, "command") !== "view",
+  );
+  if (changed) return [];
+  if (!(listing.result?.text ?? "").includes(path))
+    return [memoryToolCall({ command: "create", path, file_text: `${[heading, ...lines].join("\n")}\n` })];
+  const content = done.find((call) => isCall(call, { command: "view", path }))?.result?.text;
+  if (content === undefined) return [memoryToolCall({ command: "view", path })];
+  const missing = lines.filter((line) => !content.includes(line));
+  if (missing.length === 0) return [];
+  const added = missing.join("\n");
+  return [
+    memoryToolCall(
+      content.split(heading).length === 2
+        ? { command: "str_replace", path, old_str: heading, new_str: `${heading}\n${added}` }
+        : { command: "insert", path, insert_line: 0, insert_text: `${added}\n` },
+    ),
+  ];
+}
+
+const isCall = ({ input }: ToolCallRecord, wanted: { readonly command: string; readonly path: string }): boolean =>
+  textField(input, "command") === wanted.command && textField(input, "path") === wanted.path;
+
+const memoryToolCall = (input: JsonObject): MoveBlock => ({ type: "tool_use", name: memoryTool.name, input });

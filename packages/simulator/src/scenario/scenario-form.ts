@@ -1,0 +1,174 @@
+import { z } from "zod";
+import { toolNamePattern } from "palimpsest/internal/schema/block";
+import { anyJson } from "palimpsest/internal/schema/any-json";
+import { type ErrorType, statusByErrorType, stopReasons } from "palimpsest/internal/schema/wire/reply-message";
+import { adversaryModes } from "../responder/adversary-responder.ts";
+import { afterModes, type RespondInput } from "../responder/responder.ts";
+import { repeatsMax, waitMillisMax } from "../limits.ts";
+
+/**
+ * A scenario as people write it, in YAML or in a module. One form a place: rules on which fields go together are in
+ * `compile.ts`, so that a wrong field is reported where it stands and not as "no form of the union fits".
+ */
+const strictForm = <Shape extends z.core.$ZodLooseShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> =>
+  z.strictObject(shape, {
+    error: ({ code }) =>
+      `${code === "unrecognized_keys" ? "is not known here" : "expected fields with values"}; allowed: ${Object.keys(shape).join(", ")}`,
+  });
+
+const pattern = z
+  .string()
+  .min(1)
+  .superRefine((text, context) => {
+    const problem = patternProblem(text);
+    if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+  });
+
+const wait = z.int().min(0).max(waitMillisMax);
+
+export const conditionForm = strictForm({
+  /** In the last text that the user said. */
+  lastUser: pattern.optional(),
+  /** In any text of any message, results included. */
+  anyText: pattern.optional(),
+  system: pattern.optional(),
+  /** In a result of the newest message that holds results. */
+  result: pattern.optional(),
+  /** A tool of this name is offered. */
+  tool: z.string().min(1).optional(),
+  /** A tool of this name has been called. */
+  called: z.string().min(1).optional(),
+  /** Assistant messages so far. */
+  turns: strictForm({ atLeast: z.int().min(0).optional(), atMost: z.int().min(0).optional() }).optional(),
+  get not(): z.ZodOptional<typeof conditionForm> {
+    return conditionForm.optional();
+  },
+  get all(): z.ZodOptional<z.ZodArray<typeof conditionForm>> {
+    return z.array(conditionForm).min(1).optional();
+  },
+  get any(): z.ZodOptional<z.ZodArray<typeof conditionForm>> {
+    return z.array(conditionForm).min(1).optional();
+  },
+});
+
+const toolForm = strictForm({
+  name: z.string().regex(toolNamePattern, { error: "expected up to 128 letters, digits, _ and -, as the API does" }),
+  input: z.record(z.string(), anyJson).optional(),
+  id: z.string().min(1).optional(),
+  rawInput: z.string().optional(),
+});
+
+const blockForm = strictForm({
+  text: z.string().optional(),
+  thinking: z.string().optional(),
+  redacted: z.string().optional(),
+  tool: toolForm.optional(),
+});
+
+const refuseForm = strictForm({
+  type: z.custom<ErrorType>((type) => typeof type === "string" && Object.hasOwn(statusByErrorType, type), {
+    error: `expected one of ${Object.keys(statusByErrorType).join(", ")}`,
+  }),
+  message: z.string(),
+  errorCode: z.string().optional(),
+  retryAfterSeconds: z.int().min(0).optional(),
+});
+
+/** What one request is answered with. */
+const moveFields = {
+  text: z.string().optional(),
+  thinking: z.string().optional(),
+  tools: z.array(toolForm).min(1).optional(),
+  blocks: z.array(blockForm).optional(),
+  refuse: refuseForm.optional(),
+  stop: z.enum(stopReasons).optional(),
+  delayMs: wait.optional(),
+  pauseMs: wait.optional(),
+};
+
+export const moveForm = strictForm(moveFields);
+
+/**
+ * A move, a branch (`when`, `do`, `else`), a group (`moves`) or a fault on its own. The fields of a move are named one
+ * by one, since the compiler can't infer a recursive form behind a spread.
+ */
+export const stepForm = strictForm({
+  text: moveFields.text,
+  thinking: moveFields.thinking,
+  tools: moveFields.tools,
+  blocks: moveFields.blocks,
+  refuse: moveFields.refuse,
+  stop: moveFields.stop,
+  delayMs: moveFields.delayMs,
+  pauseMs: moveFields.pauseMs,
+  fault: z
+    .union([z.string(), z.array(z.string()).min(1)], { error: "expected a fault or a list of faults" })
+    .optional(),
+  repeat: z.int().min(1).max(repeatsMax).optional(),
+  when: conditionForm.optional(),
+  get do(): z.ZodOptional<z.ZodArray<typeof stepForm>> {
+    return z.array(stepForm).optional();
+  },
+  get else(): z.ZodOptional<z.ZodArray<typeof stepForm>> {
+    return z.array(stepForm).optional();
+  },
+  get moves(): z.ZodOptional<z.ZodArray<typeof stepForm>> {
+    return z.array(stepForm).min(1).optional();
+  },
+});
+
+const moveMaker = z.custom<MoveMaker>((value) => typeof value === "function", {
+  error: "expected a list of moves, or in a module a function from a scene to a move",
+});
+
+const laneFields = {
+  moves: z.union([z.array(stepForm), moveMaker], { error: "expected a list of moves" }).optional(),
+  actor: z.enum(["echo", "extract", "adversary"]).optional(),
+  modes: z.array(z.enum(adversaryModes)).min(1).optional(),
+  after: z.enum(afterModes).optional(),
+};
+
+export const laneForm = strictForm({ name: z.string().min(1), when: conditionForm, ...laneFields });
+
+export const scenarioForm = strictForm({
+  name: z.string().min(1),
+  seed: z.int().optional(),
+  lanes: z.array(laneForm).optional(),
+  ...laneFields,
+  /** What the server is answered that wants a summary to compact with, one each; then one is made by rule. */
+  compaction: z.array(moveForm).optional(),
+});
+
+export type ConditionForm = z.infer<typeof conditionForm>;
+export type MoveForm = z.infer<typeof moveForm>;
+export type StepForm = z.infer<typeof stepForm>;
+export type LaneForm = Pick<ScenarioForm, keyof typeof laneFields>;
+/** Also what a module exports as `scenario`. */
+export type ScenarioForm = z.infer<typeof scenarioForm>;
+
+/** Moves of a module: made when they are wanted. What comes back is checked like a move in a file. */
+export type MoveMaker = (scene: RespondInput) => MoveForm | Promise<MoveForm>;
+
+/** Texts to look for: `/…/flags` is a regular expression, anything else a part of the text in whatever case. */
+export function patternTest(written: string): (text: string) => boolean {
+  const expression = parseExpression(written);
+  if (expression !== undefined) return (text) => expression.test(text);
+  const part = written.toLowerCase();
+  return (text) => text.toLowerCase().includes(part);
+}
+
+/** Why a pattern is none; undefined where it is one. */
+export function patternProblem(written: string): string | undefined {
+  try {
+    parseExpression(written);
+    return undefined;
+  } catch (error) {
+    return `is not a regular expression: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+/** Without `g` and `y`, which would make one test depend on the one before. Throws on a malformed one. */
+function parseExpression(written: string): RegExp | undefined {
+  const [, source, flags] = /^\/(.+)\/([dgimsuvy]*)$/s.exec(written) ?? [];
+  return source === undefined ? undefined : new RegExp(source, (flags ?? "").replaceAll(/[gy]/g, ""));
+}

@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { cacheEdits, type CacheEditsReply, type CacheEditsReport } from "palimpsest/internal/schema/wire/cache-control";
+import { formatCount, plural } from "palimpsest/internal/schema/format-count";
+import type { JsonObject } from "palimpsest/internal/schema/json";
+
+const count = z.int().nonnegative();
+
+/** Of a reply's line in a trace: what became of the results that the request deletes in the cache by reference. */
+export const deletionsLine = {
+  cacheEdits: z
+    .object({ applied: z.array(z.string()), ignored: z.array(z.string()), deleted_input_tokens: count })
+    .optional(),
+};
+
+type DeletionsLine = z.infer<z.ZodObject<typeof deletionsLine>>;
+
+export const deletionsForTrace = ({ cache_edits: report }: CacheEditsReply): DeletionsLine =>
+  report === undefined ? {} : { cacheEdits: copyReport(report) };
+
+const copyReport = ({ applied, ignored, ...tokens }: CacheEditsReport): NonNullable<DeletionsLine["cacheEdits"]> => ({
+  applied: [...applied],
+  ignored: [...ignored],
+  ...tokens,
+});
+
+/** As the command line lists it. */
+export interface DeletionsListed {
+  readonly cacheEdits: NonNullable<DeletionsLine["cacheEdits"]> | null;
+}
+
+export const deletionsListed = (reply: DeletionsLine | undefined): DeletionsListed => ({
+  cacheEdits: reply?.cacheEdits ?? null,
+});
+
+/** In a few words; none where the request deletes nothing. */
+export function deletionsText({ cacheEdits: told }: DeletionsListed): readonly string[] {
+  if (told === null) return [];
+  const { applied, ignored, deleted_input_tokens: deleted } = told;
+  const others = ignored.length === 0 ? "" : `, ${formatCount(ignored.length)} not there`;
+  return [
+    `deleted ${formatCount(applied.length)} ${plural(applied.length, "result")}, ${formatCount(deleted)} tokens${others}`,
+  ];
+}
+
+interface WithheldResults {
+  /** Ids of the calls whose results were left out of what was read. */
+  readonly applied: readonly string[];
+  /** Of those that were asked for and were not there. */
+  readonly ignored: readonly string[];
+  readonly tokens: number;
+}
+
+/** By the request that this reply answers. */
+export function findWithheld(reply: DeletionsLine | undefined): WithheldResults {
+  const { applied = [], ignored = [], deleted_input_tokens: tokens = 0 } = reply?.cacheEdits ?? {};
+  return { applied, ignored, tokens };
+}
+
+/** Whether it deletes something no more that the reply before left out. */
+export function releasesDeletion(before: DeletionsLine | undefined, params: JsonObject): boolean {
+  const { applied } = findWithheld(before);
+  if (applied.length === 0) return false;
+  const read = cacheEdits.safeParse(params["cache_edits"]);
+  const named = new Set(read.success ? read.data.deletions.map(({ tool_use_id: id }) => id) : []);
+  return applied.some((id) => !named.has(id));
+}

@@ -1,0 +1,272 @@
+import type { Millis } from "palimpsest/internal/schema/brand";
+import { isObject, isArray, type Json, parseJson } from "palimpsest/internal/schema/json";
+import { extension } from "../extension.ts";
+import { formatFault, type Fault } from "../fault/fault.ts";
+import type { Iteration } from "../reply/iteration.ts";
+import { traceBasesMax, tracedBlocksMax, tracedValueCharsMax } from "../limits.ts";
+import type { PromptBlock, Lifetime, Prompt } from "palimpsest/internal/cache/prompt";
+import { pathLevel, type RequestLine, type TraceLine, traceVersion } from "./trace-line.ts";
+import type { Prices } from "palimpsest/internal/schema/model";
+import type { ReplyMessage, SampledUsage } from "palimpsest/internal/schema/wire/reply-message";
+import type { UsageSplit } from "palimpsest/internal/cache/usage-split";
+import type { BreakpointOutcome, CachePlan } from "palimpsest/internal/cache/prompt-cache";
+
+interface TraceWriterDeps {
+  /** One line without its end. Keeps the order of the calls. Must not reject: a trace never breaks a reply. */
+  readonly write: (line: string) => Promise<void>;
+}
+
+interface BaseRequest {
+  readonly n: number;
+  readonly blocks: readonly PromptBlock[];
+}
+
+/**
+ * Writes what goes through the simulator as lines (line.ts). A request costs lines for what is new in it: the rest is
+ * named by an earlier request. The work on one request grows with its blocks, the memory has limits.
+ */
+export class TraceWriter {
+  readonly #deps: TraceWriterDeps;
+  readonly #blocksMax: number;
+  readonly #known = new Set<string>();
+  /** Newest first. */
+  #bases: readonly BaseRequest[] = [];
+
+  constructor(deps: TraceWriterDeps, blocksMax: number = tracedBlocksMax) {
+    this.#deps = deps;
+    this.#blocksMax = blocksMax;
+  }
+
+  begin({ seed, startedAt }: { readonly seed: number; readonly startedAt: Millis }): Promise<void> {
+    return this.#write([{ type: "trace", version: traceVersion, seed, startedAt: toIso(startedAt) }]);
+  }
+
+  /** Resolves once the lines are taken; they stand in the trace in the order of the calls, also of calls that overlap. */
+  request(request: TracedRequest): Promise<void> {
+    const blocks = request.prompt?.blocks ?? [];
+    const { base, shared } = this.#nearest(blocks);
+    const fresh = blocks.slice(shared);
+    const line: RequestLine = {
+      type: "request",
+      n: request.n,
+      id: request.id,
+      at: toIso(request.at),
+      workspace: request.workspace,
+      model: request.model,
+      endpoint: request.endpoint,
+      betas: [...request.betas],
+      params: pickParams(request.body),
+      ...(request.prompt === undefined ? {} : { salts: request.prompt.salts }),
+      blocks: {
+        base,
+        shared,
+        added: fresh.map(blockTuple),
+        marks: blocks.flatMap(({ breakpoint }, at) => (breakpoint === undefined ? [] : [[at, breakpoint]])),
+      },
+      ...(request.cache === undefined
+        ? {}
+        : { cache: { hit: request.cache.hit, breakpoints: [...request.cache.breakpoints] } }),
+      faults: request.faults.map(formatFault),
+    };
+    const contents = fresh.flatMap((block) => this.#content(block, request.body));
+    if (blocks.length > 0) this.#bases = [{ n: request.n, blocks }, ...this.#bases].slice(0, traceBasesMax);
+    return this.#write([...contents, line]);
+  }
+
+  reply(reply: TracedReply): Promise<void> {
+    const { n, status, outcome, beganAt, message, cost, split, iterations, pricesUsdPerMTok, inputTokens, error } =
+      reply;
+    const usage = message?.usage ?? reply.usage;
+    const edits = message?.context_management?.applied_edits ?? [];
+    return this.#write([
+      {
+        type: "reply",
+        n,
+        status,
+        outcome,
+        ...(beganAt === undefined ? {} : { beganAt: toIso(beganAt) }),
+        ...(message === undefined ? {} : { messageId: message.id, stopReason: message.stop_reason }),
+        ...(usage === undefined ? {} : { usage: { ...usage } }),
+        ...(split === undefined ? {} : { split }),
+        ...(iterations === undefined ? {} : { iterations: iterations.map(pickBilled) }),
+        ...(cost === undefined ? {} : { costUsd: cost.usd, costUsdByKind: cost.usdByKind }),
+        ...(pricesUsdPerMTok === undefined ? {} : { pricesUsdPerMTok }),
+        ...(message === undefined ? {} : { content: [...message.content] }),
+        ...(message?.diagnostics === undefined ? {} : { diagnostics: message.diagnostics }),
+        ...(message === undefined ? {} : extension.trace.write(message)),
+        ...(edits.length === 0 ? {} : { appliedEdits: [...edits] }),
+        ...(inputTokens === undefined ? {} : { inputTokens }),
+        ...(error === undefined ? {} : { error: { type: error.type, message: error.message } }),
+      },
+    ]);
+  }
+
+  /** The recent request that shares the longest beginning; of several the newest. */
+  #nearest(blocks: readonly PromptBlock[]): { readonly base: number | null; readonly shared: number } {
+    let found: { base: number | null; shared: number } = { base: null, shared: 0 };
+    for (const base of this.#bases) {
+      // A longer beginning than the longest so far has the block behind that one too.
+      if (base.blocks.length <= found.shared || !isSame(base.blocks[found.shared], blocks[found.shared])) continue;
+      const shared = countSharedBlocks(base.blocks, blocks);
+      if (shared > found.shared) found = { base: base.n, shared };
+    }
+    return found;
+  }
+
+  /** A block's content, unless the trace has it. */
+  #content({ hash, level, type, tokens, path, shown }: PromptBlock, body: object): readonly TraceLine[] {
+    const known = this.#known.delete(hash);
+    this.#known.add(hash);
+    if (this.#known.size > this.#blocksMax) {
+      const [oldest] = this.#known;
+      if (oldest !== undefined) this.#known.delete(oldest);
+    }
+    if (known) return [];
+    const value = shown === undefined ? blockValue(body, path) : blockValue({ shown }, "shown");
+    return [{ type: "block", hash, level, blockType: type, tokens, ...cutForTrace(value) }];
+  }
+
+  /** All calls at once, so that lines of another request do not come between. */
+  async #write(lines: readonly TraceLine[]): Promise<void> {
+    await Promise.all(lines.map((line) => this.#deps.write(JSON.stringify(line))));
+  }
+}
+
+const pickBilled = ({ type, split, outputTokens }: Iteration): Iteration => ({ type, split, outputTokens });
+
+function countSharedBlocks(old: readonly PromptBlock[], now: readonly PromptBlock[]): number {
+  const most = Math.min(old.length, now.length);
+  for (let at = 0; at < most; at += 1) if (!isSame(old[at], now[at])) return at;
+  return most;
+}
+
+const isSame = (old: PromptBlock | undefined, now: PromptBlock | undefined): boolean =>
+  old?.hash === now?.hash && old?.path === now?.path && old?.tokens === now?.tokens && old?.level === now?.level;
+
+function pickParams(body: object): RequestLine["params"] {
+  const read = jsonValue(Object.fromEntries(Object.entries(body).filter(([name]) => !fieldsElsewhere.has(name))));
+  return isObject(read) ? read : {};
+}
+
+const fieldsElsewhere: ReadonlySet<string> = new Set(["model", "tools", "system", "messages"]);
+
+const blockTuple = ({ hash, tokens, path, level }: PromptBlock): RequestLine["blocks"]["added"][number] =>
+  pathLevel(path) === level ? [hash, tokens, path] : [hash, tokens, path, level];
+
+const toIso = (at: Millis): string => new Date(at).toISOString();
+
+/** What stands at a prompt's path (`messages.3.content.0`) in a request's body; null where nothing does. */
+export function blockValue(body: object, path: string): Json {
+  let value: unknown = body;
+  for (const step of path.split(".")) {
+    // Text where blocks may stand too is one block.
+    if (typeof value === "string") return { type: "text", text: value };
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return null;
+    value = Object.getOwnPropertyDescriptor(value, step)?.value;
+  }
+  if (typeof value === "string") return { type: "text", text: value };
+  return stripMarkers(jsonValue(value));
+}
+
+/** A value as JSON would carry it. */
+const jsonValue = (value: unknown): Json => (value === undefined ? null : parseJson(JSON.stringify(value)));
+
+/** The value as a trace holds it: a long one as the beginning of its JSON. */
+export function cutForTrace(value: Json): { readonly value: Json; readonly cut?: { readonly ofChars: number } } {
+  const json = JSON.stringify(value);
+  if (json.length <= tracedValueCharsMax) return { value };
+  return { value: json.slice(0, tracedValueCharsMax), cut: { ofChars: json.length } };
+}
+
+/** Markers are no part of a block's hash, so they are none of the content that stands for the hash. */
+function stripMarkers(value: Json): Json {
+  if (!isObject(value)) return value;
+  const { cache_control: _marker, ...rest } = value;
+  if (!isArray(rest["content"])) return rest;
+  return { ...rest, content: rest["content"].map(stripMarkers) };
+}
+
+/** A request as the simulator tells it to its trace. */
+export interface TracedRequest {
+  /** Grows from request to request; the reply names the same. */
+  readonly n: number;
+  /** `req_…` */
+  readonly id: string;
+  readonly at: Millis;
+  readonly workspace: string;
+  readonly model: string;
+  /** `/v1/messages` */
+  readonly endpoint: string;
+  readonly betas: readonly string[];
+  /** As it came or as it was read: blocks are looked up in it by the prompt's paths. */
+  readonly body: object;
+  /** Absent where the request was refused before it became one. */
+  readonly prompt?: Prompt;
+  /** Absent where the cache was not asked. */
+  readonly cache?: TracedCache;
+  readonly faults: readonly Fault[];
+}
+
+/** Positions count the prompt's blocks from 0. */
+interface TracedCache {
+  /** The block up to which the prompt was read from the cache. */
+  readonly hit: number | null;
+  readonly breakpoints: readonly TracedBreakpoint[];
+}
+
+interface TracedBreakpoint {
+  readonly at: number;
+  /** The entry that its look-back found, and that lives on by it. */
+  readonly found: { readonly at: number; readonly lifetime: Lifetime } | null;
+  /** `read`: the entry found is at this very block; `not_written`: a longer prefix was read. */
+  readonly outcome: "read" | "written" | "not_written" | "below_minimum";
+}
+
+/** The end of a request, whatever it was. */
+export interface TracedReply {
+  readonly n: number;
+  readonly status: number;
+  /** `broken`: the client did not get all of it. */
+  readonly outcome: "delivered" | "broken" | "refused";
+  /** When the response began: from then on others may read what it wrote to the cache. */
+  readonly beganAt?: Millis | undefined;
+  readonly message?: ReplyMessage;
+  /** Of a reply that is no message: one of the OpenAI form. */
+  readonly usage?: SampledUsage;
+  readonly cost?: TracedCost;
+  /** How the request's prompt was billed; the message's usage may be a fault's. */
+  readonly split?: UsageSplit;
+  /** Where the server compacted: all that was billed, in order; the first is what the request's prompt was asked for. */
+  readonly iterations?: readonly Iteration[];
+  /** By which it was billed, kind by kind, also those that this reply has no tokens of. */
+  readonly pricesUsdPerMTok?: Readonly<Prices>;
+  /** What a count of tokens answered. */
+  readonly inputTokens?: number;
+  readonly error?: { readonly type: string; readonly message: string };
+}
+
+interface TracedCost {
+  readonly usd: number;
+  readonly usdByKind: Readonly<Prices>;
+}
+
+export const traceCache = ({ hit, breakpoints }: CachePlan): TracedCache => ({
+  hit: hit?.position ?? null,
+  breakpoints: breakpoints.map((outcome) => traceBreakpoint(outcome, hit?.position ?? -1)),
+});
+
+/** `highest`: position up to which the prompt was read; nothing is written at it or before it. */
+function traceBreakpoint(outcome: BreakpointOutcome, highest: number): TracedBreakpoint {
+  const { position: at } = outcome;
+  const behind = at > highest ? "written" : "not_written";
+  switch (outcome.kind) {
+    case "below-minimum":
+      return { at, found: null, outcome: "below_minimum" };
+    case "miss":
+      return { at, found: null, outcome: behind };
+    case "hit": {
+      const { position, lifetime } = outcome.hit;
+      return { at, found: { at: position, lifetime }, outcome: position === at ? "read" : behind };
+    }
+  }
+}
