@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 
 const root = resolve(import.meta.dirname, "..");
 const page = readFileSync(join(root, "docs/threat-model.md"), "utf8");
-const named = [...page.matchAll(/`((?:src|test)\/[^`]+\.ts)` “([^”]+)”/g)].map(([, file = "", name = ""]) => ({
+const named = [...page.matchAll(/`((?:packages|test)\/[^`]+\.ts)` “([^”]+)”/g)].map(([, file = "", name = ""]) => ({
   file,
   name,
 }));
@@ -17,7 +17,7 @@ it("every attacker of docs/threat-model.md has a test that shows what holds it",
   const rows = attackers.flatMap((section) =>
     section.split("\n").filter((line) => /^\| (?!-|what it tries)/.test(line)),
   );
-  expect(rows.filter((row) => !/`(?:src|test)\/[^`]+\.ts` “/.test(row))).toEqual([]);
+  expect(rows.filter((row) => !/`(?:packages|test)\/[^`]+\.ts` “/.test(row))).toEqual([]);
 });
 
 it.each(named)("the test that docs/threat-model.md names is there: $file “$name”", ({ file, name }) => {
