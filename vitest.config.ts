@@ -13,7 +13,6 @@ export default defineConfig(({ mode }) => {
     resolve: { conditions },
     ssr: { resolve: { conditions } },
     test: {
-      include: ["packages/*/src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"],
       exclude: [...configDefaults.exclude, ...(long ? [] : ["test/long/**"])],
       env: long ? { PALIMPSEST_LONG: "1" } : {},
       // Processes, not threads: in a thread os.homedir() would still give the real home.
@@ -25,6 +24,11 @@ export default defineConfig(({ mode }) => {
       setupFiles: ["test/setup/home.ts"],
       testTimeout: long ? 30 * 60_000 : 60_000,
       hookTimeout: long ? 5 * 60_000 : 60_000,
+      projects: [
+        // Most of a unit test's time would be its imports: these files share a process, and so must leave nothing behind in it.
+        { extends: true, test: { name: "units", include: ["packages/*/src/**/*.test.ts"], isolate: false } },
+        { extends: true, test: { name: "stories", include: ["test/**/*.test.ts", "scripts/**/*.test.ts"] } },
+      ],
     },
   };
 });
