@@ -26,14 +26,14 @@ export const policyNames = [
   "api",
 ] as const;
 export type PolicyName = (typeof policyNames)[number];
-/** What runs without asking; the words of the ecosystem's settings files and of `--permission-mode`. */
+/** Decide what runs without asking. The names are those of the ecosystem's settings files and of `--permission-mode`. */
 export const permissionModeNames = ["default", "acceptEdits", "plan", "bypassPermissions"] as const;
-/** From the weakest to the strongest. */
+/** Weakest first. */
 export const sandboxModeNames = ["off", "auto", "required"] as const;
 export type SandboxMode = (typeof sandboxModeNames)[number];
 const durabilities = ["always", "turn", "never"] as const;
 
-/** Undefined where nothing is set: the model, or the part that uses it, then decides. */
+/** Undefined if nothing is set: then the model, or the code that uses the value, decides. */
 export type SettingValues = {
   readonly model: string | undefined;
   readonly models: readonly ModelOverride[];
@@ -64,12 +64,12 @@ export type SettingValues = {
 } & { readonly [Name in `flags.${SwitchName}`]: boolean };
 export type SettingName = keyof SettingValues;
 
-/** Fewer tokens hold no conversation; more are a slip of the finger. */
+/** Fewer tokens hold no conversation; a number above the maximum is a typing error. */
 export const windowTokensMin = 1_000;
 const windowShape = z.int().min(windowTokensMin).max(100_000_000);
 const windowExpects = "a whole number of tokens from 1,000 to 100,000,000";
 const countShape = z.int().min(1).max(100_000_000);
-/** The command alone counts; what else the ecosystem writes there is about its own screen. */
+/** Only the command is used; the ecosystem's other keys concern its own screen. */
 const statusLineShape = z
   .object({ type: z.literal("command"), command: z.string().min(1) })
   .transform(({ command }) => command);
@@ -273,7 +273,7 @@ const plainRows: PlainRows = {
     default: [],
     defaultSays: "none",
     environment: [],
-    // Each waits for its own approval.
+    // Each server needs its own approval.
     byProject: "anything",
     about:
       "Servers of tools to start with a session; a project's only once you approve, whether it is trusted or not. See mcp.md.",
@@ -351,7 +351,7 @@ const plainRows: PlainRows = {
       value: "off",
       about: "the same as --sandbox off: commands run without a sandbox",
     },
-    // What would weaken it is left out elsewhere, trusted or not.
+    // A project's value that would weaken it is ignored elsewhere, trusted or not.
     byProject: "anything",
     about:
       "Whether commands run in the operating system's sandbox: where there is one, only there, or never. A project's files may only strengthen it.",
@@ -383,8 +383,8 @@ const plainRows: PlainRows = {
 };
 
 /**
- * Every setting there is. Parsing, environment, flags, `explain` and docs/settings.md come from this table: a new
- * setting is a line in `SettingValues` and a row here.
+ * All settings. Parsing, environment, flags, `explain` and docs/settings.md derive from this table: a new setting is a
+ * line in `SettingValues` and a row here.
  */
 export const settingTable: { readonly [Name in SettingName]: SettingRow<SettingValues[Name]> } = {
   ...plainRows,

@@ -24,12 +24,11 @@ export const switchDefaults = {
 } as const;
 export type SwitchName = keyof typeof switchDefaults;
 
-/** In a table of its own line: `Object.keys` forgets what it has. */
 export const switchNames = Object.keys(switchDefaults) as SwitchName[];
 
 export type SwitchRows = { readonly [Name in `flags.${SwitchName}`]: SettingRow<boolean> };
 
-/** What rewrites the view, all of it: `DISABLE_COMPACT` means zero rewrites. An offload happens before anything was sent. */
+/** For everything that rewrites the view: `DISABLE_COMPACT` means no rewrites. An offload happens before the result is sent, so it is not one. */
 const all = ["DISABLE_COMPACT"];
 const clearing = ["DISABLE_COMPACT", "DISABLE_MICROCOMPACT"];
 const automatic = ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"];
@@ -42,7 +41,7 @@ interface SwitchDetails {
   readonly state?: RowState;
 }
 
-/** A project may keep memories from being made of it. */
+/** A project may turn memories off, but not on. */
 export const onlyOff: ProjectUse = { narrows: (value) => value === false, says: "false" };
 
 const detailsBySwitch: { readonly [Name in SwitchName]: SwitchDetails } = {
@@ -97,7 +96,6 @@ const switchEnvironmentName = (name: string): string =>
   `${switchEnvironmentPrefix}${name.replaceAll(/(?<=[a-z])(?=[A-Z])|\./g, "_").toUpperCase()}`;
 export const switchEnvironmentPrefix = "PALIMPSEST_FLAG_";
 
-/** Their rows in the table of settings. */
 export const switchRows = Object.fromEntries(
   switchNames.map((name): [string, SettingRow<boolean>] => [
     `flags.${name}`,
@@ -113,7 +111,7 @@ export const switchRows = Object.fromEntries(
   ]),
 ) as SwitchRows;
 
-/** Off here, off there: people who know one name for a thing need not know the switches below it. */
+/** If the master setting is off, the switch is off: users need to know only one name for a feature. */
 export const masterBySwitch: {
   readonly [Name in SwitchName]?: "autoCompactEnabled" | "autoMemoryEnabled" | "autoDreamEnabled";
 } = {
