@@ -137,7 +137,7 @@ export interface Summariser {
 
 export interface SummaryCall {
   readonly system: string;
-  /** As `plainInput` returns them; the last one asks for the summary. */
+  /** As `toPlainMessages` returns them; the last one asks for the summary. */
   readonly messages: readonly Message[];
   readonly outputTokensMax: number;
   /** Called with each piece of the reply as it arrives. */
