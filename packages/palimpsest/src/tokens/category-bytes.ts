@@ -4,8 +4,8 @@ import type { Item } from "../transcript/item.ts";
 import { addBytes, type ByteCounts, noBytes } from "./byte-counts.ts";
 
 /**
- * Where the tokens of a view come from. Names with a dot have a kind behind it: `results.Read`, `attachments.file`.
- * The fixed part (system prompt, tools, what a client sends and never logs) is nobody's block; the report adds it.
+ * Where the tokens of a view come from. Some names have a kind after a dot: `results.Read`, `attachments.file`. The
+ * fixed part (system prompt, tools, what a client sends and never logs) is in no block; the report adds it.
  */
 export interface CategoryCount {
   readonly bytes: ByteCounts;
