@@ -22,7 +22,7 @@ export interface Tool {
 
 export type ToolPlan =
   | { readonly kind: "ready"; readonly acts: readonly ToolAction[]; run(signal: AbortSignal): Promise<ToolOutcome> }
-  /** The input is wrong, or what it names is not there: the model is told and nothing runs. */
+  /** The input is wrong, or names something that does not exist: the model is told and nothing runs. */
   | { readonly kind: "wrong"; readonly message: string };
 
 /** One thing that a run would touch. Each needs permission. Paths are real paths. */

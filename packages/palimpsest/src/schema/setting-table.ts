@@ -112,7 +112,7 @@ const plainRows: PlainRows = {
     environment: ["PALIMPSEST_MODEL"],
     flag: "model",
     byProject: "nothing",
-    about: "The model to talk to; a [1m] behind its name asks for the window of a million tokens.",
+    about: "The model to use; a [1m] after its name asks for the window of a million tokens.",
     basis: "ours",
   },
   models: {
@@ -204,7 +204,7 @@ const plainRows: PlainRows = {
     environment: ["PALIMPSEST_AUTO_COMPACT_ENABLED"],
     offBy: ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"],
     byProject: "nothing",
-    about: "Compaction that nobody asked for: at the threshold, prepared, reactive, by the server.",
+    about: "Automatic compaction: at the threshold, prepared, reactive, by the server.",
   }),
   autoMemoryEnabled: masterSwitchRow({
     environment: ["PALIMPSEST_AUTO_MEMORY_ENABLED"],
@@ -243,7 +243,7 @@ const plainRows: PlainRows = {
   },
   systemPrompts: {
     shape: promptChoiceShape,
-    expects: "a list of beginnings of model names, each with a family or a text",
+    expects: "a list of model name prefixes, each with a family or a text",
     type: "list",
     addsUp: "by-id",
     default: [],
@@ -276,7 +276,7 @@ const plainRows: PlainRows = {
     // Each server needs its own approval.
     byProject: "anything",
     about:
-      "Servers of tools to start with a session; a project's only once you approve, whether it is trusted or not. See mcp.md.",
+      "Tool servers to start with a session; a project's only once you approve them, whether it is trusted or not. See mcp.md.",
     basis: "published",
   },
   approvedMcpServers: {
@@ -300,7 +300,8 @@ const plainRows: PlainRows = {
     defaultSays: "none",
     environment: [],
     byProject: "yours",
-    about: "Definitions of projects' servers that are not to be started, nor asked about again. Only in your own file.",
+    about:
+      "Definitions of projects' servers that you refused; you are not asked about them again. Only in your own file.",
     basis: "ours",
   },
   statusLine: {
@@ -323,7 +324,8 @@ const plainRows: PlainRows = {
     defaultSays: "none",
     environment: [],
     byProject: "yours",
-    about: "Folders whose projects may do more than forbid by their own settings. Only in your own file.",
+    about:
+      "Folders of projects that you trust: their settings may allow things, not only forbid. Only in your own file.",
     basis: "ours",
   },
   refusedProjects: {
@@ -335,7 +337,7 @@ const plainRows: PlainRows = {
     defaultSays: "none",
     environment: [],
     byProject: "yours",
-    about: "Folders whose projects you don't trust, and are not asked about again. Only in your own file.",
+    about: "Folders of projects that you don't trust; you are not asked about them again. Only in your own file.",
     basis: "ours",
   },
   sandbox: {
@@ -354,7 +356,7 @@ const plainRows: PlainRows = {
     // A project's value that would weaken it is ignored elsewhere, trusted or not.
     byProject: "anything",
     about:
-      "Whether commands run in the operating system's sandbox: where there is one, only there, or never. A project's files may only strengthen it.",
+      "Whether commands run in the operating system's sandbox: auto if there is one, required always, off never. A project's files may only strengthen it.",
     basis: "ours",
   },
   "permissions.allow": ruleList({
@@ -362,11 +364,11 @@ const plainRows: PlainRows = {
     byProject: "nothing",
   }),
   "permissions.ask": ruleList({
-    about: "What a person is asked about even where it is allowed, so `-p` denies it; those of all scopes count.",
+    about: "What you are asked about even if it is allowed, so `-p` denies it; rules of all scopes count.",
     byProject: "anything",
   }),
   "permissions.deny": ruleList({
-    about: "What may never run; those of all scopes count, and --deny adds to them.",
+    about: "What may never run; rules of all scopes count, and --deny adds to them.",
     byProject: "anything",
   }),
   "permissions.defaultMode": {

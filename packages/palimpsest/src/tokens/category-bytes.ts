@@ -25,7 +25,7 @@ export class CategoryBytes {
 
   add(block: Block, bytes: ByteCounts, item: Item | undefined): void {
     if (block.type === "tool_use") this.#toolByCall.set(block.id, block.name);
-    const category = this.#categoryOf(block, item);
+    const category = this.#categorize(block, item);
     this.#categoryByBlock.set(block, category);
     this.#change(category, bytes, 1);
   }
@@ -42,7 +42,7 @@ export class CategoryBytes {
     else this.counts.set(category, known);
   }
 
-  #categoryOf(block: Block, item: Item | undefined): string {
+  #categorize(block: Block, item: Item | undefined): string {
     switch (block.type) {
       case "tool_use":
         return `requests.${block.name}`;

@@ -91,7 +91,7 @@ export class TokenLedger implements ViewWatch {
   /** The initial state, also used when the view is reported anew. */
   readonly #seed: LearnedState;
   readonly #createLearned: (state: LearnedState) => LearnedUsage;
-  #own: LearnedUsage;
+  #ours: LearnedUsage;
   #foreign: LearnedUsage;
   #sendsOwn = false;
   #shown = noBytes();
@@ -121,12 +121,12 @@ export class TokenLedger implements ViewWatch {
         counter === undefined ? calibrate : () => new CounterCalibration(state.calibration, isBelieved),
       );
     this.#seed = counter === undefined ? learned : countedState(learned);
-    this.#own = this.#createLearned(this.#seed);
+    this.#ours = this.#createLearned(this.#seed);
     this.#foreign = this.#createLearned({});
   }
 
   get #learned(): LearnedUsage {
-    return this.#inModelTokens(this.#sendsOwn || this.#own.hasCounts ? this.#own : this.#foreign);
+    return this.#inModelTokens(this.#sendsOwn || this.#ours.hasCounts ? this.#ours : this.#foreign);
   }
 
   #inModelTokens(learned: LearnedUsage): LearnedUsage {
@@ -224,7 +224,7 @@ export class TokenLedger implements ViewWatch {
 
   /** What was learned from our own requests, to be stored in a boundary that is written now. */
   get learned(): LearnedState {
-    return this.#own.state;
+    return this.#ours.state;
   }
 
   /**
@@ -282,10 +282,10 @@ export class TokenLedger implements ViewWatch {
     this.#summary = undefined;
     if (history === "goes-on") {
       this.#oldUntil = this.#newest;
-      for (const learned of [this.#own, this.#foreign]) learned.keepAnchor();
+      for (const learned of [this.#ours, this.#foreign]) learned.keepAnchor();
       return;
     }
-    this.#own = this.#createLearned(this.#seed);
+    this.#ours = this.#createLearned(this.#seed);
     this.#foreign = this.#createLearned({});
     this.#doubted = undefined;
     this.#counterConflict = undefined;
@@ -299,7 +299,7 @@ export class TokenLedger implements ViewWatch {
     if (item.at <= this.#oldUntil) return;
     this.#newest = Math.max(this.#newest, item.at);
     if (item.usage === undefined) return;
-    const learned = item.foreign === true ? this.#foreign : this.#own;
+    const learned = item.foreign === true ? this.#foreign : this.#ours;
     const reply = item.messageId ?? item.entry;
     if (learned.newest?.reply === reply) {
       if (item.usage.output > learned.newest.usage.output) learned.newest.usage = item.usage;
@@ -342,7 +342,7 @@ export class TokenLedger implements ViewWatch {
   #anchorOf(entry: EntryId): Anchor | undefined {
     const item = this.#item;
     if (item?.entry !== entry || item.role !== "assistant" || item.at <= this.#oldUntil) return undefined;
-    const { newest } = item.foreign === true ? this.#foreign : this.#own;
+    const { newest } = item.foreign === true ? this.#foreign : this.#ours;
     return newest?.reply === (item.messageId ?? item.entry) ? newest : undefined;
   }
 
@@ -361,7 +361,7 @@ export class TokenLedger implements ViewWatch {
     // A view that is reported at once already lacks what later edits hid, but this request still contained it.
     const later = this.#savings.filter(({ since }) => since > at);
     for (const { saved } of later) addBytes(base, saved);
-    const carried = learned === this.#own && this.#knowsFixed ? this.#fixedBytes : undefined;
+    const carried = learned === this.#ours && this.#knowsFixed ? this.#fixedBytes : undefined;
     const estimate = this.#sum(base, { carried, rates: defaultRates });
     const counted = requestTokens(usage);
     const ownCoverage = carried === undefined ? "conversation" : "all";
