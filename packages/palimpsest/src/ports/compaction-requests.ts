@@ -5,7 +5,10 @@ export const compactToolName = "compact";
 export interface CompactionRequests {
   /** A newer note replaces an older one; the transcript still holds the calls that gave the older ones. */
   request(note: string): CompactionRequestOutcome;
-  /** Removes and returns the request, so that each is honoured once. Undefined if there is none, or if asking has been turned off since. */
+  /**
+   * Removes and returns the request, so that each is honoured once. Undefined if there is none, or if asking has been
+   * turned off since.
+   */
   take(): AgentCompactionRequest | undefined;
 }
 

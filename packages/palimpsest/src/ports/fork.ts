@@ -26,7 +26,10 @@ export interface ForkTask extends PermissionDep, MessagesReach {
   readonly triesMax?: number | undefined;
   /** Time limit for the whole fork, after which it fails. Absent: no limit. */
   readonly timeMillisMax?: Millis | undefined;
-  /** `calls`: the fork also ends after a round in which calls succeeded and none failed, unless its reply was cut off. Absent: it ends only with a reply without a call. */
+  /**
+   * `calls`: the fork also ends after a round in which calls succeeded and none failed, unless its reply was cut off.
+   * Absent: it ends only with a reply without a call.
+   */
   readonly endsWith?: "answer" | "calls" | undefined;
   /**
    * A file of the engine that holds no user data: it counts as read, and the user is not asked about a write to it

@@ -4,7 +4,10 @@ import type { ByteSource } from "./transcripts.ts";
 /** What garbage collection needs to know about a project's store, and the only two ways in which it may delete. */
 export interface GarbageStore {
   blobs(): Promise<readonly StoredBlob[]>;
-  /** Everything in the project, except the blobs themselves, that may name a blob: transcripts, sidechains, bytes set aside, notes. Throws if one can't be read, because an unreadable file may name any blob. */
+  /**
+   * Everything in the project, except the blobs themselves, that may name a blob: transcripts, sidechains, bytes set
+   * aside, notes. Throws if one can't be read, because an unreadable file may name any blob.
+   */
   places(): AsyncIterable<NamedSource>;
   openBlob(id: BlobId): Promise<ByteSource | undefined>;
   /** Blobs that users and tools can reach under a call's id in a session that exists. */

@@ -61,7 +61,10 @@ export type HookPayload =
   /** The user is about to be asked. */
   | { readonly name: "PermissionRequest"; readonly tool: string; readonly input: JsonObject }
   | { readonly name: "Notification"; readonly type: string; readonly message: string; readonly title?: string }
-  /** `again`: a hook has already made the model continue in this turn; a hook that ignores this could keep the turn from ever ending. */
+  /**
+   * `again`: a hook has already made the model continue in this turn; a hook that ignores this could keep the turn from
+   * ever ending.
+   */
   | { readonly name: "Stop"; readonly again: boolean; readonly lastText?: string }
   | { readonly name: "SubagentStart"; readonly agentId: string; readonly agentType: string }
   | {

@@ -11,7 +11,10 @@ export interface Jobs {
   kill(id: string): Promise<JobReadOutcome>;
   /** What the next `look` would show, without consuming it: for the user. */
   peek(id: string): JobReadOutcome;
-  /** For the user: ends the job; the agent is told so as with any other end. Resolves when its processes are gone. Must not reject. */
+  /**
+   * For the user: ends the job; the agent is told so as with any other end. Resolves when its processes are gone. Must
+   * not reject.
+   */
   end(id: string): Promise<void>;
   /** The running jobs and the most recently ended ones, oldest first. */
   list(): readonly Job[];

@@ -48,7 +48,10 @@ export interface NotesFileDep {
 export interface RunningGroups {
   /** Returns a function that removes the record. Neither may reject. */
   record(group: RunningGroup): Promise<() => Promise<void>>;
-  /** Groups that an earlier run of the session left on record. Changes nothing. Only the holder of the session's lock may end or forget one: otherwise it may be a command of another running agent. */
+  /**
+   * Groups that an earlier run of the session left on record. Changes nothing. Only the holder of the session's lock
+   * may end or forget one: otherwise it may be a command of another running agent.
+   */
   left(): Promise<readonly LeftoverGroup[]>;
 }
 

@@ -24,7 +24,10 @@ export interface SessionList {
   list(countMode?: MessageCountMode): Promise<readonly SessionSummary[]>;
 }
 
-/** Whether the messages of long sessions are counted too. `near`: reads only the bytes near the ends of a transcript or near an earlier count. */
+/**
+ * Whether the messages of long sessions are counted too. `near`: reads only the bytes near the ends of a transcript or
+ * near an earlier count.
+ */
 export type MessageCountMode = "near" | "all";
 
 /** The names are those of the ecosystem's index file. */

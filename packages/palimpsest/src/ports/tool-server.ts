@@ -31,7 +31,10 @@ export interface ToolServer {
   readonly instructions: string;
   listTools(signal: AbortSignal): Promise<ListToolsOutcome>;
   call(call: ServerCall, signal: AbortSignal): Promise<ServerCallOutcome>;
-  /** `tools`: the list of tools has changed. `closed`: the connection is gone for good. There is one listener; a later one replaces it. */
+  /**
+   * `tools`: the list of tools has changed. `closed`: the connection is gone for good. There is one listener; a later
+   * one replaces it.
+   */
   onChange(listener: (change: "tools" | "closed") => void): void;
   /** Also ends the server's process. */
   close(): Promise<void>;

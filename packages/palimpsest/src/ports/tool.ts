@@ -27,9 +27,15 @@ export type ToolPlan =
 
 /** One thing that a run would touch. Each needs permission. Paths are real paths. */
 export type ToolAction =
-  /** `ofCommand`: the index of the simple command, in the shell line of the same call, that reads it; counted as the parser does. */
+  /**
+   * `ofCommand`: the index of the simple command, in the shell line of the same call, that reads it; counted as the
+   * parser does.
+   */
   | { readonly kind: "read"; readonly path: string; readonly ofCommand?: number }
-  /** `byShell`: written by a command of the shell line of the same call; `below`: includes everything in it, if it is a folder. */
+  /**
+   * `byShell`: written by a command of the shell line of the same call; `below`: includes everything in it, if it is a
+   * folder.
+   */
   | { readonly kind: "write"; readonly path: string; readonly byShell?: { readonly reach: "itself" | "below" } }
   | ShellAction
   /** A request to a host on the network. `host` is normalised and has no port. */

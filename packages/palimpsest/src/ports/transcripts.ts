@@ -10,7 +10,10 @@ export interface Transcripts {
   create(id: SessionId): Promise<OpenForWritingOutcome>;
   openForWriting(id: SessionId): Promise<OpenForWritingOutcome>;
   openForReading(id: SessionId): Promise<ByteSource | undefined>;
-  /** Creates a session that starts with `originLine`, followed by a byte-for-byte copy of the first `length` bytes of `source`. */
+  /**
+   * Creates a session that starts with `originLine`, followed by a byte-for-byte copy of the first `length` bytes of
+   * `source`.
+   */
   adopt(copy: AdoptedCopy): Promise<OpenForWritingOutcome>;
   /** A path or URL at which the user finds the transcript, even if it does not exist yet. Absent in stores that have none. */
   linkTo?(id: SessionId): string | undefined;
@@ -26,14 +29,23 @@ export type OpenForWritingOutcome =
 /** One at a time per session; holds the session's lock until `close`. */
 export interface TranscriptWriter {
   readonly id: SessionId;
-  /** One write per line, in order; each line is one JSON object without a newline. After `appended` the lines are as durable as the mode promises. */
+  /**
+   * One write per line, in order; each line is one JSON object without a newline. After `appended` the lines are as
+   * durable as the mode promises.
+   */
   append(lines: readonly string[]): Promise<AppendOutcome>;
   /** Marks the end of a turn: `turn` durability syncs here. */
   endTurn(): Promise<AppendOutcome>;
-  /** Copies the ranges aside and then overwrites them with spaces, in place: the length of the file and the offset of every other entry stay the same. */
+  /**
+   * Copies the ranges aside and then overwrites them with spaces, in place: the length of the file and the offset of
+   * every other entry stay the same.
+   */
   blank(ranges: readonly ByteRange[]): Promise<BlankOutcome>;
   close(): Promise<void>;
-  /** Closes the log, and deletes it if `create` made it for this writer, because then no other writer has written to it. Any other log is only closed. */
+  /**
+   * Closes the log, and deletes it if `create` made it for this writer, because then no other writer has written to it.
+   * Any other log is only closed.
+   */
   discard(): Promise<void>;
 }
 

@@ -113,7 +113,10 @@ export const checkpointShape = z.object({
   settings: z.record(z.string(), anyJson),
   /** The checkpoint of the previous boundary: the lists of messages form a chain, and none grows with the session. */
   previous: z.string().refine(isBlobId, "64 hex digits").transform(blobId).optional(),
-  /** The user's messages since the previous boundary, by byte range. With the chain they form a ledger that no compaction forgets. */
+  /**
+   * The user's messages since the previous boundary, by byte range. With the chain they form a ledger that no
+   * compaction forgets.
+   */
   userMessages: z.array(z.object({ entry: entryIdShape, ...byteRangeFields })),
   /**
    * Facts of the whole path up to the boundary. Present only if the chain lists every message: without it, or if it

@@ -149,7 +149,10 @@ const boundaryMetadata = z.looseObject({
   fixedTokens: ignoreInvalid(z.number().nonnegative()),
   /** What was learned from the provider's counts up to here, by content class, for readers that start at the boundary. */
   learned: ignoreInvalid(learned),
-  /** The largest context that the provider has counted for the model up to here: the window is at least as large. `window`: the declared size. */
+  /**
+   * The largest context that the provider has counted for the model up to here: the window is at least as large.
+   * `window`: the declared size.
+   */
   counted: ignoreInvalid(
     z.object({ model: z.string(), tokens: z.number().nonnegative(), window: z.number().positive().optional() }),
   ),

@@ -43,7 +43,10 @@ export interface AssistantEntry extends Envelope {
   /** The model by whose price it was booked, if the provider reports another name. */
   readonly askedModel: string | undefined;
   readonly usage: Usage | undefined;
-  /** `usage` in the provider's format, because prices depend on more than the counts. Half a kilobyte per reply. Not validated: the consumer parses it. */
+  /**
+   * `usage` in the provider's format, because prices depend on more than the counts. Half a kilobyte per reply. Not
+   * validated: the consumer parses it.
+   */
   readonly saidUsage: JsonObject | undefined;
   /** The session that paid for it: a copied line keeps its original session. */
   readonly session: string | undefined;

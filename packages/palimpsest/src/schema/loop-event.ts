@@ -78,7 +78,10 @@ export type LoopEvent =
     }
   /** The server left out a part of the request. */
   | { readonly kind: "server-cleared"; readonly tokens: Tokens; readonly what: readonly string[] }
-  /** Clearing everything that may be cleared does not bring the context below its limit. Emitted once, until it is below again. */
+  /**
+   * Clearing everything that may be cleared does not bring the context below its limit. Emitted once, until it is below
+   * again.
+   */
   | {
       readonly kind: "no-headroom";
       readonly tokens: Tokens;

@@ -37,7 +37,10 @@ export interface Receipt {
 export interface ReceiptPrice {
   readonly writeRate: number;
   readonly readRate: number;
-  /** Extra cost of the next request, on a warm cache unless the change was made on a cold one; negative if it is cheaper at once. */
+  /**
+   * Extra cost of the next request, on a warm cache unless the change was made on a cold one; negative if it is cheaper
+   * at once.
+   */
   readonly now: number;
   /** Saved in every later round; negative for a change that shows more. */
   readonly perRound: number;

@@ -5,7 +5,10 @@ export const safeCutIndex = (text: string, at: number): number =>
 const isFirstHalf = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 const isSecondHalf = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
 
-/** The last line that is not blank, truncated; empty if all are blank. The cost depends on that line's length, not on the text's. */
+/**
+ * The last line that is not blank, truncated; empty if all are blank. The cost depends on that line's length, not on
+ * the text's.
+ */
 export function lastLine(text: string, charsMax: number): string {
   let end = text.length;
   while (end > 0) {

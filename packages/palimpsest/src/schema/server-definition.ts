@@ -64,7 +64,10 @@ export function approvalText(definition: ServerDefinition, root: string): string
 const sortPairs = (record: Readonly<Record<string, string>>): readonly (readonly [string, string])[] =>
   Object.entries(record).toSorted(([left], [right]) => (left < right ? -1 : 1));
 
-/** A definition as it may be shown and logged. It leaves out arguments, variables, headers and parts of the URL, which may contain keys. */
+/**
+ * A definition as it may be shown and logged. It leaves out arguments, variables, headers and parts of the URL, which
+ * may contain keys.
+ */
 export const serverListingShape = z.strictObject({
   id: z.string(),
   kind: z.enum(["stdio", "http", "sse"]),

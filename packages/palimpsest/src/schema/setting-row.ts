@@ -21,7 +21,10 @@ export interface SettingRow<Value = unknown> {
   /** Ends the sentence "expected …". */
   readonly expects: string;
   readonly type: "text" | "number" | "switch" | "list";
-  /** How lists of several scopes combine. `by-id`: of items with the same id the strongest scope's wins. `all`: every scope's items, the weakest scope first. */
+  /**
+   * How lists of several scopes combine. `by-id`: of items with the same id the strongest scope's wins. `all`: every
+   * scope's items, the weakest scope first.
+   */
   readonly addsUp?: "by-id" | "all";
   readonly default: Value;
   /** What help shows for a default that depends on something else. */

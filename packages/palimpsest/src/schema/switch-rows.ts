@@ -28,7 +28,10 @@ export const switchNames = Object.keys(switchDefaults) as SwitchName[];
 
 export type SwitchRows = { readonly [Name in `flags.${SwitchName}`]: SettingRow<boolean> };
 
-/** For everything that rewrites the view: `DISABLE_COMPACT` means no rewrites. An offload happens before the result is sent, so it is not one. */
+/**
+ * For everything that rewrites the view: `DISABLE_COMPACT` means no rewrites. An offload happens before the result is
+ * sent, so it is not one.
+ */
 const all = ["DISABLE_COMPACT"];
 const clearing = ["DISABLE_COMPACT", "DISABLE_MICROCOMPACT"];
 const automatic = ["DISABLE_COMPACT", "DISABLE_AUTO_COMPACT"];

@@ -122,7 +122,10 @@ const word = 1;
 const symbol = 2;
 const digit = 4;
 const symbols = '!"#$%&()*+/:;<=>@[\\]^_`{|}~';
-/** A table of all UTF-16 units, so that a look-up needs no bounds check, which would cost a fifth of the scan. Only ASCII units have a kind. */
+/**
+ * A table of all UTF-16 units, so that a look-up needs no bounds check, which would cost a fifth of the scan. Only
+ * ASCII units have a kind.
+ */
 const kinds = new Uint8Array(0x10000);
 for (let code = 0; code < 0x80; code += 1) {
   const character = String.fromCharCode(code);

@@ -202,7 +202,10 @@ function withoutDeferral(tool: ToolDefinition): ToolDefinition {
   return { name: tool.name, ...Object.fromEntries(fields) };
 }
 
-/** Definitions are mostly sentences and a few repeated words: measured as JSON, like inputs and results, they would count double. */
+/**
+ * Definitions are mostly sentences and a few repeated words: measured as JSON, like inputs and results, they would
+ * count double.
+ */
 const definitionTexts = (tools: readonly ToolDefinition[]): readonly string[] =>
   tools.map((tool) => JSON.stringify(tool));
 

@@ -143,7 +143,10 @@ export class LearnedUsage {
     this.#earlier = [...this.#earlier, this.#anchor].slice(-earlierAnchorsMax);
   }
 
-  /** Takes a count that is believed. Learns from the growth since the last one; from the first one, learns from the whole request if its fixed part is known. */
+  /**
+   * Takes a count that is believed. Learns from the growth since the last one; from the first one, learns from the
+   * whole request if its fixed part is known.
+   */
   take(anchor: Omit<Anchor, "ofReply">): void {
     if (anchor.model !== undefined) this.convertTo(anchor.model);
     const request = requestTokens(anchor.usage);

@@ -9,9 +9,15 @@ import { believedBlockAllowanceTokens, believedBlockRatioMax } from "./limits.ts
 /** The tokens of a text, computed synchronously: the caller's tokenizer. */
 export type CountText = (text: string) => number;
 
-/** The caller's tokenizer, applied to the parts of requests. Anything that is not text (an image, encrypted thinking) is estimated. */
+/**
+ * The caller's tokenizer, applied to the parts of requests. Anything that is not text (an image, encrypted thinking) is
+ * estimated.
+ */
 export interface TextCounter {
-  /** The tokenizer's count. An estimate if it throws or returns no number: some refuse texts that look like their special tokens. */
+  /**
+   * The tokenizer's count. An estimate if it throws or returns no number: some refuse texts that look like their
+   * special tokens.
+   */
   readonly text: CountText;
   readonly block: (block: Block) => number;
   /** The same for plans, where no sum over a whole request corrects an error: an implausible count is replaced by an estimate. */

@@ -23,8 +23,8 @@ export interface ThresholdRule {
  *   limit     = compaction on ? compact : effective
  *   warning   = error = limit − warning buffer blocking = window − blocking buffer
  * If the policy lets the model's input limit bound them, effective is at most that limit, and blocking is computed from
- * it if it is smaller than the window. Below 100,000 every buffer and reserve shrinks by window / 100,000. A threshold
- * that the policy does not have is infinite: nothing ever reaches it.
+ * it if it is smaller than the window. If the bound (the window or that input limit) is below 100,000, every buffer and
+ * reserve shrinks by bound / 100,000. A threshold that the policy does not have is infinite: nothing ever reaches it.
  */
 export interface Thresholds {
   readonly window: Tokens;

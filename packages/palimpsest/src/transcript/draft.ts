@@ -43,7 +43,10 @@ export function placeDraft(
   return { parentUuid, isSidechain: false, userType: "external", ...circumstances, ...fields, uuid, timestamp };
 }
 
-/** A boundary that keeps messages names the entry that they follow: its summary, which comes next and whose id is known only now. */
+/**
+ * A boundary that keeps messages names the entry that they follow: its summary, which comes next and whose id is known
+ * only now.
+ */
 export function anchorSegment(entries: readonly PlacedEntry[]): readonly PlacedEntry[] {
   const [boundary, summary, ...others] = entries;
   const metadata = boundary?.["compactMetadata"];
@@ -118,7 +121,10 @@ interface SummaryDraft {
 }
 
 export interface SummaryBlockDraft extends ServerSummary {
-  /** Text that goes with the summary and is not in the block. Must not be blank, because a request that ends in a summary asks for nothing. */
+  /**
+   * Text that goes with the summary and is not in the block. Must not be blank, because a request that ends in a
+   * summary asks for nothing.
+   */
   readonly beside: string;
 }
 

@@ -1,6 +1,9 @@
 import type { Message } from "../schema/block.ts";
 
-/** The extent of a list of messages at one moment. The last one may have grown since: content after a round joins the message of its results. */
+/**
+ * The extent of a list of messages at one moment. The last one may have grown since: content after a round joins the
+ * message of its results.
+ */
 export interface MessagesReach {
   /** Absent: all of them. */
   readonly messagesMax?: number | undefined;

@@ -107,9 +107,8 @@ export class Flattener {
 
   /** `repairs`, plus those that `withSyntheticResults` and `withFirstUser` make. */
   get requestRepairs(): Repair[] {
-    const repairs = this.repairs;
-    for (const toolUse of this.#open)
-      repairs.push({ kind: "synthetic-result", toolUse, detail: "the call has no result" });
+    const { repairs } = this;
+    for (const toolUse of this.#open) repairs.push(createRepair("synthetic-result", { toolUse }));
     if (lacksFirstUser(this.groups)) repairs.push({ kind: "first-user-line", detail: firstUserLine });
     return repairs;
   }
@@ -276,7 +275,7 @@ export class Flattener {
     return decision === undefined ? { block } : { block, instead: { of: answer.block, since: decision.at } };
   }
 
-  /** A sent request already holds a synthetic answer: the real one is appended as new content, so that history stays unchanged. */
+  /** A sent request already holds a synthetic answer, so the real one is appended: history must not change. */
   #appendLate(answer: CallAnswer, call: CallState): void {
     const toolUse = answer.block.tool_use_id;
     const group = this.#appendUser({ type: "text", text: lateResultHeader(call.name, toolUse) }, answer.entry);

@@ -154,7 +154,10 @@ export class Fold {
     return this.#path.find(entry) ?? this.#options.places?.get(entry);
   }
 
-  /** From now on the view is for this model: a summary that it wrote at the provider is shown as its signed block. Undefined: for any model. */
+  /**
+   * From now on the view is for this model: a summary that it wrote at the provider is shown as its signed block.
+   * Undefined: for any model.
+   */
   readBy(model: string | undefined): void {
     if (this.#model === model) return;
     this.#model = model;
@@ -256,7 +259,10 @@ export class Fold {
     };
   }
 
-  /** The messages of the view, if they can be sent. The list is live until the next append; the cost is proportional to what changed since the last call. */
+  /**
+   * The messages of the view, if they can be sent. The list is live until the next append; the cost is proportional to
+   * what changed since the last call.
+   */
   next(options: ViewOptions = {}): NextRequest {
     const why = this.#notSendable(options);
     if (why !== undefined) return { kind: "not-sendable", why };

@@ -19,7 +19,10 @@ export function omitFromItem(
   return { ...item, blocks: item.blocks.map((block) => omitFromBlock(block, { part, shown })) };
 }
 
-/** The same object if the message has nothing of the part. A provider's summary stays, because only its entry has the replacement text. */
+/**
+ * The same object if the message has nothing of the part. A provider's summary stays, because only its entry has the
+ * replacement text.
+ */
 export function omitFromMessage(message: Message, part: LeftOutPart): Message {
   if (part === "server-summary" || !hasPart(message.content, part)) return message;
   const shown = omissionText(part);
@@ -94,7 +97,10 @@ const plainTypes: ReadonlySet<unknown> = new Set([
 const isOmitted = (type: unknown, part: LeftOutPart): boolean =>
   part === "media" ? mediaTypes.has(type) : part === "other-blocks" && !plainTypes.has(type);
 
-/** Removes citations, because they name blocks that may be gone. Most texts of replies have `citations: null` and stay as they are. */
+/**
+ * Removes citations, because they name blocks that may be gone. Most texts of replies have `citations: null` and stay
+ * as they are.
+ */
 function withoutCitations(block: Extract<Block, { type: "text" }>): Block {
   const isPlain = !("citations" in block) || block.citations === null;
   return isPlain ? block : { type: "text", text: block.text };

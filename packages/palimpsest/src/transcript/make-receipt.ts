@@ -116,7 +116,10 @@ function countBlocks(blocks: readonly Block[], count: (block: Block) => Tokens):
 const sumLines = (lines: readonly ReceiptLine[], key: "tokensBefore" | "tokensAfter"): Tokens =>
   tokens(lines.reduce((sum, line) => sum + line[key], 0));
 
-/** Without the per-entry lines: they can be recomputed from the log, and storing them would make the log grow with what it covers. */
+/**
+ * Without the per-entry lines: they can be recomputed from the log, and storing them would make the log grow with what
+ * it covers.
+ */
 export function receiptTotals({
   lines,
   cause,

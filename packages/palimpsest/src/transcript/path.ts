@@ -212,7 +212,10 @@ export class Path {
     return entry.blocks.some((block) => block.type === "tool_use" && this.#asideResults.has(block.id));
   }
 
-  /** Whether every entry after `parent` stays on the path: it shares a reply with the path up to `parent`, or answers such a reply. */
+  /**
+   * Whether every entry after `parent` stays on the path: it shares a reply with the path up to `parent`, or answers
+   * such a reply.
+   */
   #allStayAfter(parent: number, added: number): boolean {
     if (this.#holdsByTies) return false;
     const staying = new Set<number>([added]);

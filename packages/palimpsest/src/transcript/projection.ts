@@ -65,7 +65,10 @@ export class Projection {
   readonly settings: Map<string, Json>;
   /** Boundaries in force, oldest first. */
   readonly boundaries: EditEntry[] = [];
-  /** Position on the path of the last edit in force that moved or removed items. A watch that is given only the current view does not see these changes. */
+  /**
+   * Position on the path of the last edit in force that moved or removed items. A watch that is given only the current
+   * view does not see these changes.
+   */
   structureAt = -1;
   /** Position at which the newest boundary in force took effect. */
   compactedAt = -1;

@@ -85,7 +85,10 @@ export function readLines(chunk: LineBytes, into: LinesRead = { logged: [], dama
   return into;
 }
 
-/** The entry of a line that is exactly one record. Text with U+FFFD is refused, because it may replace bytes that are not UTF-8. */
+/**
+ * The entry of a line that is exactly one record. Text with U+FFFD is refused, because it may replace bytes that are
+ * not UTF-8.
+ */
 function readClean(text: string): Entry | undefined {
   // A failing parse is expensive (its error quotes the text), so text that is not an object is left to the slow path.
   if (!text.startsWith("{") || text.includes("\uFFFD")) return undefined;
@@ -146,7 +149,10 @@ function tryRead(bytes: Uint8Array, decoder: typeof strictDecoder = strictDecode
   }
 }
 
-/** The slow path, for lines that are not one clean record: splits at runs of NUL, then reads as much of each piece as possible. */
+/**
+ * The slow path, for lines that are not one clean record: splits at runs of NUL, then reads as much of each piece as
+ * possible.
+ */
 function salvage(line: LineBytes, into: LinesRead): void {
   let from = 0;
   while (from < line.bytes.length) {

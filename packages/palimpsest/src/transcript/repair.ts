@@ -20,6 +20,7 @@ export interface Repair {
 }
 
 const detailByKind = {
+  "synthetic-result": "the call has no result",
   "orphan-result": "its call is not in the view",
   "duplicate-result": "the call is answered already",
   "duplicate-call": "a call with this id is in the view already",
@@ -28,10 +29,11 @@ const detailByKind = {
 } satisfies Partial<Record<RepairKind, string>>;
 
 /** A repair with a fixed detail text. */
-export const createRepair = (
-  kind: keyof typeof detailByKind,
-  concerns: Required<Pick<Repair, "entry">> & Pick<Repair, "toolUse">,
-): Repair => ({ kind, ...concerns, detail: detailByKind[kind] });
+export const createRepair = (kind: keyof typeof detailByKind, concerns: Pick<Repair, "entry" | "toolUse">): Repair => ({
+  kind,
+  ...concerns,
+  detail: detailByKind[kind],
+});
 
 /** Sent in place of a result that never arrived. A repair entry freezes these words before the first request that holds them. */
 export const interruptedText = "[The call was interrupted: no result was recorded.]";

@@ -119,7 +119,10 @@ function hasOnly(block: object, keys: ReadonlySet<string>): boolean {
 const toWireName = (name: string): string =>
   toolNamePattern.test(name) ? name : name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, toolNameCharsMax) || "tool";
 
-/** The ids under which calls are sent: their own, unless the API would refuse it or it equals an id generated for another call. */
+/**
+ * The ids under which calls are sent: their own, unless the API would refuse it or it equals an id generated for
+ * another call.
+ */
 export class WireIds {
   readonly #isTaken: (id: ToolUseId) => boolean;
   readonly #wireIdByCall = new Map<ToolUseId, ToolUseId>();

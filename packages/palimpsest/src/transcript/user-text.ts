@@ -1,7 +1,10 @@
 import type { AttachmentEntry, Entry } from "../schema/entry.ts";
 import { field, isArray, isObject, type Json, textField } from "../schema/json.ts";
 
-/** Text that clients log in the user's name but the user did not type: slash commands and their output, reminders, interruptions. */
+/**
+ * Text that clients log in the user's name but the user did not type: slash commands and their output, reminders,
+ * interruptions.
+ */
 const machineTextPattern =
   /^\s*(?:<(?:command-|local-command|system-reminder|task-notification|bash-)|\[Request interrupted by user)/;
 

@@ -104,7 +104,10 @@ export interface ReplyMessage extends CacheEditsReply {
   /** Absent unless requested; null on a first turn and if nothing diverged. */
   readonly diagnostics?: { readonly cache_miss_reason: CacheMissReason | null } | null;
   readonly input_transformations?: readonly InputTransformation[];
-  /** Present if the request asked for edits, even if none was made; null at the start of a stream, which reports them at its end. */
+  /**
+   * Present if the request asked for edits, even if none was made; null at the start of a stream, which reports them at
+   * its end.
+   */
   readonly context_management?: { readonly applied_edits: readonly AppliedEdit[] } | null;
 }
 
